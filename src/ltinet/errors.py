@@ -1,0 +1,21 @@
+"""The errors that ltinet raises on purpose; each message says what came, what was expected and what to do."""
+
+
+class LtinetError(Exception):
+    """Base of every error that ltinet raises on purpose, so that one `except` catches them all."""
+
+
+class InvalidSystemError(LtinetError, ValueError):
+    """A matrix or a model cannot be used as it came: wrong shape, complex, not finite, singular E, discrete time."""
+
+
+class FileFormatError(LtinetError, ValueError):
+    """A file cannot be read as what it claims to be, or cannot be written where it was asked for."""
+
+
+class PartitionError(LtinetError, ValueError):
+    """The blocks that were asked for do not exist: too many of them, or labels that do not fit the eigenvalues."""
+
+
+class MissingDependencyError(LtinetError, ImportError):
+    """An optional library is needed for this call; the message names the extra that brings it."""
