@@ -1,0 +1,1 @@
+"""Measurements against what people use instead, in one run; ratios, never bare seconds."""

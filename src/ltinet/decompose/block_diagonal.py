@@ -1,0 +1,186 @@
+"""Algorithm 1, the pipeline: balance → real Schur → partition → reorder → decouple → orthonormalise → permute."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.decompose.balance import BalancedMatrix
+from ltinet.decompose.balance import balance as balance_matrix
+from ltinet.decompose.budget import within_budget
+from ltinet.decompose.decouple import Decoupled
+from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.orthonormal import orthonormalise
+from ltinet.decompose.partition import agglomerate, partition_into
+from ltinet.decompose.schur import SchurForm, real_schur, symmetric_schur
+from ltinet.decompose.separate import Separation, separate, separate_neurons, with_kernel_together
+from ltinet.errors import PartitionError
+from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix
+from ltinet.tolerances import EPS
+
+
+class ClusteringAlgorithm(Protocol):
+    """Anything with scikit-learn's `fit_predict`: points in, one label per point out."""
+
+    def fit_predict(self, X: NDArray[np.float64]) -> Any:
+        """Label each row of X."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The separation that was chosen, the trade-off seen on the way, and remarks for the user."""
+
+    separation: Separation
+    tradeoff: dict[int, float] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+def block_diagonalize(
+    A: MatrixLike,
+    *,
+    max_condition: float = 1e4,
+    n_blocks: int | None = None,
+    clustering: ClusteringAlgorithm | None = None,
+    balance: bool = True,
+) -> BlockDiagonalForm:
+    """Block-diagonalise a real square matrix with a well-conditioned transformation (Algorithm 1).
+
+    The blocks are chosen in one of three ways: by default the sparsest form found with cond(T) ≤ `max_condition`,
+    measured in balanced coordinates; or `n_blocks` blocks; or the clusters of `clustering`, any object with
+    scikit-learn's `fit_predict`, which sees one point (Re λ, |Im λ|) per real eigenvalue or pair. The last two ignore
+    `max_condition`. A symmetric or normal A needs an orthogonal T only, and has a block for each neuron.
+
+    Cost: one real Schur form, ~25 n³ flops, and less than as much again for the rest. Raises InvalidSystemError if A is
+    not a finite real square matrix, PartitionError if the blocks asked for do not exist.
+    """
+    matrix = as_square_matrix(A, "A")
+    _check_choice(max_condition, n_blocks=n_blocks, clustering=clustering)
+    balanced, schur = _schur_form(matrix, balance=balance)
+    if n_blocks is not None:
+        choice = _into_blocks(schur, n_blocks)
+    elif schur.is_block_diagonal():
+        choice = _decoupled_already(schur, clustering)
+    elif clustering is not None:
+        choice = _by_clustering(schur, clustering)
+    else:
+        choice = _Choice(*within_budget(schur, max_condition))
+    budget = max_condition if n_blocks is None and clustering is None else None
+    return _assemble(matrix, balanced, choice, budget=budget)
+
+
+def _check_choice(max_condition: float, *, n_blocks: int | None, clustering: object) -> None:
+    if not max_condition >= 1.0:
+        raise PartitionError(f"max_condition is {max_condition}; a condition number is at least 1, so give 1 or more")
+    if n_blocks is not None and clustering is not None:
+        raise PartitionError("both n_blocks and clustering were given; choose the blocks in one way")
+    if n_blocks is not None and (not isinstance(n_blocks, (int, np.integer)) or n_blocks < 1):
+        raise PartitionError(f"n_blocks is {n_blocks!r}; give a whole number of at least 1")
+    if clustering is not None and not hasattr(clustering, "fit_predict"):
+        raise PartitionError(
+            f"clustering is a {type(clustering).__name__} without fit_predict; give an object like sklearn's KMeans(6)"
+        )
+
+
+def _schur_form(matrix: Matrix, *, balance: bool) -> tuple[BalancedMatrix, SchurForm]:
+    """Balance and decompose. A normal matrix has rows and columns of equal norms, so that balancing leaves it alone."""
+    if np.array_equal(matrix, matrix.T):
+        balanced = balance_matrix(matrix, rescale_states=False)
+        return balanced, symmetric_schur(balanced.matrix)
+    balanced = balance_matrix(matrix, rescale_states=balance)
+    return balanced, real_schur(balanced.matrix)
+
+
+def _decoupled_already(schur: SchurForm, clustering: object) -> _Choice:
+    """A Schur form without couplings is the result itself: orthogonal T, a block for each neuron."""
+    remarks = (
+        () if clustering is None else ("the matrix is normal: no clustering needed, each neuron has its own block",)
+    )
+    as_it_stands = Decoupled(np.eye(len(schur.R)), schur.R)
+    bases = orthonormalise(as_it_stands, schur, schur.starts)
+    return _Choice(Separation(schur, bases, is_orthogonal=True), remarks=remarks)
+
+
+def _into_blocks(schur: SchurForm, n_blocks: int) -> _Choice:
+    """The form with a given number of blocks and a small condition number."""
+    n_neurons = len(schur.starts) - 1
+    if n_blocks > max(n_neurons, 1):
+        raise PartitionError(
+            f"n_blocks is {n_blocks}, but A has {n_neurons} neurons (real eigenvalues plus complex pairs); "
+            "a block holds at least one, so give fewer blocks"
+        )
+    separation = separate_neurons(schur)
+    together = with_kernel_together(separation)
+    if together.n_blocks >= n_blocks:
+        separation = together
+    if separation.n_blocks > n_blocks:
+        separation = separation.merged(partition_into(separation.atoms, n_blocks))
+    if separation.n_blocks < min(n_blocks, n_neurons) or separation.condition > 1.0 / EPS:
+        raise PartitionError(
+            f"n_blocks is {n_blocks}, but that many invariant subspaces cannot be told apart in double precision "
+            "(repeated or defective eigenvalues); give fewer blocks, or max_condition to have the number chosen"
+        )
+    return _Choice(separation)
+
+
+def _by_clustering(schur: SchurForm, clustering: ClusteringAlgorithm) -> _Choice:
+    """The blocks that a clustering of the eigenvalues gives; clusters that cannot be told apart are merged."""
+    points = np.column_stack([schur.eigenvalues.real, np.abs(schur.eigenvalues.imag)])
+    labels = np.asarray(clustering.fit_predict(points))
+    if labels.shape != (len(points),) or not np.issubdtype(labels.dtype, np.integer):
+        raise PartitionError(
+            f"fit_predict returned {labels.dtype} labels of shape {labels.shape}; expected one integer for each of the "
+            f"{len(points)} points"
+        )
+    noise = labels < 0  # scikit-learn's mark for points in no cluster
+    labels = np.where(noise, labels.max(initial=0) + 1 + np.arange(len(labels)), labels)
+    separation, remarks = separate(schur, labels), []
+    while separation.condition > 1.0 / EPS and separation.n_blocks > 1:
+        remarks.append("two clusters share eigenvalues that cannot be told apart in double precision; they were merged")
+        separation = separation.merged(next(agglomerate(separation.atoms, power=0.0)).partition)
+    return _Choice(separation, remarks=tuple(remarks))
+
+
+def _assemble(matrix: Matrix, balanced: BalancedMatrix, choice: _Choice, *, budget: float | None) -> BlockDiagonalForm:
+    """Order the blocks by their largest real part and return to the coordinates and units of the given matrix."""
+    schur, bases = choice.separation.schur, choice.separation.bases
+    sizes = bases.bounds[1:] - bases.bounds[:-1]
+    values = _per_state(schur)
+    largest = np.maximum.reduceat(values.real, bases.bounds[:-1]) if len(sizes) else np.empty(0)
+    order = np.argsort(-largest, kind="stable")
+    columns = np.argsort(np.repeat(np.argsort(order), sizes), kind="stable")
+    T = schur.Z @ bases.basis[:, columns]
+    T_inv = choice.separation.inverse[columns] @ schur.Z.T
+    return BlockDiagonalForm(
+        A=_read_only(bases.blocks[columns][:, columns] * balanced.factor),
+        T=_read_only(T * balanced.scaling[:, None]),
+        T_inv=_read_only(T_inv / balanced.scaling),
+        block_sizes=tuple(sizes[order].tolist()),
+        eigenvalues=tuple(_slices(values[columns] * balanced.factor, sizes[order])),
+        scaling=_read_only(balanced.scaling),
+        original=matrix,
+        budget=budget,
+        seen=tuple(choice.tradeoff.items()),
+        remarks=choice.remarks,
+    )
+
+
+def _slices(values: NDArray[np.complex128], sizes: NDArray[np.intp]) -> Iterator[NDArray[np.complex128]]:
+    """Cut an array into consecutive pieces."""
+    values.setflags(write=False)
+    stops = np.cumsum(sizes).tolist()
+    return (values[start:stop] for start, stop in zip([0, *stops], stops, strict=False))
+
+
+def _per_state(schur: SchurForm) -> NDArray[np.complex128]:
+    """One eigenvalue for every state of a Schur form: for a pair a + iω at its first state, a − iω at its second."""
+    values = schur.eigenvalues.repeat(schur.sizes)
+    values[schur.pairs + 1] = values[schur.pairs].conj()
+    return values
+
+
+def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,158 @@
+"""The result of Algorithm 1, with the evidence for it: what was found, how well conditioned, how exact."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.decompose.coupling import Atoms, condition_number, escape_conditions
+from ltinet.decompose.neurons import neuron_bases
+from ltinet.decompose.schur import SchurForm
+from ltinet.model.matrices import Matrix
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BlockDiagonalForm:
+    """A T = T A_bd with A_bd = blkdiag(A_1, …, A_L), each block of pattern G_r, G_c or G of the paper (Definition 3).
+
+    Blocks are ordered by their largest real part, descending; inside a block real eigenvalues come first, and pairs
+    a ± iω stand as [[a, b], [c, a]] with b > 0, bc = −ω². New coordinates are z = T⁻¹ x.
+    """
+
+    A: Matrix
+    T: Matrix
+    T_inv: Matrix
+    block_sizes: tuple[int, ...]
+    eigenvalues: tuple[NDArray[np.complex128], ...]
+    """Eigenvalues of each block in the order of its diagonal; of a pair, that with positive imaginary part first."""
+    scaling: NDArray[np.float64]
+    """Powers of two that balance the given matrix."""
+    original: Matrix = field(repr=False)
+    """The matrix as given."""
+    seen: tuple[tuple[int, float], ...] = field(default=(), repr=False)
+    """Numbers of blocks and condition numbers that the search met before this form."""
+    budget: float | None = None
+    """The bound on the condition number that chose the blocks; None if they were chosen in another way."""
+    remarks: tuple[str, ...] = ()
+    """What was decided on the way that one might not expect."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks; each becomes one horizontal layer."""
+        return len(self.block_sizes)
+
+    @property
+    def neurons_per_block(self) -> tuple[int, ...]:
+        """Real eigenvalues plus pairs of each block."""
+        return tuple(int(np.sum(values.imag >= 0)) for values in self.eigenvalues)
+
+    @property
+    def n_connections(self) -> int:
+        """Neuron-to-neuron connections inside blocks, each pair of neurons once."""
+        return sum(count * (count - 1) // 2 for count in self.neurons_per_block)
+
+    @cached_property
+    def condition(self) -> float:
+        """cond₂(T) in balanced coordinates, diag(scaling)⁻¹ T: what `max_condition` bounds."""
+        return condition_number(self.T / self.scaling[:, None])
+
+    @cached_property
+    def tradeoff(self) -> tuple[tuple[int, float], ...]:
+        """For every number of blocks tried, the smallest condition number measured: the paper's trade-off curve."""
+        best = {self.n_blocks: self.condition}
+        for n_blocks, condition in self.seen:
+            best[n_blocks] = min(condition, best.get(n_blocks, np.inf))
+        return tuple(sorted(best.items()))
+
+    @cached_property
+    def condition_raw(self) -> float:
+        """cond₂(T) in the coordinates of the given matrix."""
+        return condition_number(self.T)
+
+    @cached_property
+    def residual(self) -> float:
+        """‖A T − T A_bd‖₁ / (‖A‖₁ ‖T‖₁): the backward error of the decomposition, of the order of n·eps."""
+        scale = max(float(np.max(np.abs(self.original), initial=0.0)), np.finfo(float).tiny)
+        A, A_bd = self.original / scale, self.A / scale
+        size = np.linalg.norm(A, 1) * np.linalg.norm(self.T, 1) if len(A) else 0.0
+        return float(np.linalg.norm(A @ self.T - self.T @ A_bd, 1) / size) if size > 0 else 0.0
+
+    @cached_property
+    def separation(self) -> float:
+        """Smallest distance between eigenvalues of different blocks; infinite for a single block."""
+        values = np.concatenate([*self.eigenvalues, np.empty(0, complex)])
+        block = np.repeat(np.arange(self.n_blocks), self.block_sizes)
+        order = np.argsort(values.real)
+        values, block = values[order], block[order]
+        smallest = np.inf
+        for shift in range(1, len(values)):  # neighbours in Re λ: stop when no nearer one can follow
+            gap = values.real[shift:] - values.real[:-shift]
+            if np.min(gap) >= smallest:
+                break
+            distance = np.where(block[shift:] != block[:-shift], np.abs(values[shift:] - values[:-shift]), np.inf)
+            smallest = min(smallest, float(np.min(distance)))
+        return smallest
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks, and for every block of several neurons why it was not split."""
+        if self.budget is None:
+            return self.remarks
+        together = [index for index, count in enumerate(self.neurons_per_block) if count > 1]
+        return self.remarks + tuple(
+            f"block {index}: {why_together(self.block(index), self.budget)}" for index in together
+        )
+
+    def block(self, index: int) -> Matrix:
+        """Diagonal block A_l, counted from zero."""
+        start = sum(self.block_sizes[:index])
+        stop = start + self.block_sizes[index]
+        return self.A[start:stop, start:stop]
+
+    def __repr__(self) -> str:
+        return (
+            f"BlockDiagonalForm(n_states={len(self.A)}, n_blocks={self.n_blocks}, n_connections={self.n_connections}, "
+            f"condition={self.condition:.4g})"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(_certificate_lines(self))
+
+
+def why_together(block: Matrix, budget: float) -> str:
+    """What taking one neuron out of a quasi-triangular block would cost, in terms of the condition number of T."""
+    schur = SchurForm(block, np.eye(len(block)))
+    n_neurons = len(schur.sizes)
+    if not np.any(block):
+        return f"{n_neurons} neurons with eigenvalue zero, not connected: the kernel of A"
+    atoms = Atoms(neuron_bases(schur).basis, schur.starts, np.ones(n_neurons, dtype=np.intp), schur.eigenvalues)
+    bound = float(np.min(escape_conditions(atoms, tuple(range(n_neurons)))))
+    where = complex(np.mean(schur.eigenvalues.real), np.mean(schur.eigenvalues.imag))
+    if bound > budget:
+        return f"{n_neurons} neurons around {where:.4g}; taking any one out needs cond(T) ≥ {bound:.2g}"
+    return f"{n_neurons} neurons around {where:.4g}; no split was found with cond(T) ≤ {budget:g}"
+
+
+def _certificate_lines(form: BlockDiagonalForm) -> list[str]:
+    n_real = sum(int(np.sum(values.imag == 0)) for values in form.eigenvalues)
+    n_pairs = (len(form.A) - n_real) // 2
+    largest = sorted(form.neurons_per_block, reverse=True)[:5]
+    lines = [
+        f"block-diagonal form of a {len(form.A)} × {len(form.A)} matrix",
+        f"  eigenvalues        {n_real} real, {n_pairs} complex pairs",
+        f"  blocks             {form.n_blocks} (most neurons in one: {', '.join(map(str, largest)) or '–'})",
+        f"  connections        {form.n_connections} of {_pairs(n_real + n_pairs)} possible",
+        f"  cond(T)            {form.condition:.4g} balanced, {form.condition_raw:.4g} as given",
+        f"  residual           {form.residual:.2e}  (‖AT − TA‖ / ‖A‖‖T‖)",
+        f"  separation         {form.separation:.4g}",
+    ]
+    shown = form.notes[:4]
+    lines += [f"  note               {note}" for note in shown]
+    if len(form.notes) > len(shown):
+        lines.append(f"  note               … and {len(form.notes) - len(shown)} more in .notes")
+    return lines
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2

@@ -1,0 +1,85 @@
+"""The real Schur form and its diagonal blocks: where the eigenvalues of A appear and neurons begin."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from ltinet.model.matrices import Matrix
+from ltinet.tolerances import rounding
+
+_WORKSPACE = 66  # doubles per state that LAPACK's blocked reduction to Hessenberg form asks for: block size 64 and two
+
+
+@dataclass(frozen=True)
+class SchurForm:
+    """A = Z R Zᵀ with Z orthogonal and R quasi-triangular: 1×1 blocks (real eigenvalues), 2×2 blocks (pairs)."""
+
+    R: Matrix
+    Z: Matrix
+
+    @cached_property
+    def starts(self) -> NDArray[np.intp]:
+        """First state of every diagonal block, with n at the end."""
+        is_start = np.ones(len(self.R) + 1, dtype=bool)
+        is_start[1:-1] = np.diag(self.R, -1) == 0.0
+        return np.flatnonzero(is_start)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.intp]:
+        """Size of every diagonal block, 1 or 2."""
+        return self.starts[1:] - self.starts[:-1]
+
+    @cached_property
+    def pairs(self) -> NDArray[np.intp]:
+        """First state of every 2×2 block."""
+        pairs: NDArray[np.intp] = self.starts[:-1][self.sizes == 2]
+        return pairs
+
+    @cached_property
+    def eigenvalues(self) -> NDArray[np.complex128]:
+        """One eigenvalue for each diagonal block, the one with positive imaginary part for a pair.
+
+        LAPACK leaves pairs as [[a, b], [c, a]] with bc < 0: a ± iω with ω = √|b|·√|c|.
+        """
+        values = self.R.diagonal()[self.starts[:-1]].astype(np.complex128)
+        b, c = self.R[self.pairs, self.pairs + 1], self.R[self.pairs + 1, self.pairs]
+        values.imag[self.sizes == 2] = np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
+        return values
+
+    def neurons_between(self, bounds: NDArray[np.intp]) -> NDArray[np.intp]:
+        """How many diagonal blocks lie between consecutive bounds."""
+        before = self.starts.searchsorted(bounds)
+        return before[1:] - before[:-1]
+
+    def is_block_diagonal(self) -> bool:
+        """Whether all couplings between diagonal blocks are rounding errors, as for every normal A."""
+        tolerance = rounding(len(self.R), float(np.linalg.norm(self.R)))
+        if np.any(np.abs(self.R[0:1, 2:]) > tolerance):  # the first row tells in most cases
+            return False
+        coupling = np.triu(self.R, 1)
+        coupling[self.pairs, self.pairs + 1] = 0.0
+        return float(np.max(np.abs(coupling), initial=0.0)) <= tolerance
+
+
+def real_schur(A: Matrix) -> SchurForm:
+    """LAPACK's real Schur form (`gees`), ~25 n³ flops: the floor of everything that follows."""
+    if len(A) == 0:
+        return SchurForm(A, A)
+    R, _, _, _, Z, _, info = lapack.dgees(_no_order, A, lwork=_WORKSPACE * len(A))
+    if info != 0:
+        raise np.linalg.LinAlgError(f"the QR algorithm did not converge (LAPACK gees, info = {info})")
+    return SchurForm(R, Z)
+
+
+def _no_order(*_: float) -> bool:
+    """LAPACK asks which eigenvalues come first; here none is preferred."""
+    return False
+
+
+def symmetric_schur(A: Matrix) -> SchurForm:
+    """The Schur form of a symmetric matrix is diagonal: `eigh`, at a fraction of the general cost."""
+    eigenvalues, Z = np.linalg.eigh(A)
+    return SchurForm(np.diag(eigenvalues), Z)

@@ -1,0 +1,100 @@
+"""The middle of the pipeline, as often as a partition is tried: reorder → decouple → orthonormalise."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.decompose.coupling import Atoms, Partition, condition_number
+from ltinet.decompose.decouple import decouple
+from ltinet.decompose.neurons import neuron_bases
+from ltinet.decompose.orthonormal import BlockBases, orthonormalise
+from ltinet.decompose.reorder import reorder
+from ltinet.decompose.schur import SchurForm
+from ltinet.model.matrices import Matrix
+from ltinet.tolerances import rounding
+
+
+@dataclass(frozen=True)
+class Separation:
+    """A Schur form and, for each group of its neurons, an orthonormal basis of the invariant subspace."""
+
+    schur: SchurForm
+    bases: BlockBases
+    is_orthogonal: bool = False
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of groups, each with its own basis."""
+        return len(self.bases.bounds) - 1
+
+    @cached_property
+    def neurons(self) -> NDArray[np.intp]:
+        """Number of neurons in each block."""
+        return self.schur.neurons_between(self.bases.bounds)
+
+    @cached_property
+    def first_neuron(self) -> NDArray[np.intp]:
+        """Where each block begins among the neurons."""
+        return self.schur.starts.searchsorted(self.bases.bounds[:-1])
+
+    @cached_property
+    def condition(self) -> float:
+        """cond₂(T) in balanced coordinates: the Schur vectors are orthogonal and do not change it."""
+        return condition_number(self.bases.basis)
+
+    @cached_property
+    def inverse(self) -> Matrix:
+        """The inverse of the basis, in Schur coordinates."""
+        basis = self.bases.basis
+        return basis.T if self.is_orthogonal else np.asarray(np.linalg.inv(basis), dtype=np.float64)
+
+    def is_within(self, max_condition: float) -> bool:
+        """Whether cond₂(T) ≤ max_condition: by ‖·‖₂² ≤ ‖·‖₁‖·‖∞ for T and T⁻¹ where that decides, else measured."""
+        try:
+            factors = self.bases.basis, self.inverse
+        except np.linalg.LinAlgError:  # parallel vectors
+            return False
+        sizes = [np.linalg.norm(factor, order) for factor in factors for order in (1, np.inf)]
+        return bool(np.prod(sizes) <= max_condition**2) or self.condition <= max_condition
+
+    @property
+    def atoms(self) -> Atoms:
+        """The blocks as the atoms of a coarser partition."""
+        return Atoms(self.bases.basis, self.bases.bounds, self.neurons, self.schur.eigenvalues[self.first_neuron])
+
+    def merged(self, partition: Partition) -> "Separation":
+        """The same neurons with the blocks put together as a partition of them says."""
+        group_of_block = np.empty(self.n_blocks, dtype=np.intp)
+        for number, group in enumerate(partition):
+            group_of_block[list(group)] = number
+        return separate(self.schur, np.repeat(group_of_block, self.neurons))
+
+
+def separate(schur: SchurForm, groups: NDArray[np.intp]) -> Separation:
+    """Bases of the invariant subspaces of groups of neurons, one group number for every diagonal block."""
+    ordered = reorder(schur, groups)
+    decoupled = decouple(ordered.schur.R, ordered.bounds)
+    return Separation(ordered.schur, orthonormalise(decoupled, ordered.schur, ordered.bounds))
+
+
+def separate_neurons(schur: SchurForm) -> Separation:
+    """Every neuron in a block of its own."""
+    return Separation(schur, neuron_bases(schur))
+
+
+def with_kernel_together(separation: Separation) -> Separation:
+    """Put all neurons with eigenvalue zero that stand alone into one block, the kernel of A.
+
+    The kernel is determined by A, a basis of it is not; its block is zero, so nothing is connected. The paper does so.
+    """
+    schur = separation.schur
+    is_zero = np.abs(schur.eigenvalues) <= rounding(len(schur.R), float(np.linalg.norm(schur.R)))
+    if np.count_nonzero(is_zero) < 2:
+        return separation
+    kernel = np.flatnonzero(is_zero[separation.first_neuron] & (separation.neurons == 1)).tolist()
+    if len(kernel) < 2:
+        return separation
+    others = ((block,) for block in range(separation.n_blocks) if block not in set(kernel))
+    return separation.merged((tuple(kernel), *others))

@@ -1,0 +1,111 @@
+"""Other libraries' systems become a `StateSpace`; they are known by their attributes, and none of them is imported."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ltinet.errors import InvalidSystemError
+from ltinet.model.matrices import as_real_matrix, shape_of
+from ltinet.model.realisation import realise_polynomial_matrix, realise_polynomials, realise_zpk
+from ltinet.model.state_space import StateSpace
+
+_ACCEPTED = (
+    "accepted are ltinet.StateSpace; tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den); scipy.signal "
+    "StateSpace, TransferFunction and ZerosPolesGain; control StateSpace and TransferFunction; pyMOR LTIModel and "
+    "SecondOrderModel"
+)
+
+
+def as_state_space(obj: Any) -> StateSpace:
+    """Return `obj` as a `StateSpace`; one that is a `StateSpace` already is returned as it is.
+
+    Accepted are tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den), and the continuous-time systems of
+    scipy.signal, python-control and pyMOR. Systems given by state-space matrices keep their states. Transfer functions
+    are realised in controller form, one with several inputs column by column, which is not minimal when entries share
+    poles; zeros, poles and gain become a chain of second-order sections, without multiplying out the polynomials.
+
+    Raises:
+        InvalidSystemError: the object is not one of these, discrete in time, improper or parametric.
+    """
+    if isinstance(obj, StateSpace):
+        return obj
+    if isinstance(obj, tuple | list):
+        return _from_sequence(obj)
+    _require_continuous_time(obj)
+    if hasattr(obj, "to_lti"):  # pyMOR SecondOrderModel
+        obj = obj.to_lti()
+    if hasattr(obj, "to_matrices"):  # pyMOR LTIModel: its A, B, C, D and E are operators
+        return _from_pymor(obj)
+    if _has(obj, "A", "B", "C"):
+        return StateSpace(obj.A, obj.B, obj.C, getattr(obj, "D", None), getattr(obj, "E", None))
+    if _has(obj, "num", "den"):
+        return _from_transfer_function(obj)
+    if _has(obj, "zeros", "poles", "gain"):
+        return _from_zeros_poles_gain(obj)
+    raise InvalidSystemError(f"an object of type {_type_name(obj)} is not a system that can be converted; {_ACCEPTED}")
+
+
+def _from_sequence(parts: Sequence[Any]) -> StateSpace:
+    if len(parts) == 2 and isinstance(parts, tuple):
+        return realise_polynomials(*parts)
+    if len(parts) == 3 and len(shape_of(parts[0], "the first part")) != 2:
+        raise InvalidSystemError(
+            "three parts may mean (A, B, C) or (zeros, poles, gain), and the first does not have two axes; pass A as a "
+            "2-D array, or scipy.signal.ZerosPolesGain(zeros, poles, gain)"
+        )
+    if len(parts) in (3, 4, 5):
+        return StateSpace(*parts)
+    raise InvalidSystemError(f"a {type(parts).__name__} of {len(parts)} parts is not a system; {_ACCEPTED}")
+
+
+def _require_continuous_time(obj: Any) -> None:
+    """Refuse a sampled system; else `dt` of scipy and control is None or 0, `sampling_time` of pyMOR 0."""
+    for attribute in ("dt", "sampling_time"):
+        step = getattr(obj, attribute, None)
+        if step is not None and step != 0:  # True marks an unspecified sampling time, and True != 0
+            raise InvalidSystemError(
+                f"the {_type_name(obj)} is discrete in time ({attribute} = {step}); ltinet works with x' = A x + B u: "
+                "pass the continuous-time model it was sampled from, or convert it first (pyMOR: model.to_continuous())"
+            )
+
+
+def _from_pymor(model: Any) -> StateSpace:
+    if getattr(model, "parameters", None):
+        raise InvalidSystemError(
+            f"the {_type_name(model)} depends on parameters ({', '.join(model.parameters)}); pass the matrices at "
+            "one value of them: as_state_space(model.to_matrices(mu=mu))"
+        )
+    # A port-Hamiltonian model's to_matrices() are others (J, R, G, …); to_abcde_matrices() are always these five.
+    matrices = model.to_abcde_matrices() if hasattr(model, "to_abcde_matrices") else model.to_matrices()
+    if len(matrices) != 5:
+        raise InvalidSystemError(
+            f"{_type_name(model)}.to_matrices() gives {len(matrices)} matrices, not A, B, C, D, E; {_ACCEPTED}"
+        )
+    return StateSpace(*matrices)
+
+
+def _from_transfer_function(obj: Any) -> StateSpace:
+    """scipy.signal holds one denominator, python-control a nested list with a polynomial for each output and input."""
+    num, den = getattr(obj, "num_list", obj.num), getattr(obj, "den_list", obj.den)
+    if isinstance(den, list) and isinstance(den[0], list):
+        return realise_polynomial_matrix(num, den)
+    return realise_polynomials(num, den)
+
+
+def _from_zeros_poles_gain(obj: Any) -> StateSpace:
+    zeros, poles = np.asarray(obj.zeros, dtype=complex), np.asarray(obj.poles, dtype=complex)
+    if zeros.ndim != 1 or poles.ndim != 1:
+        raise InvalidSystemError(
+            "zeros and poles must be 1-D, for one input and one output; pass each output as its own system"
+        )
+    gain = as_real_matrix(obj.gain, "gain")
+    return realise_zpk(zeros, poles, float(gain[0, 0]))
+
+
+def _has(obj: Any, *attributes: str) -> bool:
+    return all(hasattr(obj, attribute) for attribute in attributes)
+
+
+def _type_name(obj: Any) -> str:
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"
