@@ -1,14 +1,15 @@
-"""Connections left within a condition budget: ltinet, control.bdschur, bdschur after balancing, and K-means as in the paper.
+"""Connections left within a condition budget: ltinet, control.bdschur with and without balancing, and K-means.
 
-Every candidate is judged alike: orthonormal bases in each block, cond(T) measured in balanced coordinates, neuron-to-neuron
-connections Σ n_l (n_l − 1)/2. The peers are swept (over bdschur's condmax, over K-means' number of clusters) and the best
-form within the budget counts.
+Every candidate is judged alike: orthonormal bases in each block, cond(T) measured in balanced coordinates,
+neuron-to-neuron connections Σ n_l (n_l − 1)/2. The peers are swept (over bdschur's condmax, over K-means' number of
+clusters) and the best form within the budget counts.
 
     python -m benchmarks.sparsity
 """
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import control
 import numpy as np
@@ -43,9 +44,7 @@ def main() -> None:
             below += ours < min(theirs)
             cells.append(" / ".join(str(count) for count in (f"**{ours}**", *theirs)))
         print(f"| {name} | {len(A)} | " + " | ".join(cells) + " |", flush=True)
-    print(
-        "\nconvection_diffusion: its zero eigenvalues share one block, as in the paper; nothing in that block is connected"
-    )
+    print("\nconvection_diffusion: its zero eigenvalues share one block, as in the paper, with no coupling inside it")
     print(f"strictly fewer than the best peer in {below} cells of the {total} in which that has any")
 
 
@@ -80,14 +79,14 @@ def kmeans_forms(A: Matrix) -> Iterator[Outcome]:
         yield _neurons_to_connections(sizes), float(np.linalg.cond(np.hstack(bases)))
 
 
-def judge(A: Matrix, T: Matrix, splits: NDArray[np.int_]) -> Outcome:
+def judge(A: NDArray[Any], T: NDArray[Any], splits: NDArray[np.int_]) -> Outcome:
     """Connections of a block-diagonal form, and cond of the best-scaled T with the same blocks."""
     bases = [np.linalg.qr(columns)[0] for columns in np.split(T, splits, axis=1)]
     neurons = [_n_neurons(Q.T @ A @ Q) for Q in bases]
     return _neurons_to_connections(neurons), float(np.linalg.cond(np.hstack(bases)))
 
 
-def _n_neurons(A: Matrix) -> int:
+def _n_neurons(A: NDArray[Any]) -> int:
     return int(np.sum(np.linalg.eigvals(A).imag >= 0))
 
 
