@@ -25,12 +25,11 @@ def balance(A: Matrix, *, rescale_states: bool = True) -> BalancedMatrix:
     The factor keeps norms and their products in range for entries like 1e±150; the state scaling is LAPACK's
     `gebal` without permutations. Both are powers of two, so that nothing is rounded. Cost O(n²) per sweep.
     """
-    factor = _power_of_two_near(float(np.max(np.abs(A), initial=0.0)))
-    scaled = A / factor if factor != 1.0 else A
-    if not rescale_states or len(A) == 0:
-        return BalancedMatrix(scaled, np.ones(len(A)), factor)
-    balanced, _, _, scaling, _ = lapack.dgebal(scaled, scale=1, permute=0)
-    return BalancedMatrix(np.ascontiguousarray(balanced), scaling, factor)
+    balanced, scaling = A, np.ones(len(A))
+    if rescale_states and len(A):
+        balanced, _, _, scaling, _ = lapack.dgebal(A, scale=1, permute=0)
+    factor = _power_of_two_near(float(np.max(np.abs(balanced), initial=0.0)))
+    return BalancedMatrix(np.ascontiguousarray(balanced / factor), scaling, factor)
 
 
 def _power_of_two_near(magnitude: float) -> float:

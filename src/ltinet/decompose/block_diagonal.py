@@ -12,11 +12,11 @@ from ltinet.decompose.balance import balance as balance_matrix
 from ltinet.decompose.budget import within_budget
 from ltinet.decompose.decouple import Decoupled
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.orthonormal import orthonormalise
+from ltinet.decompose.orthonormal import BlockBases, orthonormalise
 from ltinet.decompose.partition import agglomerate, partition_into
-from ltinet.decompose.schur import SchurForm, real_schur, symmetric_schur
+from ltinet.decompose.schur import SchurForm, is_decoupled, real_schur, symmetric_schur
 from ltinet.decompose.separate import Separation, separate, separate_neurons, with_kernel_together
-from ltinet.errors import PartitionError
+from ltinet.errors import InvalidSystemError, PartitionError
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix
 from ltinet.tolerances import EPS
 
@@ -61,10 +61,10 @@ def block_diagonalize(
     balanced, schur = _schur_form(matrix, balance=balance)
     if n_blocks is not None:
         choice = _into_blocks(schur, n_blocks)
-    elif schur.is_block_diagonal():
+    elif is_decoupled(schur, balanced.matrix):
         choice = _decoupled_already(schur, clustering)
     elif clustering is not None:
-        choice = _by_clustering(schur, clustering)
+        choice = _by_clustering(schur, clustering, factor=balanced.factor)
     else:
         choice = _Choice(*within_budget(schur, max_condition))
     budget = max_condition if n_blocks is None and clustering is None else None
@@ -72,11 +72,13 @@ def block_diagonalize(
 
 
 def _check_choice(max_condition: float, *, n_blocks: int | None, clustering: object) -> None:
-    if not max_condition >= 1.0:
-        raise PartitionError(f"max_condition is {max_condition}; a condition number is at least 1, so give 1 or more")
+    if not isinstance(max_condition, (int, float, np.integer, np.floating)) or not max_condition >= 1.0:
+        raise PartitionError(f"max_condition is {max_condition!r}; a condition number is at least 1, so give 1 or more")
     if n_blocks is not None and clustering is not None:
         raise PartitionError("both n_blocks and clustering were given; choose the blocks in one way")
-    if n_blocks is not None and (not isinstance(n_blocks, (int, np.integer)) or n_blocks < 1):
+    if n_blocks is not None and (
+        not isinstance(n_blocks, (int, np.integer)) or isinstance(n_blocks, bool) or n_blocks < 1
+    ):
         raise PartitionError(f"n_blocks is {n_blocks!r}; give a whole number of at least 1")
     if clustering is not None and not hasattr(clustering, "fit_predict"):
         raise PartitionError(
@@ -125,17 +127,18 @@ def _into_blocks(schur: SchurForm, n_blocks: int) -> _Choice:
     return _Choice(separation)
 
 
-def _by_clustering(schur: SchurForm, clustering: ClusteringAlgorithm) -> _Choice:
+def _by_clustering(schur: SchurForm, clustering: ClusteringAlgorithm, *, factor: float) -> _Choice:
     """The blocks that a clustering of the eigenvalues gives; clusters that cannot be told apart are merged."""
-    points = np.column_stack([schur.eigenvalues.real, np.abs(schur.eigenvalues.imag)])
+    points = factor * np.column_stack([schur.eigenvalues.real, schur.eigenvalues.imag])
     labels = np.asarray(clustering.fit_predict(points))
     if labels.shape != (len(points),) or not np.issubdtype(labels.dtype, np.integer):
         raise PartitionError(
             f"fit_predict returned {labels.dtype} labels of shape {labels.shape}; expected one integer for each of the "
             f"{len(points)} points"
         )
-    noise = labels < 0  # scikit-learn's mark for points in no cluster
-    labels = np.where(noise, labels.max(initial=0) + 1 + np.arange(len(labels)), labels)
+    in_no_cluster = labels < 0  # scikit-learn's mark: each such point is a block of its own
+    labels = np.unique(labels, return_inverse=True)[1]
+    labels = np.where(in_no_cluster, len(labels) + np.arange(len(labels)), labels)
     separation, remarks = separate(schur, labels), []
     while separation.condition > 1.0 / EPS and separation.n_blocks > 1:
         remarks.append("two clusters share eigenvalues that cannot be told apart in double precision; they were merged")
@@ -147,14 +150,18 @@ def _assemble(matrix: Matrix, balanced: BalancedMatrix, choice: _Choice, *, budg
     """Order the blocks by their largest real part and return to the coordinates and units of the given matrix."""
     schur, bases = choice.separation.schur, choice.separation.bases
     sizes = bases.bounds[1:] - bases.bounds[:-1]
-    values = _per_state(schur)
+    values = _per_state(schur, bases)
     largest = np.maximum.reduceat(values.real, bases.bounds[:-1]) if len(sizes) else np.empty(0)
     order = np.argsort(-largest, kind="stable")
     columns = np.argsort(np.repeat(np.argsort(order), sizes), kind="stable")
+    with np.errstate(over="ignore"):
+        A_bd = bases.blocks[columns][:, columns] * balanced.factor
+    if not np.all(np.isfinite(A_bd)):
+        raise InvalidSystemError("A has entries near the largest floating-point number; measure time in smaller units")
     T = schur.Z @ bases.basis[:, columns]
     T_inv = choice.separation.inverse[columns] @ schur.Z.T
     return BlockDiagonalForm(
-        A=_read_only(bases.blocks[columns][:, columns] * balanced.factor),
+        A=_read_only(A_bd),
         T=_read_only(T * balanced.scaling[:, None]),
         T_inv=_read_only(T_inv / balanced.scaling),
         block_sizes=tuple(sizes[order].tolist()),
@@ -174,10 +181,12 @@ def _slices(values: NDArray[np.complex128], sizes: NDArray[np.intp]) -> Iterator
     return (values[start:stop] for start, stop in zip([0, *stops], stops, strict=False))
 
 
-def _per_state(schur: SchurForm) -> NDArray[np.complex128]:
-    """One eigenvalue for every state of a Schur form: for a pair a + iω at its first state, a − iω at its second."""
-    values = schur.eigenvalues.repeat(schur.sizes)
-    values[schur.pairs + 1] = values[schur.pairs].conj()
+def _per_state(schur: SchurForm, bases: BlockBases) -> NDArray[np.complex128]:
+    """One eigenvalue for every state, as it stands in the blocks: for a pair a + iω first, then a − iω."""
+    values = bases.blocks.diagonal().astype(np.complex128)
+    b, c = bases.blocks[schur.pairs, schur.pairs + 1], bases.blocks[schur.pairs + 1, schur.pairs]
+    omega = np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
+    values.imag[schur.pairs], values.imag[schur.pairs + 1] = omega, -omega
     return values
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from ltinet.decompose.coupling import GRAM_LIMIT, Atoms, Partition, pair_conditions
-from ltinet.decompose.partition import sparsest_partition
+from ltinet.decompose.partition import agglomerate, sparsest_partition
 from ltinet.decompose.schur import SchurForm
 from ltinet.decompose.separate import Separation, separate, separate_neurons, with_kernel_together
 from ltinet.tolerances import EPS
@@ -14,7 +14,11 @@ _INSEPARABLE = 1e4
 
 
 def within_budget(schur: SchurForm, max_condition: float) -> tuple[Separation, dict[int, float]]:
-    """A separation with cond(T) ≤ max_condition and few connections, and the trade-off seen on the way to it."""
+    """A separation with cond(T) ≤ max_condition and few connections, and the trade-off seen on the way to it.
+
+    Budgets beyond 1/eps are cut there: a T with a larger condition number has no inverse in double precision.
+    """
+    max_condition = min(max_condition, 1.0 / EPS)
     separation = separate_neurons(schur)
     tradeoff: dict[int, float] = {}
     uncertain = False
@@ -26,10 +30,13 @@ def within_budget(schur: SchurForm, max_condition: float) -> tuple[Separation, d
         if partition is None:
             partition, seen = sparsest_partition(atoms, max_condition=max_condition)
             tradeoff |= seen
+        if len(partition) == separation.n_blocks:  # the angles say that it fits, the bases that it does not
+            partition = next(agglomerate(atoms, power=0.0)).partition
         separation = separation.merged(partition)
     if uncertain:
         separation = _split_further(separation, max_condition)
-    return with_kernel_together(separation), tradeoff
+    together = with_kernel_together(separation)
+    return together if together.is_within(max_condition) else separation, tradeoff
 
 
 def _indistinguishable(atoms: Atoms, max_condition: float) -> Partition | None:
@@ -86,7 +93,7 @@ def _least_bound(separation: Separation, failed: set[complex]) -> int | None:
         starts = separation.schur.starts[first : first + len(own)] - at.start
         coupling = np.maximum.reduceat(np.abs(separation.bases.blocks[at, at]), starts, axis=0)
         coupling = np.maximum.reduceat(coupling, starts, axis=1)
-        distance = np.abs(own[:, None] - own[None, :]) + EPS * np.abs(own).max()
+        distance = np.abs(own[:, None] - own[None, :]) + EPS * np.abs(separation.bases.blocks[at, at]).max()
         ties = np.log1p((np.maximum(coupling, coupling.T) / distance) ** 2)
         np.fill_diagonal(ties, 0.0)
         bond = np.where([complex(value) in failed for value in own], np.inf, ties.sum(axis=1))

@@ -63,6 +63,7 @@ def condition_number(T: Matrix) -> float:
     """
     if len(T) == 0:
         return 1.0
+    T = T / (np.max(np.abs(T)) or 1.0)
     condition = _gram_condition(T.T @ T)
     if condition <= GRAM_LIMIT:
         return condition
@@ -132,9 +133,8 @@ def escape_conditions(atoms: Atoms, group: Group) -> NDArray[np.float64]:
     With c the largest cosine between the atom and the span of the others, cond([Q_atom, Q_others]) = √((1+c)/(1−c)).
     """
     columns = atoms.columns(group)
-    inverse = np.asarray(
-        np.linalg.inv(atoms.gram[columns[:, None], columns] + EPS * np.eye(len(columns))), dtype=np.float64
-    )
+    values, vectors = np.linalg.eigh(atoms.gram[columns[:, None], columns])
+    inverse = (vectors / np.maximum(values, len(columns) * EPS)) @ vectors.T  # parallel vectors: large, not singular
     # The inverse of a diagonal block of the inverse is the Schur complement of the others: its 1/λ_max is 1 − c².
     sizes = [int(atoms.starts[atom + 1] - atoms.starts[atom]) for atom in group]
     stops = itertools.accumulate(sizes)

@@ -47,19 +47,40 @@ def _decouple_halves(R: Matrix, diagonal: Matrix, X: Matrix, bounds: list[int]) 
     if len(bounds) - middle > 2:
         _decouple_halves(R, diagonal, X, bounds[middle:])
     start, half, stop = bounds[0], bounds[middle], bounds[-1]
-    right, coupling = X[half:stop, half:stop], R[start:half, half:stop]
-    if len(bounds) > 3:
-        coupling = coupling @ right
-    Y, scale, _ = lapack.dtrsyl(R[start:half, start:half], diagonal[half:stop, half:stop], coupling, isgn=-1)
-    X[start:half, half:stop] = -Y
-    if scale != 1.0:
-        right *= scale
-    if Y.max() > _GROWTH_LIMIT or Y.min() < -_GROWTH_LIMIT:
+    if not _solve_node(R, diagonal, X, (start, half, stop)):
+        for left, right in itertools.pairwise(bounds[middle:]):  # one scale for each block column
+            _solve_node(R, diagonal, X, (start, half, stop), columns=(left, right))
+    above = X[start:half, half:stop]
+    if above.max() > _GROWTH_LIMIT or above.min() < -_GROWTH_LIMIT:
         _shrink_columns(X, bounds[middle:], start)
+
+
+def _solve_node(
+    R: Matrix, diagonal: Matrix, X: Matrix, node: tuple[int, int, int], columns: tuple[int, int] | None = None
+) -> bool:
+    """Fill in the coupling of the right half, or of one block column of it, to the left half.
+
+    `trsyl` scales the right-hand side down where the solution would overflow. Columns that grow little must not be
+    scaled with those that grow much: False, and nothing done, where they would be.
+    """
+    start, half, stop = node
+    left, right = columns or (half, stop)
+    below = X[half:stop, left:right]
+    Y, scale, _ = lapack.dtrsyl(
+        R[start:half, start:half], diagonal[left:right, left:right], R[start:half, half:stop] @ below, isgn=-1
+    )
+    if scale != 1.0:
+        if columns is None and scale < 1.0 / _GROWTH_LIMIT:
+            return False
+        below *= scale
+    X[start:half, left:right] = -Y
+    return True
 
 
 def _shrink_columns(X: Matrix, bounds: list[int], top: int) -> None:
     """Scale each block column to largest entry one; one number per block leaves its diagonal block unchanged."""
     for start, stop in itertools.pairwise(bounds):
         column = X[top:stop, start:stop]
-        column /= np.max(np.abs(column))
+        largest = np.max(np.abs(column))
+        if largest > 1.0:
+            column /= largest

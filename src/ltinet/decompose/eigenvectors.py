@@ -41,6 +41,8 @@ def decouple_neurons(schur: SchurForm) -> Decoupled | None:
 
 def _right_eigenvectors(R: Any) -> Any:
     n = len(R)
+    if n == 0:
+        return R
     R = np.asfortranarray(R)
     X = np.zeros((n, n), order="F")
     select, work = np.zeros(n, dtype=np.intc), np.empty(3 * n)

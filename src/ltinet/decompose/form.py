@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +104,11 @@ class BlockDiagonalForm:
         return self.remarks + tuple(
             f"block {index}: {why_together(self.block(index), self.budget)}" for index in together
         )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for array in (self.A, self.T, self.T_inv, self.scaling, self.original, *self.eigenvalues):
+            array.setflags(write=False)  # NumPy unpickles and copies arrays writeable
 
     def block(self, index: int) -> Matrix:
         """Diagonal block A_l, counted from zero."""

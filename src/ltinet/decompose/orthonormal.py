@@ -45,10 +45,13 @@ def orthonormalise(decoupled: Decoupled, schur: SchurForm, bounds: NDArray[np.in
     basis[real] = rows[real] / np.sqrt(_dots(rows[real], rows[real]))[:, None]
     blocks[real, real] = diagonal[real, real]
     _single_pairs(rows, diagonal, first[is_single_neuron & (sizes == 2)], basis=basis, blocks=blocks)
-    for block in (~is_single_neuron).nonzero()[0]:
+    pair = first[is_single_neuron & (sizes == 2)]
+    is_lopsided = np.zeros(len(first), dtype=bool)
+    is_lopsided[is_single_neuron & (sizes == 2)] = -blocks[pair + 1, pair] * _GROWTH_LIMIT**2 < blocks[pair, pair + 1]
+    for block in (~is_single_neuron | is_lopsided).nonzero()[0]:
         at = slice(int(bounds[block]), int(bounds[block + 1]))
         columns, own = decoupled.X[: at.stop, at], diagonal[at, at]
-        if np.max(np.abs(columns)) > _GROWTH_LIMIT:
+        if is_lopsided[block] or np.max(np.abs(columns)) > _GROWTH_LIMIT:
             columns, own = leading_subspace(schur.R[: at.stop, : at.stop], at.start) or (columns, own)
         Q, blocks[at, at] = _coupled_block(columns, own)
         basis[at, : at.stop] = Q.T

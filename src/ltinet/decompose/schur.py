@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from ltinet.model.matrices import Matrix
-from ltinet.tolerances import rounding
+from ltinet.tolerances import EPS, rounding
 
 _WORKSPACE = 66  # doubles per state that LAPACK's blocked reduction to Hessenberg form asks for: block size 64 and two
 
@@ -54,14 +54,23 @@ class SchurForm:
         before = self.starts.searchsorted(bounds)
         return before[1:] - before[:-1]
 
-    def is_block_diagonal(self) -> bool:
-        """Whether all couplings between diagonal blocks are rounding errors, as for every normal A."""
-        tolerance = rounding(len(self.R), float(np.linalg.norm(self.R)))
-        if np.any(np.abs(self.R[0:1, 2:]) > tolerance):  # the first row tells in most cases
-            return False
-        coupling = np.triu(self.R, 1)
-        coupling[self.pairs, self.pairs + 1] = 0.0
-        return float(np.max(np.abs(coupling), initial=0.0)) <= tolerance
+
+def is_decoupled(schur: SchurForm, A: Matrix) -> bool:
+    """Whether all couplings between diagonal blocks of the Schur form of A are rounding errors, as for every normal A.
+
+    Small against ‖A‖ is not enough: beside a fast mode all couplings of slow ones are. What rounding can leave at an
+    entry of R is of the size of eps · |Z|ᵀ|A||Z| there, which knows whether slow and fast states mix.
+    """
+    R, n = schur.R, len(schur.R)
+    size = float(np.linalg.norm(R))
+    if np.any(np.abs(R[0:1, 2:]) > rounding(n, size)):  # the first row tells in most cases
+        return False
+    coupling = np.triu(np.abs(R), 1)
+    coupling[schur.pairs, schur.pairs + 1] = 0.0
+    if float(np.linalg.norm(coupling)) > n * EPS * size:
+        return False
+    magnitude = np.abs(schur.Z)
+    return bool(np.all(coupling <= 10.0 * EPS * (magnitude.T @ np.abs(A) @ magnitude)))
 
 
 def real_schur(A: Matrix) -> SchurForm:

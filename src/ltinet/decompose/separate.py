@@ -13,7 +13,6 @@ from ltinet.decompose.orthonormal import BlockBases, orthonormalise
 from ltinet.decompose.reorder import reorder
 from ltinet.decompose.schur import SchurForm
 from ltinet.model.matrices import Matrix
-from ltinet.tolerances import rounding
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,8 @@ class Separation:
             factors = self.bases.basis, self.inverse
         except np.linalg.LinAlgError:  # parallel vectors
             return False
-        sizes = [np.linalg.norm(factor, order) for factor in factors for order in (1, np.inf)]
-        return bool(np.prod(sizes) <= max_condition**2) or self.condition <= max_condition
+        bounds = [np.sqrt(np.linalg.norm(factor, 1)) * np.sqrt(np.linalg.norm(factor, np.inf)) for factor in factors]
+        return bool(bounds[0] * bounds[1] <= max_condition) or self.condition <= max_condition
 
     @property
     def atoms(self) -> Atoms:
@@ -85,16 +84,17 @@ def separate_neurons(schur: SchurForm) -> Separation:
 
 
 def with_kernel_together(separation: Separation) -> Separation:
-    """Put all neurons with eigenvalue zero that stand alone into one block, the kernel of A.
+    """Put all neurons with eigenvalue zero that stand alone into one block, the kernel of A, if that block is zero.
 
-    The kernel is determined by A, a basis of it is not; its block is zero, so nothing is connected. The paper does so.
+    The kernel is determined by A, a basis of it is not, and nothing in its block is connected. The paper does so.
     """
-    schur = separation.schur
-    is_zero = np.abs(schur.eigenvalues) <= rounding(len(schur.R), float(np.linalg.norm(schur.R)))
-    if np.count_nonzero(is_zero) < 2:
-        return separation
-    kernel = np.flatnonzero(is_zero[separation.first_neuron] & (separation.neurons == 1)).tolist()
+    is_zero = separation.schur.eigenvalues[separation.first_neuron] == 0.0
+    kernel = np.flatnonzero(is_zero & (separation.neurons == 1)).tolist()
     if len(kernel) < 2:
         return separation
     others = ((block,) for block in range(separation.n_blocks) if block not in set(kernel))
-    return separation.merged((tuple(kernel), *others))
+    together = separation.merged((tuple(kernel), *others))
+    largest = int(np.argmax(together.neurons))
+    at = slice(together.bases.bounds[largest], together.bases.bounds[largest + 1])
+    whole = together.neurons[largest] == len(kernel) and not np.any(together.bases.blocks[at, at])
+    return together if whole else separation

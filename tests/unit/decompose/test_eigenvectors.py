@@ -1,0 +1,73 @@
+"""Hypothesis: eigenvectors span the same subspaces as the Sylvester equations, and are refused where they would not."""
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+
+from evidence import EPS
+from hard_matrices import pair, random_dense
+from ltinet.decompose import eigenvectors
+from ltinet.decompose.decouple import decouple
+from ltinet.decompose.eigenvectors import decouple_neurons
+from ltinet.decompose.orthonormal import orthonormalise
+from ltinet.decompose.schur import SchurForm, real_schur
+
+needs_trevc = pytest.mark.skipif(eigenvectors._trevc is None, reason="this SciPy does not export LAPACK's trevc")
+
+
+@needs_trevc
+@pytest.mark.parametrize("n", [1, 2, 3, 17, 60])
+def test_columns_satisfy_the_eigenvalue_equation(n):
+    schur = real_schur(random_dense(n, n))
+    decoupled = decouple_neurons(schur)
+    residual = np.linalg.norm(schur.R @ decoupled.X - decoupled.X @ decoupled.diagonal, 1)
+    assert residual <= 30 * n * EPS * np.linalg.norm(schur.R, 1) * np.linalg.norm(decoupled.X, 1)
+
+
+@needs_trevc
+def test_same_subspaces_as_sylvester_equations():
+    schur = real_schur(random_dense(20, 4) + np.diag(3.0 * np.arange(20)))
+    fast = orthonormalise(decouple_neurons(schur), schur, schur.starts)
+    slow = orthonormalise(decouple(schur.R, schur.starts), schur, schur.starts)
+    for start, stop in zip(schur.starts[:-1], schur.starts[1:], strict=True):
+        P, Q = fast.basis[:, start:stop], slow.basis[:, start:stop]
+        # Subspaces are known to eps·‖R‖/sep, and sep is of the order one here.
+        assert np.linalg.norm(P @ P.T - Q @ Q.T, 2) <= 1e4 * EPS
+    np.testing.assert_allclose(fast.blocks, slow.blocks, atol=1e4 * EPS * np.linalg.norm(schur.R))
+
+
+@needs_trevc
+def test_pairs_stand_as_rotations():
+    R = block_diag(pair(-1.0, 2.0), [[3.0]]) + np.triu(np.ones((3, 3)), 2)
+    decoupled = decouple_neurons(SchurForm(R, np.eye(3)))
+    np.testing.assert_allclose(decoupled.diagonal, block_diag(pair(-1.0, 2.0), [[3.0]]), rtol=4 * EPS)
+
+
+def test_a_nearly_real_pair_is_left_to_the_sylvester_equations():
+    R = block_diag([[-1.0, 1.0], [-1e-18, -1.0]], [[3.0]])
+    assert decouple_neurons(SchurForm(R, np.eye(3))) is None
+
+
+def test_without_trevc_there_is_another_way(monkeypatch):
+    monkeypatch.setattr(eigenvectors, "_trevc", None)
+    assert decouple_neurons(real_schur(random_dense(5))) is None
+
+
+def test_an_unknown_signature_is_not_called(monkeypatch):
+    monkeypatch.setattr(eigenvectors, "_SIGNATURE", "void (int)")
+    assert eigenvectors._load_trevc() is None
+
+
+@needs_trevc
+def test_nothing_is_printed_for_no_states(capfd):
+    decouple_neurons(SchurForm(np.zeros((0, 0)), np.zeros((0, 0))))
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""  # LAPACK writes about illegal arguments to the terminal
+
+
+@needs_trevc
+def test_the_given_form_is_not_touched():
+    schur = real_schur(random_dense(9, 2))
+    R = schur.R.copy()
+    decouple_neurons(schur)
+    np.testing.assert_array_equal(schur.R, R)

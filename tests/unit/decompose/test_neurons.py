@@ -1,0 +1,35 @@
+"""Hypothesis: every diagonal block gets an orthonormal basis of its own, by whichever way is accurate."""
+
+import numpy as np
+import pytest
+
+from evidence import EPS
+from hard_matrices import nearly_real_pairs, random_dense
+from ltinet.decompose import eigenvectors
+from ltinet.decompose.neurons import neuron_bases
+from ltinet.decompose.schur import SchurForm, real_schur
+
+
+@pytest.mark.parametrize("A", [random_dense(15, 1), nearly_real_pairs(1e-6)], ids=["random", "nearly_real_pairs"])
+@pytest.mark.parametrize("with_trevc", [True, False])
+def test_bases_are_orthonormal_and_invariant(A, with_trevc, monkeypatch):
+    if not with_trevc:
+        monkeypatch.setattr(eigenvectors, "_trevc", None)
+    schur = real_schur(A)
+    bases = neuron_bases(schur)
+    n = len(A)
+    np.testing.assert_array_equal(bases.bounds, schur.starts)
+    for start, stop in zip(bases.bounds[:-1], bases.bounds[1:], strict=True):
+        Q = bases.basis[:, start:stop]
+        assert np.linalg.norm(Q.T @ Q - np.eye(stop - start)) <= 100 * EPS
+    residual = np.linalg.norm(schur.R @ bases.basis - bases.basis @ bases.blocks, 1)
+    assert residual <= 30 * n * EPS * np.linalg.norm(schur.R, 1) * np.linalg.norm(bases.basis, 1)
+
+
+@pytest.mark.parametrize("with_trevc", [True, False])
+def test_bases_of_a_nilpotent_matrix_are_finite(with_trevc, monkeypatch):
+    if not with_trevc:
+        monkeypatch.setattr(eigenvectors, "_trevc", None)
+    basis = neuron_bases(SchurForm(np.triu(random_dense(60, 2), 1), np.eye(60))).basis
+    assert np.all(np.isfinite(basis))
+    np.testing.assert_allclose(np.linalg.norm(basis, axis=0), np.ones(60), rtol=60 * EPS)
