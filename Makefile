@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 .PHONY: demo test lint format bench bench-sparsity bench-speed clean
 
 demo: $(VENV)/.core
-	$(BIN)/python examples/decompose_a_named_system.py
+	$(BIN)/python examples/construct_a_network.py
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)

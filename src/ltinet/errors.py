@@ -17,5 +17,17 @@ class PartitionError(LtinetError, ValueError):
     """The blocks that were asked for do not exist: too many of them, or labels that do not fit the eigenvalues."""
 
 
+class InvalidNetworkError(LtinetError, ValueError):
+    """Parameters do not make a network: wrong shapes, a neuron without an equation, a forbidden connection."""
+
+
+class InvalidSignalError(LtinetError, ValueError):
+    """An input or its times cannot be used: wrong shape, not finite, times that descend, a missing derivative."""
+
+
+class SimulationError(LtinetError, RuntimeError):
+    """A simulation could not be carried out to the accuracy asked for; the message says where and what to change."""
+
+
 class MissingDependencyError(LtinetError, ImportError):
     """An optional library is needed for this call; the message names the extra that brings it."""

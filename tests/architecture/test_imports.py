@@ -12,6 +12,7 @@ SOURCE = Path(ltinet.__file__).parent
 LEVELS = [
     {"cli"},
     {"paper"},
+    {"dynamic_network"},  # the façade: its methods are doors to the rooms below
     {"plotting"},
     {"solve", "bounds"},
     {"network"},

@@ -28,8 +28,8 @@ def balance(A: Matrix, *, rescale_states: bool = True) -> BalancedMatrix:
     balanced, scaling = A, np.ones(len(A))
     if rescale_states and len(A):
         balanced, _, _, scaling, _ = lapack.dgebal(A, scale=1, permute=0)
-    factor = _power_of_two_near(float(np.max(np.abs(balanced), initial=0.0)))
-    return BalancedMatrix(np.ascontiguousarray(balanced / factor), scaling, factor)
+    factor = _power_of_two_near(float(np.abs(balanced).max()) if len(A) else 0.0)
+    return BalancedMatrix(balanced / factor if factor != 1.0 else balanced, scaling, factor)
 
 
 def _power_of_two_near(magnitude: float) -> float:

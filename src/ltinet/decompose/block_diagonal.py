@@ -1,6 +1,5 @@
 """Algorithm 1, the pipeline: balance → real Schur → partition → reorder → decouple → orthonormalise → permute."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,6 +15,7 @@ from ltinet.decompose.orthonormal import BlockBases, orthonormalise
 from ltinet.decompose.partition import agglomerate, partition_into
 from ltinet.decompose.schur import SchurForm, is_decoupled, real_schur, symmetric_schur
 from ltinet.decompose.separate import Separation, separate, separate_neurons, with_kernel_together
+from ltinet.decompose.threads import threads_for
 from ltinet.errors import InvalidSystemError, PartitionError
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix
 from ltinet.tolerances import EPS
@@ -58,17 +58,18 @@ def block_diagonalize(
     """
     matrix = as_square_matrix(A, "A")
     _check_choice(max_condition, n_blocks=n_blocks, clustering=clustering)
-    balanced, schur = _schur_form(matrix, balance=balance)
-    if n_blocks is not None:
-        choice = _into_blocks(schur, n_blocks)
-    elif is_decoupled(schur, balanced.matrix):
-        choice = _decoupled_already(schur, clustering)
-    elif clustering is not None:
-        choice = _by_clustering(schur, clustering, factor=balanced.factor)
-    else:
-        choice = _Choice(*within_budget(schur, max_condition))
-    budget = max_condition if n_blocks is None and clustering is None else None
-    return _assemble(matrix, balanced, choice, budget=budget)
+    with threads_for(len(matrix)):
+        balanced, schur = _schur_form(matrix, balance=balance)
+        if n_blocks is not None:
+            choice = _into_blocks(schur, n_blocks)
+        elif is_decoupled(schur, balanced.matrix):
+            choice = _decoupled_already(schur, clustering)
+        elif clustering is not None:
+            choice = _by_clustering(schur, clustering, factor=balanced.factor)
+        else:
+            choice = _Choice(*within_budget(schur, max_condition))
+        budget = max_condition if n_blocks is None and clustering is None else None
+        return _assemble(matrix, balanced, choice, budget=budget)
 
 
 def _check_choice(max_condition: float, *, n_blocks: int | None, clustering: object) -> None:
@@ -88,7 +89,7 @@ def _check_choice(max_condition: float, *, n_blocks: int | None, clustering: obj
 
 def _schur_form(matrix: Matrix, *, balance: bool) -> tuple[BalancedMatrix, SchurForm]:
     """Balance and decompose. A normal matrix has rows and columns of equal norms, so that balancing leaves it alone."""
-    if np.array_equal(matrix, matrix.T):
+    if np.array_equal(matrix[:1], matrix[:, :1].T) and np.array_equal(matrix, matrix.T):
         balanced = balance_matrix(matrix, rescale_states=False)
         return balanced, symmetric_schur(balanced.matrix)
     balanced = balance_matrix(matrix, rescale_states=balance)
@@ -113,6 +114,8 @@ def _into_blocks(schur: SchurForm, n_blocks: int) -> _Choice:
             f"n_blocks is {n_blocks}, but A has {n_neurons} neurons (real eigenvalues plus complex pairs); "
             "a block holds at least one, so give fewer blocks"
         )
+    if n_blocks == 1:
+        return _Choice(separate(schur, np.zeros(n_neurons, dtype=np.intp)))
     separation = separate_neurons(schur)
     together = with_kernel_together(separation)
     if together.n_blocks >= n_blocks:
@@ -154,14 +157,13 @@ def _assemble(matrix: Matrix, balanced: BalancedMatrix, choice: _Choice, *, budg
     largest = np.maximum.reduceat(values.real, bases.bounds[:-1]) if len(sizes) else np.empty(0)
     order = np.argsort(-largest, kind="stable")
     columns = np.argsort(np.repeat(np.argsort(order), sizes), kind="stable")
-    with np.errstate(over="ignore"):
-        A_bd = bases.blocks[columns][:, columns] * balanced.factor
-    if not np.all(np.isfinite(A_bd)):
+    A_bd = bases.blocks[columns][:, columns]
+    if np.log2(balanced.factor) + np.log2(float(np.abs(A_bd).max(initial=1.0))) >= 1024.0:
         raise InvalidSystemError("A has entries near the largest floating-point number; measure time in smaller units")
     T = schur.Z @ bases.basis[:, columns]
     T_inv = choice.separation.inverse[columns] @ schur.Z.T
     return BlockDiagonalForm(
-        A=_read_only(A_bd),
+        A=_read_only(A_bd * balanced.factor),
         T=_read_only(T * balanced.scaling[:, None]),
         T_inv=_read_only(T_inv / balanced.scaling),
         block_sizes=tuple(sizes[order].tolist()),
@@ -174,11 +176,11 @@ def _assemble(matrix: Matrix, balanced: BalancedMatrix, choice: _Choice, *, budg
     )
 
 
-def _slices(values: NDArray[np.complex128], sizes: NDArray[np.intp]) -> Iterator[NDArray[np.complex128]]:
+def _slices(values: NDArray[np.complex128], sizes: NDArray[np.intp]) -> list[NDArray[np.complex128]]:
     """Cut an array into consecutive pieces."""
     values.setflags(write=False)
     stops = np.cumsum(sizes).tolist()
-    return (values[start:stop] for start, stop in zip([0, *stops], stops, strict=False))
+    return [values[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 def _per_state(schur: SchurForm, bases: BlockBases) -> NDArray[np.complex128]:

@@ -36,7 +36,8 @@ def within_budget(schur: SchurForm, max_condition: float) -> tuple[Separation, d
     if uncertain:
         separation = _split_further(separation, max_condition)
     together = with_kernel_together(separation)
-    return together if together.is_within(max_condition) else separation, tradeoff
+    is_better = together is not separation and together.is_within(max_condition)
+    return together if is_better else separation, tradeoff
 
 
 def _indistinguishable(atoms: Atoms, max_condition: float) -> Partition | None:

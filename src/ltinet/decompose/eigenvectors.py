@@ -45,13 +45,16 @@ def _right_eigenvectors(R: Any) -> Any:
         return R
     R = np.asfortranarray(R)
     X = np.zeros((n, n), order="F")
-    select, work = np.zeros(n, dtype=np.intc), np.empty(3 * n)
+    work = np.empty(
+        4 * n
+    )  # the last quarter stands for the selection, which is not read when all vectors are asked for
     size, found, info = ctypes.c_int(n), ctypes.c_int(), ctypes.c_int()
     side, which = ctypes.c_char(b"R"), ctypes.c_char(b"A")
     ref = ctypes.byref
+    matrix, vectors, scratch = (array.__array_interface__["data"][0] for array in (R, X, work))
     _trevc(
-        ref(side), ref(which), select.ctypes.data, ref(size), R.ctypes.data, ref(size), None, ref(size),
-        X.ctypes.data, ref(size), ref(size), ref(found), work.ctypes.data, ref(info),
+        ref(side), ref(which), scratch + 24 * n, ref(size), matrix, ref(size), None, ref(size),
+        vectors, ref(size), ref(size), ref(found), scratch, ref(info),
     )  # fmt: skip
     return X
 

@@ -80,7 +80,31 @@ def real_schur(A: Matrix) -> SchurForm:
     R, _, _, _, Z, _, info = lapack.dgees(_no_order, A, lwork=_WORKSPACE * len(A))
     if info != 0:
         raise np.linalg.LinAlgError(f"the QR algorithm did not converge (LAPACK gees, info = {info})")
-    return SchurForm(R, Z)
+    return _without_spurious_pairs(SchurForm(R, Z), A)
+
+
+def _without_spurious_pairs(schur: SchurForm, A: Matrix) -> SchurForm:
+    """Set couplings to zero that are rounding errors and would make neurons of nothing.
+
+    Repeated real eigenvalues come out as pairs a ± i·eps·|a|, and eigenvalues zero as any small numbers with couplings
+    of their size: a neuron must neither divide by the one nor lean on the other.
+    """
+    R, pairs = schur.R, schur.pairs
+    coupling = np.maximum(np.abs(R[pairs, pairs + 1]), np.abs(R[pairs + 1, pairs]))
+    spurious = pairs[coupling <= rounding(len(R), 1.0) * np.abs(R[pairs, pairs])]
+    R[spurious, spurious + 1] = R[spurious + 1, spurious] = 0.0
+    kernel = np.flatnonzero(np.abs(R.diagonal()) <= rounding(len(R), len(R) * float(np.abs(A).max())))
+    if len(kernel) > 1:
+        magnitude = np.abs(schur.Z[:, kernel])
+        noise = 10.0 * EPS * (magnitude.T @ np.abs(A) @ magnitude)
+        is_zero = np.abs(R.diagonal()[kernel]) <= noise.diagonal()
+        own = R[np.ix_(kernel, kernel)]
+        lost = (np.abs(own) <= noise) & is_zero[:, None] & is_zero & ~np.eye(len(kernel), dtype=bool)
+        is_pair = (own != 0.0) & (own.T != 0.0)  # both couplings of a pair, or neither
+        R[np.ix_(kernel, kernel)] = np.where(np.where(is_pair, lost & lost.T, lost), 0.0, own)
+    elif len(spurious) == 0:
+        return schur
+    return SchurForm(R, schur.Z)
 
 
 def _no_order(*_: float) -> bool:

@@ -55,8 +55,11 @@ class Separation:
             factors = self.bases.basis, self.inverse
         except np.linalg.LinAlgError:  # parallel vectors
             return False
-        bounds = [np.sqrt(np.linalg.norm(factor, 1)) * np.sqrt(np.linalg.norm(factor, np.inf)) for factor in factors]
-        return bool(bounds[0] * bounds[1] <= max_condition) or self.condition <= max_condition
+        bound = 1.0
+        for factor in factors:
+            magnitude = np.abs(factor)
+            bound *= np.sqrt(magnitude.sum(axis=0).max()) * np.sqrt(magnitude.sum(axis=1).max())
+        return bool(bound <= max_condition) or self.condition <= max_condition
 
     @property
     def atoms(self) -> Atoms:
@@ -88,6 +91,8 @@ def with_kernel_together(separation: Separation) -> Separation:
 
     The kernel is determined by A, a basis of it is not, and nothing in its block is connected. The paper does so.
     """
+    if np.all(separation.schur.eigenvalues):
+        return separation
     is_zero = separation.schur.eigenvalues[separation.first_neuron] == 0.0
     kernel = np.flatnonzero(is_zero & (separation.neurons == 1)).tolist()
     if len(kernel) < 2:

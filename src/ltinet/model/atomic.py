@@ -1,5 +1,6 @@
 """A file or folder appears under its name whole or not at all: it is written beside its place and renamed into it."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -18,6 +19,8 @@ def written_whole(path: Path) -> Iterator[Path]:
         OSError: the file system refuses.
     """
     path = path.resolve()  # a symbolic link stays a link, and its target is replaced
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "a device or pipe cannot be replaced by a file")  # renaming would remove the device
     workshop = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
         staged = workshop / path.name

@@ -106,8 +106,9 @@ def _with_two_axes(array: NDArray[Any], name: str, vector: Literal["row", "colum
 
 
 def _require_finite(matrix: Matrix, name: str) -> None:
-    bad = np.argwhere(~np.isfinite(matrix))
-    if len(bad):
+    finite = np.isfinite(matrix)
+    if not finite.all():
+        bad = np.argwhere(~finite)
         row, column = bad[0]
         raise InvalidSystemError(
             f"{name} has entries that are not finite, {len(bad)} in all, the first {name}[{row}, {column}] = "

@@ -1,4 +1,4 @@
-"""Decompose a convection-diffusion model of 400 states and print the certificate of the result.
+"""Construct the network of a convection-diffusion model of 400 states and print its certificate.
 
 The matrix is that of the paper's supplementary example: not normal, 40 zero eigenvalues, 162 complex pairs. The last
 lines show how the number of blocks follows from the bound on the condition number, on the paper's Example 3.2.
@@ -10,7 +10,10 @@ import ltinet
 def main() -> None:
     """Print the certificate, and the trade-off between sparsity and condition."""
     system = ltinet.named_system("convection_diffusion")
-    print(ltinet.block_diagonalize(system.A))
+    net = ltinet.construct(system)
+    print(net.form)
+    print()
+    print(net)
 
     print("\ntriangular 10 × 10 matrix of Example 3.2: blocks within a bound on cond(T)")
     A = ltinet.named_system("triangular").A

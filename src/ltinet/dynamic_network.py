@@ -1,0 +1,283 @@
+"""The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.decompose.block_diagonal import ClusteringAlgorithm, block_diagonalize
+from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.errors import PartitionError, SimulationError
+from ltinet.model.convert import as_state_space
+from ltinet.model.export import to_control, to_scipy
+from ltinet.model.matrices import Matrix
+from ltinet.model.state_space import StateSpace
+from ltinet.network.alignment import align_pairs
+from ltinet.network.layer import HorizontalLayer
+from ltinet.network.network import Network, NetworkParameters
+from ltinet.network.realisation import to_state_space
+from ltinet.network.response import frequency_response, poles
+from ltinet.network.storage import read_network, write_network
+from ltinet.network.summary import summary_html, summary_text
+from ltinet.network.synthesis import synthesise
+from ltinet.signals.as_signal import as_signal
+from ltinet.signals.sampled import Hold, as_times
+from ltinet.solve.exact import ExactEngine
+from ltinet.solve.options import SolverOptions
+from ltinet.solve.solution import Solution
+from ltinet.solve.solver_engine import SolverPlan, simulate_with_solvers
+from ltinet.solve.stepper import Stepper
+
+if TYPE_CHECKING:
+    import scipy.signal
+
+Engine = Literal["exact", "neurons", "intervals"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class DynamicNetwork:
+    """A sparse continuous-time neural network: layers of first- and second-order neurons, and a linear output layer.
+
+    `form` is the block-diagonal form that the network was constructed from, None for one built from parameters alone.
+    Two networks are equal when all their parameters are, wherever they came from.
+    """
+
+    network: Network
+    form: BlockDiagonalForm | None = None
+
+    @classmethod
+    def from_parameters(cls, parameters: NetworkParameters) -> "DynamicNetwork":
+        """Build a network from the paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ) alone, with no system behind it."""
+        return cls(Network.from_parameters(parameters))
+
+    @property
+    def layers(self) -> tuple[HorizontalLayer, ...]:
+        """The horizontal layers; `net.layers[0].K`, `net.layers[0].neurons[2]`."""
+        return self.network.layers
+
+    @property
+    def Phi(self) -> tuple[Matrix, ...]:
+        """For each layer the output weights of all ξ, then of the ξ̇ of second-order neurons."""
+        return self.network.Phi
+
+    @property
+    def Psi(self) -> Matrix:
+        """Weights from input to output, p×m."""
+        return self.network.Psi
+
+    @property
+    def parameters(self) -> NetworkParameters:
+        """The paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ)."""
+        return self.network.parameters
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        return self.network.n_inputs
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return self.network.n_outputs
+
+    @property
+    def n_states(self) -> int:
+        """Dimension of the system that the network represents."""
+        return self.network.n_states
+
+    @property
+    def n_layers(self) -> int:
+        """Number of horizontal layers."""
+        return self.network.n_layers
+
+    @property
+    def n_neurons(self) -> int:
+        """Number of neurons."""
+        return self.network.n_neurons
+
+    @property
+    def n_first_order(self) -> int:
+        """Number of first-order neurons."""
+        return self.network.n_first_order
+
+    @property
+    def n_second_order(self) -> int:
+        """Number of second-order neurons."""
+        return self.network.n_second_order
+
+    @property
+    def n_connections(self) -> int:
+        """Neuron-to-neuron connections inside layers, each pair of neurons once."""
+        return self.network.n_connections
+
+    @property
+    def n_weights(self) -> int:
+        """Stored weights that are not zero."""
+        return self.network.n_weights
+
+    @property
+    def n_weights_dense(self) -> int:
+        """Weights of a dense network with the same states, inputs and outputs."""
+        return self.network.n_weights_dense
+
+    @property
+    def sparsity(self) -> float:
+        """Share of the weights of a dense network that this one does without."""
+        return self.network.sparsity
+
+    @property
+    def weight_norm(self) -> float:
+        """Euclidean norm of all weights."""
+        return self.network.weight_norm
+
+    def to_state_space(self) -> StateSpace:
+        """The network as (A, B, C, D); its states are the ξ of each layer, then ξ̇ − J u of its second-order neurons."""
+        return to_state_space(self.network)
+
+    def to_scipy(self) -> "scipy.signal.StateSpace":
+        """The network as a `scipy.signal.StateSpace`."""
+        return to_scipy(self.to_state_space())
+
+    def to_control(self) -> Any:
+        """The network as a `control.StateSpace`; needs python-control."""
+        return to_control(self.to_state_space())
+
+    def poles(self) -> NDArray[np.complex128]:
+        """Poles of all neurons, layer by layer."""
+        return poles(self.network)
+
+    def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time."""
+        return frequency_response(self.network, omega)
+
+    def simulate(  # noqa: PLR0913 - every option of a run is a keyword of this one door
+        self,
+        u: Any,
+        t: ArrayLike,
+        *,
+        x0: ArrayLike | None = None,
+        hold: Hold = "linear",
+        engine: Engine = "exact",
+        input_tolerance: float = 1e-8,
+        method: Any = "DOP853",
+        rtol: Any = 1e-8,
+        atol: Any = 1e-10,
+        first_step: float | None = None,
+        max_step: float = np.inf,
+        n_jobs: int = 1,
+        across_knots: bool = False,
+    ) -> Solution:
+        """Run the network: outputs y at the times t, `(..., T, p)`.
+
+        The exact engine gives the solution in closed form. The engines "neurons" (Algorithm 3) and "intervals"
+        (Algorithm A.1) solve one differential equation per neuron with SciPy's solvers.
+
+        Args:
+            u: samples `(T, m)` or `(batch, T, m)` at the times t (`(T,)` for a single input), a function of time, a
+                `SampledSignal` or `FunctionSignal`, or None for no input.
+            t: times, ascending, evenly spaced or not; a time given twice marks a jump of u.
+            x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
+            hold: "linear" for straight lines between samples, "zero" for steps.
+            engine: "exact", "neurons" or "intervals".
+            input_tolerance: exact engine: distance of a function u from the lines that replace it, relative to max |u|.
+            method: solver engines: RK23, RK45, DOP853, Radau, BDF or LSODA, for all neurons, by a mapping from layers
+                or from (layer, neuron), or by a function of the neuron.
+            rtol: solver engines: relative tolerance, given as `method` is.
+            atol: solver engines: absolute tolerance, given as `method` is.
+            first_step: solver engines: first step after each restart; with an equal `max_step` and large tolerances all
+                steps are of this length.
+            max_step: solver engines: longest step.
+            n_jobs: solver engines: processes that share the layers (joblib).
+            across_knots: solver engines: integrate across knots of the input, as the paper does; for comparisons.
+        """
+        times = as_times(t, "t")
+        signal = as_signal(u, times, n_inputs=self.n_inputs, hold=hold)
+        if engine == "exact":
+            return self._exact.simulate(signal, times, x0=x0, input_tolerance=input_tolerance)
+        if engine not in ("neurons", "intervals"):
+            raise SimulationError(f'engine is {engine!r}; known are "exact", "neurons" and "intervals"')
+        options = SolverOptions(method, rtol, atol, first_step, max_step)
+        plan = SolverPlan(engine, options, n_jobs, across_knots)
+        return simulate_with_solvers(self.network, self._exact, signal, times, x0=x0, plan=plan)
+
+    def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
+        """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k."""
+        return Stepper(self._exact, dt, hold=hold, x0=x0)
+
+    def simulate_stream(
+        self, chunks: Iterable[ArrayLike], dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Outputs `(steps, p)` for chunks of evenly spaced samples `(steps, m)`, one after the other as they come."""
+        return self.stepper(dt, hold=hold, x0=x0).run(chunks)
+
+    @cached_property
+    def _exact(self) -> ExactEngine:
+        return ExactEngine(self.network, self.form)
+
+    def save(self, path: str | Path) -> None:
+        """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
+        write_network(path, self.network, self.form)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"network": self.network, "form": self.form}  # what was prepared for simulation is made anew
+
+    def __eq__(self, other: object) -> bool:
+        return self.network == other.network if isinstance(other, DynamicNetwork) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.network)
+
+    def __repr__(self) -> str:
+        return repr(self.network).replace("Network(", "DynamicNetwork(", 1)
+
+    def __str__(self) -> str:
+        return summary_text(self.network, self.form)
+
+    def _repr_html_(self) -> str:
+        return summary_html(self.network, self.form)
+
+
+def construct(
+    system: Any,
+    *,
+    max_condition: float = 1e4,
+    n_layers: int | None = None,
+    clustering: ClusteringAlgorithm | None = None,
+    balance: bool = True,
+) -> DynamicNetwork:
+    """Construct the network of a system (Algorithms 1 and 2), without training: the input–output maps are the same.
+
+    `system` is anything that `as_state_space` takes. The layers are chosen as in `block_diagonalize`: the sparsest form
+    found with cond(T) ≤ `max_condition`, or `n_layers` layers, or the clusters of `clustering`.
+
+    Raises:
+        InvalidSystemError: `system` cannot be read as a real continuous-time system.
+        PartitionError: the layers asked for do not exist.
+    """
+    state_space = as_state_space(system)
+    try:
+        # Nested, so that the form before alignment has no name here and is released piece by piece.
+        form = align_pairs(
+            block_diagonalize(
+                state_space.A, max_condition=max_condition, n_blocks=n_layers, clustering=clustering, balance=balance
+            ),
+            B=state_space.B,
+            C=state_space.C,
+        )
+    except PartitionError as error:  # blocks are layers here, and so is the parameter called
+        raise PartitionError(str(error).replace("n_blocks", "n_layers")) from None
+    return DynamicNetwork(synthesise(state_space, form), form)
+
+
+def load(path: str | Path) -> DynamicNetwork:
+    """Read a network that `net.save` wrote, bit for bit.
+
+    Raises:
+        FileFormatError: there is no such file, it is damaged, not a network, or of a newer format.
+    """
+    return DynamicNetwork(*read_network(path))

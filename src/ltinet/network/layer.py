@@ -1,0 +1,183 @@
+"""A horizontal layer: neurons that feed each other in one direction, from the last to the first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.errors import InvalidNetworkError
+from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix
+from ltinet.network.maps import LayerMatrices, LayerParameters, n_dynn, n_dynn_inverse
+from ltinet.network.neuron import Neuron
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class HorizontalLayer:
+    """M ξ̈ + C ξ̇ + K ξ = E u + V u̇ with M diagonal and C, K upper triangular (Definition 4).
+
+    Neuron i depends on the neurons after it only, so that they are solved from the last to the first. A row of M that
+    is zero is a first-order neuron, and must have c ≠ 0.
+    """
+
+    M: Matrix
+    C: Matrix
+    K: Matrix
+    E: Matrix
+    V: Matrix
+
+    def __init__(self, M: MatrixLike, C: MatrixLike, K: MatrixLike, E: MatrixLike, V: MatrixLike) -> None:
+        M, C, K = as_square_matrix(M, "M"), as_square_matrix(C, "C"), as_square_matrix(K, "K")
+        E, V = as_real_matrix(E, "E"), as_real_matrix(V, "V")
+        _check(M, C, K, E, V)
+        for name, matrix in (("M", M), ("C", C), ("K", K), ("E", E), ("V", V)):
+            object.__setattr__(self, name, matrix)
+
+    @classmethod
+    def from_parameters(cls, parameters: LayerParameters, *, n_inputs: int) -> "HorizontalLayer":
+        """Build a layer from the paper's sets (𝓜, 𝓒, 𝓚, 𝓦), given as sequences of numbers."""
+        return cls(*n_dynn(_checked_parameters(parameters, n_inputs), n_inputs=n_inputs))
+
+    @property
+    def matrices(self) -> LayerMatrices:
+        """(M, C, K, E, V)."""
+        return LayerMatrices(self.M, self.C, self.K, self.E, self.V)
+
+    @property
+    def parameters(self) -> LayerParameters:
+        """The paper's sets (𝓜, 𝓒, 𝓚, 𝓦)."""
+        return n_dynn_inverse(self.matrices)
+
+    @property
+    def n_neurons(self) -> int:
+        """Number of neurons."""
+        return len(self.M)
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs of the network."""
+        return int(self.E.shape[1])
+
+    @cached_property
+    def is_second_order(self) -> NDArray[np.bool_]:
+        """For each neuron, whether it is of second order."""
+        return np.asarray(self.M.diagonal() != 0.0)
+
+    @property
+    def n_first_order(self) -> int:
+        """Number of first-order neurons, the real eigenvalues of the block."""
+        return self.n_neurons - self.n_second_order
+
+    @property
+    def n_second_order(self) -> int:
+        """Number of second-order neurons, the complex pairs of the block."""
+        return int(np.count_nonzero(self.is_second_order))
+
+    @property
+    def n_states(self) -> int:
+        """Dimension of the block: one state for a first-order neuron, two for a second-order one."""
+        return self.n_neurons + self.n_second_order
+
+    @property
+    def kind(self) -> str:
+        """Which of the three types of Table 1 the layer is: first-order, second-order or mixed."""
+        if self.n_second_order == 0:
+            return "first-order"
+        return "second-order" if self.n_first_order == 0 else "mixed"
+
+    @property
+    def solving_order(self) -> range:
+        """Neurons in the order in which their equations are solved: from the last to the first."""
+        return range(self.n_neurons - 1, -1, -1)
+
+    @cached_property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """Pairs (i, j), i < j, where the output of neuron j enters neuron i with a weight that is not zero."""
+        rows, columns = np.nonzero(np.triu((self.K != 0.0) | (self.C != 0.0), 1))
+        return tuple(zip(rows.tolist(), columns.tolist(), strict=True))
+
+    @property
+    def n_connections(self) -> int:
+        """Neuron-to-neuron connections, each pair of neurons once: n_l (n_l − 1)/2."""
+        return self.n_neurons * (self.n_neurons - 1) // 2
+
+    @cached_property
+    def neurons(self) -> tuple[Neuron, ...]:
+        """The neurons one by one."""
+        masses, dampings, stiffnesses = (matrix.diagonal().tolist() for matrix in (self.M, self.C, self.K))
+        return tuple(
+            Neuron(
+                i, masses[i], dampings[i], stiffnesses[i], self.E[i], self.V[i], self.K[i, i + 1 :], self.C[i, i + 1 :]
+            )
+            for i in range(self.n_neurons)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HorizontalLayer):
+            return NotImplemented
+        return all(np.array_equal(a, b) for a, b in zip(self.matrices, other.matrices, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(matrix.tobytes() for matrix in self.matrices))
+
+    def __repr__(self) -> str:
+        return (
+            f"HorizontalLayer(n_first_order={self.n_first_order}, n_second_order={self.n_second_order}, "
+            f"n_inputs={self.n_inputs})"
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., "HorizontalLayer"], tuple[Any, ...]]:
+        # Through the door again: NumPy unpickles arrays writeable.
+        return HorizontalLayer, tuple(self.matrices)
+
+
+def _check(M: Matrix, C: Matrix, K: Matrix, E: Matrix, V: Matrix) -> None:
+    n_neurons = len(M)
+    for name, matrix in (("C", C), ("K", K)):
+        if len(matrix) != n_neurons:
+            raise InvalidNetworkError(
+                f"{name} is {len(matrix)}×{len(matrix)} but M is {n_neurons}×{n_neurons}; "
+                "a layer has one row of each per neuron"
+            )
+        if np.any(np.tril(matrix, -1)):
+            raise InvalidNetworkError(
+                f"{name} has entries below its diagonal; neuron i may depend on neurons j > i only"
+            )
+    if np.any(M - np.diag(M.diagonal())):
+        raise InvalidNetworkError(
+            "M has entries off its diagonal; each neuron has its own m, so give a diagonal matrix"
+        )
+    if len(E) != n_neurons or E.shape != V.shape:
+        raise InvalidNetworkError(
+            f"E has shape {E.shape} and V {V.shape}; both need {n_neurons} rows, one per neuron, and a column per input"
+        )
+    stuck = np.flatnonzero((M.diagonal() == 0.0) & (C.diagonal() == 0.0))
+    if len(stuck):
+        raise InvalidNetworkError(f"neuron {stuck[0]} has m = c = 0, no differential equation; give it c ≠ 0 or m ≠ 0")
+
+
+def _checked_parameters(parameters: LayerParameters, n_inputs: int) -> LayerParameters:
+    """The same sets as real numbers and vectors, of matching lengths."""
+    diagonals = [
+        as_real_matrix(values, name, vector="row")[0]
+        for name, values in zip(("masses", "dampings", "stiffnesses"), parameters[:3], strict=True)
+    ]
+    weights = tuple(
+        as_real_matrix(w, f"the weights of neuron {i}", vector="row") for i, w in enumerate(parameters.weights)
+    )
+    counts = dict(zip(LayerParameters._fields, [*map(len, diagonals), len(weights)], strict=True))
+    n_neurons = counts["masses"]
+    if len(set(counts.values())) != 1:
+        raise InvalidNetworkError(f"a layer needs as many masses as dampings, stiffnesses and weights; came {counts}")
+    for i, w in enumerate(weights):
+        expected = 2 * n_inputs + 2 * (n_neurons - 1 - i)
+        if w.shape != (1, expected):
+            raise InvalidNetworkError(
+                f"neuron {i} has weights of shape {np.shape(parameters.weights[i])}; with {n_inputs} inputs and "
+                f"{n_neurons - 1 - i} neurons after it they are {expected} numbers: [e | v | −k −c of each of those]"
+            )
+    masses, dampings, stiffnesses = (tuple(values.tolist()) for values in diagonals)
+    return LayerParameters(masses, dampings, stiffnesses, tuple(w[0] for w in weights))

@@ -1,0 +1,205 @@
+"""All layers and the output layer: y = Σ φ_i ξ_i + φ̇_i ξ̇_i + Ψ u."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from scipy import linalg
+
+from ltinet.errors import InvalidNetworkError
+from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix
+from ltinet.network.layer import HorizontalLayer
+from ltinet.network.maps import LayerParameters
+
+
+class NetworkParameters(NamedTuple):
+    """The paper's parameter sets (Definition 2): (𝓜, 𝓒, 𝓚, 𝓦) of the hidden layers, (Φ, Ψ) of the output layer.
+
+    Φ has for every layer and neuron the p×2 matrix φ_i of its output [ξ_i, ξ̇_i]; p×1 for first-order neurons, whose ξ̇
+    is not stored.
+    """
+
+    M: tuple[tuple[float, ...], ...]
+    C: tuple[tuple[float, ...], ...]
+    K: tuple[tuple[float, ...], ...]
+    W: tuple[tuple[Matrix, ...], ...]
+    Phi: tuple[tuple[Matrix, ...], ...]
+    Psi: Matrix
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Network:
+    """Horizontal layers side by side, and a linear output layer.
+
+    `Phi[l]` is p×(n_l + number of second-order neurons of layer l): the weights of all ξ, then of the ξ̇ of second-order
+    neurons. `Psi` is p×m, the weights of the input.
+    """
+
+    layers: tuple[HorizontalLayer, ...]
+    Phi: tuple[Matrix, ...]
+    Psi: Matrix
+
+    def __init__(self, layers: Sequence[HorizontalLayer], Phi: Sequence[MatrixLike], Psi: MatrixLike) -> None:
+        Psi = as_real_matrix(Psi, "Psi")
+        outputs = tuple(as_real_matrix(phi, f"Phi[{index}]") for index, phi in enumerate(Phi))
+        if len(outputs) != len(layers):
+            raise InvalidNetworkError(
+                f"{len(layers)} layers came with {len(outputs)} output matrices; give one for each"
+            )
+        for index, (layer, phi) in enumerate(zip(layers, outputs, strict=True)):
+            expected = (len(Psi), layer.n_states)
+            if phi.shape != expected or layer.n_inputs != Psi.shape[1]:
+                raise InvalidNetworkError(
+                    f"layer {index} has {layer.n_inputs} inputs and Phi[{index}] has shape {phi.shape}; with Psi of "
+                    f"shape {Psi.shape} they must be {Psi.shape[1]} and {expected}"
+                )
+        object.__setattr__(self, "layers", tuple(layers))
+        object.__setattr__(self, "Phi", outputs)
+        object.__setattr__(self, "Psi", Psi)
+
+    @classmethod
+    def from_parameters(cls, parameters: NetworkParameters) -> "Network":
+        """Build a network from the paper's parameter sets alone, with no system behind it."""
+        Psi = as_real_matrix(parameters.Psi, "Psi")
+        counts = {name: len(values) for name, values in parameters._asdict().items() if name != "Psi"}
+        if len(set(counts.values())) != 1:
+            raise InvalidNetworkError(f"each of the sets M, C, K, W and Phi has one entry per layer; came {counts}")
+        sets = zip(parameters.M, parameters.C, parameters.K, parameters.W, strict=True)
+        layers = [HorizontalLayer.from_parameters(LayerParameters(*own), n_inputs=Psi.shape[1]) for own in sets]
+        Phi = [_join(layer, phi, len(Psi)) for layer, phi in zip(layers, parameters.Phi, strict=True)]
+        return cls(layers, Phi, Psi)
+
+    @property
+    def parameters(self) -> NetworkParameters:
+        """The paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ)."""
+        sets = [layer.parameters for layer in self.layers]
+        Phi = tuple(_split(layer, phi) for layer, phi in zip(self.layers, self.Phi, strict=True))
+        return NetworkParameters(
+            tuple(own.masses for own in sets),
+            tuple(own.dampings for own in sets),
+            tuple(own.stiffnesses for own in sets),
+            tuple(own.weights for own in sets),
+            Phi,
+            self.Psi,
+        )
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        return int(self.Psi.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.Psi)
+
+    @property
+    def n_layers(self) -> int:
+        """Number of horizontal layers."""
+        return len(self.layers)
+
+    @cached_property
+    def n_neurons(self) -> int:
+        """Number of neurons in all layers."""
+        return sum(layer.n_neurons for layer in self.layers)
+
+    @cached_property
+    def n_second_order(self) -> int:
+        """Number of second-order neurons in all layers."""
+        return sum(layer.n_second_order for layer in self.layers)
+
+    @property
+    def n_first_order(self) -> int:
+        """Number of first-order neurons in all layers."""
+        return self.n_neurons - self.n_second_order
+
+    @property
+    def n_states(self) -> int:
+        """Dimension of the system that the network represents."""
+        return self.n_neurons + self.n_second_order
+
+    @cached_property
+    def n_connections(self) -> int:
+        """Neuron-to-neuron connections inside layers, each pair of neurons once."""
+        return sum(layer.n_connections for layer in self.layers)
+
+    @cached_property
+    def n_weights(self) -> int:
+        """Numbers that are not zero among all parameters.
+
+        The coefficient of the highest derivative of each neuron, m or for first-order neurons c, does not count: it is
+        1 in a constructed network, and dividing the neuron's equation by it makes it 1 in any other.
+        """
+        hidden = (matrix for layer in self.layers for matrix in layer.matrices[1:])
+        counted = sum(int(np.count_nonzero(matrix)) for matrix in (*hidden, *self.Phi, self.Psi))
+        return counted - self.n_first_order
+
+    @property
+    def n_weights_dense(self) -> int:
+        """Weights of a dense network with the same states, inputs and outputs: n² + n m + p n + p m."""
+        return (self.n_states + self.n_outputs) * (self.n_states + self.n_inputs)
+
+    @property
+    def sparsity(self) -> float:
+        """Share of the weights of a dense network that this one does without."""
+        return 1.0 - self.n_weights / self.n_weights_dense if self.n_weights_dense else 0.0
+
+    @cached_property
+    def weight_norm(self) -> float:
+        """Euclidean norm of all weights: what blows up when a transformation is ill-conditioned (Ex 3.2)."""
+        hidden = (matrix for layer in self.layers for matrix in layer.matrices[1:])
+        return math.hypot(*(float(linalg.norm(matrix.ravel())) for matrix in (*hidden, *self.Phi, self.Psi)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Network):
+            return NotImplemented
+        return (
+            self.layers == other.layers
+            and len(self.Phi) == len(other.Phi)
+            and all(np.array_equal(a, b) for a, b in zip((*self.Phi, self.Psi), (*other.Phi, other.Psi), strict=True))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.layers, tuple(matrix.tobytes() for matrix in (*self.Phi, self.Psi))))
+
+    def __repr__(self) -> str:
+        return (
+            f"Network(n_layers={self.n_layers}, n_first_order={self.n_first_order}, "
+            f"n_second_order={self.n_second_order}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., "Network"], tuple[Any, ...]]:
+        return Network, (self.layers, self.Phi, self.Psi)
+
+
+def _split(layer: HorizontalLayer, phi: Matrix) -> tuple[Matrix, ...]:
+    """φ_i of each neuron, p×2 or p×1, from the weights of all ξ and all ξ̇ of a layer."""
+    rate = layer.n_neurons + np.cumsum(layer.is_second_order) - 1
+    second = layer.is_second_order.tolist()
+    return tuple(phi[:, [i, rate[i]]] if second[i] else phi[:, [i]] for i in range(layer.n_neurons))
+
+
+def _join(layer: HorizontalLayer, phi: Sequence[MatrixLike], n_outputs: int) -> Matrix:
+    """The weights of all ξ, then of the ξ̇ of second-order neurons, from the φ_i of each neuron."""
+    if len(phi) != layer.n_neurons:
+        raise InvalidNetworkError(
+            f"a layer of {layer.n_neurons} neurons came with {len(phi)} matrices φ; give one for each"
+        )
+    values, rates = [], []
+    for i, second in enumerate(layer.is_second_order.tolist()):
+        own = as_real_matrix(phi[i], f"φ of neuron {i}")
+        if own.shape[1] == 2 and not second and not np.any(own[:, 1]):
+            own = own[:, :1]  # the weight of the ξ̇ of a first-order neuron is zero and not stored
+        if own.shape != (n_outputs, 2 if second else 1):
+            raise InvalidNetworkError(
+                f"φ of neuron {i} has shape {own.shape}; a {'second' if second else 'first'}-order neuron of a network "
+                f"with {n_outputs} outputs has {(n_outputs, 2 if second else 1)}"
+                + ("" if second else ", since its ξ̇ is not an output")
+            )
+        values.append(own[:, :1])
+        rates.extend([own[:, 1:]] if second else [])
+    return np.hstack([np.zeros((n_outputs, 0)), *values, *rates])

@@ -1,0 +1,197 @@
+"""The exact engine: no step-size control and no stiffness, since between samples the solution has a closed form."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.errors import InvalidSignalError
+from ltinet.network.network import Network
+from ltinet.signals.function import FunctionSignal
+from ltinet.signals.refine import sample_function
+from ltinet.signals.sampled import SampledSignal
+from ltinet.solve.coordinates import Coordinates, coordinates
+from ltinet.solve.irregular import irregular_states
+from ltinet.solve.modal import ModalSystem, modal_system
+from ltinet.solve.propagators import matrix_steps, scalar_steps
+from ltinet.solve.solution import Solution
+from ltinet.solve.uniform import UniformGrid, uniform_grid, unpack
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+_GRIDS_KEPT = 8
+
+
+class ExactEngine:
+    """A network prepared for exact simulation; grids (step, hold) that were used are kept for the next call."""
+
+    def __init__(self, network: Network, form: BlockDiagonalForm | None) -> None:
+        self._network, self._form = network, form
+        self._grids: dict[tuple[float, bool, int], UniformGrid] = {}
+
+    @cached_property
+    def system(self) -> ModalSystem:
+        """The network in modal coordinates."""
+        return modal_system(self._network)
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """Maps between the user's states and those of the network."""
+        return coordinates(self._form)
+
+    def simulate(
+        self, signal: SampledSignal | FunctionSignal, t: Array, *, x0: ArrayLike | None, input_tolerance: float
+    ) -> Solution:
+        """Outputs at the times t, from the state x0 at t[0]."""
+        refinement = 1
+        if isinstance(signal, FunctionSignal):
+            samples, refinement = sample_function(signal, t, tolerance=input_tolerance)
+        else:
+            samples = _from(signal, float(t[0]))
+        trajectory = ExactTrajectory(self, samples, self.initial_state(x0, samples.batch_shape))
+        stats: dict[str, Any] = {
+            "engine": "exact",
+            "grid": "irregular" if samples.step is None else "uniform",
+            "n_samples": len(samples.t),
+            "samples_per_interval": refinement,
+        }
+        if np.array_equal(samples.t[::refinement], t):
+            y = trajectory.sampled_outputs()[..., ::refinement, :]
+        else:
+            y = trajectory.outputs(t)
+        return Solution(t, y, trajectory, stats)
+
+    def initial_state(self, x0: ArrayLike | None, batch_shape: tuple[int, ...]) -> Array:
+        """Network states z at the start, `(batch, n)`, from the user's x0."""
+        n = self.system.n_states
+        if x0 is None:
+            return np.zeros((int(np.prod(batch_shape)), n))
+        x = np.asarray(x0, dtype=np.float64)
+        if x.ndim == 0 or x.shape[-1] != n or not np.all(np.isfinite(x)):
+            raise InvalidSignalError(
+                f"x0 has shape {x.shape} or is not finite; it must have {n} entries, one per state, along its last axis"
+            )
+        try:
+            x = np.broadcast_to(x, (*batch_shape, n))
+        except ValueError:
+            raise InvalidSignalError(
+                f"x0 has shape {x.shape} but the inputs come in a batch of shape {batch_shape}; give one state or one "
+                "for each input"
+            ) from None
+        return self.coordinates.network_from_user(x.reshape(-1, n))
+
+    def grid(self, step: float, *, linear: bool, n_times: int, width: int | None = None) -> UniformGrid:
+        """A prepared grid, from the last few or made anew."""
+        magnitude = width or 2 ** int(np.log2(max(n_times, 1)))
+        key = (step, linear, -magnitude if width else magnitude)
+        if key not in self._grids:
+            while len(self._grids) >= _GRIDS_KEPT:
+                self._grids.pop(next(iter(self._grids)))
+            self._grids[key] = uniform_grid(self.system, step, linear=linear, n_times=n_times, width=width)
+        return self._grids[key]
+
+
+class ExactTrajectory:
+    """The exact solution for sampled inputs: states at samples on request, closed form between them."""
+
+    def __init__(self, engine: ExactEngine, samples: SampledSignal, z0: Array) -> None:
+        self._engine, self._samples, self._z0 = engine, samples, z0
+        self._u = samples.u.reshape(-1, *samples.u.shape[-2:])
+        self._linear = samples.hold == "linear"
+
+    def sampled_outputs(self) -> Array:
+        """Outputs y at all samples; memory beyond inputs and outputs grows with the number of blocks of time only."""
+        system, samples = self._engine.system, self._samples
+        v, parts = self._initial_parts()
+        if samples.step is not None:
+            grid = self._engine.grid(samples.step, linear=self._linear, n_times=len(samples.t))
+            y, _ = grid.outputs(self._u, grid.start(v, parts, self._u[:, 0]))
+        else:
+            y = np.empty((len(self._u), len(samples.t), system.n_outputs))
+            walk = irregular_states(system, samples.t, self._u, v=v, parts=parts, linear=self._linear)
+            for at, scalars, blocks in walk:
+                y[:, at] = _outputs(system, scalars, blocks) + self._u[:, at] @ system.D.T
+        return self._unflatten(y)
+
+    def outputs(self, t: Array) -> Array:
+        """Outputs y at any times."""
+        v, parts = self._at(t)
+        y = _outputs(self._engine.system, v, parts) + self._values(t) @ self._engine.system.D.T
+        return self._unflatten(y)
+
+    def neuron_states(self, t: Array) -> Array:
+        """(ξ, ξ̇) at any times."""
+        system = self._engine.system
+        z = system.network_from_parts(*self._at(t))
+        return self._unflatten(z + self._values(t) @ system.J.T)
+
+    def user_states(self, t: Array) -> Array:
+        """States x at any times."""
+        z = self._engine.system.network_from_parts(*self._at(t))
+        return self._unflatten(self._engine.coordinates.user_from_network(z))
+
+    @cached_property
+    def _sampled_states(self) -> tuple[Complex, list[Array]]:
+        """States at all samples, `(batch, T, n)`: computed when dense output or states are asked for."""
+        system, samples = self._engine.system, self._samples
+        v, parts = self._initial_parts()
+        if samples.step is not None:
+            grid = self._engine.grid(samples.step, linear=self._linear, n_times=len(samples.t), width=1)
+            return unpack(system, grid.states(self._u, grid.start(v, parts, self._u[:, 0])))
+        walk = list(irregular_states(system, samples.t, self._u, v=v, parts=parts, linear=self._linear))
+        blocks = [np.concatenate([piece[2][index] for piece in walk], axis=1) for index in range(len(system.blocks))]
+        return np.concatenate([piece[1] for piece in walk], axis=1), blocks
+
+    def _at(self, t: Array) -> tuple[Complex, list[Array]]:
+        """States at any times: one exact step of a fraction of an interval from the sample before."""
+        system, samples = self._engine.system, self._samples
+        scalars, blocks = self._sampled_states
+        before = np.clip(np.searchsorted(samples.t, t, side="right") - 1, 0, len(samples.t) - 1)
+        h = t - samples.t[before]
+        now, then = self._u[:, before], self._values(t)
+        P, first, last = scalar_steps(system.rates, h, linear=self._linear)
+        v = P * scalars[:, before] + first * (now @ system.B.T) + last * (then @ system.B.T)
+        parts = []
+        lengths, which = np.unique(h, return_inverse=True)
+        for block, states in zip(system.blocks, blocks, strict=True):
+            P, first, last = matrix_steps(block.F, block.G, lengths, linear=self._linear)
+            own = np.einsum("kij,bkj->bki", P[which], states[:, before])
+            own += np.einsum("kij,bkj->bki", first[which], now) + np.einsum("kij,bkj->bki", last[which], then)
+            parts.append(own)
+        return v, parts
+
+    def _initial_parts(self) -> tuple[Complex, list[Array]]:
+        system = self._engine.system
+        return system.scalars_from_network(self._z0), [self._z0[:, block.states] for block in system.blocks]
+
+    def _values(self, t: Array) -> Array:
+        values = self._samples.value(t)
+        return values.reshape(-1, *values.shape[-2:])
+
+    def _unflatten(self, values: Array) -> Array:
+        return values.reshape(*self._samples.batch_shape, *values.shape[1:])
+
+
+def _outputs(system: ModalSystem, v: Complex, parts: list[Array]) -> Array:
+    """Re(C v) plus what the dense blocks give, `(batch, T, p)`."""
+    y = v.real @ system.C.real.T
+    if system.n_pairs:
+        pairs = slice(0, system.n_pairs)
+        y = y - v.imag[..., pairs] @ system.C.imag[:, pairs].T
+    for block, part in zip(system.blocks, parts, strict=True):
+        y = y + part @ block.C.T
+    return np.asarray(y)
+
+
+def _from(signal: SampledSignal, start: float) -> SampledSignal:
+    """The samples of a signal from a start time on; a sample is added there if it has none."""
+    if start == signal.start:
+        return signal
+    first = int(np.searchsorted(signal.t, start, side="right")) - 1
+    if signal.t[first] == start:
+        return SampledSignal(signal.t[first:], signal.u[..., first:, :], hold=signal.hold)
+    head = signal.value(np.array([start]))
+    times = np.concatenate([[start], signal.t[first + 1 :]])
+    return SampledSignal(times, np.concatenate([head, signal.u[..., first + 1 :, :]], axis=-2), hold=signal.hold)

@@ -1,0 +1,71 @@
+"""Which solver and tolerances each neuron gets: one for all, by layer, by neuron, or by a function of the neuron."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import integrate
+
+from ltinet.errors import SimulationError
+from ltinet.network.neuron import Neuron
+
+# Degree of the dense output of each method, per step.
+DEGREES = {"RK23": 3, "RK45": 4, "DOP853": 7, "Radau": 3, "BDF": 5, "LSODA": 12}
+_IMPLICIT = {"Radau", "BDF"}
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """Options as a user gives them: one for all, a mapping (from a layer, or a layer and a neuron), or a function."""
+
+    method: Any = "DOP853"
+    rtol: Any = 1e-8
+    atol: Any = 1e-10
+    first_step: float | None = None
+    max_step: float = np.inf
+
+    def of(self, layer: int, neuron: Neuron) -> "NeuronOptions":
+        """The options of one neuron, checked."""
+        method = _resolve(self.method, layer, neuron, SolverOptions.method)
+        rtol = float(_resolve(self.rtol, layer, neuron, SolverOptions.rtol))
+        atol = float(_resolve(self.atol, layer, neuron, SolverOptions.atol))
+        if method not in DEGREES:
+            raise SimulationError(f"method is {method!r}; known are {', '.join(DEGREES)}")
+        if not (rtol > 0.0 and atol > 0.0):
+            raise SimulationError(f"rtol is {rtol:g} and atol {atol:g}; both must be positive")
+        return NeuronOptions(method, rtol, atol, self.first_step, self.max_step)
+
+
+@dataclass(frozen=True)
+class NeuronOptions:
+    """The solver of one neuron."""
+
+    method: str
+    rtol: float
+    atol: float
+    first_step: float | None
+    max_step: float
+
+    @property
+    def degree(self) -> int:
+        """Degree of the dense output."""
+        return DEGREES[self.method]
+
+    @property
+    def solver_class(self) -> Callable[..., "integrate.OdeSolver[np.float64]"]:
+        """SciPy's class for the method."""
+        return getattr(integrate, self.method)  # type: ignore[no-any-return]
+
+    @property
+    def takes_jacobian(self) -> bool:
+        """Whether the method is implicit and profits from the constant Jacobian."""
+        return self.method in _IMPLICIT
+
+
+def _resolve(option: Any, layer: int, neuron: Neuron, default: Any) -> Any:
+    if isinstance(option, Mapping):
+        return option.get((layer, neuron.index), option.get(layer, default))
+    if isinstance(option, Callable):  # type: ignore[arg-type]
+        return option(neuron)
+    return option

@@ -1,0 +1,70 @@
+"""What a simulation returns: outputs at the times asked for, and on request outputs and states at any other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.errors import InvalidSignalError
+from ltinet.signals.sampled import as_times
+
+Array = NDArray[np.float64]
+
+
+class Trajectory(Protocol):
+    """A solution between its first and last time."""
+
+    def outputs(self, t: Array) -> Array:
+        """Outputs y at any times, `(..., len(t), p)`."""
+        ...
+
+    def user_states(self, t: Array) -> Array:
+        """States x at any times, `(..., len(t), n)`, in the coordinates of the system that was given to `construct`."""
+        ...
+
+    def neuron_states(self, t: Array) -> Array:
+        """(ξ, ξ̇ of second-order neurons) of layer after layer, `(..., len(t), n)`."""
+        ...
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution:
+    """Outputs y `(..., T, p)` at times t; `sol(times)` gives them anywhere between the first and the last."""
+
+    t: Array
+    y: Array
+    trajectory: Trajectory = field(repr=False)
+    stats: Mapping[str, Any]
+    """How it was computed: the engine and its choices; for solver engines evaluations, steps and seconds per neuron."""
+
+    def __call__(self, t: ArrayLike) -> Array:
+        """Dense output: y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""
+        times = np.asarray(t, dtype=np.float64)
+        result = self.trajectory.outputs(self._within(np.atleast_1d(times)))
+        return result[..., 0, :] if times.ndim == 0 else result
+
+    @cached_property
+    def states(self) -> Array:
+        """States x at the times t, `(..., T, n)`, in the user's own coordinates."""
+        return self.trajectory.user_states(self.t)
+
+    @cached_property
+    def neuron_states(self) -> Array:
+        """ξ of every neuron and ξ̇ of second-order ones, layer after layer, at the times t, `(..., T, n)`."""
+        return self.trajectory.neuron_states(self.t)
+
+    def _within(self, times: Array) -> Array:
+        ordered = as_times(np.sort(times), "t")
+        if len(ordered) and (ordered[0] < self.t[0] or ordered[-1] > self.t[-1]):
+            raise InvalidSignalError(
+                f"times from {ordered[0]:g} to {ordered[-1]:g} were asked for, but the solution goes from "
+                f"{self.t[0]:g} to {self.t[-1]:g}"
+            )
+        return times
+
+    def __repr__(self) -> str:
+        return f"Solution({self.y.shape[-2]} times, {self.y.shape[-1]} outputs, engine={self.stats.get('engine')!r})"

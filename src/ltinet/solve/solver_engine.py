@@ -1,0 +1,154 @@
+"""The paper's forward passes: one ODE per neuron, any SciPy solver per neuron, layers independent of each other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.errors import MissingDependencyError
+from ltinet.network.network import Network
+from ltinet.network.realisation import realise_layer
+from ltinet.signals.function import FunctionSignal
+from ltinet.signals.sampled import SampledSignal
+from ltinet.solve.coordinates import Coordinates
+from ltinet.solve.exact import ExactEngine
+from ltinet.solve.layer_path import Algorithm, LayerRun, LayerTask, solve_layer
+from ltinet.solve.options import SolverOptions
+from ltinet.solve.progress import counted
+from ltinet.solve.solution import Solution
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SolverPlan:
+    """How the solver engines run."""
+
+    algorithm: Algorithm
+    options: SolverOptions
+    n_jobs: int
+    across_knots: bool
+    """Integrate over knots of the input as if they were not there, as the paper does; for comparisons only."""
+
+
+def simulate_with_solvers(
+    network: Network, exact: ExactEngine, signal: SampledSignal | FunctionSignal, t: Array, *, x0: ArrayLike | None,
+    plan: SolverPlan,
+) -> Solution:  # fmt: skip
+    """Outputs at the times t by Algorithm 3 or Algorithm A.1, with dense output in between."""
+    z0 = exact.initial_state(x0, signal.batch_shape)
+    breaks = _breaks(signal, t, plan)
+    singles = _unbatched(signal)
+    offsets = np.cumsum([0, *(layer.n_states for layer in network.layers)])
+    tasks = [
+        LayerTask(
+            index,
+            layer,
+            single,
+            breaks,
+            start[offsets[index] : offsets[index + 1]],
+            plan.options,
+            plan.algorithm,
+            plan.across_knots,
+        )
+        for single, start in zip(singles, z0, strict=True)
+        for index, layer in enumerate(network.layers)
+    ]
+    runs = _run(tasks, n_jobs=plan.n_jobs)
+    batches = [runs[begin : begin + network.n_layers] for begin in range(0, len(runs), network.n_layers)] or [[]]
+    trajectory = SolverTrajectory(network, exact.coordinates, signal, tuple(batches), stop=float(t[-1]))
+    return Solution(t, trajectory.outputs(t), trajectory, _stats(batches, plan))
+
+
+class SolverTrajectory:
+    """Dense outputs of all neurons, put together on request."""
+
+    def __init__(
+        self,
+        network: Network,
+        coordinates: Coordinates,
+        signal: SampledSignal | FunctionSignal,
+        batches: tuple[Sequence[LayerRun], ...],
+        *,
+        stop: float,
+    ) -> None:
+        self._network, self._coordinates, self._signal, self._batches = network, coordinates, signal, batches
+        self._stop = stop
+        jumps = (realise_layer(layer).J for layer in network.layers)
+        self._J = np.vstack([np.zeros((0, network.n_inputs)), *jumps])
+
+    def neuron_states(self, t: Array) -> Array:
+        """(ξ, ξ̇) at any times."""
+        states = np.stack([_states(runs, t) for runs in self._batches])
+        states = states.reshape(*self._signal.batch_shape, *states.shape[1:])
+        final = (t == self._stop)[:, None]  # dense outputs end before a jump at the very end
+        jump = self._signal.value(t) - self._signal.value_before(t)
+        return np.asarray(states + np.where(final, jump, 0.0) @ self._J.T)
+
+    def outputs(self, t: Array) -> Array:
+        """Outputs y at any times."""
+        Phi = np.hstack([np.zeros((self._network.n_outputs, 0)), *self._network.Phi])
+        return np.asarray(self.neuron_states(t) @ Phi.T + self._signal.value(t) @ self._network.Psi.T)
+
+    def user_states(self, t: Array) -> Array:
+        """States x at any times."""
+        return self._coordinates.user_from_network(self.neuron_states(t) - self._signal.value(t) @ self._J.T)
+
+
+def _states(runs: Sequence[LayerRun], t: Array) -> Array:
+    """(ξ of all neurons, then ξ̇ of second-order ones) of layer after layer, `(len(t), n)`."""
+    columns = [np.zeros((len(t), 0))]
+    for run in runs:
+        outputs = [path(t) for path in run.paths]
+        columns += [output[:, :1] for output in outputs] + [output[:, 1:] for output in outputs]
+    return np.hstack(columns)
+
+
+def _breaks(signal: SampledSignal | FunctionSignal, t: Array, plan: SolverPlan) -> Array:
+    """Where integration restarts: at the knots of the input, and for Algorithm A.1 at all times asked for."""
+    ends = np.array([t[0], t[-1]])
+    knots = signal.knots[(signal.knots > t[0]) & (signal.knots < t[-1])]
+    if plan.across_knots:
+        knots = knots[:0]
+    return np.unique(np.concatenate([ends, knots, t if plan.algorithm == "intervals" else ends]))
+
+
+def _unbatched(signal: SampledSignal | FunctionSignal) -> list[SampledSignal | FunctionSignal]:
+    if isinstance(signal, FunctionSignal) or not signal.batch_shape:
+        return [signal]
+    flat = signal.u.reshape(-1, *signal.u.shape[-2:])
+    return [SampledSignal(signal.t, own, hold=signal.hold) for own in flat]
+
+
+def _run(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:
+    if n_jobs == 1:
+        return [solve_layer(task) for task in counted(tasks, "layers")]
+    try:
+        import joblib  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise MissingDependencyError('n_jobs needs joblib; install it with pip install "ltinet[parallel]"') from error
+    return _in_parallel(joblib, solve_layer, tasks, n_jobs)
+
+
+def _in_parallel(
+    joblib: Any, function: Callable[..., LayerRun], tasks: Sequence[LayerTask], n_jobs: int
+) -> list[LayerRun]:
+    """All tasks through joblib's current backend; its own processes are ended if the user interrupts."""
+    try:
+        with joblib.Parallel(n_jobs=n_jobs) as parallel:
+            return list(parallel(joblib.delayed(function)(task) for task in tasks))
+    except KeyboardInterrupt:
+        joblib.externals.loky.get_reusable_executor().shutdown(wait=False, kill_workers=True)
+        raise
+
+
+def _stats(batches: Sequence[Sequence[LayerRun]], plan: SolverPlan) -> dict[str, Any]:
+    """Evaluations, steps and seconds per layer and neuron, summed over a batch, and in total."""
+    stats: dict[str, Any] = {"engine": plan.algorithm, "across_knots": plan.across_knots}
+    for name in ("evaluations", "steps", "seconds"):
+        layers = [np.sum([getattr(runs[index], name) for runs in batches], axis=0) for index in range(len(batches[0]))]
+        stats[name] = tuple(tuple(own.tolist()) for own in layers)
+        stats[f"total_{name}"] = sum(sum(own) for own in stats[name])
+    return stats

@@ -1,0 +1,139 @@
+"""Hypothesis: a network file gives back every bit, of the network and of the form it came from."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
+
+import ltinet
+from ltinet.errors import FileFormatError
+from ltinet.network.network import Network
+from ltinet.network.storage import read_network, write_network
+from network_examples import random_layer, random_network
+
+ARRAYS = ("A", "T", "T_inv", "scaling", "original")
+
+
+def bits(network):
+    """Every number of a network."""
+    matrices = [matrix for layer in network.layers for matrix in layer.matrices]
+    return [(matrix.shape, matrix.tobytes()) for matrix in (*matrices, *network.Phi, network.Psi)]
+
+
+def form_bits(form):
+    """Everything that a form holds."""
+    if form is None:
+        return None
+    arrays = [getattr(form, name) for name in ARRAYS] + list(form.eigenvalues)
+    # −0.0 outside the blocks of A is not worth a number: the form compares equal.
+    return [(array.shape, (array + 0.0).tobytes()) for array in arrays], (
+        form.block_sizes,
+        form.budget,
+        form.seen,
+        form.remarks,
+    )
+
+
+SYSTEMS = {
+    "first-order": ltinet.named_system("diffusion", points=3),
+    "second-order": ltinet.named_system("mass_spring_damper", n_masses=4),
+    "coupled": ltinet.named_system("triangular"),
+    "static": ltinet.StateSpace([], np.zeros((0, 2)), np.zeros((1, 0)), [[1.0, -2.0]]),
+    "no inputs": ltinet.StateSpace([[-1.0]], np.zeros((1, 0)), [[1.0]]),
+    "extreme": ltinet.StateSpace([[-1e-300, 0.0], [0.0, -1e300]], [[5e-324], [1.0]], [[1.0, 1e308]]),
+}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("choice", [{}, {"n_layers": 1}, {"max_condition": 5.0, "balance": False}], ids=str)
+def test_round_trip_gives_back_every_bit(tmp_path, name, choice):
+    if name == "static" and "n_layers" in choice:
+        choice = {}
+    net = ltinet.construct(SYSTEMS[name], **choice)
+    net.save(tmp_path / "net.safetensors")
+    back = ltinet.load(tmp_path / "net.safetensors")
+    assert bits(back.network) == bits(net.network)
+    assert form_bits(back.form) == form_bits(net.form)
+    assert back == net
+    assert str(back) == str(net)
+
+
+orders = st.lists(st.lists(st.sampled_from([1, 2]), min_size=1, max_size=4), max_size=4)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(orders, st.integers(0, 3), st.integers(0, 3), st.integers(0, 2**32 - 1))
+def test_networks_from_parameters_alone_round_trip(tmp_path, layers, n_inputs, n_outputs, seed):
+    network = random_network(layers, n_inputs, n_outputs, seed)
+    write_network(tmp_path / "net", network, None)
+    back, form = read_network(tmp_path / "net")
+    assert form is None
+    assert bits(back) == bits(network)
+
+
+def test_a_layer_without_neurons_round_trips(tmp_path):
+    network = Network([random_layer([], 1)], [np.zeros((1, 0))], [[1.0]])
+    write_network(tmp_path / "net", network, None)
+    assert read_network(tmp_path / "net")[0] == network
+
+
+@pytest.mark.parametrize("max_condition", [np.int64(100), np.float32(100.0), 100, np.inf])
+def test_a_budget_of_any_number_type_can_be_saved(tmp_path, max_condition):
+    net = ltinet.construct(SYSTEMS["coupled"], max_condition=max_condition)
+    net.save(tmp_path / "net")
+    assert ltinet.load(tmp_path / "net").form.budget == float(max_condition)
+
+
+def test_loaded_arrays_are_read_only(tmp_path):
+    net = ltinet.construct(SYSTEMS["coupled"])
+    net.save(tmp_path / "net")
+    back = ltinet.load(tmp_path / "net")
+    arrays = [getattr(back.form, name) for name in ARRAYS] + [back.form.eigenvalues[0], back.Psi, back.layers[0].K]
+    assert not any(array.flags.writeable for array in arrays)
+
+
+def test_the_file_is_plain_safetensors(tmp_path):
+    net = ltinet.construct(SYSTEMS["coupled"])
+    net.save(tmp_path / "net.safetensors")
+    with safe_open(tmp_path / "net.safetensors", framework="numpy") as file:
+        metadata = file.metadata()
+        np.testing.assert_array_equal(file.get_tensor("Psi"), net.Psi)
+        assert file.get_tensor("E").dtype == np.float64
+    assert (metadata["format"], metadata["version"]) == ("ltinet-network", "1")
+    assert json.loads(metadata["content"])["has_form"] is True
+
+
+def test_a_path_may_be_a_string_and_replaces_what_was_there(tmp_path):
+    path = str(tmp_path / "net")
+    ltinet.construct(SYSTEMS["coupled"]).save(path)
+    other = ltinet.construct(SYSTEMS["first-order"])
+    other.save(path)
+    assert ltinet.load(path) == other
+    assert os.listdir(tmp_path) == ["net"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    net = ltinet.construct(SYSTEMS["coupled"])
+    net.save(tmp_path / "target")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    other = ltinet.construct(SYSTEMS["first-order"])
+    other.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert ltinet.load(tmp_path / "target") == other
+
+
+@pytest.mark.parametrize("place", ["no/such/folder/net", "."])
+def test_a_place_that_cannot_be_written_is_named(tmp_path, place):
+    with pytest.raises(FileFormatError, match="choose another place"):
+        ltinet.construct(SYSTEMS["coupled"]).save(tmp_path / place)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("place", "message"), [("none", "there is no file"), (".", "not a readable safetensors")])
+def test_what_is_no_file_is_named(tmp_path, place, message):
+    with pytest.raises(FileFormatError, match=message):
+        ltinet.load(tmp_path / place)
