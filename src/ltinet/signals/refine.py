@@ -1,5 +1,7 @@
 """A function as samples on straight lines, fine enough for a stated tolerance."""
 
+import math
+
 import numpy as np
 
 from ltinet.errors import SimulationError
@@ -8,6 +10,7 @@ from ltinet.signals.sampled import SampledSignal, even_step
 from ltinet.signals.signal import Times
 
 _MOST_SAMPLES = 2_000_000
+_SLACK = 0.125  # in case the error falls faster at first
 _PROBES = (0.5, 0.2360679775, 0.7071067812)  # the middle, and irrational shares that no period has in common
 
 
@@ -32,10 +35,12 @@ def sample_function(signal: FunctionSignal, t: Times, *, tolerance: float) -> tu
         for share in _PROBES:
             inside = signal.value((1.0 - share) * times[:-1] + share * times[1:])
             error = max(error, float(np.max(np.abs(inside - (1.0 - share) * left - share * right), initial=0.0)))
-        if error <= tolerance * np.max(np.abs(left), initial=0.0) or len(times) == 1:
+        allowed = tolerance * float(np.max(np.abs(left), initial=0.0))
+        if error <= allowed or len(times) == 1:
             return _with_jumps(signal, times, left, right, inner), parts
         parts *= 2
-        if len(base) * parts > _MOST_SAMPLES:
+        # Twice the samples leave a quarter of the error at best: what cannot succeed ends early.
+        if len(base) * parts * max(1.0, _SLACK * math.sqrt(error / allowed) if allowed else 1.0) > _MOST_SAMPLES:
             raise SimulationError(
                 f"u as a function is not within {tolerance:g} of straight lines on {len(times)} samples; if it has "
                 "kinks or jumps name them, FunctionSignal(u, n_inputs=…, knots=[…]), or raise input_tolerance, or use "

@@ -1,5 +1,6 @@
 """Between the user's states x and the states of the network: x = T · (states of the blocks), and those to (ξ, ζ)."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,5 +66,5 @@ def coordinates(form: BlockDiagonalForm | None) -> Coordinates:
 
 
 def _apply(matrix: sparse.csr_array, states: Array) -> Array:
-    flat = states.reshape(-1, states.shape[-1])
+    flat = states.reshape(math.prod(states.shape[:-1]), states.shape[-1])
     return np.asarray((matrix @ flat.T).T).reshape(states.shape)

@@ -1,5 +1,6 @@
 """The exact engine: no step-size control and no stiffness, since between samples the solution has a closed form."""
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -67,7 +68,7 @@ class ExactEngine:
         """Network states z at the start, `(batch, n)`, from the user's x0."""
         n = self.system.n_states
         if x0 is None:
-            return np.zeros((int(np.prod(batch_shape)), n))
+            return np.zeros((math.prod(batch_shape), n))
         x = np.asarray(x0, dtype=np.float64)
         if x.ndim == 0 or x.shape[-1] != n or not np.all(np.isfinite(x)):
             raise InvalidSignalError(
@@ -80,7 +81,7 @@ class ExactEngine:
                 f"x0 has shape {x.shape} but the inputs come in a batch of shape {batch_shape}; give one state or one "
                 "for each input"
             ) from None
-        return self.coordinates.network_from_user(x.reshape(-1, n))
+        return self.coordinates.network_from_user(x.reshape(math.prod(batch_shape), n))
 
     def grid(self, step: float, *, linear: bool, n_times: int, width: int | None = None) -> UniformGrid:
         """A prepared grid, from the last few or made anew."""
@@ -98,7 +99,7 @@ class ExactTrajectory:
 
     def __init__(self, engine: ExactEngine, samples: SampledSignal, z0: Array) -> None:
         self._engine, self._samples, self._z0 = engine, samples, z0
-        self._u = samples.u.reshape(-1, *samples.u.shape[-2:])
+        self._u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
         self._linear = samples.hold == "linear"
 
     def sampled_outputs(self) -> Array:
@@ -168,7 +169,7 @@ class ExactTrajectory:
 
     def _values(self, t: Array) -> Array:
         values = self._samples.value(t)
-        return values.reshape(-1, *values.shape[-2:])
+        return values.reshape(len(self._u), *values.shape[-2:])
 
     def _unflatten(self, values: Array) -> Array:
         return values.reshape(*self._samples.batch_shape, *values.shape[1:])

@@ -53,6 +53,8 @@ def solve_layer(task: LayerTask) -> LayerRun:
     places = _places(task.layer)
     J = realise_layer(task.layer).J
     state = task.z0 + J @ task.signal.value(task.breaks[:1])[0]
+    if len(task.breaks) == 1:
+        return _standing_still(task, state, places)
     jumps = _jumps(task, J)
     if task.algorithm == "neurons":
         return _joined([_solve_over(task, task.breaks, state, jumps, places)[0]])
@@ -156,6 +158,14 @@ def _jumps(task: LayerTask, J: Array) -> Array:
     inner = task.breaks[1:-1]
     moves = (task.signal.value(inner) - task.signal.value_before(inner)) @ J.T if len(inner) else np.zeros((0, len(J)))
     return np.vstack([moves, np.zeros((1, len(J)))])
+
+
+def _standing_still(task: LayerTask, state: Array, places: list[list[int]]) -> LayerRun:
+    """A run over a single time: the state there."""
+    instant = np.repeat(task.breaks, 2)
+    nothing = (0,) * len(places)
+    paths = tuple(PiecewisePolynomial(instant, state[own][None, None]) for own in places)
+    return LayerRun(paths, nothing, nothing, (0.0,) * len(places))
 
 
 def _joined(runs: Sequence[list[NeuronRun]]) -> LayerRun:

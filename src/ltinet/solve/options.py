@@ -34,6 +34,10 @@ class SolverOptions:
             raise SimulationError(f"method is {method!r}; known are {', '.join(DEGREES)}")
         if not (rtol > 0.0 and atol > 0.0):
             raise SimulationError(f"rtol is {rtol:g} and atol {atol:g}; both must be positive")
+        if not self.max_step > 0.0 or not (self.first_step is None or self.first_step > 0.0):
+            raise SimulationError(
+                f"first_step is {self.first_step} and max_step {self.max_step}; both must be positive"
+            )
         return NeuronOptions(method, rtol, atol, self.first_step, self.max_step)
 
 

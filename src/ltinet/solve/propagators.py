@@ -56,7 +56,7 @@ def matrix_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) 
     """Steps of z' = F z + G u for many lengths h (first axis): one matrix exponential of the augmented system for each.
 
     exp([[Fh, Gh, 0], [0, 0, I], [0, 0, 0]]) has e^{Fh}, h φ₁ G and h φ₂ G in its first block row (Van Loan 1978). Gh is
-    scaled to the size of I, so that neither a tiny step nor a tiny G is lost beside it.
+    scaled to the size of I and its size multiplied in at the end; a step of length zero is no special case.
     """
     n, m = G.shape
     size = float(np.max(np.abs(G), initial=0.0)) or 1.0

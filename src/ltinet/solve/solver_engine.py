@@ -1,5 +1,6 @@
 """The paper's forward passes: one ODE per neuron, any SciPy solver per neuron, layers independent of each other."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.errors import MissingDependencyError
+from ltinet.errors import MissingDependencyError, SimulationError
 from ltinet.network.network import Network
 from ltinet.network.realisation import realise_layer
 from ltinet.signals.function import FunctionSignal
@@ -20,6 +21,7 @@ from ltinet.solve.progress import counted
 from ltinet.solve.solution import Solution
 
 Array = NDArray[np.float64]
+_JUMP = 1e-8  # relative to u: what a function changes by in one unit in the last place of t is no jump
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ def simulate_with_solvers(
     """Outputs at the times t by Algorithm 3 or Algorithm A.1, with dense output in between."""
     z0 = exact.initial_state(x0, signal.batch_shape)
     breaks = _breaks(signal, t, plan)
+    _refuse_jumps_between(signal, breaks)
     singles = _unbatched(signal)
     offsets = np.cumsum([0, *(layer.n_states for layer in network.layers)])
     tasks = [
@@ -57,8 +60,9 @@ def simulate_with_solvers(
         for index, layer in enumerate(network.layers)
     ]
     runs = _run(tasks, n_jobs=plan.n_jobs)
-    batches = [runs[begin : begin + network.n_layers] for begin in range(0, len(runs), network.n_layers)] or [[]]
-    trajectory = SolverTrajectory(network, exact.coordinates, signal, tuple(batches), stop=float(t[-1]))
+    batches = [runs[index * network.n_layers : (index + 1) * network.n_layers] for index in range(len(singles))]
+    stop = float(t[-1]) if len(breaks) > 1 else np.nan  # at a single time there is no jump left to come
+    trajectory = SolverTrajectory(network, exact.coordinates, signal, tuple(batches), stop=stop)
     return Solution(t, trajectory.outputs(t), trajectory, _stats(batches, plan))
 
 
@@ -115,10 +119,20 @@ def _breaks(signal: SampledSignal | FunctionSignal, t: Array, plan: SolverPlan) 
     return np.unique(np.concatenate([ends, knots, t if plan.algorithm == "intervals" else ends]))
 
 
+def _refuse_jumps_between(signal: SampledSignal | FunctionSignal, breaks: Array) -> None:
+    """Integration across kinks is inaccurate, across jumps it is wrong: the impulse in u̇ would be lost."""
+    crossed = signal.knots[(signal.knots > breaks[0]) & (signal.knots < breaks[-1])]
+    crossed = crossed[~np.isin(crossed, breaks)]
+    if len(crossed):
+        after, before = signal.value(crossed), signal.value_before(crossed)
+        if np.max(np.abs(after - before), initial=0.0) > _JUMP * np.max(np.abs(after), initial=0.0):
+            raise SimulationError('across_knots is for inputs without jumps; leave it out, or use hold="linear"')
+
+
 def _unbatched(signal: SampledSignal | FunctionSignal) -> list[SampledSignal | FunctionSignal]:
     if isinstance(signal, FunctionSignal) or not signal.batch_shape:
         return [signal]
-    flat = signal.u.reshape(-1, *signal.u.shape[-2:])
+    flat = signal.u.reshape(math.prod(signal.batch_shape), *signal.u.shape[-2:])
     return [SampledSignal(signal.t, own, hold=signal.hold) for own in flat]
 
 

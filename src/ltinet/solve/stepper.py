@@ -1,5 +1,6 @@
 """Streaming: one sample in, one output out, with a state of fixed size."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
@@ -47,6 +48,8 @@ class Stepper:
             raise InvalidSignalError(
                 f"u has shape {value.shape}; a step takes {self._into.shape[1]} numbers, one per input"
             )
+        if not math.isfinite(value.sum()):
+            raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
         w = self._start - self._shift @ value if self._next is None else self._next
         self._last, self._next = (w, value), self._decay @ w + self._into @ value
         return np.asarray(self._out @ w + self._gain @ value)
@@ -60,6 +63,8 @@ class Stepper:
                 raise InvalidSignalError(
                     f"a chunk has shape {np.shape(chunk)}; it must be (steps, {self._into.shape[1]}), time first"
                 )
+            if not np.all(np.isfinite(samples)):
+                raise InvalidSignalError("a chunk has entries that are not finite; replace NaN and infinities")
             yield self._run(samples)
 
     @property

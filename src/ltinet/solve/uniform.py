@@ -23,6 +23,7 @@ from ltinet.solve.propagators import matrix_steps, scalar_steps
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
+_LARGE = 1e150  # powers of unstable systems up to which products with them do not overflow
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,11 @@ class UniformGrid:
         rest = n_blocks * self.width - n_times
         blocks = u if rest == 0 else np.concatenate([u, np.zeros((batch, rest, m))], axis=1)
         blocks = blocks.reshape(batch * n_blocks, self.width * m)
-        added = (blocks @ self.into_state).reshape(batch, n_blocks, -1)
+        added = (blocks @ self.into_state).reshape(batch, n_blocks, self.system.n_states)
         starts, after = _recurrence(self, added, w)
-        y = starts.reshape(batch * n_blocks, -1) @ self.from_state
+        y = starts.reshape(batch * n_blocks, self.system.n_states) @ self.from_state
         y += blocks @ self.from_input
-        return y.reshape(batch, n_blocks * self.width, -1)[:, :n_times], after
+        return y.reshape(batch, n_blocks * self.width, self.system.n_outputs)[:, :n_times], after
 
     def states(self, u: Array, w: Array) -> Array:
         """Packed z `(batch, T, n)` at all samples; for a grid of width 1."""
@@ -78,8 +79,12 @@ def uniform_grid(
     P = scalars.P[0]
     shift_v = scalars.end[0][:, None] * system.B
     gamma_v = P[:, None] * shift_v + scalars.begin[0][:, None] * system.B
-    powers_v = _without_dust(np.exp(np.multiply.outer(np.arange(K + 1) * step, system.rates)))
+    with np.errstate(over="ignore", invalid="ignore"):  # unstable systems: looked at below
+        powers_v = _without_dust(np.exp(np.multiply.outer(np.arange(K + 1) * step, system.rates)))
     dense = [_dense_powers(block.F, block.G, step, linear=linear, K=K) for block in system.blocks]
+    largest = max(_size(powers_v[K]), *(_size(part.powers[K]) for part in dense), 0.0)
+    if K > 1 and not largest < _LARGE:
+        return uniform_grid(system, step, linear=linear, n_times=n_times, width=K // 2)
     shift = _pack_columns(system, shift_v, [part.shift for part in dense])
     gamma = _pack_columns(system, gamma_v, [part.gamma for part in dense])
     out = np.stack(
@@ -141,8 +146,9 @@ def _dense_powers(F: Matrix, G: Matrix, step: float, *, linear: bool, K: int) ->
     P, begin, end = (array[0] for array in matrix_steps(F, G, np.array([step]), linear=linear))
     powers = np.empty((K + 1, *P.shape))
     powers[0] = np.eye(len(P))
-    for j in range(1, K + 1):
-        powers[j] = powers[j - 1] @ P
+    with np.errstate(over="ignore", invalid="ignore"):
+        for j in range(1, K + 1):
+            powers[j] = powers[j - 1] @ P
     return _DensePowers(end, P @ end + begin, powers)
 
 
@@ -173,7 +179,7 @@ def _scan(decay: NDArray[Any], added: NDArray[Any], first: NDArray[Any]) -> tupl
     The steps are cut into √N runs: all runs advance together from zero, then the true start of each is added with its
     decay.
     """
-    runs = _in_runs(added)
+    runs = _in_runs(added, growth=_size(decay))
     batch, n_runs, length, n = runs.shape
     for i in range(1, length):
         runs[:, :, i] += decay * runs[:, :, i - 1]
@@ -188,7 +194,7 @@ def _scan(decay: NDArray[Any], added: NDArray[Any], first: NDArray[Any]) -> tupl
 
 def _scan_dense(decay: Matrix, added: Array, first: Array) -> tuple[Array, Array]:
     """The same for a dense block: w_{b+1} = decay · w_b + added_b."""
-    runs = _in_runs(added)
+    runs = _in_runs(added, growth=_growth(decay))
     batch, n_runs, length, n = runs.shape
     for i in range(1, length):
         runs[:, :, i] += runs[:, :, i - 1] @ decay.T
@@ -200,14 +206,29 @@ def _scan_dense(decay: Matrix, added: Array, first: Array) -> tuple[Array, Array
     carry[:, 0] = first
     for j in range(1, n_runs):
         carry[:, j] = carry[:, j - 1] @ powers[-1] + runs[:, j - 1, -1]
-    runs += (carry @ powers.transpose(1, 0, 2).reshape(n, -1)).reshape(runs.shape)
+    runs += (carry @ powers.transpose(1, 0, 2).reshape(n, length * n)).reshape(runs.shape)
     return _starts_and_last(runs, first, added.shape[1])
 
 
-def _in_runs(added: NDArray[Any]) -> NDArray[Any]:
-    """Cut the second axis into about as many runs as each has steps; zeros fill up the last run."""
+def _growth(decay: Matrix) -> float:
+    """By what a step multiplies states in the long run: 16 steps tell, where the norm of one is far too large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        sixteen = float(np.linalg.norm(np.linalg.matrix_power(decay, 16)))
+    return sixteen ** (1 / 16) if sixteen < _LARGE else float(np.linalg.norm(decay))
+
+
+def _size(powers: NDArray[Any]) -> float:
+    return float(np.max(np.abs(powers), initial=0.0))
+
+
+def _in_runs(added: NDArray[Any], *, growth: float) -> NDArray[Any]:
+    """Cut the second axis into about as many runs as each has steps; zeros fill up the last run.
+
+    Runs of unstable systems are no longer than powers of their growth are finite: ∞ times a state of 0 is no number.
+    """
     batch, n_steps, n = added.shape
-    length = max(1, int(np.sqrt(n_steps)))
+    longest = math.log(_LARGE) / math.log(growth) if growth > 1.0 else math.inf
+    length = max(1, int(min(math.sqrt(n_steps), longest)))
     n_runs = -(-n_steps // length)
     runs = np.zeros((batch, n_runs * length, n), dtype=added.dtype)
     runs[:, :n_steps] = added
@@ -216,7 +237,7 @@ def _in_runs(added: NDArray[Any]) -> NDArray[Any]:
 
 def _starts_and_last(ends: NDArray[Any], first: NDArray[Any], n_steps: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """From the states after each step, those before each step and the one after the last."""
-    flat = ends.reshape(len(ends), -1, ends.shape[-1])[:, :n_steps]
+    flat = ends.reshape(len(ends), ends.shape[1] * ends.shape[2], ends.shape[-1])[:, :n_steps]
     starts = np.empty_like(flat)
     starts[:, 0], starts[:, 1:] = first, flat[:, :-1]
     return starts, flat[:, -1]
@@ -263,11 +284,13 @@ def _complex(packed: Array) -> Complex:
 
 def _pack_columns(system: ModalSystem, v: Complex, parts: list[Matrix]) -> Matrix:
     """Pack a matrix whose rows belong to states: (Re, Im) rows for pairs."""
-    pairs = np.stack([v[: system.n_pairs].real, v[: system.n_pairs].imag], axis=1).reshape(-1, v.shape[1])
+    pairs = np.stack([v[: system.n_pairs].real, v[: system.n_pairs].imag], axis=1)
+    pairs = pairs.reshape(2 * system.n_pairs, v.shape[1])
     return np.vstack([pairs, v[system.n_pairs :].real, *parts])
 
 
 def _pack_rows(system: ModalSystem, c: Complex, parts: list[Matrix]) -> Matrix:
     """Pack a matrix whose columns act on states: Re(c v) = Re c · Re v − Im c · Im v."""
-    pairs = np.stack([c[:, : system.n_pairs].real, -c[:, : system.n_pairs].imag], axis=2).reshape(len(c), -1)
+    pairs = np.stack([c[:, : system.n_pairs].real, -c[:, : system.n_pairs].imag], axis=2)
+    pairs = pairs.reshape(len(c), 2 * system.n_pairs)
     return np.hstack([pairs, c[:, system.n_pairs :].real, *parts])
