@@ -42,8 +42,9 @@ def orthonormalise(decoupled: Decoupled, schur: SchurForm, bounds: NDArray[np.in
     first, sizes = bounds[:-1], bounds[1:] - bounds[:-1]
     is_single_neuron = schur.neurons_between(bounds) == 1
     real = first[is_single_neuron & (sizes == 1)]
-    basis[real] = rows[real] / np.sqrt(_dots(rows[real], rows[real]))[:, None]
-    blocks[real, real] = diagonal[real, real]
+    if len(real):
+        basis[real] = rows[real] / np.sqrt(_dots(rows[real], rows[real]))[:, None]
+        blocks[real, real] = diagonal[real, real]
     _single_pairs(rows, diagonal, first[is_single_neuron & (sizes == 2)], basis=basis, blocks=blocks)
     pair = first[is_single_neuron & (sizes == 2)]
     is_lopsided = np.zeros(len(first), dtype=bool)

@@ -24,8 +24,8 @@ class SchurForm:
     def starts(self) -> NDArray[np.intp]:
         """First state of every diagonal block, with n at the end."""
         is_start = np.ones(len(self.R) + 1, dtype=bool)
-        is_start[1:-1] = np.diag(self.R, -1) == 0.0
-        return np.flatnonzero(is_start)
+        is_start[1:-1] = self.R.diagonal(-1) == 0.0
+        return is_start.nonzero()[0]
 
     @cached_property
     def sizes(self) -> NDArray[np.intp]:
@@ -63,7 +63,7 @@ def is_decoupled(schur: SchurForm, A: Matrix) -> bool:
     """
     R, n = schur.R, len(schur.R)
     size = float(np.linalg.norm(R))
-    if np.any(np.abs(R[0:1, 2:]) > rounding(n, size)):  # the first row tells in most cases
+    if (np.abs(R[0:1, 2:]) > rounding(n, size)).any():  # the first row tells in most cases
         return False
     coupling = np.triu(np.abs(R), 1)
     coupling[schur.pairs, schur.pairs + 1] = 0.0
@@ -92,8 +92,9 @@ def _without_spurious_pairs(schur: SchurForm, A: Matrix) -> SchurForm:
     R, pairs = schur.R, schur.pairs
     coupling = np.maximum(np.abs(R[pairs, pairs + 1]), np.abs(R[pairs + 1, pairs]))
     spurious = pairs[coupling <= rounding(len(R), 1.0) * np.abs(R[pairs, pairs])]
-    R[spurious, spurious + 1] = R[spurious + 1, spurious] = 0.0
-    kernel = np.flatnonzero(np.abs(R.diagonal()) <= rounding(len(R), len(R) * float(np.abs(A).max())))
+    if len(spurious):
+        R[spurious, spurious + 1] = R[spurious + 1, spurious] = 0.0
+    kernel = (np.abs(R.diagonal()) <= rounding(len(R), len(R) * float(np.abs(A).max()))).nonzero()[0]
     if len(kernel) > 1:
         magnitude = np.abs(schur.Z[:, kernel])
         noise = 10.0 * EPS * (magnitude.T @ np.abs(A) @ magnitude)
