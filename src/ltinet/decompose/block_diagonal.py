@@ -160,8 +160,9 @@ def _assemble(matrix: Matrix, balanced: BalancedMatrix, choice: _Choice, *, budg
     A_bd = bases.blocks[columns][:, columns]
     if np.log2(balanced.factor) + np.log2(float(np.abs(A_bd).max(initial=1.0))) >= 1024.0:
         raise InvalidSystemError("A has entries near the largest floating-point number; measure time in smaller units")
-    T = schur.Z @ bases.basis[:, columns]
-    T_inv = choice.separation.inverse[columns] @ schur.Z.T
+    is_orthogonal = choice.separation.is_orthogonal
+    T = schur.Z[:, columns] if is_orthogonal and len(schur.pairs) == 0 else schur.Z @ bases.basis[:, columns]
+    T_inv = T.T if is_orthogonal else choice.separation.inverse[columns] @ schur.Z.T
     return BlockDiagonalForm(
         A=_read_only(A_bd * balanced.factor),
         T=_read_only(T * balanced.scaling[:, None]),

@@ -67,8 +67,9 @@ def is_decoupled(schur: SchurForm, A: Matrix) -> bool:
         return False
     coupling = np.triu(np.abs(R), 1)
     coupling[schur.pairs, schur.pairs + 1] = 0.0
-    if float(np.linalg.norm(coupling)) > n * EPS * size:
-        return False
+    total = float(np.linalg.norm(coupling))
+    if total == 0.0 or total > n * EPS * size:
+        return total == 0.0
     magnitude = np.abs(schur.Z)
     return bool(np.all(coupling <= 10.0 * EPS * (magnitude.T @ np.abs(A) @ magnitude)))
 

@@ -140,7 +140,7 @@ def _run(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:
     if n_jobs == 1:
         return [solve_layer(task) for task in counted(tasks, "layers")]
     try:
-        import joblib  # type: ignore[import-untyped]
+        import joblib
     except ImportError as error:
         raise MissingDependencyError('n_jobs needs joblib; install it with pip install "ltinet[parallel]"') from error
     return _in_parallel(joblib, solve_layer, tasks, n_jobs)
