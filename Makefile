@@ -8,8 +8,9 @@ BIN    := $(VENV)/bin
 demo: $(VENV)/.core
 	$(BIN)/python examples/construct_a_network.py
 
+# The workers of the test runner share the cores; BLAS threads on top of them would only wait for each other.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
