@@ -1,8 +1,15 @@
 """Fixtures that every test may use."""
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Where a change is judged, the same examples every time; elsewhere new ones. Shared machines make deadlines useless.
+settings.register_profile("judged", derandomize=True, deadline=None)
+settings.register_profile("exploring", deadline=None)
+settings.load_profile("judged" if os.environ.get("CI") else "exploring")
 
 
 @pytest.fixture(scope="session")
