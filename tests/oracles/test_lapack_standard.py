@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ltinet
+from data_sets import DATA_SETS
 from evidence import (
     assert_blocks_ordered,
     assert_eigenvalues_of,
@@ -19,20 +20,6 @@ from hard_matrices import HARD, clusters_in_triangle, nearly_real_pairs, random_
 from ltinet.model.library import NAMED_SYSTEMS
 
 BUDGETS = (10.0, 100.0, 1e4, 1e8)
-DATA_SETS = (
-    "b767_flutter",
-    "beam",
-    "building",
-    "cdplayer",
-    "drum_boiler",
-    "heat",
-    "helicopter_v73",
-    "iss",
-    "j100_jet_engine",
-    "lf10_beam_descriptor",
-    "mr_demo",
-    "pde",
-)
 
 
 def assert_certified(A, form, max_condition):

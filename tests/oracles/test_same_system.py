@@ -9,24 +9,11 @@ from scipy.io import loadmat
 from scipy.linalg import block_diag
 
 import ltinet
+from data_sets import DATA_SETS
 from hard_matrices import HARD, haar, pair
 from ltinet.model.library import NAMED_SYSTEMS
 from transfer_bound import references, six_decades, worst_ratio
 
-DATA = (
-    "b767_flutter",
-    "beam",
-    "building",
-    "cdplayer",
-    "drum_boiler",
-    "heat",
-    "helicopter_v73",
-    "iss",
-    "j100_jet_engine",
-    "lf10_beam_descriptor",
-    "mr_demo",
-    "pde",
-)
 SMALLER = {
     "convection_diffusion": {"points": 6},
     "diffusion": {"points": 5},
@@ -57,7 +44,7 @@ def assert_same_system(system, *, spectrum_known_to=None, **choice):
     return ratio / net.form.condition
 
 
-@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("name", DATA_SETS)
 def test_data_sets(data_dir, name):
     # With cond(T) in balanced coordinates the bound holds as well, and is stricter by up to ten orders of magnitude.
     assert assert_same_system(load(data_dir, name)) <= 1.0

@@ -49,6 +49,11 @@ class BlockDiagonalForm:
         return tuple(int(np.sum(values.imag >= 0)) for values in self.eigenvalues)
 
     @property
+    def reals_per_block(self) -> tuple[int, ...]:
+        """Real eigenvalues of each block, which stand first in it."""
+        return tuple(int(np.count_nonzero(values.imag == 0.0)) for values in self.eigenvalues)
+
+    @property
     def n_connections(self) -> int:
         """Neuron-to-neuron connections inside blocks, each pair of neurons once."""
         return sum(count * (count - 1) // 2 for count in self.neurons_per_block)
@@ -141,7 +146,7 @@ def why_together(block: Matrix, budget: float) -> str:
 
 
 def _certificate_lines(form: BlockDiagonalForm) -> list[str]:
-    n_real = sum(int(np.sum(values.imag == 0)) for values in form.eigenvalues)
+    n_real = sum(form.reals_per_block)
     n_pairs = (len(form.A) - n_real) // 2
     largest = sorted(form.neurons_per_block, reverse=True)[:5]
     lines = [

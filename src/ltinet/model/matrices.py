@@ -67,6 +67,12 @@ def shape_of(value: MatrixLike, name: str) -> tuple[int, ...]:
     return value.shape if sparse.issparse(value) else _as_array(value, name).shape
 
 
+def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same array, no longer writeable: results are shared, not copied."""
+    array.setflags(write=False)
+    return array
+
+
 def _as_array(value: MatrixLike, name: str) -> NDArray[Any]:
     if sparse.issparse(value):
         return _filled_in(value, name)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.model.matrices import Matrix
+from ltinet.model.matrices import Matrix, read_only
 from ltinet.tolerances import EPS
 
 Planes = NDArray[np.float64]
@@ -39,9 +39,9 @@ def align_pairs(form: BlockDiagonalForm, *, B: Matrix, C: Matrix) -> BlockDiagon
     turns = _best_turns(form.A[place], B_pairs, C_pairs)
     A = form.A.copy()
     A[place] = _similar(form.A[place], turns)
-    form = replace(form, A=_read_only(A))  # step by step: at no time do two old matrices live
-    form = replace(form, T=_read_only(_turn_columns(form.T, at, turns)))
-    return replace(form, T_inv=_read_only(_turn_columns(form.T_inv.T, at, turns).T))
+    form = replace(form, A=read_only(A))  # step by step: at no time do two old matrices live
+    form = replace(form, T=read_only(_turn_columns(form.T, at, turns)))
+    return replace(form, T_inv=read_only(_turn_columns(form.T_inv.T, at, turns).T))
 
 
 def _best_turns(blocks: Planes, B: Planes, C: Planes) -> Planes:
@@ -87,8 +87,3 @@ def _turn_columns(matrix: Matrix, at: NDArray[np.intp], turns: Planes) -> Matrix
         turned[rows, at[:, 0]] = p * turns[:, 0, 0] + q * turns[:, 1, 0]
         turned[rows, at[:, 1]] = p * turns[:, 0, 1] + q * turns[:, 1, 1]
     return turned
-
-
-def _read_only(array: Matrix) -> Matrix:
-    array.setflags(write=False)
-    return array

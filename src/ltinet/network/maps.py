@@ -66,7 +66,7 @@ def m_eta(A: Matrix, B: Matrix, *, n_real: int) -> EtaMap:
     block = _sort_states(A, B, n_real)
     n_pairs = len(block.A23)
     right = np.hstack([-block.A22, np.eye(n_pairs), -block.B2])
-    solved = _solve_upper(block.A23, right)
+    solved = solve_upper(block.A23, right)
     return EtaMap(solved[:, :n_pairs], solved[:, n_pairs : 2 * n_pairs], solved[:, 2 * n_pairs :])
 
 
@@ -131,7 +131,7 @@ def _sort_states(A: Matrix, B: Matrix, n_real: int) -> _SortedBlock:
     return _SortedBlock(A[r, r], A[r, c], A[r, e], A[c, c], A[c, e], A[e, c], A[e, e], B[r], B[c], B[e])
 
 
-def _solve_upper(triangle: Matrix, right: Matrix) -> Matrix:
+def solve_upper(triangle: Matrix, right: Matrix) -> Matrix:
     """Solve with an upper triangular matrix of any size, 0×0 included."""
     if len(triangle) == 0 or right.shape[1] == 0:
         return np.zeros(right.shape)

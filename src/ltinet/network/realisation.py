@@ -12,6 +12,7 @@ from scipy import linalg
 from ltinet.model.matrices import Matrix
 from ltinet.model.state_space import StateSpace
 from ltinet.network.layer import HorizontalLayer
+from ltinet.network.maps import solve_upper
 from ltinet.network.network import Network
 
 
@@ -36,11 +37,11 @@ def realise_layer(layer: HorizontalLayer) -> LayerRealisation:
     C_ff, C_fs = layer.C[np.ix_(f, f)], layer.C[np.ix_(f, s)]
     C_sf, C_ss = layer.C[np.ix_(s, f)], layer.C[np.ix_(s, s)]
     J = np.zeros((n + len(s), layer.n_inputs))
-    J[f] = _solve_upper(C_ff, layer.V[f])
+    J[f] = solve_upper(C_ff, layer.V[f])
     J[n:] = (layer.V[s] - C_sf @ J[f]) / masses
     # Columns of the right-hand sides: z = (ξ, ξ̇_s), then u. Replacing (ξ, ξ̇_s) by z + J u adds what multiplies J u.
     first = np.hstack([-layer.K[f], -C_fs, layer.E[f]])
-    first = _solve_upper(C_ff, first)
+    first = solve_upper(C_ff, first)
     second = np.hstack([-layer.K[s], -C_ss, layer.E[s]]) - C_sf @ first
     F = np.zeros((n + len(s), n + len(s)))
     G = np.zeros((n + len(s), layer.n_inputs))
@@ -58,9 +59,3 @@ def to_state_space(network: Network) -> StateSpace:
     A = linalg.block_diag(*(part.F for part in parts)) if parts else np.zeros((0, 0))
     B = np.vstack([np.zeros((0, network.n_inputs)), *(part.G for part in parts)])
     return StateSpace(A, B, C, network.Psi + C @ J)
-
-
-def _solve_upper(triangle: Matrix, right: Matrix) -> Matrix:
-    if right.size == 0:
-        return right
-    return np.asarray(linalg.solve_triangular(triangle, right, check_finite=False))

@@ -14,8 +14,7 @@ def synthesise(system: StateSpace, form: BlockDiagonalForm) -> Network:
     B, C = form.T_inv @ system.B, system.C @ form.T
     layers, Phi, Psi = [], [], system.D.copy()
     stops = np.cumsum(form.block_sizes).tolist()
-    for index, (start, stop) in enumerate(zip([0, *stops], stops, strict=False)):
-        n_real = int(np.count_nonzero(form.eigenvalues[index].imag == 0.0))
+    for start, stop, n_real in zip([0, *stops[:-1]], stops, form.reals_per_block, strict=True) if stops else ():
         block, B_l = form.A[start:stop, start:stop], B[start:stop]
         layers.append(HorizontalLayer(*m_lti(block, B_l, n_real=n_real)))
         values, rates, feedthrough = m_o(block, B_l, C[:, start:stop], n_real=n_real)

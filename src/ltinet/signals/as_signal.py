@@ -1,16 +1,19 @@
 """Whatever a user passes as u becomes a signal here, or an error: nothing is guessed."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ltinet.errors import InvalidSignalError
+from ltinet.signals.arrays import Times
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.sampled import Hold, SampledSignal
-from ltinet.signals.signal import Times
+
+Signal: TypeAlias = SampledSignal | FunctionSignal
+"""An input: right-continuous, with value, value before a jump, derivative, and all knots where it is not smooth."""
 
 
-def as_signal(u: Any, t: Times, *, n_inputs: int, hold: Hold) -> SampledSignal | FunctionSignal:
+def as_signal(u: Any, t: Times, *, n_inputs: int, hold: Hold) -> Signal:
     """Samples at the times t, a function of time, a signal as it is, or None for no input at all."""
     if u is None:
         return SampledSignal(t, np.zeros((len(t), n_inputs)), hold=hold)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ltinet.errors import InvalidSignalError
+from ltinet.signals.arrays import Times, Values
 from ltinet.signals.sampled import as_times
-from ltinet.signals.signal import Times, Values
 
 Function = Callable[[float], ArrayLike]
 

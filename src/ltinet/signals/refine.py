@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from ltinet.errors import SimulationError
+from ltinet.signals.arrays import Times
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.sampled import SampledSignal, even_step
-from ltinet.signals.signal import Times
 
 _MOST_SAMPLES = 2_000_000
 _SLACK = 0.125  # in case the error falls faster at first

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
-from ltinet.signals.signal import Times, Values
+from ltinet.signals.arrays import Times, Values
 from ltinet.tolerances import EPS
 
 Hold = Literal["linear", "zero"]

@@ -44,9 +44,8 @@ def coordinates(form: BlockDiagonalForm | None) -> Coordinates:
     if form is None:
         return Coordinates(None, None, None, None)
     forward, backward = [], []
-    for index in range(form.n_blocks):
+    for index, n_real in enumerate(form.reals_per_block):
         A = form.block(index)
-        n_real = int(np.count_nonzero(form.eigenvalues[index].imag == 0.0))
         n, n_pairs = len(A), (len(A) - n_real) // 2
         first, second = np.arange(n_real, n, 2), np.arange(n_real + 1, n, 2)
         xi, zeta = np.arange(n_real, n_real + n_pairs), np.arange(n_real + n_pairs, n)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import InvalidSignalError
 from ltinet.network.network import Network
+from ltinet.signals.as_signal import Signal
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.refine import sample_function
 from ltinet.signals.sampled import SampledSignal
@@ -42,9 +43,7 @@ class ExactEngine:
         """Maps between the user's states and those of the network."""
         return coordinates(self._form)
 
-    def simulate(
-        self, signal: SampledSignal | FunctionSignal, t: Array, *, x0: ArrayLike | None, input_tolerance: float
-    ) -> Solution:
+    def simulate(self, signal: Signal, t: Array, *, x0: ArrayLike | None, input_tolerance: float) -> Solution:
         """Outputs at the times t, from the state x0 at t[0]."""
         refinement = 1
         if isinstance(signal, FunctionSignal):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.neuron import Neuron
 from ltinet.network.realisation import realise_layer
+from ltinet.signals.as_signal import Signal
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.sampled import SampledSignal
 from ltinet.solve.neuron_path import Forcing, NeuronRun, integrate_neuron, polynomial_forcing
@@ -40,7 +41,7 @@ class LayerTask:
 
     index: int
     layer: HorizontalLayer
-    signal: SampledSignal | FunctionSignal
+    signal: Signal
     breaks: Array
     z0: Array
     options: SolverOptions

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.errors import MissingDependencyError, SimulationError
 from ltinet.network.network import Network
 from ltinet.network.realisation import realise_layer
+from ltinet.signals.as_signal import Signal
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.sampled import SampledSignal
 from ltinet.solve.coordinates import Coordinates
@@ -36,7 +37,7 @@ class SolverPlan:
 
 
 def simulate_with_solvers(
-    network: Network, exact: ExactEngine, signal: SampledSignal | FunctionSignal, t: Array, *, x0: ArrayLike | None,
+    network: Network, exact: ExactEngine, signal: Signal, t: Array, *, x0: ArrayLike | None,
     plan: SolverPlan,
 ) -> Solution:  # fmt: skip
     """Outputs at the times t by Algorithm 3 or Algorithm A.1, with dense output in between."""
@@ -73,7 +74,7 @@ class SolverTrajectory:
         self,
         network: Network,
         coordinates: Coordinates,
-        signal: SampledSignal | FunctionSignal,
+        signal: Signal,
         batches: tuple[Sequence[LayerRun], ...],
         *,
         stop: float,
@@ -110,7 +111,7 @@ def _states(runs: Sequence[LayerRun], t: Array) -> Array:
     return np.hstack(columns)
 
 
-def _breaks(signal: SampledSignal | FunctionSignal, t: Array, plan: SolverPlan) -> Array:
+def _breaks(signal: Signal, t: Array, plan: SolverPlan) -> Array:
     """Where integration restarts: at the knots of the input, and for Algorithm A.1 at all times asked for."""
     ends = np.array([t[0], t[-1]])
     knots = signal.knots[(signal.knots > t[0]) & (signal.knots < t[-1])]
@@ -119,7 +120,7 @@ def _breaks(signal: SampledSignal | FunctionSignal, t: Array, plan: SolverPlan) 
     return np.unique(np.concatenate([ends, knots, t if plan.algorithm == "intervals" else ends]))
 
 
-def _refuse_jumps_between(signal: SampledSignal | FunctionSignal, breaks: Array) -> None:
+def _refuse_jumps_between(signal: Signal, breaks: Array) -> None:
     """Integration across kinks is inaccurate, across jumps it is wrong: the impulse in u̇ would be lost."""
     crossed = signal.knots[(signal.knots > breaks[0]) & (signal.knots < breaks[-1])]
     crossed = crossed[~np.isin(crossed, breaks)]
@@ -129,7 +130,7 @@ def _refuse_jumps_between(signal: SampledSignal | FunctionSignal, breaks: Array)
             raise SimulationError('across_knots is for inputs without jumps; leave it out, or use hold="linear"')
 
 
-def _unbatched(signal: SampledSignal | FunctionSignal) -> list[SampledSignal | FunctionSignal]:
+def _unbatched(signal: Signal) -> list[Signal]:
     if isinstance(signal, FunctionSignal) or not signal.batch_shape:
         return [signal]
     flat = signal.u.reshape(math.prod(signal.batch_shape), *signal.u.shape[-2:])
