@@ -56,7 +56,7 @@ def assert_within_budget(A, form, max_condition):
 
 
 def assert_pattern(form):
-    """Definition 3 of the paper: G_r, G_c or G, and nothing outside the blocks."""
+    """Definition 4 of the paper: G_r, G_c or G, and nothing outside the blocks."""
     outside = np.array(form.A)
     start = 0
     assert sum(form.block_sizes) == len(form.A)

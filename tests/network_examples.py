@@ -11,7 +11,7 @@ mpmath.mp.dps = 50
 
 
 def pattern_block(n_real, n_pairs, seed=0):
-    """A full block of pattern G (Definition 3): reals first, then pairs [[a, b], [c, a]] with b > 0 > c."""
+    """A full block of pattern G (Definition 4): reals first, then pairs [[a, b], [c, a]] with b > 0 > c."""
     rng = np.random.default_rng(seed)
     n = n_real + 2 * n_pairs
     A = np.triu(rng.uniform(0.1, 1.0, (n, n)), 1) - np.diag(rng.uniform(0.5, 2.0, n))
@@ -21,7 +21,7 @@ def pattern_block(n_real, n_pairs, seed=0):
 
 
 def random_layer(orders, n_inputs, seed=0):
-    """A layer of Definition 4 with nothing special: any m, c and k, all couplings, u̇ everywhere, orders as given."""
+    """A layer of Definition 7 with nothing special: any m, c and k, all couplings, u̇ everywhere, orders as given."""
     rng = np.random.default_rng(seed)
     n = len(orders)
     M = np.diag([rng.uniform(0.5, 2.0) if order == 2 else 0.0 for order in orders])

@@ -2,7 +2,7 @@
 
 from ltinet.decompose.block_diagonal import block_diagonalize
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.dynamic_network import DynamicNetwork, construct, load
+from ltinet.dynamic_network import DynamicNetwork, construct, load, tolerances_for
 from ltinet.errors import (
     FileFormatError,
     InvalidNetworkError,
@@ -11,6 +11,7 @@ from ltinet.errors import (
     LtinetError,
     MissingDependencyError,
     PartitionError,
+    PlottingError,
     SimulationError,
 )
 from ltinet.model.convert import as_state_space
@@ -42,6 +43,7 @@ __all__ = [
     "NetworkParameters",
     "Neuron",
     "PartitionError",
+    "PlottingError",
     "SampledSignal",
     "SimulationError",
     "Solution",
@@ -53,4 +55,5 @@ __all__ = [
     "load_system",
     "named_system",
     "save_system",
+    "tolerances_for",
 ]

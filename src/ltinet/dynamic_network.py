@@ -1,6 +1,6 @@
 """The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.block_diagonal import ClusteringAlgorithm, block_diagonalize
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.error_bounds import certify, judge
 from ltinet.errors import PartitionError, SimulationError
 from ltinet.model.convert import as_state_space
 from ltinet.model.export import to_control, to_scipy
@@ -24,18 +26,25 @@ from ltinet.network.response import frequency_response, poles
 from ltinet.network.storage import read_network, write_network
 from ltinet.network.summary import summary_html, summary_text
 from ltinet.network.synthesis import synthesise
+from ltinet.plotting.doors import FormPlots, NetworkPlots, plot_solution
 from ltinet.signals.as_signal import as_signal
-from ltinet.signals.sampled import Hold, as_times
+from ltinet.signals.sampled import Hold
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.options import SolverOptions
 from ltinet.solve.solution import Solution
 from ltinet.solve.solver_engine import SolverPlan, simulate_with_solvers
 from ltinet.solve.stepper import Stepper
+from ltinet.tolerance_search import ChosenTolerances, search_tolerances
 
 if TYPE_CHECKING:
     import scipy.signal
 
 Engine = Literal["exact", "neurons", "intervals"]
+
+# Forms and solutions live in rooms below plotting and cannot import it: their doors to it are hung here.
+BlockDiagonalForm.plot = property(FormPlots)
+Solution.plot = plot_solution
+Solution.judge = staticmethod(judge)
 
 
 @final
@@ -49,6 +58,8 @@ class DynamicNetwork:
 
     network: Network
     form: BlockDiagonalForm | None = None
+    system: StateSpace | None = None
+    """The system that the network was constructed from, to be compared with; a file does not keep it."""
 
     @classmethod
     def from_parameters(cls, parameters: NetworkParameters) -> "DynamicNetwork":
@@ -195,15 +206,15 @@ class DynamicNetwork:
             n_jobs: solver engines: processes that share the layers (joblib).
             across_knots: solver engines: integrate across knots of the input, as the paper does; for comparisons.
         """
-        times = as_times(t, "t")
-        signal = as_signal(u, times, n_inputs=self.n_inputs, hold=hold)
+        axis = self._exact.time_axis(t)
+        signal = as_signal(u, axis, n_inputs=self.n_inputs, hold=hold)
         if engine == "exact":
-            return self._exact.simulate(signal, times, x0=x0, input_tolerance=input_tolerance)
+            return self._exact.simulate(signal, axis.t, x0=x0, input_tolerance=input_tolerance)
         if engine not in ("neurons", "intervals"):
             raise SimulationError(f'engine is {engine!r}; known are "exact", "neurons" and "intervals"')
         options = SolverOptions(method, rtol, atol, first_step, max_step)
         plan = SolverPlan(engine, options, n_jobs, across_knots)
-        return simulate_with_solvers(self.network, self._exact, signal, times, x0=x0, plan=plan)
+        return simulate_with_solvers(self.network, self._exact, signal, axis.t, x0=x0, plan=plan)
 
     def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
         """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k."""
@@ -215,16 +226,33 @@ class DynamicNetwork:
         """Outputs `(steps, p)` for chunks of evenly spaced samples `(steps, m)`, one after the other as they come."""
         return self.stepper(dt, hold=hold, x0=x0).run(chunks)
 
+    @property
+    def plot(self) -> NetworkPlots:
+        """Drawings: `net.plot.architecture()`, `.spectrum()`, `.sparsity()`, `.overview()`; they need matplotlib."""
+        return NetworkPlots(self.network)
+
+    def certificate(self, *, horizon: float, n_steps: int = 1000) -> Certificate:
+        """What the exact engine promises up to a horizon, per unit of max |u| and without running anything.
+
+        Bounds on the error of each output from rounding in `n_steps` steps and from the decomposition, separately.
+        """
+        if not (0.0 < horizon < np.inf) or n_steps < 1:
+            raise SimulationError(
+                f"horizon is {horizon} and n_steps {n_steps}; give a positive time and at least one step"
+            )
+        return certify(self._exact, horizon=float(horizon), n_steps=n_steps)
+
     @cached_property
     def _exact(self) -> ExactEngine:
-        return ExactEngine(self.network, self.form)
+        return ExactEngine(self.network, self.form, origin=self.system)
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
         write_network(path, self.network, self.form)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"network": self.network, "form": self.form}  # what was prepared for simulation is made anew
+        # What was prepared for simulation is made anew.
+        return {"network": self.network, "form": self.form, "system": self.system}
 
     def __eq__(self, other: object) -> bool:
         return self.network == other.network if isinstance(other, DynamicNetwork) else NotImplemented
@@ -271,7 +299,42 @@ def construct(
         )
     except PartitionError as error:  # blocks are layers here, and so is the parameter called
         raise PartitionError(str(error).replace("n_blocks", "n_layers")) from None
-    return DynamicNetwork(synthesise(state_space, form), form)
+    return DynamicNetwork(synthesise(state_space, form), form, state_space)
+
+
+def tolerances_for(  # noqa: PLR0913 - the options of the runs that the tolerances are for
+    net: DynamicNetwork,
+    target: float = 1e-6,
+    *,
+    u: Any,
+    t: ArrayLike,
+    x0: ArrayLike | None = None,
+    hold: Hold = "linear",
+    engine: Literal["neurons", "intervals"] = "neurons",
+    method: Any = "DOP853",
+    n_jobs: int = 1,
+) -> ChosenTolerances:
+    """Choose a tolerance for every neuron so that `error_bound()` of a simulation is at most `target` for all outputs.
+
+    Runs the simulation a few times: each run tells what the error of each neuron does to the outputs, and those that do
+    little are given larger tolerances. Takes fewer evaluations than one tolerance for all; pass the result on with
+    `net.simulate(u, t, engine=…, method=…, rtol=chosen.rtol, atol=chosen.atol)`.
+
+    Raises:
+        SimulationError: rounding or the decomposition alone exceed the target.
+    """
+    if not 0.0 < target < np.inf:
+        raise SimulationError(f"target is {target}; give the largest error that outputs may have, a positive number")
+    if engine not in ("neurons", "intervals"):
+        raise SimulationError(f'engine is {engine!r}; tolerances are for "neurons" and "intervals"')
+
+    def simulate(tolerances: Mapping[tuple[int, int], float]) -> Solution:
+        return net.simulate(
+            u, t, x0=x0, hold=hold, engine=engine, method=method, rtol=tolerances, atol=tolerances, n_jobs=n_jobs
+        )
+
+    neurons = [(index, i) for index, layer in enumerate(net.layers) for i in range(layer.n_neurons)]
+    return search_tolerances(simulate, neurons, target=target)
 
 
 def load(path: str | Path) -> DynamicNetwork:

@@ -29,5 +29,9 @@ class SimulationError(LtinetError, RuntimeError):
     """A simulation could not be carried out to the accuracy asked for; the message says where and what to change."""
 
 
+class PlottingError(LtinetError, ValueError):
+    """A drawing cannot be made of what came: shapes that do not fit, outputs that do not exist, no Axes to draw on."""
+
+
 class MissingDependencyError(LtinetError, ImportError):
     """An optional library is needed for this call; the message names the extra that brings it."""

@@ -10,10 +10,13 @@ import ltinet
 SOURCE = Path(ltinet.__file__).parent
 # Highest first; rooms on one line do not import each other.
 LEVELS = [
+    {"__main__"},
     {"cli"},
     {"paper"},
     {"dynamic_network"},  # the façade: its methods are doors to the rooms below
     {"plotting"},
+    {"tolerance_search"},
+    {"error_bounds"},  # where solutions meet bounds
     {"solve", "bounds"},
     {"network"},
     {"decompose"},

@@ -1,64 +1,26 @@
 """Hypothesis: the exact engine errs by 1e-13·cond(T) of max |y| at most, or ten times what lsim does, in 50 digits."""
 
-import mpmath
 import numpy as np
 import pytest
 from scipy import signal
 from scipy.linalg import block_diag
 
 import ltinet
+from exact_trajectories import outputs_in_50_digits
+from hard_matrices import pair
+from small_systems import HIDDEN_SCALES, SMALL_SYSTEMS
 
-mpmath.mp.dps = 50
-
-
-def _pair(a, w):
-    return np.array([[a, w], [-w, a]])
-
-
-def _jordan(value, n):
-    return value * np.eye(n) + np.eye(n, k=1)
-
-
-def _mixed(seed, n_real, n_pairs, coupling):
-    rng = np.random.default_rng(seed)
-    blocks = [np.array([[-rng.uniform(0.2, 3.0)]]) for _ in range(n_real)]
-    blocks += [_pair(-rng.uniform(0.1, 1.0), rng.uniform(0.5, 5.0)) for _ in range(n_pairs)]
-    A = block_diag(*blocks)
-    upper = np.triu(rng.uniform(-1.0, 1.0, A.shape), 2)
-    return A + coupling * upper
-
-
-def _similar(A, seed):
-    S = np.random.default_rng(seed).standard_normal(A.shape)
-    return np.linalg.solve(S, A @ S)
-
-
-CASES = {
-    "real": np.diag([-0.5, -1.0, -2.0]),
-    "complex": block_diag(_pair(-0.1, 2.0), _pair(-0.3, 5.0)),
-    "undamped": _pair(0.0, 3.0),
-    "mixed": _mixed(0, 2, 2, 0.0),
-    "mixed, skew coordinates": _similar(_mixed(1, 2, 2, 0.0), 1),
-    "coupled": _mixed(2, 3, 2, 1.0),
-    "coupled pairs": _mixed(3, 0, 4, 1.0),
-    "eight reals": _similar(np.diag(-np.arange(1.0, 9.0)), 4),
-    "jordan 2": _jordan(-1.0, 2),
-    "jordan 4": _jordan(-0.7, 4),
-    "jordan, skew coordinates": _similar(_jordan(-1.0, 3), 5),
-    "jordan of pairs": np.kron(np.eye(2), _pair(-0.2, 1.5)) + np.kron(np.eye(2, k=1), np.eye(2)),
-    "unstable real": np.diag([0.4, -1.0]),
-    "unstable pair": block_diag(_pair(0.3, 2.0), [[-1.0]]),
-    "integrator": np.zeros((1, 1)),
-    "double integrator": _jordan(0.0, 2),
-    "integrator and decay": np.array([[0.0, 1.0, 0.0], [0.0, -1.0, 1.0], [0.0, 0.0, -2.0]]),
-    "stiff reals": np.diag([-1e6, -1.0, -1e3]),
-    "stiff pair": block_diag(_pair(-1.0, 1e3), [[-1e-3]], [[-1e6]]),
-    "stiff and coupled": np.array([[-1.0, 2.0, 0.5], [0.0, -1e3, 1.0], [0.0, 0.0, -1e6]]),
-    "critical damping": np.array([[0.0, 1.0], [-1.0, -2.0]]),
-    "almost critical damping": np.array([[0.0, 1.0], [-1.0, -2.0 + 1e-9]]),
-    "companion": np.array([[0.0, 1.0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [-4.0, -6.0, -5.0, -2.0]]),
+EPS = float(np.finfo(float).eps)
+CHANNELS = ((2, 2), (1, 1), (3, 1), (1, 3), (2, 4))
+ONE_LAYER = {
+    "coupled",
+    "coupled, n = 12",
+    "coupled pairs",
+    "jordan 4",
+    "mixed",
+    "stiff and coupled",
+    "unstable, coupled",
 }
-ONE_LAYER = {"coupled", "jordan 4", "stiff and coupled", "coupled pairs", "mixed"}
 
 
 def _system(A, seed, m=2, p=2):
@@ -67,56 +29,74 @@ def _system(A, seed, m=2, p=2):
     return A, rng.standard_normal((n, m)), rng.standard_normal((p, n)), rng.standard_normal((p, m))
 
 
-def _reference(system, t, u, x0, hold):
-    """Outputs in 50 digits: one exponential of the augmented matrix per distinct step length."""
-    A, B, C, D = (mpmath.matrix(M.tolist()) for M in system)
-    n, m = A.rows, B.cols
-    steps, x, y = {}, mpmath.matrix(x0.tolist()), []
-    samples = [mpmath.matrix(row.tolist()) for row in u]
-    times = [mpmath.mpf(float(time)) for time in t]
-    for k, value in enumerate(samples):
-        y.append([float(entry) for entry in C * x + D * value])
-        if k + 1 == len(samples):
-            break
-        h = times[k + 1] - times[k]
-        if h not in steps:
-            augmented = mpmath.zeros(n + 2 * m)
-            augmented[:n, :n], augmented[:n, n : n + m] = A * h, B * h
-            augmented[n : n + m, n + m :] = mpmath.eye(m)
-            steps[h] = mpmath.expm(augmented, method="taylor")
-        E = steps[h]
-        x = E[:n, :n] * x + E[:n, n : n + m] * value
-        if hold == "linear":
-            x += E[:n, n + m :] * (samples[k + 1] - value)
-    return np.array(y)
+def test_there_are_sixty_small_systems():
+    assert len(SMALL_SYSTEMS) == 60
+    assert max(map(len, SMALL_SYSTEMS.values())) == 12
 
 
-@pytest.mark.parametrize("hold", ["linear", "zero"])
-@pytest.mark.parametrize("name", CASES)
-def test_error_is_within_the_bound_or_near_that_of_lsim(name, hold):
-    A = CASES[name]
-    system = _system(A, seed=len(name))
+def _runs(name, A):
+    """A system with inputs and x0, its truth and the error of lsim, for short and long steps and both holds."""
+    seed = sum(map(ord, name))
+    system = _system(A, seed, *CHANNELS[seed % len(CHANNELS)])
     rng = np.random.default_rng(1)
+    u, x0 = rng.standard_normal((20, system[1].shape[1])), rng.standard_normal(len(A))
     # Steps that are exact in binary, so that all times and their differences are the same numbers for everybody.
-    t = np.arange(25) * (2.0**-4 if np.abs(A).max() < 1e3 else 2.0**-10)
-    u, x0 = rng.standard_normal((len(t), 2)), rng.standard_normal(len(A))
-    truth = _reference(system, t, u, x0, hold)
-    theirs = signal.lsim(system, u, t, X0=x0, interp=hold == "linear")[1]
-    size = np.abs(truth).max()
-    for n_layers in (None, 1) if name in ONE_LAYER else (None,):
-        net = ltinet.construct(system, n_layers=n_layers)
-        error = np.abs(net.simulate(u, t, x0=x0, hold=hold).y - truth).max() / size
-        assert error <= max(1e-13 * net.form.condition_raw, 10.0 * np.abs(theirs - truth).max() / size)
+    short = 2.0**-4 if np.abs(A).max() < 1e3 else 2.0**-10
+    for t in (np.arange(20) * short, np.arange(20) * 64.0 * short):
+        for hold in ("linear", "zero"):
+            truth = outputs_in_50_digits(system, t, u, x0=x0, hold=hold)
+            theirs = signal.lsim(system, u, t, X0=x0, interp=hold == "linear")[1].reshape(truth.shape)
+            yield system, (u, t), {"x0": x0, "hold": hold}, truth, _relative(theirs, truth)
+
+
+def _relative(y, truth):
+    return np.abs(y - truth).max() / np.abs(truth).max()
+
+
+@pytest.mark.parametrize("name", SMALL_SYSTEMS)
+def test_error_is_within_the_bound_or_near_that_of_lsim(name):
+    for system, run, options, truth, lsim_error in _runs(name, SMALL_SYSTEMS[name]):
+        for n_layers in (None, 1) if name in ONE_LAYER else (None,):
+            net = ltinet.construct(system, n_layers=n_layers)
+            error = _relative(net.simulate(*run, **options).y, truth)
+            assert error <= max(1e-13 * net.form.condition_raw, 10.0 * lsim_error)
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL_SYSTEMS if name.startswith("reals 1e")])
+def test_eigenvalues_that_are_nearly_equal_cost_no_digits(name):
+    for system, run, options, truth, _ in _runs(name, SMALL_SYSTEMS[name]):
+        net = ltinet.construct(system)
+        assert _relative(net.simulate(*run, **options).y, truth) <= 1e-13 * net.form.condition_raw
+
+
+@pytest.mark.parametrize("name", HIDDEN_SCALES)
+def test_slow_states_hidden_among_fast_ones(name):
+    # No decomposition knows an eigenvalue better than to n·eps·‖A‖, and over a time t this is what it costs.
+    A = HIDDEN_SCALES[name]
+    for system, run, options, truth, _ in _runs(name, A):
+        net = ltinet.construct(system)
+        error = _relative(net.simulate(*run, **options).y, truth)
+        assert error <= 1e-13 * net.form.condition_raw + len(A) * EPS * np.linalg.norm(A, 2) * run[1][-1]
+
+
+@pytest.mark.parametrize("omega", [1e-2, 1e-4, 1e-6])
+def test_a_pair_near_the_real_axis_with_any_initial_state(omega):
+    # η = (ξ̇ − a ξ)/b is a difference, of which eps·|λ|/ω is lost; as for its transfer function, ten of these.
+    A = block_diag(pair(-1.0, omega), pair(-2.0, 3.0))
+    for system, run, options, truth, _ in _runs("pair", A):
+        net = ltinet.construct(system)
+        error = _relative(net.simulate(*run, **options).y, truth)
+        assert error <= 1e-13 * net.form.condition_raw + 10.0 * EPS / omega
 
 
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("name", ["coupled", "mixed", "jordan 4", "double integrator"])
 def test_irregular_times_are_as_exact(name, hold):
-    system = _system(CASES[name], seed=3)
+    system = _system(SMALL_SYSTEMS[name], seed=3)
     rng = np.random.default_rng(2)
     t = np.cumsum(rng.integers(0, 5, 20)) * 2.0**-5  # lengths of zero are jumps
-    u, x0 = rng.standard_normal((len(t), 2)), rng.standard_normal(len(CASES[name]))
-    truth = _reference(system, t, u, x0, hold)
+    u, x0 = rng.standard_normal((len(t), 2)), rng.standard_normal(len(SMALL_SYSTEMS[name]))
+    truth = outputs_in_50_digits(system, t, u, x0=x0, hold=hold)
     for n_layers in (None, 1):
         net = ltinet.construct(system, n_layers=n_layers)
         error = np.abs(net.simulate(u, t, x0=x0, hold=hold).y - truth).max() / np.abs(truth).max()
@@ -125,25 +105,25 @@ def test_irregular_times_are_as_exact(name, hold):
 
 @pytest.mark.parametrize("n_layers", [None, 1])
 def test_nanoseconds_are_as_exact_as_seconds(n_layers):
-    A, B, C, D = _system(CASES["coupled"], seed=4)
+    A, B, C, D = _system(SMALL_SYSTEMS["coupled"], seed=4)
     rng = np.random.default_rng(3)
     unit = 2.0**-30
     t = np.arange(25) * 2.0**-4
     u, x0 = rng.standard_normal((len(t), 2)), rng.standard_normal(len(A))
-    truth = _reference((A, B, C, D), t, u, x0, "linear")
+    truth = outputs_in_50_digits((A, B, C, D), t, u, x0=x0, hold="linear")
     net = ltinet.construct((A / unit, B / unit, C, D), n_layers=n_layers)
     error = np.abs(net.simulate(u, t * unit, x0=x0).y - truth).max() / np.abs(truth).max()
     assert error <= 1e-13 * net.form.condition_raw
 
 
 def test_a_slow_system_on_a_nanosecond_grid_keeps_its_digits():
-    system = _system(CASES["coupled"], seed=5)
+    system = _system(SMALL_SYSTEMS["coupled"], seed=5)
     rng = np.random.default_rng(4)
     t = np.arange(30) * 2.0**-30
     u = rng.standard_normal((len(t), 2))
     A, B, C, D = system
     system = A, B, C, np.zeros_like(D)
-    truth = _reference(system, t, u, np.zeros(len(A)), "linear")
+    truth = outputs_in_50_digits(system, t, u, x0=np.zeros(len(A)), hold="linear")
     for n_layers in (None, 1):
         net = ltinet.construct(system, n_layers=n_layers)
         y = net.simulate(u, t).y

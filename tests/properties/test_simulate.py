@@ -1,10 +1,12 @@
-"""Hypothesis: a simulation is linear, time-invariant, and the same however time and batches are cut."""
+"""Hypothesis: a simulation is linear, time-invariant, and the same in all coordinates and however time is cut."""
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.linalg import expm
 
 import ltinet
+from hard_matrices import haar
 from network_examples import pattern_block
 
 COUNTS = st.integers(1, 3)
@@ -16,18 +18,30 @@ def examples(count):
 
 
 @st.composite
-def runs(draw, regular=False, max_times=60):
-    """A stable network of one or many layers, with times, a hold and a source of random inputs."""
+def systems(draw):
+    """A stable system of up to seven states, coupled, with a source of random numbers for what goes with it."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     A = pattern_block(draw(st.integers(0, 3)), draw(st.integers(0, 2)), seed=int(rng.integers(2**32)))
     n, m, p = len(A), draw(COUNTS), draw(COUNTS)
-    system = A, rng.standard_normal((n, m)), rng.standard_normal((p, n)), rng.standard_normal((p, m))
-    net = ltinet.construct(system, n_layers=1 if n and draw(st.booleans()) else None)
+    return (A, rng.standard_normal((n, m)), rng.standard_normal((p, n)), rng.standard_normal((p, m))), rng
+
+
+@st.composite
+def grids(draw, regular=False, max_times=60):
+    """Times, evenly spaced or with jumps."""
     n_times = draw(st.integers(1, max_times))
-    t = np.arange(n_times) * 2.0 ** draw(st.integers(-6, 0))
-    if not regular and draw(st.booleans()):
-        t = np.sort(rng.integers(0, 2 * n_times, n_times)) * 0.125  # with jumps
-    return net, t, draw(HOLDS), rng
+    if regular or draw(st.booleans()):
+        return np.arange(n_times) * 2.0 ** draw(st.integers(-6, 0))
+    steps = draw(st.lists(st.integers(0, 4), min_size=n_times, max_size=n_times))
+    return np.cumsum(steps) * 0.125
+
+
+@st.composite
+def runs(draw, regular=False, max_times=60):
+    """The network of one or many layers of a system, with times, a hold and a source of random inputs."""
+    system, rng = draw(systems())
+    net = ltinet.construct(system, n_layers=1 if len(system[0]) and draw(st.booleans()) else None)
+    return net, draw(grids(regular, max_times)), draw(HOLDS), rng
 
 
 def close(value, expected, tolerance=1e-10):
@@ -117,3 +131,78 @@ def test_the_future_does_not_matter(run):
     u = rng.standard_normal((len(t), net.n_inputs))
     half = (len(t) + 1) // 2
     close(net.simulate(u, t, hold=hold).y[:half], net.simulate(u[:half], t[:half], hold=hold).y)
+
+
+@examples(40)
+@given(runs(regular=True), st.integers(1, 40))
+def test_a_delayed_input_gives_a_delayed_output(run, delay):
+    net, t, hold, rng = run
+    dt = float(t[1]) if len(t) > 1 else 1.0
+    u = rng.standard_normal((len(t), net.n_inputs))
+    u[0] = 0.0  # under linear hold the delayed input begins with a line from zero to its first sample
+    late = np.vstack([np.zeros((delay, net.n_inputs)), u])
+    y = net.simulate(late, dt * np.arange(len(late)), hold=hold).y
+    assert not np.any(y[:delay])
+    close(y[delay:], net.simulate(u, dt * np.arange(len(u)), hold=hold).y)
+
+
+def in_new_states(system, S):
+    """The system with states x' = S⁻¹x."""
+    A, B, C, D = system
+    return np.linalg.solve(S, A @ S), np.linalg.solve(S, B), C @ S, D
+
+
+def assert_same_in_new_states(system, S, rng, *, t, hold):
+    u, x0 = rng.standard_normal((len(t), system[1].shape[1])), rng.standard_normal(len(S))
+    sol = ltinet.construct(system).simulate(u, t, x0=x0, hold=hold)
+    other = ltinet.construct(in_new_states(system, S)).simulate(u, t, x0=np.linalg.solve(S, x0), hold=hold)
+    close(other.y, sol.y)
+    close(other.states @ S.T, sol.states)
+
+
+@examples(40)
+@given(systems(), grids(), HOLDS)
+def test_other_coordinates_change_nothing(drawn, t, hold):
+    system, rng = drawn
+    n = len(system[0])
+    # A rotation, units that differ by up to 2¹⁰, and another rotation.
+    S = haar(n, int(rng.integers(2**32))) * 2.0 ** rng.integers(-5, 6, n) @ haar(n, int(rng.integers(2**32)))
+    assert_same_in_new_states(system, S, rng, t=t, hold=hold)
+
+
+@examples(40)
+@given(systems(), grids(), HOLDS)
+def test_the_order_of_the_states_does_not_matter(drawn, t, hold):
+    system, rng = drawn
+    assert_same_in_new_states(system, np.eye(len(system[0]))[rng.permutation(len(system[0]))], rng, t=t, hold=hold)
+
+
+@examples(40)
+@given(runs(), st.data())
+def test_the_order_of_inputs_and_outputs_is_theirs(run, data):
+    net, t, hold, rng = run
+    system = net.to_state_space()
+    inputs = data.draw(st.permutations(range(net.n_inputs)))
+    outputs = data.draw(st.permutations(range(net.n_outputs)))
+    u = rng.standard_normal((len(t), net.n_inputs))
+    permuted = system.A, system.B[:, inputs], system.C[outputs], system.D[np.ix_(outputs, inputs)]
+    close(
+        ltinet.construct(permuted).simulate(u[:, inputs], t, hold=hold).y, net.simulate(u, t, hold=hold).y[:, outputs]
+    )
+
+
+@examples(40)
+@given(systems(), grids(), st.booleans())
+def test_zero_hold_is_the_recursion_with_matrix_exponentials(drawn, t, one_layer):
+    # x(t + h) = e^{Ah} x + ∫₀ʰ e^{As} ds B u, both from the exponential of [[A, B], [0, 0]] h.
+    (A, B, C, D), rng = drawn
+    n, m = B.shape
+    u, x = rng.standard_normal((len(t), m)), rng.standard_normal(n)
+    net = ltinet.construct((A, B, C, D), n_layers=1 if n and one_layer else None)
+    sol = net.simulate(u, t, x0=x, hold="zero")
+    states = [x]
+    for h, value in zip(np.diff(t), u[:-1], strict=True):
+        rows = expm(h * np.block([[A, B], [np.zeros((m, n + m))]]))[:n]
+        states.append(rows[:, :n] @ states[-1] + rows[:, n:] @ value)
+    close(sol.states, np.array(states))
+    close(sol.y, np.array(states) @ C.T + u @ D.T)

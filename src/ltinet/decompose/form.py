@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from ltinet.model.matrices import Matrix
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BlockDiagonalForm:
-    """A T = T A_bd with A_bd = blkdiag(A_1, …, A_L), each block of pattern G_r, G_c or G of the paper (Definition 3).
+    """A T = T A_bd with A_bd = blkdiag(A_1, …, A_L), each block of pattern G_r, G_c or G of the paper (Definition 4).
 
     Blocks are ordered by their largest real part, descending; inside a block real eigenvalues come first, and pairs
     a ± iω stand as [[a, b], [c, a]] with b > 0, bc = −ω². New coordinates are z = T⁻¹ x.
@@ -37,6 +37,8 @@ class BlockDiagonalForm:
     """The bound on the condition number that chose the blocks; None if they were chosen in another way."""
     remarks: tuple[str, ...] = ()
     """What was decided on the way that one might not expect."""
+    plot: ClassVar[Any]
+    """`form.plot.tradeoff()`, `.spectrum()`, `.sparsity()`; hung by the façade, since plotting lies above this room."""
 
     @property
     def n_blocks(self) -> int:

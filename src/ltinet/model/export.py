@@ -1,16 +1,20 @@
 """Systems for other libraries: the way out that mirrors `as_state_space`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.signal
 
 from ltinet.errors import MissingDependencyError
 from ltinet.model.state_space import StateSpace
 
+if TYPE_CHECKING:
+    import scipy.signal
 
-def to_scipy(system: StateSpace) -> scipy.signal.StateSpace:
+
+def to_scipy(system: StateSpace) -> "scipy.signal.StateSpace":
     """The system as a `scipy.signal.StateSpace`, with writeable copies of the matrices."""
+    import scipy.signal  # here, because it would be half of the time that importing ltinet takes
+
     return scipy.signal.StateSpace(*(np.array(matrix) for matrix in (system.A, system.B, system.C, system.D)))
 
 

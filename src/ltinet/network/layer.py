@@ -17,7 +17,7 @@ from ltinet.network.neuron import Neuron
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class HorizontalLayer:
-    """M ξ̈ + C ξ̇ + K ξ = E u + V u̇ with M diagonal and C, K upper triangular (Definition 4).
+    """M ξ̈ + C ξ̇ + K ξ = E u + V u̇ with M diagonal and C, K upper triangular (Definition 7).
 
     Neuron i depends on the neurons after it only, so that they are solved from the last to the first. A row of M that
     is zero is a first-order neuron, and must have c ≠ 0.
@@ -33,7 +33,17 @@ class HorizontalLayer:
         M, C, K = as_square_matrix(M, "M"), as_square_matrix(C, "C"), as_square_matrix(K, "K")
         E, V = as_real_matrix(E, "E"), as_real_matrix(V, "V")
         _check(M, C, K, E, V)
-        for name, matrix in (("M", M), ("C", C), ("K", K), ("E", E), ("V", V)):
+        self._fill(LayerMatrices(M, C, K, E, V))
+
+    @classmethod
+    def trusted(cls, matrices: LayerMatrices) -> "HorizontalLayer":
+        """A layer of matrices that are known to be right and read-only: nothing is checked or copied."""
+        layer = cls.__new__(cls)
+        layer._fill(matrices)
+        return layer
+
+    def _fill(self, matrices: LayerMatrices) -> None:
+        for name, matrix in zip(LayerMatrices._fields, matrices, strict=True):
             object.__setattr__(self, name, matrix)
 
     @classmethod

@@ -28,7 +28,7 @@ class EtaMap(NamedTuple):
 
 
 class LayerMatrices(NamedTuple):
-    """M ξ̈ + C ξ̇ + K ξ = E u + V u̇: a horizontal layer (Definition 4); M diagonal, C and K upper triangular."""
+    """M ξ̈ + C ξ̇ + K ξ = E u + V u̇: a horizontal layer (Definition 7); M diagonal, C and K upper triangular."""
 
     M: Matrix
     C: Matrix

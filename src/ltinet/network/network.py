@@ -57,8 +57,18 @@ class Network:
                     f"layer {index} has {layer.n_inputs} inputs and Phi[{index}] has shape {phi.shape}; with Psi of "
                     f"shape {Psi.shape} they must be {Psi.shape[1]} and {expected}"
                 )
-        object.__setattr__(self, "layers", tuple(layers))
-        object.__setattr__(self, "Phi", outputs)
+        self._fill(tuple(layers), outputs, Psi)
+
+    @classmethod
+    def trusted(cls, layers: Sequence[HorizontalLayer], Phi: Sequence[Matrix], Psi: Matrix) -> "Network":
+        """A network of parts that are known to fit and read-only: nothing is checked or copied."""
+        network = cls.__new__(cls)
+        network._fill(tuple(layers), tuple(Phi), Psi)
+        return network
+
+    def _fill(self, layers: tuple[HorizontalLayer, ...], Phi: tuple[Matrix, ...], Psi: Matrix) -> None:
+        object.__setattr__(self, "layers", layers)
+        object.__setattr__(self, "Phi", Phi)
         object.__setattr__(self, "Psi", Psi)
 
     @classmethod

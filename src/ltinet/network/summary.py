@@ -11,14 +11,14 @@ _SHOWN = 3  # coupled layers listed one by one: with them and all other lines, a
 
 def summary_text(network: Network, form: BlockDiagonalForm | None) -> str:
     """Layers, neuron types, connections, weights, condition and residual as aligned lines."""
-    title, rows = _summary(network, form)
+    title, rows = summary_rows(network, form)
     width = max(len(label) for label, _ in rows)
     return "\n".join([title, *(f"  {label:<{width}}  {value}" for label, value in rows)])
 
 
 def summary_html(network: Network, form: BlockDiagonalForm | None) -> str:
     """The same as a table, for a notebook."""
-    title, rows = _summary(network, form)
+    title, rows = summary_rows(network, form)
     cells = "".join(
         f'<tr><th style="text-align:left">{escape(label)}</th><td style="text-align:left">{escape(value)}</td></tr>'
         for label, value in rows
@@ -26,7 +26,8 @@ def summary_html(network: Network, form: BlockDiagonalForm | None) -> str:
     return f"<table><caption>{escape(title)}</caption><tbody>{cells}</tbody></table>"
 
 
-def _summary(network: Network, form: BlockDiagonalForm | None) -> tuple[str, list[tuple[str, str]]]:
+def summary_rows(network: Network, form: BlockDiagonalForm | None) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and what there is to say as pairs of a label and a value."""
     inputs, outputs = _count(network.n_inputs, "input"), _count(network.n_outputs, "output")
     title = f"dynamic neural network, {inputs} → {outputs}"
     rows = [

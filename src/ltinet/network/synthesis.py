@@ -1,23 +1,45 @@
-"""Algorithm 2: from a block-diagonal form to a network, block by block."""
+"""Algorithm 2: from a block-diagonal form to a network."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.model.matrices import Matrix, as_real_matrix
 from ltinet.model.state_space import StateSpace
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import m_lti, m_o
 from ltinet.network.network import Network
+from ltinet.network.single_neurons import first_order_layers, second_order_layers
 
 
 def synthesise(system: StateSpace, form: BlockDiagonalForm) -> Network:
     """The network with the input–output map of the system (Theorem 1), one horizontal layer per block of the form."""
-    B, C = form.T_inv @ system.B, system.C @ form.T
-    layers, Phi, Psi = [], [], system.D.copy()
-    stops = np.cumsum(form.block_sizes).tolist()
-    for start, stop, n_real in zip([0, *stops[:-1]], stops, form.reals_per_block, strict=True) if stops else ():
-        block, B_l = form.A[start:stop, start:stop], B[start:stop]
-        layers.append(HorizontalLayer(*m_lti(block, B_l, n_real=n_real)))
-        values, rates, feedthrough = m_o(block, B_l, C[:, start:stop], n_real=n_real)
-        Phi.append(np.hstack([values, rates]))
+    B, C, Psi = form.T_inv @ system.B, system.C @ form.T, system.D.copy()
+    sizes, n_reals = np.array(form.block_sizes, dtype=np.intp), np.array(form.reals_per_block, dtype=np.intp)
+    starts = np.cumsum(sizes) - sizes
+    layers: dict[int, HorizontalLayer] = {}
+    Phi: dict[int, Matrix] = {}
+    reals, pairs = np.flatnonzero(sizes == 1), np.flatnonzero((sizes == 2) & (n_reals == 0))
+    first, second = starts[reals], starts[pairs, None] + np.arange(2)
+    singles = (
+        (reals, first_order_layers(form.A[first, first], B=B[first], C=C[:, first])),
+        (pairs, second_order_layers(_diagonal_blocks(form.A, second), B=B[second], C=C.T[second].swapaxes(1, 2))),
+    )
+    for places, (own_layers, own_Phi, own_Psi) in singles:
+        layers.update(zip(places.tolist(), own_layers, strict=True))
+        Phi.update(zip(places.tolist(), own_Phi, strict=True))
+        Psi += own_Psi
+    for place in set(range(len(sizes))) - set(layers):
+        own = slice(int(starts[place]), int(starts[place] + sizes[place]))
+        n_real = int(n_reals[place])
+        layers[place] = HorizontalLayer(*m_lti(form.A[own, own], B[own], n_real=n_real))
+        values, rates, feedthrough = m_o(form.A[own, own], B[own], C[:, own], n_real=n_real)
+        Phi[place] = as_real_matrix(np.hstack([values, rates]), f"Phi[{place}]")
         Psi += feedthrough
-    return Network(layers, Phi, Psi)
+    order = range(len(sizes))
+    return Network.trusted([layers[i] for i in order], [Phi[i] for i in order], as_real_matrix(Psi, "Psi"))
+
+
+def _diagonal_blocks(A: Matrix, states: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The square blocks of A on the given states, `(k, size)` → `(k, size, size)`."""
+    return np.asarray(A[states[:, :, None], states[:, None, :]])

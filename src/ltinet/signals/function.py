@@ -2,22 +2,30 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import Times, Values
-from ltinet.signals.sampled import as_times
+from ltinet.signals.times import as_times
+from ltinet.tolerances import EPS
 
-Function = Callable[[float], ArrayLike]
+# Of a time; may take an array of times as well, which is faster where many are asked for.
+Function = Callable[[Any], ArrayLike]
+_MANY = 16  # times from which on one call with all of them is tried
+_CHECKED = 7  # places at which what that call gives is compared with calls for single times
 
 
 @final
 @dataclass(frozen=True, init=False, eq=False)
 class FunctionSignal:
     """u(t) as a function of one time that returns the n_inputs values, with its derivative and knots where needed.
+
+    For a single input it may return a number. A function that also takes times `(T,)` and returns values
+    `(T, n_inputs)` is asked for many at once; so is one that then returns a list with a number or an array `(T,)` for
+    each input, as formulas written with NumPy do. Such answers are used only if they agree with those for single times.
 
     `knots` are the times at which u is not smooth (kinks and jumps): integration stops there. At a jump the function
     gives the value after it. The derivative is asked for only by the engines that need one.
@@ -86,15 +94,59 @@ class FunctionSignal:
         return self._rows(self.derivative_function, t, "the derivative of u")
 
     def _rows(self, function: Function, t: Times, name: str) -> Values:
-        rows = np.empty((len(t), self.n_inputs))
-        for index, time in enumerate(np.asarray(t, dtype=np.float64).tolist()):
-            row = np.asarray(function(time), dtype=np.float64)
-            if row.shape not in ((self.n_inputs,), (() if self.n_inputs == 1 else (self.n_inputs,))):
-                raise InvalidSignalError(
-                    f"{name} returned shape {row.shape} at t = {time:g}; expected one number per input, {self.n_inputs}"
-                )
-            rows[index] = row
+        together = _all_at_once(function, t, self.n_inputs) if len(t) >= _MANY else None
+        rows = _one_by_one(function, t, n_inputs=self.n_inputs, name=name) if together is None else together
         if not np.all(np.isfinite(rows)):
             place = int(np.argmin(np.all(np.isfinite(rows), axis=1)))
             raise InvalidSignalError(f"{name} is not finite at t = {t[place]:g}")
         return rows
+
+
+def _one_by_one(function: Function, t: Times, *, n_inputs: int, name: str) -> Values:
+    """Values `(len(t), n_inputs)` by one call for each time."""
+    rows = np.empty((len(t), n_inputs))
+    for index, time in enumerate(np.asarray(t, dtype=np.float64).tolist()):
+        row = np.asarray(function(time))
+        if row.dtype.kind not in "biuf" or row.shape not in ((n_inputs,), () if n_inputs == 1 else (n_inputs,)):
+            raise InvalidSignalError(
+                f"{name} returned shape {row.shape}, dtype {row.dtype} at t = {time:g}; expected one number per input, "
+                f"{n_inputs} of them, all real"
+            )
+        rows[index] = row
+    return rows
+
+
+def _all_at_once(function: Function, t: Times, n_inputs: int) -> Values | None:
+    """Values `(len(t), n_inputs)` by one call for all times; None unless that is proved to mean the same.
+
+    As many times as inputs would leave open which axis is which: then the last time is asked for twice.
+    """
+    times = np.append(t, t[-1]) if len(t) == n_inputs else np.array(t, dtype=np.float64)
+    try:
+        rows = _time_first(function(times), len(times), n_inputs)
+        if rows is None or not np.all(np.isfinite(rows)):
+            return None
+        places = np.linspace(0, len(t) - 1, _CHECKED).astype(int)
+        expected = _one_by_one(function, t[places], n_inputs=n_inputs, name="u")
+    except Exception:  # whatever a function of one time does with an array; asked for one time, it may speak again
+        return None
+    # NumPy's functions of arrays and of numbers may differ in the last places.
+    close = np.abs(rows[places] - expected) <= 16.0 * EPS * np.max(np.abs(rows), initial=0.0)
+    return rows[: len(t)] if np.all(close) else None
+
+
+def _time_first(values: Any, n_times: int, n_inputs: int) -> Values | None:
+    """Values `(n_times, n_inputs)` from such an array, or from a list with a number or array for each input."""
+    if isinstance(values, (list, tuple)):
+        parts = [np.asarray(part) for part in values]
+        if len(parts) != n_inputs or any(part.shape not in ((), (n_times,)) for part in parts):
+            return None
+        values = np.stack([np.broadcast_to(part, n_times) for part in parts], axis=1) if parts else None
+    rows = np.asarray(values)
+    if rows.dtype.kind not in "biuf":
+        return None
+    if rows.shape == (n_inputs, n_times):
+        rows = rows.T
+    elif rows.shape == (n_times,) and n_inputs == 1:
+        rows = rows[:, None]
+    return np.array(rows, dtype=np.float64) if rows.shape == (n_times, n_inputs) else None

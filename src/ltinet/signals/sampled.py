@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import Times, Values
-from ltinet.tolerances import EPS
+from ltinet.signals.times import TimeAxis, all_finite
 
 Hold = Literal["linear", "zero"]
 
@@ -23,19 +23,24 @@ class SampledSignal:
     `(..., len(t), n_inputs)`; a single input may be given as `(len(t),)`.
     """
 
-    t: Times
+    axis: TimeAxis
     u: Values
     hold: Hold
 
-    def __init__(self, t: ArrayLike, u: ArrayLike, *, hold: Hold = "linear") -> None:
-        times = as_times(t, "t")
-        values = _as_samples(u, len(times))
+    def __init__(self, t: ArrayLike | TimeAxis, u: ArrayLike, *, hold: Hold = "linear") -> None:
+        axis = t if isinstance(t, TimeAxis) else TimeAxis.of(t)
+        values = _as_samples(u, len(axis.t))
         if hold not in ("linear", "zero"):
             raise InvalidSignalError(f'hold is {hold!r}; it must be "linear" (straight lines) or "zero" (steps)')
-        for name, array in (("t", times), ("u", values)):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        values.setflags(write=False)
+        object.__setattr__(self, "axis", axis)
+        object.__setattr__(self, "u", values)
         object.__setattr__(self, "hold", hold)
+
+    @property
+    def t(self) -> Times:
+        """The times of the samples."""
+        return self.axis.t
 
     @property
     def n_inputs(self) -> int:
@@ -62,10 +67,10 @@ class SampledSignal:
         """The distinct sample times."""
         return np.unique(self.t)
 
-    @cached_property
+    @property
     def step(self) -> float | None:
         """The common distance of the samples, None if they are not evenly spaced to rounding."""
-        return even_step(self.t)
+        return self.axis.step
 
     def value(self, t: Times) -> Values:
         """u(t), the value after a jump; the last sample at the end."""
@@ -102,37 +107,6 @@ class SampledSignal:
         return f"SampledSignal({what}, hold={self.hold!r}, batch={self.batch_shape})"
 
 
-def as_times(t: ArrayLike, name: str) -> Times:
-    """A copy of ascending, finite times with at least one entry."""
-    times = np.array(t, dtype=np.float64)
-    if times.ndim != 1 or len(times) == 0:
-        raise InvalidSignalError(f"{name} has shape {times.shape}; give a list of at least one time")
-    if not np.all(np.isfinite(times)):
-        raise InvalidSignalError(
-            f"{name} has times that are not finite, the first at index {np.argmin(np.isfinite(times))}"
-        )
-    steps = np.diff(times)
-    if np.any(steps < 0.0):
-        place = int(np.argmax(steps < 0.0))
-        raise InvalidSignalError(
-            f"{name} must not descend, but {name}[{place}] = {times[place]:g} comes before {name}[{place + 1}] = "
-            f"{times[place + 1]:g}; sort the samples by time"
-        )
-    return times
-
-
-def even_step(t: Times) -> float | None:
-    """The step of evenly spaced times, judged relative to their own size; None if they are not even."""
-    if len(t) < 2:
-        return None
-    step = float((t[-1] - t[0]) / (len(t) - 1))
-    if step <= 0.0:
-        return None
-    # Times made by arange or linspace are off by a few units in the last place of the largest of them.
-    off = np.max(np.abs(t - (t[0] + step * np.arange(len(t)))))
-    return step if off <= 8.0 * EPS * max(abs(float(t[0])), abs(float(t[-1]))) else None
-
-
 def _as_samples(u: ArrayLike, n_times: int) -> Values:
     given = np.asarray(u)
     if given.dtype.kind not in "biuf":
@@ -145,6 +119,6 @@ def _as_samples(u: ArrayLike, n_times: int) -> Values:
             f"u has shape {given.shape} but there are {n_times} times; it must be (n_times, n_inputs) or "
             "(batch, n_times, n_inputs), time before channels: pass u.T if channels come first"
         )
-    if not np.all(np.isfinite(values)):
+    if not all_finite(values):
         raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
     return values

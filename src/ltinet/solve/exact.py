@@ -9,17 +9,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import InvalidSignalError
+from ltinet.model.state_space import StateSpace
 from ltinet.network.network import Network
 from ltinet.signals.as_signal import Signal
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.refine import sample_function
 from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.times import TimeAxis
 from ltinet.solve.coordinates import Coordinates, coordinates
 from ltinet.solve.irregular import irregular_states
 from ltinet.solve.modal import ModalSystem, modal_system
+from ltinet.solve.packing import unpack
 from ltinet.solve.propagators import matrix_steps, scalar_steps
 from ltinet.solve.solution import Solution
-from ltinet.solve.uniform import UniformGrid, uniform_grid, unpack
+from ltinet.solve.uniform import UniformGrid, uniform_grid
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -29,19 +32,26 @@ _GRIDS_KEPT = 8
 class ExactEngine:
     """A network prepared for exact simulation; grids (step, hold) that were used are kept for the next call."""
 
-    def __init__(self, network: Network, form: BlockDiagonalForm | None) -> None:
-        self._network, self._form = network, form
+    def __init__(self, network: Network, form: BlockDiagonalForm | None, *, origin: StateSpace | None = None) -> None:
+        self.network, self.form, self.origin = network, form, origin
         self._grids: dict[tuple[float, bool, int], UniformGrid] = {}
+        self._last_axis: TimeAxis | None = None
 
     @cached_property
     def system(self) -> ModalSystem:
         """The network in modal coordinates."""
-        return modal_system(self._network)
+        return modal_system(self.network)
 
     @cached_property
     def coordinates(self) -> Coordinates:
         """Maps between the user's states and those of the network."""
-        return coordinates(self._form)
+        return coordinates(self.form)
+
+    def time_axis(self, t: ArrayLike) -> TimeAxis:
+        """Times, checked; those of the last call are recognised and not checked again."""
+        if self._last_axis is None or not np.array_equal(np.asarray(t), self._last_axis.t):
+            self._last_axis = TimeAxis.of(t)
+        return self._last_axis
 
     def simulate(self, signal: Signal, t: Array, *, x0: ArrayLike | None, input_tolerance: float) -> Solution:
         """Outputs at the times t, from the state x0 at t[0]."""
@@ -50,18 +60,15 @@ class ExactEngine:
             samples, refinement = sample_function(signal, t, tolerance=input_tolerance)
         else:
             samples = _from(signal, float(t[0]))
-        trajectory = ExactTrajectory(self, samples, self.initial_state(x0, samples.batch_shape))
+        lines = input_tolerance * np.abs(samples.u).max(initial=0.0) if isinstance(signal, FunctionSignal) else 0.0
+        trajectory = ExactTrajectory(self, samples, self.initial_state(x0, samples.batch_shape), input_error=lines)
         stats: dict[str, Any] = {
             "engine": "exact",
             "grid": "irregular" if samples.step is None else "uniform",
             "n_samples": len(samples.t),
             "samples_per_interval": refinement,
         }
-        if np.array_equal(samples.t[::refinement], t):
-            y = trajectory.sampled_outputs()[..., ::refinement, :]
-        else:
-            y = trajectory.outputs(t)
-        return Solution(t, y, trajectory, stats)
+        return Solution(t, _outputs_at(trajectory, samples, t), trajectory, stats)
 
     def initial_state(self, x0: ArrayLike | None, batch_shape: tuple[int, ...]) -> Array:
         """Network states z at the start, `(batch, n)`, from the user's x0."""
@@ -96,17 +103,17 @@ class ExactEngine:
 class ExactTrajectory:
     """The exact solution for sampled inputs: states at samples on request, closed form between them."""
 
-    def __init__(self, engine: ExactEngine, samples: SampledSignal, z0: Array) -> None:
-        self._engine, self._samples, self._z0 = engine, samples, z0
+    def __init__(self, engine: ExactEngine, samples: SampledSignal, z0: Array, *, input_error: float = 0.0) -> None:
+        self.engine, self.samples, self.z0, self.input_error = engine, samples, z0, input_error
         self._u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
         self._linear = samples.hold == "linear"
 
     def sampled_outputs(self) -> Array:
         """Outputs y at all samples; memory beyond inputs and outputs grows with the number of blocks of time only."""
-        system, samples = self._engine.system, self._samples
+        system, samples = self.engine.system, self.samples
         v, parts = self._initial_parts()
         if samples.step is not None:
-            grid = self._engine.grid(samples.step, linear=self._linear, n_times=len(samples.t))
+            grid = self.engine.grid(samples.step, linear=self._linear, n_times=len(samples.t))
             y, _ = grid.outputs(self._u, grid.start(v, parts, self._u[:, 0]))
         else:
             y = np.empty((len(self._u), len(samples.t), system.n_outputs))
@@ -118,35 +125,35 @@ class ExactTrajectory:
     def outputs(self, t: Array) -> Array:
         """Outputs y at any times."""
         v, parts = self._at(t)
-        y = _outputs(self._engine.system, v, parts) + self._values(t) @ self._engine.system.D.T
+        y = _outputs(self.engine.system, v, parts) + self._values(t) @ self.engine.system.D.T
         return self._unflatten(y)
 
     def neuron_states(self, t: Array) -> Array:
         """(ξ, ξ̇) at any times."""
-        system = self._engine.system
+        system = self.engine.system
         z = system.network_from_parts(*self._at(t))
         return self._unflatten(z + self._values(t) @ system.J.T)
 
     def user_states(self, t: Array) -> Array:
         """States x at any times."""
-        z = self._engine.system.network_from_parts(*self._at(t))
-        return self._unflatten(self._engine.coordinates.user_from_network(z))
+        z = self.engine.system.network_from_parts(*self._at(t))
+        return self._unflatten(self.engine.coordinates.user_from_network(z))
 
     @cached_property
     def _sampled_states(self) -> tuple[Complex, list[Array]]:
         """States at all samples, `(batch, T, n)`: computed when dense output or states are asked for."""
-        system, samples = self._engine.system, self._samples
+        system, samples = self.engine.system, self.samples
         v, parts = self._initial_parts()
         if samples.step is not None:
-            grid = self._engine.grid(samples.step, linear=self._linear, n_times=len(samples.t), width=1)
-            return unpack(system, grid.states(self._u, grid.start(v, parts, self._u[:, 0])))
+            grid = self.engine.grid(samples.step, linear=self._linear, n_times=len(samples.t), width=1)
+            return unpack(system, grid.states(self._u, grid.start(v, parts, self._u[:, 0]))[0])
         walk = list(irregular_states(system, samples.t, self._u, v=v, parts=parts, linear=self._linear))
         blocks = [np.concatenate([piece[2][index] for piece in walk], axis=1) for index in range(len(system.blocks))]
         return np.concatenate([piece[1] for piece in walk], axis=1), blocks
 
     def _at(self, t: Array) -> tuple[Complex, list[Array]]:
         """States at any times: one exact step of a fraction of an interval from the sample before."""
-        system, samples = self._engine.system, self._samples
+        system, samples = self.engine.system, self.samples
         scalars, blocks = self._sampled_states
         before = np.clip(np.searchsorted(samples.t, t, side="right") - 1, 0, len(samples.t) - 1)
         h = t - samples.t[before]
@@ -163,15 +170,25 @@ class ExactTrajectory:
         return v, parts
 
     def _initial_parts(self) -> tuple[Complex, list[Array]]:
-        system = self._engine.system
-        return system.scalars_from_network(self._z0), [self._z0[:, block.states] for block in system.blocks]
+        system = self.engine.system
+        return system.scalars_from_network(self.z0), [self.z0[:, block.states] for block in system.blocks]
 
     def _values(self, t: Array) -> Array:
-        values = self._samples.value(t)
+        values = self.samples.value(t)
         return values.reshape(len(self._u), *values.shape[-2:])
 
     def _unflatten(self, values: Array) -> Array:
-        return values.reshape(*self._samples.batch_shape, *values.shape[1:])
+        return values.reshape(*self.samples.batch_shape, *values.shape[1:])
+
+
+def _outputs_at(trajectory: ExactTrajectory, samples: SampledSignal, t: Array) -> Array:
+    """Outputs at the times t: from those at all samples where t are among them, which needs no states in between."""
+    if samples.t is t or np.array_equal(samples.t, t):
+        return trajectory.sampled_outputs()
+    places = np.searchsorted(samples.t, t, side="right") - 1
+    if np.array_equal(samples.t[places], t):
+        return trajectory.sampled_outputs()[..., places, :]
+    return trajectory.outputs(t)
 
 
 def _outputs(system: ModalSystem, v: Complex, parts: list[Array]) -> Array:

@@ -10,7 +10,7 @@ from ltinet.solve.propagators import matrix_steps, scalar_steps
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
-_CHUNK = 1024  # steps whose propagators are held at a time
+_AT_ONCE = 2**17  # numbers: steps times states whose propagators are held at a time
 
 
 def irregular_states(
@@ -22,9 +22,10 @@ def irregular_states(
     """
     n_times = len(t)
     lengths = np.append(np.diff(t), 0.0)
+    chunk = max(1, _AT_ONCE // max(1, system.n_states))
     walks = [_DenseWalk(block, part, lengths, linear=linear) for block, part in zip(system.blocks, parts, strict=True)]
-    for begin in range(0, n_times, _CHUNK):
-        at = slice(begin, min(begin + _CHUNK, n_times))
+    for begin in range(0, n_times, chunk):
+        at = slice(begin, min(begin + chunk, n_times))
         now, after = u[:, at], u[:, np.minimum(np.arange(begin, at.stop) + 1, n_times - 1)]
         P, first, last = scalar_steps(system.rates, lengths[at], linear=linear)
         added = first * (now @ system.B.T) + last * (after @ system.B.T)
@@ -55,7 +56,7 @@ class _DenseWalk:
         return states
 
     def _prepare(self, numbers: list[int]) -> None:
-        if len(self._steps) > _CHUNK:
+        if len(self._steps) * self._block.F.size > _AT_ONCE:
             self._steps.clear()
         new = [number for number in numbers if number not in self._steps]
         if new:

@@ -76,43 +76,80 @@ class ModalSystem:
         return z
 
 
+class _Scalars(NamedTuple):
+    """Scalars of one kind, where they stand, and their share of J; `rest` are layers that must stay matrices."""
+
+    rates: NDArray[np.complex128]
+    B: NDArray[np.complex128]
+    C: NDArray[np.complex128]
+    states: NDArray[np.intp]
+    J: NDArray[np.float64]
+    rest: list[int]
+
+
 def modal_system(network: Network) -> ModalSystem:
     """Sort the layers of a network into scalars and dense blocks; cost linear in layers, cubic in coupled ones."""
-    reals: list[tuple[complex, Matrix, Matrix, int]] = []
-    pairs: list[tuple[complex, Matrix, Matrix, int]] = []
-    blocks, jumps, offset = [], [np.zeros((0, network.n_inputs))], 0
-    for layer, phi in zip(network.layers, network.Phi, strict=True):
-        F, G, J = realise_layer(layer)
-        if len(F) == 1:
-            reals.append((complex(F[0, 0]), G, phi, offset))
-        elif layer.n_neurons == 1 and (pole := _underdamped(F)) is not None:
-            a, omega = pole.real, pole.imag
-            # z = S (z₁, z₂) with S = [[1, 0], [a, ω]]; then v = z₁ − i z₂ and y = Re((c₁ + i c₂) v).
-            g = G[0] - 1j * (G[1] - a * G[0]) / omega
-            c = phi[:, 0] + a * phi[:, 1] + 1j * omega * phi[:, 1]
-            pairs.append((pole, g[None, :], c[:, None], offset))
-        else:
-            blocks.append(DenseBlock(F, G, phi, np.arange(offset, offset + len(F))))
-        jumps.append(J)
-        offset += len(F)
-    scalars = pairs + reals
-    J = np.vstack(jumps)
-    C = np.hstack([np.zeros((network.n_outputs, 0)), *network.Phi])
+    sizes = [layer.n_states for layer in network.layers]
+    alone = [place for place, layer in enumerate(network.layers) if layer.n_neurons == 1]
+    offsets = np.cumsum([0, *sizes[:-1]]) if sizes else np.zeros(0, dtype=np.intp)
+    pairs = _pairs(network, [place for place in alone if sizes[place] == 2], offsets)
+    reals = _reals(network, [place for place in alone if sizes[place] == 1], offsets)
+    J = np.zeros((sum(sizes), network.n_inputs))
+    J[pairs.states + 1], J[reals.states] = pairs.J, reals.J
+    blocks = []
+    for place in sorted({*range(len(sizes))}.difference(alone).union(pairs.rest)):
+        F, G, own_J = realise_layer(network.layers[place])
+        own = offsets[place] + np.arange(len(F))
+        blocks.append(DenseBlock(F, G, network.Phi[place], own))
+        J[own] = own_J
     return ModalSystem(
-        rates=np.array([rate for rate, _, _, _ in scalars], dtype=np.complex128),
-        B=np.vstack([np.zeros((0, network.n_inputs), dtype=np.complex128), *(g for _, g, _, _ in scalars)]),
-        C=np.hstack([np.zeros((network.n_outputs, 0), dtype=np.complex128), *(c for _, _, c, _ in scalars)]),
-        n_pairs=len(pairs),
+        rates=np.concatenate([pairs.rates, reals.rates]),
+        B=np.vstack([pairs.B, reals.B]),
+        C=np.vstack([pairs.C, reals.C]).T,
+        n_pairs=len(pairs.rates),
         blocks=tuple(blocks),
-        D=network.Psi + C @ J,
+        D=network.Psi + np.hstack([np.zeros((network.n_outputs, 0)), *network.Phi]) @ J,
         J=J,
-        states=np.array([place for _, _, _, place in scalars], dtype=np.intp),
+        states=np.concatenate([pairs.states, reals.states]),
     )
 
 
-def _underdamped(F: Matrix) -> complex | None:
-    """The pole a + iω of [[0, 1], [−k, −c]] if it is well away from critical damping."""
-    k, a = -float(F[1, 0]), 0.5 * float(F[1, 1])
-    if k <= 0.0 or k - a * a < _UNDERDAMPED**2 * k:
-        return None
-    return complex(a, np.sqrt(k - a * a))
+def _reals(network: Network, places: list[int], offsets: NDArray[np.intp]) -> _Scalars:
+    """First-order neurons alone in their layers: with ξ = z + (v/c) u, z' = −(k/c) z + (e − k v/c)/c u."""
+    _, c, k, E, V, Phi = _stacks(network, places, n_states=1)
+    J = V / c[:, None]
+    B = (E - k[:, None] * J) / c[:, None]
+    rates, drive, outputs = (array.astype(np.complex128) for array in (-k / c, B, Phi[:, :, 0]))
+    return _Scalars(rates, drive, outputs, offsets[places], J, [])
+
+
+def _pairs(network: Network, places: list[int], offsets: NDArray[np.intp]) -> _Scalars:
+    """Underdamped second-order neurons alone in their layers.
+
+    With (ξ, ξ̇) = z + (0, v/m) u: z₁' = z₂ + (v/m) u, z₂' = −(k/m) z₁ − (c/m) z₂ + (e − c v/m)/m u. The poles a ± iω
+    turn z = [[1, 0], [a, ω]] (z₁, z₂) into v = z₁ − i z₂ with v' = (a + iω) v + g u and y = Re(c v).
+    """
+    m, c, k, *_ = _stacks(network, places, n_states=2)
+    a, k = -0.5 * c / m, k / m
+    underdamped = (k > 0.0) & (k - a * a >= _UNDERDAMPED**2 * k)
+    kept = [place for place, apart in zip(places, underdamped, strict=True) if apart]
+    rest = [place for place, apart in zip(places, underdamped, strict=True) if not apart]
+    m, c, _, E, V, Phi = _stacks(network, kept, n_states=2)
+    a, omega = a[underdamped], np.sqrt(k[underdamped] - a[underdamped] ** 2)
+    J = V / m[:, None]
+    second = (E - c[:, None] * J) / m[:, None]
+    B = J - 1j * (second - a[:, None] * J) / omega[:, None]
+    C = Phi[:, :, 0] + (a + 1j * omega)[:, None] * Phi[:, :, 1]
+    return _Scalars(a + 1j * omega, B, C, offsets[kept], J, rest)
+
+
+def _stacks(network: Network, places: list[int], *, n_states: int) -> tuple[NDArray[np.float64], ...]:
+    """(m, c, k) `(k,)`, (E, V) `(k, n_inputs)` and Φ `(k, n_outputs, n_states)` of layers with one neuron each."""
+    layers = [network.layers[place] for place in places]
+    numbers = np.array([(layer.M[0, 0], layer.C[0, 0], layer.K[0, 0]) for layer in layers]).reshape(len(places), 3)
+    E, V = (
+        np.array([matrix[0] for matrix in matrices]).reshape(len(places), network.n_inputs)
+        for matrices in ([layer.E for layer in layers], [layer.V for layer in layers])
+    )
+    Phi = np.array([network.Phi[place] for place in places]).reshape(len(places), network.n_outputs, n_states)
+    return (*numbers.T, E, V, Phi)

@@ -1,14 +1,16 @@
 """Which solver and tolerances each neuron gets: one for all, by layer, by neuron, or by a function of the neuron."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import integrate
 
 from ltinet.errors import SimulationError
 from ltinet.network.neuron import Neuron
+
+if TYPE_CHECKING:
+    from scipy import integrate
 
 # Degree of the dense output of each method, per step.
 DEGREES = {"RK23": 3, "RK45": 4, "DOP853": 7, "Radau": 3, "BDF": 5, "LSODA": 12}
@@ -24,6 +26,19 @@ class SolverOptions:
     atol: Any = 1e-10
     first_step: float | None = None
     max_step: float = np.inf
+
+    def check_keys(self, neurons_per_layer: Sequence[int]) -> None:
+        """Refuse mappings with keys that name no layer and no neuron: their options would silently have no effect."""
+        layers = range(len(neurons_per_layer))
+        known = {*layers, *((layer, neuron) for layer in layers for neuron in range(neurons_per_layer[layer]))}
+        for name in ("method", "rtol", "atol"):
+            option = getattr(self, name)
+            unknown = [key for key in option if key not in known] if isinstance(option, Mapping) else []
+            if unknown:
+                raise SimulationError(
+                    f"{name} has the key {unknown[0]!r}; a key is a layer, 0 to {len(layers) - 1}, or (layer, neuron), "
+                    "both counted from zero"
+                )
 
     def of(self, layer: int, neuron: Neuron) -> "NeuronOptions":
         """The options of one neuron, checked."""
@@ -59,6 +74,8 @@ class NeuronOptions:
     @property
     def solver_class(self) -> Callable[..., "integrate.OdeSolver[np.float64]"]:
         """SciPy's class for the method."""
+        from scipy import integrate  # here, because it would be a third of the time that importing ltinet takes
+
         return getattr(integrate, self.method)  # type: ignore[no-any-return]
 
     @property

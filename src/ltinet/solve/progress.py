@@ -1,29 +1,37 @@
 """A progress bar for runs that take long, when somebody looks on."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from time import monotonic
+from collections.abc import Iterable, Iterator
+from threading import Timer
 from typing import TypeVar
 
 Item = TypeVar("Item")
 _PATIENCE = 2.0  # seconds before a bar appears
 
 
-def counted(items: Sequence[Item], noun: str) -> Iterator[Item]:
-    """The items one by one; after two seconds a bar on the terminal's error stream shows how many are done."""
-    begin = monotonic()
+def counted(items: Iterable[Item], *, total: int, noun: str) -> Iterator[Item]:
+    """The items as they come; after two seconds a bar on the error stream shows how many did, if that is a terminal.
+
+    The bar is gone when the items are: it is for those who wait, not for the record.
+    """
     if not sys.stderr.isatty():
         yield from items
         return
-    done = 0
-    for item in items:
-        if monotonic() - begin > _PATIENCE:
-            break
-        yield item
-        done += 1
-    else:
-        return
     from rich.console import Console
-    from rich.progress import track
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    yield from track(items[done:], description=noun, total=len(items), completed=done, console=Console(stderr=True))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar = progress.add_task(noun, total=total)
+    # By a timer, since the first item alone may take long.
+    timer = Timer(_PATIENCE, progress.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        for item in items:
+            progress.advance(bar)
+            yield item
+    finally:
+        timer.cancel()
+        timer.join()
+        progress.stop()

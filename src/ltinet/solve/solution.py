@@ -1,15 +1,15 @@
 """What a simulation returns: outputs at the times asked for, and on request outputs and states at any other."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, final
+from typing import Any, ClassVar, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
-from ltinet.signals.sampled import as_times
+from ltinet.signals.times import as_times
 
 Array = NDArray[np.float64]
 
@@ -30,6 +30,18 @@ class Trajectory(Protocol):
         ...
 
 
+class ErrorBound(Protocol):
+    """A bound on the error of a solution, as the sum of named parts."""
+
+    def at(self, t: Array) -> dict[str, Array]:
+        """The parts at any times, `(..., len(t), p)` each."""
+        ...
+
+    def overall(self) -> dict[str, Array]:
+        """The parts over all times, `(..., p)` each."""
+        ...
+
+
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution:
@@ -40,6 +52,10 @@ class Solution:
     trajectory: Trajectory = field(repr=False)
     stats: Mapping[str, Any]
     """How it was computed: the engine and its choices; for solver engines evaluations, steps and seconds per neuron."""
+    plot: ClassVar[Any]
+    """`sol.plot()` draws the outputs over time; hung by the façade, since plotting lies above this room."""
+    judge: ClassVar[Callable[..., ErrorBound]]
+    """Bounds the error of a trajectory between two times; hung by the façade likewise."""
 
     def __call__(self, t: ArrayLike) -> Array:
         """Dense output: y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""
@@ -56,6 +72,31 @@ class Solution:
     def neuron_states(self) -> Array:
         """ξ of every neuron and ξ̇ of second-order ones, layer after layer, at the times t, `(..., T, n)`."""
         return self.trajectory.neuron_states(self.t)
+
+    def error_bound(self, t: ArrayLike | None = None) -> Array:
+        """How wrong the outputs may be: a bound on |y − exact outputs of the system that was given to `construct`|.
+
+        Without t one number per output, `(..., p)`, that holds at all times of the simulated span; with times a bound
+        for each, `(..., len(t), p)`, a single time gives `(..., p)`.
+        """
+        return np.asarray(sum(self.error_parts(t).values()))
+
+    def error_parts(self, t: ArrayLike | None = None) -> dict[str, Array]:
+        """The parts that `error_bound` is the sum of, by name.
+
+        "solver" is the error of the solvers, followed through the network; "rounding" holds what could not be followed
+        and all rounding; "decomposition" what the decomposition of the system left; "input" the distance of a function
+        u from the straight lines that the exact engine puts in its place.
+        """
+        if t is None:
+            return self._error.overall()
+        times = np.asarray(t, dtype=np.float64)
+        parts = self._error.at(self._within(np.atleast_1d(times)))
+        return {name: own[..., 0, :] for name, own in parts.items()} if times.ndim == 0 else parts
+
+    @cached_property
+    def _error(self) -> ErrorBound:
+        return self.judge(self.trajectory, start=float(self.t[0]), stop=float(self.t[-1]))
 
     def _within(self, times: Array) -> Array:
         ordered = as_times(np.sort(times), "t")

@@ -1,7 +1,7 @@
 """The paper's forward passes: one ODE per neuron, any SciPy solver per neuron, layers independent of each other."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from ltinet.network.realisation import realise_layer
 from ltinet.signals.as_signal import Signal
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.sampled import SampledSignal
-from ltinet.solve.coordinates import Coordinates
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.layer_path import Algorithm, LayerRun, LayerTask, solve_layer
 from ltinet.solve.options import SolverOptions
@@ -41,10 +40,11 @@ def simulate_with_solvers(
     plan: SolverPlan,
 ) -> Solution:  # fmt: skip
     """Outputs at the times t by Algorithm 3 or Algorithm A.1, with dense output in between."""
+    plan.options.check_keys([layer.n_neurons for layer in network.layers])
     z0 = exact.initial_state(x0, signal.batch_shape)
     breaks = _breaks(signal, t, plan)
     _refuse_jumps_between(signal, breaks)
-    singles = _unbatched(signal)
+    singles = unbatched(signal)
     offsets = np.cumsum([0, *(layer.n_states for layer in network.layers)])
     tasks = [
         LayerTask(
@@ -63,7 +63,7 @@ def simulate_with_solvers(
     runs = _run(tasks, n_jobs=plan.n_jobs)
     batches = [runs[index * network.n_layers : (index + 1) * network.n_layers] for index in range(len(singles))]
     stop = float(t[-1]) if len(breaks) > 1 else np.nan  # at a single time there is no jump left to come
-    trajectory = SolverTrajectory(network, exact.coordinates, signal, tuple(batches), stop=stop)
+    trajectory = SolverTrajectory(exact, signal, tuple(batches), stop=stop)
     return Solution(t, trajectory.outputs(t), trajectory, _stats(batches, plan))
 
 
@@ -71,35 +71,30 @@ class SolverTrajectory:
     """Dense outputs of all neurons, put together on request."""
 
     def __init__(
-        self,
-        network: Network,
-        coordinates: Coordinates,
-        signal: Signal,
-        batches: tuple[Sequence[LayerRun], ...],
-        *,
-        stop: float,
+        self, engine: ExactEngine, signal: Signal, batches: tuple[Sequence[LayerRun], ...], *, stop: float
     ) -> None:
-        self._network, self._coordinates, self._signal, self._batches = network, coordinates, signal, batches
+        self.engine, self.signal, self.batches = engine, signal, batches
+        network = engine.network
         self._stop = stop
         jumps = (realise_layer(layer).J for layer in network.layers)
         self._J = np.vstack([np.zeros((0, network.n_inputs)), *jumps])
 
     def neuron_states(self, t: Array) -> Array:
         """(ξ, ξ̇) at any times."""
-        states = np.stack([_states(runs, t) for runs in self._batches])
-        states = states.reshape(*self._signal.batch_shape, *states.shape[1:])
+        states = np.stack([_states(runs, t) for runs in self.batches])
+        states = states.reshape(*self.signal.batch_shape, *states.shape[1:])
         final = (t == self._stop)[:, None]  # dense outputs end before a jump at the very end
-        jump = self._signal.value(t) - self._signal.value_before(t)
+        jump = self.signal.value(t) - self.signal.value_before(t)
         return np.asarray(states + np.where(final, jump, 0.0) @ self._J.T)
 
     def outputs(self, t: Array) -> Array:
         """Outputs y at any times."""
-        Phi = np.hstack([np.zeros((self._network.n_outputs, 0)), *self._network.Phi])
-        return np.asarray(self.neuron_states(t) @ Phi.T + self._signal.value(t) @ self._network.Psi.T)
+        Phi = np.hstack([np.zeros((self.engine.network.n_outputs, 0)), *self.engine.network.Phi])
+        return np.asarray(self.neuron_states(t) @ Phi.T + self.signal.value(t) @ self.engine.network.Psi.T)
 
     def user_states(self, t: Array) -> Array:
         """States x at any times."""
-        return self._coordinates.user_from_network(self.neuron_states(t) - self._signal.value(t) @ self._J.T)
+        return self.engine.coordinates.user_from_network(self.neuron_states(t) - self.signal.value(t) @ self._J.T)
 
 
 def _states(runs: Sequence[LayerRun], t: Array) -> Array:
@@ -130,7 +125,8 @@ def _refuse_jumps_between(signal: Signal, breaks: Array) -> None:
             raise SimulationError('across_knots is for inputs without jumps; leave it out, or use hold="linear"')
 
 
-def _unbatched(signal: Signal) -> list[Signal]:
+def unbatched(signal: Signal) -> list[Signal]:
+    """The signals of a batch, one by one."""
     if isinstance(signal, FunctionSignal) or not signal.batch_shape:
         return [signal]
     flat = signal.u.reshape(math.prod(signal.batch_shape), *signal.u.shape[-2:])
@@ -138,25 +134,21 @@ def _unbatched(signal: Signal) -> list[Signal]:
 
 
 def _run(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:
+    """All tasks, here or through whatever backend joblib is set to: its own processes, or a cluster."""
+    if n_jobs == 0:
+        raise SimulationError("n_jobs is 0; give the number of processes, or -1 for one per core")
     if n_jobs == 1:
-        return [solve_layer(task) for task in counted(tasks, "layers")]
+        return list(counted(map(solve_layer, tasks), total=len(tasks), noun="layers"))
     try:
         import joblib
     except ImportError as error:
         raise MissingDependencyError('n_jobs needs joblib; install it with pip install "ltinet[parallel]"') from error
-    return _in_parallel(joblib, solve_layer, tasks, n_jobs)
-
-
-def _in_parallel(
-    joblib: Any, function: Callable[..., LayerRun], tasks: Sequence[LayerTask], n_jobs: int
-) -> list[LayerRun]:
-    """All tasks through joblib's current backend; its own processes are ended if the user interrupts."""
-    try:
-        with joblib.Parallel(n_jobs=n_jobs) as parallel:
-            return list(parallel(joblib.delayed(function)(task) for task in tasks))
-    except KeyboardInterrupt:
-        joblib.externals.loky.get_reusable_executor().shutdown(wait=False, kill_workers=True)
-        raise
+    backend, _ = joblib.parallel.get_active_backend()
+    streams = backend.supports_return_generator  # all do but multiprocessing, whose results come at the end at once
+    runs = joblib.Parallel(n_jobs=n_jobs, return_as="generator" if streams else "list")(
+        joblib.delayed(solve_layer)(task) for task in tasks
+    )
+    return list(counted(runs, total=len(tasks), noun="layers"))
 
 
 def _stats(batches: Sequence[Sequence[LayerRun]], plan: SolverPlan) -> dict[str, Any]:

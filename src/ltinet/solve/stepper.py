@@ -11,10 +11,12 @@ from scipy import sparse
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.sampled import Hold
 from ltinet.solve.exact import ExactEngine
-from ltinet.solve.uniform import UniformGrid, pack, unpack
+from ltinet.solve.packing import pack, unpack
+from ltinet.solve.uniform import UniformGrid
 
 Array = NDArray[np.float64]
 _DENSE = 150  # states up to which a dense product beats a sparse one
+_STATE_KEYS = ("x", "last_input", "started", "dt", "hold")
 
 
 @final
@@ -33,35 +35,35 @@ class Stepper:
         self.dt, self.hold = float(dt), hold
         self._engine = engine
         self._single = self._grid(width=1)
-        self._decay = _decay_matrix(self._single)
-        self._out, self._gain = self._single.from_state.T.copy(), self._single.from_input.T.copy()
-        self._into, self._shift = self._single.into_state.T.copy(), self._single.shift
+        self._shift = self._single.shift
+        self._n_states, self._n_inputs = self._shift.shape
+        # (w at the next sample, y at this one) from w and u at this one: two products are faster than four.
+        self._from_w = _step_matrix(self._single)
+        self._from_u = np.vstack([self._single.into_state.T, self._single.direct])
         # w = z − G₁ u at the last sample and that sample; w at the next sample does not depend on the next input.
-        self._start = self._pack(engine.initial_state(x0, ()))
+        self._start = self._pack(engine.initial_state(None if x0 is None else _real(x0, "x0"), ()))
         self._last: tuple[Array, Array] | None = None
         self._next: Array | None = None
 
     def step(self, u: ArrayLike) -> Array:
         """Take the next input sample `(m,)` and return the output `(p,)` at its time."""
-        value = np.array(u, dtype=np.float64, ndmin=1)
-        if value.shape != self._into.shape[1:]:
-            raise InvalidSignalError(
-                f"u has shape {value.shape}; a step takes {self._into.shape[1]} numbers, one per input"
-            )
-        if not math.isfinite(value.sum()):
+        value = _real(u, "u")
+        if value.shape != (self._n_inputs,):
+            raise InvalidSignalError(f"u has shape {value.shape}; a step takes {self._n_inputs} numbers, one per input")
+        # A finite sum is the faster proof for a few inputs; one that overflows proves nothing.
+        if not math.isfinite(sum(value.tolist())) and not np.isfinite(value).all():
             raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
         w = self._start - self._shift @ value if self._next is None else self._next
-        self._last, self._next = (w, value), self._decay @ w + self._into @ value
-        return np.asarray(self._out @ w + self._gain @ value)
+        return self._take(w, value)
 
     def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
         """Outputs `(steps, p)` for one chunk of samples `(steps, m)` after the other; memory is that of a chunk."""
         for chunk in chunks:
-            samples = np.asarray(chunk, dtype=np.float64)
+            samples = _real(chunk, "a chunk")
             samples = samples[:, None] if samples.ndim == 1 else samples
-            if samples.ndim != 2 or samples.shape[1] != self._into.shape[1]:
+            if samples.ndim != 2 or samples.shape[1] != self._n_inputs:
                 raise InvalidSignalError(
-                    f"a chunk has shape {np.shape(chunk)}; it must be (steps, {self._into.shape[1]}), time first"
+                    f"a chunk has shape {np.shape(chunk)}; it must be (steps, {self._n_inputs}), time first"
                 )
             if not np.all(np.isfinite(samples)):
                 raise InvalidSignalError("a chunk has entries that are not finite; replace NaN and infinities")
@@ -78,33 +80,55 @@ class Stepper:
     @x.setter
     def x(self, state: ArrayLike) -> None:
         """Set the state at the time of the last sample."""
-        packed = self._pack(self._engine.initial_state(state, ()))
+        packed = self._pack(self._engine.initial_state(_real(state, "x"), ()))
         if self._last is None:
             self._start = packed
         else:
             self._advance(packed, self._last[1])
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on later, as plain numbers and arrays: save it anyhow, and give it to `restore`."""
-        last = None if self._last is None else self._last[1].copy()
-        return {"x": self.x, "last_input": last, "dt": self.dt, "hold": self.hold}
+        """All that is needed to go on later, as plain numbers and arrays, for `restore`.
+
+        `np.savez(path, **stepper.state())` saves it, `stepper.restore(np.load(path))` goes on from there.
+        """
+        started = self._last is not None
+        last = self._last[1].copy() if self._last is not None else np.zeros(self._n_inputs)
+        return {"x": self.x, "last_input": last, "started": started, "dt": self.dt, "hold": self.hold}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` returned."""
-        if state["dt"] != self.dt or state["hold"] != self.hold:
-            raise InvalidSignalError(
-                f"the saved state belongs to dt = {state['dt']}, hold = {state['hold']!r}; this stepper has {self.dt}, "
-                f"{self.hold!r}"
-            )
-        packed = self._pack(self._engine.initial_state(state["x"], ()))
-        if state["last_input"] is None:
-            self._start, self._last, self._next = packed, None, None
+        """Go on from what `state` returned; a state that does not fit is refused and changes nothing."""
+        x, last, started = self._checked(state)
+        packed = self._pack(self._engine.initial_state(x, ()))
+        if started:
+            self._advance(packed, last)
         else:
-            self._advance(packed, np.array(state["last_input"], dtype=np.float64))
+            self._start, self._last, self._next = packed, None, None
+
+    def _checked(self, state: Mapping[str, Any]) -> tuple[Array, Array, bool]:
+        """The state, the last input and whether there was one, from what `state` returned, however it was saved."""
+        missing = [key for key in _STATE_KEYS if key not in state]
+        if missing:
+            raise InvalidSignalError(
+                f"the saved state has no {', '.join(missing)}; give all of what state() returned: "
+                f"{', '.join(_STATE_KEYS)}"
+            )
+        dt, hold = _real(state["dt"], "the saved dt"), str(state["hold"])
+        if not np.array_equal(dt, [self.dt]) or hold != self.hold:
+            raise InvalidSignalError(
+                f"the saved state belongs to dt = {dt}, hold = {hold!r}; this stepper has {self.dt}, {self.hold!r}"
+            )
+        x, last = _real(state["x"], "the saved x"), _real(state["last_input"], "the saved last_input")
+        expected = (self._n_states,), (self._n_inputs,)
+        if (x.shape, last.shape) != expected or not (np.all(np.isfinite(x)) and np.all(np.isfinite(last))):
+            raise InvalidSignalError(
+                f"the saved x has shape {x.shape} and last_input {last.shape}; this network needs {expected[0]} and "
+                f"{expected[1]}, all finite: restore the state of a stepper of the same network"
+            )
+        return x, last, bool(state["started"])
 
     def _run(self, samples: Array) -> Array:
         """A chunk: its first and last samples one by one, all between through blocks of time."""
-        y = [np.zeros((0, len(self._out)))]
+        y = [np.zeros((0, len(self._from_u) - self._n_states))]
         if len(samples) and self._next is None:
             y.append(self.step(samples[0])[None])
             samples = samples[1:]
@@ -117,9 +141,14 @@ class Stepper:
         y.extend(self.step(u)[None] for u in samples[whole:])
         return np.concatenate(y)
 
+    def _take(self, w: Array, value: Array) -> Array:
+        """Remember a sample and what comes next; the output."""
+        moved = self._from_w @ w + self._from_u @ value
+        self._last, self._next = (w, value), moved[: self._n_states]
+        return np.array(moved[self._n_states :])
+
     def _advance(self, packed: Array, value: Array) -> None:
-        w = packed - self._shift @ value
-        self._last, self._next = (w, value), self._decay @ w + self._into @ value
+        self._take(packed - self._shift @ value, value)
 
     def _pack(self, z: Array) -> Array:
         system = self._engine.system
@@ -130,10 +159,21 @@ class Stepper:
         return self._engine.grid(self.dt, linear=self.hold == "linear", n_times=n_times, width=width)
 
 
-def _decay_matrix(grid: UniformGrid) -> Any:
-    """P of one step on packed states: rotations for pairs, numbers for reals, the dense blocks."""
-    pairs, reals = np.split(grid.decay, [grid.system.n_pairs])
-    rotations = [np.array([[p.real, -p.imag], [p.imag, p.real]]) for p in pairs]
-    blocks = [*rotations, *([np.diag(reals.real)] if len(reals) else []), *grid.block_decays]
-    matrix = sparse.csr_array(sparse.block_diag(blocks)) if blocks else sparse.csr_array((0, 0))
-    return matrix.toarray() if matrix.shape[0] <= _DENSE else matrix
+def _step_matrix(grid: UniformGrid) -> Any:
+    """P of one step on packed states (rotations for pairs, numbers for reals, the dense blocks), and C below it."""
+    rotations = [np.array([[p.real, -p.imag], [p.imag, p.real]]) for p in grid.decay.pairs]
+    reals = [np.diag(grid.decay.reals)] if len(grid.decay.reals) else []
+    blocks = [*rotations, *reals, *grid.decay.blocks]
+    decay = sparse.csr_array(sparse.block_diag(blocks)) if blocks else sparse.csr_array((0, 0))
+    outputs = grid.from_state.T
+    if decay.shape[0] <= _DENSE:
+        return np.vstack([decay.toarray(), outputs])
+    return sparse.csr_array(sparse.vstack([decay, sparse.csr_array(outputs)]))
+
+
+def _real(values: ArrayLike, name: str) -> Array:
+    """A copy as real numbers, at least one-dimensional."""
+    given = np.array(values, ndmin=1)
+    if given.dtype.kind not in "biuf":
+        raise InvalidSignalError(f"{name} has dtype {given.dtype}; it must be made of real numbers")
+    return given.astype(np.float64, copy=False)

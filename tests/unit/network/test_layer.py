@@ -1,4 +1,4 @@
-"""Hypothesis: a layer is what Definition 4 allows and nothing else, says so when it is not, and never changes."""
+"""Hypothesis: a layer is what Definition 7 allows and nothing else, says so when it is not, and never changes."""
 
 import copy
 import pickle

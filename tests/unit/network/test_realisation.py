@@ -1,4 +1,4 @@
-"""Hypothesis: any layer of Definition 4 is a first-order system without u̇, with the same transfer function.
+"""Hypothesis: any layer of Definition 7 is a first-order system without u̇, with the same transfer function.
 
 Not only constructed layers: first-order neurons anywhere, c_ij from first-order neurons, u̇ into first-order neurons,
 m and c other than 1. The oracle is (M s² + C s + K)⁻¹ (E + V s) in 50 digits.

@@ -91,7 +91,7 @@ def test_html_says_the_same(shape, form):
 
 
 def test_html_escapes_what_it_shows(monkeypatch):
-    monkeypatch.setattr(summary, "_summary", lambda *_: ("<title> & more", [("a < b", '<script>"x"</script>')]))
+    monkeypatch.setattr(summary, "summary_rows", lambda *_: ("<title> & more", [("a < b", '<script>"x"</script>')]))
     html = summary_html(SHAPES["one"], None)
     assert "<script>" not in html
     assert "&lt;title&gt; &amp; more" in html

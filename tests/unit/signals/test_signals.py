@@ -1,12 +1,14 @@
 """Hypothesis: a signal knows its value on both sides of a jump, its slope and knots, and refuses what is none."""
 
+import math
+
 import numpy as np
 import pytest
 
 import ltinet
 from ltinet import FunctionSignal, SampledSignal
 from ltinet.signals.refine import sample_function
-from ltinet.signals.sampled import even_step
+from ltinet.signals.times import even_step
 
 
 def test_lines_between_samples_and_their_slopes():
@@ -135,3 +137,152 @@ def test_a_function_that_is_zero_needs_no_refinement():
     samples, parts = sample_function(FunctionSignal(lambda _: 0.0, n_inputs=1), np.arange(3.0), tolerance=1e-8)
     assert parts == 1
     assert not samples.u.any()
+
+
+def test_a_knot_on_an_even_grid_is_met_to_the_bit():
+    t = np.arange(11) / 10
+    knot = 0.3  # 3/10, but not 3 · 0.1
+    assert knot in t
+    assert knot not in 0.1 * np.arange(11)
+    step = FunctionSignal(lambda t: 1.0 + (t >= knot) + 0.01 * t**2, n_inputs=1, knots=[knot])
+    samples, parts = sample_function(step, t, tolerance=1e-6)
+    assert np.count_nonzero(samples.t == knot) == 2
+    assert len(samples.t) == 10 * parts + 2
+    inside = np.linspace(0.0, 1.0, 997)
+    # max |u| = 2.01
+    assert np.abs(samples.value(inside)[:, 0] - step.value(inside)[:, 0]).max() <= 2.01e-6
+
+
+@pytest.mark.parametrize("tolerance", [1e-5, 1e-8])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda t: np.abs(np.sin(t)),
+        lambda t: np.sin(t) + (t >= np.e),
+        lambda t: np.sign(np.sin(20.0 * t)),
+        lambda t: np.exp(-(((t - np.e) / 0.03) ** 2)),
+        lambda t: np.sqrt(np.abs(t - np.e)),
+        lambda t: np.where(t < 2.0, t, np.where(t < 2.0 + 1e-6, 2.0, 1.0)),
+    ],
+    ids=["kinks", "jump", "square wave", "peak", "root", "two jumps close together"],
+)
+def test_kinks_and_jumps_that_were_not_named_are_closed_in(function, tolerance):
+    t = np.linspace(0.0, 10.0, 101)
+    samples, _ = sample_function(FunctionSignal(function, n_inputs=1), t, tolerance=tolerance)
+    assert len(samples.t) < 200_000
+    assert np.all(np.isin(t, samples.t))
+    random = np.random.default_rng(0)
+    inside = np.concatenate([random.uniform(0.0, 10.0, 20_000), np.e + 1e-9 * random.standard_normal(100)])
+    # Lines are judged at three places of each interval: at others they may be a little farther off.
+    allowed = 1.5 * tolerance * np.abs(function(inside)).max()
+    assert np.abs(samples.value(inside)[:, 0] - function(inside)).max() <= allowed
+
+
+def test_a_function_that_is_nowhere_smooth_is_refused_soon():
+    calls = []
+
+    def noise(t):
+        calls.append(np.size(t))
+        return (1e9 * t) % 1.0
+
+    with pytest.raises(ltinet.SimulationError, match="name them"):
+        sample_function(FunctionSignal(noise, n_inputs=1), np.linspace(0.0, 10.0, 101), tolerance=1e-8)
+    assert sum(calls) < 100_000
+
+
+def _counting(function):
+    calls = []
+
+    def counted(t):
+        calls.append(np.ndim(t))
+        return function(t)
+
+    return counted, calls
+
+
+TIMES = np.linspace(0.0, 3.0, 50)
+COLUMNS = np.column_stack([np.cos(TIMES), np.full(50, 2.0), TIMES])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda t: np.stack([np.cos(t), 2.0 + 0.0 * t, t], axis=-1),
+        lambda t: [np.cos(t), 2.0, t],
+        lambda t: (np.cos(t), 2.0 + 0.0 * t, t),
+        lambda t: np.array([np.cos(t), 2.0 + 0.0 * t, t]),
+    ],
+    ids=["(T, m)", "list with a number", "tuple", "(m, T)"],
+)
+def test_a_function_of_many_times_is_called_once_for_all(function):
+    counted, calls = _counting(function)
+    np.testing.assert_allclose(FunctionSignal(counted, n_inputs=3).value(TIMES), COLUMNS, rtol=1e-15)
+    assert calls.count(1) == 1
+    assert len(calls) < 10  # and a few single times, to compare
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda t: [math.cos(t), 2.0, t],  # raises
+        lambda t: [math.cos(np.min(t)), 2.0, np.min(t)],  # the same for all
+        lambda t: [np.cos(t), 2.0, t] if np.ndim(t) == 0 else np.zeros((50, 3)),  # another function
+        lambda t: [np.cos(t), 2.0, t] if np.ndim(t) == 0 else np.zeros(3),
+        lambda t: [np.cos(t), 2.0, t] if np.ndim(t) == 0 else [t, t],
+        lambda t: [np.cos(t), 2.0, t] if np.ndim(t) == 0 else "times",
+        lambda t: [np.cos(t), 2.0, t] if np.ndim(t) == 0 else np.zeros((50, 3), dtype=complex),
+    ],
+)
+def test_answers_for_many_times_that_prove_nothing_are_not_used(function):
+    np.testing.assert_allclose(FunctionSignal(function, n_inputs=3).value(TIMES), COLUMNS, rtol=1e-15)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_as_many_times_as_inputs_are_not_misread(transposed):
+    """With T = m either axis could be time."""
+    t = np.arange(20.0)
+    rates = 1.0 + 0.1 * np.arange(20.0)
+
+    def function(t):
+        return np.multiply.outer(rates, t) if transposed else np.multiply.outer(t, rates)
+
+    counted, calls = _counting(function)
+    expected = np.multiply.outer(t, rates)
+    np.testing.assert_allclose(FunctionSignal(counted, n_inputs=20).value(t), expected, rtol=1e-15)
+    assert len(calls) < 10  # understood, not only given up
+
+    def constant(_):
+        return rates
+
+    np.testing.assert_array_equal(FunctionSignal(constant, n_inputs=20).value(t), np.tile(rates, (20, 1)))
+
+
+def test_a_function_of_times_that_it_changes_does_no_harm():
+    def function(t):
+        t *= 1.0
+        t += 1.0
+        return t
+
+    t = TIMES.copy()
+    np.testing.assert_array_equal(FunctionSignal(function, n_inputs=1).value(t)[:, 0], TIMES + 1.0)
+    np.testing.assert_array_equal(t, TIMES)
+
+
+@pytest.mark.parametrize("n_times", [1, 30])
+def test_complex_values_of_a_function_are_refused(n_times):
+    with pytest.raises(ltinet.InvalidSignalError, match="all real"):
+        FunctionSignal(lambda t: 1j * t, n_inputs=1).value(TIMES[:n_times])
+
+
+@pytest.mark.parametrize("n_times", [1, 30])
+def test_the_error_of_a_function_is_its_own(n_times):
+    def broken(_):
+        raise KeyError("no such table")
+
+    with pytest.raises(KeyError, match="no such table"):
+        FunctionSignal(broken, n_inputs=1).value(TIMES[:n_times])
+
+
+def test_one_time_is_not_finite_among_many():
+    with pytest.raises(ltinet.InvalidSignalError, match=r"not finite at t = 0\.5"):
+        FunctionSignal(lambda t: np.where(t == 0.5, np.inf, t), n_inputs=1).value(np.linspace(0.0, 1.0, 101))

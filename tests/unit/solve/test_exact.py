@@ -234,7 +234,7 @@ def test_a_cosine_against_its_closed_form():
     np.testing.assert_allclose(sol(inside)[:, 0], truth, atol=1e-8)
 
 
-def test_a_kink_is_named_or_an_error():
+def test_a_kink_or_jump_is_named_or_found():
     net = ltinet.construct(([[-2.0]], [[1.0]], [[1.0]], [[0.0]]))
 
     def hat(t):
@@ -246,8 +246,12 @@ def test_a_kink_is_named_or_an_error():
     times = np.union1d(t, knots)
     sampled = net.simulate(np.array([hat(time) for time in times]), times)
     np.testing.assert_allclose(named.y, sampled(t), atol=1e-12)
+    np.testing.assert_allclose(net.simulate(hat, t, input_tolerance=1e-9).y, named.y, atol=1e-9)
+    jump = net.simulate(lambda t: float(t >= np.sqrt(0.5)), t)
+    after = 0.5 - 0.5 * np.exp(-2.0 * np.maximum(t - np.sqrt(0.5), 0.0))
+    np.testing.assert_allclose(jump.y[:, 0], after, atol=1e-8)
     with pytest.raises(ltinet.SimulationError, match="knots"):
-        net.simulate(lambda t: float(t >= np.sqrt(0.5)), t)
+        net.simulate(lambda t: np.sin(1e9 * t**2), t)
 
 
 def test_a_jump_of_a_function_at_a_knot():

@@ -87,13 +87,97 @@ def test_what_does_not_fit_is_refused(net):
         net.stepper(0.2).restore(stepper.state())
 
 
-def test_values_that_are_not_finite_are_refused(net):
+@pytest.mark.parametrize("hold", ["linear", "zero"])
+@pytest.mark.parametrize("n_before", [0, 1, 9])
+def test_a_state_goes_through_a_file(net, hold, n_before, tmp_path):
+    stepper = net.stepper(0.1, hold=hold, x0=X0)
+    for u in U[:n_before]:
+        stepper.step(u)
+    np.savez(tmp_path / "state.npz", **stepper.state())
+    other = net.stepper(0.1, hold=hold)
+    with np.load(tmp_path / "state.npz", allow_pickle=False) as saved:
+        other.restore(saved)
+    assert other.state().keys() == stepper.state().keys()
+    np.testing.assert_allclose(
+        [other.step(u) for u in U[n_before:]], [stepper.step(u) for u in U[n_before:]], rtol=0.0, atol=1e-11
+    )
+
+
+def test_a_state_without_inputs():
+    net = ltinet.construct((-np.eye(2), np.zeros((2, 0)), np.ones((1, 2)), np.zeros((1, 0))))
+    stepper = net.stepper(0.5, x0=[1.0, 2.0])
+    stepper.step([])
+    saved = stepper.state()
+    later = stepper.step([])
+    stepper.restore(saved)
+    np.testing.assert_allclose(stepper.step([]), later, rtol=1e-14)
+    np.testing.assert_allclose(later, 3.0 * np.exp(-0.5), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": None}, "no x;"),
+        ({"last_input": None, "hold": None}, "no last_input, hold;"),
+        ({"x": np.zeros(5)}, r"x has shape \(5,\)"),
+        ({"x": np.zeros((1, 6))}, r"x has shape \(1, 6\)"),
+        ({"last_input": np.zeros(3)}, r"last_input \(3,\)"),
+        ({"last_input": [np.nan, 0.0]}, "all finite"),
+        ({"x": np.full(6, np.inf)}, "all finite"),
+        ({"x": np.zeros(6, dtype=complex)}, "real numbers"),
+        ({"x": "lost"}, "real numbers"),
+        ({"dt": 0.2}, "belongs to dt"),
+        ({"hold": "zero"}, "belongs to dt"),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(net, change, message):
+    stepper = net.stepper(0.1, x0=X0)
+    stepper.step(U[0])
+    before = stepper.state()
+    wrong = {key: value for key, value in (before | change).items() if value is not None}
+    with pytest.raises(ltinet.InvalidSignalError, match=message):
+        stepper.restore(wrong)
+    np.testing.assert_array_equal(stepper.x, before["x"])
+    np.testing.assert_allclose(stepper.step(U[1]), net.simulate(U[:2], T[:2], x0=X0).y[1], atol=1e-11)
+
+
+@pytest.mark.filterwarnings("error")  # NumPy only warns when it drops an imaginary part
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([np.nan, 0.0], "not finite"),
+        ([np.inf, -np.inf], "not finite"),
+        ([1j, 0.0], "real numbers"),
+        (np.zeros(2, dtype=complex), "real numbers"),
+        (["1", "2"], "real numbers"),
+        ([None, 0.0], "real numbers"),
+    ],
+)
+def test_values_that_are_no_finite_real_numbers_are_refused(net, wrong, message):
     stepper = net.stepper(0.1)
-    with pytest.raises(ltinet.InvalidSignalError, match="not finite"):
-        stepper.step([np.nan, 0.0])
-    with pytest.raises(ltinet.InvalidSignalError, match="not finite"):
-        list(net.simulate_stream([np.full((30, 2), np.inf)], 0.1))
-    np.testing.assert_allclose(stepper.step(U[0]), net.simulate(U[:1], T[:1]).y[0], atol=1e-12)
+    stepper.step(U[0])
+    with pytest.raises(ltinet.InvalidSignalError, match=message):
+        stepper.step(wrong)
+    with pytest.raises(ltinet.InvalidSignalError, match=message):
+        list(stepper.run([np.array([wrong] * 30)]))
+    np.testing.assert_allclose(stepper.step(U[1]), net.simulate(U[:2], T[:2]).y[1], atol=1e-11)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_complex_state_is_refused(net):
+    with pytest.raises(ltinet.InvalidSignalError, match="x0 has dtype complex"):
+        net.stepper(0.1, x0=X0 * 1j)
+    with pytest.raises(ltinet.InvalidSignalError, match="x has dtype complex"):
+        net.stepper(0.1).x = X0 * 1j
+
+
+def test_large_values_are_finite(net):
+    huge = np.full(2, 1e308)  # their sum is not
+    assert net.stepper(0.1).step(huge).shape == (3,)
+
+
+def test_numbers_that_are_integers_are_taken_as_real(net):
+    np.testing.assert_array_equal(net.stepper(0.1).step([1, 2]), net.stepper(0.1).step([1.0, 2.0]))
 
 
 def test_a_stream_of_nothing(net):

@@ -1,0 +1,140 @@
+"""The one thing that cannot be a matrix product: states that follow each other through time."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.model.matrices import Matrix
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+LARGE = 1e150  # powers of unstable systems up to which products with them do not overflow
+_FEW = 32  # steps up to which a plain loop is faster than runs side by side
+
+
+@dataclass(frozen=True)
+class Decay:
+    """By what packed states are multiplied in a step: pairs and reals one by one, dense blocks by a matrix."""
+
+    pairs: Complex
+    reals: Array
+    blocks: tuple[Matrix, ...]
+
+
+def accumulate(ends: Array, first: Array, decay: Decay) -> None:
+    """In place: ends_b ← ends_b + decay · ends_{b−1} along the second axis, with `first` before the first of them.
+
+    `ends` `(batch, steps, n)` holds what each step adds, and afterwards the state at its end.
+    """
+    if not ends.shape[1]:
+        return
+    pairs, scalars = 2 * len(decay.pairs), 2 * len(decay.pairs) + len(decay.reals)
+    if pairs:
+        as_complex = ends[..., :pairs].view(np.complex128)
+        _scan(decay.pairs, as_complex, np.ascontiguousarray(first[..., :pairs]).view(np.complex128))
+    if scalars > pairs:
+        _scan(decay.reals, ends[..., pairs:scalars], first[..., pairs:scalars])
+    offset = scalars
+    for matrix in decay.blocks:
+        own = slice(offset, offset + len(matrix))
+        _scan_dense(matrix, ends[..., own], first[..., own])
+        offset = own.stop
+
+
+def size(powers: NDArray[Any]) -> float:
+    """Largest absolute value, 0 for nothing."""
+    return float(np.max(np.abs(powers), initial=0.0))
+
+
+def without_dust(powers: NDArray[Any]) -> NDArray[Any]:
+    """Powers below 1e-150 as zeros: products with them would be subnormal numbers, slow and of no consequence."""
+    return np.where(np.abs(powers) < 1.0 / LARGE, 0.0, powers)
+
+
+def _scan(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> None:
+    """Elementwise decay: few steps one after the other, N steps in about 2√N array operations.
+
+    For that the steps are cut into √N runs: all runs advance together from zero, which gives the true start of each;
+    then all advance together again from there.
+    """
+    batch, n_steps, n = ends.shape
+    length = 1 if n_steps <= _FEW else _run_length(n_steps, growth=size(decay))
+    n_runs = n_steps // length if length > 1 else 0
+    last = first
+    if n_runs:
+        whole = ends[:, : n_runs * length]
+        last = _scan_runs(decay, whole.reshape(batch, n_runs, length, n), first)  # a view: only one axis is split
+    scratch = np.empty((batch, n), dtype=ends.dtype)
+    for row in ends[:, n_runs * length :].swapaxes(0, 1):
+        np.multiply(last, decay, out=scratch)
+        np.add(row, scratch, out=row)
+        last = row
+
+
+def _scan_runs(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArray[Any]:
+    """In place for ends `(batch, n_runs, length, n)`; returns the state at the end of the last run."""
+    batch, n_runs, length, n = ends.shape
+    # Position in a run first: then every operation below is one pass over memory without gaps.
+    runs = np.ascontiguousarray(ends.transpose(2, 0, 1, 3))
+    decays = np.broadcast_to(decay, runs.shape[1:]).copy()
+    alone = runs[0].copy()  # where each run would end if it began with nothing
+    for i in range(1, length):
+        alone *= decays
+        alone += runs[i]
+    starts = np.empty((n_runs + 1, batch, n), dtype=ends.dtype)
+    starts[0] = first
+    through = without_dust(decay**length)
+    for start, added, end in zip(starts, alone.swapaxes(0, 1), starts[1:], strict=False):
+        np.multiply(start, through, out=end)
+        end += added
+    scratch = decays * starts[:-1].swapaxes(0, 1)
+    runs[0] += scratch
+    for i in range(1, length):
+        np.multiply(runs[i - 1], decays, out=scratch)
+        runs[i] += scratch
+    ends[:] = runs.transpose(1, 2, 0, 3)
+    return np.asarray(starts[-1])
+
+
+def _scan_dense(decay: Matrix, ends: Array, first: Array) -> None:
+    """The same for a dense block: ends_b ← ends_b + decay · ends_{b−1}."""
+    batch, n_steps, n = ends.shape
+    length = 1 if n_steps <= _FEW else _run_length(n_steps, growth=_growth(decay))
+    n_runs = n_steps // length if length > 1 else 0
+    last = first
+    if n_runs:
+        runs = ends[:, : n_runs * length].reshape(batch, n_runs, length, n)
+        for i in range(1, length):
+            runs[:, :, i] += runs[:, :, i - 1] @ decay.T
+        powers = np.empty((length, n, n))
+        powers[0] = decay.T
+        for i in range(1, length):
+            powers[i] = powers[i - 1] @ decay.T
+        for j in range(n_runs):
+            runs[:, j, -1] += last @ powers[-1]
+            last = runs[:, j, -1]
+        starts = np.concatenate([first[:, None], runs[:, :-1, -1]], axis=1)
+        side_by_side = powers[:-1].transpose(1, 0, 2).reshape(n, (length - 1) * n)
+        runs[:, :, :-1] += (starts @ side_by_side).reshape(batch, n_runs, length - 1, n)
+    for row in ends[:, n_runs * length :].swapaxes(0, 1):
+        row += last @ decay.T
+        last = row
+
+
+def _run_length(n_steps: int, *, growth: float) -> int:
+    """About as many steps in a run as there are runs.
+
+    Runs of unstable systems are no longer than powers of their growth are finite: ∞ times a state of 0 is no number.
+    """
+    longest = math.log(LARGE) / math.log(growth) if growth > 1.0 else math.inf
+    return max(1, int(min(math.sqrt(n_steps), longest)))
+
+
+def _growth(decay: Matrix) -> float:
+    """By what a step multiplies states in the long run: 16 steps tell, where the norm of one is far too large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        sixteen = float(np.linalg.norm(np.linalg.matrix_power(decay, 16)))
+    return sixteen ** (1 / 16) if sixteen < LARGE else float(np.linalg.norm(decay))

@@ -1,0 +1,54 @@
+"""Hypothesis: layers solved by the processes of a Dask cluster give, bit for bit, what one process gives."""
+
+import os
+
+import joblib
+import numpy as np
+import pytest
+
+import ltinet
+from network_examples import random_network
+
+distributed = pytest.importorskip("distributed", reason="a Dask cluster needs dask.distributed")
+
+T = np.linspace(0.0, 2.0, 9)
+U = np.random.default_rng(0).standard_normal((3, 9, 2))
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes on this machine; the dashboard's port is not needed, nor is any port known beforehand."""
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.usefixtures("client")
+def test_a_cluster_gives_the_same_bits(engine):
+    net = ltinet.DynamicNetwork(random_network([[1, 2], [1], [2, 2], [2]], 2, 2, seed=4))
+    rates = {"method": lambda neuron: "Radau" if neuron.order == 2 else "DOP853", "rtol": {0: 1e-6}}
+    alone = net.simulate(U, T, engine=engine, **rates)
+    with joblib.parallel_config("dask"):
+        together = net.simulate(U, T, engine=engine, n_jobs=2, **rates)
+    np.testing.assert_array_equal(together.y, alone.y)
+    np.testing.assert_array_equal(together.states, alone.states)
+    assert together.stats["evaluations"] == alone.stats["evaluations"]
+
+
+def test_the_backend_that_the_user_chose_is_used(client):
+    """A method chosen by a function of the neuron tells where neurons are solved: in the workers, nowhere else."""
+    net = ltinet.DynamicNetwork(random_network([[1], [2], [1]], 2, 2, seed=1))
+    workers = tuple(client.run(os.getpid).values())
+
+    def method(_):
+        if os.getpid() not in workers:
+            raise RuntimeError("not in a worker of the cluster")
+        return "DOP853"
+
+    with joblib.parallel_config("dask"):
+        net.simulate(U, T, engine="neurons", method=method, n_jobs=2)
+    with pytest.raises(RuntimeError, match="not in a worker"):
+        net.simulate(U, T, engine="neurons", method=method)

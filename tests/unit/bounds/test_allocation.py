@@ -1,0 +1,24 @@
+"""Hypothesis: tolerances are shared out so that errors fill the target and no neuron works for nothing."""
+
+import numpy as np
+import pytest
+
+from ltinet.bounds.allocation import equal_share, next_tolerances
+
+
+@pytest.mark.parametrize("budget", [0.1, 1.0, 3.0, 5.9])
+def test_equal_shares_fill_the_budget(budget):
+    shares = np.array([3.0, 0.5, 1.0, 0.01, 1.5])
+    level = equal_share(shares, budget=budget)
+    assert np.sum(np.minimum(shares, level)) == pytest.approx(budget)
+
+
+def test_a_budget_that_is_not_reached_limits_nothing():
+    assert equal_share(np.array([1.0, 2.0]), budget=3.0) == np.inf
+    after = next_tolerances(np.array([1e-6, 1e-3]), np.array([1.0, 0.0]), budget=3.0, loosest=1e-2, tightest=1e-13)
+    np.testing.assert_allclose(after, [3e-5, 1e-2])
+
+
+def test_neurons_that_add_most_are_tightened_most():
+    after = next_tolerances(np.full(3, 1e-3), np.array([1.0, 0.1, 1e-5]), budget=0.1, loosest=1e-3, tightest=1e-13)
+    assert after[0] < after[1] < after[2] == 1e-3

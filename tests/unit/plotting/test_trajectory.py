@@ -1,0 +1,80 @@
+"""Hypothesis: `sol.plot()` shows the outputs of any solution, however many outputs, times and simulations it has."""
+
+import numpy as np
+import pytest
+
+import ltinet
+from drawing_checks import axes_of_size, check_texts, example, shown_texts
+from ltinet.plotting import draw_outputs
+
+T = np.linspace(0.0, 2.0, 21)
+
+
+def texts(axes):
+    return [text for text, _ in shown_texts(axes.figure)]
+
+
+def test_a_solution_draws_its_outputs():
+    sol = example(4).simulate(np.sin(np.outer(T, np.arange(1, 11))), T)
+    axes = axes_of_size()
+    assert sol.plot(ax=axes) is axes
+    assert len(axes.lines) == 10
+    np.testing.assert_array_equal(axes.lines[3].get_xydata(), np.column_stack([T, sol.y[:, 3]]))
+    assert axes.get_xlabel() == "time"
+    check_texts(axes.figure)
+
+
+def test_outputs_are_chosen_by_index():
+    y = np.arange(3.0) + T[:, None]
+    axes = draw_outputs(T, y, outputs=[2, 0], ax=axes_of_size())
+    assert [line.get_ydata()[0] for line in axes.lines] == [2.0, 0.0]
+    assert {"2", "0", "output\n(2 of 3)"} <= set(texts(axes))
+
+
+def test_of_many_outputs_ten_are_drawn_and_the_key_says_so():
+    axes = draw_outputs(T, np.arange(400.0) + T[:, None], ax=axes_of_size())
+    assert [line.get_ydata()[0] for line in axes.lines] == [0, 44, 89, 133, 177, 222, 266, 310, 355, 399]
+    assert "output\n(10 of 400)" in texts(axes)
+    check_texts(axes.figure)
+
+
+def test_a_single_output_needs_no_legend():
+    axes = draw_outputs(T, T**2, ax=axes_of_size())
+    assert axes.get_legend() is None
+    assert axes.get_ylabel() == "output 0"
+
+
+def test_a_small_batch_is_drawn_line_by_line_and_a_large_one_as_its_range():
+    rng = np.random.default_rng(0)
+    assert len(draw_outputs(T, rng.random((2, 3, 21, 2)), ax=axes_of_size()).lines) == 12
+    y = rng.random((64, 21, 2))
+    axes = draw_outputs(T, y, ax=axes_of_size())
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), np.median(y[..., 1], axis=0))
+    edge = axes.collections[0].get_paths()[0].vertices
+    assert edge[:, 1].min() == y[..., 0].min()
+    assert edge[:, 1].max() == y[..., 0].max()
+    assert axes.get_title() == "median and range of 64 simulations"
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (21, 0), (0, 21, 2)])
+def test_nothing_to_draw_is_said_in_words(shape):
+    axes = draw_outputs(T[: shape[-2]], np.zeros(shape), ax=axes_of_size())
+    assert any("nothing to draw" in text for text in texts(axes))
+
+
+@pytest.mark.parametrize(
+    ("t", "y", "outputs", "message"),
+    [
+        (T, np.zeros((20, 2)), None, r"\(21,\) and y \(20, 2\)"),
+        (T[None], np.zeros((21, 2)), None, "shape"),
+        (T, np.zeros((21, 2)), [2], "there are 2 outputs"),
+        (T, np.zeros((21, 2)), [-1], "there are 2 outputs"),
+        (T, np.zeros((21, 2)), [0.5], "give indices"),
+        (T, np.zeros((21, 2)), [], "give indices"),
+        (T, np.zeros((21, 2)), "y", "give indices"),
+        (T, ["a"] * 21, None, "real numbers"),
+    ],
+)
+def test_bad_arguments_are_refused(t, y, outputs, message):
+    with pytest.raises(ltinet.PlottingError, match=message):
+        draw_outputs(t, y, outputs=outputs, ax=axes_of_size())
