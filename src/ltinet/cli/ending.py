@@ -1,0 +1,58 @@
+"""How the program ends: 0 when done, 2 with one line on stderr when it cannot be done, 130 when interrupted."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from ltinet.cli.streams import send
+from ltinet.errors import LtinetError
+
+REFUSED = 2
+INTERRUPTED = 130
+
+
+def exit_code_of(program: Callable[[], Any]) -> int:
+    """Run the program; failures that are not its own become one line on stderr. A bug keeps its traceback."""
+    try:
+        code = program()
+        send("")  # flush what is left, while a failure can still be told
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except typer.Exit as exit_request:
+        return exit_request.exit_code
+    except Exception as error:
+        line = _line_about(error)
+        if line is None:
+            raise
+        return _complain(line, REFUSED)
+    if code == INTERRUPTED:  # newer versions of typer return it, older ones raise Abort
+        return _complain("interrupted", INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def _line_about(error: Exception) -> str | None:
+    """What to tell of a failure; None for what can only be a bug."""
+    if isinstance(error, LtinetError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this; use a smaller system or fewer samples"
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error) or type(error).__name__
+        return f"{error.filename}: {reason}" if error.filename else reason
+    if hasattr(error, "format_message"):  # how typer tells of wrong arguments; it exports no class of theirs
+        return _about_arguments(error)
+    return None
+
+
+def _about_arguments(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    message = error.format_message().strip().rstrip(".").replace("Value error, ", "")
+    return f"{message}; see {context.command_path if context else 'ltinet'} --help"
+
+
+def _complain(message: str, code: int) -> int:
+    if sys.stderr is not None:
+        sys.stderr.write(f"ltinet: {' '.join(message.split())}\n")
+    return code

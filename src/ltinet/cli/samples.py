@@ -1,0 +1,115 @@
+"""Sampled signals in files: CSV, `.npz` and `.mat` tables of times and channels.
+
+They live here and not among the signals because the formats are the border's: inside, signals are arrays.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.cli.csv_table import read_csv, write_csv
+from ltinet.cli.streams import STANDARD, is_stream, readable
+from ltinet.errors import FileFormatError, LtinetError
+from ltinet.model.formats import mat5, mat73, npz
+
+Array = NDArray[np.float64]
+_KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".npz": "npz", ".mat": "mat"}
+_WRITTEN = ("csv", "npz", "mat")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Times `(T,)` and the values of channels at these times, `(T, channels)` or with batches in front."""
+
+    title: str
+    """Where they came from, for messages."""
+    t: Array
+    values: Array
+
+
+def format_of(target: str, wanted: str | None) -> str:
+    """The kind of table to write: the one asked for, or that of the target's suffix."""
+    if wanted is not None:
+        if wanted not in _WRITTEN:
+            raise FileFormatError(f"--format is {wanted!r}; known are {', '.join(_WRITTEN)}")
+        return wanted
+    if is_stream(target):
+        return "csv"
+    suffix = Path(target).suffix.lower()
+    if suffix not in (".csv", ".npz", ".mat"):
+        raise FileFormatError(f"{target} is of an unknown kind; use .csv, .npz or .mat, or say which with --format")
+    return _KINDS[suffix]
+
+
+def read_samples(name: str) -> Samples:
+    """Times and inputs from a file, a pipe, or standard input for `-`.
+
+    Raises:
+        FileFormatError: there is no such file, it is damaged, of another kind, or not a table of numbers with times.
+    """
+    title = "standard input" if name == STANDARD else name
+    with readable(name) as path:
+        if path.is_dir() or not path.exists():
+            raise FileFormatError(f"{name} is a folder, not a table" if path.is_dir() else f"there is no file {name}")
+        kind = _KINDS.get(path.suffix.lower())
+        if kind is None:
+            raise FileFormatError(f"{path} is of an unknown kind; known are .csv, .npz and .mat")
+        if kind == "csv":
+            t, values = read_csv(path, title=title)
+        else:
+            arrays = read_arrays(path, ("t", "u"), title=title)
+            t, values = arrays["t"], np.atleast_1d(arrays["u"])
+            if t.size != max(t.shape, default=1):
+                raise FileFormatError(f"{title}: t has shape {t.shape}; it must be a list of times")
+            t = t.ravel()
+            if kind == "mat" and values.shape == (1, len(t)):  # MATLAB's vectors lie as often as they stand
+                values = values.T
+        return Samples(title, t, values[:, None] if values.ndim == 1 else values)
+
+
+def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, Array]:
+    """Arrays of real numbers by name from a `.npz` or `.mat` file; nothing is unpickled.
+
+    Raises:
+        FileFormatError: the file cannot be read, lacks one of them, or holds something else under its name.
+    """
+    try:
+        source = npz if path.suffix.lower() == ".npz" else mat73 if mat73.is_hdf5(path) else mat5
+        held = source.list_variables(path)
+        found = source.read(path, names)
+    except LtinetError:
+        raise
+    except FileNotFoundError:
+        raise FileFormatError(f"there is no file {title}") from None
+    except Exception as error:  # the libraries' readers fail on damaged files in every way there is
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise FileFormatError(f"{title} cannot be read: {reason}; it may be damaged or of another kind") from None
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise FileFormatError(f"{title} has no {missing[0]} (it holds {', '.join(sorted(held)) or 'nothing'})")
+    arrays = {name: np.asarray(found[name]) for name in names}
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biuf":
+            raise FileFormatError(f"{title}: {name} has the type {array.dtype}; it must hold real numbers")
+    return {name: array.astype(np.float64) for name, array in arrays.items()}
+
+
+def write_samples(path: Path, samples: Samples, *, kind: str) -> None:
+    """Write times and outputs, every bit of them.
+
+    Raises:
+        FileFormatError: a batch was to go into a CSV file.
+    """
+    if kind == "csv":
+        if samples.values.ndim > 2:
+            raise FileFormatError(
+                f"a batch of shape {samples.values.shape} has no place in a CSV file; write .npz or .mat instead"
+            )
+        write_csv(path, samples.t, samples.values)
+    elif kind == "npz":
+        npz.write(path, {"t": samples.t, "y": samples.values})
+    else:
+        mat5.write(path, {"t": samples.t[:, None], "y": samples.values})

@@ -1,0 +1,137 @@
+"""Where the program reads and writes: files, pipes and devices, and `-` for standard input and output.
+
+A file appears whole or not at all. Into a pipe or a device goes what is complete before the first byte is written.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from ltinet.errors import FileFormatError, LtinetError
+from ltinet.model.atomic import written_whole
+
+STANDARD = "-"
+_NOBODY_READS = 141  # what a shell reports of a program that SIGPIPE ended
+_SIGNATURES = {b"PK\x03\x04": ".npz", b"MATLAB": ".mat", b"\x89HDF": ".mat"}
+
+
+@contextmanager
+def readable(name: str) -> Iterator[Path]:
+    """Give a path to read from; what comes through a pipe is put into a file first, since its readers seek in it.
+
+    The file has the suffix that its content suggests, `.csv` if it suggests none.
+    """
+    path = Path(name)
+    if not is_stream(name):
+        yield path
+        return
+    title = "standard input" if name == STANDARD else name
+    content = _standard_input() if name == STANDARD else path.read_bytes()
+    if not content:
+        raise FileFormatError(f"{title} is empty; check the program before the pipe")
+    with tempfile.TemporaryDirectory(prefix="ltinet-") as folder:
+        spooled = Path(folder) / f"input{_suffix_of(content)}"
+        spooled.write_bytes(content)
+        with _called(title, instead_of=spooled):
+            yield spooled
+
+
+def check_target(target: str) -> None:
+    """Refuse a place that cannot be written to, before the work is done rather than after.
+
+    Raises:
+        FileFormatError: it is a folder, or lies in a folder that does not exist.
+    """
+    path = Path(target)
+    if target == STANDARD:
+        return
+    if path.is_dir():
+        raise FileFormatError(f"{target} is a folder; give a file in it, for example {path / 'name'}")
+    if not path.parent.is_dir():
+        raise FileFormatError(f"{target} cannot be written: there is no folder {path.parent}; create it first")
+
+
+def is_stream(name: str) -> bool:
+    """Whether the name stands for a pipe or a device, which is not replaced but written into."""
+    path = Path(name)
+    return name == STANDARD or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def deliver(target: str, write: Callable[[Path], None], *, suffix: str = "") -> None:
+    """Let `write` make a file, with this suffix if the target is a stream and has none, and bring it to the target.
+
+    Raises:
+        FileFormatError: the file system or the reader of the pipe refuses.
+    """
+    path = Path(target)
+    try:
+        if not is_stream(target):
+            with written_whole(path) as staged, _called(target, instead_of=staged):
+                write(staged)
+            return
+        content = _content_of(write, suffix)
+        if target != STANDARD:
+            path.write_bytes(content)
+            return
+    except BrokenPipeError:
+        raise typer.Exit(_NOBODY_READS) from None
+    except OSError as error:
+        raise FileFormatError(f"{target} cannot be written: {error.strerror or error}") from None
+    send(content)
+
+
+def send(content: str | bytes) -> None:
+    """Write to standard output and flush it, so that what fails fails here."""
+    if sys.stdout is None:
+        raise FileFormatError("standard output is closed; give a file with -o")
+    rest = memoryview(content.encode(sys.stdout.encoding, "replace") if isinstance(content, str) else content)
+    try:
+        sys.stdout.flush()
+        while rest:  # with PYTHONUNBUFFERED a pipe may take less than all, and says how much
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try again to write what is left in the buffer when it ends, and print a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(_NOBODY_READS) from None
+        raise FileFormatError(f"standard output cannot be written: {error.strerror}") from None
+
+
+def refuse_terminal(target: str) -> None:
+    """Binary content on a terminal helps nobody."""
+    if target == STANDARD and sys.stdout is not None and sys.stdout.isatty():
+        raise FileFormatError("binary content is not for a terminal; name a file with -o, or pipe it on")
+
+
+@contextmanager
+def _called(title: str, *, instead_of: Path) -> Iterator[None]:
+    """Complaints name the file as the user does, not the one that stands in for it."""
+    try:
+        yield
+    except LtinetError as error:
+        raise type(error)(str(error).replace(str(instead_of), title)) from None
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise FileFormatError("standard input is closed; name a file")
+    return sys.stdin.buffer.read()
+
+
+def _suffix_of(content: bytes) -> str:
+    if content[8:9] == b"{":  # eight bytes with the length of the header, and a header in JSON
+        return ".safetensors"
+    return next((suffix for mark, suffix in _SIGNATURES.items() if content.startswith(mark)), ".csv")
+
+
+def _content_of(write: Callable[[Path], None], suffix: str) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="ltinet-") as folder:
+        path = Path(folder) / f"output{suffix}"
+        write(path)
+        return path.read_bytes()

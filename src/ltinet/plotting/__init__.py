@@ -1,0 +1,29 @@
+"""Drawings of networks, forms and solutions with matplotlib: data in, Axes out."""
+
+from ltinet.plotting.architecture import draw_architecture
+from ltinet.plotting.canvas import new_figure, save_figure
+from ltinet.plotting.colours import layer_colour, layer_marker
+from ltinet.plotting.comparison import draw_comparison
+from ltinet.plotting.conditioning import draw_condition, draw_weight_norm
+from ltinet.plotting.evaluations import draw_evaluations_per_layer, draw_evaluations_per_neuron
+from ltinet.plotting.snapshots import draw_snapshots
+from ltinet.plotting.sparsity import draw_sparsity
+from ltinet.plotting.spectrum import draw_spectrum
+from ltinet.plotting.trajectory import draw_outputs
+
+__all__ = [
+    "draw_architecture",
+    "draw_comparison",
+    "draw_condition",
+    "draw_evaluations_per_layer",
+    "draw_evaluations_per_neuron",
+    "draw_outputs",
+    "draw_snapshots",
+    "draw_sparsity",
+    "draw_spectrum",
+    "draw_weight_norm",
+    "layer_colour",
+    "layer_marker",
+    "new_figure",
+    "save_figure",
+]

@@ -1,0 +1,178 @@
+"""The network as the paper draws it: inputs at the left, neurons in their horizontal layers, outputs at the right."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ltinet.network.network import Network
+from ltinet.plotting.arrangement import Arrangement, Band, arrange
+from ltinet.plotting.canvas import axes_or_new
+from ltinet.plotting.colours import add_layer_key, layer_colours
+from ltinet.plotting.glyphs import RADIUS, add_balls
+from ltinet.tolerances import EPS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_NODES = 5  # inputs or outputs drawn one by one
+_BOX = 0.22  # half the side of the square that stands for an input or an output
+_WIRE = "0.72"
+_INK = "0.25"
+_BELOW = 2.4  # height kept free under the layers for the direct path and the key
+_ABOVE = 1.0  # and over them for the names of inputs and outputs
+_BESIDE = 2.2  # width kept free beside inputs and outputs for their names
+
+
+def draw_architecture(network: Network, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw solid balls for first-order neurons and yin-yang balls for second-order ones, a row for every layer.
+
+    Neurons stand in the order of solution, so that signals run from left to right; lines join neurons whose weight is
+    not zero. Every neuron sees the inputs and is seen by the outputs: a line to its layer stands for that. The dashed
+    line is the direct path Ψ u. Networks of more than twelve layers are condensed as `arrangement` says.
+    """
+    axes = axes_or_new(ax)
+    box = axes.get_window_extent()
+    arrangement = arrange(
+        [layer.n_neurons for layer in network.layers],
+        connected=[bool(layer.edges) for layer in network.layers],
+        aspect=0.8 * float(box.height / box.width),  # what stands below and above takes the rest
+    )
+    colours = layer_colours(network.n_layers)
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    axes.set_xlim(-_BESIDE, arrangement.width + _BESIDE)
+    axes.set_ylim(-_BELOW, arrangement.height + _ABOVE)
+    if arrangement.is_condensed:
+        add_layer_key(axes, network.n_layers)
+    scale = _points_per_unit(axes)
+    font = float(np.clip(0.55 * scale, 6.5, 9.0))  # names fit into the places that the arrangement keeps for them
+    for band in arrangement.bands:
+        _draw_band(axes, band, arrangement, colours=colours, font=font)
+        if band.layer is not None:
+            shown = {ball.neuron: ball.x for ball in band.balls}
+            edges = [edge for edge in network.layers[band.layer].edges if shown.keys() >= set(edge)]
+            _draw_connections(axes, edges, shown, band=band, colour=colours[band.layer])
+    _draw_neurons(axes, network, arrangement, colours)
+    _draw_ends(axes, network, arrangement, font=font)
+    _draw_key(axes, network, middle=arrangement.width / 2.0, font=font, scale=scale)
+    return axes
+
+
+def _points_per_unit(axes: "Axes") -> float:
+    """The scale of the drawing once it fits into its axes."""
+    box, (left, right), (low, high) = axes.get_window_extent(), axes.get_xlim(), axes.get_ylim()
+    pixels = min(box.width / (right - left), box.height / (high - low))
+    return float(pixels) * 72.0 / axes.figure.dpi
+
+
+def _draw_band(axes: "Axes", band: Band, arrangement: Arrangement, *, colours: Sequence[str], font: float) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    colour = "0.5" if band.layer is None else colours[band.layer]
+    size = (arrangement.right - arrangement.left, band.top - band.bottom)
+    style = "round,pad=0,rounding_size=0.3"
+    shade = FancyBboxPatch((arrangement.left, band.bottom), *size, boxstyle=style, color=colour, alpha=0.1, linewidth=0)
+    axes.add_patch(shade)
+    label = band.label
+    axes.text(label.x, label.y, label.text, fontsize=font, va="center", ha="left", color=_INK)
+    for words in band.words:
+        axes.text(words.x, words.y, words.text, fontsize=font, va="center", ha="center", color=_INK)
+
+
+def _draw_connections(
+    axes: "Axes", edges: Sequence[tuple[int, int]], shown: dict[int, float], *, band: Band, colour: str
+) -> None:
+    """Arrows between neighbours, arcs above the balls between others, higher the farther they reach."""
+    from matplotlib.collections import PathCollection, PolyCollection
+    from matplotlib.path import Path
+
+    if not edges:
+        return
+    y = band.balls[0].y
+    longest = max(shown[i] - shown[j] for i, j in edges)
+    curves: list[Path] = []
+    heads = []
+    for i, j in edges:
+        start, end = shown[j], shown[i]
+        if end - start < 1.5:
+            tip = end - RADIUS
+            curves.append(Path([(start + RADIUS, y), (tip - 0.1, y)]))
+            heads.append([(tip, y), (tip - 0.16, y + 0.09), (tip - 0.16, y - 0.09)])
+        else:
+            peak = y + RADIUS + 1.8 * band.room * (end - start) / longest
+            path = [(start, y + RADIUS), ((start + end) / 2.0, peak), (end, y + RADIUS)]
+            curves.append(Path(path, [Path.MOVETO, Path.CURVE3, Path.CURVE3]))
+    strength = 0.8 if len(edges) <= 45 else 0.45
+    axes.add_collection(
+        PathCollection(curves, facecolors="none", edgecolors=colour, linewidths=0.7, alpha=strength, zorder=2)
+    )
+    axes.add_collection(PolyCollection(heads, facecolors=colour, edgecolors="none", zorder=2))
+
+
+def _draw_neurons(axes: "Axes", network: Network, arrangement: Arrangement, colours: Sequence[str]) -> None:
+    balls = [ball for band in arrangement.bands for ball in band.balls]
+    second = [bool(network.layers[ball.layer].is_second_order[ball.neuron]) for ball in balls]
+    places = [(ball.x, ball.y) for ball in balls]
+    add_balls(axes, places, second_order=second, colours=[colours[ball.layer] for ball in balls])
+
+
+def _draw_ends(axes: "Axes", network: Network, arrangement: Arrangement, *, font: float) -> None:
+    """Inputs, outputs, and the lines between them and the layers."""
+    from matplotlib.collections import LineCollection
+
+    middles = [(band.bottom + band.top) / 2.0 for band in arrangement.bands]
+    inputs = _draw_nodes(axes, network.n_inputs, "input", x=0.0, middles=middles, font=font)
+    outputs = _draw_nodes(axes, network.n_outputs, "output", x=arrangement.width, middles=middles, font=font)
+    wires = [[(_BOX, y), (arrangement.left, middle)] for y in inputs for middle in middles]
+    wires += [[(arrangement.right, middle), (arrangement.width - _BOX, y)] for y in outputs for middle in middles]
+    axes.add_collection(LineCollection(wires, colors=_WIRE, linewidths=0.6, zorder=1))
+    if inputs and outputs and _has_direct_path(network):
+        x = [0.0, 0.0, arrangement.width, arrangement.width]
+        y = [min(inputs) - _BOX, -0.5, -0.5, min(outputs) - _BOX]
+        axes.plot(x, y, color=_INK, linewidth=0.8, linestyle="--", zorder=1)
+        axes.text(arrangement.width / 2.0, -0.5, "direct path Ψ u", fontsize=font, color=_INK, ha="center", va="center",
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
+
+
+def _has_direct_path(network: Network) -> bool:
+    """Whether Ψ is more than rounding: Ψ = D − φ̇ V, where V is what is left of inputs of the size E/√k (m = 1)."""
+    level = 0.0
+    for layer, phi in zip(network.layers, network.Phi, strict=True):
+        second = layer.is_second_order
+        frequency = np.sqrt(np.abs(layer.K.diagonal()[second]))[:, None]
+        inputs = np.abs(layer.V[second]) + np.abs(layer.E[second]) / np.where(frequency > 0.0, frequency, 1.0)
+        level += float(np.max(np.abs(phi[:, layer.n_neurons :]) @ inputs, initial=0.0))
+    return bool(np.max(np.abs(network.Psi), initial=0.0) > network.n_states * EPS * level)
+
+
+def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Sequence[float], font: float) -> list[float]:
+    """Up to five squares, of more the first two, dots and the last two; their name stands clear of all lines."""
+    from matplotlib.patches import Rectangle
+
+    highest, lowest = max(middles, default=1.0), min(middles, default=1.0)
+    places = min(count, _NODES)
+    step = min(max((highest - lowest + 1.5) / _NODES, 0.7), 2.0)
+    heights = [(highest + lowest) / 2.0 + step * ((places - 1) / 2.0 - place) for place in range(places)]
+    top = max([highest, *(y + _BOX for y in heights)]) + 0.25
+    name = f"{count} {noun}{'' if count == 1 else 's'}"
+    axes.text(x, top, name, fontsize=font, color=_INK, ha="center", va="bottom")
+    if count > _NODES:
+        axes.text(x, heights.pop(2), "⋮", fontsize=1.3 * font, color=_INK, ha="center", va="center")
+    for y in heights:
+        axes.add_patch(
+            Rectangle((x - _BOX, y - _BOX), 2.0 * _BOX, 2.0 * _BOX, facecolor="0.35", edgecolor="none", zorder=3)
+        )
+    return heights
+
+
+def _draw_key(axes: "Axes", network: Network, *, middle: float, font: float, scale: float) -> None:
+    """What the balls mean, for the kinds that the network has, side by side in the middle."""
+    kinds = [(network.n_first_order, False, "first-order"), (network.n_second_order, True, "second-order")]
+    entries = [(f"{n} {name} neuron{'' if n == 1 else 's'}", second) for n, second, name in kinds if n]
+    widths = [0.8 + 0.55 * len(text) * font / scale for text, _ in entries]  # letters are about 0.55 em wide
+    x = middle - (sum(widths) + len(widths) - 1) / 2.0
+    for (text, is_second), width in zip(entries, widths, strict=True):
+        add_balls(axes, [(x + RADIUS, -1.6)], second_order=[is_second], colours=["0.35"])
+        axes.text(x + 0.95, -1.6, text, fontsize=font, color=_INK, ha="left", va="center")
+        x += width + 1.0

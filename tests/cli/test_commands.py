@@ -1,0 +1,208 @@
+"""Hypothesis: the program does what the Python calls do, bit for bit, with every format and through pipes."""
+
+import io
+import json
+import os
+import pty
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from processes import INPUTS, PIPE_SIZE, TIMES, Run, csv_text, installed_program, launch
+from scipy.io import loadmat, savemat
+
+import ltinet
+
+
+def test_version(run: Run) -> None:
+    assert run("--version") == (0, f"ltinet {ltinet.__version__}\n".encode(), b"")
+
+
+def test_without_arguments_the_module_prints_its_help() -> None:
+    out, err = launch([sys.executable, "-m", "ltinet"]).communicate()
+    for command in ("info", "construct", "simulate", "plot", "reproduce"):
+        assert f"\n  {command} " in out.decode()
+    assert err == b""
+
+
+def test_completion_of_commands_and_choices(run: Run) -> None:
+    def completed(words: str) -> list[str]:
+        shell = {"_LTINET_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        return run(environment=shell).out.decode().split()
+
+    assert completed("ltinet con") == ["construct"]
+    assert completed("ltinet simulate --hold ") == ["linear", "zero"]
+    assert b"_ltinet_completion()" in run(environment={"_LTINET_COMPLETE": "source_bash"}).out
+
+
+def test_info_of_a_network_is_its_summary(run: Run, net: ltinet.DynamicNetwork) -> None:
+    assert run("info", "net.safetensors") == (0, f"{net}\n".encode(), b"")
+
+
+def test_info_as_json(run_here: Run, net: ltinet.DynamicNetwork, system: ltinet.StateSpace) -> None:
+    facts = json.loads(run_here("info", "net.safetensors", "--json").out)
+    assert net.form is not None
+    assert facts["kind"] == "network"
+    assert (facts["n_neurons"], facts["n_layers"]) == (net.n_neurons, net.n_layers)
+    assert (facts["weight_norm"], facts["condition"]) == (net.weight_norm, net.form.condition)
+    assert sum(layer["n_second_order"] for layer in facts["layers"]) == net.n_second_order
+    facts = json.loads(run_here("info", "system.npz", "--json").out)
+    assert (facts["kind"], facts["n_states"], facts["n_inputs"], facts["n_outputs"]) == ("system", 6, 2, 3)
+    assert (facts["n_real_eigenvalues"], facts["n_complex_pairs"]) == (net.n_first_order, net.n_second_order)
+    assert facts["has_feedthrough"]
+    assert facts["nonzeros_of_A"] == np.count_nonzero(system.A)
+
+
+def test_info_of_a_built_in_system_is_plain_in_a_pipe(run: Run) -> None:
+    code, out, err = run("info", "example:mass_spring_damper")
+    assert out.decode().splitlines()[:2] == [
+        "linear time-invariant system, 1 input → 1 output",
+        "  states       20",
+    ]
+    assert (code, b"\x1b" in out, err) == (0, False, b"")
+
+
+def test_construct_writes_what_the_library_constructs_and_is_quiet(
+    run: Run, folder: Path, net: ltinet.DynamicNetwork
+) -> None:
+    assert run("construct", "system.npz", "-o", "again.safetensors") == (0, b"", b"")
+    written = ltinet.load(folder / "again.safetensors")
+    assert written == net
+    assert written.form is not None
+    assert net.form is not None
+    np.testing.assert_array_equal(written.form.T, net.form.T)
+
+
+def test_construct_with_layers_or_a_budget_from_a_folder(
+    run: Run, run_here: Run, folder: Path, system: ltinet.StateSpace
+) -> None:
+    ltinet.save_system(system, folder / "market")
+    assert run("construct", "market", "--layers", "2", "-o", "two.safetensors").code == 0
+    assert ltinet.load(folder / "two.safetensors") == ltinet.construct(system, n_layers=2)
+    assert run_here("construct", "market", "--max-condition", "1.5", "-o", "budget.safetensors").code == 0
+    assert ltinet.load(folder / "budget.safetensors") == ltinet.construct(system, max_condition=1.5)
+
+
+@pytest.mark.parametrize("hold", ["linear", "zero"])
+def test_simulate_gives_the_numbers_of_the_library(run: Run, net: ltinet.DynamicNetwork, hold: str) -> None:
+    expected = csv_text(TIMES, net.simulate(INPUTS, TIMES, hold=hold).y, "y")
+    assert run("simulate", "net.safetensors", "--input", "u.csv", "--hold", hold) == (0, expected.encode(), b"")
+
+
+def test_simulate_with_solvers_and_an_initial_state(
+    run: Run, run_here: Run, net: ltinet.DynamicNetwork, folder: Path
+) -> None:
+    x0 = np.array([-1.0, 0.0, 0.5, 0.0, 2.0, 1e-3])
+    solver = ("--engine", "intervals", "--method", "RK45", "--rtol", "1e-6", "--atol", "1e-7")
+    command = ("simulate", "net.safetensors", "-i", "u.csv", "--x0")
+    assert run(*command, "-1,0,0.5,0,2,1e-3", *solver, "-o", "y.csv") == (0, b"", b"")
+    expected = net.simulate(INPUTS, TIMES, x0=x0, engine="intervals", method="RK45", rtol=1e-6, atol=1e-7).y
+    assert (folder / "y.csv").read_text() == csv_text(TIMES, expected, "y")
+    np.savez(folder / "state.npz", x0=x0)
+    assert run_here(*command, "state.npz").out.decode() == csv_text(TIMES, net.simulate(INPUTS, TIMES, x0=x0).y, "y")
+
+
+def test_simulate_a_batch_from_and_to_npz_but_not_to_csv(
+    run: Run, run_here: Run, net: ltinet.DynamicNetwork, folder: Path
+) -> None:
+    batch = np.stack([INPUTS, -INPUTS, INPUTS[::-1]])
+    np.savez(folder / "u.npz", t=TIMES, u=batch)
+    assert run("simulate", "net.safetensors", "-i", "u.npz", "-o", "y.npz") == (0, b"", b"")
+    with np.load(folder / "y.npz") as written:
+        np.testing.assert_array_equal(written["t"], TIMES)
+        np.testing.assert_array_equal(written["y"], net.simulate(batch, TIMES).y)
+    code, _, err = run_here("simulate", "net.safetensors", "-i", "u.npz", "-o", "y.csv")
+    assert code == 2
+    assert b"batch" in err
+    assert not (folder / "y.csv").exists()
+
+
+def test_simulate_from_and_to_mat(run: Run, net: ltinet.DynamicNetwork, folder: Path) -> None:
+    savemat(folder / "u.mat", {"t": TIMES[None, :], "u": INPUTS})  # MATLAB's 0:0.1:1 is a row
+    assert run("simulate", "net.safetensors", "-i", "u.mat", "-o", "y.mat") == (0, b"", b"")
+    written = loadmat(folder / "y.mat")
+    np.testing.assert_array_equal(written["t"], TIMES[:, None])
+    np.testing.assert_array_equal(written["y"], net.simulate(INPUTS, TIMES).y)
+
+
+def test_a_row_from_matlab_is_a_single_input(run_here: Run, folder: Path) -> None:
+    single = ltinet.construct(([[-1.0]], [[2.0]], [[1.0]]))
+    single.save(folder / "single.safetensors")
+    savemat(folder / "u.mat", {"t": TIMES, "u": INPUTS[:, 0]})  # stored as two rows
+    expected = csv_text(TIMES, single.simulate(INPUTS[:, 0], TIMES).y, "y")
+    assert run_here("simulate", "single.safetensors", "-i", "u.mat").out.decode() == expected
+
+
+@pytest.mark.parametrize("t", [[0.0, 1.0, 1.0, 2.0], [3.0]], ids=["jump", "single time"])
+def test_inputs_from_standard_input(run: Run, net: ltinet.DynamicNetwork, t: list[float]) -> None:
+    times, u = np.array(t), INPUTS[: len(t)]
+    result = run("simulate", "net.safetensors", "-i", "-", stdin=csv_text(times, u).encode())
+    assert result == (0, csv_text(times, net.simulate(u, times).y, "y").encode(), b"")
+
+
+def test_networks_pass_through_pipes(run: Run, net: ltinet.DynamicNetwork, folder: Path) -> None:
+    network = run("construct", "-", "-o", "-", stdin=(folder / "system.npz").read_bytes()).out
+    assert run("info", "-", stdin=network) == (0, f"{net}\n".encode(), b"")
+    archive = run("simulate", "-", "-i", "u.csv", "-o", "-", "--format", "npz", stdin=network).out
+    with np.load(io.BytesIO(archive)) as written:
+        np.testing.assert_array_equal(written["y"], net.simulate(INPUTS, TIMES).y)
+
+
+def test_other_processes_stand_in_for_files(net: ltinet.DynamicNetwork, folder: Path) -> None:
+    bash = shutil.which("bash")
+    if bash is None or not Path("/dev/fd").is_dir():
+        pytest.skip("there is no bash here")
+    command = " ".join(installed_program())
+    script = f"{command} simulate net.safetensors -i <(cat u.csv) -o >(cat > y.txt); wait $!; cat y.txt"
+    out, err = launch([bash, "-c", script], cwd=folder).communicate()
+    assert (out.decode(), err) == (csv_text(TIMES, net.simulate(INPUTS, TIMES).y, "y"), b"")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_reader_that_stops_early_is_no_error(folder: Path, unbuffered: str) -> None:
+    t = np.arange(10000.0)
+    assert 10 * len(t) > PIPE_SIZE  # more output than a pipe holds
+    np.savez(folder / "long.npz", t=t, u=np.zeros((len(t), 2)))
+    command = [*installed_program(), "simulate", "net.safetensors", "-i", "long.npz"]
+    with launch(command, cwd=folder, environment={"PYTHONUNBUFFERED": unbuffered}) as process:
+        assert process.stdout.readline() == b"t,y1,y2,y3\n"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+@pytest.mark.parametrize(("suffix", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_plot(run_here: Run, folder: Path, suffix: str, begin: bytes) -> None:
+    pytest.importorskip("matplotlib")
+    kind = {"png": "architecture", "svg": "spectrum", "pdf": "sparsity"}[suffix]
+    assert run_here("plot", "net.safetensors", "--kind", kind, "-o", f"figure.{suffix}") == (0, b"", b"")
+    assert (folder / f"figure.{suffix}").read_bytes().startswith(begin)
+
+
+def test_plot_into_a_pipe(run: Run) -> None:
+    pytest.importorskip("matplotlib")
+    assert run("plot", "net.safetensors", "-o", "-").out.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("construct system.npz -o new.safetensors", b"4 neurons in 4 layers written to new.safetensors"),
+        ("info net.safetensors", b"connections"),
+        ("plot net.safetensors -o -", b"ltinet: binary content is not for a terminal"),
+    ],
+)
+def test_somebody_at_a_terminal_is_told_what_is_done(folder: Path, command: str, expected: bytes) -> None:
+    controller, terminal = pty.openpty()
+    program = [*installed_program(), *command.split()]
+    process = launch(
+        program, stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder, environment={"TERM": "xterm"}
+    )
+    process.wait()
+    os.close(terminal)
+    with os.fdopen(controller, "rb") as screen:
+        shown = screen.read1()
+    assert expected in shown
+    assert b"\x1b[" in shown or process.returncode == 2  # colours, for who can see them

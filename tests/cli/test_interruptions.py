@@ -1,0 +1,127 @@
+"""Hypothesis: a full disk and an interrupted run leave no half-written file, no process and no traceback."""
+
+import io
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from processes import PIPE_SIZE, contents, installed_program, launch
+
+import ltinet
+
+CONSTRUCT = ("construct", "system.npz", "-o")
+SIMULATE = ("simulate", "net.safetensors", "-i", "u.csv", "-o")
+
+
+@pytest.mark.parametrize(("command", "target"), [(CONSTRUCT, "/dev/full"), (SIMULATE, "-")], ids=["network", "table"])
+def test_a_full_device(command: tuple[str, ...], target: str, folder: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    before = contents(folder)
+    with Path("/dev/full").open("wb") as full:
+        process = launch([*installed_program(), *command, target], stdout=full, cwd=folder)
+        _, err = process.communicate()
+    title = "standard output" if target == "-" else target
+    assert err.decode() == f"ltinet: {title} cannot be written: No space left on device\n"
+    assert process.returncode == 2
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("command", [CONSTRUCT, SIMULATE], ids=["network", "table"])
+def test_a_file_that_may_not_grow(command: tuple[str, ...], folder: Path) -> None:
+    """A limit on the size of files fails in the middle of writing, as a full disk does, and needs no rights to set."""
+    target = folder / f"old{'.safetensors' if command is CONSTRUCT else '.csv'}"
+    target.write_text("kept")
+    before = contents(folder)
+    limit = 200
+    process = launch(
+        [*installed_program(), *command, target.name],
+        cwd=folder,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    _, err = process.communicate()
+    assert re.fullmatch(rf"ltinet: {target.name} cannot be written.*File too large.*\n", err.decode())
+    assert process.returncode == 2
+    assert contents(folder) == before
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a file system of 16 kB, where that is allowed."""
+    place, mount = tmp_path / "tiny", shutil.which("mount")
+    place.mkdir()
+    if mount is None or launch([mount, "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)]).wait() != 0:
+        pytest.skip("mounting a file system is not allowed here")
+    yield place
+    launch(["umount", str(place)]).wait()
+
+
+def test_a_full_disk(tiny_disk: Path, folder: Path) -> None:
+    (tiny_disk / "filling").write_bytes(bytes(12000))
+    for command, name in ((CONSTRUCT, "net.safetensors"), (SIMULATE, "y.csv")):
+        table = "t,u1,u2\n" + "".join(f"{k},{k},1\n" for k in range(300))
+        (folder / "u.csv").write_text(table)
+        ltinet.save_system(ltinet.named_system("mass_spring_damper"), folder / "system.npz")
+        process = launch([*installed_program(), *command, str(tiny_disk / name)], cwd=folder)
+        _, err = process.communicate()
+        assert re.fullmatch(rf"ltinet: {tiny_disk / name} cannot be written.*No space left.*\n", err.decode())
+        assert process.returncode == 2
+        assert contents(tiny_disk).keys() == {"filling"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(folder: Path) -> None:
+    folder.chmod(0o500)
+    process = launch([*installed_program(), *SIMULATE, "y.csv"], cwd=folder)
+    _, err = process.communicate()
+    folder.chmod(0o700)
+    assert err.decode() == "ltinet: y.csv cannot be written: Permission denied\n"
+    assert process.returncode == 2
+
+
+def test_an_interrupted_construction(folder: Path) -> None:
+    n = 700
+    stream = io.BytesIO()
+    np.savez(stream, A=np.random.default_rng(0).standard_normal((n, n)), B=np.ones((n, 1)), C=np.ones((1, n)))
+    interrupted(["construct", "-", "-o", "net.safetensors"], stdin=stream.getvalue(), folder=folder)
+
+
+def test_an_interrupted_simulation(folder: Path) -> None:
+    """Solvers at the limit of double precision take far longer than the test waits."""
+    rows = "".join(f"{k},{k % 7},1\n" for k in range(20000))
+    solver = ["--engine", "neurons", "--rtol", "1e-13", "--atol", "1e-15"]
+    command = ["simulate", "net.safetensors", "-i", "-", *solver, "-o", "y.csv"]
+    # SciPy's solvers are imported after the input was read, and their C code answers a signal in words of its own.
+    interrupted(command, stdin=b"t,a,b\n" + rows.encode(), folder=folder, seconds_of_work=3.0)
+
+
+def interrupted(arguments: list[str], *, stdin: bytes, folder: Path, seconds_of_work: float = 0.4) -> None:
+    """Interrupt the program when it has read its input: it must be running to take more than a pipe holds."""
+    before = contents(folder)
+    assert len(stdin) > 2 * PIPE_SIZE
+    process = launch(
+        [*installed_program(), *arguments],
+        cwd=folder,
+        start_new_session=True,
+        # Without this the signal is ignored where the tests are a shell's background job.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    process.stdin.write(stdin)
+    process.stdin.close()
+    with pytest.raises(subprocess.TimeoutExpired):  # it is at work
+        process.wait(seconds_of_work)
+    os.killpg(process.pid, signal.SIGINT)
+    process.wait(60.0)
+    assert process.stdout.read() == b""
+    assert process.stderr.read() == b"ltinet: interrupted\n"
+    assert process.returncode == 130
+    assert contents(folder) == before
+    with pytest.raises(ProcessLookupError):  # nobody is left in its group
+        os.killpg(process.pid, 0)
