@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint format bench bench-sparsity bench-speed clean
+.PHONY: demo test lint format docs bench bench-quick bench-sparsity bench-speed clean
 
-demo: $(VENV)/.core
-	$(BIN)/python examples/construct_a_network.py
+# The paper, reproduced: the last line is the path of a page to open.
+demo: $(VENV)/.paper
+	$(BIN)/ltinet reproduce all --out build/reproduction
 
 # The workers of the test runner share the cores; BLAS threads on top of them would only wait for each other.
 test: $(VENV)/.test
@@ -21,16 +22,27 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-sparsity bench-speed
+# The pages, their pictures made by their own code; a warning is an error.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# One BLAS thread for ltinet and its peers alike, so that ratios do not depend on what else the cores do.
+BENCH = OPENBLAS_NUM_THREADS=$(or $(BLAS_THREADS),1) $(BIN)/python -m benchmarks
+
+bench: $(VENV)/.bench
+	$(BENCH) $(BENCH_ARGS)
+
+bench-quick: $(VENV)/.bench
+	$(BENCH) --quick $(BENCH_ARGS)
 
 bench-sparsity: $(VENV)/.bench
-	$(BIN)/python -m benchmarks.sparsity
+	$(BENCH) --only sparsity
 
 bench-speed: $(VENV)/.bench
-	$(BIN)/python -m benchmarks.speed
+	$(BENCH) --only construction
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

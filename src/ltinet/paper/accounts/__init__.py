@@ -1,0 +1,1 @@
+"""What the paper says about each example beside what is found here: text, numbers with verdicts, figures."""

@@ -1,0 +1,48 @@
+"""What is said of every example alike: how exact the forward passes are, and which algorithm is better."""
+
+from ltinet.paper.forward_passes import ForwardPasses
+from ltinet.paper.number import Number
+
+# Twelve digits are what `lsim`, with a matrix exponential of the whole system, can be trusted to have here.
+LSIM_AGREES = 1e-12
+
+
+def accuracy_numbers(
+    passes: ForwardPasses, *, example: str, orders: str = "–", at_least: float = float("-inf")
+) -> tuple[Number, ...]:
+    """Errors of all passes; `orders` is what the paper says Algorithm A.1 gains, `at_least` what counts as that."""
+    error = "largest error against the exact engine"
+    solved = passes.algorithm_3.n_layers_solved, passes.algorithm_a1.n_layers_solved
+    return (
+        Number(
+            f"{example}.exact_against_lsim",
+            "exact engine against lsim, relative to the largest output",
+            here=passes.exact_against_lsim,
+            high=LSIM_AGREES,
+        ),
+        Number(
+            f"{example}.error_algorithm_3",
+            f"Algorithm 3 as in the paper, across the knots of the input: {error}",
+            here=passes.algorithm_3.error,
+        ),
+        Number(
+            f"{example}.error_algorithm_3_from_knot_to_knot",
+            f"Algorithm 3, restarted at the knots: {error}",
+            here=passes.algorithm_3_from_knot_to_knot.error,
+        ),
+        Number(f"{example}.error_algorithm_a1", f"Algorithm A.1: {error}", here=passes.algorithm_a1.error),
+        Number(
+            f"{example}.orders_gained",
+            "orders of magnitude by which Algorithm A.1 is better than Algorithm 3 as in the paper",
+            here=passes.orders_gained,
+            paper=orders,
+            low=at_least,
+            note="" if solved[0] == solved[1] else f"Of {solved[0]} layers in Algorithm 3 and {solved[1]} in A.1.",
+        ),
+        Number(
+            f"{example}.orders_gained_by_intervals",
+            "the same where Algorithm 3, too, restarts at the knots",
+            here=passes.orders_gained_by_intervals,
+            note="What short intervals alone are worth; the rest of the gain comes from restarting at the knots.",
+        ),
+    )

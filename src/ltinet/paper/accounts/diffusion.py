@@ -1,0 +1,141 @@
+"""Example 3.1 beside the paper."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ltinet.paper.accounts.accuracy import accuracy_numbers
+from ltinet.paper.accounts.drawings import draw_fields, draw_network, draw_network_spectrum
+from ltinet.paper.diffusion import Diffusion
+from ltinet.paper.number import Number, exactly
+from ltinet.paper.section import Picture, Section
+from ltinet.plotting import draw_evaluations_per_neuron, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "diffusion"
+# Counts of an adaptive solver move by some 5 % with rounding: a band, not a number.
+EVALUATIONS = (1600, 1850)
+
+
+def account(result: Diffusion) -> Section:
+    """All that the report says of Example 3.1."""
+    return Section(
+        name=NAME,
+        label="3.1",
+        title="Diffusion equation: a state matrix that can be diagonalised unitarily",
+        paragraphs=(
+            "Heat spreads over a square with periodic boundaries, 20 × 20 points, diffusivity 0.8. It comes as a hat "
+            "in time around t = 0.2 in the middle of the square. The state matrix is symmetric, so the real Schur form "
+            "is diagonal and every neuron is a horizontal layer of its own.",
+            "The paper asks K-means for 400 clusters. The spectrum has fewer distinct values, and a diagonal form "
+            "needs no clustering at all; none is done here.",
+            "An adaptive solver that does not know the knots of a piecewise linear input steps over them, and its "
+            "error control finds out late or not at all. The paper integrates in this way, and so does the row “as in "
+            "the paper”; the other rows restart at the knots.",
+        ),
+        numbers=(*_architecture_numbers(result), *_evaluation_numbers(result), *_accuracy(result)),
+        pictures=_pictures(result),
+    )
+
+
+def _architecture_numbers(result: Diffusion) -> tuple[Number, ...]:
+    net, values = result.net, result.eigenvalues
+    rounding = 10 * len(values) * float(np.finfo(np.float64).eps) * 25.6  # of an eigenvalue of a symmetric matrix
+    return (
+        exactly(f"{NAME}.states", "states", here=net.n_states, paper=400),
+        Number(
+            f"{NAME}.eigenvalue_largest", "largest eigenvalue",
+            here=float(values.max()), paper=0.0, low=-rounding, high=rounding,
+        ),
+        Number(
+            f"{NAME}.eigenvalue_smallest", "smallest eigenvalue",
+            here=float(values.min()), paper=-25.6, low=-25.6 - rounding, high=-25.6 + rounding,
+        ),
+        Number(
+            f"{NAME}.eigenvalues_distinct", "distinct eigenvalues",
+            here=result.n_distinct, paper="400 clusters", low=61, high=61,
+            note="11 values of sin²(πk/20) give 66 sums of two, of which six are equal to 1.",
+        ),
+        exactly(f"{NAME}.layers", "horizontal layers", here=net.n_layers, paper=400),
+        exactly(f"{NAME}.first_order_neurons", "first-order neurons", here=net.n_first_order, paper=400),
+        exactly(f"{NAME}.connections", "connections between neurons", here=net.n_connections, paper=0),
+        Number(
+            f"{NAME}.condition", "condition number of T", here=result.condition, paper="unitary",
+            low=1.0, high=1.0 + net.n_states * float(np.finfo(np.float64).eps),
+        ),
+    )  # fmt: skip
+
+
+def _evaluation_numbers(result: Diffusion) -> tuple[Number, ...]:
+    low, high = EVALUATIONS
+    crossing, restarting = result.passes.algorithm_3, result.passes.algorithm_3_from_knot_to_knot
+    return (
+        Number(
+            f"{NAME}.evaluations_full", "function evaluations of the full system",
+            here=result.evaluations_full, paper=1739, low=low, high=high,
+        ),
+        Number(
+            f"{NAME}.evaluations_most", "function evaluations of the neuron that needs most",
+            here=crossing.most_evaluations, paper=1718, low=low, high=high,
+        ),
+        Number(
+            f"{NAME}.evaluations_least", "function evaluations of the neuron that needs least",
+            here=crossing.least_evaluations, paper="“vary a lot”", high=crossing.most_evaluations / 2,
+            note="Less than half of the most counts as much variation.",
+        ),
+        Number(
+            f"{NAME}.evaluations_full_from_knot_to_knot", "full system, restarted at the knots",
+            here=result.evaluations_full_from_knot_to_knot,
+        ),
+        Number(
+            f"{NAME}.evaluations_most_from_knot_to_knot", "neuron that needs most, restarted at the knots",
+            here=restarting.most_evaluations,
+        ),
+    )  # fmt: skip
+
+
+def _accuracy(result: Diffusion) -> tuple[Number, ...]:
+    # "Roughly 1": from half an order upwards.
+    return accuracy_numbers(result.passes, example=NAME, orders="roughly 1", at_least=0.5)
+
+
+def _pictures(result: Diffusion) -> tuple[Picture, ...]:
+    net = result.net
+    fewest, most = result.passes.algorithm_3.least_evaluations, result.passes.algorithm_3.most_evaluations
+    return (
+        Picture(
+            "spectrum", "Eigenvalues of the state matrix, in the order and the colours of the layers.",
+            f"{net.n_layers} real eigenvalues from {math.floor(10 * result.eigenvalues.min()) / 10:g} to 0, one for "
+            "each layer.",
+            lambda: draw_network_spectrum(net),
+        ),
+        Picture(
+            "evaluations", "Evaluations of the right-hand side of each neuron by Algorithm 3 as in the paper; colours "
+            "as in the figure of eigenvalues.",
+            f"Points between {fewest} and {most} evaluations, and a line for the full system at "
+            f"{result.evaluations_full}.",
+            lambda: _draw_evaluations(result),
+        ),
+        Picture(
+            "architecture", "The network: every layer has one first-order neuron.",
+            f"{net.n_layers} solid balls between inputs and outputs, not connected with each other.",
+            lambda: draw_network(net),
+        ),
+        Picture(
+            "snapshots", "The temperature at five times by Algorithm 3 as in the paper, Algorithm A.1, the exact "
+            "engine and lsim, and the absolute difference of each from lsim. Mind the scales.",
+            "A warm spot in the middle that spreads; below it errors, smallest for the exact engine.",
+            lambda: draw_fields(result.passes),
+        ),
+    )  # fmt: skip
+
+
+def _draw_evaluations(result: Diffusion) -> "Figure":
+    figure = new_figure(6.4, 4.2)
+    draw_evaluations_per_neuron(
+        result.passes.algorithm_3.evaluations, full_system=result.evaluations_full, ax=figure.subplots()
+    )
+    return figure

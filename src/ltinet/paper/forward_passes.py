@@ -1,0 +1,157 @@
+"""One network, one input, every way to run it: the paper's two algorithms, the exact engine and SciPy's `lsim`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import integrate, signal
+
+import ltinet
+from ltinet.paper.inputs import TIMES
+
+Array = NDArray[np.float64]
+Tell = Callable[[str], None]
+Item = TypeVar("Item")
+TOLERANCE = 1e-10
+"""rtol and atol of every solver, as in the paper; its solver is DOP853."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much the ODE solvers are asked for. Everything else is the same in a quick run and in a full one."""
+
+    stop: float = 10.0
+    """Where the ODE solvers end."""
+    layers_across_knots: int | None = None
+    """How many layers, evenly spread, Algorithm 3 solves as in the paper; None for all. The others are exact."""
+    layers_from_knot_to_knot: int | None = None
+    """The same for the algorithms that restart at the knots of the input."""
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardPass:
+    """What one of the paper's algorithms gave."""
+
+    y: Array
+    """Outputs at the times up to `Effort.stop`."""
+    error: float
+    """max |y − exact|."""
+    evaluations: tuple[tuple[int, ...], ...]
+    """Evaluations of the right-hand side of each neuron, layer by layer; none for layers that were not solved."""
+
+    @property
+    def n_layers_solved(self) -> int:
+        """Layers that a solver was asked for."""
+        return sum(bool(layer) for layer in self.evaluations)
+
+    @property
+    def most_evaluations(self) -> int:
+        """Of the neuron that needs most."""
+        return max(max(layer) for layer in self.evaluations if layer)
+
+    @property
+    def least_evaluations(self) -> int:
+        """Of the neuron that needs least."""
+        return min(min(layer) for layer in self.evaluations if layer)
+
+    @property
+    def mean_evaluations(self) -> tuple[float, ...]:
+        """Of each layer that was solved, averaged over its neurons."""
+        return tuple(float(np.mean(layer)) for layer in self.evaluations if layer)
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardPasses:
+    """The same network and input, run in five ways."""
+
+    exact: Array
+    lsim: Array
+    algorithm_3: ForwardPass
+    """As in the paper: one integration per neuron over the whole time, across the knots of the input."""
+    algorithm_3_from_knot_to_knot: ForwardPass
+    algorithm_a1: ForwardPass
+
+    @property
+    def exact_against_lsim(self) -> float:
+        """Max |exact − lsim| / max |lsim|."""
+        return float(np.max(np.abs(self.exact - self.lsim)) / np.max(np.abs(self.lsim)))
+
+    @property
+    def orders_gained(self) -> float:
+        """Orders of magnitude by which the error of Algorithm A.1 is lower than that of Algorithm 3 as in the paper."""
+        return float(np.log10(self.algorithm_3.error / self.algorithm_a1.error))
+
+    @property
+    def orders_gained_by_intervals(self) -> float:
+        """The same where Algorithm 3, too, restarts at the knots of the input."""
+        return float(np.log10(self.algorithm_3_from_knot_to_knot.error / self.algorithm_a1.error))
+
+
+def run_every_way(
+    net: ltinet.DynamicNetwork, u: Array, *, system: ltinet.StateSpace, effort: Effort, tell: Tell
+) -> ForwardPasses:
+    """Run `net`, made from `system`, on the input u at `TIMES`; `tell` hears what comes next."""
+    tell("exact engine and lsim")
+    exact = net.simulate(u, TIMES).y
+    _, lsim, _ = signal.lsim((system.A, system.B, system.C, system.D), u, TIMES)
+    tell("Algorithm 3 as in the paper")
+    across_knots = _solved(net, u, exact=exact, effort=effort, engine="neurons", across_knots=True)
+    tell("Algorithm 3 from knot to knot")
+    from_knot_to_knot = _solved(net, u, exact=exact, effort=effort, engine="neurons")
+    tell("Algorithm A.1")
+    in_intervals = _solved(net, u, exact=exact, effort=effort, engine="intervals")
+    return ForwardPasses(exact, lsim, across_knots, from_knot_to_knot, in_intervals)
+
+
+def _solved(
+    net: ltinet.DynamicNetwork, u: Array, *, exact: Array, effort: Effort,
+    engine: Literal["neurons", "intervals"], across_knots: bool = False,
+) -> ForwardPass:  # fmt: skip
+    """Solve the layers that `effort` asks for; outputs of layers add up, so the others can be taken as exact."""
+    count = effort.layers_across_knots if across_knots else effort.layers_from_knot_to_knot
+    chosen = np.linspace(0, net.n_layers - 1, min(count or net.n_layers, net.n_layers)).round().astype(int).tolist()
+    part = only_layers(net, chosen)
+    times = TIMES[effort.stop + 1e-9 >= TIMES]  # 0.1 has no exact binary form
+    sol = part.simulate(
+        u[: len(times)], times, engine=engine, rtol=TOLERANCE, atol=TOLERANCE, n_jobs=-1, across_knots=across_knots
+    )
+    error = sol.y - part.simulate(u[: len(times)], times).y
+    evaluations = dict(zip(chosen, sol.stats["evaluations"], strict=True))
+    return ForwardPass(
+        y=exact[: len(times)] + error,
+        error=float(np.max(np.abs(error))),
+        evaluations=tuple(evaluations.get(layer, ()) for layer in range(net.n_layers)),
+    )
+
+
+def only_layers(net: ltinet.DynamicNetwork, chosen: Sequence[int]) -> ltinet.DynamicNetwork:
+    """A network of some of the layers of another, with the same inputs and outputs."""
+    if len(chosen) == net.n_layers:
+        return net
+    own = net.parameters
+
+    def pick(part: tuple[Item, ...]) -> tuple[Item, ...]:
+        return tuple(part[layer] for layer in chosen)
+
+    kept = ltinet.NetworkParameters(pick(own.M), pick(own.C), pick(own.K), pick(own.W), pick(own.Phi), own.Psi)
+    return ltinet.DynamicNetwork.from_parameters(kept)
+
+
+def evaluations_in_one_piece(
+    system: ltinet.StateSpace, u: Array, *, stop: float = 10.0, from_knot_to_knot: bool = False
+) -> int:
+    """Evaluations that the same solver needs for ẋ = A x + B u, undecoupled; it restarts at knots, or crosses them."""
+    inflow = ltinet.SampledSignal(TIMES, u @ system.B.T)
+    knots = TIMES[stop + 1e-9 >= TIMES] if from_knot_to_knot else np.array([0.0, stop])
+    state, evaluations = np.zeros(system.n_states), 0
+    for span in pairwise(knots.tolist()):
+        with np.errstate(invalid="ignore"):  # DOP853 divides zero by zero where its error estimate underflows
+            run = integrate.solve_ivp(
+                lambda t, x: system.A @ x + inflow.value(np.array([t]))[0], span, state,
+                method="DOP853", rtol=TOLERANCE, atol=TOLERANCE, dense_output=True,  # which takes evaluations, too
+            )  # fmt: skip
+        state, evaluations = run.y[:, -1], evaluations + run.nfev
+    return evaluations

@@ -1,0 +1,69 @@
+"""Where a reproduction goes: checked before the work begins, then every file whole or not at all."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ltinet.errors import FileFormatError
+from ltinet.model.atomic import written_whole
+from ltinet.paper.report import DrawnPicture
+from ltinet.paper.section import Picture
+from ltinet.plotting import save_figure
+
+_DOTS_PER_INCH = 160  # sharp on paper and on dense screens
+
+
+@dataclass(frozen=True)
+class OutputFolder:
+    """A folder that exists and takes files; pictures go to `figures` in it, other files of other runs stay."""
+
+    path: Path
+
+    @classmethod
+    def ready(cls, path: Path) -> "OutputFolder":
+        """Make the folder, and `figures` in it, and try to write there."""
+        try:
+            (path / "figures").mkdir(parents=True, exist_ok=True)
+            for folder in (path, path / "figures"):
+                with tempfile.TemporaryFile(dir=folder):
+                    pass
+        except OSError as error:
+            raise FileFormatError(
+                f"{path} cannot be written to: {error.strerror}; give another folder to write to"
+            ) from error
+        return cls(path)
+
+    def save_picture(self, picture: Picture, *, example: str) -> DrawnPicture:
+        """Draw a picture and write it as PNG and SVG."""
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        with matplotlib.rc_context({"figure.dpi": _DOTS_PER_INCH}):
+            figure = picture.draw()
+        canvas: Any = FigureCanvasAgg(figure)  # whose methods have no types
+        png = self.path / "figures" / f"{example}_{picture.name}.png"
+        with _written(png) as place:
+            canvas.print_png(place)  # `savefig` would draw everything twice
+        figure.set_layout_engine("none")  # it is found by now, and finding it anew takes a second
+        save_figure(figure, png.with_suffix(".svg"))
+        width, height = figure.get_size_inches()
+        return DrawnPicture(png, inches_wide=float(width), inches_high=float(height))
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a text file and give its path."""
+        path = self.path / name
+        with _written(path) as place:
+            place.write_text(text, encoding="utf-8")
+        return path
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[Path]:
+    try:
+        with written_whole(path) as place:
+            yield place
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,32 @@
+"""How a reproduction was made: what to type for another one like it, and with which versions."""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+
+import ltinet
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the report and `results.json` say about themselves."""
+
+    command: str
+    quick: bool
+    quick_note: str
+    """What a quick run leaves out; empty for a full one."""
+    tolerance: float
+    seeds: Mapping[str, int]
+    versions: Mapping[str, str]
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of everything that has a say in the numbers."""
+    return {
+        "ltinet": ltinet.__version__,
+        "Python": platform.python_version(),
+        **{name: metadata.version(name) for name in LIBRARIES},
+    }

@@ -1,0 +1,62 @@
+"""Hypothesis: verdicts follow from bounds alone, and numbers are written as people read them."""
+
+import math
+
+import pytest
+
+from ltinet.paper.number import Number, Verdict, exactly, plain
+
+
+@pytest.mark.parametrize(
+    ("number", "verdict"),
+    [
+        (exactly("k", "m", here=400, paper=400), Verdict.REPRODUCED),
+        (exactly("k", "m", here=399, paper=400), Verdict.MISSED),
+        (Number("k", "m", here=1600, paper=1739, low=1600, high=1850), Verdict.REPRODUCED),
+        (Number("k", "m", here=1599, paper=1739, low=1600, high=1850), Verdict.MISSED),
+        (Number("k", "m", here=6.16, paper=7.42, high=6.17, lower_is_better=True), Verdict.BETTER),
+        (Number("k", "m", here=7.42, paper=7.42, high=8.0, lower_is_better=True), Verdict.REPRODUCED),
+        (Number("k", "m", here=6.18, paper=7.42, high=6.17, lower_is_better=True), Verdict.MISSED),
+        (Number("k", "m", here=2.0, paper="small", high=3.0, lower_is_better=True), Verdict.REPRODUCED),
+        (Number("k", "m", here=2.0), Verdict.BESIDE),
+        (Number("k", "m", here=math.nan, high=3.0), Verdict.MISSED),
+    ],
+)
+def test_verdicts_are_computed(number, verdict):
+    assert number.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ({"low": 61, "high": 61}, "= 61"),
+        ({"low": 1600, "high": 1850}, "1600 to 1850"),
+        ({"low": -25.6 - 2e-11, "high": -25.6 + 2e-11}, "−25.6 ± 2·10⁻¹¹"),
+        ({"low": 1e5}, "≥ 10⁵"),
+        ({"high": 11.2}, "≤ 11.2"),
+        ({}, ""),
+    ],
+)
+def test_bounds_are_told_in_words(bounds, words):
+    assert Number("k", "m", here=1.0, **bounds).bounds == words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.0, "0"),
+        (400, "400"),
+        (25652, "25652"),
+        (-25.6, "−25.6"),
+        (6.162277660168146, "6.162"),
+        (84768.05, "8.48·10⁴"),
+        (7.57e6, "7.57·10⁶"),
+        (1e-12, "10⁻¹²"),
+        (-1.2776e-11, "−1.28·10⁻¹¹"),
+        (0.00123456, "0.001235"),
+        (math.inf, "∞"),
+    ],
+)
+def test_numbers_are_written_as_people_read_them(value, text):
+    assert plain(value) == text

@@ -1,0 +1,27 @@
+"""Hypothesis: somebody at a terminal sees how far a reproduction has come; pipes and logs see nothing."""
+
+import os
+import sys
+from select import select
+
+from ltinet.paper.progress import progress_bar
+
+
+def test_a_terminal_shows_the_step_that_is_under_way(monkeypatch):
+    ours, theirs = os.openpty()
+    monkeypatch.setenv("TERM", "xterm")
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with progress_bar(2) as tell:
+            tell("diffusion: network")
+        shown = b""
+        while b"diffusion: network" not in shown and select([ours], [], [], 5.0)[0]:
+            shown += os.read(ours, 1 << 16)
+    os.close(ours)
+    assert b"diffusion: network" in shown
+
+
+def test_a_pipe_shows_nothing(capfd):
+    with progress_bar(2) as tell:
+        tell("diffusion: network")
+    assert capfd.readouterr() == ("", "")
