@@ -1,0 +1,34 @@
+"""The API reference has every public name, and no name that does not exist."""
+
+import re
+from importlib import import_module
+
+from page_code import DOCS
+
+import ltinet
+import ltinet.plotting
+
+
+def documented_names() -> set[str]:
+    """Full names of all entries; one without a dot belongs to the module named last."""
+    names, module = set(), ""
+    for kind, name in re.findall(
+        r"^\.\. (currentmodule|auto\w+):: ([\w.]+)", (DOCS / "api.md").read_text(), re.MULTILINE
+    ):
+        if kind == "currentmodule":
+            module = name
+        else:
+            names.add(name if "." in name else f"{module}.{name}")
+    return names
+
+
+def test_every_public_name_is_documented() -> None:
+    public = {f"ltinet.{name}" for name in ltinet.__all__}
+    public |= {f"ltinet.plotting.{name}" for name in ltinet.plotting.__all__}
+    assert public - documented_names() == set()
+
+
+def test_every_documented_name_exists() -> None:
+    for name in documented_names():
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(import_module(module), attribute), name
