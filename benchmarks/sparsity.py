@@ -3,22 +3,21 @@
 Every candidate is judged alike: orthonormal bases in each block, cond(T) measured in balanced coordinates,
 neuron-to-neuron connections Σ n_l (n_l − 1)/2. The peers are swept (over bdschur's condmax, over K-means' number of
 clusters) and the best form within the budget counts.
-
-    python -m benchmarks.sparsity
 """
 
 import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
-import control
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.cluster import KMeans
 
 import ltinet
+from benchmarks.settings import Settings
 from benchmarks.systems import data_systems, named_systems
+from benchmarks.table import Table
 
 BUDGETS = (10.0, 100.0, 1e4)
 CONDMAX = (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)
@@ -26,26 +25,39 @@ Matrix = NDArray[np.float64]
 Outcome = tuple[int, float]
 
 
-def main() -> None:
-    """Print the table."""
-    warnings.simplefilter("ignore")  # peers warn about repeated eigenvalues and clusters; the table shows the outcome
-    print("ltinet / bdschur / bdschur after balancing / K-means\n")
-    print("| system | n | " + " | ".join(f"κ ≤ {budget:g}" for budget in BUDGETS) + " |")
-    print("|---|---|" + "---|" * len(BUDGETS))
-    below = total = 0
-    for name, system in {**data_systems(), **named_systems()}.items():
-        A = np.array(system.A)
-        peers = [list(bdschur_forms(A, balanced=False)), list(bdschur_forms(A, balanced=True)), list(kmeans_forms(A))]
-        cells = []
-        for budget in BUDGETS:
-            ours = ltinet.block_diagonalize(A, max_condition=budget).n_connections
-            theirs = [best_within(forms, budget) for forms in peers]
-            total += min(theirs) > 0
-            below += ours < min(theirs)
-            cells.append(" / ".join(str(count) for count in (f"**{ours}**", *theirs)))
-        print(f"| {name} | {len(A)} | " + " | ".join(cells) + " |", flush=True)
-    print("\nconvection_diffusion: its zero eigenvalues share one block, as in the paper, with no coupling inside it")
-    print(f"strictly fewer than the best peer in {below} cells of the {total} in which that has any")
+def measure(settings: Settings) -> list[Table]:
+    """One row per system, one column per budget."""
+    columns = {"system": "system", "n": "n", **{f"{budget:g}": f"κ ≤ {budget:g}" for budget in BUDGETS}}
+    if missing := [library for library in ("control", "slycot", "sklearn") if find_spec(library) is None]:
+        row: dict[str, Any] = {"system": f"not installed: {', '.join(missing)}"}
+        return [Table("sparsity", "Sparsity", "Nothing to compare with.", columns, [row])]
+    systems = {**data_systems(), **named_systems()}
+    if settings.quick:
+        systems = {name: system for name, system in systems.items() if system.n_states <= 30}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # peers warn about repeated eigenvalues and clusters; the table has the outcome
+        rows = [_row(name, np.array(system.A)) for name, system in systems.items()]
+    cells = [(row[f"ltinet {budget:g}"], row[f"peer {budget:g}"]) for row in rows for budget in BUDGETS]
+    total, below = sum(theirs > 0 for _, theirs in cells), sum(ours < theirs for ours, theirs in cells)
+    note = (
+        "Neuron-to-neuron connections left at a bound κ on cond(T) in balanced coordinates, fewer is sparser: "
+        "**ltinet** / `control.bdschur` with slycot / the same after balancing / K-means as in the paper "
+        f"(scikit-learn), each at its best within the bound. Strictly fewer than the best peer in {below} cells of "
+        f"the {total} in which that has any. In convection_diffusion the zero eigenvalues share one block, as in the "
+        "paper, with no coupling in it."
+    )
+    return [Table("sparsity", "Sparsity", note, columns, rows)]
+
+
+def _row(name: str, A: Matrix) -> dict[str, Any]:
+    peers = [list(bdschur_forms(A, balanced=False)), list(bdschur_forms(A, balanced=True)), list(kmeans_forms(A))]
+    row: dict[str, Any] = {"system": name, "n": len(A)}
+    for budget in BUDGETS:
+        ours = ltinet.block_diagonalize(A, max_condition=budget).n_connections
+        theirs = [best_within(forms, budget) for forms in peers]
+        row[f"{budget:g}"] = " / ".join([f"**{ours}**", *map(str, theirs)])
+        row[f"ltinet {budget:g}"], row[f"peer {budget:g}"] = ours, min(theirs)
+    return row
 
 
 def best_within(forms: list[Outcome], budget: float) -> int:
@@ -55,6 +67,8 @@ def best_within(forms: list[Outcome], budget: float) -> int:
 
 def bdschur_forms(A: Matrix, *, balanced: bool) -> Iterator[Outcome]:
     """What SLICOT's mb03rd gives through python-control, over the condition number it is asked for."""
+    import control
+
     scaled, (scaling, _) = linalg.matrix_balance(A, permute=False, separate=True)
     yield _neurons_to_connections([_n_neurons(A)]), 1.0
     for condmax in CONDMAX:
@@ -67,6 +81,8 @@ def bdschur_forms(A: Matrix, *, balanced: bool) -> Iterator[Outcome]:
 
 def kmeans_forms(A: Matrix) -> Iterator[Outcome]:
     """The paper's way: K-means on (Re λ, |Im λ|) with 1, 2, … clusters, at most 60 of them tried."""
+    from sklearn.cluster import KMeans
+
     scaled, _ = linalg.matrix_balance(A, permute=False, separate=True)
     values, vectors = np.linalg.eig(scaled)
     upper = values.imag >= 0
@@ -97,7 +113,3 @@ def _neurons_to_connections(neurons: list[int]) -> int:
 def _real_span(values: NDArray[np.complex128], vectors: NDArray[np.complex128]) -> Matrix:
     pairs = values.imag > 0
     return np.linalg.qr(np.hstack([vectors.real, vectors[:, pairs].imag]))[0]
-
-
-if __name__ == "__main__":
-    main()

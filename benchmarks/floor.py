@@ -1,0 +1,80 @@
+"""The floor under a simulation: its matrix products and nothing else.
+
+Two lines: the floating-point operations at the rate that a large square product reaches here, and the same products, of
+the same shapes, called one after the other on arrays that are there already.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ltinet
+from benchmarks.timing import Effort, repeat
+from ltinet.solve.uniform import UniformGrid
+
+Array = NDArray[np.float64]
+Shape = tuple[int, int, int]
+_SQUARE = 768  # large enough for full speed, small enough for the cache
+
+
+@dataclass(frozen=True)
+class Products:
+    """Products (rows × inner)·(inner × columns) that a call of `simulate` makes, with repetitions."""
+
+    shapes: tuple[Shape, ...]
+
+    @property
+    def flops(self) -> float:
+        """Multiplications and additions."""
+        return sum(2.0 * rows * inner * columns for rows, inner, columns in self.shapes)
+
+    def bare(self) -> Callable[[], None]:
+        """The products alone, into arrays that are there already."""
+        random = np.random.default_rng(0)
+        ready = [
+            (random.standard_normal(shape[:2]), random.standard_normal(shape[1:]), np.empty((shape[0], shape[2])))
+            for shape in self.shapes
+        ]
+
+        def run() -> None:
+            for left, right, out in ready:
+                np.matmul(left, right, out=out)
+
+        return run
+
+
+def products_of(net: ltinet.DynamicNetwork, u: Array, *, step: float) -> Products:
+    """The products of `simulate` for u `(T, m)` or `(batch, T, m)` on a uniform grid, linear hold."""
+    batch, n_times, m = (1, *u.shape) if u.ndim == 2 else u.shape
+    # The prepared grid has no public name: a benchmark may look at how a call is done, a user need not.
+    grid = net._exact.grid(step, linear=True, n_times=n_times)
+    rows = batch * (-(-n_times // grid.width))
+    shapes = _by_states(net, u.reshape(-1, m)) if grid.width == 1 else _by_blocks(grid, rows)
+    return Products(tuple(shape for shape in shapes if min(shape) > 0))
+
+
+def multiplication_rate(effort: Effort) -> float:
+    """Floating-point operations a second in a large square product."""
+    left, right = np.random.default_rng(0).standard_normal((2, _SQUARE, _SQUARE))
+    out = np.empty_like(left)
+    return 2.0 * _SQUARE**3 / repeat(lambda: np.matmul(left, right, out=out), effort=effort).min
+
+
+def _by_blocks(grid: UniformGrid, rows: int) -> list[Shape]:
+    within, across, lasting = grid.toeplitz.within, grid.toeplitz.across, grid.lasting
+    shapes = [(rows if across is None else 2 * rows, *within.shape)]
+    if across is not None:
+        shapes.append((rows, *across.shape))
+    shapes += [(rows, *lasting.into_kept.shape), (rows, *lasting.from_kept.shape)]
+    if len(lasting.faded):
+        shapes.append((rows, *lasting.from_previous.shape))
+    return shapes
+
+
+def _by_states(net: ltinet.DynamicNetwork, u: Array) -> list[Shape]:
+    """Many inputs and outputs: B u of the samples that are not zero, and C z."""
+    driven = int(np.count_nonzero(u.any(axis=1)))
+    rows = driven if 2 * driven <= len(u) else len(u)
+    return [(rows, net.n_inputs, net.n_states), (len(u), net.n_states, net.n_outputs)]

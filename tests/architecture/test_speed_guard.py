@@ -1,0 +1,151 @@
+"""Hypothesis: no path falls back to a slow loop.
+
+What is counted are instructions of the Python interpreter, in all libraries: the same on every machine, busy or not.
+Work inside NumPy is invisible to that count and is compared with bare matrix products in the same process.
+"""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from benchmarks.floor import products_of
+
+import ltinet
+from ltinet.solve import recurrence, uniform
+
+LONG = 100_000
+# Measured 1 500 to 14 000 where everything is array operations; the shortest loop over 10⁵ samples has a million.
+PER_CALL = 100_000
+# Libraries that only some calls need, and that would make every import slow.
+NOT_WITH_IMPORT = ("control", "dask", "h5py", "joblib", "matplotlib", "pandas", "rich", "sklearn", "typer")
+NOT_WITH_IMPORT_EITHER = ("scipy.integrate", "scipy.optimize", "scipy.signal", "scipy.stats")
+
+
+@pytest.mark.parametrize("hold", ["linear", "zero"])
+@pytest.mark.parametrize(
+    ("channels", "coupled"), [(1, False), (60, False), (1, True)], ids=["one input", "many inputs", "one coupled layer"]
+)
+def test_a_long_signal_takes_few_instructions(channels, coupled, hold):
+    net, t, u = long_work(channels, coupled=coupled)
+    assert instructions(lambda: net.simulate(u, t, hold=hold).y) < PER_CALL
+
+
+def test_states_and_dense_output_take_few_instructions():
+    net, t, u = long_work(1)
+    assert instructions(lambda: net.simulate(u[:20_000], t[:20_000]).states) < PER_CALL
+    assert instructions(lambda: net.simulate(u[:20_000], t[:20_000])(t[:19_999] + 0.003)) < PER_CALL
+
+
+def test_a_stream_takes_few_instructions():
+    net, _, u = long_work(1)
+    assert instructions(lambda: list(net.simulate_stream([u], 0.01))) < PER_CALL
+
+
+def test_a_batch_takes_no_more_instructions_than_one_input():
+    net, t, u = long_work(1)
+    one, many = u[:1000], u.reshape(100, 1000, 1)
+    net.simulate(one, t[:1000])
+    alone = instructions(lambda: net.simulate(one, t[:1000]).y)
+    assert instructions(lambda: net.simulate(many, t[:1000]).y) < 2 * alone
+
+
+def test_uneven_times_take_few_instructions_a_sample():
+    """Every step has its own length, so each sample is visited; measured 26."""
+    net, t, u = long_work(1)
+    n_times = 5_000
+    uneven = t[:n_times] + np.random.default_rng(1).uniform(0.0, 0.004, n_times)
+    assert instructions(lambda: net.simulate(u[:n_times], uneven).y) < 100 * n_times
+
+
+def test_a_streaming_step_takes_few_instructions():
+    """Measured 103."""
+    net, _, _ = long_work(1)
+    stepper = net.stepper(0.01)
+    stepper.step([1.0])
+    assert instructions(lambda: stepper.step([1.0])) < 500
+
+
+def test_construction_does_not_loop_over_pairs_of_states():
+    """Measured 30 000 for n = 200, which has 40 000 pairs of states; a loop over them has ten times as many."""
+    A = np.random.default_rng(0).standard_normal((200, 200))
+    assert instructions(lambda: ltinet.construct((A, np.eye(200)[:, :1], np.eye(200)[:1]))) < 200_000
+
+
+def test_a_loop_over_samples_is_found(monkeypatch):
+    """The guard sees what it guards against: blocks of one step, walked one by one."""
+    monkeypatch.setattr(uniform, "_block_width", lambda *_: 1)
+    monkeypatch.setattr(recurrence, "_run_length", lambda *_, **__: 1)
+    net, t, u = long_work(1)
+    fifth = LONG // 5  # enough to be found, and five times faster to count
+    assert instructions(lambda: net.simulate(u[:fifth], t[:fifth]).y) > PER_CALL
+
+
+def test_a_long_signal_takes_a_few_times_its_matrix_products():
+    """Measured 2 to 4 on a quiet machine; the best of several turns, and a margin for a busy one."""
+    assert times_the_products() < 20
+
+
+def test_work_beside_the_products_is_found(monkeypatch):
+    """The guard sees what it guards against: blocks of one step, with an array operation for every sample."""
+    bare = min(seconds(products_of(*long_work(1)[::2], step=0.01).bare()) for _ in range(5))
+    monkeypatch.setattr(uniform, "_block_width", lambda *_: 1)
+    monkeypatch.setattr(recurrence, "_run_length", lambda *_, **__: 1)
+    net, t, u = long_work(1)
+    net.simulate(u[:100], t[:100])
+    assert seconds(lambda: net.simulate(u, t).y) > 20 * bare
+
+
+def test_import_is_light():
+    program = "import sys, numpy, scipy.linalg; import ltinet; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    modules = done.stdout.split()
+    assert not {name.split(".")[0] for name in modules} & set(NOT_WITH_IMPORT)
+    assert not set(modules) & set(NOT_WITH_IMPORT_EITHER)
+
+
+def long_work(channels, *, coupled=False):
+    """A network of 40 slow states, times and an input; prepared by one call."""
+    random = np.random.default_rng(0)
+    n = 40
+    A = random.standard_normal((n, n)) / np.sqrt(n)
+    A -= (np.max(np.linalg.eigvals(A).real) + 0.1) * np.eye(n)
+    B, C = random.standard_normal((n, channels)), random.standard_normal((channels, n))
+    net = ltinet.construct((A, B, C), n_layers=1 if coupled else None)
+    n_times = LONG if channels == 1 else LONG // 10
+    t, u = 0.01 * np.arange(n_times), random.standard_normal((n_times, channels))
+    net.simulate(u, t)
+    return net, t, u
+
+
+def times_the_products():
+    net, t, u = long_work(1)
+    bare = products_of(net, u, step=0.01).bare()
+    turns = [(seconds(bare), seconds(lambda: net.simulate(u, t).y)) for _ in range(7)]
+    return min(ours for _, ours in turns) / min(floor for floor, _ in turns)
+
+
+def instructions(call):
+    """Instructions of the interpreter that a call executes, in whatever library."""
+    count = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    previous = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(previous)
+    return count
+
+
+def seconds(call):
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
