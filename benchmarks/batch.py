@@ -2,7 +2,6 @@
 
 import numpy as np
 
-import ltinet
 from benchmarks.cases import Case, simulation_cases
 from benchmarks.floor import multiplication_rate, products_of
 from benchmarks.settings import Settings
@@ -40,7 +39,7 @@ def measure(settings: Settings) -> list[Table]:
 def _row(case: Case, batch: int, *, settings: Settings, rate: float) -> dict[str, Cell]:
     m = case.system.n_inputs
     case = case.first(max(100, min(case.n_steps, LARGEST // (batch * m))))
-    net = ltinet.construct(case.system)
+    net = case.construct()
     u = np.random.default_rng(0).standard_normal((batch, case.n_steps, m))
 
     def together() -> object:

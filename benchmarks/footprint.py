@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 
@@ -17,18 +18,6 @@ STATES = (50, 200, 800, 2000)
 STEPS = (1000, 10_000, 100_000, 1_000_000)
 STREAMS = (100_000, 1_000_000, 10_000_000)
 MEGABYTE = 2.0**20
-# The kernel's own count of a process's peak begins anew with its program; getrusage's has that of the parent in it.
-PROGRAM = """
-import sys
-from pathlib import Path
-from benchmarks.memory import stream
-from benchmarks.systems import DATA
-
-_, peak = stream(DATA / "building.mat", int(sys.argv[1]))
-status = Path("/proc/self/status")
-lines = status.read_text().splitlines() if status.exists() else []
-print(next((int(line.split()[1]) / 1024.0 for line in lines if line.startswith("VmHWM")), peak))
-"""
 
 
 def measure(settings: Settings) -> list[Table]:
@@ -36,7 +25,8 @@ def measure(settings: Settings) -> list[Table]:
     few = 2 if settings.quick else 4
     by_states = [_row("n", n, n_states=n, n_steps=10_000) for n in STATES[:few]]
     by_steps = [_row("T", T, n_states=48, n_steps=T) for T in STEPS[:few]]
-    streams = [_stream(count) for count in STREAMS[:few]] if DATA.is_dir() else []
+    known = DATA.is_dir() and Path("/proc/self/status").exists()
+    streams = [_stream(count) for count in STREAMS[:few]] if known else []
     columns = {"what": "what grows", "size": "", "call": "a call of `simulate`, MB", "bound": "outputs alone, MB"}
     columns |= {"states": "states at all times would be, MB", "peak": "peak of the process, MB"}
     note = (
@@ -68,7 +58,7 @@ def _row(what: str, size: int, *, n_states: int, n_steps: int) -> dict[str, Cell
 
 
 def _stream(n_steps: int) -> dict[str, Cell]:
-    command = [sys.executable, "-c", PROGRAM, str(n_steps)]
+    command = [sys.executable, "-m", "benchmarks.memory", "building", str(n_steps)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own program
     return {
         "what": "T, streamed",

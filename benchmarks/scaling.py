@@ -63,7 +63,7 @@ def _steps(counts: Iterable[int], settings: Settings) -> list[dict[str, Cell]]:
 def _batches(counts: Iterable[int], settings: Settings) -> list[dict[str, Cell]]:
     """One call of lsim for each input."""
     case = random_case("batch", oscillators(48), 1000)
-    net, random = ltinet.construct(case.system), np.random.default_rng(0)
+    net, random = case.construct(), np.random.default_rng(0)
     theirs = _lsim(case, settings)
     inputs = [random.standard_normal((count, case.n_steps, 1)) for count in counts]
     return [{**_ours(net, u, settings), "size": len(u), "lsim": len(u) * theirs} for u in inputs]

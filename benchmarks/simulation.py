@@ -1,6 +1,5 @@
 """Simulation, network and grid prepared, outputs only: against the functions that people call for it, and the floor."""
 
-import ltinet
 from benchmarks.cases import Case, simulation_cases
 from benchmarks.floor import multiplication_rate, products_of
 from benchmarks.oracle import relative_error
@@ -28,7 +27,7 @@ def measure(settings: Settings) -> list[Table]:
 
 
 def _row(case: Case, *, settings: Settings, rate: float) -> dict[str, Cell]:
-    net = ltinet.construct(case.system)
+    net = case.construct()
 
     def ours() -> object:
         return net.simulate(case.u, case.t).y

@@ -1,6 +1,5 @@
 """Simulation by solvers of differential equations, which people use where a model is not seen as linear."""
 
-import ltinet
 from benchmarks.cases import Case, simulation_cases
 from benchmarks.oracle import relative_error
 from benchmarks.peers import SOLVERS
@@ -34,7 +33,7 @@ def measure(settings: Settings) -> list[Table]:
 
 
 def _rows(case: Case, *, settings: Settings) -> list[dict[str, Cell]]:
-    net = ltinet.construct(case.system)
+    net = case.construct()
     own = repeat(lambda: net.simulate(case.u, case.t).y, effort=settings.pair)
     start = case.first(max(peer.n_steps or 0 for peer in SOLVERS) + 1)
     own_error = relative_error(net.simulate(case.u, case.t).y[: start.n_steps], start.reference)

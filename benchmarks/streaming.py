@@ -3,7 +3,6 @@
 import numpy as np
 from scipy import linalg
 
-import ltinet
 from benchmarks.cases import chain, data_case, random_case
 from benchmarks.settings import Settings
 from benchmarks.systems import DATA
@@ -16,7 +15,7 @@ STEPS = 2000
 def measure(settings: Settings) -> list[Table]:
     """One row, n = 48."""
     case = data_case("building", STEPS) if DATA.is_dir() else random_case("mass_spring_damper", chain(), STEPS)
-    stepper = ltinet.construct(case.system).stepper(case.step)
+    stepper = case.construct().stepper(case.step)
     A, B, C, _ = case.matrices
     n, P, G = len(A), linalg.expm(A * case.step), B * case.step
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import ltinet
 from benchmarks.cases import Array, Case, chain, data_case, random_case
 from benchmarks.oracle import relative_error
 from benchmarks.peers import EXACT, SOLVERS
@@ -43,7 +42,7 @@ def _cases() -> list[Case]:
 
 def _rows(case: Case, *, settings: Settings) -> Iterator[dict[str, Cell]]:
     effort = Effort(settings.pair.seconds / 5, settings.pair.at_least)
-    net = ltinet.construct(case.system)
+    net = case.construct()
     start = case.first(SOLVER_STEPS + 1)
 
     def error_of(y: Array) -> float:
@@ -52,7 +51,7 @@ def _rows(case: Case, *, settings: Settings) -> Iterator[dict[str, Cell]]:
     error = error_of(net.simulate(case.u, case.t).y)
     prepared = repeat(lambda: net.simulate(case.u, case.t).y, effort=effort)
     yield _row(case, "ltinet", "prepared", prepared, error)
-    first = repeat(lambda: ltinet.construct(case.system).simulate(case.u, case.t).y, effort=effort)
+    first = repeat(lambda: case.construct().simulate(case.u, case.t).y, effort=effort)
     yield _row(case, "ltinet", "from the matrices", first, error)
     for peer in EXACT:
         if peer.is_installed:

@@ -20,14 +20,15 @@ class BlockToeplitz:
     across: Matrix | None
     """From the inputs of the first half to the outputs of the second."""
 
-    def outputs(self, blocks: Array) -> Array:
-        """Outputs `(n_blocks, K p)` of inputs `(n_blocks, K m)`."""
+    def outputs(self, blocks: Array, *, out: Array) -> None:
+        """Outputs `(n_blocks, K p)` of inputs `(n_blocks, K m)`, into `out`."""
         if self.across is None:
-            return np.asarray(blocks @ self.within)
+            np.matmul(blocks, self.within, out=out)
+            return
         half_inputs, half_outputs = self.within.shape
-        y = (blocks.reshape(-1, half_inputs) @ self.within).reshape(len(blocks), 2 * half_outputs)
-        y[:, half_outputs:] += blocks[:, :half_inputs] @ self.across
-        return y
+        halves = 2 * len(blocks)
+        np.matmul(blocks.reshape(halves, half_inputs), self.within, out=out.reshape(halves, half_outputs))
+        out[:, half_outputs:] += blocks[:, :half_inputs] @ self.across
 
 
 def block_toeplitz(markov: Array) -> BlockToeplitz:

@@ -29,6 +29,7 @@ from ltinet.solve.toeplitz import BlockToeplitz, block_toeplitz
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 _FADED = 2.0**-60  # of a state that enters a sum in double precision nothing is left
+_BATCH_AT_ONCE = 2**16  # numbers: inputs and states of blocks that are worked on together
 _STATES_AT_ONCE = 2**19  # numbers: pieces of time whose states stay in the cache
 
 
@@ -98,15 +99,25 @@ class UniformGrid:
         return y, w
 
     def _by_blocks(self, u: Array, w: Array) -> tuple[Array, Array]:
+        """Blocks of time; of a large batch a few members at once, so that what is worked on stays in the cache."""
         batch, n_times, m = u.shape
         n_blocks = -(-n_times // self.width)
-        rest = n_blocks * self.width - n_times
-        padded = u if rest == 0 else np.concatenate([u, np.zeros((batch, rest, m))], axis=1)
-        blocks = padded.reshape(batch * n_blocks, self.width * m)
-        y = self.toeplitz.outputs(blocks)
-        after = self.lasting.carry(blocks, w, y)
-        self.lasting.fade(blocks, w, y, after)
-        return y.reshape(batch, n_blocks * self.width, self.system.n_outputs)[:, :n_times], after
+        y = np.empty((batch, n_blocks * self.width, self.system.n_outputs))
+        after = np.zeros_like(w)
+        at_once = max(1, _BATCH_AT_ONCE // (n_blocks * (len(self.lasting.kept) + self.width * m) + 1))
+        for begin in range(0, batch, at_once):
+            own = slice(begin, begin + at_once)
+            self._some_by_blocks(_whole_blocks(u[own], n_blocks * self.width), w[own], y[own], after[own])
+        return y[:, :n_times], after
+
+    def _some_by_blocks(self, u: Array, w: Array, y: Array, after: Array) -> None:
+        """Fill y and `after` for inputs of whole blocks."""
+        n_blocks = len(u) * (u.shape[1] // self.width)
+        blocks = u.reshape(n_blocks, self.width * u.shape[-1])
+        outputs = y.reshape(n_blocks, self.width * y.shape[-1])
+        self.toeplitz.outputs(blocks, out=outputs)
+        self.lasting.carry(blocks, w, outputs, after)
+        self.lasting.fade(blocks, w, outputs, after)
 
 
 @dataclass(frozen=True)
@@ -123,26 +134,25 @@ class _Lasting:
     from_previous: Matrix
     """From the inputs of a block to the outputs of the next, through states that have faded after it."""
 
-    def carry(self, blocks: Array, w: Array, y: Array) -> Array:
-        """Add to y, block by block, what states bring that last; w at the end of the last block, faded states as 0."""
-        after = np.zeros_like(w)
-        if len(self.kept):
-            first = w[:, self.kept]
-            ends = (blocks @ self.into_kept).reshape(len(w), -1, len(self.kept))
-            accumulate(ends, first, self.decay)
-            after[:, self.kept] = ends[:, -1]
-            # In one long list of blocks each end is the start of the next; batches begin with their own.
-            ends[:-1, -1] = first[1:]
-            y[0] += first[0] @ self.from_kept
-            _add_product(y[1:], ends.reshape(-1, len(self.kept))[:-1], self.from_kept)
-        return after
+    def carry(self, blocks: Array, w: Array, y: Array, after: Array) -> None:
+        """Add to y, block by block, what states bring that last, and put them at the end of the last into `after`."""
+        if not len(self.kept):
+            return
+        first = w[:, self.kept]
+        ends = (blocks @ self.into_kept).reshape(len(w), -1, len(self.kept))
+        accumulate(ends, first, self.decay)
+        after[:, self.kept] = ends[:, -1]
+        # In one long list of blocks each end is the start of the next; batches begin with their own.
+        ends[:-1, -1] = first[1:]
+        y[0] += first[0] @ self.from_kept
+        _add_product(y[1:], ends.reshape(-1, len(self.kept))[:-1], self.from_kept)
 
     def fade(self, blocks: Array, w: Array, y: Array, after: Array) -> None:
-        """The same for the states that fade within a block; completes `after`."""
+        """The same for the states that fade within a block."""
         if not len(self.faded):
             return
-        per_batch = y.reshape(len(w), -1, y.shape[-1])
-        inputs = blocks.reshape(len(w), -1, blocks.shape[-1])
+        per_batch = y.reshape(len(w), len(y) // len(w), y.shape[-1])
+        inputs = blocks.reshape(len(w), len(y) // len(w), blocks.shape[-1])
         after[:, self.faded] = inputs[:, -1] @ self.into_faded
         per_batch[:, 0] += w[:, self.faded] @ self.from_faded
         for outputs, before in zip(per_batch, inputs, strict=True):
@@ -202,8 +212,9 @@ def uniform_grid(
 
 def _lasting(into_state: Matrix, from_state: Matrix, decay: Decay) -> _Lasting:
     pairs, reals = np.abs(decay.pairs) >= _FADED, np.abs(decay.reals) >= _FADED
-    n_dense = sum(len(matrix) for matrix in decay.blocks)
-    mask = np.concatenate([np.repeat(pairs, 2), reals, np.ones(n_dense, dtype=bool)])
+    dense = [bool(np.linalg.norm(matrix) >= _FADED) for matrix in decay.blocks]
+    sizes = [len(matrix) for matrix in decay.blocks]
+    mask = np.concatenate([np.repeat(pairs, 2), reals, np.repeat(np.array(dense, dtype=bool), sizes)])
     kept, faded = np.flatnonzero(mask), np.flatnonzero(~mask)
     into_faded, from_faded = np.ascontiguousarray(into_state[:, faded]), from_state[faded]
     return _Lasting(
@@ -211,7 +222,11 @@ def _lasting(into_state: Matrix, from_state: Matrix, decay: Decay) -> _Lasting:
         faded=faded,
         into_kept=np.ascontiguousarray(into_state[:, kept]),
         from_kept=from_state[kept],
-        decay=Decay(decay.pairs[pairs], decay.reals[reals], decay.blocks),
+        decay=Decay(
+            decay.pairs[pairs],
+            decay.reals[reals],
+            tuple(matrix for matrix, lasts in zip(decay.blocks, dense, strict=True) if lasts),
+        ),
         into_faded=into_faded,
         from_faded=from_faded,
         from_previous=into_faded @ from_faded,
@@ -221,16 +236,19 @@ def _lasting(into_state: Matrix, from_state: Matrix, decay: Decay) -> _Lasting:
 def _block_width(system: ModalSystem, step: float, n_times: int) -> int:
     """K that minimises a model of the time: flops of the products, calls and memory of the recurrence, preparation."""
     m, p = system.n_inputs, system.n_outputs
-    n_scalars = np.where(np.arange(len(system.rates)) < system.n_pairs, 2, 1)
-    n_dense = system.n_states - int(n_scalars.sum())
+    n_each = np.where(np.arange(len(system.rates)) < system.n_pairs, 2, 1)
+    slowest = [float(np.max(np.linalg.eigvals(block.F).real)) for block in system.blocks]
+    rates = np.concatenate([system.rates.real, slowest])
+    sizes = np.concatenate([n_each, [len(block.F) for block in system.blocks]])
 
     def seconds(K: int) -> float:
-        lasts = np.exp(np.minimum(system.rates.real * (step * K), 0.0)) >= _FADED
-        n_kept = int(n_scalars[lasts].sum()) + n_dense
+        lasts = np.exp(np.minimum(rates * (step * K), 0.0)) >= _FADED
+        n_kept = int(sizes[lasts].sum())
         toeplitz = K * m * p * (2 if n_kept < system.n_states else 1)
         flops = 2.0 * n_times * (toeplitz + n_kept * (m + p))
         steps = n_times / K
-        calls = min(steps, 3.0 * math.sqrt(steps) + 20.0) * (3e-6 if n_kept else 0.0)
+        kinds = bool(n_kept) + int(np.count_nonzero(lasts[len(system.rates) :]))  # dense blocks go one by one
+        calls = min(steps, 3.0 * math.sqrt(steps) + 20.0) * 3e-6 * kinds
         prepare = K * (system.n_states + K) * math.sqrt(m * p) * 1e-9
         return flops / 1.5e10 + calls + steps * n_kept * 4e-9 + prepare
 
@@ -252,6 +270,12 @@ def _dense_powers(F: Matrix, G: Matrix, step: float, *, linear: bool, K: int) ->
         for j in range(1, K + 1):
             powers[j] = powers[j - 1] @ P
     return _DensePowers(end, P @ end + begin, powers)
+
+
+def _whole_blocks(u: Array, n_times: int) -> Array:
+    """Inputs with zeros after them up to a whole number of blocks."""
+    batch, given, m = u.shape
+    return u if given == n_times else np.concatenate([u, np.zeros((batch, n_times - given, m))], axis=1)
 
 
 def _product_of_rows(u: Array, weights: Matrix) -> Array:

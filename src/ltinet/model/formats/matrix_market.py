@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from scipy.io import mmread
+import scipy  # which loads scipy.io when it is first used
 
 from ltinet.model.matrices import Matrix
 
@@ -46,6 +46,6 @@ def write(path: Path, matrices: Mapping[str, Matrix]) -> None:
 
 def _read_matrix(file: Path) -> Any:
     try:
-        return mmread(str(file))
+        return scipy.io.mmread(str(file))
     except Exception as error:
         raise ValueError(f"{file.name}: {error}") from error
