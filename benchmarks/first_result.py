@@ -27,8 +27,9 @@ def measure(settings: Settings) -> list[Table]:
     columns |= {"101": "101 steps, the paper's input", "floor": "ltinet / floor"}
     note = (
         "`ltinet.construct(system, max_condition=100).simulate(u, t).y` from the matrices to the outputs, against one "
-        "`scipy.signal.lsim` of the same system, times and input. Ratios of times of calls that take turns; larger is faster. Floor: one "
-        "real Schur form (`eigh` for a symmetric matrix) and the matrix products of the simulation, at most steps."
+        "`scipy.signal.lsim` of the same system, times and input. Ratios of times of calls that take turns; larger is "
+        "faster. Floor: one real Schur form (`eigh` for a symmetric matrix) and the matrix products of the simulation, "
+        "at most steps."
     )
     return [Table("first_result", "First result", note, columns, rows)]
 
