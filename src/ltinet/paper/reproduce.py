@@ -6,6 +6,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from ltinet.errors import LtinetError, MissingDependencyError
 from ltinet.paper import convection_diffusion, diffusion, horizontal_layers, kmeans, layer_types
 from ltinet.paper.accounts import convection_diffusion as convection_diffusion_account
@@ -15,7 +17,7 @@ from ltinet.paper.accounts import layer_types as layer_types_account
 from ltinet.paper.forward_passes import TOLERANCE, Effort, Tell
 from ltinet.paper.output_folder import OutputFolder
 from ltinet.paper.progress import progress_bar
-from ltinet.paper.report import report_page
+from ltinet.paper.report import DrawnPicture, report_page
 from ltinet.paper.results import results_text
 from ltinet.paper.run import Run, installed_versions
 from ltinet.paper.section import Section
@@ -61,8 +63,8 @@ EXAMPLES: Mapping[str, Example] = {
 def reproduce(names: Sequence[str], *, out: Path, quick: bool) -> Path:
     """Compute the examples called `names`; write `figures`, `results.json` and `report.html` to the folder `out`.
 
-    Returns the path of the report. A full run of all four takes some minutes on all cores. In a quick one, for which
-    one core is enough, ODE solvers stop earlier or solve fewer layers, as the report says.
+    Returns the path of the report. A full run of all four takes some minutes on all cores. In a quick one ODE
+    solvers stop earlier or solve fewer layers, as the report says.
 
     Raises:
         LtinetError: there is no example of that name.
@@ -72,18 +74,29 @@ def reproduce(names: Sequence[str], *, out: Path, quick: bool) -> Path:
     chosen = _chosen(names)
     run = _run(chosen, quick=quick)
     folder = OutputFolder.ready(out)
-    sections, seconds, drawn = [], {}, {}
-    with progress_bar(_STEPS * len(chosen)) as tell:
+    sections, seconds = [], {}
+    drawn: dict[str, DrawnPicture] = {}
+    # The examples keep all cores busy with processes; BLAS threads on top of them would only wait for each other.
+    with threadpool_limits(limits=1, user_api="blas"), progress_bar(_STEPS * len(chosen)) as tell:
         for name, example in chosen.items():
             begin = perf_counter()
             section = example.account(_computed(example, quick=quick, tell=_named(tell, name)))
             seconds[name] = round(perf_counter() - begin, 1)
             tell(f"{name}: figures")
-            for picture in section.pictures:
-                drawn[f"{name}_{picture.name}"] = folder.save_picture(picture, example=name)
+            drawn |= _drawn(section, folder, example=name)
             sections.append(section)
     folder.write("results.json", results_text(sections, run=run, seconds=seconds))
     return folder.write("report.html", report_page(sections, run=run, drawn=drawn))
+
+
+def _drawn(section: Section, folder: OutputFolder, *, example: str) -> dict[str, DrawnPicture]:
+    """Draw and save the pictures of an example, each in a process of its own: that takes as long as computing."""
+    import joblib
+
+    saved = joblib.Parallel(n_jobs=-1)(
+        joblib.delayed(folder.save_picture)(picture, example=example) for picture in section.pictures
+    )
+    return {f"{example}_{picture.name}": place for picture, place in zip(section.pictures, saved, strict=True)}
 
 
 def _chosen(names: Sequence[str]) -> dict[str, Example]:
