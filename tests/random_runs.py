@@ -40,15 +40,13 @@ class Run:
 
 @st.composite
 def runs(draw, max_neurons=12):
-    """One coupled layer or several, stable or not, any hold, a solver for all neurons or different ones, any tolerance."""
+    """One coupled layer or several, stable or not, any hold and tolerance, one solver for all neurons or several."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_real = draw(st.integers(0, max_neurons))
     n_pairs = draw(st.integers(0 if n_real else 1, max_neurons - n_real if n_real < max_neurons else 0))
     A = random_block(rng, n_real, n_pairs, shift=draw(st.sampled_from([0.0, 0.0, 0.5, 1.5])))
     n, m, p = len(A), int(rng.integers(1, 4)), int(rng.integers(1, 4))
-    system = ltinet.StateSpace(
-        A, rng.standard_normal((n, m)), rng.standard_normal((p, n)), rng.standard_normal((p, m))
-    )
+    system = ltinet.StateSpace(A, rng.standard_normal((n, m)), rng.standard_normal((p, n)), rng.standard_normal((p, m)))
     net = ltinet.construct(system, n_layers=1 if draw(st.booleans()) else None)
     t = np.arange(int(rng.integers(3, 9))) * 2.0 ** -int(rng.integers(0, 4))
     methods = rng.choice(METHODS, max_neurons)

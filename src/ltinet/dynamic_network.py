@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.block_diagonal import ClusteringAlgorithm, block_diagonalize
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.error_bounds import certify, judge
+from ltinet.error_bounds.exact_runs import certify
+from ltinet.error_bounds.judge import judge
+from ltinet.error_bounds.search import ChosenTolerances, search_tolerances
 from ltinet.errors import PartitionError, SimulationError
 from ltinet.model.convert import as_state_space
 from ltinet.model.export import to_control, to_scipy
@@ -34,7 +36,6 @@ from ltinet.solve.options import SolverOptions
 from ltinet.solve.solution import Solution
 from ltinet.solve.solver_engine import SolverPlan, simulate_with_solvers
 from ltinet.solve.stepper import Stepper
-from ltinet.tolerance_search import ChosenTolerances, search_tolerances
 
 if TYPE_CHECKING:
     import scipy.signal

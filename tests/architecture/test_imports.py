@@ -15,7 +15,6 @@ LEVELS = [
     {"paper"},
     {"dynamic_network"},  # the façade: its methods are doors to the rooms below
     {"plotting"},
-    {"tolerance_search"},
     {"error_bounds"},  # where solutions meet bounds
     {"solve", "bounds"},
     {"network"},

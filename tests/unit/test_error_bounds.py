@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 import ltinet
 from network_examples import random_parameters
@@ -19,6 +20,16 @@ def net():
 
 def inputs(count=1, seed=0):
     return np.random.default_rng(seed).standard_normal((count, len(T), 4))
+
+
+def outputs_for_sine(system, omega):
+    """Outputs at T for sin ωt at all inputs: the sine is made by two more states, and the exponential is exact."""
+    n = system.n_states
+    A = np.zeros((n + 2, n + 2))
+    A[:n, :n], A[:n, n] = system.A, np.sum(system.B, axis=1)
+    A[n, n + 1], A[n + 1, n] = omega, -omega
+    states = np.array([linalg.expm(A * t)[:, n + 1] for t in T])
+    return states[:, :n] @ system.C.T + np.multiply.outer(states[:, n], np.sum(system.D, axis=1))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -39,7 +50,7 @@ def test_no_time_has_a_larger_bound_than_all_times(net, engine):
 
 
 def test_parts_have_names_and_add_up(net):
-    solution = net.simulate(inputs()[0], T, engine="neurons", rtol=1e-4, atol=1e-4)
+    solution = net.simulate(inputs()[0], T, engine="neurons", method="RK23", rtol=1e-4, atol=1e-4)
     parts = solution.error_parts(T)
     assert list(parts) == ["solver", "rounding", "decomposition"]
     np.testing.assert_allclose(sum(parts.values()), solution.error_bound(T))
@@ -58,9 +69,10 @@ def test_functions_have_bounds_too(net, engine):
         lambda t: [np.sin(3 * t)] * 4, n_inputs=4, derivative=lambda t: [3 * np.cos(3 * t)] * 4
     )
     solution = net.simulate(signal, T, engine=engine, rtol=1e-5, atol=1e-5, input_tolerance=1e-4)
-    # The oracle's own error is a thousandth of the least of these tolerances.
-    truth = net.simulate(signal, T, engine="intervals", rtol=1e-12, atol=1e-12).y
-    assert np.all(np.abs(solution.y - truth) <= solution.error_bound(T))
+    assert np.all(
+        np.abs(solution.y - outputs_for_sine(ltinet.named_system("triangular", n_states=4), 3.0))
+        <= solution.error_bound(T)
+    )
     assert ("input" in solution.error_parts()) == (engine == "exact")
 
 
@@ -111,12 +123,12 @@ def test_a_certificate_reads_well_and_scales_with_the_horizon(net):
 
 
 def test_chosen_tolerances_meet_the_target_with_fewer_evaluations_than_the_tightest_for_all():
-    net = ltinet.construct(ltinet.named_system("triangular"), n_layers=4)
-    t = np.linspace(0.0, 10.0, 21)
-    u = np.sin(np.outer(t, np.arange(1, 11) / 2))
-    chosen = ltinet.tolerances_for(net, target=1e-5, u=u, t=t, method="RK23")
+    net = ltinet.construct(ltinet.named_system("triangular", n_states=4), n_layers=2)
+    t = np.linspace(0.0, 4.0, 5)
+    u = np.sin(np.outer(t, np.arange(1, 5) / 2))
+    chosen = ltinet.tolerances_for(net, target=1e-3, u=u, t=t, method="RK23")
     solution = net.simulate(u, t, engine="neurons", method="RK23", rtol=chosen.rtol, atol=chosen.atol)
-    assert np.max(solution.error_bound()) == chosen.bound <= 1e-5
+    assert np.max(solution.error_bound()) == chosen.bound <= 1e-3
     assert solution.stats["total_evaluations"] == chosen.evaluations
     tightest = min(chosen.rtol.values())
     for_all = net.simulate(u, t, engine="neurons", method="RK23", rtol=tightest, atol=tightest)

@@ -32,19 +32,19 @@ def neuron_shares(equations: LayerEquations, record: LayerRecord, weights: Array
     return np.array(shares)
 
 
-def equal_share(shares: Array, *, budget: float) -> float:
-    """The λ with Σ min(share_i, λ) = budget; infinite if all shares together are within the budget."""
-    if np.sum(shares) <= budget:
+def equal_share(most: Array, *, budget: float) -> float:
+    """The λ with Σ min(most_i, λ) = budget; infinite if all together are within the budget."""
+    if np.sum(most) <= budget:
         return np.inf
-    ordered = np.sort(shares)
+    ordered = np.sort(most)
     below = np.concatenate([[0.0], np.cumsum(ordered)[:-1]])
     levels = (budget - below) / np.arange(len(ordered), 0, -1)
     return float(levels[np.argmax(levels <= ordered)])
 
 
 def next_tolerances(tolerances: Array, shares: Array, *, budget: float, loosest: float, tightest: float) -> Array:
-    """Tolerances at which neurons are expected to add no more than an equal share of the budget."""
-    level = equal_share(shares, budget=budget)
+    """Tolerances at which neurons are expected to add equal shares of the budget, or less if they cannot add more."""
+    level = equal_share(shares * (loosest / tolerances), budget=budget)
     wanted = np.divide(level, shares, out=np.full_like(shares, np.inf), where=shares > 0.0)
     change = np.clip(wanted, 1.0 / _FASTEST_CHANGE, _FASTEST_CHANGE)
     return np.asarray(np.clip(tolerances * change, tightest, loosest))

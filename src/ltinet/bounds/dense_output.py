@@ -48,10 +48,11 @@ class LayerErrorBound:
     def followed_on(self, cells: Array, weights: Array) -> Array:
         """Bounds on |weights ε*| on every cell, `(cells, len(weights))`: |T_k| ≤ 1, so the coefficients' sum does.
 
-        Where outputs outnumber states, states are bounded first: that is cheaper, and exact for a single state.
+        Where outputs outnumber states, weights = Q R with orthonormal columns of Q, and R ε* is bounded: cheaper.
         """
-        if len(weights) >= weights.shape[1]:
-            return largest_between(self.grid, np.sum(np.abs(self.series), axis=1), cells) @ np.abs(weights).T
+        if len(weights) > weights.shape[1]:
+            Q, R = np.linalg.qr(weights)
+            return np.asarray(self.followed_on(cells, R) @ np.abs(Q).T)
         return largest_between(self.grid, np.sum(np.abs(self.series @ weights.T), axis=1), cells)
 
 

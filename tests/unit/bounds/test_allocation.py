@@ -15,8 +15,17 @@ def test_equal_shares_fill_the_budget(budget):
 
 def test_a_budget_that_is_not_reached_limits_nothing():
     assert equal_share(np.array([1.0, 2.0]), budget=3.0) == np.inf
-    after = next_tolerances(np.array([1e-6, 1e-3]), np.array([1.0, 0.0]), budget=3.0, loosest=1e-2, tightest=1e-13)
-    np.testing.assert_allclose(after, [3e-5, 1e-2])
+    after = next_tolerances(np.array([1e-6, 1e-3]), np.array([1e-5, 0.0]), budget=3.0, loosest=1e-2, tightest=1e-13)
+    np.testing.assert_allclose(after, [3e-5, 1e-2])  # one changes as fast as it may
+
+
+def test_shares_that_follow_their_tolerances_fill_the_budget_at_once():
+    tolerances, shares = np.full(4, 1e-3), np.array([1.0, 0.5, 0.2, 1e-3])
+    for budget in (0.5, 1.0, 3.0):
+        after = next_tolerances(tolerances, shares, budget=budget, loosest=1e-2, tightest=1e-13)
+        expected = shares * after / tolerances
+        assert np.sum(expected) == pytest.approx(budget)
+        assert after[3] == 1e-2  # a tenth of a share even there
 
 
 def test_neurons_that_add_most_are_tightened_most():

@@ -67,7 +67,9 @@ def test_a_followed_error_is_the_error():
     assert np.max(np.abs(bound.followed(t)[:, 0] - error)) <= 1e-8
     cell = np.minimum((t * 4).astype(int), 3)
     assert np.all(np.abs(bound.followed(t)[:, 0] - error) <= bound.rest[cell, 0])
-    assert np.all(np.abs(error) <= bound.followed_on(np.linspace(0.0, 1.0, 5), np.ones((1, 1)))[cell, 0] + bound.rest[cell, 0])
+    assert np.all(
+        np.abs(error) <= bound.followed_on(np.linspace(0.0, 1.0, 5), np.ones((1, 1)))[cell, 0] + bound.rest[cell, 0]
+    )
 
 
 def test_jumps_of_dense_outputs_are_followed_too():

@@ -1,4 +1,9 @@
-"""Hypothesis: gains in closed form are the integrals of |h| and |ḣ|, whatever the roots."""
+"""Hypothesis: gains in closed form are the integrals of |h| and |ḣ|, whatever the roots.
+
+LTINET_THOROUGH=1 compares 1,000 random neurons instead of a few.
+"""
+
+import os
 
 import mpmath
 import numpy as np
@@ -9,11 +14,12 @@ from neuron_quadrature import quadrature, random_neurons
 
 # Closed forms lose a factor |root · horizon| or so over eps, and that is 1e3 at most here.
 RELATIVE = 1e-10
+NEURONS_PER_SEED = 250 if os.environ.get("LTINET_THOROUGH") else 12
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_second_order_gains_are_the_quadrature(seed):
-    for m, c, k, horizon in random_neurons(12, seed):
+    for m, c, k, horizon in random_neurons(NEURONS_PER_SEED, seed):
         gains = second_order_gains(np.array(m), np.array(c), np.array(k), horizon=horizon)
         expected = quadrature(m, c, k, horizon=horizon)
         np.testing.assert_allclose(

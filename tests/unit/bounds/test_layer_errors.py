@@ -1,4 +1,4 @@
-"""Hypothesis: gains and back substitution bound what reaches a layer's states, and far better than one constant does."""
+"""Hypothesis: gains and back substitution bound the states of a layer, and far better than one constant does."""
 
 import numpy as np
 import pytest

@@ -1,0 +1,100 @@
+"""A network as bounds take it: equations of layers, output weights, and the system that it stands for."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from ltinet.bounds.decomposition import Mismatch, bound_decomposition, measure_mismatch
+from ltinet.bounds.layer_errors import LayerEquations, LayerGains, layer_gains, layer_places
+from ltinet.network.network import Network
+from ltinet.network.realisation import realise_layer
+from ltinet.solve.exact import ExactEngine
+from ltinet.tolerances import EPS
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkArrays:
+    """A network as bounds take it: y = Phi z + D u."""
+
+    system: tuple[Array, Array, Array] | None
+    """A, and the matrices between the states x of the system and z; None if there is no system."""
+    B: Array | None
+    C: Array | None
+    layers: tuple[LayerEquations, ...]
+    Phi: Array
+    D: Array
+    Psi: Array
+
+    @cached_property
+    def mismatch(self) -> Mismatch | None:
+        """How far the network is from its system; measured once."""
+        if self.system is None:
+            return None
+        A, X, X_inv = self.system
+        F, G = linalg.block_diag(*(own.F for own in self.layers)), np.vstack([own.G for own in self.layers])
+        return measure_mismatch(A, X, X_inv, F=F, G=G, Phi=self.Phi, B=self.B, C=self.C)
+
+    @cached_property
+    def J(self) -> Array:
+        """(ξ, ξ̇) = z + J u."""
+        return np.vstack([np.zeros((0, self.D.shape[1])), *(own.J for own in self.layers)])
+
+    def gains(self, horizon: float) -> tuple[LayerGains, ...]:
+        """The gains of all layers."""
+        return tuple(layer_gains(own, horizon=horizon) for own in self.layers)
+
+    def output_parts(
+        self, gains: tuple[LayerGains, ...], errors: Array, *, size: Array, largest_input: Array, start: Array,
+        cells: Array,
+    ) -> dict[str, Array]:  # fmt: skip
+        """What errors of the states `(cells, n)`, the last sum and the mismatch do to the outputs, `(cells, p)`."""
+        weights = np.abs(self.Phi)
+        terms = size @ weights.T + (np.abs(self.Psi) + np.abs(self.D)) @ largest_input
+        n_terms = weights.shape[1] + len(largest_input) + 8
+        decomposition = np.zeros_like(terms)
+        if self.mismatch is not None:
+            moved = bound_decomposition(
+                gains, self.mismatch, size=size, largest_input=largest_input, start=start, cells=cells
+            )
+            decomposition = moved @ weights.T + size @ self.mismatch.Phi.T
+        return {"rounding": errors @ weights.T + n_terms * EPS * terms, "decomposition": decomposition}
+
+    def joined(self, values: list[Array], n_cells: int) -> Array:
+        """Values of all layers side by side, `(cells, n)`."""
+        return np.hstack([np.zeros((n_cells, 0)), *values])
+
+
+_KNOWN: WeakKeyDictionary[ExactEngine, NetworkArrays] = WeakKeyDictionary()
+
+
+def arrays_of(engine: ExactEngine) -> NetworkArrays:
+    """The arrays of an engine's network, made once."""
+    if engine not in _KNOWN:
+        _KNOWN[engine] = _make_arrays(engine)
+    return _KNOWN[engine]
+
+
+def _make_arrays(engine: ExactEngine) -> NetworkArrays:
+    network, form, coordinates = engine.network, engine.form, engine.coordinates
+    layers = layer_equations(network)
+    Phi = np.hstack([np.zeros((network.n_outputs, 0)), *network.Phi])
+    J = np.vstack([np.zeros((0, network.n_inputs)), *(own.J for own in layers)])
+    system = None
+    if form is not None and coordinates.to_blocks is not None and coordinates.to_network is not None:
+        X = np.asarray((coordinates.to_blocks.T @ form.T.T).T)
+        system = form.original, X, np.asarray(coordinates.to_network @ form.T_inv)
+    B, C = (None, None) if engine.origin is None else (engine.origin.B, engine.origin.C)
+    return NetworkArrays(system, B, C, layers, Phi, network.Psi + Phi @ J, network.Psi)
+
+
+def layer_equations(network: Network) -> tuple[LayerEquations, ...]:
+    """The equations of all layers."""
+    return tuple(
+        LayerEquations(*realise_layer(layer), places=layer_places(layer.is_second_order)) for layer in network.layers
+    )

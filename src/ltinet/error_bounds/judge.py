@@ -1,0 +1,49 @@
+"""The one door: a bound on the error of a solution, whichever engine it came from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.bounds.output_errors import OutputErrorBound
+from ltinet.error_bounds.cells import cells_between
+from ltinet.error_bounds.exact_runs import judge_exact
+from ltinet.error_bounds.solver_runs import judge_instant, judge_solvers
+from ltinet.solve.exact import ExactTrajectory
+from ltinet.solve.solution import Trajectory
+from ltinet.solve.solver_engine import SolverTrajectory
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SolutionErrorBound:
+    """The bounds of all signals of a batch."""
+
+    bounds: tuple[OutputErrorBound, ...]
+    batch_shape: tuple[int, ...]
+
+    def at(self, t: Array) -> dict[str, Array]:
+        """The parts at any times, `(..., len(t), p)` each."""
+        return self._stacked([bound.at(t) for bound in self.bounds])
+
+    def overall(self) -> dict[str, Array]:
+        """The parts over all times, `(..., p)` each."""
+        return self._stacked([bound.overall() for bound in self.bounds])
+
+    def _stacked(self, parts: list[dict[str, Array]]) -> dict[str, Array]:
+        return {
+            name: np.stack([own[name] for own in parts]).reshape(*self.batch_shape, *parts[0][name].shape)
+            for name in parts[0]
+        }
+
+
+def judge(trajectory: Trajectory, *, start: float, stop: float) -> SolutionErrorBound:
+    """Bound the error of a solution between two times."""
+    cells = cells_between(start, stop)
+    if isinstance(trajectory, SolverTrajectory):
+        bounds = judge_solvers(trajectory, cells) if stop > start else judge_instant(trajectory, cells)
+        return SolutionErrorBound(bounds, trajectory.signal.batch_shape)
+    if isinstance(trajectory, ExactTrajectory):
+        return SolutionErrorBound(judge_exact(trajectory, cells), trajectory.samples.batch_shape)
+    raise TypeError(f"no bounds are known for a {type(trajectory).__name__}")

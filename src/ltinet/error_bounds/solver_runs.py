@@ -1,0 +1,104 @@
+"""Bounds for runs by solvers, and what the error of each neuron does to the outputs."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.bounds.allocation import neuron_shares
+from ltinet.bounds.collocation import PieceValues, Rule
+from ltinet.bounds.dense_output import bound_layer
+from ltinet.bounds.layer_errors import LayerEquations
+from ltinet.bounds.output_errors import OutputErrorBound
+from ltinet.bounds.record import DenseOutput, LayerRecord, piece_grid
+from ltinet.error_bounds.arrays import NetworkArrays, arrays_of
+from ltinet.error_bounds.exact_runs import exact_parts
+from ltinet.signals.as_signal import Signal
+from ltinet.signals.sampled import SampledSignal
+from ltinet.solve.layer_path import LayerRun
+from ltinet.solve.solver_engine import SolverTrajectory, unbatched
+
+Array = NDArray[np.float64]
+
+
+def judge_solvers(trajectory: SolverTrajectory, cells: Array) -> tuple[OutputErrorBound, ...]:
+    """The bound of every signal of a batch."""
+    arrays = arrays_of(trajectory.engine)
+    gains = arrays.gains(float(cells[-1] - cells[0]))
+    bounds = []
+    starts = _starts(trajectory, arrays, cells[:1])
+    for signal, runs, start in zip(unbatched(trajectory.signal), trajectory.batches, starts, strict=True):
+        largest = _largest(signal, cells)
+        records = (_record(own.equations, run, signal, largest) for own, run in zip(gains, runs, strict=True))
+        layers = tuple(bound_layer(own, record, cells=cells) for own, record in zip(gains, records, strict=True))
+        size = arrays.joined([own.size for own in layers], len(cells) - 1)
+        rest = arrays.joined([own.rest for own in layers], len(cells) - 1)
+        parts = arrays.output_parts(gains, rest, size=size, largest_input=largest, start=start, cells=cells)
+        bounds.append(OutputErrorBound(cells, parts, layers, trajectory.engine.network.Phi))
+    return tuple(bounds)
+
+
+def judge_instant(trajectory: SolverTrajectory, cells: Array) -> tuple[OutputErrorBound, ...]:
+    """A single time: nothing was solved, and rounding is that of an exact step."""
+    arrays, now = arrays_of(trajectory.engine), cells[:1]
+    gains = arrays.gains(float(cells[1] - cells[0]))
+    bounds = []
+    for signal, start in zip(unbatched(trajectory.signal), _starts(trajectory, arrays, now), strict=True):
+        largest = np.abs(signal.value(now)[0])
+        parts, _ = exact_parts(arrays, gains, largest_input=largest, start=start, step=1.0, cells=cells)
+        bounds.append(OutputErrorBound(cells, parts))
+    return tuple(bounds)
+
+
+def neuron_shares_of(trajectory: SolverTrajectory) -> Array:
+    """What the error of each neuron does to the worst output of a run, layer after layer, `(n_neurons,)`."""
+    arrays, network = arrays_of(trajectory.engine), trajectory.engine.network
+    largest = np.zeros(network.n_neurons)
+    for signal, runs in zip(unbatched(trajectory.signal), trajectory.batches, strict=True):
+        shares, sizes = [np.zeros(0)], np.zeros(network.n_inputs)  # rounding has no share
+        for equations, run, Phi in zip(arrays.layers, runs, network.Phi, strict=True):
+            own = neuron_shares(equations, _record(equations, run, signal, sizes), Phi)
+            shares.append(np.max(own, axis=1, initial=0.0))
+        largest = np.maximum(largest, np.concatenate(shares))
+    return largest
+
+
+def _starts(trajectory: SolverTrajectory, arrays: NetworkArrays, now: Array) -> Array:
+    """The states z at the first time for every signal of a batch, `(batch, n)`."""
+    z = trajectory.neuron_states(now) - trajectory.signal.value(now) @ arrays.J.T
+    return z.reshape(len(trajectory.batches), arrays.Phi.shape[1])
+
+
+def _record(equations: LayerEquations, run: LayerRun, signal: Signal, largest_input: Array) -> LayerRecord:
+    """What a run of a layer left behind, as bounds take it."""
+    outputs = tuple(DenseOutput(path.breaks, path.coefficients) for path in run.paths)
+    grid, rule = piece_grid(outputs, signal.knots)
+    n = equations.n_states
+    both = _on_pieces(signal, np.vstack([equations.G, equations.J]), grid=grid, rule=rule)
+    return LayerRecord(
+        outputs,
+        grid,
+        rule,
+        forcing=PieceValues(both.start[:, :n], both.nodes[:, :, :n]),
+        shift=PieceValues(both.start[:, n:], both.nodes[:, :, n:]),
+        forcing_size=np.abs(equations.G) @ largest_input,
+        shift_size=np.abs(equations.J) @ largest_input,
+    )
+
+
+def _on_pieces(signal: Signal, weights: Array, *, grid: Array, rule: Rule) -> PieceValues:
+    """Weights · u on all pieces; samples are straight lines there."""
+    if isinstance(signal, SampledSignal):
+        few = SampledSignal(signal.t, signal.u @ weights.T, hold=signal.hold)
+        start, end = few.value(grid[:-1]), few.value_before(grid[1:])
+        rise = end - start if signal.hold == "linear" else np.zeros_like(start)
+        return PieceValues(start, start[:, None] + rule.nodes[:, None] * rise[:, None])
+    start, end = signal.value(grid[:-1]), signal.value_before(grid[1:])
+    times = grid[:-1, None] + np.diff(grid)[:, None] * rule.nodes[:-1]
+    inside = signal.value(times.ravel()).reshape(*times.shape, signal.n_inputs)
+    return PieceValues(start @ weights.T, np.concatenate([inside, end[:, None]], axis=1) @ weights.T)
+
+
+def _largest(signal: Signal, cells: Array) -> Array:
+    """The largest |u| of every channel: at knots of samples, at many times of a function."""
+    knots = signal.knots[(signal.knots >= cells[0]) & (signal.knots <= cells[-1])]
+    times = np.concatenate([cells[:-1], knots])
+    return np.asarray(np.max(np.maximum(np.abs(signal.value(times)), np.abs(signal.value_before(times))), axis=0))
