@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import ltinet
+from ltinet.paper.accounts.drawings import draw_network_spectrum
+from ltinet.paper.output_folder import OutputFolder
 from ltinet.paper.reproduce import EXAMPLES, reproduce
+from ltinet.paper.section import Picture
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +116,7 @@ def test_results_say_how_they_were_made(results):
     assert {"numpy", "scipy", "scikit-learn", "matplotlib"} <= set(run["versions"])
 
 
-def test_every_figure_is_there_as_png_and_svg_and_shows_something(quick_report, results):
+def test_every_figure_is_there_and_shows_something(quick_report, results):
     from matplotlib.image import imread
 
     names = [path for own in results["examples"].values() for path in own["figures"].values()]
@@ -122,9 +125,22 @@ def test_every_figure_is_there_as_png_and_svg_and_shows_something(quick_report, 
         picture = imread(quick_report.parent / f"{name}.png")[..., :3]
         white = np.all(picture > 0.99, axis=-1)
         assert 1.0 - white.mean() > 0.02, f"{name} is blank"
-        svg = ElementTree.parse(quick_report.parent / f"{name}.svg").getroot()  # noqa: S314 - we wrote it
-        assert len(list(svg.iter())) > 50
     assert {path.stem for path in quick_report.with_name("figures").iterdir()} == {Path(name).name for name in names}
+
+
+def test_a_full_run_writes_figures_as_svg_too(tmp_path):
+    net = ltinet.construct(ltinet.named_system("triangular"))
+    picture = Picture("spectrum", "caption", "text", lambda: draw_network_spectrum(net))
+    drawn = OutputFolder.ready(tmp_path).save_picture(picture, example="triangular", as_svg=True)
+    assert drawn.path == tmp_path / "figures" / "triangular_spectrum.png"
+    svg = ElementTree.parse(drawn.path.with_suffix(".svg")).getroot()  # noqa: S314 - we wrote it
+    assert len(list(svg.iter())) > 50
+
+
+def test_bounds_are_safe_and_useful(here):
+    for example in EXAMPLES:
+        for name in ("algorithm_3", "algorithm_a1"):
+            assert 0.99 <= here[f"{example}.bound_over_error_{name}"] <= 1e3
 
 
 class Tags(HTMLParser):

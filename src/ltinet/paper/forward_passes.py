@@ -37,10 +37,22 @@ class ForwardPass:
 
     y: Array
     """Outputs at the times up to `Effort.stop`."""
-    error: float
-    """max |y − exact|."""
+    errors: Array
+    """Largest |y − exact| of an output at each of these times."""
+    bounds: Array
+    """What `sol.error_bound` says of it."""
     evaluations: tuple[tuple[int, ...], ...]
     """Evaluations of the right-hand side of each neuron, layer by layer; none for layers that were not solved."""
+
+    @property
+    def error(self) -> float:
+        """Largest of all."""
+        return float(np.max(self.errors))
+
+    @property
+    def bound(self) -> float:
+        """Largest of all."""
+        return float(np.max(self.bounds))
 
     @property
     def n_layers_solved(self) -> int:
@@ -68,6 +80,8 @@ class ForwardPasses:
     """The same network and input, run in five ways."""
 
     exact: Array
+    exact_bounds: Array
+    """What `sol.error_bound` says of the exact engine at each time, largest of all outputs."""
     lsim: Array
     algorithm_3: ForwardPass
     """As in the paper: one integration per neuron over the whole time, across the knots of the input."""
@@ -95,7 +109,8 @@ def run_every_way(
 ) -> ForwardPasses:
     """Run `net`, made from `system`, on the input u at `TIMES`; `tell` hears what comes next."""
     tell("exact engine and lsim")
-    exact = net.simulate(u, TIMES).y
+    sol = net.simulate(u, TIMES)
+    exact, exact_bounds = sol.y, np.max(sol.error_bound(TIMES), axis=1)
     _, lsim, _ = signal.lsim((system.A, system.B, system.C, system.D), u, TIMES)
     tell("Algorithm 3 as in the paper")
     across_knots = _solved(net, u, exact=exact, effort=effort, engine="neurons", across_knots=True)
@@ -103,7 +118,7 @@ def run_every_way(
     from_knot_to_knot = _solved(net, u, exact=exact, effort=effort, engine="neurons")
     tell("Algorithm A.1")
     in_intervals = _solved(net, u, exact=exact, effort=effort, engine="intervals")
-    return ForwardPasses(exact, lsim, across_knots, from_knot_to_knot, in_intervals)
+    return ForwardPasses(exact, exact_bounds, lsim, across_knots, from_knot_to_knot, in_intervals)
 
 
 def _solved(
@@ -122,7 +137,8 @@ def _solved(
     evaluations = dict(zip(chosen, sol.stats["evaluations"], strict=True))
     return ForwardPass(
         y=exact[: len(times)] + error,
-        error=float(np.max(np.abs(error))),
+        errors=np.max(np.abs(error), axis=1),
+        bounds=np.max(sol.error_bound(times), axis=1),
         evaluations=tuple(evaluations.get(layer, ()) for layer in range(net.n_layers)),
     )
 

@@ -36,8 +36,8 @@ class OutputFolder:
             ) from error
         return cls(path)
 
-    def save_picture(self, picture: Picture, *, example: str) -> DrawnPicture:
-        """Draw a picture and write it as PNG and SVG."""
+    def save_picture(self, picture: Picture, *, example: str, as_svg: bool) -> DrawnPicture:
+        """Draw a picture and write it as PNG and, which takes as long again, as SVG."""
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -47,8 +47,9 @@ class OutputFolder:
         png = self.path / "figures" / f"{example}_{picture.name}.png"
         with _written(png) as place:
             canvas.print_png(place)  # `savefig` would draw everything twice
-        figure.set_layout_engine("none")  # it is found by now, and finding it anew takes a second
-        save_figure(figure, png.with_suffix(".svg"))
+        if as_svg:
+            figure.set_layout_engine("none")  # it is found by now, and finding it anew takes a second
+            save_figure(figure, png.with_suffix(".svg"))
         width, height = figure.get_size_inches()
         return DrawnPicture(png, inches_wide=float(width), inches_high=float(height))
 

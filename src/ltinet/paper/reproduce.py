@@ -1,10 +1,10 @@
 """`ltinet reproduce`: the paper's numerical section and its appendix as figures, numbers and one page to read."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
@@ -21,6 +21,9 @@ from ltinet.paper.report import DrawnPicture, report_page
 from ltinet.paper.results import results_text
 from ltinet.paper.run import Run, installed_versions
 from ltinet.paper.section import Section
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _STEPS = 6  # that each example tells of, its figures included
 
@@ -64,7 +67,7 @@ def reproduce(names: Sequence[str], *, out: Path, quick: bool) -> Path:
     """Compute the examples called `names`; write `figures`, `results.json` and `report.html` to the folder `out`.
 
     Returns the path of the report. A full run of all four takes some minutes on all cores. In a quick one ODE
-    solvers stop earlier or solve fewer layers, as the report says.
+    solvers stop earlier or solve fewer layers, as the report says, and figures come as PNG only.
 
     Raises:
         LtinetError: there is no example of that name.
@@ -74,29 +77,67 @@ def reproduce(names: Sequence[str], *, out: Path, quick: bool) -> Path:
     chosen = _chosen(names)
     run = _run(chosen, quick=quick)
     folder = OutputFolder.ready(out)
-    sections, seconds = [], {}
-    drawn: dict[str, DrawnPicture] = {}
-    # The examples keep all cores busy with processes; BLAS threads on top of them would only wait for each other.
+    # Processes keep all cores busy; BLAS threads on top of them would only wait for each other.
     with threadpool_limits(limits=1, user_api="blas"), progress_bar(_STEPS * len(chosen)) as tell:
-        for name, example in chosen.items():
-            begin = perf_counter()
-            section = example.account(_computed(example, quick=quick, tell=_named(tell, name)))
-            seconds[name] = round(perf_counter() - begin, 1)
-            tell(f"{name}: figures")
-            drawn |= _drawn(section, folder, example=name)
-            sections.append(section)
+        made = _side_by_side(chosen, folder, tell) if quick else _one_by_one(chosen, folder, tell)
+    seconds = {one.section.name: one.seconds for one in made}
+    drawn = {name: picture for one in made for name, picture in one.drawn.items()}
+    sections = [one.section for one in made]
     folder.write("results.json", results_text(sections, run=run, seconds=seconds))
     return folder.write("report.html", report_page(sections, run=run, drawn=drawn))
 
 
-def _drawn(section: Section, folder: OutputFolder, *, example: str) -> dict[str, DrawnPicture]:
-    """Draw and save the pictures of an example, each in a process of its own: that takes as long as computing."""
+@dataclass(frozen=True)
+class _Made:
+    section: Section
+    drawn: dict[str, DrawnPicture]
+    seconds: float
+
+
+def _one_by_one(chosen: Mapping[str, Example], folder: OutputFolder, tell: Tell) -> list[_Made]:
+    """A full run: the layers of each network are shared among processes."""
+    return [_made(name, folder, full=True, tell=_named(tell, name)) for name in chosen]
+
+
+def _side_by_side(chosen: Mapping[str, Example], folder: OutputFolder, tell: Tell) -> list[_Made]:
+    """A quick run: each example has a process of its own, for sharing layers would take as long as it saves."""
     import joblib
 
-    saved = joblib.Parallel(n_jobs=-1)(
-        joblib.delayed(folder.save_picture)(picture, example=example) for picture in section.pictures
+    runs = joblib.Parallel(n_jobs=-1, return_as="generator")(
+        joblib.delayed(_made)(name, folder, full=False, tell=_nobody) for name in chosen
     )
-    return {f"{example}_{picture.name}": place for picture, place in zip(section.pictures, saved, strict=True)}
+    made = []
+    for name, one in zip(chosen, runs, strict=True):
+        for _ in range(_STEPS):
+            tell(name)
+        made.append(one)
+    return made
+
+
+def _made(name: str, folder: OutputFolder, *, full: bool, tell: Tell) -> _Made:
+    """Compute an example, draw its figures and put them into the folder."""
+    import joblib
+
+    example, begin = EXAMPLES[name], perf_counter()
+    with joblib.parallel_config(backend="loky" if full else "sequential"):
+        section = example.account(example.compute(Effort() if full else example.quick, tell=tell))
+    seconds = round(perf_counter() - begin, 1)
+    tell("figures")
+    drawn = {
+        f"{name}_{picture.name}": folder.save_picture(picture, example=name, as_svg=full)
+        for picture in section.pictures
+    }
+    # What draws holds all results; they need not travel between processes once it has drawn.
+    pictures = tuple(replace(picture, draw=_drawn_already) for picture in section.pictures)
+    return _Made(replace(section, pictures=pictures), drawn, seconds)
+
+
+def _nobody(step: str) -> None:
+    """Nobody is told which step begins."""
+
+
+def _drawn_already() -> "Figure":
+    raise LtinetError("this picture was drawn and saved; its data are gone")
 
 
 def _chosen(names: Sequence[str]) -> dict[str, Example]:
@@ -140,14 +181,6 @@ def _saved(effort: Effort) -> str:
         f"solve {effort.layers_from_knot_to_knot} layers from knot to knot" if effort.layers_from_knot_to_knot else "",
     )
     return " and ".join(filter(None, parts))
-
-
-def _computed(example: Example, *, quick: bool, tell: Tell) -> Any:
-    """The result of an example; a quick run stays in this process, for starting others takes as long as it saves."""
-    import joblib
-
-    with joblib.parallel_config(backend="sequential" if quick else "loky"):
-        return example.compute(example.quick if quick else Effort(), tell=tell)
 
 
 def _named(tell: Tell, name: str) -> Tell:

@@ -5,6 +5,7 @@ from ltinet.plotting.canvas import new_figure, save_figure
 from ltinet.plotting.colours import layer_colour, layer_marker
 from ltinet.plotting.comparison import draw_comparison
 from ltinet.plotting.conditioning import draw_condition, draw_weight_norm
+from ltinet.plotting.error_bounds import draw_errors_and_bounds
 from ltinet.plotting.evaluations import draw_evaluations_per_layer, draw_evaluations_per_neuron
 from ltinet.plotting.snapshots import draw_snapshots
 from ltinet.plotting.sparsity import draw_sparsity
@@ -15,6 +16,7 @@ __all__ = [
     "draw_architecture",
     "draw_comparison",
     "draw_condition",
+    "draw_errors_and_bounds",
     "draw_evaluations_per_layer",
     "draw_evaluations_per_neuron",
     "draw_outputs",

@@ -1,10 +1,13 @@
 """What is said of every example alike: how exact the forward passes are, and which algorithm is better."""
 
-from ltinet.paper.forward_passes import ForwardPasses
+from ltinet.paper.forward_passes import ForwardPass, ForwardPasses
 from ltinet.paper.number import Number
 
 # Twelve digits are what `lsim`, with a matrix exponential of the whole system, can be trusted to have here.
 LSIM_AGREES = 1e-12
+# A bound is safe if it is not below the error, which is itself known to the digits of the exact engine only, and useful
+# if it is not a thousand times above it.
+ROUNDING, USEFUL = 1e-2, 1e3
 
 
 def accuracy_numbers(
@@ -45,4 +48,22 @@ def accuracy_numbers(
             here=passes.orders_gained_by_intervals,
             note="What short intervals alone are worth; the rest of the gain comes from restarting at the knots.",
         ),
+        *(_bound_number(run, example=example, name=name, label=label) for name, label, run in _bounded(passes)),
+    )
+
+
+def _bounded(passes: ForwardPasses) -> tuple[tuple[str, str, ForwardPass], ...]:
+    return (
+        ("algorithm_3", "Algorithm 3 as in the paper", passes.algorithm_3),
+        ("algorithm_a1", "Algorithm A.1", passes.algorithm_a1),
+    )
+
+
+def _bound_number(run: ForwardPass, *, example: str, name: str, label: str) -> Number:
+    return Number(
+        f"{example}.bound_over_error_{name}",
+        f"{label}: bound of the largest error over that error",
+        here=run.bound / run.error,
+        low=1.0 - ROUNDING,
+        high=USEFUL,
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ltinet.paper.accounts.accuracy import LSIM_AGREES, accuracy_numbers
-from ltinet.paper.accounts.drawings import draw_fields, draw_network, draw_network_spectrum
+from ltinet.paper.accounts.drawings import bounds_picture, draw_fields, draw_network, draw_network_spectrum
 from ltinet.paper.convection_diffusion import ConvectionDiffusion
 from ltinet.paper.number import Number, exactly
 from ltinet.paper.section import Picture, Section
@@ -102,6 +102,7 @@ def _pictures(result: ConvectionDiffusion) -> tuple[Picture, ...]:
             "engine.",
             lambda: draw_fields(result.passes),
         ),
+        bounds_picture(result.passes),
     )  # fmt: skip
 
 

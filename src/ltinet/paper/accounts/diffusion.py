@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ltinet.paper.accounts.accuracy import accuracy_numbers
-from ltinet.paper.accounts.drawings import draw_fields, draw_network, draw_network_spectrum
+from ltinet.paper.accounts.drawings import bounds_picture, draw_fields, draw_network, draw_network_spectrum
 from ltinet.paper.diffusion import Diffusion
 from ltinet.paper.number import Number, exactly
 from ltinet.paper.section import Picture, Section
@@ -130,6 +130,7 @@ def _pictures(result: Diffusion) -> tuple[Picture, ...]:
             "A warm spot in the middle that spreads; below it errors, smallest for the exact engine.",
             lambda: draw_fields(result.passes),
         ),
+        bounds_picture(result.passes),
     )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import ltinet
 from ltinet.paper.forward_passes import ForwardPasses
 from ltinet.paper.inputs import TIMES
-from ltinet.plotting import draw_comparison, draw_snapshots, new_figure
+from ltinet.paper.section import Picture
+from ltinet.plotting import draw_comparison, draw_errors_and_bounds, draw_snapshots, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,5 +66,31 @@ def draw_outputs_and_errors(passes: ForwardPasses) -> "Figure":
         reference=passes.lsim[:steps],
         reference_name="lsim",
         figure=figure,
+    )
+    return figure
+
+
+def bounds_picture(passes: ForwardPasses) -> Picture:
+    """Error and bound together."""
+    return Picture(
+        "bounds", "Largest error of any output over time (solid) and the bound that the solution gives of it (dashed): "
+        "Algorithms 3 and A.1 against the exact engine, the exact engine against lsim.",
+        "Every dashed line lies above the solid line of its colour.",
+        lambda: _draw_bounds(passes),
+    )  # fmt: skip
+
+
+def _draw_bounds(passes: ForwardPasses) -> "Figure":
+    steps = len(passes.algorithm_3.y)
+    exact = np.max(np.abs(passes.exact - passes.lsim), axis=1)
+    figure = new_figure(7.6, 4.2)
+    draw_errors_and_bounds(
+        TIMES[:steps],
+        {
+            "Algorithm 3": (passes.algorithm_3.errors, passes.algorithm_3.bounds),
+            "Algorithm A.1": (passes.algorithm_a1.errors, passes.algorithm_a1.bounds),
+            "exact engine": (exact[:steps], passes.exact_bounds[:steps]),
+        },
+        ax=figure.subplots(),
     )
     return figure

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ltinet.paper.accounts.accuracy import accuracy_numbers
-from ltinet.paper.accounts.drawings import draw_outputs_and_errors
+from ltinet.paper.accounts.drawings import bounds_picture, draw_outputs_and_errors
 from ltinet.paper.horizontal_layers import BUDGET, SEED, HorizontalLayers
 from ltinet.paper.number import Number, exactly
 from ltinet.paper.section import Picture, Section, Table
@@ -110,6 +110,7 @@ def _pictures(result: HorizontalLayers) -> tuple[Picture, ...]:
             "Three columns with equal outputs; errors fall from left to right.",
             lambda: draw_outputs_and_errors(result.passes),
         ),
+        bounds_picture(result.passes),
     )  # fmt: skip
 
 

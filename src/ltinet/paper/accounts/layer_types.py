@@ -7,7 +7,7 @@ import numpy as np
 
 from ltinet.model.paper_systems import BLOB_RADIUS, BLOBS
 from ltinet.paper.accounts.accuracy import accuracy_numbers
-from ltinet.paper.accounts.drawings import draw_network, draw_network_spectrum, draw_outputs_and_errors
+from ltinet.paper.accounts.drawings import bounds_picture, draw_network, draw_network_spectrum, draw_outputs_and_errors
 from ltinet.paper.layer_types import SEED, LayerTypes
 from ltinet.paper.number import Number, exactly
 from ltinet.paper.section import Picture, Section, Table
@@ -127,6 +127,7 @@ def _pictures(result: LayerTypes) -> tuple[Picture, ...]:
             "Three columns with equal outputs; errors fall from left to right.",
             lambda: draw_outputs_and_errors(result.passes),
         ),
+        bounds_picture(result.passes),
     )  # fmt: skip
 
 
