@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import ltinet
 from benchmarks.cases import Case, simulation_cases
 from benchmarks.floor import Products, multiplication_rate
 from benchmarks.peers.initial_value import dense_solver
@@ -33,7 +34,7 @@ def measure(settings: Settings) -> list[Table]:
 
 def _row(case: Case, *, settings: Settings, rate: float) -> dict[str, Cell]:
     t = np.cumsum(np.random.default_rng(1).uniform(0.5, 1.5, case.n_steps)) * case.step
-    net = case.construct()
+    net = ltinet.construct(case.system)
     own = repeat(lambda: net.simulate(case.u, t).y, effort=settings.slow)
     start = case.first(PEER_STEPS + 1)
     short = t[: start.n_steps]

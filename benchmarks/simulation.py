@@ -1,6 +1,6 @@
 """Simulation, network and grid prepared, outputs only: against the functions that people call for it, and the floor."""
 
-from benchmarks.cases import Case, simulation_cases
+from benchmarks.cases import BUDGET, Case, simulation_cases
 from benchmarks.floor import multiplication_rate, products_of
 from benchmarks.oracle import relative_error
 from benchmarks.peers import EXACT
@@ -18,7 +18,8 @@ def measure(settings: Settings) -> list[Table]:
     columns |= {"floor": "ltinet / floor", "bare": "ltinet / bare products", "error": "error"}
     columns |= {f"error {peer.name}": f"error of {peer.name}" for peer in EXACT}
     note = (
-        "Outputs of a sampled input, straight lines between samples, everything prepared that can be. Ratios of times "
+        "Outputs of a sampled input, straight lines between samples, everything prepared that can be; networks are "
+        f"constructed with cond(T) ≤ {BUDGET:g}. Ratios of times "
         "of calls that take turns; larger is faster. Floor: the floating-point operations of the matrix products at "
         f"the rate of a large square product, {rate / 1e9:.1f}·10⁹ a second here; bare products: the same products "
         "alone, of the same shapes. Errors are relative to max |y|, against outputs computed in 60 bits or more."

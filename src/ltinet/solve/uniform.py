@@ -49,6 +49,8 @@ class UniformGrid:
     """From the state at the beginning of a block to its outputs, (n × K p)."""
     direct: Matrix
     """D + C G₁, from an input to the output of the same sample."""
+    feeds_through: bool
+    """Whether D is anything but zero."""
     toeplitz: BlockToeplitz
     """From the inputs of a block to its outputs."""
     decay: Decay
@@ -94,7 +96,7 @@ class UniformGrid:
             own = slice(begin, begin + at_once)
             z, w = self.states(u[:, own], w)
             np.matmul(z, self.from_state, out=y[:, own])
-            if self.system.D.any():
+            if self.feeds_through:
                 y[:, own] += u[:, own] @ self.system.D.T
         return y, w
 
@@ -201,6 +203,7 @@ def uniform_grid(
         into_state=into_state,
         from_state=from_state,
         direct=markov[0],
+        feeds_through=bool(system.D.any()),
         toeplitz=block_toeplitz(markov),
         decay=decay,
         input_weights=pack(system, system.B.T, []),
