@@ -108,4 +108,5 @@ class Solution:
         return times
 
     def __repr__(self) -> str:
-        return f"Solution({self.y.shape[-2]} times, {self.y.shape[-1]} outputs, engine={self.stats.get('engine')!r})"
+        n_times, n_outputs = self.y.shape[-2:]
+        return f"Solution(n_times={n_times}, n_outputs={n_outputs}, engine={self.stats.get('engine')!r})"
