@@ -14,6 +14,8 @@ from processes import INPUTS, PIPE_SIZE, TIMES, Run, csv_text, installed_program
 from scipy.io import loadmat, savemat
 
 import ltinet
+from ltinet.cli.reproduce import Example
+from ltinet.paper.reproduce import EXAMPLES
 
 
 def test_version(run: Run) -> None:
@@ -206,3 +208,7 @@ def test_somebody_at_a_terminal_is_told_what_is_done(folder: Path, command: str,
         shown = screen.read1()
     assert expected in shown
     assert b"\x1b[" in shown or process.returncode == 2  # colours, for who can see them
+
+
+def test_every_example_of_the_paper_can_be_asked_for() -> None:
+    assert [str(example) for example in Example] == [*EXAMPLES, "all"]

@@ -29,6 +29,8 @@ class NetworkArrays:
     layers: tuple[LayerEquations, ...]
     Phi: Array
     D: Array
+    J: Array
+    """(ξ, ξ̇) = z + J u."""
     Psi: Array
 
     @cached_property
@@ -39,11 +41,6 @@ class NetworkArrays:
         A, X, X_inv = self.system
         F, G = linalg.block_diag(*(own.F for own in self.layers)), np.vstack([own.G for own in self.layers])
         return measure_mismatch(A, X, X_inv, F=F, G=G, Phi=self.Phi, B=self.B, C=self.C)
-
-    @cached_property
-    def J(self) -> Array:
-        """(ξ, ξ̇) = z + J u."""
-        return np.vstack([np.zeros((0, self.D.shape[1])), *(own.J for own in self.layers)])
 
     def gains(self, horizon: float) -> tuple[LayerGains, ...]:
         """The gains of all layers."""
@@ -84,13 +81,12 @@ def _make_arrays(engine: ExactEngine) -> NetworkArrays:
     network, form, coordinates = engine.network, engine.form, engine.coordinates
     layers = layer_equations(network)
     Phi = np.hstack([np.zeros((network.n_outputs, 0)), *network.Phi])
-    J = np.vstack([np.zeros((0, network.n_inputs)), *(own.J for own in layers)])
     system = None
     if form is not None and coordinates.to_blocks is not None and coordinates.to_network is not None:
         X = np.asarray((coordinates.to_blocks.T @ form.T.T).T)
         system = form.original, X, np.asarray(coordinates.to_network @ form.T_inv)
     B, C = (None, None) if engine.origin is None else (engine.origin.B, engine.origin.C)
-    return NetworkArrays(system, B, C, layers, Phi, network.Psi + Phi @ J, network.Psi)
+    return NetworkArrays(system, B, C, layers, Phi, engine.system.D, engine.system.J, network.Psi)
 
 
 def layer_equations(network: Network) -> tuple[LayerEquations, ...]:

@@ -294,19 +294,3 @@ def test_samples_that_go_on_before_and_after(net):
     for engine in ("neurons", "intervals"):
         sol = net.simulate(u, times, x0=X0, engine=engine)
         assert _deviation(sol.y, net.simulate(u, times, x0=X0).y) <= 1e-6
-
-
-@pytest.mark.parametrize(
-    ("method", "order", "steps"), [("RK23", 3, (32, 64, 128)), ("RK45", 5, (8, 16, 32)), ("DOP853", 7.8, (2, 4, 8))]
-)
-def test_fixed_steps_converge_with_the_order_of_the_method(net, method, order, steps):
-    t = np.array([0.0, 2.0])
-    u = np.ones((2, 2))
-    exact = net.simulate(u, t, x0=X0).y[-1]
-    errors = []
-    for count in steps:
-        h = 2.0 / count
-        sol = net.simulate(u, t, x0=X0, engine="neurons", method=method, rtol=1e6, atol=1e6, first_step=h, max_step=h)
-        errors.append(np.abs(sol.y[-1] - exact).max())
-    slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
-    assert -slope >= order - 0.3
