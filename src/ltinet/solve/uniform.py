@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
 from ltinet.model.matrices import Matrix
+from ltinet.solve.lasting import FADED, LastingStates, lasting_states
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.packing import pack, pack_weights
 from ltinet.solve.propagators import matrix_steps, scalar_steps
@@ -28,7 +28,6 @@ from ltinet.solve.toeplitz import BlockToeplitz, block_toeplitz
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
-_FADED = 2.0**-60  # of a state that enters a sum in double precision nothing is left
 _BATCH_AT_ONCE = 2**16  # numbers: inputs and states of blocks that are worked on together
 _STATES_AT_ONCE = 2**19  # numbers: pieces of time whose states stay in the cache
 
@@ -61,7 +60,7 @@ class UniformGrid:
     """Γ = factors ∘ B for scalars."""
     shift_factors: Complex
     """G₁ = factors ∘ B for scalars."""
-    lasting: "_Lasting"
+    lasting: LastingStates
 
     def start(self, v: Complex, parts: list[Array], u: Array) -> Array:
         """Packed w at the first sample from the states there."""
@@ -122,45 +121,6 @@ class UniformGrid:
         self.lasting.fade(blocks, w, outputs, after)
 
 
-@dataclass(frozen=True)
-class _Lasting:
-    """The states of a grid, apart by whether anything of them is left after a block."""
-
-    kept: NDArray[np.intp]
-    faded: NDArray[np.intp]
-    into_kept: Matrix
-    from_kept: Matrix
-    decay: Decay
-    into_faded: Matrix
-    from_faded: Matrix
-    from_previous: Matrix
-    """From the inputs of a block to the outputs of the next, through states that have faded after it."""
-
-    def carry(self, blocks: Array, w: Array, y: Array, after: Array) -> None:
-        """Add to y, block by block, what states bring that last, and put them at the end of the last into `after`."""
-        if not len(self.kept):
-            return
-        first = w[:, self.kept]
-        ends = (blocks @ self.into_kept).reshape(len(w), -1, len(self.kept))
-        accumulate(ends, first, self.decay)
-        after[:, self.kept] = ends[:, -1]
-        # In one long list of blocks each end is the start of the next; batches begin with their own.
-        ends[:-1, -1] = first[1:]
-        y[0] += first[0] @ self.from_kept
-        _add_product(y[1:], ends.reshape(-1, len(self.kept))[:-1], self.from_kept)
-
-    def fade(self, blocks: Array, w: Array, y: Array, after: Array) -> None:
-        """The same for the states that fade within a block."""
-        if not len(self.faded):
-            return
-        per_batch = y.reshape(len(w), len(y) // len(w), y.shape[-1])
-        inputs = blocks.reshape(len(w), len(y) // len(w), blocks.shape[-1])
-        after[:, self.faded] = inputs[:, -1] @ self.into_faded
-        per_batch[:, 0] += w[:, self.faded] @ self.from_faded
-        for outputs, before in zip(per_batch, inputs, strict=True):
-            _add_product(outputs[1:], before[:-1], self.from_previous)
-
-
 def uniform_grid(
     system: ModalSystem, step: float, *, linear: bool, n_times: int, width: int | None = None
 ) -> UniformGrid:
@@ -209,30 +169,7 @@ def uniform_grid(
         input_weights=pack(system, system.B.T, []),
         gamma_factors=gamma_factors,
         shift_factors=shift_factors,
-        lasting=_lasting(into_state, from_state, decay),
-    )
-
-
-def _lasting(into_state: Matrix, from_state: Matrix, decay: Decay) -> _Lasting:
-    pairs, reals = np.abs(decay.pairs) >= _FADED, np.abs(decay.reals) >= _FADED
-    dense = [bool(np.linalg.norm(matrix) >= _FADED) for matrix in decay.blocks]
-    sizes = [len(matrix) for matrix in decay.blocks]
-    mask = np.concatenate([np.repeat(pairs, 2), reals, np.repeat(np.array(dense, dtype=bool), sizes)])
-    kept, faded = np.flatnonzero(mask), np.flatnonzero(~mask)
-    into_faded, from_faded = np.ascontiguousarray(into_state[:, faded]), from_state[faded]
-    return _Lasting(
-        kept=kept,
-        faded=faded,
-        into_kept=np.ascontiguousarray(into_state[:, kept]),
-        from_kept=from_state[kept],
-        decay=Decay(
-            decay.pairs[pairs],
-            decay.reals[reals],
-            tuple(matrix for matrix, lasts in zip(decay.blocks, dense, strict=True) if lasts),
-        ),
-        into_faded=into_faded,
-        from_faded=from_faded,
-        from_previous=into_faded @ from_faded,
+        lasting=lasting_states(into_state, from_state, decay),
     )
 
 
@@ -245,7 +182,7 @@ def _block_width(system: ModalSystem, step: float, n_times: int) -> int:
     sizes = np.concatenate([n_each, [len(block.F) for block in system.blocks]])
 
     def seconds(K: int) -> float:
-        lasts = np.exp(np.minimum(rates * (step * K), 0.0)) >= _FADED
+        lasts = np.exp(np.minimum(rates * (step * K), 0.0)) >= FADED
         n_kept = int(sizes[lasts].sum())
         toeplitz = K * m * p * (2 if n_kept < system.n_states else 1)
         flops = 2.0 * n_times * (toeplitz + n_kept * (m + p))
@@ -299,9 +236,3 @@ def _scale(driven: Array, factors: Complex, out: Array) -> None:
         turned = out[..., :pairs].view(np.complex128)
         np.multiply(driven[..., :pairs].view(np.complex128), factors[: pairs // 2], out=turned)
     np.multiply(driven[..., pairs:], factors[pairs // 2 :].real, out=out[..., pairs:n_scalars])
-
-
-def _add_product(total: Array, left: Array, right: Array) -> None:
-    """Total += left · right without a temporary copy; all C-contiguous."""
-    if total.size and left.size:
-        blas.dgemm(1.0, right.T, left.T, beta=1.0, c=total.T, overwrite_c=True)
