@@ -215,7 +215,7 @@ class DynamicNetwork:
             raise SimulationError(f'engine is {engine!r}; known are "exact", "neurons" and "intervals"')
         options = SolverOptions(method, rtol, atol, first_step, max_step)
         plan = SolverPlan(engine, options, n_jobs, across_knots)
-        return simulate_with_solvers(self.network, self._exact, signal, axis.t, x0=x0, plan=plan)
+        return simulate_with_solvers(self._exact, signal, axis.t, x0=x0, plan=plan)
 
     def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
         """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k."""

@@ -87,7 +87,7 @@ def _record(equations: LayerEquations, run: LayerRun, signal: Signal, largest_in
 def _on_pieces(signal: Signal, weights: Array, *, grid: Array, rule: Rule) -> PieceValues:
     """Weights · u on all pieces; samples are straight lines there."""
     if isinstance(signal, SampledSignal):
-        few = SampledSignal(signal.t, signal.u @ weights.T, hold=signal.hold)
+        few = SampledSignal(signal.axis, signal.u @ weights.T, hold=signal.hold)
         start, end = few.value(grid[:-1]), few.value_before(grid[1:])
         rise = end - start if signal.hold == "linear" else np.zeros_like(start)
         return PieceValues(start, start[:, None] + rule.nodes[:, None] * rise[:, None])

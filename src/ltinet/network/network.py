@@ -97,6 +97,11 @@ class Network:
             self.Psi,
         )
 
+    @cached_property
+    def output_weights(self) -> Matrix:
+        """All of Phi side by side, p×n: y = output_weights · (ξ, ξ̇ of layer after layer) + Ψ u."""
+        return np.hstack([np.zeros((self.n_outputs, 0)), *self.Phi])
+
     @property
     def n_inputs(self) -> int:
         """Number of inputs."""

@@ -54,7 +54,7 @@ def realise_layer(layer: HorizontalLayer) -> LayerRealisation:
 def to_state_space(network: Network) -> StateSpace:
     """The network as (A, B, C, D), block diagonal, its states the ξ of each layer followed by their ξ̇ − J u."""
     parts = [realise_layer(layer) for layer in network.layers]
-    C = np.hstack([np.zeros((network.n_outputs, 0)), *network.Phi])
+    C = network.output_weights
     J = np.vstack([np.zeros((0, network.n_inputs)), *(part.J for part in parts)])
     A = linalg.block_diag(*(part.F for part in parts)) if parts else np.zeros((0, 0))
     B = np.vstack([np.zeros((0, network.n_inputs)), *(part.G for part in parts)])

@@ -138,7 +138,7 @@ def _pack_network(network: Network) -> dict[str, NDArray[Any]]:
         "K": np.concatenate([np.zeros(0), *(layer.K.ravel() for layer in layers)]),
         "E": np.vstack([np.zeros((0, network.n_inputs)), *(layer.E for layer in layers)]),
         "V": np.vstack([np.zeros((0, network.n_inputs)), *(layer.V for layer in layers)]),
-        "Phi": np.hstack([np.zeros((network.n_outputs, 0)), *network.Phi]),
+        "Phi": network.output_weights,
         "Psi": np.array(network.Psi),
     }
 

@@ -111,7 +111,7 @@ def entering(layer: HorizontalLayer, signal: Signal, breaks: Array) -> Entering:
     nodes = node_times(pieces[:-1], pieces[1:], _SMOOTH_DEGREE if feeds.any() else 1)
     drive = None
     if isinstance(signal, SampledSignal):  # as few channels as the layer needs, however many inputs there are
-        drive = SampledSignal(signal.t, signal.u @ np.vstack([layer.E, layer.V]).T, hold=signal.hold)
+        drive = SampledSignal(signal.axis, signal.u @ np.vstack([layer.E, layer.V]).T, hold=signal.hold)
     values = _from_input(drive, nodes.ravel(), layer.n_neurons).reshape(*nodes.shape, layer.n_neurons)
     return Entering(layer, signal, drive, feeds, pieces, nodes, values)
 

@@ -108,7 +108,7 @@ def modal_system(network: Network) -> ModalSystem:
         C=np.vstack([pairs.C, reals.C]).T,
         n_pairs=len(pairs.rates),
         blocks=tuple(blocks),
-        D=network.Psi + np.hstack([np.zeros((network.n_outputs, 0)), *network.Phi]) @ J,
+        D=network.Psi + network.output_weights @ J,
         J=J,
         states=np.concatenate([pairs.states, reals.states]),
     )

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import MissingDependencyError, SimulationError
-from ltinet.network.network import Network
-from ltinet.network.realisation import realise_layer
 from ltinet.signals.as_signal import Signal
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.sampled import SampledSignal
@@ -36,12 +34,12 @@ class SolverPlan:
 
 
 def simulate_with_solvers(
-    network: Network, exact: ExactEngine, signal: Signal, t: Array, *, x0: ArrayLike | None,
-    plan: SolverPlan,
-) -> Solution:  # fmt: skip
+    engine: ExactEngine, signal: Signal, t: Array, *, x0: ArrayLike | None, plan: SolverPlan
+) -> Solution:
     """Outputs at the times t by Algorithm 3 or Algorithm A.1, with dense output in between."""
+    network = engine.network
     plan.options.check_keys([layer.n_neurons for layer in network.layers])
-    z0 = exact.initial_state(x0, signal.batch_shape)
+    z0 = engine.initial_state(x0, signal.batch_shape)
     breaks = _breaks(signal, t, plan)
     _refuse_jumps_between(signal, breaks)
     singles = unbatched(signal)
@@ -63,7 +61,7 @@ def simulate_with_solvers(
     runs = _run(tasks, n_jobs=plan.n_jobs)
     batches = [runs[index * network.n_layers : (index + 1) * network.n_layers] for index in range(len(singles))]
     stop = float(t[-1]) if len(breaks) > 1 else np.nan  # at a single time there is no jump left to come
-    trajectory = SolverTrajectory(exact, signal, tuple(batches), stop=stop)
+    trajectory = SolverTrajectory(engine, signal, tuple(batches), stop=stop)
     return Solution(t, trajectory.outputs(t), trajectory, _stats(batches, plan))
 
 
@@ -74,10 +72,7 @@ class SolverTrajectory:
         self, engine: ExactEngine, signal: Signal, batches: tuple[Sequence[LayerRun], ...], *, stop: float
     ) -> None:
         self.engine, self.signal, self.batches = engine, signal, batches
-        network = engine.network
         self._stop = stop
-        jumps = (realise_layer(layer).J for layer in network.layers)
-        self._J = np.vstack([np.zeros((0, network.n_inputs)), *jumps])
 
     def neuron_states(self, t: Array) -> Array:
         """(ξ, ξ̇) at any times."""
@@ -85,16 +80,18 @@ class SolverTrajectory:
         states = states.reshape(*self.signal.batch_shape, *states.shape[1:])
         final = (t == self._stop)[:, None]  # dense outputs end before a jump at the very end
         jump = self.signal.value(t) - self.signal.value_before(t)
-        return np.asarray(states + np.where(final, jump, 0.0) @ self._J.T)
+        return np.asarray(states + np.where(final, jump, 0.0) @ self.engine.system.J.T)
 
     def outputs(self, t: Array) -> Array:
         """Outputs y at any times."""
-        Phi = np.hstack([np.zeros((self.engine.network.n_outputs, 0)), *self.engine.network.Phi])
-        return np.asarray(self.neuron_states(t) @ Phi.T + self.signal.value(t) @ self.engine.network.Psi.T)
+        network = self.engine.network
+        return np.asarray(self.neuron_states(t) @ network.output_weights.T + self.signal.value(t) @ network.Psi.T)
 
     def user_states(self, t: Array) -> Array:
         """States x at any times."""
-        return self.engine.coordinates.user_from_network(self.neuron_states(t) - self.signal.value(t) @ self._J.T)
+        return self.engine.coordinates.user_from_network(
+            self.neuron_states(t) - self.signal.value(t) @ self.engine.system.J.T
+        )
 
 
 def _states(runs: Sequence[LayerRun], t: Array) -> Array:
@@ -130,7 +127,7 @@ def unbatched(signal: Signal) -> list[Signal]:
     if isinstance(signal, FunctionSignal) or not signal.batch_shape:
         return [signal]
     flat = signal.u.reshape(math.prod(signal.batch_shape), *signal.u.shape[-2:])
-    return [SampledSignal(signal.t, own, hold=signal.hold) for own in flat]
+    return [SampledSignal(signal.axis, own, hold=signal.hold) for own in flat]
 
 
 def _run(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:

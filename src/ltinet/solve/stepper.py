@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.sampled import Hold
+from ltinet.signals.times import all_finite
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.packing import pack, unpack
 from ltinet.solve.uniform import UniformGrid
@@ -65,7 +66,7 @@ class Stepper:
                 raise InvalidSignalError(
                     f"a chunk has shape {np.shape(chunk)}; it must be (steps, {self._n_inputs}), time first"
                 )
-            if not np.all(np.isfinite(samples)):
+            if not all_finite(samples):
                 raise InvalidSignalError("a chunk has entries that are not finite; replace NaN and infinities")
             yield self._run(samples)
 
