@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.cases import Case, simulation_cases
-from benchmarks.floor import multiplication_rate, products_of
+from benchmarks.floor import bare_work, multiplication_rate, products_of
 from benchmarks.settings import Settings
 from benchmarks.table import Cell, Table
 from benchmarks.timing import take_turns
@@ -26,12 +26,14 @@ def measure(settings: Settings) -> list[Table]:
         "steps": "steps",
         "milliseconds": "ltinet, ms an input",
         "gain": "one at a time / in the batch",
+        "shared": "one at a time / in the batch, n_jobs=-1",
         "floor": "ltinet / floor",
-        "bare": "ltinet / bare products",
+        "bare": "ltinet / bare work",
     }
     note = (
-        "A batch `(batch, T, m)` in one call, against the same inputs one after the other, both prepared. Floor and "
-        "bare products as in the table of simulations."
+        "A batch `(batch, T, m)` in one call, against the same inputs one after the other, both prepared. With "
+        "`n_jobs=-1` a thread on each core shares the batch; everything else here has one thread. Floor and bare work "
+        "as in the table of simulations."
     )
     return [Table("batch", "Batches", note, columns, rows)]
 
@@ -45,6 +47,9 @@ def _row(case: Case, batch: int, *, settings: Settings, rate: float) -> dict[str
     def together() -> object:
         return net.simulate(u, case.t).y
 
+    def shared() -> object:
+        return net.simulate(u, case.t, n_jobs=-1).y
+
     def one_at_a_time() -> None:
         for one in u:
             net.simulate(one, case.t)
@@ -57,6 +62,7 @@ def _row(case: Case, batch: int, *, settings: Settings, rate: float) -> dict[str
         "steps": case.n_steps,
         "milliseconds": pair.ours.scaled(1e3 / batch).as_cell(),
         "gain": pair.ratio.as_cell(),
+        "shared": take_turns(shared, one_at_a_time, effort=settings.pair).ratio.as_cell(),
         "floor": pair.ours.scaled(rate / products.flops).as_cell(),
-        "bare": take_turns(products.bare(), together, effort=settings.pair).ratio.as_cell(),
+        "bare": take_turns(bare_work(net, u, step=case.step), together, effort=settings.pair).ratio.as_cell(),
     }

@@ -110,7 +110,7 @@ def _scaling(tables: Tables) -> Figure:
     for axes, table in zip(panels.flat, found, strict=False):
         sizes = table.column("size")
         axes.loglog(sizes, table.column("ours"), "o-", color=OURS, label="ltinet")
-        axes.loglog(sizes, table.column("floor"), ":", color="black", linewidth=0.9, label="its matrix products alone")
+        axes.loglog(sizes, table.column("floor"), ":", color="black", linewidth=0.9, label="its bare work")
         theirs = table.column("lsim")
         axes.loglog(sizes[: len(theirs)], theirs, "s-", color=OTHERS[5], label="scipy.signal.lsim")
         axes.set(xlabel=table.columns["size"], ylabel="milliseconds")

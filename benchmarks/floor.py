@@ -1,7 +1,8 @@
 """The floor under a simulation: its matrix products and nothing else.
 
-Two lines: the floating-point operations at the rate that a large square product reaches here, and the same products, of
-the same shapes, called one after the other on arrays that are there already.
+Two lines: the floating-point operations of blocks of time at the rate that a large square product reaches here, and the
+bare work of a call, called on arrays that are there already: the same products, of the same shapes, or for a fast
+convolution, which has no products and can go below that floor, its transforms.
 """
 
 from collections.abc import Callable
@@ -9,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import fft
 
 import ltinet
 from benchmarks.timing import Effort, repeat
-from ltinet.solve.uniform import UniformGrid
+from ltinet.solve.time_blocks import TimeBlocks
 
 Array = NDArray[np.float64]
 Shape = tuple[int, int, int]
@@ -46,13 +48,32 @@ class Products:
 
 
 def products_of(net: ltinet.DynamicNetwork, u: Array, *, step: float) -> Products:
-    """The products of `simulate` for u `(T, m)` or `(batch, T, m)` on a uniform grid, linear hold."""
+    """The products of a run in blocks of time for u `(T, m)` or `(batch, T, m)`, linear hold."""
     batch, n_times, m = (1, *u.shape) if u.ndim == 2 else u.shape
     # The prepared grid has no public name: a benchmark may look at how a call is done, a user need not.
-    grid = net._exact.grid(step, linear=True, n_times=n_times)
-    rows = batch * (-(-n_times // grid.width))
-    shapes = _by_states(net, u.reshape(-1, m)) if grid.width == 1 else _by_blocks(grid, rows)
+    grid = net._exact.grids.from_any_state(step, linear=True, n_times=n_times)
+    if isinstance(grid, TimeBlocks):
+        rows = batch * (-(-n_times // grid.width))
+        shapes = [(rows, *grid.into_kept.shape), (rows, *grid.weights.shape)]
+    else:
+        shapes = _by_states(net, u.reshape(-1, m))
     return Products(tuple(shape for shape in shapes if min(shape) > 0))
+
+
+def bare_work(net: ltinet.DynamicNetwork, u: Array, *, step: float) -> Callable[[], None]:
+    """What a call cannot do without: the transforms of a convolution, or the products of blocks."""
+    batch, n_times, m = (1, *u.shape) if u.ndim == 2 else u.shape
+    grid = net._exact.grids.from_rest(step, linear=True, n_times=n_times)
+    if grid is None:
+        return products_of(net, u, step=step).bare()
+    inputs = np.random.default_rng(0).standard_normal((m, 2 * batch, 2 * grid.width))
+    spectra = np.ones((net.n_outputs, 2 * batch, grid.width + 1), dtype=np.complex128)
+
+    def run() -> None:
+        fft.rfft(inputs, axis=-1)
+        fft.irfft(spectra, axis=-1)
+
+    return run
 
 
 def multiplication_rate(effort: Effort) -> float:
@@ -60,17 +81,6 @@ def multiplication_rate(effort: Effort) -> float:
     left, right = np.random.default_rng(0).standard_normal((2, _SQUARE, _SQUARE))
     out = np.empty_like(left)
     return 2.0 * _SQUARE**3 / repeat(lambda: np.matmul(left, right, out=out), effort=effort).min
-
-
-def _by_blocks(grid: UniformGrid, rows: int) -> list[Shape]:
-    within, across, lasting = grid.toeplitz.within, grid.toeplitz.across, grid.lasting
-    shapes = [(rows if across is None else 2 * rows, *within.shape)]
-    if across is not None:
-        shapes.append((rows, *across.shape))
-    shapes += [(rows, *lasting.into_kept.shape), (rows, *lasting.from_kept.shape)]
-    if len(lasting.faded):
-        shapes.append((rows, *lasting.from_previous.shape))
-    return shapes
 
 
 def _by_states(net: ltinet.DynamicNetwork, u: Array) -> list[Shape]:

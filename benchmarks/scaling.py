@@ -8,7 +8,7 @@ from scipy import linalg
 
 import ltinet
 from benchmarks.cases import DT, Case, random_case
-from benchmarks.floor import products_of
+from benchmarks.floor import bare_work
 from benchmarks.peers.linear_simulation import lsim
 from benchmarks.settings import Settings
 from benchmarks.table import Cell, Table
@@ -92,10 +92,10 @@ def _row(size: int, case: Case, settings: Settings, *, with_lsim: bool, n_layers
 
 
 def _ours(net: ltinet.DynamicNetwork, u: NDArray[np.float64], settings: Settings) -> dict[str, Cell]:
-    """Milliseconds of a call, and of its matrix products alone."""
+    """Milliseconds of a call, and of its bare work."""
     t = DT * np.arange(u.shape[-2])
     effort = Effort(settings.pair.seconds / 4, settings.pair.at_least)
-    pair = take_turns(products_of(net, u, step=DT).bare(), lambda: net.simulate(u, t).y, effort=effort)
+    pair = take_turns(bare_work(net, u, step=DT), lambda: net.simulate(u, t).y, effort=effort)
     return {"ours": pair.peer.scaled(1e3).as_cell(), "floor": pair.ours.median * 1e3}
 
 
@@ -105,5 +105,5 @@ def _lsim(case: Case, settings: Settings) -> float:
 
 
 def _table(name: str, quantity: str, rest: str, rows: list[dict[str, Cell]]) -> Table:
-    columns = {"size": quantity, "ours": "ltinet, ms", "floor": "bare products, ms", "lsim": "scipy.signal.lsim, ms"}
+    columns = {"size": quantity, "ours": "ltinet, ms", "floor": "bare work, ms", "lsim": "scipy.signal.lsim, ms"}
     return Table(name, f"Cost against {quantity}", f"Prepared network, outputs only; {rest}.", columns, rows)

@@ -204,13 +204,14 @@ class DynamicNetwork:
             first_step: solver engines: first step after each restart; with an equal `max_step` and large tolerances all
                 steps are of this length.
             max_step: solver engines: longest step.
-            n_jobs: solver engines: processes that share the layers (joblib).
+            n_jobs: threads that share a batch (exact engine), or processes that share the layers (joblib); -1 for one
+                per core.
             across_knots: solver engines: integrate across knots of the input, as the paper does; for comparisons.
         """
         axis = self._exact.time_axis(t)
         signal = as_signal(u, axis, n_inputs=self.n_inputs, hold=hold)
         if engine == "exact":
-            return self._exact.simulate(signal, axis.t, x0=x0, input_tolerance=input_tolerance)
+            return self._exact.simulate(signal, axis.t, x0=x0, input_tolerance=input_tolerance, n_jobs=n_jobs)
         if engine not in ("neurons", "intervals"):
             raise SimulationError(f'engine is {engine!r}; known are "exact", "neurons" and "intervals"')
         options = SolverOptions(method, rtol, atol, first_step, max_step)

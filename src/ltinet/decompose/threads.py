@@ -16,6 +16,13 @@ def threads_for(n_states: int) -> Iterator[None]:
     if not _FROM <= n_states <= _TO:
         yield
         return
+    with one_blas_thread():
+        yield
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread."""
     with _controller().limit(limits=1, user_api="blas"):
         yield
 

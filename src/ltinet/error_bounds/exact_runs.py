@@ -25,6 +25,8 @@ def judge_exact(trajectory: ExactTrajectory, cells: Array) -> tuple[OutputErrorB
     bounds = []
     for own, z0 in zip(largest, trajectory.z0, strict=True):
         parts, _ = exact_parts(arrays, gains, largest_input=own, start=z0, step=step, cells=cells)
+        if trajectory.convolution is not None:
+            parts["rounding"] += trajectory.convolution.rounding(own)
         if trajectory.input_error > 0.0:
             parts["input"] = _moved_by_input(arrays, gains, _BETWEEN_PROBES * trajectory.input_error, cells)
         bounds.append(OutputErrorBound(cells, parts))
@@ -36,7 +38,11 @@ def certify(engine: ExactEngine, *, horizon: float, n_steps: int) -> Certificate
     arrays, cells = arrays_of(engine), cells_between(0.0, horizon)
     gains, ones = arrays.gains(horizon), np.ones(arrays.D.shape[1])
     start = np.zeros(arrays.Phi.shape[1])
-    parts, size = exact_parts(arrays, gains, largest_input=ones, start=start, step=horizon / n_steps, cells=cells)
+    step = horizon / n_steps
+    parts, size = exact_parts(arrays, gains, largest_input=ones, start=start, step=step, cells=cells)
+    convolution = engine.grids.from_rest(step, linear=True, n_times=n_steps + 1)
+    if convolution is not None:
+        parts["rounding"] += convolution.rounding(ones)
     return Certificate(
         horizon=horizon,
         n_steps=n_steps,

@@ -16,31 +16,36 @@ from ltinet.signals.function import FunctionSignal
 from ltinet.signals.refine import sample_function
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.times import TimeAxis
+from ltinet.solve.convolution import Convolution
 from ltinet.solve.coordinates import Coordinates, coordinates
+from ltinet.solve.grids import Grids
 from ltinet.solve.irregular import irregular_states
 from ltinet.solve.modal import ModalSystem, modal_system
-from ltinet.solve.packing import unpack
+from ltinet.solve.packing import pack, unpack
 from ltinet.solve.propagators import matrix_steps, scalar_steps
+from ltinet.solve.sharing import n_threads
 from ltinet.solve.solution import Solution
-from ltinet.solve.uniform import UniformGrid, uniform_grid
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
-_GRIDS_KEPT = 8
 
 
 class ExactEngine:
-    """A network prepared for exact simulation; grids (step, hold) that were used are kept for the next call."""
+    """A network prepared for exact simulation."""
 
     def __init__(self, network: Network, form: BlockDiagonalForm | None, *, origin: StateSpace | None = None) -> None:
         self.network, self.form, self.origin = network, form, origin
-        self._grids: dict[tuple[float, bool, int], UniformGrid] = {}
         self._last_axis: TimeAxis | None = None
 
     @cached_property
     def system(self) -> ModalSystem:
         """The network in modal coordinates."""
         return modal_system(self.network)
+
+    @cached_property
+    def grids(self) -> Grids:
+        """What was prepared for evenly spaced samples."""
+        return Grids(self.system)
 
     @cached_property
     def coordinates(self) -> Coordinates:
@@ -53,8 +58,11 @@ class ExactEngine:
             self._last_axis = TimeAxis.of(t)
         return self._last_axis
 
-    def simulate(self, signal: Signal, t: Array, *, x0: ArrayLike | None, input_tolerance: float) -> Solution:
+    def simulate(
+        self, signal: Signal, t: Array, *, x0: ArrayLike | None, input_tolerance: float, n_jobs: int
+    ) -> Solution:
         """Outputs at the times t, from the state x0 at t[0]."""
+        threads = n_threads(n_jobs)
         refinement = 1
         if isinstance(signal, FunctionSignal):
             samples, refinement = sample_function(signal, t, tolerance=input_tolerance)
@@ -68,7 +76,7 @@ class ExactEngine:
             "n_samples": len(samples.t),
             "samples_per_interval": refinement,
         }
-        return Solution(t, _outputs_at(trajectory, samples, t), trajectory, stats)
+        return Solution(t, _outputs_at(trajectory, t, threads=threads), trajectory, stats)
 
     def initial_state(self, x0: ArrayLike | None, batch_shape: tuple[int, ...]) -> Array:
         """Network states z at the start, `(batch, n)`, from the user's x0."""
@@ -89,16 +97,6 @@ class ExactEngine:
             ) from None
         return self.coordinates.network_from_user(x.reshape(math.prod(batch_shape), n))
 
-    def grid(self, step: float, *, linear: bool, n_times: int, width: int | None = None) -> UniformGrid:
-        """A prepared grid, from the last few or made anew."""
-        magnitude = width or 2 ** int(np.log2(max(n_times, 1)))
-        key = (step, linear, -magnitude if width else magnitude)
-        if key not in self._grids:
-            while len(self._grids) >= _GRIDS_KEPT:
-                self._grids.pop(next(iter(self._grids)))
-            self._grids[key] = uniform_grid(self.system, step, linear=linear, n_times=n_times, width=width)
-        return self._grids[key]
-
 
 class ExactTrajectory:
     """The exact solution for sampled inputs: states at samples on request, closed form between them."""
@@ -108,19 +106,31 @@ class ExactTrajectory:
         self._u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
         self._linear = samples.hold == "linear"
 
-    def sampled_outputs(self) -> Array:
+    def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples; memory beyond inputs and outputs grows with the number of blocks of time only."""
+        convolution = self.convolution
+        if convolution is not None:
+            return self._unflatten(convolution.outputs(self._u, threads=threads))
         system, samples = self.engine.system, self.samples
-        v, parts = self._initial_parts()
         if samples.step is not None:
-            grid = self.engine.grid(samples.step, linear=self._linear, n_times=len(samples.t))
-            y, _ = grid.outputs(self._u, grid.start(v, parts, self._u[:, 0]))
+            grid = self.engine.grids.from_any_state(samples.step, linear=self._linear, n_times=len(samples.t))
+            start = grid.step.start(self._packed_start(), self._u[:, 0])
+            y, _ = grid.outputs(self._u, start, threads=threads)
         else:
+            v, parts = self._initial_parts()
             y = np.empty((len(self._u), len(samples.t), system.n_outputs))
             walk = irregular_states(system, samples.t, self._u, v=v, parts=parts, linear=self._linear)
             for at, scalars, blocks in walk:
                 y[:, at] = _outputs(system, scalars, blocks) + self._u[:, at] @ system.D.T
         return self._unflatten(y)
+
+    @property
+    def convolution(self) -> Convolution | None:
+        """The grid of a run by fast convolution, None for one that takes another way."""
+        step = self.samples.step
+        if step is None or self.z0.any():
+            return None
+        return self.engine.grids.from_rest(step, linear=self._linear, n_times=len(self.samples.t))
 
     def outputs(self, t: Array) -> Array:
         """Outputs y at any times."""
@@ -143,10 +153,10 @@ class ExactTrajectory:
     def _sampled_states(self) -> tuple[Complex, list[Array]]:
         """States at all samples, `(batch, T, n)`: computed when dense output or states are asked for."""
         system, samples = self.engine.system, self.samples
-        v, parts = self._initial_parts()
         if samples.step is not None:
-            grid = self.engine.grid(samples.step, linear=self._linear, n_times=len(samples.t), width=1)
-            return unpack(system, grid.states(self._u, grid.start(v, parts, self._u[:, 0]))[0])
+            grid = self.engine.grids.single(samples.step, linear=self._linear)
+            return unpack(system, grid.states(self._u, grid.step.start(self._packed_start(), self._u[:, 0]))[0])
+        v, parts = self._initial_parts()
         walk = list(irregular_states(system, samples.t, self._u, v=v, parts=parts, linear=self._linear))
         blocks = [np.concatenate([piece[2][index] for piece in walk], axis=1) for index in range(len(system.blocks))]
         return np.concatenate([piece[1] for piece in walk], axis=1), blocks
@@ -173,6 +183,9 @@ class ExactTrajectory:
         system = self.engine.system
         return system.scalars_from_network(self.z0), [self.z0[:, block.states] for block in system.blocks]
 
+    def _packed_start(self) -> Array:
+        return pack(self.engine.system, *self._initial_parts()) if self.z0.any() else self.z0
+
     def _values(self, t: Array) -> Array:
         values = self.samples.value(t)
         return values.reshape(len(self._u), *values.shape[-2:])
@@ -181,13 +194,14 @@ class ExactTrajectory:
         return values.reshape(*self.samples.batch_shape, *values.shape[1:])
 
 
-def _outputs_at(trajectory: ExactTrajectory, samples: SampledSignal, t: Array) -> Array:
+def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array:
     """Outputs at the times t: from those at all samples where t are among them, which needs no states in between."""
+    samples = trajectory.samples
     if samples.t is t or np.array_equal(samples.t, t):
-        return trajectory.sampled_outputs()
+        return trajectory.sampled_outputs(threads=threads)
     places = np.searchsorted(samples.t, t, side="right") - 1
     if np.array_equal(samples.t[places], t):
-        return trajectory.sampled_outputs()[..., places, :]
+        return trajectory.sampled_outputs(threads=threads)[..., places, :]
     return trajectory.outputs(t)
 
 

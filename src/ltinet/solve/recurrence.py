@@ -1,5 +1,6 @@
 """The one thing that cannot be a matrix product: states that follow each other through time."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -54,55 +55,47 @@ def without_dust(powers: NDArray[Any]) -> NDArray[Any]:
     return np.where(np.abs(powers) < 1.0 / LARGE, 0.0, powers)
 
 
-def _scan(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> None:
-    """Elementwise decay: few steps one after the other, N steps in about 2√N array operations.
+def _scan(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArray[Any]:
+    """Elementwise decay: few steps one after the other, N steps in about 6 N^⅓ array operations; the last state.
 
-    For that the steps are cut into √N runs: all runs advance together from zero, which gives the true start of each;
-    then all advance together again from there.
+    For that, steps are cut into N^⅔ runs. All runs advance together as if each began with nothing. Then their ends
+    follow each other, the same recurrence with far fewer steps, and what each run begins with is added along it.
     """
     batch, n_steps, n = ends.shape
-    length = 1 if n_steps <= _FEW else _run_length(n_steps, growth=size(decay))
-    n_runs = n_steps // length if length > 1 else 0
-    last = first
-    if n_runs:
-        whole = ends[:, : n_runs * length]
-        last = _scan_runs(decay, whole.reshape(batch, n_runs, length, n), first)  # a view: only one axis is split
-    scratch = np.empty((batch, n), dtype=ends.dtype)
-    for row in ends[:, n_runs * length :].swapaxes(0, 1):
+    length = 1 if n_steps <= _FEW else _run_length(n_steps ** (1 / 3), growth=size(decay))
+    if length < 2:
+        return _scan_one_by_one(decay, ends, first)
+    n_runs = n_steps // length
+    in_runs = ends[:, : n_runs * length].reshape(batch, n_runs, length, n)  # a view: only one axis is split
+    # Position in a run first, and a decay for every run: then every operation is one pass over memory without gaps.
+    runs = np.ascontiguousarray(in_runs.transpose(2, 0, 1, 3))
+    decays = np.broadcast_to(decay, runs.shape[1:]).copy()
+    scratch = np.empty_like(decays)
+    for before, own in itertools.pairwise(runs):
+        np.multiply(before, decays, out=scratch)
+        np.add(own, scratch, out=own)
+    last = _scan(without_dust(decay**length), runs[-1], first)
+    carried = np.concatenate([first[:, None], runs[-1, :, :-1]], axis=1)
+    for own in runs[:-1]:
+        np.multiply(carried, decays, out=carried)
+        np.add(own, carried, out=own)
+    in_runs[:] = runs.transpose(1, 2, 0, 3)
+    return _scan_one_by_one(decay, ends[:, n_runs * length :], last)
+
+
+def _scan_one_by_one(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArray[Any]:
+    last, scratch = first, np.empty_like(first)
+    for row in ends.swapaxes(0, 1):
         np.multiply(last, decay, out=scratch)
         np.add(row, scratch, out=row)
         last = row
-
-
-def _scan_runs(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArray[Any]:
-    """In place for ends `(batch, n_runs, length, n)`; returns the state at the end of the last run."""
-    batch, n_runs, length, n = ends.shape
-    # Position in a run first: then every operation below is one pass over memory without gaps.
-    runs = np.ascontiguousarray(ends.transpose(2, 0, 1, 3))
-    decays = np.broadcast_to(decay, runs.shape[1:]).copy()
-    alone = runs[0].copy()  # where each run would end if it began with nothing
-    for i in range(1, length):
-        alone *= decays
-        alone += runs[i]
-    starts = np.empty((n_runs + 1, batch, n), dtype=ends.dtype)
-    starts[0] = first
-    through = without_dust(decay**length)
-    for start, added, end in zip(starts, alone.swapaxes(0, 1), starts[1:], strict=False):
-        np.multiply(start, through, out=end)
-        end += added
-    scratch = decays * starts[:-1].swapaxes(0, 1)
-    runs[0] += scratch
-    for i in range(1, length):
-        np.multiply(runs[i - 1], decays, out=scratch)
-        runs[i] += scratch
-    ends[:] = runs.transpose(1, 2, 0, 3)
-    return np.asarray(starts[-1])
+    return last
 
 
 def _scan_dense(decay: Matrix, ends: Array, first: Array) -> None:
     """The same for a dense block: ends_b ← ends_b + decay · ends_{b−1}."""
     batch, n_steps, n = ends.shape
-    length = 1 if n_steps <= _FEW else _run_length(n_steps, growth=_growth(decay))
+    length = 1 if n_steps <= _FEW else _run_length(n_steps ** (1 / 2), growth=_growth(decay))
     n_runs = n_steps // length if length > 1 else 0
     last = first
     if n_runs:
@@ -124,13 +117,13 @@ def _scan_dense(decay: Matrix, ends: Array, first: Array) -> None:
         last = row
 
 
-def _run_length(n_steps: int, *, growth: float) -> int:
-    """About as many steps in a run as there are runs.
+def _run_length(best: float, *, growth: float) -> int:
+    """The number of steps in a run, as many as is best for speed.
 
     Runs of unstable systems are no longer than powers of their growth are finite: ∞ times a state of 0 is no number.
     """
     longest = math.log(LARGE) / math.log(growth) if growth > 1.0 else math.inf
-    return max(1, int(min(math.sqrt(n_steps), longest)))
+    return max(1, round(min(best, longest - 0.5)))
 
 
 def _growth(decay: Matrix) -> float:

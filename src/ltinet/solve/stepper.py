@@ -13,7 +13,7 @@ from ltinet.signals.sampled import Hold
 from ltinet.signals.times import all_finite
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.packing import pack, unpack
-from ltinet.solve.uniform import UniformGrid
+from ltinet.solve.single_steps import SingleSteps
 
 Array = NDArray[np.float64]
 _DENSE = 150  # states up to which a dense product beats a sparse one
@@ -35,12 +35,12 @@ class Stepper:
             raise InvalidSignalError(f'hold is {hold!r}; it must be "linear" or "zero"')
         self.dt, self.hold = float(dt), hold
         self._engine = engine
-        self._single = self._grid(width=1)
-        self._shift = self._single.shift
+        single = engine.grids.single(self.dt, linear=hold == "linear")
+        self._shift = single.step.shift
         self._n_states, self._n_inputs = self._shift.shape
         # (w at the next sample, y at this one) from w and u at this one: two products are faster than four.
-        self._from_w = _step_matrix(self._single)
-        self._from_u = np.vstack([self._single.into_state.T, self._single.direct])
+        self._from_w = _step_matrix(single)
+        self._from_u = np.vstack([single.into_state.T, single.step.direct])
         # w = z − G₁ u at the last sample and that sample; w at the next sample does not depend on the next input.
         self._start = self._pack(engine.initial_state(None if x0 is None else _real(x0, "x0"), ()))
         self._last: tuple[Array, Array] | None = None
@@ -133,7 +133,7 @@ class Stepper:
         if len(samples) and self._next is None:
             y.append(self.step(samples[0])[None])
             samples = samples[1:]
-        grid = self._grid(n_times=len(samples))
+        grid = self._engine.grids.from_any_state(self.dt, linear=self.hold == "linear", n_times=len(samples))
         whole = (max(len(samples) - 1, 0) // grid.width) * grid.width
         if whole and self._next is not None:
             outputs, after = grid.outputs(samples[None, :whole], self._next[None])
@@ -156,11 +156,8 @@ class Stepper:
         parts = [z[:, block.states] for block in system.blocks]
         return np.asarray(pack(system, system.scalars_from_network(z), parts)[0])
 
-    def _grid(self, *, n_times: int = 1, width: int | None = None) -> UniformGrid:
-        return self._engine.grid(self.dt, linear=self.hold == "linear", n_times=n_times, width=width)
 
-
-def _step_matrix(grid: UniformGrid) -> Any:
+def _step_matrix(grid: SingleSteps) -> Any:
     """P of one step on packed states (rotations for pairs, numbers for reals, the dense blocks), and C below it."""
     rotations = [np.array([[p.real, -p.imag], [p.imag, p.real]]) for p in grid.decay.pairs]
     reals = [np.diag(grid.decay.reals)] if len(grid.decay.reals) else []

@@ -1,12 +1,15 @@
-"""Hypothesis: the width of the blocks changes speed only."""
+"""Hypothesis: the way through evenly spaced samples changes speed only."""
 
 import numpy as np
 import pytest
 
 import ltinet
+from ltinet.solve.convolution import convolution
 from ltinet.solve.modal import modal_system
-from ltinet.solve.toeplitz import block_toeplitz
-from ltinet.solve.uniform import uniform_grid
+from ltinet.solve.one_step import one_step
+from ltinet.solve.single_steps import single_steps
+from ltinet.solve.time_blocks import time_blocks
+from ltinet.solve.uniform import fast_convolution, uniform_grid
 
 # Slow and fast scalars, a pair, and a coupled block: after a block of 64 steps some states last and some have faded.
 A = np.array(
@@ -21,30 +24,55 @@ A = np.array(
 )
 
 
-@pytest.fixture
-def system():
+def system_of(A, *, n_inputs=2, n_outputs=3):
     rng = np.random.default_rng(1)
-    given = ltinet.StateSpace(A, rng.standard_normal((6, 2)), rng.standard_normal((3, 6)), rng.standard_normal((3, 2)))
-    return modal_system(ltinet.construct(given).network)
+    n = len(A)
+    B, C, D = (rng.standard_normal(shape) for shape in ((n, n_inputs), (n_outputs, n), (n_outputs, n_inputs)))
+    return modal_system(ltinet.construct((A, B, C, D)).network)
+
+
+@pytest.fixture(params=[True, False], ids=["linear", "zero"])
+def step(request):
+    return one_step(system_of(A), 0.02, linear=request.param)
 
 
 @pytest.mark.parametrize("width", [2, 8, 32, 64, 128])
 @pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("linear", [True, False])
-def test_blocks_of_any_width_agree_with_single_steps(system, width, batch, linear):
+def test_blocks_of_any_width_agree_with_single_steps(step, width, batch):
     rng = np.random.default_rng(width)
     u, w = rng.standard_normal((batch, 300, 2)), rng.standard_normal((batch, 6))
-    single = uniform_grid(system, 0.02, linear=linear, n_times=300, width=1)
-    blocked = uniform_grid(system, 0.02, linear=linear, n_times=300, width=width)
-    expected, _ = single.outputs(u, w)
-    np.testing.assert_allclose(blocked.outputs(u, w)[0], expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+    expected, _ = single_steps(step).outputs(u, w)
+    found, _ = time_blocks(step, width).outputs(u, w)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
 
 
-def test_the_state_after_whole_blocks_goes_on_where_the_signal_is_cut(system):
+@pytest.mark.parametrize("n_times", [2, 3, 128, 301])
+@pytest.mark.parametrize("batch", [1, 4, 300])
+def test_convolution_agrees_with_single_steps(step, n_times, batch):
+    u = np.random.default_rng(n_times).standard_normal((batch, n_times, 2))
+    expected, _ = single_steps(step).outputs(u, step.start(np.zeros((batch, 6)), u[:, 0]))
+    grid = convolution(step, n_times)
+    found = grid.outputs(u)
+    assert found.shape == expected.shape
+    assert np.all(np.abs(found - expected) <= grid.rounding(np.abs(u).max(axis=(0, 1))))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 * np.abs(expected).max())
+
+
+def test_before_the_first_input_a_convolution_is_zero(step):
+    u = np.random.default_rng(0).standard_normal((3, 200, 2))
+    u[0, :50], u[1] = 0.0, 0.0
+    y = convolution(step, 200).outputs(u)
+    assert not y[0, :50].any()
+    assert not y[1].any()
+    assert y[0, 50].all()
+    assert y[2].all()
+
+
+def test_the_state_after_whole_blocks_goes_on_where_the_signal_is_cut(step):
     rng = np.random.default_rng(0)
     u, w = rng.standard_normal((2, 256, 2)), rng.standard_normal((2, 6))
-    grid = uniform_grid(system, 0.02, linear=True, n_times=256, width=64)
-    assert 0 < len(grid.lasting.faded) < 6
+    grid = time_blocks(step, 64)
+    assert 0 < len(grid.faded) < 6
     whole, after = grid.outputs(u, w)
     first, between = grid.outputs(u[:, :128], w)
     second, after_second = grid.outputs(u[:, 128:], between)
@@ -53,21 +81,35 @@ def test_the_state_after_whole_blocks_goes_on_where_the_signal_is_cut(system):
     np.testing.assert_allclose(after_second, after, rtol=0, atol=1e-14 * np.abs(after).max())
 
 
-def test_inputs_that_are_mostly_zero_give_what_others_give(system):
+def test_inputs_that_are_mostly_zero_give_what_others_give(step):
     u = np.zeros((1, 50, 2))
     u[0, 3], u[0, 40] = [1.0, -2.0], [0.5, 0.0]
-    grid = uniform_grid(system, 0.02, linear=True, n_times=50, width=1)
+    grid = single_steps(step)
     rest = np.full((1, 50, 2), 1.0)
     pulse, ones, both = (grid.outputs(values, np.zeros((1, 6)))[0] for values in (u, rest, u + rest))
     np.testing.assert_allclose(pulse + ones, both, rtol=0, atol=1e-14 * np.abs(both).max())
 
 
-@pytest.mark.parametrize("K", [1, 8, 32, 64])
-def test_a_block_toeplitz_matrix_convolves(K):
-    rng = np.random.default_rng(K)
-    markov, blocks = rng.standard_normal((K, 3, 2)), rng.standard_normal((5, K * 2))
-    u = blocks.reshape(5, K, 2)
-    expected = np.stack([sum(u[:, j] @ markov[k - j].T for j in range(k + 1)) for k in range(K)], axis=1)
-    out = np.empty((5, K * 3))
-    block_toeplitz(markov).outputs(blocks, out=out)
-    np.testing.assert_allclose(out, expected.reshape(5, K * 3), atol=1e-13 * K)
+def test_responses_are_those_of_a_pulse(step):
+    """An input at the second sample only: H_k at the samples from there on."""
+    u = np.zeros((2, 100, 2))
+    u[0, 1, 0], u[1, 1, 1] = 1.0, 1.0
+    y, _ = single_steps(step).outputs(u, np.zeros((2, 6)))
+    by_Gamma, _ = step.responses(98)
+    np.testing.assert_allclose(y[:, 2:].transpose(1, 2, 0), by_Gamma, rtol=0, atol=1e-14 * np.abs(y).max())
+
+
+def test_a_system_that_grows_beyond_all_numbers_gets_shorter_blocks():
+    growing = one_step(system_of(np.diag([30.0, -1.0])), 1.0, linear=True)
+    grid = uniform_grid(growing, 1000, width=64)
+    assert grid.width < 64
+    assert np.all(np.isfinite(grid.outputs(np.ones((1, 8, 2)), np.zeros((1, 2)))[0]))
+
+
+def test_many_slow_states_are_convolved_and_growing_ones_are_not():
+    slow = np.diag(-0.01 * np.arange(1.0, 201.0))
+    assert fast_convolution(one_step(system_of(slow), 0.01, linear=True), 10_000) is not None
+    slow[0, 0] = 1e-3
+    assert fast_convolution(one_step(system_of(slow), 0.01, linear=True), 10_000) is None
+    slow[:2, :2] = [[0.0, 1.0], [0.0, 0.0]]  # a coupled block that does not decay
+    assert fast_convolution(one_step(system_of(slow), 0.01, linear=True), 10_000) is None

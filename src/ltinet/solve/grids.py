@@ -1,0 +1,52 @@
+"""Grids that were prepared for a network, kept for the next call: a second run costs no preparation."""
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+from ltinet.solve.convolution import Convolution
+from ltinet.solve.modal import ModalSystem
+from ltinet.solve.one_step import OneStep, one_step
+from ltinet.solve.single_steps import SingleSteps, single_steps
+from ltinet.solve.time_blocks import TimeBlocks
+from ltinet.solve.uniform import fast_convolution, uniform_grid
+
+_KEPT = 8  # of each kind
+Made = TypeVar("Made")
+
+
+class Grids:
+    """Prepared grids by step length, hold and number of samples; the last few of each kind are kept."""
+
+    def __init__(self, system: ModalSystem) -> None:
+        self._system = system
+        self._steps: dict[Hashable, OneStep] = {}
+        self._single: dict[Hashable, SingleSteps] = {}
+        self._blocks: dict[Hashable, SingleSteps | TimeBlocks] = {}
+        self._convolutions: dict[Hashable, Convolution | None] = {}
+
+    def step(self, length: float, *, linear: bool) -> OneStep:
+        """One step."""
+        return _kept(self._steps, (length, linear), lambda: one_step(self._system, length, linear=linear))
+
+    def single(self, length: float, *, linear: bool) -> SingleSteps:
+        """States at all samples."""
+        return _kept(self._single, (length, linear), lambda: single_steps(self.step(length, linear=linear)))
+
+    def from_any_state(self, length: float, *, linear: bool, n_times: int) -> SingleSteps | TimeBlocks:
+        """Outputs of about so many samples; one grid serves up to twice as many."""
+        key = (length, linear, n_times.bit_length())
+        return _kept(self._blocks, key, lambda: uniform_grid(self.step(length, linear=linear), n_times))
+
+    def from_rest(self, length: float, *, linear: bool, n_times: int) -> Convolution | None:
+        """Outputs of so many samples from rest by convolution, where that is the fastest way."""
+        key = (length, linear, n_times)
+        return _kept(self._convolutions, key, lambda: fast_convolution(self.step(length, linear=linear), n_times))
+
+
+def _kept(kept: dict[Hashable, Made], key: Hashable, make: Callable[[], Made]) -> Made:
+    """What is kept under a key, or made anew in place of the oldest."""
+    if key not in kept:
+        while len(kept) >= _KEPT:
+            kept.pop(next(iter(kept)))
+        kept[key] = make()
+    return kept[key]

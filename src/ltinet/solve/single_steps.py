@@ -1,0 +1,113 @@
+"""Evenly spaced samples, one step at a time: states at all of them, or outputs where blocks of time do not pay.
+
+With many inputs and outputs no product is larger than those with B and C themselves.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.model.matrices import Matrix
+from ltinet.solve.one_step import OneStep
+from ltinet.solve.packing import pack
+from ltinet.solve.recurrence import Decay, accumulate
+from ltinet.solve.sharing import in_groups
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+_STATES_AT_ONCE = 2**19  # numbers: pieces of time whose states stay in the cache
+
+
+@dataclass(frozen=True)
+class SingleSteps:
+    """A grid whose states are known at all samples."""
+
+    step: OneStep
+    into_state: Matrix
+    """Γ, transposed, (m × n)."""
+    from_state: Matrix
+    """C, transposed, (n × p)."""
+    decay: Decay
+    """P of all states."""
+
+    width = 1
+
+    @cached_property
+    def _input_weights(self) -> Matrix:
+        """B of the scalars, packed, (m × 2 pairs + reals)."""
+        system = self.step.system
+        return pack(system, system.B.T, [])
+
+    def outputs(self, u: Array, w: Array, *, threads: int = 1) -> tuple[Array, Array]:
+        """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, and packed w one step after the last."""
+        y = np.empty((*u.shape[:2], self.step.system.n_outputs))
+        after = np.empty_like(w)
+
+        def work(own: slice) -> None:
+            after[own] = self._some_outputs(u[own], w[own], y[own])
+
+        in_groups(work, len(u), at_once=len(u), threads=threads)
+        return y, after
+
+    def _some_outputs(self, u: Array, w: Array, y: Array) -> Array:
+        """Fill y for some members of a batch, a piece of time after the other; the states after it."""
+        system = self.step.system
+        feeds_through = bool(system.D.any())
+        at_once = max(1, _STATES_AT_ONCE // max(1, system.n_states * len(u)))
+        for begin in range(0, u.shape[1], at_once):
+            own = slice(begin, begin + at_once)
+            z, w = self.states(u[:, own], w)
+            np.matmul(z, self.from_state, out=y[:, own])
+            if feeds_through:
+                y[:, own] += u[:, own] @ system.D.T
+        return w
+
+    def states(self, u: Array, w: Array) -> tuple[Array, Array]:
+        """Packed z `(batch, T, n)` at all samples, and w one step after the last.
+
+        Scalars are driven by B u: one product, from which G₁ u and Γ u follow by factors.
+        """
+        dense = slice(self._input_weights.shape[1], None)
+        driven = _product_of_rows(u, self._input_weights)
+        ends, z = np.empty((2, *u.shape[:-1], self.step.system.n_states))
+        _scale(driven, self.step.gamma_factors, out=ends)
+        _scale(driven, self.step.shift_factors, out=z)
+        ends[..., dense], z[..., dense] = u @ self.into_state[:, dense], u @ self.step.shift.T[:, dense]
+        accumulate(ends, w, self.decay)
+        z[:, 0] += w
+        z[:, 1:] += ends[:, :-1]
+        return z, ends[:, -1]
+
+
+def single_steps(step: OneStep) -> SingleSteps:
+    """Prepare a grid of single steps."""
+    powers = step.powers(2)
+    none = powers.first(1)
+    return SingleSteps(
+        step,
+        into_state=step.into(none, step.Gamma)[0],
+        from_state=np.ascontiguousarray(step.out_of(none)[0].T),
+        decay=step.decay(powers),
+    )
+
+
+def _product_of_rows(u: Array, weights: Matrix) -> Array:
+    """U · weights; rows of zeros, as before and after a pulse, are not multiplied."""
+    rows = u.any(axis=-1)
+    if 2 * np.count_nonzero(rows) > rows.size:
+        return np.asarray(u @ weights)
+    product = np.zeros((*u.shape[:-1], weights.shape[1]))
+    product[rows] = u[rows] @ weights
+    return product
+
+
+def _scale(driven: Array, factors: Complex, out: Array) -> None:
+    """Packed scalars times a complex number each, into the leading part of `out`."""
+    n_scalars = driven.shape[-1]
+    pairs = 2 * (n_scalars - len(factors))
+    if pairs:
+        turned = out[..., :pairs].view(np.complex128)
+        np.multiply(driven[..., :pairs].view(np.complex128), factors[: pairs // 2], out=turned)
+    np.multiply(driven[..., pairs:], factors[pairs // 2 :].real, out=out[..., pairs:n_scalars])

@@ -1,0 +1,129 @@
+"""Evenly spaced samples in blocks of K steps, so that nearly everything is two matrix products.
+
+The state is kept only at the ends of blocks:
+
+    block ends     w_b = P^K w_{b−1} + [P^{K−1}Γ … Γ] u_b         a product, and a recurrence over T/K steps
+    outputs        Y = [U_blocks, W_before, U_before] · weights    with one row for each block
+
+The weights of the inputs of a block are a block Toeplitz matrix of Markov parameters, those of the state before it
+[C P⁰ … C P^{K−1}]ᵀ. States that have faded after K steps need no recurrence: what they bring into a block comes from
+the inputs of the block before. In stiff systems these are most of them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.model.matrices import Matrix
+from ltinet.solve.lasting import Indices, sort_states
+from ltinet.solve.one_step import OneStep
+from ltinet.solve.recurrence import LARGE, Decay, accumulate
+from ltinet.solve.sharing import in_groups
+
+Array = NDArray[np.float64]
+_AT_ONCE = 2**16  # numbers: members of a batch that are worked on together, to stay in the cache
+
+
+@dataclass(frozen=True)
+class TimeBlocks:
+    """A grid whose states are known at the ends of blocks only."""
+
+    step: OneStep
+    width: int
+    """K, the number of steps in a block."""
+    weights: Matrix
+    """From the inputs of a block, the lasting states before it, and the inputs of the block before to its outputs."""
+    kept: Indices
+    """Packed states of which something is left after a block."""
+    into_kept: Matrix
+    """From the inputs of a block to what they add to these states at its end, (K m × kept)."""
+    decay: Decay
+    """P^K of these states."""
+    faded: Indices
+    """Packed states of which nothing is left after a block."""
+    into_faded: Matrix
+    from_faded: Matrix
+
+    def outputs(self, u: Array, w: Array, *, threads: int = 1) -> tuple[Array, Array]:
+        """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, and packed w at the end of the last block."""
+        batch, n_times, _ = u.shape
+        n_blocks = -(-n_times // self.width)
+        y = np.empty((batch, n_blocks * self.width, self.step.system.n_outputs))
+        after = np.empty_like(w)
+
+        def work(own: slice) -> None:
+            self._some_outputs(u[own], w[own], y[own], after[own])
+
+        in_groups(work, batch, at_once=_AT_ONCE // (n_blocks * len(self.weights) + 1), threads=threads)
+        return y[:, :n_times], after
+
+    def _some_outputs(self, u: Array, w: Array, y: Array, after: Array) -> None:
+        """Fill y and `after` for some members of a batch."""
+        batch, n_blocks = len(u), y.shape[1] // self.width
+        n_inputs, n_kept = self.into_kept.shape
+        rows = np.empty((batch * n_blocks, len(self.weights)))
+        by_member = rows.reshape(batch, n_blocks, len(self.weights))
+        inputs, states, before = np.split(by_member, [n_inputs, n_inputs + n_kept], axis=-1)
+        _fill(inputs, u)
+        if n_kept:
+            # One product for all members: what it brings from the last block of one to the next is overwritten.
+            np.matmul(rows[:-1, :n_inputs], self.into_kept, out=rows[1:, n_inputs : n_inputs + n_kept])
+            states[:, 0] = w[:, self.kept]
+            accumulate(states[:, 1:], states[:, 0], self.decay)
+            last = (inputs[:, -1] @ self.into_kept)[:, None]
+            accumulate(last, states[:, -1], self.decay)
+            after[:, self.kept] = last[:, 0]
+        if len(self.faded):
+            before[:, 0], before[:, 1:] = 0.0, inputs[:, :-1]
+            after[:, self.faded] = inputs[:, -1] @ self.into_faded
+        outputs = y.reshape(batch * n_blocks, self.weights.shape[1])
+        np.matmul(rows, self.weights, out=outputs)
+        if len(self.faded):
+            outputs[::n_blocks] += w[:, self.faded] @ self.from_faded
+
+
+def time_blocks(step: OneStep, width: int) -> TimeBlocks | None:
+    """Prepare a grid of blocks of so many steps; None if a state grows within a block beyond what products can take."""
+    powers = step.powers(width + 1)
+    if not powers.largest < LARGE:
+        return None
+    within = powers.first(width)
+    into = step.into(within.backwards(), step.Gamma)
+    out = step.out_of(within)
+    markov = np.concatenate([step.direct[None], out[:-1] @ into[-1].T])
+    into_state = into.reshape(-1, into.shape[-1])
+    from_state = out.transpose(2, 0, 1).reshape(into.shape[-1], -1)
+    kept, faded, decay = sort_states(step.decay(powers))
+    into_faded, from_faded = into_state[:, faded], from_state[faded]
+    from_before = [into_faded @ from_faded] if len(faded) else []
+    return TimeBlocks(
+        step=step,
+        width=width,
+        weights=np.vstack([_toeplitz(markov), from_state[kept], *from_before]),
+        kept=kept,
+        into_kept=np.ascontiguousarray(into_state[:, kept]),
+        decay=decay,
+        faded=faded,
+        into_faded=into_faded,
+        from_faded=from_faded,
+    )
+
+
+def _toeplitz(markov: Array) -> Matrix:
+    """(K m × K p) with H_{k−j} from input j to output k, 0 where that index is negative; rows are inputs."""
+    K, p, m = markov.shape
+    padded = np.concatenate([np.zeros((K, p, m)), markov])
+    lag = np.arange(K) - np.arange(K)[:, None]
+    return np.asarray(padded[lag + K].transpose(0, 3, 1, 2).reshape(K * m, K * p))
+
+
+def _fill(blocks: Array, u: Array) -> None:
+    """Inputs `(batch, T, m)` as rows of blocks, with zeros after the last."""
+    batch, n_blocks, width = blocks.shape
+    flat = u.reshape(batch, u.shape[1] * u.shape[2])
+    n_rest = n_blocks * width - flat.shape[1]
+    n_whole = n_blocks - 1 if n_rest else n_blocks
+    blocks[:, :n_whole] = flat[:, : n_whole * width].reshape(batch, n_whole, width)
+    if n_rest:
+        blocks[:, -1, : width - n_rest], blocks[:, -1, width - n_rest :] = flat[:, n_whole * width :], 0.0
