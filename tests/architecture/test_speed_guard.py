@@ -13,7 +13,7 @@ import pytest
 from benchmarks.floor import products_of
 
 import ltinet
-from ltinet.solve import recurrence, uniform
+from ltinet.solve import recurrence, run_times, uniform
 
 LONG = 100_000
 # Measured 1 500 to 14 000 where everything is array operations; the shortest loop over 10⁵ samples has a million.
@@ -106,7 +106,7 @@ def test_import_is_light():
 
 def walk_one_by_one(monkeypatch):
     """Blocks of one step, without runs and without convolution."""
-    monkeypatch.setattr(uniform, "_WIDEST", 1)
+    monkeypatch.setattr(run_times, "_WIDEST", 1)
     monkeypatch.setattr(uniform, "_MOST_PARAMETERS", 0)
     monkeypatch.setattr(recurrence, "_run_length", lambda *_, **__: 1)
 

@@ -13,9 +13,10 @@ from ltinet.decompose.decouple import Decoupled
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.orthonormal import BlockBases, orthonormalise
 from ltinet.decompose.partition import agglomerate, partition_into
-from ltinet.decompose.schur import SchurForm, is_decoupled, real_schur, symmetric_schur
+from ltinet.decompose.schur import SchurForm, is_decoupled, real_schur, schur_by_parts, symmetric_schur
 from ltinet.decompose.separate import Separation, separate, separate_neurons, with_kernel_together
 from ltinet.decompose.threads import threads_for
+from ltinet.decompose.transformation import Factors, Product, Transformation, Turns
 from ltinet.errors import InvalidSystemError, PartitionError
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix, read_only
 from ltinet.tolerances import EPS
@@ -51,7 +52,8 @@ def block_diagonalize(
     The blocks are chosen in one of three ways: by default the sparsest form found with cond(T) ≤ `max_condition`,
     measured in balanced coordinates; or `n_blocks` blocks; or the clusters of `clustering`, any object with
     scikit-learn's `fit_predict`, which sees one point (Re λ, |Im λ|) per real eigenvalue or pair. The last two ignore
-    `max_condition`. A symmetric or normal A needs an orthogonal T only, and has a block for each neuron.
+    `max_condition`. A symmetric or normal A, or one that falls apart into neurons by itself, needs an orthogonal T
+    only, and has a block for each neuron.
 
     Cost: one real Schur form, ~25 n³ flops, and a third as much again where all neurons can stand apart; a tight
     budget on a large matrix without structure searches for several times as long. Raises InvalidSystemError if A is
@@ -60,7 +62,8 @@ def block_diagonalize(
     matrix = as_square_matrix(A, "A")
     _check_choice(max_condition, n_blocks=n_blocks, clustering=clustering)
     with threads_for(len(matrix)):
-        balanced, schur = _schur_form(matrix, balance=balance)
+        is_free = n_blocks is None and clustering is None
+        balanced, schur = _schur_form(matrix, balance=balance, is_free=is_free)
         if n_blocks is not None:
             choice = _into_blocks(schur, n_blocks)
         elif is_decoupled(schur, balanced.matrix):
@@ -69,8 +72,7 @@ def block_diagonalize(
             choice = _by_clustering(schur, clustering, factor=balanced.factor)
         else:
             choice = _Choice(*within_budget(schur, max_condition))
-        budget = max_condition if n_blocks is None and clustering is None else None
-        return _assemble(matrix, balanced, choice, budget=budget)
+        return _assemble(matrix, balanced, choice, budget=max_condition if is_free else None)
 
 
 def _check_choice(max_condition: float, *, n_blocks: int | None, clustering: object) -> None:
@@ -88,13 +90,16 @@ def _check_choice(max_condition: float, *, n_blocks: int | None, clustering: obj
         )
 
 
-def _schur_form(matrix: Matrix, *, balance: bool) -> tuple[BalancedMatrix, SchurForm]:
-    """Balance and decompose. A normal matrix has rows and columns of equal norms, so that balancing leaves it alone."""
+def _schur_form(matrix: Matrix, *, balance: bool, is_free: bool) -> tuple[BalancedMatrix, SchurForm]:
+    """Balance and decompose, part by part where the blocks are free to follow the parts.
+
+    A normal matrix has rows and columns of equal norms, so that balancing leaves it alone.
+    """
     if np.array_equal(matrix[:1], matrix[:, :1].T) and np.array_equal(matrix, matrix.T):
         balanced = balance_matrix(matrix, rescale_states=False)
         return balanced, symmetric_schur(balanced.matrix)
     balanced = balance_matrix(matrix, rescale_states=balance)
-    return balanced, real_schur(balanced.matrix)
+    return balanced, schur_by_parts(balanced.matrix) if is_free else real_schur(balanced.matrix)
 
 
 def _decoupled_already(schur: SchurForm, clustering: object) -> _Choice:
@@ -161,13 +166,9 @@ def _assemble(matrix: Matrix, balanced: BalancedMatrix, choice: _Choice, *, budg
     A_bd = bases.blocks[columns][:, columns]
     if np.log2(balanced.factor) + np.log2(float(np.abs(A_bd).max(initial=1.0))) >= 1024.0:
         raise InvalidSystemError("A has entries near the largest floating-point number; measure time in smaller units")
-    is_orthogonal = choice.separation.is_orthogonal
-    T = schur.Z[:, columns] if is_orthogonal and len(schur.pairs) == 0 else schur.Z @ bases.basis[:, columns]
-    T_inv = T.T if is_orthogonal else choice.separation.inverse[columns] @ schur.Z.T
     return BlockDiagonalForm(
         A=read_only(A_bd * balanced.factor),
-        T=read_only(T * balanced.scaling[:, None]),
-        T_inv=read_only(T_inv / balanced.scaling),
+        transformation=_transformation(choice.separation, columns, balanced.scaling),
         block_sizes=tuple(sizes[order].tolist()),
         eigenvalues=tuple(_slices(values[columns] * balanced.factor, sizes[order])),
         scaling=read_only(balanced.scaling),
@@ -176,6 +177,16 @@ def _assemble(matrix: Matrix, balanced: BalancedMatrix, choice: _Choice, *, budg
         seen=tuple(choice.tradeoff.items()),
         remarks=choice.remarks,
     )
+
+
+def _transformation(separation: Separation, columns: NDArray[np.intp], scaling: NDArray[np.float64]) -> Transformation:
+    """T in the coordinates of the given matrix, its columns in the order of the blocks."""
+    schur, basis = separation.schur, separation.bases.basis
+    if not separation.is_orthogonal:
+        return Factors(scaling, schur.Z, basis, separation.inverse, columns)
+    at = schur.pairs[:, None] + np.arange(2)
+    T = Turns(basis[at[:, :, None], at[:, None, :]], at).of_columns(schur.Z)[:, columns]
+    return Product(scaling[:, None] * T, T.T / scaling)
 
 
 def _slices(values: NDArray[np.complex128], sizes: NDArray[np.intp]) -> list[NDArray[np.complex128]]:

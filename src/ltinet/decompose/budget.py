@@ -1,10 +1,15 @@
 """The sparsest form within a condition budget: search on angles, then check on the transformation that comes out."""
 
-import numpy as np
-from scipy.sparse.csgraph import connected_components
+import math
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.decompose.components import components
 from ltinet.decompose.coupling import GRAM_LIMIT, Atoms, Partition, pair_conditions
+from ltinet.decompose.decouple import invariant_subspace
 from ltinet.decompose.partition import agglomerate, sparsest_partition
+from ltinet.decompose.reorder import OrderedSchur, reorder
 from ltinet.decompose.schur import SchurForm
 from ltinet.decompose.separate import Separation, separate, separate_neurons, with_kernel_together
 from ltinet.tolerances import EPS
@@ -49,8 +54,7 @@ def _indistinguishable(atoms: Atoms, max_condition: float) -> Partition | None:
     inseparable = pair_conditions(atoms) > max(max_condition, _INSEPARABLE)
     if not np.any(inseparable):
         return None
-    _, component = connected_components(inseparable, directed=False)
-    return tuple(tuple(np.flatnonzero(component == number).tolist()) for number in range(component.max() + 1))
+    return tuple(tuple(group.tolist()) for group in components(inseparable))
 
 
 def _split_further(separation: Separation, max_condition: float) -> Separation:
@@ -59,15 +63,17 @@ def _split_further(separation: Separation, max_condition: float) -> Separation:
     Needed where the search had to work with bases that were known to few digits. The fewer tries, the larger n.
     """
     failed: set[complex] = set()
+    bonds = _bonds(separation)
     for _ in range(8 + 4000 // len(separation.schur.R)):
-        neuron = _least_bound(separation, failed)
-        if neuron is None:
+        neuron = int(np.argmin(bonds))
+        if bonds[neuron] == np.inf:
             break
         trial = _without(separation, neuron, max_condition)
         if trial is None:
             failed.add(complex(separation.schur.eigenvalues[neuron]))
         else:
-            separation = trial
+            separation, bonds = trial, _bonds(trial)
+        bonds[[complex(value) in failed for value in separation.schur.eigenvalues]] = np.inf
     return separation
 
 
@@ -78,26 +84,40 @@ def _without(separation: Separation, neuron: int, max_condition: float) -> Separ
     inside = groups == groups[neuron]
     groups[neuron] = separation.n_blocks
     block = SchurForm(separation.bases.blocks[at, at], np.eye(at.stop - at.start))
-    if not separate(block, groups[inside]).is_within(max_condition):  # the whole T cannot be better than a part of it
+    ordered = OrderedSchur(block, block.starts) if len(block.sizes) == 2 else reorder(block, groups[inside])
+    if _condition_of_two(ordered) > max_condition:  # the whole T is not better than a part
         return None
     trial = separate(separation.schur, groups)
     return trial if trial.n_blocks > separation.n_blocks and trial.is_within(max_condition) else None
 
 
-def _least_bound(separation: Separation, failed: set[complex]) -> int | None:
-    """The neuron that its block binds least: smallest Σ log(1 + coupling²/distance²) over the others."""
-    values, best, least = separation.schur.eigenvalues, None, np.inf
-    for block in np.flatnonzero(separation.neurons > 1):
-        at = slice(separation.bases.bounds[block], separation.bases.bounds[block + 1])
+def _condition_of_two(ordered: OrderedSchur) -> float:
+    """cond₂ of orthonormal bases for two groups of neurons; 1 if LAPACK could not part them, and they are one.
+
+    With [Y; s·I] the second invariant subspace, the tangent of its angle with the complement of the first is y = ‖Y‖/s,
+    and the condition number y + √(1 + y²).
+    """
+    if len(ordered.bounds) == 2:
+        return 1.0
+    start, stop = ordered.bounds[1:].tolist()
+    columns = invariant_subspace(ordered.schur.R, start, stop)
+    Y, s = columns[:start], float(columns[start, 0])
+    tangent = float(np.linalg.norm(Y, 2)) / s if s > 0.0 else np.inf
+    return tangent + math.hypot(1.0, tangent)
+
+
+def _bonds(separation: Separation) -> NDArray[np.float64]:
+    """How strongly its block binds each neuron: Σ log(1 + coupling²/distance²) over the others; infinite if alone."""
+    values, bonds = separation.schur.eigenvalues, np.full(len(separation.schur.sizes), np.inf)
+    for block in np.flatnonzero(separation.neurons > 1).tolist():
+        start, stop = separation.bases.bounds[block : block + 2].tolist()
         first = int(separation.first_neuron[block])
-        own = values[first : first + separation.neurons[block]]
-        starts = separation.schur.starts[first : first + len(own)] - at.start
-        coupling = np.maximum.reduceat(np.abs(separation.bases.blocks[at, at]), starts, axis=0)
-        coupling = np.maximum.reduceat(coupling, starts, axis=1)
-        distance = np.abs(own[:, None] - own[None, :]) + EPS * np.abs(separation.bases.blocks[at, at]).max()
+        neurons = slice(first, first + int(separation.neurons[block]))
+        own, starts = values[neurons], separation.schur.starts[neurons] - start
+        magnitude = np.abs(separation.bases.blocks[start:stop, start:stop])
+        coupling = np.maximum.reduceat(np.maximum.reduceat(magnitude, starts, axis=0), starts, axis=1)
+        distance = np.abs(own[:, None] - own[None, :]) + EPS * magnitude.max()
         ties = np.log1p((np.maximum(coupling, coupling.T) / distance) ** 2)
         np.fill_diagonal(ties, 0.0)
-        bond = np.where([complex(value) in failed for value in own], np.inf, ties.sum(axis=1))
-        if bond.min() < least:
-            best, least = first + int(np.argmin(bond)), float(bond.min())
-    return best
+        bonds[neurons] = ties.sum(axis=1)
+    return bonds

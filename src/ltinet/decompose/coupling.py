@@ -24,6 +24,8 @@ Partition = tuple[Group, ...]
 # A Gram matrix squares the condition number: beyond this one its smallest eigenvalue drowns in rounding.
 GRAM_LIMIT = 1e6
 
+_SMALL = 64  # the order up to which singular values cost no more than a Gram matrix and its eigenvalues
+
 
 @dataclass(frozen=True)
 class Atoms:
@@ -59,14 +61,15 @@ class Atoms:
 def condition_number(T: Matrix) -> float:
     """cond₂(T), infinite where T is singular.
 
-    From the Gram matrix, at a third of the cost of singular values, where that is accurate to 1e-3 or better.
+    For large T from the Gram matrix, at a third of the cost of singular values, where that is accurate to 1e-3.
     """
     if len(T) == 0:
         return 1.0
     T = T / (np.max(np.abs(T)) or 1.0)
-    condition = _gram_condition(T.T @ T)
-    if condition <= GRAM_LIMIT:
-        return condition
+    if len(T) > _SMALL:
+        condition = _gram_condition(T.T @ T)
+        if condition <= GRAM_LIMIT:
+            return condition
     singular_values = np.linalg.svd(T, compute_uv=False)
     return float(singular_values[0] / singular_values[-1]) if singular_values[-1] > 0 else float("inf")
 

@@ -40,6 +40,19 @@ def decouple(R: Matrix, bounds: NDArray[np.intp]) -> Decoupled:
     return Decoupled(X, diagonal)
 
 
+def invariant_subspace(R: Matrix, start: int, stop: int) -> Matrix:
+    """The columns [Y; s·I] of one block, the states start … stop: R_aa Y − Y Λ = −s·R_ab for all states before it."""
+    columns = np.eye(stop, stop - start, k=-start, order="F")
+    if start == 0:
+        return columns
+    own = slice(start, stop)
+    Y, scale, _ = lapack.dtrsyl(R[:start, :start], R[own, own], R[:start, own], isgn=-1)
+    columns[:start] = -Y
+    columns[own] *= scale
+    largest = max(Y.max(), -Y.min())
+    return columns / largest if largest > _GROWTH_LIMIT else columns
+
+
 def _decouple_halves(R: Matrix, diagonal: Matrix, X: Matrix, bounds: list[int]) -> None:
     middle = len(bounds) // 2
     if middle > 1:

@@ -1,17 +1,19 @@
 """Eigenvectors of a quasi-triangular matrix: the fast way to decouple single neurons, all at once and without solves.
 
-LAPACK's `trevc` is a tenth of the work of the Sylvester equations, but SciPy wraps it for C only, in `cython_lapack`.
-It is called through that pointer if its signature is the expected one; otherwise `decouple` gives the same subspaces.
+LAPACK's `trevc` is a fraction of the work of Sylvester equations, but SciPy wraps it for C only, in `cython_lapack`. It
+is called through that pointer if its signature is the expected one; otherwise `decouple` gives the same subspaces.
 """
 
 import ctypes
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cython_lapack
 
-from ltinet.decompose.decouple import Decoupled
+from ltinet.decompose.decouple import Decoupled, decouple, invariant_subspace
 from ltinet.decompose.schur import SchurForm
+from ltinet.model.matrices import Matrix
 
 # The real and imaginary parts of an eigenvector are computed to eps of the larger one. Below this ratio of ω to the
 # pair's off-diagonal entry the imaginary part would lose too many digits, and the pair's plane with it.
@@ -23,39 +25,50 @@ _SIGNATURE = (
 )
 
 
-def decouple_neurons(schur: SchurForm) -> Decoupled | None:
-    """Decouple every diagonal block from all others, R X = X Λ, or None where `trevc` is not the right tool.
+def decouple_neurons(schur: SchurForm, bounds: NDArray[np.intp]) -> Decoupled:
+    """Decouple the blocks that begin at `bounds`, R X = X Λ: neurons alone by eigenvectors, others as `decouple` does.
 
-    Pairs stand as [[a, ω], [−ω, a]] in Λ, on the real and imaginary part of an eigenvector. Cost ~n³/3 flops.
+    A pair that stands alone becomes [[a, ω], [−ω, a]] in Λ, on the real and imaginary part of an eigenvector; a nearly
+    real one, whose parts would be nearly parallel, stays as it is. Cost ~n³/3 flops for single neurons.
     """
-    R, pairs = schur.R, schur.pairs
-    b, c = np.abs(R[pairs, pairs + 1]), np.abs(R[pairs + 1, pairs])
-    if _trevc is None or (np.minimum(b, c) < _SMALLEST_RATIO**2 * np.maximum(b, c)).any():
-        return None
-    X = _right_eigenvectors(R)
-    diagonal = np.diag(R.diagonal())
-    omega = schur.eigenvalues.imag[schur.sizes == 2]
-    diagonal[pairs, pairs + 1], diagonal[pairs + 1, pairs] = omega, -omega
+    if _trevc is None:
+        return decouple(schur.R, bounds)
+    R, first, sizes = schur.R, bounds[:-1], bounds[1:] - bounds[:-1]
+    has_vectors = schur.neurons_between(bounds) == 1
+    pair = has_vectors & (sizes == 2)
+    b, c = np.abs(R[first[pair], first[pair] + 1]), np.abs(R[first[pair] + 1, first[pair]])
+    has_vectors[pair] = np.minimum(b, c) >= _SMALLEST_RATIO**2 * np.maximum(b, c)
+    wanted = np.repeat(has_vectors, sizes)
+    X, diagonal = _right_eigenvectors(R, wanted), np.diag(np.where(wanted, R.diagonal(), 0.0))
+    at = first[pair & has_vectors]
+    omega = np.sqrt(np.abs(R[at, at + 1])) * np.sqrt(np.abs(R[at + 1, at]))
+    diagonal[at, at + 1], diagonal[at + 1, at] = omega, -omega
+    for block in (~has_vectors).nonzero()[0].tolist():
+        start, stop = bounds[block : block + 2].tolist()
+        X[:stop, start:stop] = invariant_subspace(R, start, stop)
+        diagonal[start:stop, start:stop] = R[start:stop, start:stop]
     return Decoupled(X, diagonal)
 
 
-def _right_eigenvectors(R: Any) -> Any:
-    n = len(R)
-    if n == 0:
-        return R
-    R = np.asfortranarray(R)
+def _right_eigenvectors(R: Matrix, wanted: NDArray[np.bool_]) -> Matrix:
+    """Eigenvectors in the wanted columns, for a pair its real and imaginary part; zeros in the others."""
+    n, n_wanted = len(R), int(np.count_nonzero(wanted))
     X = np.zeros((n, n), order="F")
-    work = np.empty(
-        4 * n
-    )  # the last quarter stands for the selection, which is not read when all vectors are asked for
-    size, found, info = ctypes.c_int(n), ctypes.c_int(), ctypes.c_int()
-    side, which = ctypes.c_char(b"R"), ctypes.c_char(b"A")
+    if n_wanted == 0:
+        return X
+    R = np.asfortranarray(R)
+    vectors = X if n_wanted == n else np.zeros((n, n_wanted), order="F")
+    selection, work = wanted.astype(np.intc), np.empty(3 * n)
+    size, columns, found, info = ctypes.c_int(n), ctypes.c_int(n_wanted), ctypes.c_int(), ctypes.c_int()
+    side, which = ctypes.c_char(b"R"), ctypes.c_char(b"S")
     ref = ctypes.byref
-    matrix, vectors, scratch = (array.__array_interface__["data"][0] for array in (R, X, work))
+    chosen, matrix, result, scratch = (array.__array_interface__["data"][0] for array in (selection, R, vectors, work))
     _trevc(
-        ref(side), ref(which), scratch + 24 * n, ref(size), matrix, ref(size), None, ref(size),
-        vectors, ref(size), ref(size), ref(found), scratch, ref(info),
+        ref(side), ref(which), chosen, ref(size), matrix, ref(size), None, ref(size),
+        result, ref(size), ref(columns), ref(found), scratch, ref(info),
     )  # fmt: skip
+    if vectors is not X:
+        X[:, wanted] = vectors
     return X
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ltinet.decompose.coupling import Atoms, condition_number, escape_conditions
 from ltinet.decompose.neurons import neuron_bases
 from ltinet.decompose.schur import SchurForm
+from ltinet.decompose.transformation import Transformation
 from ltinet.model.matrices import Matrix
 
 
@@ -22,8 +23,8 @@ class BlockDiagonalForm:
     """
 
     A: Matrix
-    T: Matrix
-    T_inv: Matrix
+    transformation: Transformation
+    """T and its inverse, multiplied out when `T` and `T_inv` are looked at."""
     block_sizes: tuple[int, ...]
     eigenvalues: tuple[NDArray[np.complex128], ...]
     """Eigenvalues of each block in the order of its diagonal; of a pair, that with positive imaginary part first."""
@@ -41,6 +42,16 @@ class BlockDiagonalForm:
     """`form.plot.tradeoff()`, `.spectrum()`, `.sparsity()`; hung by the façade, since plotting lies above this room."""
 
     @property
+    def T(self) -> Matrix:
+        """The transformation x = T z, n×n."""
+        return self.transformation.T
+
+    @property
+    def T_inv(self) -> Matrix:
+        """Its inverse, z = T⁻¹ x."""
+        return self.transformation.T_inv
+
+    @property
     def n_blocks(self) -> int:
         """Number of blocks; each becomes one horizontal layer."""
         return len(self.block_sizes)
@@ -48,12 +59,16 @@ class BlockDiagonalForm:
     @property
     def neurons_per_block(self) -> tuple[int, ...]:
         """Real eigenvalues plus pairs of each block."""
-        return tuple(int(np.sum(values.imag >= 0)) for values in self.eigenvalues)
+        return tuple((size + reals) // 2 for size, reals in zip(self.block_sizes, self.reals_per_block, strict=True))
 
-    @property
+    @cached_property
     def reals_per_block(self) -> tuple[int, ...]:
         """Real eigenvalues of each block, which stand first in it."""
-        return tuple(int(np.count_nonzero(values.imag == 0.0)) for values in self.eigenvalues)
+        if not self.block_sizes:
+            return ()
+        sizes = np.array(self.block_sizes)
+        is_real = np.concatenate(self.eigenvalues).imag == 0.0
+        return tuple(np.add.reduceat(is_real, np.cumsum(sizes) - sizes, dtype=np.intp).tolist())
 
     @property
     def n_connections(self) -> int:
@@ -114,7 +129,7 @@ class BlockDiagonalForm:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for array in (self.A, self.T, self.T_inv, self.scaling, self.original, *self.eigenvalues):
+        for array in (self.A, self.scaling, self.original, *self.eigenvalues):
             array.setflags(write=False)  # NumPy unpickles and copies arrays writeable
 
     def block(self, index: int) -> Matrix:

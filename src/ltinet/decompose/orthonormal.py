@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from ltinet.decompose.decouple import Decoupled
+from ltinet.decompose.pieces import pieces
 from ltinet.decompose.reorder import leading_subspace
 from ltinet.decompose.schur import SchurForm
 from ltinet.model.matrices import Matrix
@@ -15,8 +16,9 @@ from ltinet.tolerances import EPS
 
 Vector = NDArray[np.float64]
 
-# Columns of a block of several neurons are exact to eps times their size, which orthonormalising them does not mend.
-# Where they have grown beyond this, the subspace is computed by orthogonal swaps instead.
+# Columns of a block of several neurons, or of a nearly real pair, are exact to eps times their size, which
+# orthonormalising them does not mend. Where they have grown beyond this, or are as nearly parallel, the subspace is
+# computed by orthogonal swaps instead.
 _GROWTH_LIMIT = 100.0
 
 
@@ -45,14 +47,16 @@ def orthonormalise(decoupled: Decoupled, schur: SchurForm, bounds: NDArray[np.in
     if len(real):
         basis[real] = rows[real] / np.sqrt(_dots(rows[real], rows[real]))[:, None]
         blocks[real, real] = diagonal[real, real]
-    _single_pairs(rows, diagonal, first[is_single_neuron & (sizes == 2)], basis=basis, blocks=blocks)
     pair = first[is_single_neuron & (sizes == 2)]
+    for piece in pieces(len(pair), len(rows)):
+        _single_pairs(rows, diagonal, pair[piece], basis=basis, blocks=blocks)
     is_lopsided = np.zeros(len(first), dtype=bool)
     is_lopsided[is_single_neuron & (sizes == 2)] = -blocks[pair + 1, pair] * _GROWTH_LIMIT**2 < blocks[pair, pair + 1]
     for block in (~is_single_neuron | is_lopsided).nonzero()[0]:
         at = slice(int(bounds[block]), int(bounds[block + 1]))
         columns, own = decoupled.X[: at.stop, at], diagonal[at, at]
-        if is_lopsided[block] or np.max(np.abs(columns)) > _GROWTH_LIMIT:
+        growth = np.linalg.cond(columns) if is_lopsided[block] else np.max(np.abs(columns))
+        if growth > _GROWTH_LIMIT:
             columns, own = leading_subspace(schur.R[: at.stop, : at.stop], at.start) or (columns, own)
         Q, blocks[at, at] = _coupled_block(columns, own)
         basis[at, : at.stop] = Q.T
@@ -60,7 +64,7 @@ def orthonormalise(decoupled: Decoupled, schur: SchurForm, bounds: NDArray[np.in
 
 
 def _single_pairs(rows: Matrix, diagonal: Matrix, at: NDArray[np.intp], *, basis: Matrix, blocks: Matrix) -> None:
-    """All blocks of one pair at once, through their eigenvectors v = p + iq.
+    """Many blocks of one pair at once, through their eigenvectors v = p + iq.
 
     Turned by the angle that makes v·v real, v has orthogonal parts with |p| ≥ |q|; normalised, they stand the pair as
     [[a, b], [c, a]] with b = ω|p|/|q|, c = −ω|q|/|p|. Parts that were nearly parallel are turned once more.

@@ -1,6 +1,7 @@
 """Bring the eigenvalues of one block together along the diagonal of a Schur form, by orthogonal swaps of neighbours."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,7 @@ class OrderedSchur:
     bounds: NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class _Neuron:
+class _Neuron(NamedTuple):
     """A diagonal block on its way: its size, the group it belongs to, and its place inside the group."""
 
     size: int
@@ -38,8 +38,9 @@ def reorder(schur: SchurForm, groups: NDArray[np.intp]) -> OrderedSchur:
     R, Z = np.array(schur.R, order="F"), np.array(schur.Z, order="F")
     row = _neurons(schur, groups)
     noise = EPS * float(np.linalg.norm(R))
-    for last in range(1, len(row)):
-        at, start = last, sum(neuron.size for neuron in row[:last])
+    stop = 0
+    for last in range(len(row)):
+        at, start, stop = last, stop, stop + row[last].size
         while at > 0 and (row[at].group, row[at].place) < (row[at - 1].group, row[at - 1].place):
             above, below = row[at - 1], row[at]
             start -= above.size
@@ -68,12 +69,9 @@ def leading_subspace(R: Matrix, start: int) -> tuple[Matrix, Matrix] | None:
     n_before = int(schur.starts.searchsorted(start))
     noise = EPS * float(np.linalg.norm(R))
     for last in range(n_before, len(sizes)):
-        place = sum(sizes[:last])
-        for at in range(last, last - n_before, -1):
-            place -= sizes[at - 1]
-            if not _swap(schur.R, schur.Z, place, sizes=(sizes[at - 1], sizes[at]), noise=noise):
-                return None
-            sizes[at - 1], sizes[at] = sizes[at], sizes[at - 1]
+        if not _move_up(schur, last, sizes=sizes, by=n_before, noise=noise):
+            return None
+        sizes.insert(last - n_before, sizes.pop(last))
     moved = SchurForm(schur.R, schur.Z)
     if moved.sizes.tolist() != sizes:  # a pair with a tiny imaginary part became two real eigenvalues
         return None
@@ -81,14 +79,27 @@ def leading_subspace(R: Matrix, start: int) -> tuple[Matrix, Matrix] | None:
     return moved.Z[:, :width], moved.R[:width, :width]
 
 
+def _move_up(schur: SchurForm, index: int, *, sizes: list[int], by: int, noise: float) -> bool:
+    """Exchange a diagonal block with each of those before it, in place; False where LAPACK refuses."""
+    place = sum(sizes[:index])
+    if sizes[index] == 2:  # a pair needs none of the care for equal real eigenvalues: all swaps in one call
+        goal = place - sum(sizes[index - by : index])
+        _, _, info = lapack.dtrexc(schur.R, schur.Z, place + 1, goal + 1, overwrite_a=1, overwrite_q=1)
+        return bool(info == 0)
+    for above in reversed(sizes[index - by : index]):
+        place -= above
+        if not _swap(schur.R, schur.Z, place, sizes=(above, sizes[index]), noise=noise):
+            return False
+    return True
+
+
 def _neurons(schur: SchurForm, groups: NDArray[np.intp]) -> list[_Neuron]:
     """The diagonal blocks as they stand, their groups numbered by first appearance."""
     _, appearance, index = np.unique(groups, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(appearance))[index]
-    return [
-        _Neuron(int(size), int(group), (bool(value.imag != 0), abs(float(value.real))))
-        for size, group, value in zip(schur.sizes, rank, schur.eigenvalues, strict=True)
-    ]
+    values = schur.eigenvalues
+    places = zip((values.imag != 0.0).tolist(), np.abs(values.real).tolist(), strict=True)
+    return [_Neuron(*own) for own in zip(schur.sizes.tolist(), rank.tolist(), places, strict=True)]
 
 
 def _states(row: list[_Neuron]) -> tuple[list[int], list[int]]:
@@ -98,13 +109,15 @@ def _states(row: list[_Neuron]) -> tuple[list[int], list[int]]:
 
 def _swap(R: Matrix, Z: Matrix, start: int, *, sizes: tuple[int, int], noise: float) -> bool:
     """Exchange two neighbouring diagonal blocks in place; False, and nothing done, where LAPACK refuses."""
-    if sizes == (1, 1) and R[start, start] == R[start + 1, start + 1] and abs(R[start, start + 1]) <= noise:
+    middle, stop = start + sizes[0], start + sum(sizes)
+    if sizes == (1, 1) and R[start, start] == R[middle, middle] and abs(R[start, middle]) <= noise:
         # LAPACK takes equal eigenvalues for exchanged and leaves their vectors in place; here the vectors count.
-        R[start, start + 1] = 0.0
-        swapped = [start + 1, start]
+        R[start, middle] = 0.0
+    if not R[start:middle, middle:stop].any():  # nothing between them: exchanged without rounding
+        swapped = [*range(middle, stop), *range(start, middle)]
         for matrix in (R, Z):
-            matrix[:, start : start + 2] = matrix[:, swapped]
-        R[start : start + 2, :] = R[swapped, :]
+            matrix[:, start:stop] = matrix[:, swapped]
+        R[start:stop, :] = R[swapped, :]
         return True
     _, _, info = lapack.dtrexc(R, Z, start + sizes[0] + 1, start + 1, overwrite_a=1, overwrite_q=1)
     return bool(info == 0)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from ltinet.decompose.components import components
 from ltinet.model.matrices import Matrix
 from ltinet.tolerances import EPS, rounding
 
@@ -76,12 +77,32 @@ def is_decoupled(schur: SchurForm, A: Matrix) -> bool:
 
 def real_schur(A: Matrix) -> SchurForm:
     """LAPACK's real Schur form (`gees`), ~25 n³ flops: the floor of everything that follows."""
-    if len(A) == 0:
-        return SchurForm(A, A)
+    return _without_spurious_pairs(_lapack_schur(A), A) if len(A) else SchurForm(A, A)
+
+
+def schur_by_parts(A: Matrix) -> SchurForm:
+    """The same for each part of A that no chain of entries connects with the rest, if there are several.
+
+    It is cheaper, and what is not connected stays exactly so.
+    """
+    parts = components(A != 0.0)
+    if len(parts) < 2:
+        return real_schur(A)
+    R, Z = np.zeros(A.shape, order="F"), np.zeros(A.shape, order="F")
+    start = 0
+    for states in parts:
+        own = slice(start, start + len(states))
+        part = _lapack_schur(A[states[:, None], states])
+        R[own, own], Z[states, own] = part.R, part.Z
+        start = own.stop
+    return _without_spurious_pairs(SchurForm(R, Z), A)
+
+
+def _lapack_schur(A: Matrix) -> SchurForm:
     R, _, _, _, Z, _, info = lapack.dgees(_no_order, A, lwork=_WORKSPACE * len(A))
     if info != 0:
         raise np.linalg.LinAlgError(f"the QR algorithm did not converge (LAPACK gees, info = {info})")
-    return _without_spurious_pairs(SchurForm(R, Z), A)
+    return SchurForm(R, Z)
 
 
 def _without_spurious_pairs(schur: SchurForm, A: Matrix) -> SchurForm:

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.decompose.coupling import Atoms, Partition, condition_number
-from ltinet.decompose.decouple import decouple
-from ltinet.decompose.neurons import neuron_bases
-from ltinet.decompose.orthonormal import BlockBases, orthonormalise
+from ltinet.decompose.inverse import inverse_of
+from ltinet.decompose.neurons import block_bases, neuron_bases
+from ltinet.decompose.orthonormal import BlockBases
 from ltinet.decompose.reorder import reorder
 from ltinet.decompose.schur import SchurForm
 from ltinet.model.matrices import Matrix
@@ -22,6 +22,7 @@ class Separation:
     schur: SchurForm
     bases: BlockBases
     is_orthogonal: bool = False
+    """Whether no coupling is left in the Schur form, so that the basis only turns the planes of pairs."""
 
     @property
     def n_blocks(self) -> int:
@@ -46,8 +47,7 @@ class Separation:
     @cached_property
     def inverse(self) -> Matrix:
         """The inverse of the basis, in Schur coordinates."""
-        basis = self.bases.basis
-        return basis.T if self.is_orthogonal else np.asarray(np.linalg.inv(basis), dtype=np.float64)
+        return inverse_of(self.bases)
 
     def is_within(self, max_condition: float) -> bool:
         """Whether cond₂(T) ≤ max_condition: by ‖·‖₂² ≤ ‖·‖₁‖·‖∞ for T and T⁻¹ where that decides, else measured."""
@@ -77,8 +77,7 @@ class Separation:
 def separate(schur: SchurForm, groups: NDArray[np.intp]) -> Separation:
     """Bases of the invariant subspaces of groups of neurons, one group number for every diagonal block."""
     ordered = reorder(schur, groups)
-    decoupled = decouple(ordered.schur.R, ordered.bounds)
-    return Separation(ordered.schur, orthonormalise(decoupled, ordered.schur, ordered.bounds))
+    return Separation(ordered.schur, block_bases(ordered.schur, ordered.bounds))
 
 
 def separate_neurons(schur: SchurForm) -> Separation:

@@ -74,6 +74,8 @@ def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _as_array(value: MatrixLike, name: str) -> NDArray[Any]:
+    if type(value) is np.ndarray:  # nothing to convert, and no subclass that means something else
+        return value
     if sparse.issparse(value):
         return _filled_in(value, name)
     if np.ma.is_masked(value):  # np.asarray would drop the mask and use whatever lies below it

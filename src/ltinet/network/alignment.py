@@ -1,4 +1,4 @@
-"""Turn the plane of each single pair so that its second-order equation has small numbers.
+"""Turn the plane of each pair that stands alone so that its second-order equation has small numbers.
 
 The states (ξ, η) of a pair may be turned in their plane by any angle. The maps eliminate η = W ξ + Q ξ̇ + Z u, which
 puts −C_η B_ξ/b into Ψ and the same with the other sign into the sum over neurons: at high frequencies their difference
@@ -13,35 +13,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.transformation import Planes, Turns
 from ltinet.model.matrices import Matrix, read_only
 from ltinet.tolerances import EPS
 
-Planes = NDArray[np.float64]
-"""A stack of matrices, one for each pair."""
-
-_ROWS = 256  # turned at a time, so that temporary copies stay small
-
 
 def align_pairs(form: BlockDiagonalForm, *, B: Matrix, C: Matrix) -> BlockDiagonalForm:
-    """The same form with the basis of every block of one pair turned to suit B and C; cond(T) stays as it is.
+    """The same form with the plane of every pair without connections turned to suit B and C; cond(T) stays as it is.
 
-    A turned pair stands as [[a, b], [c, d]] with b > 0. Blocks of several neurons are left alone. Cost
-    O(n² + n k (m + p)) for k pairs.
+    A turned pair stands as [[a, b], [c, d]] with b > 0. Connected neurons are left alone. Cost O(n² (m + p)).
     """
-    sizes = np.array(form.block_sizes, dtype=np.intp)
-    is_pair = [len(values) == 2 and values[0].imag != 0.0 for values in form.eigenvalues]
-    at = (np.cumsum(sizes) - sizes)[is_pair][:, None] + np.arange(2)
+    at = _single_pairs(form)
     if at.size == 0 or B.shape[1] == 0 or len(C) == 0:
         return form
     place = (at[:, :, None], at[:, None, :])
-    B_pairs = (form.T_inv[at.ravel()] @ B).reshape(len(at), 2, -1)
-    C_pairs = (C @ form.T[:, at.ravel()]).reshape(len(C), len(at), 2).transpose(1, 0, 2)
+    transformation = form.transformation.prepared_for(B.shape[1] + len(C))
+    B_pairs = transformation.to_blocks(B)[at]
+    C_pairs = transformation.from_blocks(C)[:, at].transpose(1, 0, 2)
     turns = _best_turns(form.A[place], B_pairs, C_pairs)
     A = form.A.copy()
     A[place] = _similar(form.A[place], turns)
-    form = replace(form, A=read_only(A))  # step by step: at no time do two old matrices live
-    form = replace(form, T=read_only(_turn_columns(form.T, at, turns)))
-    return replace(form, T_inv=read_only(_turn_columns(form.T_inv.T, at, turns).T))
+    return replace(form, A=read_only(A), transformation=transformation.turned(Turns(turns, at)))
+
+
+def _single_pairs(form: BlockDiagonalForm) -> NDArray[np.intp]:
+    """The states `(k, 2)` of pairs that are blocks of their own, or have no connections inside a larger one."""
+    sizes, n_reals = np.array(form.block_sizes, dtype=np.intp), np.array(form.reals_per_block, dtype=np.intp)
+    starts = np.cumsum(sizes) - sizes
+    first = [starts[(sizes == 2) & (n_reals == 0)]]
+    for block in ((sizes > 2) & (sizes > n_reals)).nonzero()[0].tolist():
+        pairs = np.arange(n_reals[block], sizes[block], 2)
+        connections = form.block(block) != 0.0
+        connections[pairs[:, None, None] + [[0], [1]], pairs[:, None, None] + [[0, 1]]] = False
+        is_connected = connections.any(axis=0) | connections.any(axis=1)
+        first.append(starts[block] + pairs[~(is_connected[pairs] | is_connected[pairs + 1])])
+    return np.sort(np.concatenate(first))[:, None] + np.arange(2)
 
 
 def _best_turns(blocks: Planes, B: Planes, C: Planes) -> Planes:
@@ -53,8 +59,8 @@ def _best_turns(blocks: Planes, B: Planes, C: Planes) -> Planes:
     candidates = np.stack([across_inputs, across_outputs, as_it_is])
     upper = _similar(blocks, candidates)[..., 0, 1]
     # Nothing turned is smaller than its rounding errors.
-    B_xi = np.linalg.norm(candidates[..., 0][..., None, :] @ B, axis=(-2, -1)) + EPS * np.linalg.norm(B, axis=(-2, -1))
-    C_eta = np.linalg.norm(C @ candidates[..., 1][..., None], axis=(-2, -1)) + EPS * np.linalg.norm(C, axis=(-2, -1))
+    B_xi = _norms(candidates[..., 0][..., None, :] @ B) + EPS * _norms(B)
+    C_eta = _norms(C @ candidates[..., 1][..., None]) + EPS * _norms(C)
     size = C_eta * B_xi / np.abs(upper)
     size[1:] *= 2.0  # of equals the first: without u̇ the equations are simpler
     best = np.argmin(size, axis=0), np.arange(len(blocks))
@@ -74,16 +80,10 @@ def _of_order_one(matrices: Planes) -> Planes:
     return np.asarray(matrices / np.where(largest > 0.0, largest, 1.0))
 
 
+def _norms(matrices: Planes) -> NDArray[np.float64]:
+    """Frobenius norms of a stack of matrices with entries of order one."""
+    return np.asarray(np.sqrt(np.square(matrices).sum(axis=(-2, -1))))
+
+
 def _similar(blocks: Planes, turns: Planes) -> Planes:
     return np.asarray(turns.swapaxes(-1, -2) @ blocks @ turns)
-
-
-def _turn_columns(matrix: Matrix, at: NDArray[np.intp], turns: Planes) -> Matrix:
-    """Replace the columns [p, q] of each pair by [p, q] · turn."""
-    turned = np.array(matrix)
-    for start in range(0, len(matrix), _ROWS):
-        rows = slice(start, start + _ROWS)
-        p, q = matrix[rows, at[:, 0]], matrix[rows, at[:, 1]]
-        turned[rows, at[:, 0]] = p * turns[:, 0, 0] + q * turns[:, 1, 0]
-        turned[rows, at[:, 1]] = p * turns[:, 0, 1] + q * turns[:, 1, 1]
-    return turned

@@ -43,8 +43,7 @@ class HorizontalLayer:
         return layer
 
     def _fill(self, matrices: LayerMatrices) -> None:
-        for name, matrix in zip(LayerMatrices._fields, matrices, strict=True):
-            object.__setattr__(self, name, matrix)
+        self.__dict__.update(zip(LayerMatrices._fields, matrices, strict=True))
 
     @classmethod
     def from_parameters(cls, parameters: LayerParameters, *, n_inputs: int) -> "HorizontalLayer":
@@ -84,7 +83,7 @@ class HorizontalLayer:
     @property
     def n_second_order(self) -> int:
         """Number of second-order neurons, the complex pairs of the block."""
-        return int(np.count_nonzero(self.is_second_order))
+        return int(np.count_nonzero(self.M))  # diagonal
 
     @property
     def n_states(self) -> int:

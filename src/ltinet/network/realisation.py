@@ -34,8 +34,8 @@ def realise_layer(layer: HorizontalLayer) -> LayerRealisation:
     s = np.flatnonzero(layer.is_second_order)
     f = np.flatnonzero(~layer.is_second_order)
     masses = layer.M.diagonal()[s][:, None]
-    C_ff, C_fs = layer.C[np.ix_(f, f)], layer.C[np.ix_(f, s)]
-    C_sf, C_ss = layer.C[np.ix_(s, f)], layer.C[np.ix_(s, s)]
+    C_ff, C_fs = layer.C[f[:, None], f], layer.C[f[:, None], s]
+    C_sf, C_ss = layer.C[s[:, None], f], layer.C[s[:, None], s]
     J = np.zeros((n + len(s), layer.n_inputs))
     J[f] = solve_upper(C_ff, layer.V[f])
     J[n:] = (layer.V[s] - C_sf @ J[f]) / masses

@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.transformation import Product
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.model.atomic import written_whole
 from ltinet.network.layer import HorizontalLayer
@@ -179,20 +180,11 @@ def _unpack_form(tensors: Tensors, description: Mapping[str, Any]) -> BlockDiago
         )
         start, entry = start + size, entry + size * size
     eigenvalues = np.ascontiguousarray(tensors["form.eigenvalues"]).view(np.complex128)[:, 0]
-    arrays = (
-        A,
-        tensors["form.T"],
-        tensors["form.T_inv"],
-        tensors["form.scaling"],
-        tensors["form.original"],
-        eigenvalues,
-    )
-    for array in arrays:
+    for array in (A, tensors["form.scaling"], tensors["form.original"], eigenvalues):
         array.setflags(write=False)
     return BlockDiagonalForm(
         A=A,
-        T=tensors["form.T"],
-        T_inv=tensors["form.T_inv"],
+        transformation=Product(tensors["form.T"], tensors["form.T_inv"]),
         block_sizes=tuple(sizes),
         eigenvalues=tuple(np.split(eigenvalues, np.cumsum(sizes)[:-1])) if sizes else (),
         scaling=tensors["form.scaling"],

@@ -7,14 +7,15 @@ from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.model.matrices import Matrix, as_real_matrix
 from ltinet.model.state_space import StateSpace
 from ltinet.network.layer import HorizontalLayer
-from ltinet.network.maps import m_lti, m_o
+from ltinet.network.maps import LayerMatrices, m_lti, m_o
 from ltinet.network.network import Network
 from ltinet.network.single_neurons import first_order_layers, second_order_layers
 
 
 def synthesise(system: StateSpace, form: BlockDiagonalForm) -> Network:
     """The network with the input–output map of the system (Theorem 1), one horizontal layer per block of the form."""
-    B, C, Psi = form.T_inv @ system.B, system.C @ form.T, system.D.copy()
+    B, C = form.transformation.to_blocks(system.B), form.transformation.from_blocks(system.C)
+    Psi = system.D.copy()
     sizes, n_reals = np.array(form.block_sizes, dtype=np.intp), np.array(form.reals_per_block, dtype=np.intp)
     starts = np.cumsum(sizes) - sizes
     layers: dict[int, HorizontalLayer] = {}
@@ -32,7 +33,9 @@ def synthesise(system: StateSpace, form: BlockDiagonalForm) -> Network:
     for place in set(range(len(sizes))) - set(layers):
         own = slice(int(starts[place]), int(starts[place] + sizes[place]))
         n_real = int(n_reals[place])
-        layers[place] = HorizontalLayer(*m_lti(form.A[own, own], B[own], n_real=n_real))
+        matrices = m_lti(form.A[own, own], B[own], n_real=n_real)._asdict()
+        finished = LayerMatrices(*(as_real_matrix(matrix, name) for name, matrix in matrices.items()))
+        layers[place] = HorizontalLayer.trusted(finished)
         values, rates, feedthrough = m_o(form.A[own, own], B[own], C[:, own], n_real=n_real)
         Phi[place] = as_real_matrix(np.hstack([values, rates]), f"Phi[{place}]")
         Psi += feedthrough

@@ -45,7 +45,7 @@ EXAMPLES: Mapping[str, Example] = {
     "horizontal-layers": Example(
         horizontal_layers.compute,
         horizontal_layers_account.account,
-        Effort(stop=1.0),
+        Effort(stop=3.0),
         {"Example 3.2": horizontal_layers.SEED, "K-means": kmeans.SEED},
     ),
     "layer-types": Example(

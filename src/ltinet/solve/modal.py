@@ -6,6 +6,7 @@ stay matrices.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +58,11 @@ class ModalSystem:
     def n_outputs(self) -> int:
         """Number of outputs."""
         return len(self.D)
+
+    @cached_property
+    def slowest_of_blocks(self) -> NDArray[np.float64]:
+        """The largest real part of the eigenvalues of every dense block."""
+        return np.array([np.max(np.linalg.eigvals(block.F).real) for block in self.blocks])
 
     def scalars_from_network(self, z: NDArray[np.float64]) -> NDArray[np.complex128]:
         """The v of every scalar from network states, last axis: ξ for reals, ξ − i (ζ − aξ)/ω for pairs."""

@@ -138,8 +138,11 @@ def one_step(system: ModalSystem, length: float, *, linear: bool) -> OneStep:
 
 
 def _matrix_powers(P: Matrix, count: int) -> Array:
+    """P^0 … P^{count−1}, twice as many with each product."""
     powers = np.empty((count, *P.shape))
-    powers[0] = np.eye(len(P))
-    for j in range(1, count):
-        powers[j] = powers[j - 1] @ P
+    powers[0], known = np.eye(len(P)), 1
+    while known < count:
+        new = min(known, count - known)
+        np.matmul(powers[:new], P, out=powers[known : known + new])
+        P, known = P @ P, known + new
     return powers

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from hard_matrices import HARD, clusters_in_triangle, jordan, random_dense, rotated
-from ltinet.decompose.budget import within_budget
+from ltinet.decompose.budget import _condition_of_two, within_budget
+from ltinet.decompose.reorder import reorder
 from ltinet.decompose.schur import SchurForm, real_schur
+from ltinet.decompose.separate import separate
 
 # Condition numbers are exact to n·eps·κ² relative to one, with κ the budget itself where it is small.
 SLACK = 1.0 + 1e-6
@@ -81,3 +83,16 @@ def test_independent_jordan_blocks_are_found():
     R = np.kron(np.eye(3), jordan(4, -2.0))
     separation, _ = within_budget(SchurForm(R, np.eye(12)), 10.0)
     assert separation.neurons.tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_condition_of_two_groups_is_that_of_their_bases(seed):
+    schur = real_schur(random_dense(9, seed))
+    groups = np.arange(len(schur.sizes)) % 2
+    # Both come from Sylvester equations of moderate condition.
+    assert _condition_of_two(reorder(schur, groups)) == pytest.approx(separate(schur, groups).condition, rel=1e-9)
+
+
+def test_the_condition_of_one_group_is_one():
+    schur = real_schur(random_dense(5, 1))
+    assert _condition_of_two(reorder(schur, np.zeros(len(schur.sizes), dtype=int))) == 1.0

@@ -123,6 +123,10 @@ def test_pickle_and_copy_keep_everything(form):
             original, copied = getattr(form, field.name), getattr(clone, field.name)
             if isinstance(original, np.ndarray):
                 np.testing.assert_array_equal(copied, original)
+            elif field.name == "transformation":
+                np.testing.assert_array_equal(copied.T, original.T)
+                np.testing.assert_array_equal(copied.T_inv, original.T_inv)
+                assert not any(matrix.flags.writeable for matrix in (copied.T, copied.T_inv))
             elif field.name != "eigenvalues":
                 assert copied == original
         assert clone.tradeoff == form.tradeoff

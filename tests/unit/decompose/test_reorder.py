@@ -59,6 +59,19 @@ def test_equal_uncoupled_eigenvalues_exchange_their_vectors():
     assert ordered.schur.R[0, 2] == ordered.schur.R[1, 2] == 0.0  # the second state is decoupled from the group
 
 
+def test_what_is_not_coupled_changes_places_without_rounding():
+    R = block_diag(random_schur_block(), pair(-1.0, 2.0), [[-3.0]], pair(-0.1, 7.0))
+    schur = SchurForm(R, np.eye(len(R)))
+    ordered = reorder(schur, np.array([0, 1, 2, 0]))
+    assert set(np.unique(ordered.schur.Z).tolist()) == {0.0, 1.0}  # a permutation
+    np.testing.assert_array_equal(ordered.schur.Z @ ordered.schur.R @ ordered.schur.Z.T, R)
+
+
+def random_schur_block():
+    """One pair with the numbers of a general matrix."""
+    return np.array([[-0.7, 1.3], [-0.2, -0.7]])
+
+
 def test_a_refused_swap_unites_the_groups():
     # Two equal pairs, coupled: LAPACK cannot exchange what it cannot tell apart.
     R = np.kron(np.eye(3), pair(-1.0, 2.0)) + np.kron(np.eye(3, k=1), np.eye(2))

@@ -6,7 +6,7 @@ from scipy.linalg import block_diag, circulant
 
 from evidence import EPS
 from hard_matrices import haar, pair, random_dense, skew_symmetric
-from ltinet.decompose.schur import SchurForm, is_decoupled, real_schur, symmetric_schur
+from ltinet.decompose.schur import SchurForm, is_decoupled, real_schur, schur_by_parts, symmetric_schur
 
 
 def assert_schur_of(A, schur):
@@ -35,6 +35,27 @@ def test_real_schur_of_nothing():
     assert schur.R.shape == schur.Z.shape == (0, 0)
     assert len(schur.eigenvalues) == 0
     assert is_decoupled(schur, np.zeros((0, 0)))
+
+
+def test_parts_stay_exactly_apart():
+    parts = [random_dense(5, 1), pair(-1.0, 2.0), [[3.0]], random_dense(4, 2)]
+    order = np.random.default_rng(0).permutation(12)
+    A = block_diag(*parts)[np.ix_(order, order)]
+    schur = schur_by_parts(A)
+    assert_schur_of(A, schur)
+    piece = np.searchsorted([5, 7, 8], order, side="right")  # of each state
+    for column in schur.Z.T:
+        assert len(set(piece[column != 0.0].tolist())) == 1
+    own = np.array([piece[np.flatnonzero(column)[0]] for column in schur.Z.T])
+    assert not np.any(schur.R[own[:, None] != own])
+
+
+def test_a_matrix_of_one_part_is_not_taken_apart():
+    A = random_dense(7, 3)
+    whole, by_parts = real_schur(A), schur_by_parts(A)
+    np.testing.assert_array_equal(by_parts.R, whole.R)
+    np.testing.assert_array_equal(by_parts.Z, whole.Z)
+    assert schur_by_parts(np.zeros((0, 0))).R.shape == (0, 0)
 
 
 def test_symmetric_schur():

@@ -109,6 +109,23 @@ def test_units_of_inputs_and_outputs_do_not_matter(scale):
     np.testing.assert_allclose(other.T, turned.T, rtol=0.0, atol=100 * EPS * np.max(np.abs(turned.T)))
 
 
+def test_a_pair_without_connections_is_turned_inside_a_layer_too():
+    rng = np.random.default_rng(1)
+    A = block_diag(pair(-0.1, 3.0), pair(0.0, 2.0), pair(-0.2, 1.0), [[-1.0]])
+    A[2, 4] = 0.5  # connects the second with the third
+    system = ltinet.StateSpace(A, rng.standard_normal((7, 1)), rng.standard_normal((1, 7)))
+    before = ltinet.block_diagonalize(system.A, n_blocks=1)
+    after = align_pairs(before, B=system.B, C=system.C)
+    moved = np.flatnonzero(np.abs(after.T - before.T).max(axis=0) > 0.0)
+    where = np.flatnonzero(np.isclose(np.concatenate(before.eigenvalues).imag, 3.0))[0]
+    assert moved.tolist() == [where, where + 1]
+    size = np.linalg.norm(system.A) * np.linalg.norm(after.T)
+    assert np.linalg.norm(system.A @ after.T - after.T @ after.A) <= 30 * 7 * EPS * size
+    layer = synthesise(system, after).layers[0]
+    row = (where + 1) // 2  # one real neuron stands first
+    assert np.linalg.norm(layer.V[row]) <= 10 * 7 * EPS * np.linalg.norm(system.B)
+
+
 @pytest.mark.parametrize("channels", [(0, 2), (2, 0)])
 def test_without_inputs_or_outputs_nothing_is_turned(channels):
     system = system_with(2, 2)

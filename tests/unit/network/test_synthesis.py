@@ -20,7 +20,7 @@ def blobs():
 
 def test_layers_are_the_images_of_the_blocks(blobs):
     system, form, network = blobs
-    B, C = form.T_inv @ system.B, form.T.T @ system.C.T
+    B, C = form.transformation.to_blocks(system.B), form.transformation.from_blocks(system.C).T
     Psi, start = system.D.copy(), 0
     for index, (layer, size) in enumerate(zip(network.layers, form.block_sizes, strict=True)):
         rows = slice(start, start + size)

@@ -1,0 +1,128 @@
+"""Between the user's states x and those of the blocks z: x = T z, kept in factors until someone looks at T itself.
+
+A network needs T⁻¹B and C T only, which for a few inputs and outputs are thin products with the factors. T and T⁻¹
+multiplied out would cost as much as all else that follows the Schur form.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.model.matrices import Matrix, read_only
+
+Planes: TypeAlias = NDArray[np.float64]
+"""A stack of matrices, one for each pair."""
+
+_ROWS = 256  # turned at a time, so that temporary copies stay small
+
+
+@final
+@dataclass(frozen=True)
+class Turns:
+    """Orthogonal 2×2 matrices, and the two columns of T that each of them turns: `(k, 2, 2)` and `(k, 2)`."""
+
+    planes: Planes
+    at: NDArray[np.intp]
+
+    def of_columns(self, matrix: Matrix) -> Matrix:
+        """Replace the columns [p, q] of each pair by [p, q] · turn."""
+        turned = np.array(matrix)
+        for start in range(0, len(matrix), _ROWS):
+            rows = slice(start, start + _ROWS)
+            p, q = matrix[rows, self.at[:, 0]], matrix[rows, self.at[:, 1]]
+            turned[rows, self.at[:, 0]] = p * self.planes[:, 0, 0] + q * self.planes[:, 1, 0]
+            turned[rows, self.at[:, 1]] = p * self.planes[:, 0, 1] + q * self.planes[:, 1, 1]
+        return turned
+
+    def of_rows(self, matrix: Matrix) -> Matrix:
+        """What turned columns of T do to the rows of T⁻¹: the transpose of the turn from the left."""
+        return self.of_columns(matrix.T).T
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Product:
+    """T and T⁻¹ as they are; both are read-only from now on."""
+
+    T: Matrix
+    T_inv: Matrix
+
+    def __post_init__(self) -> None:
+        read_only(self.T)
+        read_only(self.T_inv)
+
+    def to_blocks(self, B: Matrix) -> Matrix:
+        """T⁻¹ B."""
+        return self.T_inv @ B
+
+    def from_blocks(self, C: Matrix) -> Matrix:
+        """C T."""
+        return C @ self.T
+
+    def turned(self, turns: Turns) -> "Product":
+        """The same with the planes of some pairs turned."""
+        return Product(turns.of_columns(self.T), turns.of_rows(self.T_inv))
+
+    def prepared_for(self, _: int) -> "Product":
+        """As it is: there is no cheaper way to multiply."""
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., "Product"], tuple[Any, ...]]:
+        return Product, (self.T, self.T_inv)  # through the door again: NumPy unpickles arrays writeable
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """T = diag(scaling) · Z · basis, its columns in another order, then turned; Z orthogonal, scaling powers of two."""
+
+    scaling: NDArray[np.float64]
+    Z: Matrix
+    basis: Matrix
+    inverse: Matrix
+    """The inverse of the basis."""
+    order: NDArray[np.intp]
+    turns: Turns | None = None
+
+    @cached_property
+    def T(self) -> Matrix:
+        """The factors multiplied out."""
+        T = self.scaling[:, None] * (self.Z @ self.basis[:, self.order])
+        return read_only(T if self.turns is None else self.turns.of_columns(T))
+
+    @cached_property
+    def T_inv(self) -> Matrix:
+        """The factors of the inverse multiplied out."""
+        T_inv = (self.inverse[self.order] @ self.Z.T) / self.scaling
+        return read_only(T_inv if self.turns is None else self.turns.of_rows(T_inv))
+
+    def to_blocks(self, B: Matrix) -> Matrix:
+        """T⁻¹ B, from right to left."""
+        rows = (self.inverse @ (self.Z.T @ (B / self.scaling[:, None])))[self.order]
+        return rows if self.turns is None else self.turns.of_rows(rows)
+
+    def from_blocks(self, C: Matrix) -> Matrix:
+        """C T, from left to right."""
+        columns = ((C * self.scaling) @ self.Z @ self.basis)[:, self.order]
+        return columns if self.turns is None else self.turns.of_columns(columns)
+
+    def turned(self, turns: Turns) -> "Transformation":
+        """The same with the planes of some pairs turned."""
+        if self.turns is not None:
+            return Product(self.T, self.T_inv).turned(turns)
+        return replace(self, turns=turns)
+
+    def prepared_for(self, n_vectors: int) -> "Transformation":
+        """The cheaper form for multiplying that many vectors twice: from the order of T on, that is T itself."""
+        return self if n_vectors < len(self.Z) else Product(self.T, self.T_inv)
+
+    def __reduce__(self) -> tuple[Callable[..., Product], tuple[Any, ...]]:
+        return Product, (self.T, self.T_inv)
+
+
+Transformation: TypeAlias = Factors | Product
+"""x = T z, in factors or multiplied out."""
