@@ -115,7 +115,7 @@ class ExactTrajectory:
         if samples.step is not None:
             grid = self.engine.grids.from_any_state(samples.step, linear=self._linear, n_times=len(samples.t))
             start = grid.step.start(self._packed_start(), self._u[:, 0])
-            y, _ = grid.outputs(self._u, start, threads=threads)
+            y = grid.outputs(self._u, start, threads=threads)
         else:
             v, parts = self._initial_parts()
             y = np.empty((len(self._u), len(samples.t), system.n_outputs))

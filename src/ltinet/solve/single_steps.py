@@ -40,19 +40,23 @@ class SingleSteps:
         system = self.step.system
         return pack(system, system.B.T, [])
 
-    def outputs(self, u: Array, w: Array, *, threads: int = 1) -> tuple[Array, Array]:
-        """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, and packed w one step after the last."""
+    def outputs(self, u: Array, w: Array, *, threads: int = 1) -> Array:
+        """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, from packed w at the first."""
         y = np.empty((*u.shape[:2], self.step.system.n_outputs))
-        after = np.empty_like(w)
 
         def work(own: slice) -> None:
-            after[own] = self._some_outputs(u[own], w[own], y[own])
+            self._fill_outputs(y[own], u[own], w[own])
 
         in_groups(work, len(u), at_once=len(u), threads=threads)
-        return y, after
+        return y
 
-    def _some_outputs(self, u: Array, w: Array, y: Array) -> Array:
-        """Fill y for some members of a batch, a piece of time after the other; the states after it."""
+    def outputs_and_state(self, u: Array, w: Array) -> tuple[Array, Array]:
+        """The same, and packed w one step after the last sample."""
+        y = np.empty((*u.shape[:2], self.step.system.n_outputs))
+        return y, self._fill_outputs(y, u, w)
+
+    def _fill_outputs(self, y: Array, u: Array, w: Array) -> Array:
+        """Fill y, a piece of time after the other; the states after it."""
         system = self.step.system
         feeds_through = bool(system.D.any())
         at_once = max(1, _STATES_AT_ONCE // max(1, system.n_states * len(u)))

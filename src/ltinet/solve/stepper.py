@@ -136,7 +136,7 @@ class Stepper:
         grid = self._engine.grids.from_any_state(self.dt, linear=self.hold == "linear", n_times=len(samples))
         whole = (max(len(samples) - 1, 0) // grid.width) * grid.width
         if whole and self._next is not None:
-            outputs, after = grid.outputs(samples[None, :whole], self._next[None])
+            outputs, after = grid.outputs_and_state(samples[None, :whole], self._next[None])
             y.append(outputs[0])
             self._next = after[0]
         y.extend(self.step(u)[None] for u in samples[whole:])

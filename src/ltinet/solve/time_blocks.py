@@ -45,40 +45,52 @@ class TimeBlocks:
     into_faded: Matrix
     from_faded: Matrix
 
-    def outputs(self, u: Array, w: Array, *, threads: int = 1) -> tuple[Array, Array]:
-        """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, and packed w at the end of the last block."""
+    def outputs(self, u: Array, w: Array, *, threads: int = 1) -> Array:
+        """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, from packed w at the first."""
         batch, n_times, _ = u.shape
         n_blocks = -(-n_times // self.width)
         y = np.empty((batch, n_blocks * self.width, self.step.system.n_outputs))
-        after = np.empty_like(w)
 
         def work(own: slice) -> None:
-            self._some_outputs(u[own], w[own], y[own], after[own])
+            self._fill_outputs(y[own], self._rows(u[own], w[own]), w[own])
 
         in_groups(work, batch, at_once=_AT_ONCE // (n_blocks * len(self.weights) + 1), threads=threads)
-        return y[:, :n_times], after
+        return y[:, :n_times]
 
-    def _some_outputs(self, u: Array, w: Array, y: Array, after: Array) -> None:
-        """Fill y and `after` for some members of a batch."""
-        batch, n_blocks = len(u), y.shape[1] // self.width
+    def outputs_and_state(self, u: Array, w: Array) -> tuple[Array, Array]:
+        """The same for whole blocks, and packed w one step after the last sample."""
+        rows = self._rows(u, w)
+        y = np.empty((*u.shape[:2], self.step.system.n_outputs))
+        self._fill_outputs(y, rows, w)
         n_inputs, n_kept = self.into_kept.shape
-        rows = np.empty((batch * n_blocks, len(self.weights)))
-        by_member = rows.reshape(batch, n_blocks, len(self.weights))
-        inputs, states, before = np.split(by_member, [n_inputs, n_inputs + n_kept], axis=-1)
+        last, states = rows[:, -1, :n_inputs], rows[:, -1, n_inputs : n_inputs + n_kept]
+        kept = (last @ self.into_kept)[:, None]
+        accumulate(kept, states, self.decay)
+        after = np.empty_like(w)
+        after[:, self.kept], after[:, self.faded] = kept[:, 0], last @ self.into_faded
+        return y, after
+
+    def _rows(self, u: Array, w: Array) -> Array:
+        """What the outputs of each block depend on, `(batch, n_blocks, len(weights))`."""
+        n_inputs, n_kept = self.into_kept.shape
+        rows = np.empty((len(u), -(-u.shape[1] // self.width), len(self.weights)))
+        inputs, states = rows[..., :n_inputs], rows[..., n_inputs : n_inputs + n_kept]
         _fill(inputs, u)
         if n_kept:
             # One product for all members: what it brings from the last block of one to the next is overwritten.
-            np.matmul(rows[:-1, :n_inputs], self.into_kept, out=rows[1:, n_inputs : n_inputs + n_kept])
+            flat = rows.reshape(-1, len(self.weights))
+            np.matmul(flat[:-1, :n_inputs], self.into_kept, out=flat[1:, n_inputs : n_inputs + n_kept])
             states[:, 0] = w[:, self.kept]
             accumulate(states[:, 1:], states[:, 0], self.decay)
-            last = (inputs[:, -1] @ self.into_kept)[:, None]
-            accumulate(last, states[:, -1], self.decay)
-            after[:, self.kept] = last[:, 0]
         if len(self.faded):
+            before = rows[..., n_inputs + n_kept :]
             before[:, 0], before[:, 1:] = 0.0, inputs[:, :-1]
-            after[:, self.faded] = inputs[:, -1] @ self.into_faded
+        return rows
+
+    def _fill_outputs(self, y: Array, rows: Array, w: Array) -> None:
+        batch, n_blocks, n_terms = rows.shape
         outputs = y.reshape(batch * n_blocks, self.weights.shape[1])
-        np.matmul(rows, self.weights, out=outputs)
+        np.matmul(rows.reshape(batch * n_blocks, n_terms), self.weights, out=outputs)
         if len(self.faded):
             outputs[::n_blocks] += w[:, self.faded] @ self.from_faded
 
