@@ -55,6 +55,7 @@ def products_of(net: ltinet.DynamicNetwork, u: Array, *, step: float) -> Product
     if isinstance(grid, TimeBlocks):
         rows = batch * (-(-n_times // grid.width))
         shapes = [(rows, *grid.into_kept.shape), (rows, *grid.weights.shape)]
+        shapes += [(rows, *grid.from_before.shape)] if len(grid.faded) else []
     else:
         shapes = _by_states(net, u.reshape(-1, m))
     return Products(tuple(shape for shape in shapes if min(shape) > 0))

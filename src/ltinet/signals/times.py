@@ -1,5 +1,6 @@
 """Times: checked once, and asked whether they are evenly spaced only once."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -68,7 +69,8 @@ def even_step(t: Times) -> float | None:
 
 
 def all_finite(values: NDArray[np.float64]) -> bool:
-    """Whether no entry is NaN or infinite. A finite sum shows it in one pass; sums of huge numbers are looked at."""
+    """Whether no entry is NaN or infinite. A finite sum of squares shows it fastest; those of huge numbers overflow."""
+    flat = values.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
-        total = values.sum()
-    return bool(np.isfinite(total)) or bool(np.all(np.isfinite(values)))
+        total = np.dot(flat, flat)
+    return math.isfinite(total) or bool(np.all(np.isfinite(values)))

@@ -26,7 +26,7 @@ from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
-_AT_ONCE = 2**17  # numbers: members of a batch that are worked on together, with their zeros, to stay in the cache
+_AT_ONCE = 2**18  # numbers: members of a batch that are worked on together, with their zeros, to stay in the cache
 # A transform of length N errs by less than 3.4 log₂ N eps of the norm of what it transforms (Higham 2002, chapter 24),
 # and an output has gone through three of them.
 _PER_OUTPUT = 3 * 3.4
@@ -39,23 +39,22 @@ class Convolution:
     width: int
     """K, the number of samples in a half."""
     spectra: Complex
-    """Transforms of the Markov parameters within a half and across halves, `(2, m, p, K + 1)`."""
+    """Transforms of the Markov parameters within a half and from the first to the second, `(m, p, 2, K + 1)`."""
     from_first: Matrix | None
     """C P^k G₁, (m × 2K p): what the first sample does not do, since no line leads to it; None for steps."""
 
     def outputs(self, u: Array, *, threads: int = 1) -> Array:
         """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`."""
         batch, n_times, m = u.shape
-        p = self.spectra.shape[2]
+        p = self.spectra.shape[1]
         y = np.empty((batch, 2 * self.width, p))
 
         def work(own: slice) -> None:
             self._some_outputs(u[own], out=y[own].reshape(-1, 2, self.width, p))
 
         in_groups(work, batch, at_once=_AT_ONCE // (4 * self.width * max(m, p)), threads=threads)
-        for member in np.flatnonzero(~u[:, 0].any(axis=-1)):
-            driven = u[member].any(axis=-1)
-            y[member, : np.argmax(driven) if driven.any() else n_times] = 0.0  # before the first input nothing happens
+        if not u[:, 0].all():
+            _silence(y, u)
         return y[:, :n_times]
 
     def rounding(self, largest_input: Array) -> Array:
@@ -66,23 +65,24 @@ class Convolution:
     @cached_property
     def _gains(self) -> Matrix:
         """By how much each input can be amplified in each output, (m × p)."""
-        return np.asarray(np.max(np.abs(self.spectra).sum(axis=0), axis=-1))
+        return np.asarray(np.max(np.abs(self.spectra).sum(axis=-2), axis=-1))
 
     def _some_outputs(self, u: Array, *, out: Array) -> None:
         """Fill the halves `(batch, 2, K, p)` of the outputs of some members of a batch."""
         U = fft.rfft(_with_zeros(u, self.width), axis=-1)
-        within, across = self.spectra[:, :, :, None]
-        Y = within[0, :, :, None] * U[0]
+        first, second = U[:, :, :1], U[:, :, 1]
+        Y = self.spectra[0, :, None] * first[0]
         scratch = np.empty_like(Y)
-        for values, spectra in zip(U[1:], within[1:, :, :, None], strict=True):
+        for values, spectra in zip(first[1:], self.spectra[1:, :, None], strict=True):
             Y += np.multiply(values, spectra, out=scratch)
-        for values, spectra in zip(U[:, :, 0], across, strict=True):
+        for values, spectra in zip(second, self.spectra[:, :, None, 0], strict=True):
             Y[:, :, 1] += np.multiply(values, spectra, out=scratch[:, :, 1])
         y = fft.irfft(Y, axis=-1, overwrite_x=True)[..., : self.width].transpose(1, 2, 3, 0)
         if self.from_first is None:
             out[:] = y
         else:
-            np.subtract(y, np.dot(u[:, 0], self.from_first).reshape(out.shape), out=out)
+            np.dot(u[:, 0], self.from_first, out=out.reshape(len(u), self.from_first.shape[1]))
+            np.subtract(y, out, out=out)
 
 
 def convolution(step: OneStep, n_times: int) -> Convolution:
@@ -90,10 +90,10 @@ def convolution(step: OneStep, n_times: int) -> Convolution:
     K = width_for(n_times)
     p, m = step.direct.shape
     by_Gamma, by_G1 = step.responses(2 * K)
-    lags = np.zeros((2, m, p, 2 * K))
+    lags = np.zeros((m, p, 2, 2 * K))
     markov = by_Gamma.transpose(2, 1, 0)  # from lag 1 on
-    lags[0, ..., 0], lags[0, ..., 1:K] = step.direct.T, markov[..., : K - 1]
-    lags[1, ..., :K], lags[1, ..., K + 1 :] = markov[..., K - 1 : -1], markov[..., : K - 1]
+    lags[..., 0, 0], lags[..., 0, 1:K] = step.direct.T, markov[..., : K - 1]
+    lags[..., 1, :K], lags[..., 1, K + 1 :] = markov[..., K - 1 : -1], markov[..., : K - 1]
     from_first = np.ascontiguousarray(by_G1.transpose(2, 0, 1).reshape(m, -1)) if step.shift.any() else None
     return Convolution(K, fft.rfft(lags, axis=-1), from_first)
 
@@ -101,6 +101,14 @@ def convolution(step: OneStep, n_times: int) -> Convolution:
 def width_for(n_times: int) -> int:
     """The smallest half that holds so many samples and has a fast transform."""
     return int(fft.next_fast_len(-(-n_times // 2), real=True))
+
+
+def _silence(y: Array, u: Array) -> None:
+    """Before its first input that is not zero, a member of a batch is at rest: there is no rounding to be seen."""
+    for own, inputs in zip(y, u, strict=True):
+        if not inputs[0].any():
+            driven = inputs.any(axis=-1)
+            own[: np.argmax(driven) if driven.any() else len(own)] = 0.0
 
 
 def _with_zeros(u: Array, K: int) -> Array:

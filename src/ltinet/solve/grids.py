@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+from ltinet.solve.allocation import keep_freed_memory
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.one_step import OneStep, one_step
@@ -18,6 +19,7 @@ class Grids:
     """Prepared grids by step length, hold and number of samples; the last few of each kind are kept."""
 
     def __init__(self, system: ModalSystem) -> None:
+        keep_freed_memory()
         self._system = system
         self._steps: dict[Hashable, OneStep] = {}
         self._single: dict[Hashable, SingleSteps] = {}

@@ -1,19 +1,20 @@
-"""Evenly spaced samples in blocks of K steps, so that nearly everything is two matrix products.
+"""Evenly spaced samples in blocks of K steps, so that nearly everything is a few matrix products.
 
 The state is kept only at the ends of blocks:
 
     block ends     w_b = P^K w_{b−1} + [P^{K−1}Γ … Γ] u_b         a product, and a recurrence over T/K steps
-    outputs        Y = [U_blocks, W_before, U_before] · weights    with one row for each block
+    outputs        Y = [U_blocks, W_before] · weights             with one row for each block
 
 The weights of the inputs of a block are a block Toeplitz matrix of Markov parameters, those of the state before it
-[C P⁰ … C P^{K−1}]ᵀ. States that have faded after K steps need no recurrence: what they bring into a block comes from
-the inputs of the block before. In stiff systems these are most of them.
+[C P⁰ … C P^{K−1}]ᵀ. States that have faded after K steps need no recurrence: what they bring into a block is a product
+with the inputs of the block before. In stiff systems these are most of them.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from ltinet.model.matrices import Matrix
 from ltinet.solve.lasting import Indices, sort_states
@@ -22,7 +23,7 @@ from ltinet.solve.recurrence import LARGE, Decay, accumulate
 from ltinet.solve.sharing import in_groups
 
 Array = NDArray[np.float64]
-_AT_ONCE = 2**16  # numbers: members of a batch that are worked on together, to stay in the cache
+_AT_ONCE = 2**17  # numbers: members of a batch that are worked on together, to stay in the cache
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class TimeBlocks:
     width: int
     """K, the number of steps in a block."""
     weights: Matrix
-    """From the inputs of a block, the lasting states before it, and the inputs of the block before to its outputs."""
+    """From the inputs of a block and the lasting states before it to its outputs."""
     kept: Indices
     """Packed states of which something is left after a block."""
     into_kept: Matrix
@@ -44,6 +45,8 @@ class TimeBlocks:
     """Packed states of which nothing is left after a block."""
     into_faded: Matrix
     from_faded: Matrix
+    from_before: Matrix
+    """From the inputs of the block before, through these states, to the outputs of a block."""
 
     def outputs(self, u: Array, w: Array, *, threads: int = 1) -> Array:
         """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, from packed w at the first."""
@@ -62,8 +65,8 @@ class TimeBlocks:
         rows = self._rows(u, w)
         y = np.empty((*u.shape[:2], self.step.system.n_outputs))
         self._fill_outputs(y, rows, w)
-        n_inputs, n_kept = self.into_kept.shape
-        last, states = rows[:, -1, :n_inputs], rows[:, -1, n_inputs : n_inputs + n_kept]
+        n_inputs = len(self.into_kept)
+        last, states = rows[:, -1, :n_inputs], rows[:, -1, n_inputs:]
         kept = (last @ self.into_kept)[:, None]
         accumulate(kept, states, self.decay)
         after = np.empty_like(w)
@@ -71,28 +74,30 @@ class TimeBlocks:
         return y, after
 
     def _rows(self, u: Array, w: Array) -> Array:
-        """What the outputs of each block depend on, `(batch, n_blocks, len(weights))`."""
+        """The inputs of each block and the lasting states before it, `(batch, n_blocks, len(weights))`."""
+        batch, n_times, _ = u.shape
         n_inputs, n_kept = self.into_kept.shape
-        rows = np.empty((len(u), -(-u.shape[1] // self.width), len(self.weights)))
-        inputs, states = rows[..., :n_inputs], rows[..., n_inputs : n_inputs + n_kept]
-        _fill(inputs, u)
+        if not n_kept and n_times % self.width == 0:
+            return u.reshape(batch, n_times // self.width, n_inputs)
+        rows = np.empty((batch, -(-n_times // self.width), len(self.weights)))
+        _fill(rows[..., :n_inputs], u)
         if n_kept:
             # One product for all members: what it brings from the last block of one to the next is overwritten.
-            flat = rows.reshape(-1, len(self.weights))
-            np.matmul(flat[:-1, :n_inputs], self.into_kept, out=flat[1:, n_inputs : n_inputs + n_kept])
+            flat, states = rows.reshape(-1, len(self.weights)), rows[..., n_inputs:]
+            np.matmul(flat[:-1, :n_inputs], self.into_kept, out=flat[1:, n_inputs:])
             states[:, 0] = w[:, self.kept]
             accumulate(states[:, 1:], states[:, 0], self.decay)
-        if len(self.faded):
-            before = rows[..., n_inputs + n_kept :]
-            before[:, 0], before[:, 1:] = 0.0, inputs[:, :-1]
         return rows
 
     def _fill_outputs(self, y: Array, rows: Array, w: Array) -> None:
         batch, n_blocks, n_terms = rows.shape
-        outputs = y.reshape(batch * n_blocks, self.weights.shape[1])
-        np.matmul(rows.reshape(batch * n_blocks, n_terms), self.weights, out=outputs)
+        outputs = y.reshape(batch, n_blocks, self.weights.shape[1])
+        flat = outputs.reshape(batch * n_blocks, self.weights.shape[1])
+        np.matmul(rows.reshape(batch * n_blocks, n_terms), self.weights, out=flat)
         if len(self.faded):
-            outputs[::n_blocks] += w[:, self.faded] @ self.from_faded
+            outputs[:, 0] += w[:, self.faded] @ self.from_faded
+            for own, inputs in zip(outputs, rows[..., : len(self.into_kept)], strict=True):
+                _add_product(own[1:], inputs[:-1], self.from_before)
 
 
 def time_blocks(step: OneStep, width: int) -> TimeBlocks | None:
@@ -108,17 +113,17 @@ def time_blocks(step: OneStep, width: int) -> TimeBlocks | None:
     from_state = out.transpose(2, 0, 1).reshape(into.shape[-1], -1)
     kept, faded, decay = sort_states(step.decay(powers))
     into_faded, from_faded = into_state[:, faded], from_state[faded]
-    from_before = [into_faded @ from_faded] if len(faded) else []
     return TimeBlocks(
         step=step,
         width=width,
-        weights=np.vstack([_toeplitz(markov), from_state[kept], *from_before]),
+        weights=np.vstack([_toeplitz(markov), from_state[kept]]),
         kept=kept,
         into_kept=np.ascontiguousarray(into_state[:, kept]),
         decay=decay,
         faded=faded,
         into_faded=into_faded,
         from_faded=from_faded,
+        from_before=into_faded @ from_faded,
     )
 
 
@@ -139,3 +144,9 @@ def _fill(blocks: Array, u: Array) -> None:
     blocks[:, :n_whole] = flat[:, : n_whole * width].reshape(batch, n_whole, width)
     if n_rest:
         blocks[:, -1, : width - n_rest], blocks[:, -1, width - n_rest :] = flat[:, n_whole * width :], 0.0
+
+
+def _add_product(total: Array, left: Array, right: Matrix) -> None:
+    """Total += left · right without a temporary copy; the rows of the total follow each other in memory."""
+    if total.size and left.size:
+        blas.dgemm(1.0, right.T, left.T, beta=1.0, c=total.T, overwrite_c=True)
