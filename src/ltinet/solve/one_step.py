@@ -76,7 +76,7 @@ class OneStep:
 
     def start(self, z: Array, u: Array) -> Array:
         """Packed w at a sample from the packed states and the inputs there."""
-        return np.asarray(z - u @ self.shift.T)
+        return np.asarray(z - u @ self.shift.T) if u.any() else z
 
     def powers(self, count: int, *, stride: int = 1) -> Powers:
         """The powers P^0, P^s, P^2s … with a stride s."""

@@ -35,6 +35,10 @@ class SingleSteps:
     width = 1
 
     @cached_property
+    def _feeds_through(self) -> bool:
+        return bool(self.step.system.D.any())
+
+    @cached_property
     def _input_weights(self) -> Matrix:
         """B of the scalars, packed, (m × 2 pairs + reals)."""
         system = self.step.system
@@ -58,13 +62,12 @@ class SingleSteps:
     def _fill_outputs(self, y: Array, u: Array, w: Array) -> Array:
         """Fill y, a piece of time after the other; the states after it."""
         system = self.step.system
-        feeds_through = bool(system.D.any())
         at_once = max(1, _STATES_AT_ONCE // max(1, system.n_states * len(u)))
         for begin in range(0, u.shape[1], at_once):
             own = slice(begin, begin + at_once)
             z, w = self.states(u[:, own], w)
             np.matmul(z, self.from_state, out=y[:, own])
-            if feeds_through:
+            if self._feeds_through:
                 y[:, own] += u[:, own] @ system.D.T
         return w
 
