@@ -54,7 +54,7 @@ def products_of(net: ltinet.DynamicNetwork, u: Array, *, step: float) -> Product
     grid = net._exact.grids.from_any_state(step, linear=True, n_times=n_times)
     if isinstance(grid, TimeBlocks):
         rows = batch * (-(-n_times // grid.width))
-        shapes = [(rows, *grid.into_kept.shape), (rows, *grid.weights.shape)]
+        shapes = [(rows, *grid.into_kept.shape), *((rows, *weights.shape) for weights in grid.weights)]
         shapes += [(rows, *grid.from_before.shape)] if len(grid.faded) else []
     else:
         shapes = _by_states(net, u.reshape(-1, m))

@@ -3,11 +3,12 @@
 The state is kept only at the ends of blocks:
 
     block ends     w_b = P^K w_{b−1} + [P^{K−1}Γ … Γ] u_b         a product, and a recurrence over T/K steps
-    outputs        Y = [U_blocks, W_before] · weights             with one row for each block
+    outputs        Y = [W_before, U_blocks] · weights             with one row for each block
 
-The weights of the inputs of a block are a block Toeplitz matrix of Markov parameters, those of the state before it
-[C P⁰ … C P^{K−1}]ᵀ. States that have faded after K steps need no recurrence: what they bring into a block is a product
-with the inputs of the block before. In stiff systems these are most of them.
+The weights of the state before a block are [C P⁰ … C P^{K−1}]ᵀ, those of its inputs a block Toeplitz matrix of Markov
+parameters. Half of that is zero: the first half of the outputs does not depend on the second half of the inputs.
+States that have faded after K steps need no recurrence: what they bring into a block is a product with the inputs of
+the block before. In stiff systems these are most of them.
 """
 
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from ltinet.solve.recurrence import LARGE, Decay, accumulate
 from ltinet.solve.sharing import in_groups
 
 Array = NDArray[np.float64]
+_WORTH_HALVING = 32  # steps: products with fewer columns gain nothing from leaving out zeros
 _AT_ONCE = 2**17  # numbers: members of a batch that are worked on together, to stay in the cache
 
 
@@ -33,8 +35,8 @@ class TimeBlocks:
     step: OneStep
     width: int
     """K, the number of steps in a block."""
-    weights: Matrix
-    """From the inputs of a block and the lasting states before it to its outputs."""
+    weights: tuple[Matrix, ...]
+    """From the lasting states before a block and its inputs, as far as they matter, to each half of its outputs."""
     kept: Indices
     """Packed states of which something is left after a block."""
     into_kept: Matrix
@@ -57,7 +59,7 @@ class TimeBlocks:
         def work(own: slice) -> None:
             self._fill_outputs(y[own], self._rows(u[own], w[own]), w[own])
 
-        in_groups(work, batch, at_once=_AT_ONCE // (n_blocks * len(self.weights) + 1), threads=threads)
+        in_groups(work, batch, at_once=_AT_ONCE // (n_blocks * len(self.weights[-1]) + 1), threads=threads)
         return y[:, :n_times]
 
     def outputs_and_state(self, u: Array, w: Array) -> tuple[Array, Array]:
@@ -65,8 +67,7 @@ class TimeBlocks:
         rows = self._rows(u, w)
         y = np.empty((*u.shape[:2], self.step.system.n_outputs))
         self._fill_outputs(y, rows, w)
-        n_inputs = len(self.into_kept)
-        last, states = rows[:, -1, :n_inputs], rows[:, -1, n_inputs:]
+        states, last = np.split(rows[:, -1], [len(self.kept)], axis=-1)
         kept = (last @ self.into_kept)[:, None]
         accumulate(kept, states, self.decay)
         after = np.empty_like(w)
@@ -74,29 +75,32 @@ class TimeBlocks:
         return y, after
 
     def _rows(self, u: Array, w: Array) -> Array:
-        """The inputs of each block and the lasting states before it, `(batch, n_blocks, len(weights))`."""
+        """The lasting states before each block and its inputs, `(batch, n_blocks, kept + K m)`."""
         batch, n_times, _ = u.shape
         n_inputs, n_kept = self.into_kept.shape
         if not n_kept and n_times % self.width == 0:
             return u.reshape(batch, n_times // self.width, n_inputs)
-        rows = np.empty((batch, -(-n_times // self.width), len(self.weights)))
-        _fill(rows[..., :n_inputs], u)
+        rows = np.empty((batch, -(-n_times // self.width), n_kept + n_inputs))
+        _fill(rows[..., n_kept:], u)
         if n_kept:
             # One product for all members: what it brings from the last block of one to the next is overwritten.
-            flat, states = rows.reshape(-1, len(self.weights)), rows[..., n_inputs:]
-            np.matmul(flat[:-1, :n_inputs], self.into_kept, out=flat[1:, n_inputs:])
+            flat, states = rows.reshape(-1, n_kept + n_inputs), rows[..., :n_kept]
+            np.matmul(flat[:-1, n_kept:], self.into_kept, out=flat[1:, :n_kept])
             states[:, 0] = w[:, self.kept]
             accumulate(states[:, 1:], states[:, 0], self.decay)
         return rows
 
     def _fill_outputs(self, y: Array, rows: Array, w: Array) -> None:
         batch, n_blocks, n_terms = rows.shape
-        outputs = y.reshape(batch, n_blocks, self.weights.shape[1])
-        flat = outputs.reshape(batch * n_blocks, self.weights.shape[1])
-        np.matmul(rows.reshape(batch * n_blocks, n_terms), self.weights, out=flat)
+        n_outputs = self.from_before.shape[1]
+        terms, flat = rows.reshape(batch * n_blocks, n_terms), y.reshape(batch * n_blocks, n_outputs)
+        for place, weights in enumerate(self.weights):
+            n_needed, n_own = weights.shape
+            np.matmul(terms[:, :n_needed], weights, out=flat[:, place * n_own : (place + 1) * n_own])
         if len(self.faded):
+            outputs = y.reshape(batch, n_blocks, n_outputs)
             outputs[:, 0] += w[:, self.faded] @ self.from_faded
-            for own, inputs in zip(outputs, rows[..., : len(self.into_kept)], strict=True):
+            for own, inputs in zip(outputs, rows[..., len(self.kept) :], strict=True):
                 _add_product(own[1:], inputs[:-1], self.from_before)
 
 
@@ -116,7 +120,7 @@ def time_blocks(step: OneStep, width: int) -> TimeBlocks | None:
     return TimeBlocks(
         step=step,
         width=width,
-        weights=np.vstack([_toeplitz(markov), from_state[kept]]),
+        weights=_halves(np.vstack([from_state[kept], _toeplitz(markov)]), n_kept=len(kept), width=width),
         kept=kept,
         into_kept=np.ascontiguousarray(into_state[:, kept]),
         decay=decay,
@@ -125,6 +129,14 @@ def time_blocks(step: OneStep, width: int) -> TimeBlocks | None:
         from_faded=from_faded,
         from_before=into_faded @ from_faded,
     )
+
+
+def _halves(weights: Matrix, *, n_kept: int, width: int) -> tuple[Matrix, ...]:
+    """The weights of each half of the outputs, without the rows that are zero; short or odd blocks stay whole."""
+    if width < _WORTH_HALVING or width % 2:
+        return (weights,)
+    n_needed, middle = n_kept + (len(weights) - n_kept) // 2, weights.shape[1] // 2
+    return np.ascontiguousarray(weights[:n_needed, :middle]), np.ascontiguousarray(weights[:, middle:])
 
 
 def _toeplitz(markov: Array) -> Matrix:
