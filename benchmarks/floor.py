@@ -1,4 +1,4 @@
-"""The floor under a simulation: its matrix products and nothing else.
+"""The floor under a simulation: what it cannot do without, and nothing else.
 
 Two lines: the floating-point operations of blocks of time at the rate that a large square product reaches here, and the
 bare work of a call, called on arrays that are there already: the same products, of the same shapes, or for a fast

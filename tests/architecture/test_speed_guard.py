@@ -45,7 +45,7 @@ def test_a_stream_takes_few_instructions():
     assert instructions(lambda: list(net.simulate_stream([u], 0.01))) < PER_CALL
 
 
-def test_a_batch_takes_no_more_instructions_than_one_input():
+def test_a_batch_takes_a_few_times_the_instructions_of_one_input():
     net, t, u = long_work(1)
     one, many = u[:1000], u.reshape(100, 1000, 1)
     net.simulate(one, t[:1000])

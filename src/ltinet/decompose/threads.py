@@ -1,8 +1,10 @@
 """Small matrices on one thread: waking a second one costs BLAS more than the whole product takes."""
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -22,11 +24,38 @@ def threads_for(n_states: int) -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """Limit BLAS to one thread, in the whole process, until the last of those who asked for it is done."""
+    _LIMIT.enter()
+    try:
         yield
+    finally:
+        _LIMIT.leave()
+
+
+class _SharedLimit:
+    """One limit for all threads of the process that ask for it: what was before comes back once, at the end."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+        self._limiter: AbstractContextManager[Any] = nullcontext()
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+                self._limiter.__enter__()
+            self._users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limiter.__exit__(None, None, None)
 
 
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+_LIMIT = _SharedLimit()

@@ -107,7 +107,7 @@ class ExactTrajectory:
         self._linear = samples.hold == "linear"
 
     def sampled_outputs(self, *, threads: int) -> Array:
-        """Outputs y at all samples; memory beyond inputs and outputs grows with the number of blocks of time only."""
+        """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
         convolution = self.convolution
         if convolution is not None:
             return self._unflatten(convolution.outputs(self._u, threads=threads))

@@ -1,5 +1,6 @@
 """Grids that were prepared for a network, kept for the next call: a second run costs no preparation."""
 
+import threading
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ class Grids:
 
     def __init__(self, system: ModalSystem) -> None:
         keep_freed_memory()
-        self._system = system
+        self._system, self._lock = system, threading.RLock()
         self._steps: dict[Hashable, OneStep] = {}
         self._single: dict[Hashable, SingleSteps] = {}
         self._blocks: dict[Hashable, SingleSteps | TimeBlocks] = {}
@@ -28,27 +29,28 @@ class Grids:
 
     def step(self, length: float, *, linear: bool) -> OneStep:
         """One step."""
-        return _kept(self._steps, (length, linear), lambda: one_step(self._system, length, linear=linear))
+        return self._kept(self._steps, (length, linear), lambda: one_step(self._system, length, linear=linear))
 
     def single(self, length: float, *, linear: bool) -> SingleSteps:
         """States at all samples."""
-        return _kept(self._single, (length, linear), lambda: single_steps(self.step(length, linear=linear)))
+        return self._kept(self._single, (length, linear), lambda: single_steps(self.step(length, linear=linear)))
 
     def from_any_state(self, length: float, *, linear: bool, n_times: int) -> SingleSteps | TimeBlocks:
         """Outputs of about so many samples; one grid serves up to twice as many."""
         key = (length, linear, n_times.bit_length())
-        return _kept(self._blocks, key, lambda: uniform_grid(self.step(length, linear=linear), n_times))
+        return self._kept(self._blocks, key, lambda: uniform_grid(self.step(length, linear=linear), n_times))
 
     def from_rest(self, length: float, *, linear: bool, n_times: int) -> Convolution | None:
         """Outputs of so many samples from rest by convolution, where that is the fastest way."""
         key = (length, linear, n_times)
-        return _kept(self._convolutions, key, lambda: fast_convolution(self.step(length, linear=linear), n_times))
+        return self._kept(self._convolutions, key, lambda: fast_convolution(self.step(length, linear=linear), n_times))
 
-
-def _kept(kept: dict[Hashable, Made], key: Hashable, make: Callable[[], Made]) -> Made:
-    """What is kept under a key, or made anew in place of the oldest."""
-    if key not in kept:
-        while len(kept) >= _KEPT:
-            kept.pop(next(iter(kept)))
-        kept[key] = make()
-    return kept[key]
+    def _kept(self, kept: dict[Hashable, Made], key: Hashable, make: Callable[[], Made]) -> Made:
+        """What is kept under a key, or made anew in place of the oldest; for several threads one after the other."""
+        with self._lock:
+            if key not in kept:
+                made = make()
+                while len(kept) >= _KEPT:
+                    kept.pop(next(iter(kept)))
+                kept[key] = made
+            return kept[key]

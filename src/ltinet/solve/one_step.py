@@ -37,8 +37,8 @@ class Powers(NamedTuple):
 
     @property
     def largest(self) -> float:
-        """The largest number in the last power."""
-        return max(size(self.scalars[-1]), *(size(powers[-1]) for powers in self.dense), 0.0)
+        """The largest number in the last power, NaN if one of them is."""
+        return float(np.max([size(self.scalars[-1]), *(size(powers[-1]) for powers in self.dense)]))
 
     def backwards(self) -> "Powers":
         """The same powers, the last first."""

@@ -60,6 +60,7 @@ class RunTimes:
         sizes = np.ones(len(rates))
         sizes[: system.n_pairs], sizes[n_scalars:] = 2, [len(block.F) for block in system.blocks]
         lasts = rates * (self.step * K[:, None]) >= math.log(FADED)
+        lasts[0] = True  # single steps keep all states
         n_kept = lasts @ sizes
         blocks_of_inputs = np.where(n_kept < n, 2, 1)  # that outputs depend on directly
         flops = 2.0 * self.n_times * (K * m * p * blocks_of_inputs + n_kept * (m + p))

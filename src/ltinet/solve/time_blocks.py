@@ -46,9 +46,11 @@ class TimeBlocks:
     faded: Indices
     """Packed states of which nothing is left after a block."""
     into_faded: Matrix
+    """From the inputs of a block to these states at its end, (K m × faded)."""
     from_faded: Matrix
+    """From these states at the beginning of a block to its outputs, (faded × K p)."""
     from_before: Matrix
-    """From the inputs of the block before, through these states, to the outputs of a block."""
+    """From the inputs of the block before, through these states, to the outputs of a block, (K m × K p)."""
 
     def outputs(self, u: Array, w: Array, *, threads: int = 1) -> Array:
         """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, from packed w at the first."""

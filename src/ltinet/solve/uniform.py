@@ -16,9 +16,9 @@ from ltinet.solve.time_blocks import TimeBlocks, time_blocks
 _MOST_PARAMETERS = 2**19  # numbers in the Markov parameters of half a run, for memory
 
 
-def uniform_grid(step: OneStep, n_times: int, *, width: int | None = None) -> SingleSteps | TimeBlocks:
-    """Prepare a grid for about `n_times` samples, from any state; blocks have a given number of steps or the best."""
-    K = width or RunTimes(step.system, step.length, n_times).best_width
+def uniform_grid(step: OneStep, n_times: int) -> SingleSteps | TimeBlocks:
+    """Prepare a grid for about `n_times` samples, from any state; blocks as wide as is fastest and possible."""
+    K = RunTimes(step.system, step.length, n_times).best_width
     while K > 1:
         blocks = time_blocks(step, K)
         if blocks is not None:

@@ -1,14 +1,17 @@
 """Hypothesis: the way through evenly spaced samples changes speed only."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import ltinet
 from ltinet.solve.convolution import convolution
+from ltinet.solve.grids import Grids
 from ltinet.solve.modal import modal_system
 from ltinet.solve.one_step import one_step
 from ltinet.solve.single_steps import single_steps
-from ltinet.solve.time_blocks import time_blocks
+from ltinet.solve.time_blocks import TimeBlocks, time_blocks
 from ltinet.solve.uniform import fast_convolution, uniform_grid
 
 # Slow and fast scalars, a pair, and a coupled block: after a block of 64 steps some states last and some have faded.
@@ -99,11 +102,29 @@ def test_responses_are_those_of_a_pulse(step):
     np.testing.assert_allclose(y[:, 2:].transpose(1, 2, 0), by_Gamma, rtol=0, atol=1e-14 * np.abs(y).max())
 
 
-def test_a_system_that_grows_beyond_all_numbers_gets_shorter_blocks():
-    growing = one_step(system_of(np.diag([30.0, -1.0])), 1.0, linear=True)
-    grid = uniform_grid(growing, 1000, width=64)
-    assert grid.width < 64
-    assert np.all(np.isfinite(grid.outputs(np.ones((1, 8, 2)), np.zeros((1, 2)))))
+# A pole of its own, and a coupled block whose powers overflow to infinities of both signs.
+@pytest.mark.parametrize("A", [np.diag([30.0, -1.0]), np.diag([20.0, 20.0, 20.0, -1.0]) + np.diag([1.0, 1.0, 0.0], 1)])
+def test_a_system_that_grows_beyond_all_numbers_gets_shorter_blocks(A):
+    growing = one_step(system_of(A), 1.0, linear=True)
+    assert time_blocks(growing, 64) is None
+    u = np.zeros((1, 1000, 2))
+    u[:, -8:] = 1.0
+    grid = uniform_grid(growing, 1000)
+    assert np.all(np.isfinite(grid.outputs(u, np.zeros((1, len(A))))))
+
+
+def test_states_that_fade_within_a_step_do_not_go_one_by_one():
+    fast = one_step(system_of(np.diag(-np.linspace(1e3, 1e5, 100))), 1.0, linear=True)
+    assert isinstance(uniform_grid(fast, 20_000), TimeBlocks)
+
+
+def test_threads_can_share_what_is_prepared():
+    """More lengths than are kept, asked for by several threads at once."""
+    grids = Grids(system_of(A))
+    lengths = [0.01 * (1 + place % 11) for place in range(400)]
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda length: grids.single(length, linear=True).step.length, lengths)
+        assert list(found) == lengths
 
 
 def test_many_slow_states_are_convolved_and_growing_ones_are_not():
