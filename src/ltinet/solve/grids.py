@@ -27,6 +27,9 @@ class Grids:
         self._blocks: dict[Hashable, SingleSteps | TimeBlocks] = {}
         self._convolutions: dict[Hashable, Convolution | None] = {}
 
+    def __reduce__(self) -> tuple[type["Grids"], tuple[ModalSystem]]:
+        return Grids, (self._system,)  # prepared anew where it arrives: a lock cannot travel
+
     def step(self, length: float, *, linear: bool) -> OneStep:
         """One step."""
         return self._kept(self._steps, (length, linear), lambda: one_step(self._system, length, linear=linear))
