@@ -16,7 +16,7 @@ from ltinet.model.matrices import Matrix
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.packing import pack, pack_weights
 from ltinet.solve.propagators import matrix_steps, scalar_steps
-from ltinet.solve.recurrence import Decay, size, without_dust
+from ltinet.solve.recurrence import Decay, matrix_powers, size, without_dust
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -84,7 +84,7 @@ class OneStep:
             times = np.arange(count)[:, None] * (stride * self.length)
             pairs, reals = np.split(self.system.rates, [self.system.n_pairs])
             scalars = np.hstack([np.exp(times * pairs), np.exp(times * reals.real)])
-            dense = tuple(_matrix_powers(np.linalg.matrix_power(P, stride), count) for P in self.dense)
+            dense = tuple(matrix_powers(np.linalg.matrix_power(P, stride), count) for P in self.dense)
         return Powers(without_dust(scalars), dense)
 
     def decay(self, powers: Powers) -> Decay:
@@ -135,14 +135,3 @@ def one_step(system: ModalSystem, length: float, *, linear: bool) -> OneStep:
         G1=Drive(shift_factors * system.B.T, tuple(part.end[0] for part in dense)),
         Gamma=Drive(gamma_factors * system.B.T, tuple(part.P[0] @ part.end[0] + part.begin[0] for part in dense)),
     )
-
-
-def _matrix_powers(P: Matrix, count: int) -> Array:
-    """P^0 … P^{count−1}, twice as many with each product."""
-    powers = np.empty((count, *P.shape))
-    powers[0], known = np.eye(len(P)), 1
-    while known < count:
-        new = min(known, count - known)
-        np.matmul(powers[:new], P, out=powers[known : known + new])
-        P, known = P @ P, known + new
-    return powers

@@ -55,6 +55,18 @@ def without_dust(powers: NDArray[Any]) -> NDArray[Any]:
     return np.where(np.abs(powers) < 1.0 / LARGE, 0.0, powers)
 
 
+def matrix_powers(P: Matrix, count: int) -> Array:
+    """P^0 … P^{count−1}, twice as many with each product."""
+    powers = np.empty((count, *P.shape))
+    powers[0], known = np.eye(len(P)), 1
+    while known < count:
+        new = min(known, count - known)
+        np.matmul(powers[:new], P, out=powers[known : known + new])
+        known += new
+        P = P @ P if known < count else P
+    return powers
+
+
 def _scan(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArray[Any]:
     """Elementwise decay: few steps one after the other, N steps in about 6 N^⅓ array operations; the last state.
 
@@ -102,10 +114,7 @@ def _scan_dense(decay: Matrix, ends: Array, first: Array) -> None:
         runs = ends[:, : n_runs * length].reshape(batch, n_runs, length, n)
         for i in range(1, length):
             runs[:, :, i] += runs[:, :, i - 1] @ decay.T
-        powers = np.empty((length, n, n))
-        powers[0] = decay.T
-        for i in range(1, length):
-            powers[i] = powers[i - 1] @ decay.T
+        powers = matrix_powers(decay.T, length + 1)[1:]
         for j in range(n_runs):
             runs[:, j, -1] += last @ powers[-1]
             last = runs[:, j, -1]
