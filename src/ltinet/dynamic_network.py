@@ -21,6 +21,7 @@ from ltinet.model.export import to_control, to_scipy
 from ltinet.model.matrices import Matrix
 from ltinet.model.state_space import StateSpace
 from ltinet.network.alignment import align_pairs
+from ltinet.network.block_system import BlockSystem, in_block_coordinates
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
 from ltinet.network.realisation import to_state_space
@@ -61,6 +62,8 @@ class DynamicNetwork:
     form: BlockDiagonalForm | None = None
     system: StateSpace | None = None
     """The system that the network was constructed from, to be compared with; a file does not keep it."""
+    blocks: BlockSystem | None = None
+    """The system in the coordinates of its blocks, in which the exact engine runs."""
 
     @classmethod
     def from_parameters(cls, parameters: NetworkParameters) -> "DynamicNetwork":
@@ -254,7 +257,7 @@ class DynamicNetwork:
 
     def __getstate__(self) -> dict[str, Any]:
         # What was prepared for simulation is made anew.
-        return {"network": self.network, "form": self.form, "system": self.system}
+        return {"network": self.network, "form": self.form, "system": self.system, "blocks": self.blocks}
 
     def __eq__(self, other: object) -> bool:
         return self.network == other.network if isinstance(other, DynamicNetwork) else NotImplemented
@@ -301,7 +304,8 @@ def construct(
         )
     except PartitionError as error:  # blocks are layers here, and so is the parameter called
         raise PartitionError(str(error).replace("n_blocks", "n_layers")) from None
-    return DynamicNetwork(synthesise(state_space, form), form, state_space)
+    blocks = in_block_coordinates(state_space, form)
+    return DynamicNetwork(synthesise(blocks), form, state_space, blocks)
 
 
 def tolerances_for(  # noqa: PLR0913 - the options of the runs that the tolerances are for
