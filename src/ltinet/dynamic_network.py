@@ -249,7 +249,7 @@ class DynamicNetwork:
 
     @cached_property
     def _exact(self) -> ExactEngine:
-        return ExactEngine(self.network, self.form, origin=self.system)
+        return ExactEngine(self.network, self.form, origin=self.system, blocks=self.blocks)
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""

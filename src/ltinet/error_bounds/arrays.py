@@ -81,11 +81,10 @@ def _make_arrays(engine: ExactEngine) -> NetworkArrays:
     network, form, coordinates = engine.network, engine.form, engine.coordinates
     layers = layer_equations(network)
     system = None
-    if form is not None and coordinates.to_blocks is not None and coordinates.to_network is not None:
-        X = np.asarray((coordinates.to_blocks.T @ form.T.T).T)
-        system = form.original, X, np.asarray(coordinates.to_network @ form.T_inv)
+    if form is not None and len(form.A):
+        system = form.original, coordinates.user_from_neurons, coordinates.neurons_from_user
     B, C = (None, None) if engine.origin is None else (engine.origin.B, engine.origin.C)
-    return NetworkArrays(system, B, C, layers, network.output_weights, engine.system.D, engine.system.J, network.Psi)
+    return NetworkArrays(system, B, C, layers, network.output_weights, engine.system.D, coordinates.J, network.Psi)
 
 
 def layer_equations(network: Network) -> tuple[LayerEquations, ...]:

@@ -23,7 +23,10 @@ def judge_exact(trajectory: ExactTrajectory, cells: Array) -> tuple[OutputErrorB
     steps = np.diff(samples.knots)
     step = float(np.min(steps)) if len(steps) else 1.0  # at a single time there is none
     bounds = []
-    for own, z0 in zip(largest, trajectory.z0, strict=True):
+    starts = trajectory.engine.coordinates.neurons_from_blocks(
+        trajectory.engine.system.blocks_from_packed(trajectory.z0)
+    )
+    for own, z0 in zip(largest, starts, strict=True):
         parts, _ = exact_parts(arrays, gains, largest_input=own, start=z0, step=step, cells=cells)
         if trajectory.convolution is not None:
             parts["rounding"] += trajectory.convolution.rounding(own)

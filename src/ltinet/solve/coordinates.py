@@ -1,4 +1,12 @@
-"""Between the user's states x and the states of the network: x = T · (states of the blocks), and those to (ξ, ζ)."""
+"""The three coordinate systems of a state: the user's x, the blocks' z with x = T z, and the neurons' (ξ, ζ).
+
+The exact engine runs in z. Neurons have ξ and, where they are of second order, ξ̇ = ζ + J u; ζ is continuous where the
+input jumps. In a block ζ is a row of A z, so that neurons are read off the blocks without any division:
+
+    x ──T⁻¹──▶ z ──N──▶ (ξ, ζ) ──+ J u──▶ (ξ, ξ̇)
+
+The way back from neurons to blocks divides by the couplings of pairs, and only solver engines need it.
+"""
 
 import math
 from dataclasses import dataclass
@@ -8,60 +16,93 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.transformation import Transformation
+from ltinet.model.matrices import Matrix
+from ltinet.network.block_system import BlockSystem
 from ltinet.network.maps import m_eta
+from ltinet.network.network import Network
+from ltinet.network.own_blocks import block_diagonal, own_blocks, recovered_blocks
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Linear maps between x and z = (ξ, ξ̇ − J u) of all layers; identities for a network without a form."""
+    """Linear maps between x, z and (ξ, ζ), each along the last axis."""
 
-    T: Array | None
-    T_inv: Array | None
-    to_network: sparse.csr_array | None
-    to_blocks: sparse.csr_array | None
+    transformation: Transformation | None
+    """x = T z; None for a network without a form, whose user's states are those of its neurons."""
+    to_neurons: sparse.csr_array
+    """N."""
+    to_blocks: sparse.csr_array
+    """Its inverse."""
+    J: Matrix
+    """(ξ, ξ̇) = (ξ, ζ) + J u."""
 
-    def network_from_user(self, x: Array) -> Array:
-        """The states z from x, along the last axis."""
-        if self.T_inv is None or self.to_network is None:
-            return x
-        return np.asarray(_apply(self.to_network, x @ self.T_inv.T))
+    def blocks_from_user(self, x: Array) -> Array:
+        """The states z from x."""
+        if self.transformation is None:
+            return self.blocks_from_neurons(x)
+        flat = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+        return np.asarray(self.transformation.to_blocks(flat.T).T.reshape(x.shape))
 
-    def user_from_network(self, z: Array) -> Array:
-        """The states x from z, along the last axis."""
-        if self.T is None or self.to_blocks is None:
-            return z
-        return np.asarray(_apply(self.to_blocks, z) @ self.T.T)
+    def user_from_blocks(self, z: Array) -> Array:
+        """The states x from z."""
+        return self.neurons_from_blocks(z) if self.transformation is None else np.asarray(z @ self.transformation.T.T)
+
+    def neurons_from_blocks(self, z: Array) -> Array:
+        """(ξ, ζ) from z."""
+        return _apply(self.to_neurons, z)
+
+    def blocks_from_neurons(self, states: Array) -> Array:
+        """The states z from (ξ, ζ)."""
+        return _apply(self.to_blocks, states)
+
+    @property
+    def user_from_neurons(self) -> Array:
+        """The matrix from (ξ, ζ) to x."""
+        if self.transformation is None:
+            return np.eye(len(self.J))
+        return np.asarray((self.to_blocks.T @ self.transformation.T.T).T)
+
+    @property
+    def neurons_from_user(self) -> Array:
+        """Its inverse."""
+        return np.eye(len(self.J)) if self.transformation is None else self.to_neurons @ self.transformation.T_inv
 
 
-def coordinates(form: BlockDiagonalForm | None) -> Coordinates:
-    """The maps of a network that was constructed from a form.
-
-    A block has states (ξ_r, ξ_c and η in turn); the network has (ξ_r, ξ_c, ζ) with ζ = ξ̇_c − B2 u = A22 ξ_c + A23 η,
-    and back η = W ξ_c + Q ζ.
-    """
+def placed(
+    network: Network, form: BlockDiagonalForm | None, blocks: BlockSystem | None
+) -> tuple[BlockSystem, Coordinates]:
+    """A network as a system in block coordinates, and the maps to the other two; what is not known is worked out."""
     if form is None:
-        return Coordinates(None, None, None, None)
-    forward, backward = [], []
-    for index, n_real in enumerate(form.reals_per_block):
-        A = form.block(index)
-        n, n_pairs = len(A), (len(A) - n_real) // 2
+        system, to_neurons, to_blocks, J = own_blocks(network)
+        return system, Coordinates(None, to_neurons, to_blocks, J)
+    blocks = recovered_blocks(network, form) if blocks is None else blocks
+    return blocks, _of_form(form.transformation, blocks)
+
+
+def _of_form(transformation: Transformation, blocks: BlockSystem) -> Coordinates:
+    """A block has states (ξ_r, then ξ_c and η in turn); its neurons (ξ_r, ξ_c, ζ) with ζ = A22 ξ_c + A23 η.
+
+    Back, η = W ξ_c + Q ζ.
+    """
+    ahead, back, J = [], [], np.zeros_like(blocks.B)
+    for own, n_real in zip(blocks.slices, blocks.reals_per_block, strict=True):
+        A, n = blocks.A[own, own], own.stop - own.start
+        n_pairs = (n - n_real) // 2
         first, second = np.arange(n_real, n, 2), np.arange(n_real + 1, n, 2)
         xi, zeta = np.arange(n_real, n_real + n_pairs), np.arange(n_real + n_pairs, n)
         W, Q, _ = m_eta(A, np.zeros((n, 0)), n_real=n_real)
-        ahead, back = np.zeros((n, n)), np.zeros((n, n))
-        ahead[np.arange(n_real), np.arange(n_real)] = back[np.arange(n_real), np.arange(n_real)] = 1.0
-        ahead[xi, first] = back[first, xi] = 1.0
-        ahead[np.ix_(zeta, first)], ahead[np.ix_(zeta, second)] = A[np.ix_(first, first)], A[np.ix_(first, second)]
-        back[np.ix_(second, xi)], back[np.ix_(second, zeta)] = W, Q
-        forward.append(ahead)
-        backward.append(back)
-    if not forward:
-        return Coordinates(None, None, None, None)
-    return Coordinates(
-        form.T, form.T_inv, sparse.csr_array(sparse.block_diag(forward)), sparse.csr_array(sparse.block_diag(backward))
-    )
+        to_neurons, to_blocks = np.zeros((n, n)), np.zeros((n, n))
+        to_neurons[:n_real, :n_real] = to_blocks[:n_real, :n_real] = np.eye(n_real)
+        to_neurons[xi, first] = to_blocks[first, xi] = 1.0
+        to_neurons[zeta] = A[first]
+        to_blocks[np.ix_(second, xi)], to_blocks[np.ix_(second, zeta)] = W, Q
+        J[own.start + zeta] = blocks.B[own.start + first]
+        ahead.append(to_neurons)
+        back.append(to_blocks)
+    return Coordinates(transformation, block_diagonal(ahead), block_diagonal(back), J)
 
 
 def _apply(matrix: sparse.csr_array, states: Array) -> Array:

@@ -1,6 +1,10 @@
-"""The exact engine: no step-size control and no stiffness, since between samples the solution has a closed form."""
+"""The exact engine: no step-size control and no stiffness, since between samples the solution has a closed form.
+
+It runs in block coordinates (`modal`), never in the second-order form that neurons show.
+"""
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -8,39 +12,64 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.errors import InvalidSignalError
+from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.model.matrices import Matrix
 from ltinet.model.state_space import StateSpace
+from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
 from ltinet.signals.as_signal import Signal
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.refine import sample_function
 from ltinet.signals.sampled import SampledSignal
-from ltinet.signals.times import TimeAxis
+from ltinet.signals.times import TimeAxis, all_finite
 from ltinet.solve.convolution import Convolution
-from ltinet.solve.coordinates import Coordinates, coordinates
+from ltinet.solve.coordinates import Coordinates, placed
+from ltinet.solve.even_walk import EvenWalk
 from ltinet.solve.grids import Grids
-from ltinet.solve.irregular import irregular_states
+from ltinet.solve.irregular import IrregularWalk
 from ltinet.solve.modal import ModalSystem, modal_system
-from ltinet.solve.packing import pack, unpack
-from ltinet.solve.propagators import matrix_steps, scalar_steps
+from ltinet.solve.packing import pack_weights, packed_steps
+from ltinet.solve.sampled_states import SampledStates
 from ltinet.solve.sharing import n_threads
 from ltinet.solve.solution import Solution
 
 Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
+_QUERIES = 2**18  # numbers: times between samples that are worked on together
 
 
 class ExactEngine:
     """A network prepared for exact simulation."""
 
-    def __init__(self, network: Network, form: BlockDiagonalForm | None, *, origin: StateSpace | None = None) -> None:
+    def __init__(
+        self,
+        network: Network,
+        form: BlockDiagonalForm | None,
+        *,
+        origin: StateSpace | None = None,
+        blocks: BlockSystem | None = None,
+    ) -> None:
         self.network, self.form, self.origin = network, form, origin
+        self._blocks = blocks
         self._last_axis: TimeAxis | None = None
 
     @cached_property
+    def _placed(self) -> tuple[BlockSystem, Coordinates]:
+        return placed(self.network, self.form, self._blocks)
+
+    @property
+    def blocks(self) -> BlockSystem:
+        """The network in block coordinates."""
+        return self._placed[0]
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Maps between the states of the user, of the blocks and of the neurons."""
+        return self._placed[1]
+
+    @cached_property
     def system(self) -> ModalSystem:
-        """The network in modal coordinates."""
-        return modal_system(self.network)
+        """The same in modal coordinates, in which steps are taken."""
+        return modal_system(self.blocks)
 
     @cached_property
     def grids(self) -> Grids:
@@ -48,9 +77,9 @@ class ExactEngine:
         return Grids(self.system)
 
     @cached_property
-    def coordinates(self) -> Coordinates:
-        """Maps between the user's states and those of the network."""
-        return coordinates(self.form)
+    def output_weights(self) -> Matrix:
+        """From packed states to outputs, (p × n)."""
+        return pack_weights(self.system, self.system.C, [block.C for block in self.system.blocks])
 
     def time_axis(self, t: ArrayLike) -> TimeAxis:
         """Times, checked; those of the last call are recognised and not checked again."""
@@ -69,20 +98,27 @@ class ExactEngine:
         else:
             samples = _from(signal, float(t[0]))
         lines = input_tolerance * np.abs(samples.u).max(initial=0.0) if isinstance(signal, FunctionSignal) else 0.0
-        trajectory = ExactTrajectory(self, samples, self.initial_state(x0, samples.batch_shape), input_error=lines)
+        trajectory = ExactTrajectory(self, samples, x0, input_error=lines)
+        y = _outputs_at(trajectory, t, threads=threads)
         stats: dict[str, Any] = {
             "engine": "exact",
             "grid": "irregular" if samples.step is None else "uniform",
+            "way": trajectory.way,
             "n_samples": len(samples.t),
             "samples_per_interval": refinement,
         }
-        return Solution(t, _outputs_at(trajectory, t, threads=threads), trajectory, stats)
+        return Solution(t, y, trajectory, stats)
 
     def initial_state(self, x0: ArrayLike | None, batch_shape: tuple[int, ...]) -> Array:
-        """Network states z at the start, `(batch, n)`, from the user's x0."""
+        """States z of the blocks at the start, `(batch, n)`, from the user's x0."""
         n = self.system.n_states
         if x0 is None:
             return np.zeros((math.prod(batch_shape), n))
+        return self.coordinates.blocks_from_user(self.user_start(x0, batch_shape))
+
+    def user_start(self, x0: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
+        """The user's x0, checked, one row for each member of a batch."""
+        n = self.system.n_states
         x = np.asarray(x0, dtype=np.float64)
         if x.ndim == 0 or x.shape[-1] != n or not np.all(np.isfinite(x)):
             raise InvalidSignalError(
@@ -95,34 +131,39 @@ class ExactEngine:
                 f"x0 has shape {x.shape} but the inputs come in a batch of shape {batch_shape}; give one state or one "
                 "for each input"
             ) from None
-        return self.coordinates.network_from_user(x.reshape(math.prod(batch_shape), n))
+        return x.reshape(math.prod(batch_shape), n)
 
 
 class ExactTrajectory:
     """The exact solution for sampled inputs: states at samples on request, closed form between them."""
 
-    def __init__(self, engine: ExactEngine, samples: SampledSignal, z0: Array, *, input_error: float = 0.0) -> None:
-        self.engine, self.samples, self.z0, self.input_error = engine, samples, z0, input_error
-        self._u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
-        self._linear = samples.hold == "linear"
+    def __init__(
+        self, engine: ExactEngine, samples: SampledSignal, x0: ArrayLike | None, *, input_error: float = 0.0
+    ) -> None:
+        self.engine, self.samples, self.input_error = engine, samples, input_error
+        self.x0 = None if x0 is None else engine.user_start(x0, samples.batch_shape)
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, by the time
+            self.z0 = engine.system.packed_from_blocks(engine.initial_state(self.x0, (math.prod(samples.batch_shape),)))
+        self.u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
+        self.linear = samples.hold == "linear"
 
-    def sampled_outputs(self, *, threads: int) -> Array:
-        """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
-        convolution = self.convolution
-        if convolution is not None:
-            return self._unflatten(convolution.outputs(self._u, threads=threads))
-        system, samples = self.engine.system, self.samples
-        if samples.step is not None:
-            grid = self.engine.grids.from_any_state(samples.step, linear=self._linear, n_times=len(samples.t))
-            start = grid.step.start(self._packed_start(), self._u[:, 0])
-            y = grid.outputs(self._u, start, threads=threads)
-        else:
-            v, parts = self._initial_parts()
-            y = np.empty((len(self._u), len(samples.t), system.n_outputs))
-            walk = irregular_states(system, samples.t, self._u, v=v, parts=parts, linear=self._linear)
-            for at, scalars, blocks in walk:
-                y[:, at] = _outputs(system, scalars, blocks) + self._u[:, at] @ system.D.T
-        return self._unflatten(y)
+    @property
+    def way(self) -> str:
+        """How outputs at samples are computed: "steps of any length", "convolution", "blocks" or "single steps"."""
+        if self.samples.step is None:
+            return "steps of any length"
+        if self.convolution is not None:
+            return "convolution"
+        return "blocks" if self.grid_width > 1 else "single steps"
+
+    @property
+    def grid_width(self) -> int:
+        """How many samples are worked on between two states that follow each other."""
+        if self.samples.step is None:
+            return 1
+        return self.engine.grids.from_any_state(
+            self.samples.step, linear=self.linear, n_times=len(self.samples.t)
+        ).width
 
     @property
     def convolution(self) -> Convolution | None:
@@ -130,65 +171,97 @@ class ExactTrajectory:
         step = self.samples.step
         if step is None or self.z0.any():
             return None
-        return self.engine.grids.from_rest(step, linear=self._linear, n_times=len(self.samples.t))
+        return self.engine.grids.from_rest(step, linear=self.linear, n_times=len(self.samples.t))
+
+    def sampled_outputs(self, *, threads: int) -> Array:
+        """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
+        samples, convolution = self.samples, self.convolution
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            if convolution is not None:
+                y = convolution.outputs(self.u, threads=threads)
+            elif samples.step is not None:
+                grid = self.engine.grids.from_any_state(samples.step, linear=self.linear, n_times=len(samples.t))
+                y = grid.outputs_from(self.z0, self.u, threads=threads)
+            else:
+                return self.outputs(samples.t)
+        # Products of blocks and transforms may overflow a little before the outputs do: single steps tell.
+        return self._unflatten(y) if all_finite(y) else self.outputs(samples.t)
 
     def outputs(self, t: Array) -> Array:
         """Outputs y at any times."""
-        v, parts = self._at(t)
-        y = _outputs(self.engine.system, v, parts) + self._values(t) @ self.engine.system.D.T
-        return self._unflatten(y)
+        weights, D = self.engine.output_weights, self.engine.system.D
+        return self._gathered(t, lambda z, u: z @ weights.T + u @ D.T, width=len(D))
 
     def neuron_states(self, t: Array) -> Array:
         """(ξ, ξ̇) at any times."""
-        system = self.engine.system
-        z = system.network_from_parts(*self._at(t))
-        return self._unflatten(z + self._values(t) @ system.J.T)
+        system, coordinates = self.engine.system, self.engine.coordinates
+        return self._gathered(
+            t,
+            lambda z, u: coordinates.neurons_from_blocks(system.blocks_from_packed(z)) + u @ coordinates.J.T,
+            width=system.n_states,
+        )
 
     def user_states(self, t: Array) -> Array:
         """States x at any times."""
-        z = self.engine.system.network_from_parts(*self._at(t))
-        return self._unflatten(self.engine.coordinates.user_from_network(z))
+        system, coordinates = self.engine.system, self.engine.coordinates
+        return self._gathered(
+            t, lambda z, _: coordinates.user_from_blocks(system.blocks_from_packed(z)), width=system.n_states
+        )
+
+    def _gathered(self, t: Array, read: Any, *, width: int) -> Array:
+        """What is read off packed states and inputs at any times, `(..., len(t), width)`, a piece after the other."""
+        values = np.empty((len(self.u), len(t), width))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for at, z, u in self.states_at(t):
+                values[:, at] = read(z, u)
+        if not all_finite(values):
+            place = int(np.argmin(np.isfinite(values).all(axis=(0, 2))))
+            raise SimulationError(
+                f"the solution exceeds the largest floating-point number at t = {t[place]:.6g}; simulate a shorter "
+                "time, or choose other units for inputs and states"
+            )
+        return self._unflatten(values)
 
     @cached_property
-    def _sampled_states(self) -> tuple[Complex, list[Array]]:
-        """States at all samples, `(batch, T, n)`: computed when dense output or states are asked for."""
+    def sampled_states(self) -> SampledStates:
+        """States at the samples."""
         system, samples = self.engine.system, self.samples
+        walk: EvenWalk | IrregularWalk
         if samples.step is not None:
-            grid = self.engine.grids.single(samples.step, linear=self._linear)
-            return unpack(system, grid.states(self._u, grid.step.start(self._packed_start(), self._u[:, 0]))[0])
-        v, parts = self._initial_parts()
-        walk = list(irregular_states(system, samples.t, self._u, v=v, parts=parts, linear=self._linear))
-        blocks = [np.concatenate([piece[2][index] for piece in walk], axis=1) for index in range(len(system.blocks))]
-        return np.concatenate([piece[1] for piece in walk], axis=1), blocks
+            grid = self.engine.grids.single(samples.step, linear=self.linear)
+            walk = EvenWalk(grid, self.u, self.z0)
+        else:
+            walk = IrregularWalk(system, samples.t, self.u, self.z0, self.linear)
+        return SampledStates(walk, n_samples=len(samples.t), numbers_per_sample=system.n_states * len(self.u))
 
-    def _at(self, t: Array) -> tuple[Complex, list[Array]]:
-        """States at any times: one exact step of a fraction of an interval from the sample before."""
-        system, samples = self.engine.system, self.samples
-        scalars, blocks = self._sampled_states
+    def states_at(self, t: Array) -> Iterator[tuple[Any, Array, Array]]:
+        """Which of the times, packed states `(batch, k, n)` and inputs there, some times after the other.
+
+        Between samples by one exact step of a fraction of an interval from the sample before.
+        """
+        samples, states = self.samples, self.sampled_states
+        if t is samples.t or np.array_equal(t, samples.t):
+            for own, z in states.pieces():
+                yield own, z, self.u[:, own]
+            return
         before = np.clip(np.searchsorted(samples.t, t, side="right") - 1, 0, len(samples.t) - 1)
-        h = t - samples.t[before]
-        now, then = self._u[:, before], self._values(t)
-        P, first, last = scalar_steps(system.rates, h, linear=self._linear)
-        v = P * scalars[:, before] + first * (now @ system.B.T) + last * (then @ system.B.T)
-        parts = []
-        lengths, which = np.unique(h, return_inverse=True)
-        for block, states in zip(system.blocks, blocks, strict=True):
-            P, first, last = matrix_steps(block.F, block.G, lengths, linear=self._linear)
-            own = np.einsum("kij,bkj->bki", P[which], states[:, before])
-            own += np.einsum("kij,bkj->bki", first[which], now) + np.einsum("kij,bkj->bki", last[which], then)
-            parts.append(own)
-        return v, parts
+        order = np.argsort(before, kind="stable")
+        ends = np.searchsorted(before[order], np.arange(states.length, len(samples.t) + states.length, states.length))
+        at_once = max(1, _QUERIES // max(1, self.engine.system.n_states * len(self.u)))
+        first = 0
+        for number, stop in enumerate(ends.tolist()):
+            if stop > first:
+                own, z = states.piece(number)
+                for begin in range(first, stop, at_once):
+                    at = order[begin : min(begin + at_once, stop)]
+                    yield at, *self._between(t[at], before[at], z[:, before[at] - own.start])
+            first = stop
 
-    def _initial_parts(self) -> tuple[Complex, list[Array]]:
-        system = self.engine.system
-        return system.scalars_from_network(self.z0), [self.z0[:, block.states] for block in system.blocks]
-
-    def _packed_start(self) -> Array:
-        return pack(self.engine.system, *self._initial_parts()) if self.z0.any() else self.z0
-
-    def _values(self, t: Array) -> Array:
-        values = self.samples.value(t)
-        return values.reshape(len(self._u), *values.shape[-2:])
+    def _between(self, t: Array, before: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
+        """States and inputs at times between samples, from the states at the samples before them."""
+        h, now = t - self.samples.t[before], self.u[:, before]
+        then = self.samples.value(t).reshape(len(self.u), len(t), self.samples.n_inputs)
+        return (packed_steps(self.engine.system, h, z, now, then, linear=self.linear) if h.any() else z), then
 
     def _unflatten(self, values: Array) -> Array:
         return values.reshape(*self.samples.batch_shape, *values.shape[1:])
@@ -203,17 +276,6 @@ def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array
     if np.array_equal(samples.t[places], t):
         return trajectory.sampled_outputs(threads=threads)[..., places, :]
     return trajectory.outputs(t)
-
-
-def _outputs(system: ModalSystem, v: Complex, parts: list[Array]) -> Array:
-    """Re(C v) plus what the dense blocks give, `(batch, T, p)`."""
-    y = v.real @ system.C.real.T
-    if system.n_pairs:
-        pairs = slice(0, system.n_pairs)
-        y = y - v.imag[..., pairs] @ system.C.imag[:, pairs].T
-    for block, part in zip(system.blocks, parts, strict=True):
-        y = y + part @ block.C.T
-    return np.asarray(y)
 
 
 def _from(signal: SampledSignal, start: float) -> SampledSignal:

@@ -1,11 +1,12 @@
-"""Samples at any times: exact steps of different lengths, a chunk of them at a time so that memory stays bounded."""
+"""Samples at any times: exact steps of different lengths."""
 
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.solve.modal import DenseBlock, ModalSystem
+from ltinet.solve.packing import pack, unpack
 from ltinet.solve.propagators import matrix_steps, scalar_steps
 
 Array = NDArray[np.float64]
@@ -13,46 +14,69 @@ Complex = NDArray[np.complex128]
 _AT_ONCE = 2**17  # numbers: steps times states whose propagators are held at a time
 
 
-def irregular_states(
-    system: ModalSystem, t: Array, u: Array, *, v: Complex, parts: list[Array], linear: bool
-) -> Iterator[tuple[slice, Complex, list[Array]]]:
-    """Walk through samples u `(batch, T, m)` at times t; yields the states at one slice of samples after the other.
+@dataclass(eq=False)
+class IrregularWalk:
+    """States along samples u `(batch, T, m)` at times t; a repeated time is a step of length zero."""
 
-    A repeated time is a step of length zero, across which the states are continuous.
-    """
-    n_times = len(t)
-    lengths = np.append(np.diff(t), 0.0)
-    chunk = max(1, _AT_ONCE // max(1, system.n_states))
-    walks = [_DenseWalk(block, part, lengths, linear=linear) for block, part in zip(system.blocks, parts, strict=True)]
-    for begin in range(0, n_times, chunk):
-        at = slice(begin, min(begin + chunk, n_times))
-        now, after = u[:, at], u[:, np.minimum(np.arange(begin, at.stop) + 1, n_times - 1)]
-        P, first, last = scalar_steps(system.rates, lengths[at], linear=linear)
-        added = first * (now @ system.B.T) + last * (after @ system.B.T)
-        scalars = np.empty_like(added)
-        for k in range(at.stop - begin):
-            scalars[:, k] = v
-            v = P[k] * v + added[:, k]
-        yield at, scalars, [walk.states(at, now, after) for walk in walks]
+    system: ModalSystem
+    t: Array
+    u: Array
+    z0: Array
+    """Packed states at the first sample, `(batch, n)`."""
+    linear: bool
+    _dense: list["_DenseSteps"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._dense = [_DenseSteps(block, np.diff(self.t), linear=self.linear) for block in self.system.blocks]
+
+    def begin(self) -> Array:
+        """The states at the first sample."""
+        return self.z0
+
+    def advance(self, first: int, stop: int, before: Array) -> tuple[Array, Array]:
+        """Packed states at some samples, and the state at the next one; after the last there is none."""
+        states = np.empty((len(self.u), stop - first, self.system.n_states))
+        after = before
+        chunk = max(1, _AT_ONCE // max(1, self.system.n_states))
+        for begin in range(first, stop, chunk):
+            own = slice(begin, min(begin + chunk, stop))
+            states[:, begin - first : own.stop - first], after = self._some(own, after)
+        return states, after
+
+    def _some(self, at: slice, before: Array) -> tuple[Array, Array]:
+        last = min(at.stop, len(self.t) - 1)  # steps go from sample k to k + 1
+        v, parts = unpack(self.system, before)
+        now, then = self.u[:, at.start : last], self.u[:, at.start + 1 : last + 1]
+        lengths = self.t[at.start + 1 : last + 1] - self.t[at.start : last]
+        P, begin, end = scalar_steps(self.system.rates, lengths, linear=self.linear)
+        added = begin * (now @ self.system.B.T) + end * (then @ self.system.B.T)
+        scalars = np.empty((len(self.u), len(lengths) + 1, len(self.system.rates)), dtype=np.complex128)
+        scalars[:, 0] = v
+        for k in range(len(lengths)):
+            scalars[:, k + 1] = P[k] * scalars[:, k] + added[:, k]
+        walks = zip(self._dense, parts, strict=True)
+        blocks = [steps.states(slice(at.start, last), part, now, then) for steps, part in walks]
+        packed = pack(self.system, scalars, blocks)
+        return packed[:, : at.stop - at.start], packed[:, -1]
 
 
-class _DenseWalk:
-    """The states of one dense block along the samples, with a matrix exponential for each distinct step length."""
+class _DenseSteps:
+    """Steps of one dense block, with a matrix exponential for each distinct length."""
 
-    def __init__(self, block: DenseBlock, state: Array, lengths: Array, *, linear: bool) -> None:
-        self._block, self._state, self._linear = block, state, linear
+    def __init__(self, block: DenseBlock, lengths: Array, *, linear: bool) -> None:
+        self._block, self._linear = block, linear
         self._lengths, self._which = np.unique(lengths, return_inverse=True)
         self._steps: dict[int, tuple[Array, Array, Array]] = {}
 
-    def states(self, at: slice, now: Array, after: Array) -> Array:
-        """States at the samples of the next slice."""
+    def states(self, at: slice, state: Array, now: Array, then: Array) -> Array:
+        """States before and after each of some steps."""
         which = self._which[at]
         self._prepare(np.unique(which).tolist())
-        states = np.empty((*now.shape[:2], len(self._block.F)))
+        states = np.empty((len(now), len(which) + 1, len(self._block.F)))
+        states[:, 0] = state
         for k, number in enumerate(which.tolist()):
-            states[:, k] = self._state
-            P, first, last = self._steps[number]
-            self._state = self._state @ P.T + now[:, k] @ first.T + after[:, k] @ last.T
+            P, begin, end = self._steps[number]
+            states[:, k + 1] = states[:, k] @ P.T + now[:, k] @ begin.T + then[:, k] @ end.T
         return states
 
     def _prepare(self, numbers: list[int]) -> None:

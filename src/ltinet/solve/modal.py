@@ -1,8 +1,7 @@
-"""A network in the coordinates in which steps are cheapest: scalars for single neurons, dense blocks for the rest.
+"""A system in the coordinates in which steps are cheapest: scalars for single neurons, dense blocks for the rest.
 
-A first-order neuron alone in its layer is a real scalar, an underdamped second-order one a complex scalar v = z₁ − i z₂
-with v' = λ v + g u and y = Re(c v). Coupled layers, and second-order neurons near or beyond critical damping,
-stay matrices.
+A real eigenvalue alone in its block is a real scalar, a pair alone in its block a complex scalar v with v' = λ v + g u
+and y = Re(c v). Coupled blocks, and pairs whose two eigenvectors nearly coincide, stay matrices.
 """
 
 from dataclasses import dataclass
@@ -13,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.model.matrices import Matrix
-from ltinet.network.network import Network
-from ltinet.network.realisation import realise_layer
+from ltinet.network.block_system import BlockSystem
 
-# Splitting a pair into its two eigenvectors costs a factor √k/ω in accuracy; below this ratio it stays a 2×2 block.
-_UNDERDAMPED = 1e-3
+Array = NDArray[np.float64]
+# Writing a pair [[a, b], [c, d]] as a complex number needs its eigenvectors, whose condition number κ costs digits:
+# κ + 1/κ = (|b| + |c|)/ω. Beyond this it stays a 2×2 block.
+_WORST_PAIR = 100.0
 
 
 class DenseBlock(NamedTuple):
-    """z' = F z + G u, y = C z, and where its states stand among those of the network."""
+    """z' = F z + G u, y = C z, and where its states stand among those of all blocks."""
 
     F: Matrix
     G: Matrix
@@ -39,15 +39,15 @@ class ModalSystem:
     n_pairs: int
     blocks: tuple[DenseBlock, ...]
     D: Matrix
-    J: Matrix
-    """(ξ, ξ̇) = z + J u."""
     states: NDArray[np.intp]
-    """Where ξ of each scalar stands among the states of the network; ζ of a pair follows it."""
+    """Where the (first) state of each scalar stands among those of all blocks; the second one of a pair follows it."""
+    planes: Array
+    """For each pair S, `(n_pairs, 2, 2)`: its states are S · (Re v, Im v)."""
 
-    @property
+    @cached_property
     def n_states(self) -> int:
-        """Dimension of the network."""
-        return len(self.J)
+        """Dimension of the system."""
+        return len(self.rates) + self.n_pairs + sum(len(block.F) for block in self.blocks)
 
     @property
     def n_inputs(self) -> int:
@@ -60,102 +60,94 @@ class ModalSystem:
         return len(self.D)
 
     @cached_property
-    def slowest_of_blocks(self) -> NDArray[np.float64]:
+    def slowest_of_blocks(self) -> Array:
         """The largest real part of the eigenvalues of every dense block."""
         return np.array([np.max(np.linalg.eigvals(block.F).real) for block in self.blocks])
 
-    def scalars_from_network(self, z: NDArray[np.float64]) -> NDArray[np.complex128]:
-        """The v of every scalar from network states, last axis: ξ for reals, ξ − i (ζ − aξ)/ω for pairs."""
-        v = z[..., self.states].astype(np.complex128)
-        pairs, own = self.states[: self.n_pairs], self.rates[: self.n_pairs]
-        v.imag[..., : self.n_pairs] = (own.real * z[..., pairs] - z[..., pairs + 1]) / own.imag
-        return v
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """Where each packed state stands among those of all blocks: pairs, reals, dense blocks."""
+        pairs = self.states[: self.n_pairs, None] + np.arange(2)
+        return np.concatenate([pairs.ravel(), self.states[self.n_pairs :], *(block.states for block in self.blocks)])
 
-    def network_from_parts(self, v: NDArray[np.complex128], parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Network states z from the scalars and the states of the dense blocks, last axis."""
-        z = np.zeros((*v.shape[:-1], self.n_states))
-        pairs, own = self.states[: self.n_pairs], self.rates[: self.n_pairs]
-        z[..., self.states] = v.real
-        z[..., pairs + 1] = own.real * v.real[..., : self.n_pairs] - own.imag * v.imag[..., : self.n_pairs]
-        for block, part in zip(self.blocks, parts, strict=True):
-            z[..., block.states] = part
+    def packed_from_blocks(self, z: Array) -> Array:
+        """Packed states (Re v, Im v of pairs, reals, dense blocks) from the states of all blocks, last axis."""
+        return self._turned(z[..., self.order], self._inverse_planes)
+
+    def blocks_from_packed(self, packed: Array) -> Array:
+        """The inverse of `packed_from_blocks`."""
+        z = np.empty_like(packed)
+        z[..., self.order] = self._turned(packed, self.planes)
         return z
 
+    def _turned(self, states: Array, planes: Array) -> Array:
+        """The planes of all pairs turned; they stand first."""
+        if not self.n_pairs:
+            return states
+        turned = np.array(states)
+        pairs = states[..., : 2 * self.n_pairs].reshape(*states.shape[:-1], self.n_pairs, 2)
+        both = turned[..., : 2 * self.n_pairs].reshape(*states.shape[:-1], self.n_pairs, 2)
+        for row in range(2):
+            np.multiply(pairs[..., 0], planes[:, row, 0], out=both[..., row])
+            both[..., row] += pairs[..., 1] * planes[:, row, 1]
+        turned[..., : 2 * self.n_pairs] = both.reshape(*states.shape[:-1], 2 * self.n_pairs)
+        return turned
 
-class _Scalars(NamedTuple):
-    """Scalars of one kind, where they stand, and their share of J; `rest` are layers that must stay matrices."""
-
-    rates: NDArray[np.complex128]
-    B: NDArray[np.complex128]
-    C: NDArray[np.complex128]
-    states: NDArray[np.intp]
-    J: NDArray[np.float64]
-    rest: list[int]
+    @cached_property
+    def _inverse_planes(self) -> Array:
+        return _inverse_2x2(self.planes)
 
 
-def modal_system(network: Network) -> ModalSystem:
-    """Sort the layers of a network into scalars and dense blocks; cost linear in layers, cubic in coupled ones."""
-    sizes = [layer.n_states for layer in network.layers]
-    alone = [place for place, layer in enumerate(network.layers) if layer.n_neurons == 1]
-    offsets = np.cumsum([0, *sizes[:-1]]) if sizes else np.zeros(0, dtype=np.intp)
-    pairs = _pairs(network, [place for place in alone if sizes[place] == 2], offsets)
-    reals = _reals(network, [place for place in alone if sizes[place] == 1], offsets)
-    J = np.zeros((sum(sizes), network.n_inputs))
-    J[pairs.states + 1], J[reals.states] = pairs.J, reals.J
-    blocks = []
-    for place in sorted({*range(len(sizes))}.difference(alone).union(pairs.rest)):
-        F, G, own_J = realise_layer(network.layers[place])
-        own = offsets[place] + np.arange(len(F))
-        blocks.append(DenseBlock(F, G, network.Phi[place], own))
-        J[own] = own_J
+def modal_system(system: BlockSystem) -> ModalSystem:
+    """Sort the blocks of a system into scalars and dense blocks; cost linear in blocks."""
+    sizes = np.array(system.block_sizes, dtype=np.intp)
+    n_reals = np.array(system.reals_per_block, dtype=np.intp)
+    starts = np.cumsum(sizes) - sizes
+    reals, pairs = np.flatnonzero(sizes == 1), np.flatnonzero((sizes == 2) & (n_reals == 0))
+    at = starts[pairs, None] + np.arange(2)
+    rates, planes, is_scalar = _diagonalised(system.A[at[:, :, None], at[:, None, :]])
+    at, first = at[is_scalar], starts[reals]
+    # v = (1, i) S⁻¹ z, and y = C z = Re(C S (1, −i)ᵀ v).
+    B = _inverse_2x2(planes) @ system.B[at]
+    C = system.C[:, at].transpose(1, 0, 2) @ planes
+    dense = sorted({*range(len(sizes))}.difference(reals.tolist(), pairs[is_scalar].tolist()))
     return ModalSystem(
-        rates=np.concatenate([pairs.rates, reals.rates]),
-        B=np.vstack([pairs.B, reals.B]),
-        C=np.vstack([pairs.C, reals.C]).T,
-        n_pairs=len(pairs.rates),
-        blocks=tuple(blocks),
-        D=network.Psi + network.output_weights @ J,
-        J=J,
-        states=np.concatenate([pairs.states, reals.states]),
+        rates=np.concatenate([rates, system.A[first, first]]),
+        B=np.vstack([B[:, 0] + 1j * B[:, 1], system.B[first]]),
+        C=np.hstack([(C[:, :, 0] - 1j * C[:, :, 1]).T, system.C[:, first]]),
+        n_pairs=len(rates),
+        blocks=tuple(_dense_block(system, starts[block] + np.arange(sizes[block])) for block in dense),
+        D=system.D,
+        states=np.concatenate([at[:, 0], first]),
+        planes=planes,
     )
 
 
-def _reals(network: Network, places: list[int], offsets: NDArray[np.intp]) -> _Scalars:
-    """First-order neurons alone in their layers: with ξ = z + (v/c) u, z' = −(k/c) z + (e − k v/c)/c u."""
-    _, c, k, E, V, Phi = _stacks(network, places, n_states=1)
-    J = V / c[:, None]
-    B = (E - k[:, None] * J) / c[:, None]
-    rates, drive, outputs = (array.astype(np.complex128) for array in (-k / c, B, Phi[:, :, 0]))
-    return _Scalars(rates, drive, outputs, offsets[places], J, [])
+def _dense_block(system: BlockSystem, own: NDArray[np.intp]) -> DenseBlock:
+    return DenseBlock(system.A[own[:, None], own], system.B[own], system.C[:, own], own)
 
 
-def _pairs(network: Network, places: list[int], offsets: NDArray[np.intp]) -> _Scalars:
-    """Underdamped second-order neurons alone in their layers.
+def _diagonalised(blocks: Array) -> tuple[NDArray[np.complex128], Array, NDArray[np.bool_]]:
+    """Rates μ + iω and planes S of 2×2 blocks that are safely complex pairs, and which ones are.
 
-    With (ξ, ξ̇) = z + (0, v/m) u: z₁' = z₂ + (v/m) u, z₂' = −(k/m) z₁ − (c/m) z₂ + (e − c v/m)/m u. The poles a ± iω
-    turn z = [[1, 0], [a, ω]] (z₁, z₂) into v = z₁ − i z₂ with v' = (a + iω) v + g u and y = Re(c v).
+    With δ = (a − d)/2 and ω² = −bc − δ², S = [[1, 0], [−δ/b, −ω/b]] gives S⁻¹ [[a, b], [c, d]] S = [[μ, −ω], [ω, μ]].
     """
-    m, c, k, *_ = _stacks(network, places, n_states=2)
-    a, k = -0.5 * c / m, k / m
-    underdamped = (k > 0.0) & (k - a * a >= _UNDERDAMPED**2 * k)
-    kept = [place for place, apart in zip(places, underdamped, strict=True) if apart]
-    rest = [place for place, apart in zip(places, underdamped, strict=True) if not apart]
-    m, c, _, E, V, Phi = _stacks(network, kept, n_states=2)
-    a, omega = a[underdamped], np.sqrt(k[underdamped] - a[underdamped] ** 2)
-    J = V / m[:, None]
-    second = (E - c[:, None] * J) / m[:, None]
-    B = J - 1j * (second - a[:, None] * J) / omega[:, None]
-    C = Phi[:, :, 0] + (a + 1j * omega)[:, None] * Phi[:, :, 1]
-    return _Scalars(a + 1j * omega, B, C, offsets[kept], J, rest)
+    a, b, c, d = blocks[:, 0, 0], blocks[:, 0, 1], blocks[:, 1, 0], blocks[:, 1, 1]
+    mean, skew = 0.5 * (a + d), 0.5 * (a - d)
+    size = np.abs(b) + np.abs(c)
+    safe = np.where(size > 0.0, size, 1.0)  # squares of the numbers themselves may overflow
+    square = -(b / safe) * (c / safe) - (skew / safe) ** 2
+    is_scalar = square * _WORST_PAIR**2 >= 1.0
+    omega = (safe * np.sqrt(np.maximum(square, 0.0)))[is_scalar]
+    b, skew = b[is_scalar], skew[is_scalar]
+    planes = np.zeros((len(omega), 2, 2))
+    planes[:, 0, 0], planes[:, 1, 0], planes[:, 1, 1] = 1.0, -skew / b, -omega / b
+    return mean[is_scalar] + 1j * omega, planes, is_scalar
 
 
-def _stacks(network: Network, places: list[int], *, n_states: int) -> tuple[NDArray[np.float64], ...]:
-    """(m, c, k) `(k,)`, (E, V) `(k, n_inputs)` and Φ `(k, n_outputs, n_states)` of layers with one neuron each."""
-    layers = [network.layers[place] for place in places]
-    numbers = np.array([(layer.M[0, 0], layer.C[0, 0], layer.K[0, 0]) for layer in layers]).reshape(len(places), 3)
-    E, V = (
-        np.array([matrix[0] for matrix in matrices]).reshape(len(places), network.n_inputs)
-        for matrices in ([layer.E for layer in layers], [layer.V for layer in layers])
-    )
-    Phi = np.array([network.Phi[place] for place in places]).reshape(len(places), network.n_outputs, n_states)
-    return (*numbers.T, E, V, Phi)
+def _inverse_2x2(planes: Array) -> Array:
+    """The inverses of lower triangular 2×2 matrices with a one in their corner."""
+    inverse = np.zeros_like(planes)
+    inverse[:, 0, 0], inverse[:, 1, 1] = 1.0, 1.0 / planes[:, 1, 1]
+    inverse[:, 1, 0] = -planes[:, 1, 0] / planes[:, 1, 1]
+    return inverse

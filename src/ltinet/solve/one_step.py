@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from ltinet.model.matrices import Matrix
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.packing import pack, pack_weights
-from ltinet.solve.propagators import matrix_steps, scalar_steps
-from ltinet.solve.recurrence import Decay, matrix_powers, size, without_dust
+from ltinet.solve.propagators import exp_of_multiples, matrix_steps, scalar_steps
+from ltinet.solve.recurrence import Decay, accumulate, matrix_powers, size, without_dust
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
+_FAST_GROWTH = 0.5  # λh up to which G₁ is of the size of h: w = z − G₁ u loses nothing
 
 
 class Drive(NamedTuple):
@@ -61,8 +62,11 @@ class OneStep:
     """Γ = factors ∘ B for scalars."""
     dense: tuple[Matrix, ...]
     """P of the dense blocks."""
+    G0: Drive
     G1: Drive
     Gamma: Drive
+    starts_apart: bool
+    """Whether w = z − G₁ u would lose the state at the first sample: G₁ grows as e^{λh} where a state grows."""
 
     @cached_property
     def shift(self) -> Matrix:
@@ -78,12 +82,16 @@ class OneStep:
         """Packed w at a sample from the packed states and the inputs there."""
         return np.asarray(z - u @ self.shift.T) if u.any() else z
 
+    def after_first(self, z: Array, u: Array) -> Array:
+        """Packed w = P z + G₀ u one step after a sample with these states and inputs."""
+        after = (u @ pack(self.system, self.G0.scalars, [part.T for part in self.G0.dense]))[:, None]
+        accumulate(after, z, self.decay(self.powers(2)))
+        return after[:, 0]
+
     def powers(self, count: int, *, stride: int = 1) -> Powers:
         """The powers P^0, P^s, P^2s … with a stride s."""
         with np.errstate(over="ignore", invalid="ignore"):  # unstable systems: whoever asks looks at the size
-            times = np.arange(count)[:, None] * (stride * self.length)
-            pairs, reals = np.split(self.system.rates, [self.system.n_pairs])
-            scalars = np.hstack([np.exp(times * pairs), np.exp(times * reals.real)])
+            scalars = exp_of_multiples(self.system.rates, self.length, stride * np.arange(count))
             dense = tuple(matrix_powers(np.linalg.matrix_power(P, stride), count) for P in self.dense)
         return Powers(without_dust(scalars), dense)
 
@@ -124,6 +132,7 @@ class OneStep:
 def one_step(system: ModalSystem, length: float, *, linear: bool) -> OneStep:
     """Prepare steps of one length."""
     scalars = scalar_steps(system.rates, np.array([length]), linear=linear)
+    slowest = np.max(np.concatenate([system.rates.real, system.slowest_of_blocks]), initial=0.0)
     shift_factors, gamma_factors = scalars.end[0], scalars.P[0] * scalars.end[0] + scalars.begin[0]
     dense = [matrix_steps(block.F, block.G, np.array([length]), linear=linear) for block in system.blocks]
     return OneStep(
@@ -132,6 +141,8 @@ def one_step(system: ModalSystem, length: float, *, linear: bool) -> OneStep:
         shift_factors=shift_factors,
         gamma_factors=gamma_factors,
         dense=tuple(part.P[0] for part in dense),
+        G0=Drive(scalars.begin[0] * system.B.T, tuple(part.begin[0] for part in dense)),
         G1=Drive(shift_factors * system.B.T, tuple(part.end[0] for part in dense)),
         Gamma=Drive(gamma_factors * system.B.T, tuple(part.P[0] @ part.end[0] + part.begin[0] for part in dense)),
+        starts_apart=bool(linear and slowest * length > _FAST_GROWTH),
     )

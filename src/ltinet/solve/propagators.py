@@ -36,6 +36,43 @@ def phi2(z: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
+def exp_of_multiples(rates: NDArray[np.complex128], length: float, counts: NDArray[np.intp]) -> NDArray[np.complex128]:
+    """e^{kλh} for rates λ (last axis) and whole numbers k (first axis), right to a few units whatever the size of kλh.
+
+    The product alone would be rounded, and its exponential be off by |kλh| units. What rounding took from it comes back
+    as a factor 1 + (kλh − fl(kλh)).
+    """
+    k = counts.astype(np.float64)[:, None]
+    z = np.empty((len(counts), len(rates)), dtype=np.complex128)
+    lost = np.empty_like(z)
+    h = np.float64(length)
+    for part, own_z, own_lost in ((rates.real, z.real, lost.real), (rates.imag, z.imag, lost.imag)):
+        once, lost_once = _exact_product(part, h)
+        own_z[:], own_lost[:] = _exact_product(once, k)
+        own_lost += k * lost_once
+    result: NDArray[np.complex128] = np.exp(z)
+    result += result * lost
+    return result
+
+
+def _exact_product(
+    a: NDArray[np.float64] | np.float64, b: NDArray[np.float64] | np.float64
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """a·b rounded, and what rounding took from it (Dekker 1971); nothing where the halves of a number overflow."""
+    product = np.asarray(a * b)
+    a1, a2 = _halves(a)
+    b1, b2 = _halves(b)
+    lost = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+    return product, np.where(np.isfinite(lost), lost, 0.0)
+
+
+def _halves(a: NDArray[np.float64] | np.float64) -> tuple[Any, Any]:
+    """Two numbers of 26 bits that sum to a (Veltkamp 1968)."""
+    scaled = a * (2.0**27 + 1.0)
+    upper = scaled - (scaled - a)
+    return upper, a - upper
+
+
 class StepMatrices(NamedTuple):
     """P = e^{Fh}, and what u at both ends of the step adds: z(t+h) = P z + begin u_k + end u_{k+1}."""
 

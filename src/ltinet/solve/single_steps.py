@@ -5,6 +5,7 @@ With many inputs and outputs no product is larger than those with B and C themse
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,10 @@ class SingleSteps:
         in_groups(work, len(u), at_once=len(u), threads=threads)
         return y
 
+    def outputs_from(self, z: Array, u: Array, *, threads: int = 1) -> Array:
+        """The same from packed states at the first sample."""
+        return outputs_from(self, z, u, threads=threads)
+
     def outputs_and_state(self, u: Array, w: Array) -> tuple[Array, Array]:
         """The same, and packed w one step after the last sample."""
         y = np.empty((*u.shape[:2], self.step.system.n_outputs))
@@ -86,6 +91,35 @@ class SingleSteps:
         z[:, 0] += w
         z[:, 1:] += ends[:, :-1]
         return z, ends[:, -1]
+
+
+class Grid(Protocol):
+    """Evenly spaced samples, prepared."""
+
+    @property
+    def step(self) -> OneStep:
+        """One step."""
+        ...
+
+    def outputs(self, u: Array, w: Array, *, threads: int = 1) -> Array:
+        """Outputs at all samples, from packed w at the first."""
+        ...
+
+
+def outputs_from(grid: Grid, z: Array, u: Array, *, threads: int) -> Array:
+    """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, from packed states at the first.
+
+    Where states grow fast the first step is taken by itself.
+    """
+    step = grid.step
+    if not step.starts_apart:
+        return grid.outputs(u, step.start(z, u[:, 0]), threads=threads)
+    y = np.empty((*u.shape[:2], step.system.n_outputs))
+    y[:, 0] = z @ step.out_of(step.powers(1))[0].T + u[:, 0] @ step.system.D.T
+    if u.shape[1] > 1:
+        rest = np.ascontiguousarray(u[:, 1:])
+        y[:, 1:] = grid.outputs(rest, step.after_first(z, u[:, 0]), threads=threads)
+    return y
 
 
 def single_steps(step: OneStep) -> SingleSteps:

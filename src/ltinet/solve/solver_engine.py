@@ -39,7 +39,7 @@ def simulate_with_solvers(
     """Outputs at the times t by Algorithm 3 or Algorithm A.1, with dense output in between."""
     network = engine.network
     plan.options.check_keys([layer.n_neurons for layer in network.layers])
-    z0 = engine.initial_state(x0, signal.batch_shape)
+    z0 = engine.coordinates.neurons_from_blocks(engine.initial_state(x0, signal.batch_shape))
     breaks = _breaks(signal, t, plan)
     _refuse_jumps_between(signal, breaks)
     singles = unbatched(signal)
@@ -80,7 +80,7 @@ class SolverTrajectory:
         states = states.reshape(*self.signal.batch_shape, *states.shape[1:])
         final = (t == self._stop)[:, None]  # dense outputs end before a jump at the very end
         jump = self.signal.value(t) - self.signal.value_before(t)
-        return np.asarray(states + np.where(final, jump, 0.0) @ self.engine.system.J.T)
+        return np.asarray(states + np.where(final, jump, 0.0) @ self.engine.coordinates.J.T)
 
     def outputs(self, t: Array) -> Array:
         """Outputs y at any times."""
@@ -89,9 +89,9 @@ class SolverTrajectory:
 
     def user_states(self, t: Array) -> Array:
         """States x at any times."""
-        return self.engine.coordinates.user_from_network(
-            self.neuron_states(t) - self.signal.value(t) @ self.engine.system.J.T
-        )
+        coordinates = self.engine.coordinates
+        states = self.neuron_states(t) - self.signal.value(t) @ coordinates.J.T
+        return coordinates.user_from_blocks(coordinates.blocks_from_neurons(states))
 
 
 def _states(runs: Sequence[LayerRun], t: Array) -> Array:

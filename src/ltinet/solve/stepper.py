@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ltinet.errors import InvalidSignalError
+from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import all_finite
 from ltinet.solve.exact import ExactEngine
-from ltinet.solve.packing import pack, unpack
 from ltinet.solve.single_steps import SingleSteps
 
 Array = NDArray[np.float64]
@@ -41,9 +40,13 @@ class Stepper:
         # (w at the next sample, y at this one) from w and u at this one: two products are faster than four.
         self._from_w = _step_matrix(single)
         self._from_u = np.vstack([single.into_state.T, single.step.direct])
-        # w = z − G₁ u at the last sample and that sample; w at the next sample does not depend on the next input.
+        self._step = single.step
         self._start = self._pack(engine.initial_state(None if x0 is None else _real(x0, "x0"), ()))
+        self._n_taken = 0
+        # At the last sample its input and w = z − G₁ u, or z itself where that was given; w at the next sample does not
+        # depend on the next input.
         self._last: tuple[Array, Array] | None = None
+        self._given: Array | None = self._start
         self._next: Array | None = None
 
     def step(self, u: ArrayLike) -> Array:
@@ -54,8 +57,7 @@ class Stepper:
         # A finite sum is the faster proof for a few inputs; one that overflows proves nothing.
         if not math.isfinite(sum(value.tolist())) and not np.isfinite(value).all():
             raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
-        w = self._start - self._shift @ value if self._next is None else self._next
-        return self._take(w, value)
+        return self._begin(self._start, value) if self._next is None else self._take(self._next, value)
 
     def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
         """Outputs `(steps, p)` for one chunk of samples `(steps, m)` after the other; memory is that of a chunk."""
@@ -73,19 +75,20 @@ class Stepper:
     @property
     def x(self) -> Array:
         """The state at the time of the last sample, in the user's coordinates."""
-        packed = self._start if self._last is None else self._last[0] + self._shift @ self._last[1]
+        packed = self._start if self._given is None else self._given
+        if self._given is None and self._last is not None:
+            packed = self._last[0] + self._shift @ self._last[1]
         system = self._engine.system
-        z = system.network_from_parts(*unpack(system, packed[None]))
-        return np.asarray(self._engine.coordinates.user_from_network(z)[0])
+        return np.asarray(self._engine.coordinates.user_from_blocks(system.blocks_from_packed(packed)))
 
     @x.setter
     def x(self, state: ArrayLike) -> None:
         """Set the state at the time of the last sample."""
         packed = self._pack(self._engine.initial_state(_real(state, "x"), ()))
         if self._last is None:
-            self._start = packed
+            self._start = self._given = packed
         else:
-            self._advance(packed, self._last[1])
+            self._begin(packed, self._last[1])
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on later, as plain numbers and arrays, for `restore`.
@@ -101,9 +104,9 @@ class Stepper:
         x, last, started = self._checked(state)
         packed = self._pack(self._engine.initial_state(x, ()))
         if started:
-            self._advance(packed, last)
+            self._begin(packed, last)
         else:
-            self._start, self._last, self._next = packed, None, None
+            self._start, self._given, self._last, self._next = packed, packed, None, None
 
     def _checked(self, state: Mapping[str, Any]) -> tuple[Array, Array, bool]:
         """The state, the last input and whether there was one, from what `state` returned, however it was saved."""
@@ -138,6 +141,7 @@ class Stepper:
         if whole and self._next is not None:
             outputs, after = grid.outputs_and_state(samples[None, :whole], self._next[None])
             y.append(outputs[0])
+            self._n_taken += whole
             self._next = after[0]
         y.extend(self.step(u)[None] for u in samples[whole:])
         return np.concatenate(y)
@@ -145,16 +149,26 @@ class Stepper:
     def _take(self, w: Array, value: Array) -> Array:
         """Remember a sample and what comes next; the output."""
         moved = self._from_w @ w + self._from_u @ value
-        self._last, self._next = (w, value), moved[: self._n_states]
-        return np.array(moved[self._n_states :])
+        self._last, self._given, self._next = (w, value), None, moved[: self._n_states]
+        return self._checked_output(np.array(moved[self._n_states :]))
 
-    def _advance(self, packed: Array, value: Array) -> None:
-        self._take(packed - self._shift @ value, value)
+    def _begin(self, packed: Array, value: Array) -> Array:
+        """The same from the state itself: w = z − G₁ u would lose it beside an input that makes a state grow fast."""
+        self._last, self._given = (packed, value), packed
+        self._next = self._step.after_first(packed[None], value[None])[0]
+        return self._checked_output(self._engine.output_weights @ packed + self._engine.system.D @ value)
+
+    def _checked_output(self, y: Array) -> Array:
+        self._n_taken += 1
+        if not math.isfinite(sum(y.tolist())) and not np.isfinite(y).all():
+            raise SimulationError(
+                f"the outputs exceed the largest floating-point number at sample {self._n_taken - 1}, "
+                f"t = {(self._n_taken - 1) * self.dt:.6g} after the first; restore an earlier state"
+            )
+        return y
 
     def _pack(self, z: Array) -> Array:
-        system = self._engine.system
-        parts = [z[:, block.states] for block in system.blocks]
-        return np.asarray(pack(system, system.scalars_from_network(z), parts)[0])
+        return np.asarray(self._engine.system.packed_from_blocks(z)[0])
 
 
 def _step_matrix(grid: SingleSteps) -> Any:

@@ -22,6 +22,7 @@ from ltinet.solve.lasting import Indices, sort_states
 from ltinet.solve.one_step import OneStep
 from ltinet.solve.recurrence import LARGE, Decay, accumulate
 from ltinet.solve.sharing import in_groups
+from ltinet.solve.single_steps import outputs_from
 
 Array = NDArray[np.float64]
 _WORTH_HALVING = 32  # steps: products with fewer columns gain nothing from leaving out zeros
@@ -63,6 +64,10 @@ class TimeBlocks:
 
         in_groups(work, batch, at_once=_AT_ONCE // (n_blocks * len(self.weights[-1]) + 1), threads=threads)
         return y[:, :n_times]
+
+    def outputs_from(self, z: Array, u: Array, *, threads: int = 1) -> Array:
+        """The same from packed states at the first sample."""
+        return outputs_from(self, z, u, threads=threads)
 
     def outputs_and_state(self, u: Array, w: Array) -> tuple[Array, Array]:
         """The same for whole blocks, and packed w one step after the last sample."""

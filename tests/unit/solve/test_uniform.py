@@ -31,7 +31,7 @@ def system_of(A, *, n_inputs=2, n_outputs=3):
     rng = np.random.default_rng(1)
     n = len(A)
     B, C, D = (rng.standard_normal(shape) for shape in ((n, n_inputs), (n_outputs, n), (n_outputs, n_inputs)))
-    return modal_system(ltinet.construct((A, B, C, D)).network)
+    return modal_system(ltinet.construct((A, B, C, D)).blocks)
 
 
 @pytest.fixture(params=[True, False], ids=["linear", "zero"])
