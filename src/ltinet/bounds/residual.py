@@ -20,6 +20,24 @@ def commutator(A: Array, X: Array, F: Array) -> Array:
     return _sum([*_exact_terms(A, X), *(-term for term in _exact_terms(X, F))], A.shape)
 
 
+def descriptor_commutator(A: Array, E: Array, X: Array, F: Array) -> Array:
+    """A X − E X F, likewise: E X is kept as a double and what rounding took from it."""
+    terms = _exact_terms(E, X)
+    rounded = _sum(terms, A.shape)
+    lost = _sum([*terms, -rounded], A.shape)
+    products = [*_exact_terms(A, X), *(-term for term in _exact_terms(rounded, F)), -(lost @ F)]
+    return _sum(products, A.shape)
+
+
+def descriptor_difference(given: Array, E: Array, X: Array, right: Array) -> Array:
+    """Given − E X right, likewise."""
+    terms = _exact_terms(E, X)
+    rounded = _sum(terms, X.shape)
+    lost = _sum([*terms, -rounded], X.shape)
+    products = [given, *(-term for term in _exact_terms(rounded, right)), -(lost @ right)]
+    return _sum(products, given.shape)
+
+
 def difference(given: Array, left: Array, right: Array) -> Array:
     """Given − left @ right, likewise."""
     return _sum([given, *(-term for term in _exact_terms(left, right))], given.shape)

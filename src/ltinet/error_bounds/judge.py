@@ -40,10 +40,10 @@ class SolutionErrorBound:
 
 def judge(trajectory: Trajectory, *, start: float, stop: float) -> SolutionErrorBound:
     """Bound the error of a solution between two times."""
-    cells = cells_between(start, stop)
     if isinstance(trajectory, SolverTrajectory):
+        cells = cells_between(start, stop)
         bounds = judge_solvers(trajectory, cells) if stop > start else judge_instant(trajectory, cells)
         return SolutionErrorBound(bounds, trajectory.signal.batch_shape)
     if isinstance(trajectory, ExactTrajectory):
-        return SolutionErrorBound(judge_exact(trajectory, cells), trajectory.samples.batch_shape)
+        return SolutionErrorBound(judge_exact(trajectory, start, stop), trajectory.samples.batch_shape)
     raise TypeError(f"no bounds are known for a {type(trajectory).__name__}")

@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 from ltinet.bounds.allocation import neuron_shares
 from ltinet.bounds.collocation import PieceValues, Rule
 from ltinet.bounds.dense_output import bound_layer
-from ltinet.bounds.layer_errors import LayerEquations
+from ltinet.bounds.layer_errors import LayerEquations, LayerGains
 from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.bounds.record import DenseOutput, LayerRecord, piece_grid
+from ltinet.bounds.rounding import bound_rounding
 from ltinet.error_bounds.arrays import NetworkArrays, arrays_of
-from ltinet.error_bounds.exact_runs import exact_parts
 from ltinet.signals.as_signal import Signal
 from ltinet.signals.sampled import SampledSignal
 from ltinet.solve.layer_path import LayerRun
@@ -43,9 +43,25 @@ def judge_instant(trajectory: SolverTrajectory, cells: Array) -> tuple[OutputErr
     bounds = []
     for signal, start in zip(unbatched(trajectory.signal), _starts(trajectory, arrays, now), strict=True):
         largest = np.abs(signal.value(now)[0])
-        parts, _ = exact_parts(arrays, gains, largest_input=largest, start=start, step=1.0, cells=cells)
+        parts = _instant_parts(arrays, gains, largest_input=largest, start=start, cells=cells)
         bounds.append(OutputErrorBound(cells, parts))
     return tuple(bounds)
+
+
+def _instant_parts(
+    arrays: NetworkArrays, gains: tuple[LayerGains, ...], *, largest_input: Array, start: Array, cells: Array
+) -> dict[str, Array]:
+    """Rounding of a step that has not been taken: of the states at the start, and of the sums that make outputs."""
+    stops = np.cumsum([own.n_states for own in arrays.layers]).tolist()
+    found = [
+        bound_rounding(
+            own, largest_input=largest_input, start=start[stop - layer.n_states : stop], step=1.0, cells=cells
+        )
+        for own, layer, stop in zip(gains, arrays.layers, stops, strict=True)
+    ]
+    size = arrays.joined([own.size for own in found], len(cells) - 1)
+    errors = arrays.joined([own.error for own in found], len(cells) - 1)
+    return arrays.output_parts(gains, errors, size=size, largest_input=largest_input, start=start, cells=cells)
 
 
 def neuron_shares_of(trajectory: SolverTrajectory) -> Array:

@@ -2,13 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from ltinet.errors import InvalidSystemError
 from ltinet.model.descriptor import eliminate_descriptor
 from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix, shape_of
+
+
+class Descriptor(NamedTuple):
+    """E x' = A x + B u as it was given."""
+
+    E: Matrix
+    A: Matrix
+    B: Matrix
 
 
 @final
@@ -27,7 +35,7 @@ class StateSpace:
         D: the feedthrough, zero when left out. The number 0 is a zero matrix, any other number is 1×1; a 1-D array
             needs a system with a single input or a single output.
         E: the matrix of a descriptor system E x' = A x + B u. It must not be singular; it is eliminated here, so A and
-            B of the result are E⁻¹A and E⁻¹B.
+            B of the result are E⁻¹A and E⁻¹B. What was given stays in `descriptor`.
 
     Raises:
         InvalidSystemError: a matrix is complex, not finite or of the wrong shape, or E is singular.
@@ -37,6 +45,8 @@ class StateSpace:
     B: Matrix
     C: Matrix
     D: Matrix
+    descriptor: Descriptor | None
+    """E, A and B as they were given, where there was an E: E⁻¹A is rounded, and error bounds count that."""
 
     def __init__(
         self, A: MatrixLike, B: MatrixLike, C: MatrixLike, D: MatrixLike | None = None, E: MatrixLike | None = None
@@ -46,16 +56,19 @@ class StateSpace:
         B = _input_matrix(B, n, D)
         C = _output_matrix(C, n, D)
         D = _feedthrough(D, n_outputs=C.shape[0], n_inputs=B.shape[1])
+        descriptor = None
         if E is not None:
             E = as_square_matrix(E, "E")
             if E.shape != A.shape:
                 raise InvalidSystemError(
                     f"E is {len(E)}×{len(E)} but A is {n}×{n}; E x' = A x + B u needs both of the same size"
                 )
+            descriptor = Descriptor(E, A, B)
             AB = eliminate_descriptor(E, np.hstack([A, B]))
             A, B = as_real_matrix(AB[:, :n], "A"), as_real_matrix(AB[:, n:], "B")
         for name, matrix in (("A", A), ("B", B), ("C", C), ("D", D)):
             object.__setattr__(self, name, matrix)
+        object.__setattr__(self, "descriptor", descriptor)
 
     @property
     def n_states(self) -> int:
@@ -87,7 +100,10 @@ class StateSpace:
 
     def __reduce__(self) -> tuple[Callable[..., "StateSpace"], tuple[Any, ...]]:
         # NumPy unpickles arrays writeable; going through the door again makes them read-only.
-        return StateSpace, (self.A, self.B, self.C, self.D)
+        if self.descriptor is None:
+            return StateSpace, (self.A, self.B, self.C, self.D)
+        E, A, B = self.descriptor
+        return StateSpace, (A, B, self.C, self.D, E)
 
 
 def _input_matrix(B: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:

@@ -1,0 +1,113 @@
+"""What becomes of errors that are committed along the way: how far they move the outputs, cell of time by cell of time.
+
+An error that enters state i at time s moves the outputs at time t by C e^{F(t − s)} times it. Errors enter in three
+ways: at the start, at every step of the recurrence, and all the time. Scalars |C_i| e^{Re λ (t − s)} sum up in closed
+form; of coupled blocks the sizes of C e^{Fs} are taken from the matrix itself, since bounds by its entries would grow
+where it decays.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.bounds.dense_chain import DenseChain, dense_chain, pairs_of, smeared_columns
+
+Array = NDArray[np.float64]
+_PLACES = 8  # in each cell, at which C e^{Fs} is looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Committed:
+    """Errors on their way into the states `(n,)` or `(cells, n)`."""
+
+    start: Array
+    """At the first time."""
+    each_step: Array
+    """At every step of the recurrence."""
+    steps_per_time: Array
+    """How dense these steps are in each cell, `(cells,)`."""
+    all_the_time: Array
+    """Per unit of time."""
+
+    def part(self, own: slice) -> "Committed":
+        """Those of some states."""
+        return Committed(self.start[own], self.each_step[:, own], self.steps_per_time, self.all_the_time[:, own])
+
+
+def phi1(z: Array) -> Array:
+    """(e^z − 1)/z for real z, 1 at zero."""
+    safe = np.where(z == 0.0, 1.0, z)
+    return np.asarray(np.where(z == 0.0, 1.0, np.expm1(safe) / safe))
+
+
+def scalar_errors(growth: Array, errors: Committed, *, cell: float) -> Array:
+    """Bounds `(cells, n)` on the errors of scalars with real parts `growth` `(n,)` anywhere in each cell of time."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        kept = np.exp(growth * cell)
+        most = np.maximum(1.0, kept)
+        time = cell * phi1(growth * cell)
+        entered = errors.each_step * (most + errors.steps_per_time[:, None] * time) + errors.all_the_time * time
+        bounds = np.empty_like(entered)
+        before = errors.start
+        for own, added in zip(bounds, entered, strict=True):
+            np.add(_product(most, before), added, out=own)
+            before = _product(kept, before) + added
+    return bounds
+
+
+def _product(factor: Array, error: Array) -> Array:
+    """Nothing stays nothing, however fast it would grow."""
+    return np.where(error == 0.0, 0.0, factor * error)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseKernel:
+    """How large C e^{Fs} is for lags s in cells of equal length: at most, and on the whole, `(cells, p, n)` each."""
+
+    peak: Array
+    integral: Array
+
+    def output_errors(self, errors: Committed) -> Array:
+        """Bounds `(cells, p)` on what errors of a coupled block do to the outputs anywhere in each cell."""
+        n_cells = len(errors.each_step)
+        # Two neighbouring lags: an output may stand anywhere in its cell.
+        peak = np.maximum(self.peak[:n_cells], np.concatenate([self.peak[:1], self.peak[: n_cells - 1]]))
+        integral = self.integral[:n_cells] + np.concatenate([self.integral[:1] * 0.0, self.integral[: n_cells - 1]])
+        rate = errors.each_step * errors.steps_per_time[:, None] + errors.all_the_time
+        bounds = np.einsum("cpn,n->cp", peak, errors.start)
+        for lag in range(n_cells):
+            sources = slice(0, n_cells - lag)
+            bounds[lag:] += errors.each_step[sources] @ peak[lag].T + rate[sources] @ integral[lag].T
+        return np.asarray(bounds)
+
+
+def dense_kernel(C: Array, F: Array, *, horizon: float, n_cells: int) -> DenseKernel:
+    """Look at C e^{Fs} along all lags up to the horizon, most closely at the beginning, where a stiff block moves."""
+    spacing = horizon / (n_cells * _PLACES)
+    chain = dense_chain(F, spacing)
+    pairs = pairs_of(F)
+    P, rows = chain.exponentials[0], np.array(C)
+    values = np.empty((n_cells * _PLACES + 1, *C.shape))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for place in range(len(values)):
+            values[place] = rows
+            rows = rows @ P
+        values = smeared_columns(np.abs(values), pairs)
+        inside = smeared_columns(np.maximum(values[:-1], values[1:]), pairs)
+        first, peak_of_first = _beginning(np.abs(C), C, chain, pairs)
+    inside[0] = np.maximum(inside[0], peak_of_first)
+    areas = inside * spacing
+    areas[0] = first
+    by_cell = (n_cells, _PLACES, *C.shape)
+    return DenseKernel(inside.reshape(by_cell).max(axis=1), areas.reshape(by_cell).sum(axis=1))
+
+
+def _beginning(size: Array, C: Array, chain: DenseChain, pairs: NDArray[np.intp]) -> tuple[Array, Array]:
+    """∫|C e^{Fs}| ds and the largest |C e^{Fs}| up to the length of a chain."""
+    levels = smeared_columns(np.abs(C @ chain.exponentials), pairs)
+    before = np.concatenate([levels[1:], smeared_columns(size, pairs)[None]])
+    largest = np.maximum(levels, before)
+    lengths = chain.length * 0.5 ** np.arange(1, len(largest) + 1)
+    lengths[-1] *= 2.0
+    return np.tensordot(lengths, largest, axes=1), np.max(largest, axis=0)
