@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.bounds.dense_chain import DenseChain, dense_chain, pairs_of, smeared_columns
+from ltinet.bounds.dense_chain import DenseChain, dense_chain, smeared
 
 Array = NDArray[np.float64]
 _PLACES = 8  # in each cell, at which C e^{Fs} is looked at
@@ -25,14 +25,14 @@ class Committed:
     """At the first time."""
     each_step: Array
     """At every step of the recurrence."""
-    steps_per_time: Array
-    """How dense these steps are in each cell, `(cells,)`."""
+    n_steps: Array
+    """How many of them there are in each cell, `(cells,)`."""
     all_the_time: Array
     """Per unit of time."""
 
     def part(self, own: slice) -> "Committed":
         """Those of some states."""
-        return Committed(self.start[own], self.each_step[:, own], self.steps_per_time, self.all_the_time[:, own])
+        return Committed(self.start[own], self.each_step[:, own], self.n_steps, self.all_the_time[:, own])
 
 
 def phi1(z: Array) -> Array:
@@ -47,7 +47,8 @@ def scalar_errors(growth: Array, errors: Committed, *, cell: float) -> Array:
         kept = np.exp(growth * cell)
         most = np.maximum(1.0, kept)
         time = cell * phi1(growth * cell)
-        entered = errors.each_step * (most + errors.steps_per_time[:, None] * time) + errors.all_the_time * time
+        first, others = np.minimum(errors.n_steps, 1.0), np.maximum(errors.n_steps - 1.0, 0.0) / cell
+        entered = errors.each_step * (first[:, None] * most + others[:, None] * time) + errors.all_the_time * time
         bounds = np.empty_like(entered)
         before = errors.start
         for own, added in zip(bounds, entered, strict=True):
@@ -68,17 +69,18 @@ class DenseKernel:
     peak: Array
     integral: Array
 
-    def output_errors(self, errors: Committed) -> Array:
+    def output_errors(self, errors: Committed, *, cell: float) -> Array:
         """Bounds `(cells, p)` on what errors of a coupled block do to the outputs anywhere in each cell."""
         n_cells = len(errors.each_step)
+        first = errors.each_step * np.minimum(errors.n_steps, 1.0)[:, None]
         # Two neighbouring lags: an output may stand anywhere in its cell.
         peak = np.maximum(self.peak[:n_cells], np.concatenate([self.peak[:1], self.peak[: n_cells - 1]]))
         integral = self.integral[:n_cells] + np.concatenate([self.integral[:1] * 0.0, self.integral[: n_cells - 1]])
-        rate = errors.each_step * errors.steps_per_time[:, None] + errors.all_the_time
+        rate = errors.each_step * (np.maximum(errors.n_steps - 1.0, 0.0) / cell)[:, None] + errors.all_the_time
         bounds = np.einsum("cpn,n->cp", peak, errors.start)
         for lag in range(n_cells):
             sources = slice(0, n_cells - lag)
-            bounds[lag:] += errors.each_step[sources] @ peak[lag].T + rate[sources] @ integral[lag].T
+            bounds[lag:] += first[sources] @ peak[lag].T + rate[sources] @ integral[lag].T
         return np.asarray(bounds)
 
 
@@ -86,16 +88,15 @@ def dense_kernel(C: Array, F: Array, *, horizon: float, n_cells: int) -> DenseKe
     """Look at C e^{Fs} along all lags up to the horizon, most closely at the beginning, where a stiff block moves."""
     spacing = horizon / (n_cells * _PLACES)
     chain = dense_chain(F, spacing)
-    pairs = pairs_of(F)
     P, rows = chain.exponentials[0], np.array(C)
     values = np.empty((n_cells * _PLACES + 1, *C.shape))
     with np.errstate(over="ignore", invalid="ignore"):
         for place in range(len(values)):
             values[place] = rows
             rows = rows @ P
-        values = smeared_columns(np.abs(values), pairs)
-        inside = smeared_columns(np.maximum(values[:-1], values[1:]), pairs)
-        first, peak_of_first = _beginning(np.abs(C), C, chain, pairs)
+        values = np.abs(values)
+        inside = smeared(np.maximum(values[:-1], values[1:]), chain.pairs, gaps=spacing)
+        first, peak_of_first = beginning(C, chain)
     inside[0] = np.maximum(inside[0], peak_of_first)
     areas = inside * spacing
     areas[0] = first
@@ -103,11 +104,11 @@ def dense_kernel(C: Array, F: Array, *, horizon: float, n_cells: int) -> DenseKe
     return DenseKernel(inside.reshape(by_cell).max(axis=1), areas.reshape(by_cell).sum(axis=1))
 
 
-def _beginning(size: Array, C: Array, chain: DenseChain, pairs: NDArray[np.intp]) -> tuple[Array, Array]:
+def beginning(C: Array, chain: DenseChain) -> tuple[Array, Array]:
     """∫|C e^{Fs}| ds and the largest |C e^{Fs}| up to the length of a chain."""
-    levels = smeared_columns(np.abs(C @ chain.exponentials), pairs)
-    before = np.concatenate([levels[1:], smeared_columns(size, pairs)[None]])
-    largest = np.maximum(levels, before)
+    levels = np.abs(C @ chain.exponentials)
+    largest = np.maximum(levels, np.concatenate([levels[1:], np.abs(C)[None]]))
     lengths = chain.length * 0.5 ** np.arange(1, len(largest) + 1)
+    largest = smeared(largest, chain.pairs, gaps=lengths)
     lengths[-1] *= 2.0
     return np.tensordot(lengths, largest, axes=1), np.max(largest, axis=0)

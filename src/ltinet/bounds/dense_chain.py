@@ -8,9 +8,10 @@ Lengths that halve also tell how large e^{Fs} is inside a step, where a stiff bl
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ltinet.tolerances import EPS
 
@@ -27,6 +28,7 @@ class DenseChain:
     length: float
     exponentials: Array
     errors: Array
+    pairs: "Pairs"
 
     @cached_property
     def reach(self) -> Array:
@@ -52,11 +54,8 @@ class DenseChain:
         with np.errstate(over="ignore", invalid="ignore"):
             between = shorter @ still_shorter
         found = np.maximum(np.maximum(np.abs(levels), np.abs(shorter)), np.abs(between))
-        return smeared_rows(smeared_columns(found, self._pairs), self._pairs)
-
-    @property
-    def _pairs(self) -> NDArray[np.intp]:
-        return pairs_of(self.exponentials[-1] - np.eye(self.exponentials.shape[-1]))
+        gaps = 0.25 * self.length * 0.5 ** np.arange(len(levels))
+        return smeared_rows(smeared(found, self.pairs, gaps=gaps), self.pairs, gaps=gaps)
 
     def _integrated(self, values: Array) -> Array:
         lengths = self.length * 0.5 ** np.arange(1, len(values) + 1)
@@ -82,22 +81,37 @@ def dense_chain(F: Array, length: float) -> DenseChain:
             R = R @ R
             exponentials.append(R)
             errors.append(error)
-    return DenseChain(length, np.array(exponentials[::-1]), np.array(errors[::-1]))
+    return DenseChain(length, np.array(exponentials[::-1]), np.array(errors[::-1]), pairs_of(F))
 
 
-def pairs_of(F: Array) -> NDArray[np.intp]:
-    """Where the pairs of a quasi-triangular block begin."""
-    return np.flatnonzero(np.diagonal(F, -1))
+class Pairs(NamedTuple):
+    """Where the pairs of a quasi-triangular block begin, and how fast they turn."""
+
+    first: NDArray[np.intp]
+    omega: Array
 
 
-def smeared_columns(values: Array, pairs: NDArray[np.intp]) -> Array:
-    """Both columns of a pair by the norm of the two: what turns in its plane passes through zero, its size does not."""
-    both = np.hypot(values[..., pairs], values[..., pairs + 1])
+def pairs_of(F: Array) -> Pairs:
+    """The pairs of a block."""
+    first = np.flatnonzero(np.diagonal(F, -1))
+    size = np.sqrt(np.abs(F[first, first + 1])) * np.sqrt(np.abs(F[first + 1, first]))
+    return Pairs(first, np.asarray(size))
+
+
+def smeared(values: Array, pairs: Pairs, *, gaps: ArrayLike) -> Array:
+    """What turns in a plane passes through zero, its size does not: columns of pairs between places that are looked at.
+
+    Within a gap g a pair turns by ω g, and brings that share of its other component. `gaps` are those along the first
+    axis of values.
+    """
+    angle = np.minimum(1.0, np.multiply.outer(np.asarray(gaps), pairs.omega))
+    angle = angle.reshape(*angle.shape[:-1], *(1,) * (values.ndim - angle.ndim), angle.shape[-1])
     result = values.copy()
-    result[..., pairs] = result[..., pairs + 1] = both
+    one, other = values[..., pairs.first], values[..., pairs.first + 1]
+    result[..., pairs.first], result[..., pairs.first + 1] = np.hypot(one, angle * other), np.hypot(other, angle * one)
     return result
 
 
-def smeared_rows(values: Array, pairs: NDArray[np.intp]) -> Array:
+def smeared_rows(values: Array, pairs: Pairs, *, gaps: ArrayLike) -> Array:
     """The same for rows."""
-    return smeared_columns(values.swapaxes(-1, -2), pairs).swapaxes(-1, -2)
+    return smeared(values.swapaxes(-1, -2), pairs, gaps=gaps).swapaxes(-1, -2)

@@ -1,12 +1,14 @@
 """Bounds for the exact engine: from a run, and from a network alone."""
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.bounds.cell_propagation import Committed, DenseKernel, dense_kernel, phi1, scalar_errors
+from ltinet.bounds.cell_propagation import Committed, DenseKernel, dense_kernel, scalar_errors
 from ltinet.bounds.certificate import Certificate
 from ltinet.bounds.layer_errors import layer_constant, paper_constant
 from ltinet.bounds.output_errors import OutputErrorBound
@@ -15,11 +17,13 @@ from ltinet.error_bounds.arrays import arrays_of
 from ltinet.error_bounds.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.exact import ExactEngine, ExactTrajectory
+from ltinet.solve.packing import pack, unpack
 from ltinet.solve.propagators import phi2
 from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
-_CELLS = 32
+_CELLS, _MOST_CELLS = 32, 256
+_LARGEST = 1e300  # what takes the place of a number that is not finite
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
 
 
@@ -33,9 +37,11 @@ class ExactRun:
     h: float
     """The longest step between samples."""
     width: int
+    n_samples: Array
+    """In each cell, `(cells,)`."""
+    n_steps: Array
+    """Steps of the recurrence in each cell."""
     is_even: bool
-    steps_per_time: Array
-    """Steps of the recurrence in each cell, per unit of time; none for a convolution."""
     linear: bool
     convolution: Convolution | None = None
 
@@ -45,15 +51,17 @@ class ExactRun:
         return float(self.cells[1] - self.cells[0])
 
     @cached_property
-    def scalars(self) -> ScalarSteps:
-        """The steps of all scalars."""
-        own = self.arrays.mode_inputs[: self.arrays.n_scalars]
-        return ScalarSteps(self.arrays.system.rates, own, self.h, self.width, self.is_even)
-
-    @cached_property
-    def dense(self) -> list[DenseSteps]:
-        """The steps of all coupled blocks."""
-        return [DenseSteps(block.F, np.abs(block.G), self.h, self.width) for block in self.arrays.system.blocks]
+    def kinds(self) -> list[tuple[slice, ScalarSteps | DenseSteps]]:
+        """Which modes step how."""
+        arrays = self.arrays
+        scalars = slice(0, arrays.n_scalars)
+        inputs, outputs = arrays.mode_inputs[scalars], arrays.mode_outputs[:, scalars]
+        width = self.width if self.convolution is None else 2 * self.convolution.width
+        first = ScalarSteps(arrays.system.rates, inputs, outputs, self.h, width, self.is_even)
+        dense = [
+            DenseSteps(block.F, np.abs(block.G), block.C, self.h, width, self.is_even) for block in arrays.system.blocks
+        ]
+        return [(scalars, first), *zip(arrays.mode_slices, dense, strict=True)]
 
     @cached_property
     def kernels(self) -> list[DenseKernel]:
@@ -62,87 +70,83 @@ class ExactRun:
         blocks = self.arrays.system.blocks
         return [dense_kernel(block.C, block.F, horizon=horizon, n_cells=n_cells) for block in blocks]
 
-    def between(self, sizes: StepSizes) -> StepSizes:
-        """Sizes anywhere, from sizes at samples: within a step a state may be larger than at both ends."""
-        arrays, parts = self.arrays, []
-        rates = arrays.growth * self.h
-        parts.append(
-            np.maximum(1.0, np.exp(np.minimum(rates, 700.0))) * sizes.states[:, : arrays.n_scalars]
-            + sizes.inputs @ (self.h * phi1(np.minimum(rates, 700.0))[:, None] * self.scalars.inputs).T
-        )
-        for own, steps in zip(arrays.mode_slices, self.dense, strict=True):
-            entering = steps.one.integral @ steps.inputs
-            parts.append(sizes.states[:, own] @ steps.one.reach.T + sizes.inputs @ entering.T)
-        return StepSizes(np.hstack(parts), sizes.inputs)
+    def sizes(self, states: Array, inputs: Array) -> StepSizes:
+        """Sizes of states and inputs at samples, and over as many cells as a step is long."""
+        n_behind = min(math.ceil((self.width - 1) * self.h / self.cell), len(states) - 1)
+        if self.convolution is not None:
+            n_behind = len(states) - 1
+        return StepSizes(states, _running_max(states, n_behind), _running_max(inputs, n_behind))
 
-    def parts(self, sizes: StepSizes, *, start: Array, off_grid: float, largest_change: Array) -> dict[str, Array]:
+    def parts(self, sizes: StepSizes, *, start: Array, late: "Late | None" = None) -> dict[str, Array]:
         """Bounds on the errors of outputs, `(cells, p)`, for states and inputs of some sizes at the samples."""
-        arrays, anywhere = self.arrays, self.between(sizes)
-        w = replace(sizes, states=anywhere.states + sizes.inputs @ self._shift.T if self.linear else anywhere.states)
-        residuals = arrays.residuals
-        packed = arrays.packed(anywhere.states)
-        left = arrays.modes(packed @ residuals.per_state.T + anywhere.inputs @ residuals.per_input.T)
-        none, nothing = np.zeros_like(left), np.zeros_like(start)
-        decomposition = self._outputs(Committed(start, none, self.steps_per_time, left))
+        arrays, residuals = self.arrays, self.arrays.residuals
+        inside = np.hstack([steps.inside(sizes.part(own)) for own, steps in self.kinds])
+        packed = arrays.packed(inside)
+        left = arrays.modes(packed @ residuals.per_state.T + sizes.inputs @ residuals.per_input.T)
+        none = np.zeros_like(left)
+        decomposition = self.outputs(Committed(start, none, self.n_steps, left))
         decomposition += packed @ residuals.in_output.T
-        if self.convolution is None:
-            stepped = np.hstack([own.committed(part) for own, part in self._by_kind(w)])
-            begun = EPS * (w.states[0] + start)
-            rounding = self._outputs(Committed(begun, stepped, self.steps_per_time, none))
-        else:
-            rounding = np.zeros_like(decomposition)
-        rounding += self._summed(w)
-        found = {"rounding": rounding, "decomposition": decomposition}
-        if off_grid > 0.0:
-            # A sample that stands a little beside the grid: outputs are read, and the input changes, at another time.
-            moving = arrays.modes(packed @ np.abs(arrays.F).T) + anywhere.inputs @ arrays.mode_inputs.T
-            changes = off_grid * largest_change @ arrays.mode_inputs.T
-            moved = self._outputs(Committed(nothing, changes, self._samples_per_time, none))
-            found["times"] = moved + off_grid * moving @ arrays.mode_outputs.T
+        found = {"rounding": self._rounding(self._shifted(sizes)), "decomposition": decomposition}
+        if late is not None:
+            # A sample beside its place on the grid: the step before it ends, and the input changes, at another time.
+            changes = np.hstack([late.changes @ steps.moved_by_sample(linear=self.linear).T for _, steps in self.kinds])
+            moved = self.outputs(Committed(none[0], late.by * changes, self.n_samples, none))
+            found["times"] = moved + late.by * _weighted(late.rates, arrays.mode_outputs)
         return found
 
-    @property
-    def _samples_per_time(self) -> Array:
-        return np.full(len(self.cells) - 1, 1.0 / self.h)
-
-    @cached_property
-    def _shift(self) -> Array:
-        """|G₁|, by which w differs from the states, (modes × m)."""
+    def _shifted(self, sizes: StepSizes) -> StepSizes:
+        """Those of w = z − G₁ u, in which steps are taken."""
+        if not self.linear:
+            return sizes
         arrays = self.arrays
         with np.errstate(over="ignore", invalid="ignore"):
-            factors = self.h * np.abs(phi2(arrays.system.rates * self.h))
-        dense = [steps.one.integral @ steps.inputs for steps in self.dense]
-        return np.vstack([np.minimum(factors, 1e300)[:, None] * self.scalars.inputs, *dense])
+            factors = np.minimum(self.h * np.abs(phi2(arrays.system.rates * self.h)), _LARGEST)
+        scalars = factors[:, None] * arrays.mode_inputs[: arrays.n_scalars]
+        dense = [kind.one.integral @ kind.inputs for _, kind in self.kinds if isinstance(kind, DenseSteps)]
+        shift = sizes.inputs @ np.vstack([scalars, *dense]).T
+        return replace(sizes, here=sizes.here + shift, behind=sizes.behind + shift)
 
-    def _by_kind(self, sizes: StepSizes) -> list[tuple[ScalarSteps | DenseSteps, StepSizes]]:
-        slices = [slice(0, self.arrays.n_scalars), *self.arrays.mode_slices]
-        kinds: list[ScalarSteps | DenseSteps] = [self.scalars, *self.dense]
-        return [
-            (steps, StepSizes(sizes.states[:, own], sizes.inputs)) for steps, own in zip(kinds, slices, strict=True)
-        ]
+    def _rounding(self, sizes: StepSizes) -> Array:
+        """Rounding in the steps, and in the sums that make the outputs."""
+        system = self.arrays.system
+        n_terms = system.n_states + self.width * system.n_inputs
+        share = (8.0 + roundings(system.n_states) + roundings(n_terms)) * EPS
+        total = share * (sizes.inputs @ np.abs(system.D).T)
+        for own, steps in self.kinds:
+            total = total + steps.in_outputs(sizes.part(own), share=share)
+        if self.convolution is not None:
+            return np.asarray(total + self.convolution.rounding(np.max(sizes.inputs, axis=0)))
+        stepped = np.hstack([steps.committed(sizes.part(own)) for own, steps in self.kinds])
+        begun = EPS * sizes.here[0]
+        return np.asarray(total + self.outputs(Committed(begun, stepped, self.n_steps, np.zeros_like(stepped))))
 
-    def _outputs(self, errors: Committed) -> Array:
+    def outputs(self, errors: Committed) -> Array:
         """What errors on their way into the states do to the outputs."""
         arrays = self.arrays
         scalars = slice(0, arrays.n_scalars)
         moved = scalar_errors(arrays.growth, errors.part(scalars), cell=self.cell)
         total = _weighted(moved, arrays.mode_outputs[:, scalars])
         for own, kernel in zip(arrays.mode_slices, self.kernels, strict=True):
-            total = total + kernel.output_errors(errors.part(own))
+            total = total + kernel.output_errors(errors.part(own), cell=self.cell)
         return np.asarray(total)
 
-    def _summed(self, sizes: StepSizes) -> Array:
-        """Rounding in the sums that make the outputs."""
-        arrays = self.arrays
-        n_terms = arrays.system.n_states + self.width * arrays.system.n_inputs
-        run = self if self.convolution is None else replace(self, width=max(1, 2 * self.convolution.width))
-        terms = np.hstack([own.summed(part) for own, part in run._by_kind(sizes)])
-        direct = sizes.inputs @ np.abs(arrays.system.D).T
-        share = (8.0 + roundings(arrays.system.n_states) + roundings(n_terms)) * EPS
-        total = share * (_weighted(terms, arrays.mode_outputs) + direct)
-        if self.convolution is not None:
-            total += self.convolution.rounding(np.max(sizes.inputs, axis=0))
-        return total
+
+class Late(NamedTuple):
+    """Samples that stand up to a time `by` beside an even grid, and what changes in that time, cell by cell."""
+
+    by: float
+    rates: Array
+    """The largest |ż| by modes just before a sample."""
+    changes: Array
+    """The largest change of u from one sample to the next."""
+
+
+def _running_max(values: Array, n_behind: int) -> Array:
+    """The largest of each row and some rows before it."""
+    result = values.copy()
+    for shift in range(1, n_behind + 1):
+        np.maximum(result[shift:], values[:-shift], out=result[shift:])
+    return result
 
 
 def _weighted(sizes: Array, weights: Array) -> Array:
@@ -159,14 +163,19 @@ def _careful_product(sizes: Array, weights: Array) -> Array:
 def judge_exact(trajectory: ExactTrajectory, start: float, stop: float) -> tuple[OutputErrorBound, ...]:
     """The bound of every signal of a batch."""
     arrays = engine_arrays(trajectory.engine)
-    run, numbers = _run_of(trajectory, arrays, start, stop)
-    states, inputs, changes = _sizes(trajectory, arrays, run.cells, numbers)
+    run, around = _run_of(trajectory, arrays, start, stop)
+    late_by = _off_grid(trajectory)
+    states, rates = _state_sizes(trajectory, arrays, around, with_rates=late_by > 0.0)
     starts = arrays.start_errors(trajectory.x0, trajectory.z0)
-    off_grid = _off_grid(trajectory)
     bounds = []
-    for own_states, own_inputs, own_changes, own_start in zip(states, inputs, changes, starts, strict=True):
-        sizes = StepSizes(own_states, own_inputs)
-        parts = run.parts(sizes, start=own_start, off_grid=off_grid, largest_change=own_changes)
+    for member, own_start in enumerate(starts):
+        u = trajectory.u[member]
+        inputs = np.array([np.abs(u[first : last + 1]).max(axis=0) for first, last in around.tolist()])
+        late = None
+        if late_by > 0.0:
+            pairs = [np.diff(u[first : last + 1], axis=0) for first, last in around.tolist()]
+            late = Late(late_by, rates[member], np.array([np.abs(own).max(axis=0, initial=0.0) for own in pairs]))
+        parts = run.parts(run.sizes(states[member], inputs), start=own_start, late=late)
         if trajectory.input_error > 0.0:
             parts["input"] = _moved_by_input(run, _BETWEEN_PROBES * trajectory.input_error)
         bounds.append(OutputErrorBound(run.cells, parts))
@@ -176,47 +185,59 @@ def judge_exact(trajectory: ExactTrajectory, start: float, stop: float) -> tuple
 def _run_of(
     trajectory: ExactTrajectory, arrays: EngineArrays, start: float, stop: float
 ) -> tuple[ExactRun, NDArray[np.intp]]:
-    """How a trajectory went through time, and for every cell the samples around it: the first of them."""
-    samples, width = trajectory.samples, trajectory.grid_width
-    n_steps = max(1, (len(samples.t) - 1) // width)
-    n_cells = min(_CELLS, n_steps) if stop > start else 1
-    cells = np.linspace(start, stop, n_cells + 1) if stop > start else start + np.array([0.0, EPS * (1 + abs(start))])
-    first = np.searchsorted(samples.t, cells[:-1], side="right") - 1
-    last = np.searchsorted(samples.t, cells[1:], side="left")
-    lengths = np.diff(samples.t)
-    longest = float(np.max(lengths, initial=0.0)) if samples.step is None else samples.step
-    counts = np.maximum(1, (last - first) / width)
+    """How a trajectory went through time, and for every cell the first and last of the samples around it."""
+    t, step, width = trajectory.samples.t, trajectory.samples.step, trajectory.grid_width
+    cells = _cells(arrays, start, stop, n_samples=len(t))
+    first = np.searchsorted(t, cells[:-1], side="right") - 1
+    last = np.searchsorted(t, cells[1:], side="left")
+    ends = np.searchsorted(t[::width], cells, side="right")
     run = ExactRun(
         arrays,
         cells,
-        h=longest or 1.0,
+        h=step or float(np.max(np.diff(t), initial=0.0)) or 1.0,
         width=width,
-        is_even=samples.step is not None,
-        steps_per_time=counts / (cells[1] - cells[0]) if stop > start else np.zeros(1),
+        n_samples=np.diff(np.searchsorted(t, cells, side="right")).astype(np.float64),
+        n_steps=np.diff(ends).astype(np.float64),
+        is_even=step is not None,
         linear=trajectory.linear,
         convolution=trajectory.convolution,
     )
-    return run, np.column_stack([np.maximum(first, 0), np.minimum(last, len(samples.t) - 1)])
+    return run, np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])
 
 
-def _sizes(
-    trajectory: ExactTrajectory, arrays: EngineArrays, cells: Array, around: NDArray[np.intp]
-) -> tuple[Array, Array, Array]:
-    """The largest |z| by modes, |u| and change of u in each cell, `(batch, cells, ·)`, both ends included."""
-    n_cells, batch = len(cells) - 1, len(trajectory.u)
-    packed = np.zeros((batch, n_cells, arrays.system.n_states))
+def _cells(arrays: EngineArrays, start: float, stop: float, *, n_samples: int) -> Array:
+    """Edges of equal cells, more of them where states grow: errors grow from where they enter, not from the cell."""
+    if not stop > start:
+        return start + np.array([0.0, EPS * (1.0 + abs(start))])
+    fastest = float(np.max(np.concatenate([arrays.growth, arrays.system.slowest_of_blocks]), initial=0.0))
+    wanted = min(max(_CELLS, math.ceil(fastest * (stop - start))), _MOST_CELLS)
+    return np.linspace(start, stop, max(1, min(wanted, n_samples - 1)) + 1)
+
+
+def _state_sizes(
+    trajectory: ExactTrajectory, arrays: EngineArrays, around: NDArray[np.intp], *, with_rates: bool
+) -> tuple[Array, Array]:
+    """The largest |z| by modes in each cell and, where asked for, |ż| just before samples, `(batch, cells, modes)`."""
+    sizes, rates = np.zeros((2, len(trajectory.u), len(around), arrays.system.n_states))
     for own, z in trajectory.sampled_states.pieces():
+        moving = _rates_before(trajectory, arrays, own, z) if with_rates else None
         for cell, (first, last) in enumerate(around.tolist()):
-            begin, end = max(first, own.start), min(last + 1, own.stop)
-            if begin < end:
-                largest = np.abs(z[:, begin - own.start : end - own.start]).max(axis=1)
-                np.maximum(packed[:, cell], largest, out=packed[:, cell])
-    inputs, changes = np.zeros((2, batch, n_cells, trajectory.samples.n_inputs))
-    for cell, (first, last) in enumerate(around.tolist()):
-        values = trajectory.u[:, first : last + 1]
-        inputs[:, cell] = np.abs(values).max(axis=1)
-        changes[:, cell] = np.abs(np.diff(values, axis=1)).max(axis=1, initial=0.0)
-    return arrays.modes(packed), inputs, changes
+            inside = slice(max(first - own.start, 0), max(min(last + 1, own.stop) - own.start, 0))
+            if inside.start < inside.stop:
+                np.maximum(sizes[:, cell], np.abs(z[:, inside]).max(axis=1), out=sizes[:, cell])
+                if moving is not None:
+                    np.maximum(rates[:, cell], np.abs(moving[:, inside]).max(axis=1), out=rates[:, cell])
+    return arrays.modes(sizes), arrays.modes(rates)
+
+
+def _rates_before(trajectory: ExactTrajectory, arrays: EngineArrays, own: slice, z: Array) -> Array:
+    """F z + G u just before the samples of a piece."""
+    system = arrays.system
+    before = np.arange(own.start, own.stop) - (0 if trajectory.linear else 1)
+    u = trajectory.u[:, np.maximum(before, 0)]
+    v, parts = unpack(system, z)
+    moving = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
+    return np.asarray(pack(system, v * system.rates, moving) + u @ arrays.G.T)
 
 
 def _off_grid(trajectory: ExactTrajectory) -> float:
@@ -231,23 +252,25 @@ def _off_grid(trajectory: ExactTrajectory) -> float:
 def certify(engine: ExactEngine, *, horizon: float, n_steps: int) -> Certificate:
     """What the exact engine promises for |u| ≤ 1 and x(0) = 0, without running it."""
     arrays, step = engine_arrays(engine), horizon / n_steps
-    convolution = engine.grids.from_rest(step, linear=True, n_times=n_steps + 1)
+    cells = _cells(arrays, 0.0, horizon, n_samples=n_steps + 1)
+    per_cell = np.full(len(cells) - 1, n_steps / (len(cells) - 1))
     width = engine.grids.from_any_state(step, linear=True, n_times=n_steps + 1).width
-    n_cells = min(_CELLS, max(1, n_steps // width))
     run = ExactRun(
         arrays,
-        cells=np.linspace(0.0, horizon, n_cells + 1),
+        cells,
         h=step,
         width=width,
+        n_samples=per_cell,
+        n_steps=np.ceil(per_cell / width),
         is_even=True,
-        steps_per_time=np.full(n_cells, 1.0 / (step * width)),
         linear=True,
-        convolution=convolution,
+        convolution=engine.grids.from_rest(step, linear=True, n_times=n_steps + 1),
     )
-    sizes = _largest_sizes(run)
-    parts = run.parts(sizes, start=np.zeros(sizes.states.shape[1]), off_grid=0.0, largest_change=sizes.inputs)
+    states = _largest_states(run)
+    sizes = run.sizes(states, np.ones((len(states), arrays.system.n_inputs)))
+    parts = run.parts(sizes, start=np.zeros(states.shape[1]))
     gains = arrays_of(engine).gains(horizon)
-    gain = _weighted(sizes.states, arrays.mode_outputs) + np.sum(np.abs(arrays.system.D), axis=1)
+    gain = _weighted(states, arrays.mode_outputs) + np.sum(np.abs(arrays.system.D), axis=1)
     return Certificate(
         horizon=horizon,
         n_steps=n_steps,
@@ -259,27 +282,22 @@ def certify(engine: ExactEngine, *, horizon: float, n_steps: int) -> Certificate
     )
 
 
-def _largest_sizes(run: ExactRun) -> StepSizes:
+def _largest_states(run: ExactRun) -> Array:
     """How large the states can be in every cell for inputs up to one, from rest."""
     arrays, n_cells = run.arrays, len(run.cells) - 1
-    ones = np.ones((n_cells, arrays.system.n_inputs))
-    none = np.zeros((n_cells, arrays.n_scalars))
-    entering = ones @ run.scalars.inputs.T
-    start = np.zeros(arrays.n_scalars)
-    parts = [scalar_errors(arrays.growth, Committed(start, none, run.steps_per_time, entering), cell=run.cell)]
-    horizon = float(run.cells[-1])
-    for block, steps in zip(arrays.system.blocks, run.dense, strict=True):
-        kernel = dense_kernel(np.eye(len(block.F)), block.F, horizon=horizon, n_cells=n_cells)
-        driven = ones @ steps.inputs.T
-        errors = Committed(np.zeros(len(block.F)), np.zeros_like(driven), run.steps_per_time, driven)
-        parts.append(kernel.output_errors(errors))
-    return StepSizes(np.hstack(parts), ones)
+    driven = np.tile(np.sum(arrays.mode_inputs, axis=1), (n_cells, 1))
+    errors = Committed(np.zeros(driven.shape[1]), np.zeros_like(driven), run.n_steps, driven)
+    parts = [scalar_errors(arrays.growth, errors.part(slice(0, arrays.n_scalars)), cell=run.cell)]
+    for block, own in zip(arrays.system.blocks, arrays.mode_slices, strict=True):
+        kernel = dense_kernel(np.eye(len(block.F)), block.F, horizon=float(run.cells[-1]), n_cells=n_cells)
+        parts.append(kernel.output_errors(errors.part(own), cell=run.cell))
+    return np.hstack(parts)
 
 
 def _moved_by_input(run: ExactRun, off: float) -> Array:
     """What an input that is off by so much does to the outputs."""
-    arrays, n_cells = run.arrays, len(run.cells) - 1
-    entering = np.full((n_cells, arrays.system.n_inputs), off)
+    arrays = run.arrays
+    entering = np.full((len(run.cells) - 1, arrays.system.n_inputs), off)
     driven = entering @ arrays.mode_inputs.T
-    errors = Committed(np.zeros(driven.shape[1]), np.zeros_like(driven), run.steps_per_time, driven)
-    return np.asarray(run._outputs(errors) + entering @ np.abs(arrays.system.D).T)
+    errors = Committed(np.zeros(driven.shape[1]), np.zeros_like(driven), run.n_steps, driven)
+    return np.asarray(run.outputs(errors) + entering @ np.abs(arrays.system.D).T)

@@ -4,9 +4,10 @@ A real eigenvalue alone in its block is a real scalar, a pair alone in its block
 and y = Re(c v). Coupled blocks, and pairs whose two eigenvectors nearly coincide, stay matrices.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,9 @@ class DenseBlock(NamedTuple):
     G: Matrix
     C: Matrix
     states: NDArray[np.intp]
+    basis: Array | None = None
+    """The states of the block are basis · z, where they are not z themselves."""
+    inverse: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -72,19 +76,31 @@ class ModalSystem:
 
     def packed_from_blocks(self, z: Array) -> Array:
         """Packed states (Re v, Im v of pairs, reals, dense blocks) from the states of all blocks, last axis."""
-        return self._turned(z[..., self.order], self._inverse_planes)
+        packed = self._turned(z[..., self.order], self._inverse_planes)
+        for own, block in self._with_basis:
+            packed[..., own] = packed[..., own] @ block.inverse.T
+        return packed
 
     def blocks_from_packed(self, packed: Array) -> Array:
         """The inverse of `packed_from_blocks`."""
         z = np.empty_like(packed)
         z[..., self.order] = self._turned(packed, self.planes)
+        for _, block in self._with_basis:
+            z[..., block.states] = z[..., block.states] @ block.basis.T
         return z
+
+    @cached_property
+    def _with_basis(self) -> list[tuple[slice, Any]]:
+        """Blocks with a basis, and where their packed states stand."""
+        stops = len(self.rates) + self.n_pairs + np.cumsum([len(block.F) for block in self.blocks], dtype=np.intp)
+        places = [slice(int(stop) - len(own.F), int(stop)) for own, stop in zip(self.blocks, stops, strict=True)]
+        return [(place, own) for place, own in zip(places, self.blocks, strict=True) if own.basis is not None]
 
     def _turned(self, states: Array, planes: Array) -> Array:
         """The planes of all pairs turned; they stand first."""
-        if not self.n_pairs:
-            return states
         turned = np.array(states)
+        if not self.n_pairs:
+            return turned
         pairs = states[..., : 2 * self.n_pairs].reshape(*states.shape[:-1], self.n_pairs, 2)
         both = turned[..., : 2 * self.n_pairs].reshape(*states.shape[:-1], self.n_pairs, 2)
         for row in range(2):
@@ -124,7 +140,23 @@ def modal_system(system: BlockSystem) -> ModalSystem:
 
 
 def _dense_block(system: BlockSystem, own: NDArray[np.intp]) -> DenseBlock:
-    return DenseBlock(system.A[own[:, None], own], system.B[own], system.C[:, own], own)
+    F, G, C = system.A[own[:, None], own], system.B[own], system.C[:, own]
+    if len(F) != 2 or F[0, 1] == 0.0 or F[1, 0] == 0.0:
+        return DenseBlock(F, G, C, own)
+    basis, inverse = _basis_of_pair(F)
+    return DenseBlock(inverse @ F @ basis, inverse @ G, C @ basis, own, basis, inverse)
+
+
+def _basis_of_pair(F: Matrix) -> tuple[Array, Array]:
+    """The basis in which a pair has equal diagonals and off-diagonals of one size, and its inverse.
+
+    By a rotation and powers of two: entries of very different sizes would spoil each other in every product.
+    """
+    angle = 0.5 * math.atan2(F[1, 1] - F[0, 0], F[0, 1] + F[1, 0])
+    turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    b, c = (abs(float((turn.T @ F @ turn)[place])) for place in ((0, 1), (1, 0)))
+    scale = np.array([1.0, 2.0 ** round(0.5 * (math.log2(c) - math.log2(b))) if b > 0.0 and c > 0.0 else 1.0])
+    return turn * scale, turn.T / scale[:, None]
 
 
 def _diagonalised(blocks: Array) -> tuple[NDArray[np.complex128], Array, NDArray[np.bool_]]:
