@@ -31,6 +31,16 @@ class DenseChain:
     pairs: "Pairs"
 
     @cached_property
+    def reach_to(self) -> Array:
+        """The largest |e^{Fs}| up to each of the lengths, `(levels, n, n)`."""
+        return np.asarray(np.maximum.accumulate(self._inside[::-1], axis=0)[::-1])
+
+    @cached_property
+    def error_to(self) -> Array:
+        """The largest error up to each of the lengths."""
+        return np.asarray(np.maximum.accumulate(self.errors[::-1], axis=0)[::-1])
+
+    @cached_property
     def reach(self) -> Array:
         """The largest |e^{Fs}| up to the length, entry by entry."""
         return np.asarray(np.max(self._inside, axis=0))
@@ -72,12 +82,13 @@ def dense_chain(F: Array, length: float) -> DenseChain:
     R, size = np.eye(n), np.eye(n)
     for term in range(_TERMS, 0, -1):
         R, size = np.eye(n) + M @ R / term, np.eye(n) + np.abs(M) @ size / term
-    error = _OTHER_WAYS * (n + 4) * EPS * size
+    share = _OTHER_WAYS * (1.0 + min(0.5 * n, math.sqrt(n))) * EPS  # of sums of n products, as in `step_rounding`
+    error = (_OTHER_WAYS * EPS + share) * size
     exponentials, errors = [R], [error]
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(halvings):
             magnitude = np.abs(R)
-            error = magnitude @ error + error @ magnitude + (n + 2) * EPS * (magnitude @ magnitude)
+            error = magnitude @ error + error @ magnitude + share * (magnitude @ magnitude)
             R = R @ R
             exponentials.append(R)
             errors.append(error)

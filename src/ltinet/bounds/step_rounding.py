@@ -1,13 +1,15 @@
 """What rounding adds in one step of the exact engine's recurrence, and in every output.
 
 A step takes w to P^K w + Σ P^{K−1−j} Γ u_j, K samples at a time. Its factors are exponentials that are right to a few
-units, and its sums have K m terms. Sums of N numbers are off by at most N units and by about √N where roundings are
-independent; the bound takes the smaller of N and 4√N (Higham & Mary 2019: exceeded with a probability below 1e-3 for a
-single sum at its worst, and never by the largest of all sums together in any run seen).
+units, and its sums have K m terms.
+
+A sum of N products is off by at most N u Σ|terms|, u = eps/2, and roundings that do not know of each other add up as
+their root (Higham & Mary 2019): the worst case for that, partial sums that all grow, has a standard deviation of
+√N u Σ|terms|/3. The bound counts the smaller of N u and 2 √N u, six of these.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,12 +21,13 @@ from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
 _LARGEST_EXPONENT = 700.0  # of a number that is finite
-_FACTOR = 8.0  # roundings in a complex product and in the exponential that it multiplies by
+_FADED = 2.0**-60  # what is left of a state that is taken to have faded within a step of K samples
+_FACTOR = 4.0  # eps: a complex product √5 u, the exponential in it two units, the sum another
 
 
 def roundings(n_terms: int) -> float:
-    """By how many units a sum of so many products is off."""
-    return min(float(n_terms), 4.0 * math.sqrt(n_terms))
+    """By how many eps a sum of so many products is off, relative to the sum of their sizes."""
+    return min(0.5 * n_terms, math.sqrt(n_terms))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +40,14 @@ class StepSizes:
     """The same over all cells that a step which ends here began in."""
     inputs: Array
     """|u| over the same cells."""
+    summed: Array
+    """Σ|u| over the K samples of a step that ends here."""
+    norms: Array
+    """√Σu² over all samples, `(m,)`."""
 
     def part(self, own: slice) -> "StepSizes":
         """Those of some modes."""
-        return StepSizes(self.here[:, own], self.behind[:, own], self.inputs)
+        return replace(self, here=self.here[:, own], behind=self.behind[:, own])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +66,29 @@ class ScalarSteps:
 
     @cached_property
     def kept(self) -> Array:
-        """|P^K|."""
-        return np.asarray(np.exp(np.minimum(self.rates.real * (self.h * self.width), _LARGEST_EXPONENT)))
+        """|P^K|, for steps of different lengths the largest of them."""
+        kept = np.exp(np.minimum(self.rates.real * (self.h * self.width), _LARGEST_EXPONENT))
+        return np.asarray(kept if self.is_exact_multiple else np.maximum(1.0, kept))
+
+    @cached_property
+    def turned(self) -> Array:
+        """|λh P|, by which P is off in units where λh is a rounded product: at most |λ|/(e |Re λ|) of what decays."""
+        if self.is_exact_multiple:
+            return np.zeros(len(self.rates))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            decaying = np.abs(self.rates) / (math.e * np.maximum(-self.rates.real, 0.0))
+        return np.minimum(np.abs(self.rates) * self.h, np.where(self.rates == 0.0, 0.0, decaying))
 
     @cached_property
     def entering(self) -> Array:
         """What a unit of input adds in K samples, all signs alike, (n × m): ∫ e^{Re λ s} ds |G|."""
         length = self.h * self.width
         return length * phi1(np.minimum(self.rates.real * length, _LARGEST_EXPONENT))[:, None] * self.inputs
+
+    def driven(self, sizes: StepSizes) -> Array:
+        """What inputs add in K samples, all signs alike, `(cells, n)`: by their largest, or by their sum."""
+        by_sum = self.h * np.maximum(1.0, self.kept)[:, None] * self.inputs
+        return np.minimum(sizes.inputs @ self.entering.T, sizes.summed @ by_sum.T)
 
     def inside(self, sizes: StepSizes) -> Array:
         """How large states are between samples, `(cells, n)`."""
@@ -77,17 +99,16 @@ class ScalarSteps:
     def committed(self, sizes: StepSizes) -> Array:
         """In one step, `(cells, n)`."""
         n_terms = self.width * self.inputs.shape[1]
-        turned = 0.0 if self.is_exact_multiple else np.abs(self.rates) * self.h
-        driven = sizes.inputs @ self.entering.T
+        driven = self.driven(sizes)
         # P^K w is also what is left of the state at the end of the step when its inputs are taken away.
-        of_states = (_FACTOR + turned) * np.minimum(self.kept * sizes.behind, sizes.here + driven)
-        return np.asarray(EPS * (of_states + (_FACTOR + turned + roundings(n_terms)) * driven))
+        of_states = (_FACTOR + self.turned) * np.minimum(self.kept * sizes.behind, sizes.here + driven)
+        return np.asarray(EPS * (of_states + (_FACTOR + self.turned + roundings(n_terms)) * driven))
 
     def in_outputs(self, sizes: StepSizes, *, share: float) -> Array:
         """Rounding of the sums that make the outputs of K samples, `(cells, p)`."""
-        driven = sizes.inputs @ self.entering.T
+        driven = self.driven(sizes)
         states = np.minimum(np.maximum(1.0, self.kept) * sizes.behind, sizes.here + driven)
-        return np.asarray(share * ((states + driven) @ self.outputs.T))
+        return np.asarray((share * (states + driven) + _FADED * sizes.behind) @ self.outputs.T)
 
     def moved_by_sample(self, *, linear: bool) -> Array:
         """What a unit change of an input does to a state when it comes a unit of time late, (n × m)."""
@@ -111,7 +132,8 @@ class DenseSteps:
     C: Array
     h: float
     width: int
-    is_even: bool
+    shares: Array | None
+    """For steps of different lengths which share of them, `(cells, …)`, is about as long as each of h, h/2, h/4, …"""
 
     @cached_property
     def chain(self) -> DenseChain:
@@ -128,6 +150,10 @@ class DenseSteps:
         """What a unit of input adds in K samples, all signs alike, (n × m)."""
         return self.chain.integral @ self.inputs
 
+    def driven(self, sizes: StepSizes, response: Array, peak: Array) -> Array:
+        """What inputs add in K samples by a response whose integral and peak are known, `(cells, …)`."""
+        return np.minimum(sizes.inputs @ (response @ self.inputs).T, sizes.summed @ (self.h * peak @ self.inputs).T)
+
     def inside(self, sizes: StepSizes) -> Array:
         """How large states are between samples, `(cells, n)`."""
         return np.asarray(sizes.here @ self.one.reach.T + sizes.inputs @ (self.one.integral @ self.inputs).T)
@@ -135,19 +161,28 @@ class DenseSteps:
     def committed(self, sizes: StepSizes) -> Array:
         """In one step, `(cells, n)`."""
         n, n_terms = len(self.F), self.width * self.inputs.shape[1]
-        kept = np.abs(self.chain.exponentials[0]) if self.is_even else self.chain.reach
-        error = self.chain.errors[0] if self.is_even else np.max(self.chain.errors, axis=0)
-        of_inputs = (_FACTOR + n + roundings(n_terms)) * EPS * self.entering
-        of_inputs = of_inputs + self.chain.integral_of_errors @ self.inputs
-        return np.asarray(sizes.behind @ (error + (n + 2) * EPS * kept).T + sizes.inputs @ of_inputs.T)
+        share = (_FACTOR + roundings(n) + roundings(n_terms)) * EPS
+        of_inputs = share * self.driven(sizes, self.chain.integral, self.chain.reach)
+        of_inputs = of_inputs + self.driven(sizes, self.chain.integral_of_errors, self.chain.error_to[0])
+        own = (1.0 + roundings(n)) * EPS
+        if self.shares is None:
+            per_state = self.chain.errors[0] + own * np.abs(self.chain.exponentials[0])
+            return np.asarray(sizes.behind @ per_state.T + of_inputs)
+        n_levels = min(self.shares.shape[1], len(self.chain.errors))
+        shares = self.shares[:, :n_levels].copy()
+        shares[:, -1] += self.shares[:, n_levels:].sum(axis=1)  # shorter steps err less
+        per_state = self.chain.error_to[:n_levels] + own * self.chain.reach_to[:n_levels]
+        return np.asarray(np.einsum("cl,lij,cj->ci", shares, per_state, sizes.behind, optimize=True) + of_inputs)
 
     def in_outputs(self, sizes: StepSizes, *, share: float) -> Array:
         """Rounding of the sums that make the outputs of K samples, `(cells, p)`."""
         area, peak = beginning(self.C, self.chain)
         weights = np.abs(self.C)
-        of_states = share * peak + weights @ np.max(self.chain.errors, axis=0)
-        of_inputs = (share * area + weights @ self.chain.integral_of_errors) @ self.inputs
-        return np.asarray(sizes.behind @ of_states.T + sizes.inputs @ of_inputs.T)
+        largest = self.chain.error_to[0]
+        of_states = share * peak + weights @ largest + _FADED * weights
+        of_inputs = self.driven(sizes, share * area, share * peak)
+        of_inputs = of_inputs + self.driven(sizes, weights @ self.chain.integral_of_errors, weights @ largest)
+        return np.asarray(sizes.behind @ of_states.T + of_inputs)
 
     def moved_by_sample(self, *, linear: bool) -> Array:
         """What a unit change of an input does to a state when it comes a unit of time late, (n × m)."""

@@ -18,11 +18,12 @@ from ltinet.error_bounds.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.exact import ExactEngine, ExactTrajectory
 from ltinet.solve.packing import pack, unpack
-from ltinet.solve.propagators import phi2
+from ltinet.solve.propagators import exact_product, phi2
 from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
 _CELLS, _MOST_CELLS = 32, 256
+_MOST_HALVINGS = 24  # of the longest step
 _LARGEST = 1e300  # what takes the place of a number that is not finite
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
 
@@ -41,8 +42,9 @@ class ExactRun:
     """In each cell, `(cells,)`."""
     n_steps: Array
     """Steps of the recurrence in each cell."""
-    is_even: bool
     linear: bool
+    shares: Array | None = None
+    """On uneven times: which share of the steps in each cell is about as long as h, h/2, h/4, …"""
     convolution: Convolution | None = None
 
     @property
@@ -50,16 +52,21 @@ class ExactRun:
         """Length of a cell."""
         return float(self.cells[1] - self.cells[0])
 
+    @property
+    def window(self) -> int:
+        """How many samples a sum takes together."""
+        return self.width if self.convolution is None else 2 * self.convolution.width
+
     @cached_property
     def kinds(self) -> list[tuple[slice, ScalarSteps | DenseSteps]]:
         """Which modes step how."""
         arrays = self.arrays
         scalars = slice(0, arrays.n_scalars)
         inputs, outputs = arrays.mode_inputs[scalars], arrays.mode_outputs[:, scalars]
-        width = self.width if self.convolution is None else 2 * self.convolution.width
-        first = ScalarSteps(arrays.system.rates, inputs, outputs, self.h, width, self.is_even)
+        width = self.window
+        first = ScalarSteps(arrays.system.rates, inputs, outputs, self.h, width, self.shares is None)
         dense = [
-            DenseSteps(block.F, np.abs(block.G), block.C, self.h, width, self.is_even) for block in arrays.system.blocks
+            DenseSteps(block.F, np.abs(block.G), block.C, self.h, width, self.shares) for block in arrays.system.blocks
         ]
         return [(scalars, first), *zip(arrays.mode_slices, dense, strict=True)]
 
@@ -70,12 +77,11 @@ class ExactRun:
         blocks = self.arrays.system.blocks
         return [dense_kernel(block.C, block.F, horizon=horizon, n_cells=n_cells) for block in blocks]
 
-    def sizes(self, states: Array, inputs: Array) -> StepSizes:
+    def sizes(self, states: Array, inputs: Array, *, summed: Array, norms: Array) -> StepSizes:
         """Sizes of states and inputs at samples, and over as many cells as a step is long."""
-        n_behind = min(math.ceil((self.width - 1) * self.h / self.cell), len(states) - 1)
-        if self.convolution is not None:
-            n_behind = len(states) - 1
-        return StepSizes(states, _running_max(states, n_behind), _running_max(inputs, n_behind))
+        steps = 1 if self.window == 1 else 2  # what faded in one was there at the beginning of the one before
+        n_behind = min(math.ceil((steps * self.window - 1) * self.h / self.cell), len(states) - 1)
+        return StepSizes(states, _running_max(states, n_behind), _running_max(inputs, n_behind), summed, norms)
 
     def parts(self, sizes: StepSizes, *, start: Array, late: "Late | None" = None) -> dict[str, Array]:
         """Bounds on the errors of outputs, `(cells, p)`, for states and inputs of some sizes at the samples."""
@@ -91,7 +97,7 @@ class ExactRun:
             # A sample beside its place on the grid: the step before it ends, and the input changes, at another time.
             changes = np.hstack([late.changes @ steps.moved_by_sample(linear=self.linear).T for _, steps in self.kinds])
             moved = self.outputs(Committed(none[0], late.by * changes, self.n_samples, none))
-            found["times"] = moved + late.by * _weighted(late.rates, arrays.mode_outputs)
+            found["times"] = moved + late.by * late.rates
         return found
 
     def _shifted(self, sizes: StepSizes) -> StepSizes:
@@ -110,15 +116,16 @@ class ExactRun:
         """Rounding in the steps, and in the sums that make the outputs."""
         system = self.arrays.system
         n_terms = system.n_states + self.width * system.n_inputs
-        share = (8.0 + roundings(system.n_states) + roundings(n_terms)) * EPS
+        share = (4.0 + roundings(system.n_states) + roundings(n_terms)) * EPS
         total = share * (sizes.inputs @ np.abs(system.D).T)
         for own, steps in self.kinds:
             total = total + steps.in_outputs(sizes.part(own), share=share)
-        if self.convolution is not None:
-            return np.asarray(total + self.convolution.rounding(np.max(sizes.inputs, axis=0)))
         stepped = np.hstack([steps.committed(sizes.part(own)) for own, steps in self.kinds])
         begun = EPS * sizes.here[0]
-        return np.asarray(total + self.outputs(Committed(begun, stepped, self.n_steps, np.zeros_like(stepped))))
+        followed = self.outputs(Committed(begun, stepped, self.n_steps, np.zeros_like(stepped)))
+        if self.convolution is not None:  # outputs between samples come from steps
+            followed = np.maximum(followed, self.convolution.rounding(sizes.norms))
+        return np.asarray(total + followed)
 
     def outputs(self, errors: Committed) -> Array:
         """What errors on their way into the states do to the outputs."""
@@ -136,9 +143,18 @@ class Late(NamedTuple):
 
     by: float
     rates: Array
-    """The largest |ż| by modes just before a sample."""
+    """How fast outputs move just before a sample, `(cells, p)`."""
     changes: Array
     """The largest change of u from one sample to the next."""
+
+
+def _window_sums(u: Array, width: int, around: NDArray[np.intp]) -> Array:
+    """Σ|u| over `width` samples that end in each cell, the largest of them."""
+    total = np.cumsum(np.abs(u), axis=0)
+    if len(u) <= width + 1:
+        return np.tile(total[-1], (len(around), 1))
+    total[width:] -= total[:-width].copy()
+    return np.array([total[first : last + 1].max(axis=0) for first, last in around.tolist()])
 
 
 def _running_max(values: Array, n_behind: int) -> Array:
@@ -175,7 +191,9 @@ def judge_exact(trajectory: ExactTrajectory, start: float, stop: float) -> tuple
         if late_by > 0.0:
             pairs = [np.diff(u[first : last + 1], axis=0) for first, last in around.tolist()]
             late = Late(late_by, rates[member], np.array([np.abs(own).max(axis=0, initial=0.0) for own in pairs]))
-        parts = run.parts(run.sizes(states[member], inputs), start=own_start, late=late)
+        sums, norms = _window_sums(u, run.window, around), np.linalg.norm(u, axis=0)
+        sizes = run.sizes(states[member], inputs, summed=sums, norms=norms)
+        parts = run.parts(sizes, start=own_start, late=late)
         if trajectory.input_error > 0.0:
             parts["input"] = _moved_by_input(run, _BETWEEN_PROBES * trajectory.input_error)
         bounds.append(OutputErrorBound(run.cells, parts))
@@ -191,18 +209,31 @@ def _run_of(
     first = np.searchsorted(t, cells[:-1], side="right") - 1
     last = np.searchsorted(t, cells[1:], side="left")
     ends = np.searchsorted(t[::width], cells, side="right")
+    longest = step or float(np.max(np.diff(t), initial=0.0)) or 1.0
     run = ExactRun(
         arrays,
         cells,
-        h=step or float(np.max(np.diff(t), initial=0.0)) or 1.0,
+        h=longest,
         width=width,
         n_samples=np.diff(np.searchsorted(t, cells, side="right")).astype(np.float64),
         n_steps=np.diff(ends).astype(np.float64),
-        is_even=step is not None,
         linear=trajectory.linear,
+        shares=None if step is not None else _shares(t, cells, longest),
         convolution=trajectory.convolution,
     )
     return run, np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])
+
+
+def _shares(t: Array, cells: Array, longest: float) -> Array:
+    """Which share of the steps that end in each cell is about as long as the longest, half of it, and so on."""
+    lengths = np.diff(t)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        halvings = np.floor(np.log2(longest) - np.log2(lengths))
+    level = np.clip(halvings, 0, _MOST_HALVINGS - 1).astype(np.intp)  # steps of length zero are the shortest
+    cell = np.clip(np.searchsorted(cells, t[1:], side="left") - 1, 0, len(cells) - 2)
+    counts = np.zeros((len(cells) - 1, _MOST_HALVINGS))
+    np.add.at(counts, (cell, level), 1.0)
+    return np.asarray(counts / np.maximum(1.0, counts.sum(axis=1, keepdims=True)))
 
 
 def _cells(arrays: EngineArrays, start: float, stop: float, *, n_samples: int) -> Array:
@@ -217,27 +248,29 @@ def _cells(arrays: EngineArrays, start: float, stop: float, *, n_samples: int) -
 def _state_sizes(
     trajectory: ExactTrajectory, arrays: EngineArrays, around: NDArray[np.intp], *, with_rates: bool
 ) -> tuple[Array, Array]:
-    """The largest |z| by modes in each cell and, where asked for, |ż| just before samples, `(batch, cells, modes)`."""
-    sizes, rates = np.zeros((2, len(trajectory.u), len(around), arrays.system.n_states))
+    """The largest |z| by modes `(batch, cells, modes)` in each cell and, where asked for, |ẏ| just before samples."""
+    batch, n_cells = len(trajectory.u), len(around)
+    sizes = np.zeros((batch, n_cells, arrays.system.n_states))
+    rates = np.zeros((batch, n_cells, arrays.system.n_outputs))
     for own, z in trajectory.sampled_states.pieces():
-        moving = _rates_before(trajectory, arrays, own, z) if with_rates else None
+        size, moving = np.abs(z), np.abs(_rates_before(trajectory, arrays, own, z)) if with_rates else None
         for cell, (first, last) in enumerate(around.tolist()):
             inside = slice(max(first - own.start, 0), max(min(last + 1, own.stop) - own.start, 0))
             if inside.start < inside.stop:
-                np.maximum(sizes[:, cell], np.abs(z[:, inside]).max(axis=1), out=sizes[:, cell])
+                np.maximum(sizes[:, cell], size[:, inside].max(axis=1), out=sizes[:, cell])
                 if moving is not None:
-                    np.maximum(rates[:, cell], np.abs(moving[:, inside]).max(axis=1), out=rates[:, cell])
-    return arrays.modes(sizes), arrays.modes(rates)
+                    np.maximum(rates[:, cell], moving[:, inside].max(axis=1), out=rates[:, cell])
+    return arrays.modes(sizes), rates
 
 
 def _rates_before(trajectory: ExactTrajectory, arrays: EngineArrays, own: slice, z: Array) -> Array:
-    """F z + G u just before the samples of a piece."""
+    """C (F z + G u) just before the samples of a piece."""
     system = arrays.system
     before = np.arange(own.start, own.stop) - (0 if trajectory.linear else 1)
     u = trajectory.u[:, np.maximum(before, 0)]
     v, parts = unpack(system, z)
     moving = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
-    return np.asarray(pack(system, v * system.rates, moving) + u @ arrays.G.T)
+    return np.asarray((pack(system, v * system.rates, moving) + u @ arrays.G.T) @ arrays.C.T)
 
 
 def _off_grid(trajectory: ExactTrajectory) -> float:
@@ -245,8 +278,13 @@ def _off_grid(trajectory: ExactTrajectory) -> float:
     samples = trajectory.samples
     if samples.step is None:
         return 0.0
-    since = samples.t - samples.t[0]
-    return float(np.max(np.abs(since - np.arange(len(since)) * samples.step)))
+    t, start = samples.t, samples.t[0]
+    since = t - start
+    place, lost = exact_product(np.arange(len(t), dtype=np.float64), np.float64(samples.step))
+    # What rounding took from t − t₀ (Knuth 1969): a double may stand far from zero and its step be tiny.
+    other = since - t
+    lost_since = (t - (since - other)) - (start + other)
+    return float(np.max(np.abs((since - place) + (lost_since - lost))))
 
 
 def certify(engine: ExactEngine, *, horizon: float, n_steps: int) -> Certificate:
@@ -262,12 +300,12 @@ def certify(engine: ExactEngine, *, horizon: float, n_steps: int) -> Certificate
         width=width,
         n_samples=per_cell,
         n_steps=np.ceil(per_cell / width),
-        is_even=True,
         linear=True,
         convolution=engine.grids.from_rest(step, linear=True, n_times=n_steps + 1),
     )
     states = _largest_states(run)
-    sizes = run.sizes(states, np.ones((len(states), arrays.system.n_inputs)))
+    ones = np.ones((len(states), arrays.system.n_inputs))
+    sizes = run.sizes(states, ones, summed=ones * run.window, norms=ones[0] * math.sqrt(n_steps + 1))
     parts = run.parts(sizes, start=np.zeros(states.shape[1]))
     gains = arrays_of(engine).gains(horizon)
     gain = _weighted(states, arrays.mode_outputs) + np.sum(np.abs(arrays.system.D), axis=1)

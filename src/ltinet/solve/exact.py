@@ -229,7 +229,8 @@ class ExactTrajectory:
         walk: EvenWalk | IrregularWalk
         if samples.step is not None:
             grid = self.engine.grids.single(samples.step, linear=self.linear)
-            walk = EvenWalk(grid, self.u, self.z0)
+            blocks = self.engine.grids.from_any_state(samples.step, linear=self.linear, n_times=len(samples.t))
+            walk = EvenWalk(grid, blocks, self.u, self.z0)
         else:
             walk = IrregularWalk(system, samples.t, self.u, self.z0, self.linear)
         return SampledStates(walk, n_samples=len(samples.t), numbers_per_sample=system.n_states * len(self.u))

@@ -47,15 +47,15 @@ def exp_of_multiples(rates: NDArray[np.complex128], length: float, counts: NDArr
     lost = np.empty_like(z)
     h = np.float64(length)
     for part, own_z, own_lost in ((rates.real, z.real, lost.real), (rates.imag, z.imag, lost.imag)):
-        once, lost_once = _exact_product(part, h)
-        own_z[:], own_lost[:] = _exact_product(once, k)
+        once, lost_once = exact_product(part, h)
+        own_z[:], own_lost[:] = exact_product(once, k)
         own_lost += k * lost_once
     result: NDArray[np.complex128] = np.exp(z)
     result += result * lost
     return result
 
 
-def _exact_product(
+def exact_product(
     a: NDArray[np.float64] | np.float64, b: NDArray[np.float64] | np.float64
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """a·b rounded, and what rounding took from it (Dekker 1971); nothing where the halves of a number overflow."""

@@ -74,12 +74,28 @@ class TimeBlocks:
         rows = self._rows(u, w)
         y = np.empty((*u.shape[:2], self.step.system.n_outputs))
         self._fill_outputs(y, rows, w)
+        return y, self._after(rows, w)
+
+    def _after(self, rows: Array, w: Array) -> Array:
+        """Packed w one step after the last of whole blocks."""
         states, last = np.split(rows[:, -1], [len(self.kept)], axis=-1)
         kept = (last @ self.into_kept)[:, None]
         accumulate(kept, states, self.decay)
         after = np.empty_like(w)
         after[:, self.kept], after[:, self.faded] = kept[:, 0], last @ self.into_faded
-        return y, after
+        return after
+
+    def starts(self, u: Array, w: Array) -> tuple[Array, Array]:
+        """Packed w at the beginning of each of some whole blocks, `(batch, n_blocks, n)`, and one step after them."""
+        rows = self._rows(u, w)
+        inputs = rows[..., len(self.kept) :]
+        before = np.empty((*rows.shape[:2], w.shape[-1]))
+        before[..., self.kept], before[:, 1:, self.faded] = (
+            rows[..., : len(self.kept)],
+            inputs[:, :-1] @ self.into_faded,
+        )
+        before[:, 0, self.faded] = w[:, self.faded]
+        return before, self._after(rows, w)
 
     def _rows(self, u: Array, w: Array) -> Array:
         """The lasting states before each block and its inputs, `(batch, n_blocks, kept + K m)`."""
