@@ -32,6 +32,8 @@ class Residuals:
     """X⁻¹E⁻¹(B − E X G), (n × m)."""
     in_output: Array
     """C X − C_z, (p × n)."""
+    part: str = "decomposition"
+    """What they are a part of: where there is no system, rounding in the blocks that stand for the parameters."""
 
 
 class EngineArrays:
@@ -96,7 +98,7 @@ class EngineArrays:
         F, G, C = self.F, self.G, self.C
         if self.basis is None or self._form is None:
             share = _OWN_ROUNDINGS * EPS
-            return Residuals(share * self._own_size(F), share * np.abs(G), share * np.abs(C))
+            return Residuals(share * self._own_size(F), share * np.abs(G), share * np.abs(C), "rounding")
         X, X_inv = self.basis
         origin = self._origin
         if origin is None:  # read from a file that keeps A only

@@ -92,7 +92,8 @@ class ExactRun:
         none = np.zeros_like(left)
         decomposition = self.outputs(Committed(start, none, self.n_steps, left))
         decomposition += packed @ residuals.in_output.T
-        found = {"rounding": self._rounding(self._shifted(sizes)), "decomposition": decomposition}
+        found = {"rounding": self._rounding(self._shifted(sizes)), "decomposition": np.zeros_like(decomposition)}
+        found[residuals.part] += decomposition
         if late is not None:
             # A sample beside its place on the grid: the step before it ends, and the input changes, at another time.
             changes = np.hstack([late.changes @ steps.moved_by_sample(linear=self.linear).T for _, steps in self.kinds])
