@@ -115,18 +115,23 @@ class ExactRun:
 
     def _rounding(self, sizes: StepSizes) -> Array:
         """Rounding in the steps, and in the sums that make the outputs."""
+        sums = self._sums(sizes)
+        if self.convolution is not None:  # outputs between samples come from steps
+            by_steps = replace(self, convolution=None)._rounding(sizes)
+            return np.maximum(sums + self.convolution.rounding(sizes.norms), by_steps)
+        stepped = np.hstack([steps.committed(sizes.part(own)) for own, steps in self.kinds])
+        begun = EPS * sizes.here[0]
+        return np.asarray(sums + self.outputs(Committed(begun, stepped, self.n_steps, np.zeros_like(stepped))))
+
+    def _sums(self, sizes: StepSizes) -> Array:
+        """Rounding of the sums that make the outputs, or the responses that inputs are convolved with."""
         system = self.arrays.system
-        n_terms = system.n_states + self.width * system.n_inputs
+        n_terms = system.n_states + (self.width * system.n_inputs if self.convolution is None else 0)
         share = (4.0 + roundings(system.n_states) + roundings(n_terms)) * EPS
         total = share * (sizes.inputs @ np.abs(system.D).T)
         for own, steps in self.kinds:
             total = total + steps.in_outputs(sizes.part(own), share=share)
-        stepped = np.hstack([steps.committed(sizes.part(own)) for own, steps in self.kinds])
-        begun = EPS * sizes.here[0]
-        followed = self.outputs(Committed(begun, stepped, self.n_steps, np.zeros_like(stepped)))
-        if self.convolution is not None:  # outputs between samples come from steps
-            followed = np.maximum(followed, self.convolution.rounding(sizes.norms))
-        return np.asarray(total + followed)
+        return np.asarray(total)
 
     def outputs(self, errors: Committed) -> Array:
         """What errors on their way into the states do to the outputs."""

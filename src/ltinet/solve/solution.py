@@ -86,7 +86,7 @@ class Solution:
 
         "solver" is the error of the solvers, followed through the network; "rounding" holds what could not be followed
         and all rounding; "decomposition" what the decomposition of the system left; "input" the distance of a function
-        u from the straight lines that the exact engine puts in its place.
+        u from the straight lines that the exact engine puts in its place; "times" that of even times from their grid.
         """
         if t is None:
             return self._error.overall()

@@ -13,6 +13,8 @@ from ltinet.solve.run_times import RunTimes
 from ltinet.solve.single_steps import SingleSteps, single_steps
 from ltinet.solve.time_blocks import TimeBlocks, time_blocks
 
+# Transforms round relative to the largest outputs: what they save must be worth that.
+_WORTH_SECONDS, _WORTH_SHARE = 1e-4, 0.1
 _MOST_PARAMETERS = 2**19  # numbers in the Markov parameters of half a run, for memory
 
 
@@ -33,7 +35,8 @@ def fast_convolution(step: OneStep, n_times: int) -> Convolution | None:
     if n_times < 2 or not 0 < n_parameters <= _MOST_PARAMETERS or _grows(step.system):
         return None
     times = RunTimes(step.system, step.length, n_times)
-    return convolution(step, n_times) if times.by_convolution < times.in_blocks else None
+    saved = times.in_blocks - times.by_convolution
+    return convolution(step, n_times) if saved > max(_WORTH_SECONDS, _WORTH_SHARE * times.in_blocks) else None
 
 
 def _grows(system: ModalSystem) -> bool:
