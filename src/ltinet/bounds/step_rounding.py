@@ -22,6 +22,7 @@ from ltinet.tolerances import EPS
 Array = NDArray[np.float64]
 _LARGEST_EXPONENT = 700.0  # of a number that is finite
 _FADED = 2.0**-60  # what is left of a state that is taken to have faded within a step of K samples
+_TINY = 2.0**-1022  # below it numbers lose their digits
 _FACTOR = 4.0  # eps: a complex product √5 u, the exponential in it two units, the sum another
 
 
@@ -108,7 +109,11 @@ class ScalarSteps:
         """Rounding of the sums that make the outputs of K samples, `(cells, p)`."""
         driven = self.driven(sizes)
         states = np.minimum(np.maximum(1.0, self.kept) * sizes.behind, sizes.here + driven)
-        return np.asarray((share * (states + driven) + _FADED * sizes.behind) @ self.outputs.T)
+        # Between samples and for states, a step of K samples is K steps of one: of these, those count that last.
+        with np.errstate(divide="ignore"):
+            lasting = np.minimum(self.width, 1.0 + 1.0 / np.maximum(-self.rates.real * self.h, 0.0))
+        single = np.sqrt(lasting - 1.0) * EPS * (states + driven)
+        return np.asarray((share * (states + driven) + single + _FADED * sizes.behind + _TINY) @ self.outputs.T)
 
     def moved_by_sample(self, *, linear: bool) -> Array:
         """What a unit change of an input does to a state when it comes a unit of time late, (n × m)."""
@@ -179,7 +184,8 @@ class DenseSteps:
         area, peak = beginning(self.C, self.chain)
         weights = np.abs(self.C)
         largest = self.chain.error_to[0]
-        of_states = share * peak + weights @ largest + _FADED * weights
+        single = math.sqrt(self.width - 1.0) * (1.0 + roundings(len(self.F))) * EPS * self.chain.reach
+        of_states = share * peak + weights @ (largest + single) + _FADED * weights
         of_inputs = self.driven(sizes, share * area, share * peak)
         of_inputs = of_inputs + self.driven(sizes, weights @ self.chain.integral_of_errors, weights @ largest)
         return np.asarray(sizes.behind @ of_states.T + of_inputs)
