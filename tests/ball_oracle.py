@@ -12,8 +12,10 @@ Nothing of ltinet takes part.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ _WANTED = 2.0**-66  # radius over peak: 1.4e-20, four digits below the rounding 
 _NOTHING = 2.0**-160  # radius over the size of what an output is made of, where it cancels to zero
 _RADIX = 16  # steps of a piece: wide enough that calls cost little, short enough that balls do not widen
 _SQUARINGS = 40  # of a matrix that cost less than its exponential
+_NEAR = 16  # lengths just below, among which the nearest in digits is looked for
 _LEAST = 5e-324  # what underflow of a radius may hide
 
 
@@ -53,11 +56,13 @@ class Balls:
 
 @dataclass(frozen=True)
 class Response:
-    """Outputs `(..., T, p)` and states `(..., T, n)`, at the samples or at the times asked for."""
+    """Outputs `(..., T, p)` at the samples; on request states there and outputs at other times."""
 
     y: Balls
     x: Balls | None
-    """The states, where they were asked for."""
+    """States `(..., T, n)`, where they were asked for."""
+    between: Balls | None
+    """Outputs `(..., len(at), p)` at the times asked for."""
     bits: int
 
 
@@ -77,8 +82,8 @@ def respond(
 ) -> Response:
     """The response to samples u `(..., T, m)` at times t from x0 (zero if left out), radii below 2⁻⁶⁶ of each peak.
 
-    Given `at`, outputs are those at these times, after a jump where there is one; else those at the samples, before and
-    after. Precision is doubled until the radii are small enough: those of y, and with `states` those of x as well.
+    Outputs at the samples are those before and after a jump; `between` holds those at the times `at`, after a jump
+    where there is one. Precision is doubled until the radii are small enough: those of y, and with `states` those of x.
 
     Raises:
         OverflowError: an output is larger than the largest double.
@@ -95,11 +100,11 @@ def respond(
     raise ArithmeticError(f"the radius of the oracle stays above {_WANTED:.1e} of the peak at {_MOST_BITS} bits")
 
 
-def _is_sharp(balls: Balls, size: float) -> bool:
+def _is_sharp(balls: Balls, nothing: float) -> bool:
     if not np.all(np.isfinite(balls.radius)):
         return False
     widest = np.max(balls.radius, axis=-2, initial=0.0)
-    return bool(np.all((widest <= _WANTED * balls.peak) | (widest <= _NOTHING * size + 2.0 * _LEAST)))
+    return bool(np.all((widest <= _WANTED * balls.peak) | (widest <= nothing + 2.0 * _LEAST)))
 
 
 @dataclass(frozen=True)
@@ -145,20 +150,20 @@ class _Case:
             return None
         even = self._even_step()
         x = _uneven(maps, self) if even is None else _even(maps.at(even), self)
-        if self.at is None:
-            y = _exact(self.C) * x + _exact(self.D) * _exact(_columns(self.u))
-        else:
-            x, y = _between(maps, x, self)
-        outputs = self._balls(y)
+        outputs = self._balls(_exact(self.C) * x + _exact(self.D) * _exact(_columns(self.u)))
         # The size of what outputs are made of, for those that are zero: rows of C times the largest of all states.
         largest = max((float(abs(entry)) for entry in x.entries()), default=0.0) if not np.all(outputs.peak) else 0.0
         made_of = largest * np.max(np.abs(self.C), initial=0.0) + np.max(np.abs(self.D) @ np.abs(self.u).max((0, 1)))
+        made_of *= _NOTHING
         if not _is_sharp(outputs, made_of):
             return None
-        if not states:
-            return Response(outputs, None, bits)
-        found = self._balls(x)
-        return Response(outputs, found, bits) if _is_sharp(found, np.max(found.peak, initial=0.0)) else None
+        found = self._balls(x) if states else None
+        if found is not None and not _is_sharp(found, _NOTHING * np.max(found.peak, initial=0.0)):
+            return None
+        between = None if self.at is None else self._balls(_between(maps, x, self))
+        if between is not None and not np.all(between.radius <= _WANTED * outputs.peak[..., None, :] + made_of):
+            return None
+        return Response(outputs, found, between, bits)
 
     def _even_step(self) -> "_Length | None":
         """The length of the steps, if all are the same to the last bit and none is a jump."""
@@ -191,7 +196,7 @@ class _Case:
 
     def _balls(self, matrix: Any) -> Balls:
         """A matrix k × (T·batch) as doubles `(..., T, k)`; radii are rounded up."""
-        k, times = matrix.nrows(), len(self.t if self.at is None else self.at)
+        k, times = matrix.nrows(), matrix.ncols() // len(self.x0)
         final = (*self.batch_shape, times, k)
         entries = matrix.entries()
         mid = np.array([float(entry) for entry in entries]).reshape(k, -1)
@@ -209,10 +214,10 @@ class _Case:
 
 
 class _StepMaps:
-    """Exponentials of the augmented matrix by the length of the step, made from powers of two of one unit.
+    """Exponentials of the augmented matrix by the length of the step, made from those of powers of two.
 
-    A step is a whole multiple of a power of two; its map is the product of those of its binary digits, which costs a
-    tenth of an exponential and is exact in the same sense.
+    A step is a sum of powers of two; its map is the product of theirs, which costs less than an exponential. Even steps
+    that rounding made uneven differ in their last digits only: a map is made from the one that is nearest in digits.
     """
 
     def __init__(self, generator: Any, n: int, m: int, *, linear: bool) -> None:
@@ -238,18 +243,29 @@ class _StepMaps:
     def at(self, key: _Length) -> tuple[Any, Any]:
         """P and Q of a step of mantissa · 2^exponent, where x ← P x + Q [u_k; u_{k+1}] (u_k alone for zero hold)."""
         if key not in self._found:
-            self._found[key] = self._split(self.whole(key), key)
+            self.prepare([key])
         return self._found[key]
 
-    def whole(self, key: _Length) -> Any:
-        """The exponential of generator · mantissa · 2^exponent."""
-        mantissa, exponent = key
-        size = self.generator.nrows()
-        product = None
-        for place in range(mantissa.bit_length()):
-            if mantissa >> place & 1:
-                digit = self._digit(exponent + place)
+    def prepare(self, keys: Iterable[_Length]) -> None:
+        """Make the maps of many lengths, from the shortest on: then what one has more than another is no length < 0."""
+        wanted = {key for key in keys if key not in self._found}
+        unit = min((exponent for _, exponent in wanted), default=0)
+        known: list[tuple[int, Any]] = []
+        for ticks, key in sorted((mantissa << exponent - unit, (mantissa, exponent)) for mantissa, exponent in wanted):
+            base, product = min(known[-_NEAR:], key=lambda own: (ticks - own[0]).bit_count(), default=(0, None))
+            if product is None or ticks.bit_count() <= (ticks - base).bit_count():
+                base, product = 0, None
+            product = self._times_digits(product, ticks - base, unit)
+            known.append((ticks, product))
+            self._found[key] = self._split(product, key)
+
+    def _times_digits(self, product: Any, ticks: int, unit: int) -> Any:
+        """A map, followed by one of ticks · 2^unit."""
+        for place in range(ticks.bit_length()):
+            if ticks >> place & 1:
+                digit = self._digit(unit + place)
                 product = digit if product is None else product * digit
+        size = self.generator.nrows()
         return arb_mat(size, size, _unit_entries(size)) if product is None else product
 
     def _digit(self, place: int) -> Any:
@@ -268,7 +284,7 @@ class _StepMaps:
         first = _part(whole, range(n), range(n, n + m))
         if not self.linear:
             return P, first
-        slope = _part(whole, range(n), range(n + m, n + 2 * m)) * (1 / _as_arb(key))
+        slope = _part(whole, range(n), range(n + m, n + 2 * m)) * (1 / _as_arb(key)) if key[0] else arb_mat(n, m)
         return P, _side_by_side(first - slope, slope)
 
 
@@ -319,8 +335,10 @@ def _interleave(states: list[Any], n: int, pieces: int, batch: int, length: int)
 def _uneven(maps: _StepMaps, case: _Case) -> Any:
     """States at all samples for steps of any lengths: √T pieces of √T steps, linked by exponentials of their spans."""
     n, batch, keys = len(case.A), len(case.x0), case.lengths
-    added = _added(maps, keys, case)
     length = max(1, math.isqrt(len(keys)))
+    ends = [*range(0, len(keys), length), len(keys)]
+    maps.prepare([*keys, *(_length(case.t[a], case.t[b]) for a, b in pairwise(ends))])
+    added = _added(maps, keys, case)
     start, states = _exact(case.x0.T), []
     for begin in range(0, max(len(keys), 1), length):
         piece = range(begin, min(begin + length, len(keys)))
@@ -356,16 +374,17 @@ def _added(maps: _StepMaps, keys: list[_Length], case: _Case) -> list[Any]:
     return added
 
 
-def _between(maps: _StepMaps, states: Any, case: _Case) -> tuple[Any, Any]:
-    """States and outputs at any times: one step of a part of an interval from the sample before."""
+def _between(maps: _StepMaps, states: Any, case: _Case) -> Any:
+    """Outputs at any times: one step of a part of an interval from the sample before."""
     n, m, batch, T = len(case.A), case.B.shape[1], len(case.x0), len(case.t)
     if case.at is None or np.any(case.at < case.t[0]) or np.any(case.at > case.t[-1]):
         raise ValueError("outputs are known between the first and the last sample only")
     sampled = _objects(states, (n, T, batch))
     x = np.empty((n, len(case.at), batch), dtype=object)
     value = np.empty((m, len(case.at), batch), dtype=object)
-    for q, time in enumerate(case.at):
-        k = int(np.searchsorted(case.t, time, side="right")) - 1
+    before = np.searchsorted(case.t, case.at, side="right") - 1
+    maps.prepare(_length(case.t[k], time) for k, time in zip(before, case.at, strict=True))
+    for q, (k, time) in enumerate(zip(before.tolist(), case.at.tolist(), strict=True)):
         now = _exact(case.u[:, k].T)
         at_k = arb_mat(n, batch, sampled[:, k].ravel().tolist())
         key = _length(case.t[k], time)
@@ -379,7 +398,7 @@ def _between(maps: _StepMaps, states: Any, case: _Case) -> tuple[Any, Any]:
         value[:, q] = _objects(now, (m, batch))
     found = arb_mat(n, len(case.at) * batch, x.ravel().tolist())
     inputs = arb_mat(m, len(case.at) * batch, value.ravel().tolist())
-    return found, _exact(case.C) * found + _exact(case.D) * inputs
+    return _exact(case.C) * found + _exact(case.D) * inputs
 
 
 def _entering(case: _Case) -> Array:

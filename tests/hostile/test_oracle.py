@@ -119,7 +119,7 @@ def test_a_step_in_halves_is_the_same_step(hold, even):
     t, u = run["t"], run["u"]
     halves = t[:-1] + 0.5 * np.diff(t)
     moved = np.diff(t) > 0.0
-    found = respond(*system, **run, hold=hold, at=halves).y
+    found = respond(*system, **run, hold=hold, at=halves).between
     order = np.argsort(np.concatenate([t, halves[moved]]), kind="stable")
     middle = 0.5 * (u[:-1] + u[1:]) if hold == "linear" else u[:-1]
     finer = respond(
