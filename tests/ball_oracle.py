@@ -6,7 +6,9 @@ time given twice is a jump. A step is x ← P x + Q₀ u_k + Q₁ u_{k+1}, block
 
 Balls that go through one product after the other widen as |P|ᵏ, not as Pᵏ: by 2^(T/2) for a plain rotation. Time is
 therefore cut into pieces that run side by side from zero and are then linked by powers of P, so that only the logarithm
-of the number of steps (its square root for uneven ones) widens them; what is left is met by more bits.
+of the number of steps (its square root for uneven ones) widens them. For the same reason states are those of an
+approximate eigenbasis where there is one: any V will do, since V⁻¹AV is taken in balls as well. What is left is met by
+more bits.
 
 Nothing of ltinet takes part.
 """
@@ -31,6 +33,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 _WANTED = 2.0**-66  # radius over peak: 1.4e-20, four digits below the rounding of a double
 _NOTHING = 2.0**-160  # radius over the size of what an output is made of, where it cancels to zero
 _RADIX = 16  # steps of a piece: wide enough that calls cost little, short enough that balls do not widen
+_EIGENBASIS = 1e9  # condition up to which an eigenbasis costs fewer bits than it saves
 _SQUARINGS = 40  # of a matrix that cost less than its exponential
 _NEAR = 16  # lengths just below, among which the nearest in digits is looked for
 _LEAST = 5e-324  # what underflow of a radius may hide
@@ -50,8 +53,9 @@ class Balls:
 
     @property
     def peak(self) -> Array:
-        """Largest magnitude over time, `(..., p)`."""
-        return np.asarray(np.max(np.abs(self.mid), axis=-2, initial=0.0))
+        """Largest magnitude over time, `(..., p)`; 0 where nothing tells the numbers from zero."""
+        apart = np.any(np.abs(self.mid) > self.radius, axis=-2)
+        return np.asarray(np.where(apart, np.max(np.abs(self.mid), axis=-2, initial=0.0), 0.0))
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Response:
     """Outputs `(..., T, p)` at the samples; on request states there and outputs at other times."""
 
     y: Balls
+    terms: Array
+    """How large what outputs are made of becomes, |C| max |x| + |D| max |u|, `(..., p)`."""
     x: Balls | None
     """States `(..., T, n)`, where they were asked for."""
     between: Balls | None
@@ -100,11 +106,14 @@ def respond(
     raise ArithmeticError(f"the radius of the oracle stays above {_WANTED:.1e} of the peak at {_MOST_BITS} bits")
 
 
-def _is_sharp(balls: Balls, nothing: float) -> bool:
+def _allowed(peak: Array, terms: Array) -> Array:
+    return np.asarray(np.maximum(_WANTED * peak, _NOTHING * terms) + 2.0 * _LEAST)
+
+
+def _is_sharp(balls: Balls, terms: Array) -> bool:
     if not np.all(np.isfinite(balls.radius)):
         return False
-    widest = np.max(balls.radius, axis=-2, initial=0.0)
-    return bool(np.all((widest <= _WANTED * balls.peak) | (widest <= nothing + 2.0 * _LEAST)))
+    return bool(np.all(np.max(balls.radius, axis=-2, initial=0.0) <= _allowed(balls.peak, terms)))
 
 
 @dataclass(frozen=True)
@@ -146,24 +155,31 @@ class _Case:
         """The response at the working precision; None where so few bits do not tell it."""
         try:
             maps = _StepMaps.of(self)
-        except ZeroDivisionError:  # E holds a singular matrix within its balls
+            z0 = maps.basis.solve(_exact(self.x0.T))
+        except ZeroDivisionError:  # E or V hold a singular matrix within their balls
             return None
         even = self._even_step()
-        x = _uneven(maps, self) if even is None else _even(maps.at(even), self)
+        z = _uneven(maps, self, z0) if even is None else _even(maps.at(even), self, z0)
+        x = maps.basis * z
         outputs = self._balls(_exact(self.C) * x + _exact(self.D) * _exact(_columns(self.u)))
-        # The size of what outputs are made of, for those that are zero: rows of C times the largest of all states.
-        largest = max((float(abs(entry)) for entry in x.entries()), default=0.0) if not np.all(outputs.peak) else 0.0
-        made_of = largest * np.max(np.abs(self.C), initial=0.0) + np.max(np.abs(self.D) @ np.abs(self.u).max((0, 1)))
-        made_of *= _NOTHING
-        if not _is_sharp(outputs, made_of):
+        terms = self._terms(x)
+        if not _is_sharp(outputs, terms):
             return None
         found = self._balls(x) if states else None
-        if found is not None and not _is_sharp(found, _NOTHING * np.max(found.peak, initial=0.0)):
+        if found is not None and not _is_sharp(found, np.max(found.peak, axis=-1, keepdims=True, initial=0.0)):
             return None
-        between = None if self.at is None else self._balls(_between(maps, x, self))
-        if between is not None and not np.all(between.radius <= _WANTED * outputs.peak[..., None, :] + made_of):
+        between = None if self.at is None else self._balls(_between(maps, z, self))
+        if between is not None and not np.all(between.radius <= _allowed(outputs.peak, terms)[..., None, :]):
             return None
-        return Response(outputs, found, between, bits)
+        return Response(outputs, terms, found, between, bits)
+
+    def _terms(self, x: Any) -> Array:
+        """The size of what outputs are made of, |C| max |x| + |D| max |u|."""
+        states = np.abs([float(entry) for entry in x.entries()]).reshape(len(self.A), len(self.t), -1)
+        largest = np.max(np.nan_to_num(states, nan=0.0, posinf=0.0), axis=1, initial=0.0).T
+        inputs = np.max(np.abs(self.u), axis=1, initial=0.0)
+        sums = largest @ np.abs(self.C).T + inputs @ np.abs(self.D).T
+        return np.asarray(sums.reshape(*self.batch_shape, len(self.C)))
 
     def _even_step(self) -> "_Length | None":
         """The length of the steps, if all are the same to the last bit and none is a jump."""
@@ -194,6 +210,17 @@ class _Case:
                 lengths.append(_length(a, b))
         return lengths
 
+    @cached_property
+    def basis(self) -> Array:
+        """Real and imaginary parts of approximate eigenvectors, or the identity where they are too close."""
+        n = len(self.A)
+        A = self.A if self.E is None else np.linalg.lstsq(self.E, self.A)[0]
+        if not np.all(np.isfinite(A)):
+            return np.eye(n)
+        values, vectors = np.linalg.eig(A)
+        V = np.where(values.imag < 0.0, vectors.imag, vectors.real)
+        return np.ascontiguousarray(V) if np.linalg.cond(V) < _EIGENBASIS else np.eye(n)
+
     def _balls(self, matrix: Any) -> Balls:
         """A matrix k × (T·batch) as doubles `(..., T, k)`; radii are rounded up."""
         k, times = matrix.nrows(), matrix.ncols() // len(self.x0)
@@ -220,8 +247,8 @@ class _StepMaps:
     that rounding made uneven differ in their last digits only: a map is made from the one that is nearest in digits.
     """
 
-    def __init__(self, generator: Any, n: int, m: int, *, linear: bool) -> None:
-        self.generator, self.n, self.m, self.linear = generator, n, m, linear
+    def __init__(self, generator: Any, basis: Any, n: int, m: int, *, linear: bool) -> None:
+        self.generator, self.basis, self.n, self.m, self.linear = generator, basis, n, m, linear
         self._digits: dict[int, Any] = {}
         self._found: dict[_Length, tuple[Any, Any]] = {}
 
@@ -231,6 +258,10 @@ class _StepMaps:
         right = _exact(np.hstack([case.A, case.B]))
         if case.E is not None:
             right = _exact(case.E).solve(right)
+        basis = _exact(case.basis)
+        right = basis.solve(
+            _side_by_side(_part(right, range(n), range(n)) * basis, _part(right, range(n), range(n, n + m)))
+        )
         size = n + (2 if case.linear else 1) * m
         generator = arb_mat(size, size)
         for i in range(n):
@@ -238,7 +269,7 @@ class _StepMaps:
                 generator[i, j] = right[i, j]
         for i in range(m if case.linear else 0):
             generator[n + i, n + m + i] = arb(1)  # the last states are the slopes of u
-        return cls(generator, n, m, linear=case.linear)
+        return cls(generator, basis, n, m, linear=case.linear)
 
     def at(self, key: _Length) -> tuple[Any, Any]:
         """P and Q of a step of mantissa · 2^exponent, where x ← P x + Q [u_k; u_{k+1}] (u_k alone for zero hold)."""
@@ -288,7 +319,7 @@ class _StepMaps:
         return P, _side_by_side(first - slope, slope)
 
 
-def _even(step: tuple[Any, Any], case: _Case) -> Any:
+def _even(step: tuple[Any, Any], case: _Case, start: Any) -> Any:
     """States at all samples of an even grid, n × (T·batch): pieces of _RADIX steps side by side."""
     P, Q = step
     batch, T = len(case.x0), len(case.t)
@@ -297,7 +328,7 @@ def _even(step: tuple[Any, Any], case: _Case) -> Any:
     entering[: T - 1] = _entering(case)
     entering = entering.reshape(pieces, _RADIX, batch, -1)
     added = [Q * _exact(_columns_of(entering[:, j])) for j in range(_RADIX)]
-    states = _scan(P, added, _exact(case.x0.T), pieces, batch)
+    states = _scan(P, added, start, pieces, batch)
     return _interleave(states, len(case.A), pieces, batch, T)
 
 
@@ -332,14 +363,14 @@ def _interleave(states: list[Any], n: int, pieces: int, batch: int, length: int)
     return arb_mat(n, length * batch, ordered.ravel().tolist())
 
 
-def _uneven(maps: _StepMaps, case: _Case) -> Any:
+def _uneven(maps: _StepMaps, case: _Case, start: Any) -> Any:
     """States at all samples for steps of any lengths: √T pieces of √T steps, linked by exponentials of their spans."""
     n, batch, keys = len(case.A), len(case.x0), case.lengths
     length = max(1, math.isqrt(len(keys)))
     ends = [*range(0, len(keys), length), len(keys)]
     maps.prepare([*keys, *(_length(case.t[a], case.t[b]) for a, b in pairwise(ends))])
     added = _added(maps, keys, case)
-    start, states = _exact(case.x0.T), []
+    states = []
     for begin in range(0, max(len(keys), 1), length):
         piece = range(begin, min(begin + length, len(keys)))
         states += _walk(maps, keys, added, start, piece)[:-1]
@@ -398,7 +429,7 @@ def _between(maps: _StepMaps, states: Any, case: _Case) -> Any:
         value[:, q] = _objects(now, (m, batch))
     found = arb_mat(n, len(case.at) * batch, x.ravel().tolist())
     inputs = arb_mat(m, len(case.at) * batch, value.ravel().tolist())
-    return _exact(case.C) * found + _exact(case.D) * inputs
+    return _exact(case.C) * (maps.basis * found) + _exact(case.D) * inputs
 
 
 def _entering(case: _Case) -> Array:
