@@ -137,7 +137,7 @@ def _stream(net: Any, case: Case) -> Array:
 
 
 def _by_convolution(solution: Any) -> bool:
-    return "convolution" in str(solution.stats) or getattr(solution.trajectory, "convolution", None) is not None
+    return "convolution" in solution.stats["way"]
 
 
 class _Judgement:
