@@ -13,6 +13,11 @@ demo: $(VENV)/.paper
 test: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
+.PHONY: hostile
+# Runs drawn to break the library, by any seed, as a table by family; HOSTILE_ARGS="--case 7/jordan/17" shows one.
+hostile: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.hostile --seed $(or $(SEED),0) $(HOSTILE_ARGS)
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
