@@ -73,11 +73,15 @@ class DenseChain:
         return np.asarray(np.tensordot(lengths, values, axes=1))
 
 
-def dense_chain(F: Array, length: float) -> DenseChain:
-    """The chain of a block, down to the length at which its exponential is a short series; cost O(n³) a halving."""
+def dense_chain(F: Array, length: float, *, steps: int = 1) -> DenseChain:
+    """The chain of a block, down to the length at which its exponential is a short series; cost O(n³) a halving.
+
+    If the length is that of several steps, it goes down to one: longer exponentials are powers of that of a step.
+    """
     n = len(F)
     norm = float(np.linalg.norm(F, 1)) * length
-    halvings = min(max(math.ceil(math.log2(norm)) if norm > 0.0 else 0, 0), _MOST_HALVINGS)
+    enough = max(math.ceil(math.log2(norm)) if norm > 0.0 else 0, math.ceil(math.log2(steps)))
+    halvings = min(enough, _MOST_HALVINGS)
     M = F * (length * 0.5**halvings)
     R, size = np.eye(n), np.eye(n)
     for term in range(_TERMS, 0, -1):

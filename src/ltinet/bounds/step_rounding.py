@@ -31,6 +31,12 @@ def roundings(n_terms: int) -> float:
     return min(0.5 * n_terms, math.sqrt(n_terms))
 
 
+def _steps_within(width: int) -> float:
+    """How many steps a state inside a block of so many has behind it: the blocks within it, and those of one."""
+    narrower = 1 << (width.bit_length() // 2)
+    return 0.0 if width == 1 else float(width if width <= 8 else narrower + width // narrower)
+
+
 @dataclass(frozen=True, eq=False)
 class StepSizes:
     """How large states `(cells, modes)` and inputs `(cells, m)` are in each cell of time."""
@@ -109,10 +115,10 @@ class ScalarSteps:
         """Rounding of the sums that make the outputs of K samples, `(cells, p)`."""
         driven = self.driven(sizes)
         states = np.minimum(np.maximum(1.0, self.kept) * sizes.behind, sizes.here + driven)
-        # Between samples and for states, a step of K samples is K steps of one: of these, those count that last.
+        # Between samples and for states there are steps within blocks, each off in the same direction.
         with np.errstate(divide="ignore"):
-            lasting = np.minimum(self.width, 1.0 + 1.0 / np.maximum(-self.rates.real * self.h, 0.0))
-        single = np.sqrt(lasting - 1.0) * EPS * (states + driven)
+            lasting = np.minimum(_steps_within(self.width), 1.0 / np.maximum(-self.rates.real * self.h, 0.0))
+        single = lasting * EPS * (states + driven)
         return np.asarray((share * (states + driven) + single + _FADED * sizes.behind + _TINY) @ self.outputs.T)
 
     def moved_by_sample(self, *, linear: bool) -> Array:
@@ -143,7 +149,7 @@ class DenseSteps:
     @cached_property
     def chain(self) -> DenseChain:
         """Exponentials up to K steps."""
-        return dense_chain(self.F, self.h * self.width)
+        return dense_chain(self.F, self.h * self.width, steps=self.width)
 
     @cached_property
     def one(self) -> DenseChain:
@@ -184,8 +190,9 @@ class DenseSteps:
         area, peak = beginning(self.C, self.chain)
         weights = np.abs(self.C)
         largest = self.chain.error_to[0]
-        single = math.sqrt(self.width - 1.0) * (1.0 + roundings(len(self.F))) * EPS * self.chain.reach
-        of_states = share * peak + weights @ (largest + single) + _FADED * weights
+        once = self.one.errors[0] + (1.0 + roundings(len(self.F))) * EPS * np.abs(self.one.exponentials[0])
+        within = self.chain.reach @ (_steps_within(self.width) * once)
+        of_states = share * peak + weights @ (largest + within) + _FADED * weights
         of_inputs = self.driven(sizes, share * area, share * peak)
         of_inputs = of_inputs + self.driven(sizes, weights @ self.chain.integral_of_errors, weights @ largest)
         return np.asarray(sizes.behind @ of_states.T + of_inputs)

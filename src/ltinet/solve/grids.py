@@ -10,7 +10,7 @@ from ltinet.solve.modal import ModalSystem
 from ltinet.solve.one_step import OneStep, one_step
 from ltinet.solve.single_steps import SingleSteps, single_steps
 from ltinet.solve.time_blocks import TimeBlocks
-from ltinet.solve.uniform import fast_convolution, uniform_grid
+from ltinet.solve.uniform import fast_convolution, narrower_width, of_width, uniform_grid
 
 _KEPT = 8  # of each kind
 Made = TypeVar("Made")
@@ -42,6 +42,18 @@ class Grids:
         """Outputs of about so many samples; one grid serves up to twice as many."""
         key = (length, linear, n_times.bit_length())
         return self._kept(self._blocks, key, lambda: uniform_grid(self.step(length, linear=linear), n_times))
+
+    def within_blocks(self, length: float, *, linear: bool, n_times: int) -> tuple[TimeBlocks, ...]:
+        """The blocks of such outputs, if there are any, and narrower ones within them, for states at all samples."""
+        widest = self.from_any_state(length, linear=linear, n_times=n_times)
+        if not isinstance(widest, TimeBlocks):
+            return ()
+        width = narrower_width(widest.width)
+        if width == 1:
+            return (widest,)
+        key = (length, linear, -width)
+        narrow = self._kept(self._blocks, key, lambda: of_width(self.step(length, linear=linear), width))
+        return (widest, narrow) if isinstance(narrow, TimeBlocks) else (widest,)
 
     def from_rest(self, length: float, *, linear: bool, n_times: int) -> Convolution | None:
         """Outputs of so many samples from rest by convolution, where that is the fastest way."""

@@ -15,18 +15,28 @@ from ltinet.solve.time_blocks import TimeBlocks, time_blocks
 
 # Transforms round relative to the largest outputs: what they save must be worth that.
 _WORTH_SECONDS, _WORTH_SHARE = 1e-4, 0.1
+_WORTH_HALVING = 8  # steps in a block, up to which single steps within it are as good
 _MOST_PARAMETERS = 2**19  # numbers in the Markov parameters of half a run, for memory
 
 
 def uniform_grid(step: OneStep, n_times: int) -> SingleSteps | TimeBlocks:
     """Prepare a grid for about `n_times` samples, from any state; blocks as wide as is fastest and possible."""
-    K = RunTimes(step.system, step.length, n_times).best_width
-    while K > 1:
-        blocks = time_blocks(step, K)
+    return of_width(step, RunTimes(step.system, step.length, n_times).best_width)
+
+
+def of_width(step: OneStep, width: int) -> SingleSteps | TimeBlocks:
+    """Prepare blocks of so many steps, or as many as is possible where states grow."""
+    while width > 1:
+        blocks = time_blocks(step, width)
         if blocks is not None:
             return blocks
-        K //= 2
+        width //= 2
     return single_steps(step)
+
+
+def narrower_width(width: int) -> int:
+    """The width of blocks within blocks that leaves fewest steps behind any state: the root of theirs."""
+    return 1 << (width.bit_length() // 2) if width > _WORTH_HALVING else 1
 
 
 def fast_convolution(step: OneStep, n_times: int) -> Convolution | None:
