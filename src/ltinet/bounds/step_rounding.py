@@ -32,9 +32,8 @@ def roundings(n_terms: int) -> float:
 
 
 def _steps_within(width: int) -> float:
-    """How many steps a state inside a block of so many has behind it: the blocks within it, and those of one."""
-    narrower = 1 << (width.bit_length() // 2)
-    return 0.0 if width == 1 else float(width if width <= 8 else narrower + width // narrower)
+    """How many steps a state inside a block of so many has behind it: those of blocks of 16 within it."""
+    return float(width > 1) + (width // 16 if width > 16 else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +116,9 @@ class ScalarSteps:
         states = np.minimum(np.maximum(1.0, self.kept) * sizes.behind, sizes.here + driven)
         # Between samples and for states there are steps within blocks, each off in the same direction.
         with np.errstate(divide="ignore"):
-            lasting = np.minimum(_steps_within(self.width), 1.0 / np.maximum(-self.rates.real * self.h, 0.0))
+            lasting = np.minimum(
+                _steps_within(self.width), 1.0 + 1.0 / np.maximum(-16.0 * self.rates.real * self.h, 0.0)
+            )
         single = lasting * EPS * (states + driven)
         return np.asarray((share * (states + driven) + single + _FADED * sizes.behind + _TINY) @ self.outputs.T)
 
@@ -190,7 +191,9 @@ class DenseSteps:
         area, peak = beginning(self.C, self.chain)
         weights = np.abs(self.C)
         largest = self.chain.error_to[0]
-        once = self.one.errors[0] + (1.0 + roundings(len(self.F))) * EPS * np.abs(self.one.exponentials[0])
+        # Between samples and for states there are steps within blocks, each off in the same direction.
+        level = min(max(math.ceil(math.log2(self.width)) - 4, 0), len(self.chain.errors) - 1)
+        once = self.chain.error_to[level] + (1.0 + roundings(len(self.F))) * EPS * self.chain.reach_to[level]
         within = self.chain.reach @ (_steps_within(self.width) * once)
         of_states = share * peak + weights @ (largest + within) + _FADED * weights
         of_inputs = self.driven(sizes, share * area, share * peak)

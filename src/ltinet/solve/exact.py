@@ -229,7 +229,7 @@ class ExactTrajectory:
         walk: EvenWalk | IrregularWalk
         if samples.step is not None:
             grid = self.engine.grids.single(samples.step, linear=self.linear)
-            blocks = self.engine.grids.within_blocks(samples.step, linear=self.linear, n_times=len(samples.t))
+            blocks = self.engine.grids.nested(samples.step, linear=self.linear, n_times=len(samples.t))
             walk = EvenWalk(grid, blocks, self.u, self.z0)
         else:
             walk = IrregularWalk(system, samples.t, self.u, self.z0, self.linear)

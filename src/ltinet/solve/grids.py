@@ -6,11 +6,12 @@ from typing import TypeVar
 
 from ltinet.solve.allocation import keep_freed_memory
 from ltinet.solve.convolution import Convolution
+from ltinet.solve.even_walk import NestedBlocks
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.one_step import OneStep, one_step
 from ltinet.solve.single_steps import SingleSteps, single_steps
 from ltinet.solve.time_blocks import TimeBlocks
-from ltinet.solve.uniform import fast_convolution, narrower_width, of_width, uniform_grid
+from ltinet.solve.uniform import fast_convolution, nested_blocks, uniform_grid
 
 _KEPT = 8  # of each kind
 Made = TypeVar("Made")
@@ -25,6 +26,7 @@ class Grids:
         self._steps: dict[Hashable, OneStep] = {}
         self._single: dict[Hashable, SingleSteps] = {}
         self._blocks: dict[Hashable, SingleSteps | TimeBlocks] = {}
+        self._nested: dict[Hashable, NestedBlocks] = {}
         self._convolutions: dict[Hashable, Convolution | None] = {}
 
     def __reduce__(self) -> tuple[type["Grids"], tuple[ModalSystem]]:
@@ -43,17 +45,13 @@ class Grids:
         key = (length, linear, n_times.bit_length())
         return self._kept(self._blocks, key, lambda: uniform_grid(self.step(length, linear=linear), n_times))
 
-    def within_blocks(self, length: float, *, linear: bool, n_times: int) -> tuple[TimeBlocks, ...]:
-        """The blocks of such outputs, if there are any, and narrower ones within them, for states at all samples."""
-        widest = self.from_any_state(length, linear=linear, n_times=n_times)
-        if not isinstance(widest, TimeBlocks):
-            return ()
-        width = narrower_width(widest.width)
-        if width == 1:
-            return (widest,)
-        key = (length, linear, -width)
-        narrow = self._kept(self._blocks, key, lambda: of_width(self.step(length, linear=linear), width))
-        return (widest, narrow) if isinstance(narrow, TimeBlocks) else (widest,)
+    def nested(self, length: float, *, linear: bool, n_times: int) -> NestedBlocks | None:
+        """The blocks of such outputs with narrower ones within them, for states at all samples."""
+        wide = self.from_any_state(length, linear=linear, n_times=n_times)
+        if not isinstance(wide, TimeBlocks):
+            return None
+        key = (length, linear, wide.width)
+        return self._kept(self._nested, key, lambda: nested_blocks(self.step(length, linear=linear), wide))
 
     def from_rest(self, length: float, *, linear: bool, n_times: int) -> Convolution | None:
         """Outputs of so many samples from rest by convolution, where that is the fastest way."""

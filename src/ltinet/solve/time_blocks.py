@@ -143,7 +143,7 @@ def time_blocks(step: OneStep, width: int) -> TimeBlocks | None:
     return TimeBlocks(
         step=step,
         width=width,
-        weights=_halves(np.vstack([from_state[kept], _toeplitz(markov)]), n_kept=len(kept), width=width),
+        weights=_halves(np.vstack([from_state[kept], toeplitz(markov)]), n_kept=len(kept), width=width),
         kept=kept,
         into_kept=np.ascontiguousarray(into_state[:, kept]),
         decay=decay,
@@ -162,7 +162,7 @@ def _halves(weights: Matrix, *, n_kept: int, width: int) -> tuple[Matrix, ...]:
     return np.ascontiguousarray(weights[:n_needed, :middle]), np.ascontiguousarray(weights[:, middle:])
 
 
-def _toeplitz(markov: Array) -> Matrix:
+def toeplitz(markov: Array) -> Matrix:
     """(K m × K p) with H_{k−j} from input j to output k, 0 where that index is negative; rows are inputs."""
     K, p, m = markov.shape
     padded = np.concatenate([np.zeros((K, p, m)), markov])

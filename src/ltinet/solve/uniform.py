@@ -7,36 +7,36 @@ start, and fast convolution (`convolution`) is for long runs from rest through m
 import numpy as np
 
 from ltinet.solve.convolution import Convolution, convolution, width_for
+from ltinet.solve.even_walk import NestedBlocks
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.one_step import OneStep
 from ltinet.solve.run_times import RunTimes
 from ltinet.solve.single_steps import SingleSteps, single_steps
+from ltinet.solve.states_in_blocks import states_in_blocks
 from ltinet.solve.time_blocks import TimeBlocks, time_blocks
 
 # Transforms round relative to the largest outputs: what they save must be worth that.
 _WORTH_SECONDS, _WORTH_SHARE = 1e-4, 0.1
-_WORTH_HALVING = 8  # steps in a block, up to which single steps within it are as good
+_NARROW = 16  # steps in a block within which states are products: their weights grow with the square of it
 _MOST_PARAMETERS = 2**19  # numbers in the Markov parameters of half a run, for memory
 
 
 def uniform_grid(step: OneStep, n_times: int) -> SingleSteps | TimeBlocks:
     """Prepare a grid for about `n_times` samples, from any state; blocks as wide as is fastest and possible."""
-    return of_width(step, RunTimes(step.system, step.length, n_times).best_width)
-
-
-def of_width(step: OneStep, width: int) -> SingleSteps | TimeBlocks:
-    """Prepare blocks of so many steps, or as many as is possible where states grow."""
-    while width > 1:
-        blocks = time_blocks(step, width)
+    K = RunTimes(step.system, step.length, n_times).best_width
+    while K > 1:
+        blocks = time_blocks(step, K)
         if blocks is not None:
             return blocks
-        width //= 2
+        K //= 2
     return single_steps(step)
 
 
-def narrower_width(width: int) -> int:
-    """The width of blocks within blocks that leaves fewest steps behind any state: the root of theirs."""
-    return 1 << (width.bit_length() // 2) if width > _WORTH_HALVING else 1
+def nested_blocks(step: OneStep, wide: TimeBlocks) -> NestedBlocks:
+    """Prepare states within the blocks of outputs; where those are narrow they are their own narrower ones."""
+    width = min(wide.width, _NARROW)
+    narrow = wide if width == wide.width else time_blocks(step, width)
+    return NestedBlocks(wide, narrow or wide, states_in_blocks(step, width if narrow else wide.width))
 
 
 def fast_convolution(step: OneStep, n_times: int) -> Convolution | None:
