@@ -1,29 +1,29 @@
-"""The exponential of a coupled block at lengths h, h/2, h/4, …, and how far rounding may have moved each of them.
+"""The exponential of a coupled block at lengths h, h/2, h/4, …: how large it is inside a step, and how far off.
 
-Every library forms e^{Fh} by squaring the exponential of a small multiple of F. The same is done here beside a bound on
-what each squaring adds: with |R̂ − R| ≤ Δ the square of R̂ is off by |R|Δ + Δ|R| and its own rounding, n eps |R||R|.
-Lengths that halve also tell how large e^{Fs} is inside a step, where a stiff block moves most.
+A stiff block moves most at the beginning of a step, which lengths that halve show. How far the exponentials that the
+engine uses are off is measured against such of twice the digits (`double_double`): bounds on what each squaring adds
+would double with every one of them.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet.bounds.double_double import DoubleDouble
 from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
 _TERMS = 18  # 1/19! < eps/16: the Taylor series of a matrix of norm one
 _MOST_HALVINGS = 64  # beyond, a step is so long that only its slowest states are seen
-_OTHER_WAYS = 2.0  # by how much other orders of squaring may be worse than this one
 
 
 @dataclass(frozen=True, eq=False)
 class DenseChain:
-    """e^{Fs} at s = length/2^j, the whole length first, and bounds on its rounding errors, `(levels, n, n)` each."""
+    """e^{Fs} at s = length/2^j, the whole length first, and how far off they may be, `(levels, n, n)` each."""
 
     length: float
     exponentials: Array
@@ -83,20 +83,24 @@ def dense_chain(F: Array, length: float, *, steps: int = 1) -> DenseChain:
     enough = max(math.ceil(math.log2(norm)) if norm > 0.0 else 0, math.ceil(math.log2(steps)))
     halvings = min(enough, _MOST_HALVINGS)
     M = F * (length * 0.5**halvings)
-    R, size = np.eye(n), np.eye(n)
+    R = np.eye(n)
     for term in range(_TERMS, 0, -1):
-        R, size = np.eye(n) + M @ R / term, np.eye(n) + np.abs(M) @ size / term
-    share = _OTHER_WAYS * (1.0 + min(0.5 * n, math.sqrt(n))) * EPS  # of sums of n products, as in `step_rounding`
-    error = (_OTHER_WAYS * EPS + share) * size
-    exponentials, errors = [R], [error]
+        R = np.eye(n) + M @ R / term
+    exponentials = [R]
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(halvings):
-            magnitude = np.abs(R)
-            error = magnitude @ error + error @ magnitude + share * (magnitude @ magnitude)
             R = R @ R
             exponentials.append(R)
-            errors.append(error)
-    return DenseChain(length, np.array(exponentials[::-1]), np.array(errors[::-1]), pairs_of(F))
+    levels = np.array(exponentials[::-1])
+    return DenseChain(length, levels, EPS * np.abs(levels), pairs_of(F))
+
+
+def measured(chain: DenseChain, exact: list[DoubleDouble], found: Array) -> DenseChain:
+    """The chain with the errors of exponentials that were found, `(levels, n, n)`, at its first few lengths."""
+    off = [np.abs((own - high) - low) for own, (high, low) in zip(found, exact, strict=True)]
+    errors = chain.errors.copy()
+    errors[: len(off)] += np.array(off)
+    return replace(chain, errors=errors)
 
 
 class Pairs(NamedTuple):

@@ -17,43 +17,49 @@ _DOUBLE_BITS = 53
 
 def commutator(A: Array, X: Array, F: Array) -> Array:
     """A X − X F, right to many more digits than the products have in double precision; about 20 products."""
-    return _sum([*_exact_terms(A, X), *(-term for term in _exact_terms(X, F))], A.shape)
+    return _sum([*exact_terms(A, X), *(-term for term in exact_terms(X, F))], A.shape)
 
 
 def descriptor_commutator(A: Array, E: Array, X: Array, F: Array) -> Array:
     """A X − E X F, likewise: E X is kept as a double and what rounding took from it."""
-    terms = _exact_terms(E, X)
+    terms = exact_terms(E, X)
     rounded = _sum(terms, A.shape)
     lost = _sum([*terms, -rounded], A.shape)
-    products = [*_exact_terms(A, X), *(-term for term in _exact_terms(rounded, F)), -(lost @ F)]
+    products = [*exact_terms(A, X), *(-term for term in exact_terms(rounded, F)), -(lost @ F)]
     return _sum(products, A.shape)
 
 
 def descriptor_difference(given: Array, E: Array, X: Array, right: Array) -> Array:
     """Given − E X right, likewise."""
-    terms = _exact_terms(E, X)
+    terms = exact_terms(E, X)
     rounded = _sum(terms, X.shape)
     lost = _sum([*terms, -rounded], X.shape)
-    products = [given, *(-term for term in _exact_terms(rounded, right)), -(lost @ right)]
+    products = [given, *(-term for term in exact_terms(rounded, right)), -(lost @ right)]
     return _sum(products, given.shape)
 
 
 def difference(given: Array, left: Array, right: Array) -> Array:
     """Given − left @ right, likewise."""
-    return _sum([given, *(-term for term in _exact_terms(left, right))], given.shape)
+    return _sum([given, *(-term for term in exact_terms(left, right))], given.shape)
 
 
 def _sum(terms: list[Array], shape: tuple[int, ...]) -> Array:
-    """Compensated summation (Neumaier 1974)."""
+    """Compensated summation."""
+    return two_part_sum(terms, shape)[0]
+
+
+def two_part_sum(terms: list[Array], shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """The sum of some matrices and what rounding took from it (Neumaier 1974)."""
     total, lost = np.zeros(shape), np.zeros(shape)
     for term in terms:
         after = total + term
         lost += np.where(np.abs(total) >= np.abs(term), (total - after) + term, (term - after) + total)
         total = after
-    return np.asarray(total + lost)
+    rounded = np.asarray(total + lost)
+    return rounded, np.asarray(lost - (rounded - total))
 
 
-def _exact_terms(left: Array, right: Array) -> list[Array]:
+def exact_terms(left: Array, right: Array) -> list[Array]:
     """Matrices that sum to left @ right, the largest first; each is free of rounding."""
     bits = (_DOUBLE_BITS - math.ceil(math.log2(2 * max(left.shape[1], 1)))) // 2
     rows, columns = _slices(left, bits, axis=1), _slices(right, bits, axis=0)

@@ -9,6 +9,7 @@ their root (Higham & Mary 2019): the worst case for that, partial sums that all 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.bounds.cell_propagation import beginning, phi1
-from ltinet.bounds.dense_chain import DenseChain, dense_chain, smeared
+from ltinet.bounds.dense_chain import DenseChain, dense_chain, measured, smeared
+from ltinet.bounds.double_double import exponentials
 from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
 _LARGEST_EXPONENT = 700.0  # of a number that is finite
 _FADED = 2.0**-60  # what is left of a state that is taken to have faded within a step of K samples
+_MEASURED = 6  # lengths h, h/2, h/4, … at which exponentials for uneven steps are looked at
 _TINY = 2.0**-1022  # below it numbers lose their digits
 _FACTOR = 4.0  # eps: a complex product √5 u, the exponential in it two units, the sum another
 
@@ -146,16 +149,34 @@ class DenseSteps:
     width: int
     shares: Array | None
     """For steps of different lengths which share of them, `(cells, …)`, is about as long as each of h, h/2, h/4, …"""
+    found: Callable[[float], Array]
+    """The engine's own e^{Fh} for a length."""
 
     @cached_property
     def chain(self) -> DenseChain:
-        """Exponentials up to K steps."""
-        return dense_chain(self.F, self.h * self.width, steps=self.width)
+        """Exponentials up to K steps, with the errors of those that the engine uses."""
+        chain = dense_chain(self.F, self.h * self.width, steps=self.width)
+        if self.shares is None:
+            n_levels = self.width.bit_length()
+            powers = [self.found(self.h)]
+            with np.errstate(over="ignore", invalid="ignore"):
+                for _ in range(n_levels - 1):
+                    powers.append(powers[-1] @ powers[-1])
+            used = np.array(powers[::-1])
+        else:
+            n_levels = min(_MEASURED, len(chain.errors))
+            used = np.array([self.found(self.h * 0.5**level) for level in range(n_levels)])
+        return measured(chain, exponentials(self.F, self.h * self.width, n_levels - 1), used)
 
     @cached_property
     def one(self) -> DenseChain:
         """Exponentials up to one step."""
-        return self.chain if self.width == 1 else dense_chain(self.F, self.h)
+        if self.width == 1:
+            return self.chain
+        first = self.width.bit_length() - 1
+        return replace(
+            self.chain, length=self.h, exponentials=self.chain.exponentials[first:], errors=self.chain.errors[first:]
+        )
 
     @cached_property
     def entering(self) -> Array:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +17,9 @@ from ltinet.error_bounds.arrays import arrays_of
 from ltinet.error_bounds.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.exact import ExactEngine, ExactTrajectory
+from ltinet.solve.modal import DenseBlock
 from ltinet.solve.packing import pack, unpack
-from ltinet.solve.propagators import exact_product, phi2
+from ltinet.solve.propagators import exact_product, matrix_steps, phi2
 from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
@@ -66,7 +67,8 @@ class ExactRun:
         width = self.window
         first = ScalarSteps(arrays.system.rates, inputs, outputs, self.h, width, self.shares is None)
         dense = [
-            DenseSteps(block.F, np.abs(block.G), block.C, self.h, width, self.shares) for block in arrays.system.blocks
+            DenseSteps(block.F, np.abs(block.G), block.C, self.h, width, self.shares, partial(_exponential, block))
+            for block in arrays.system.blocks
         ]
         return [(scalars, first), *zip(arrays.mode_slices, dense, strict=True)]
 
@@ -142,6 +144,11 @@ class ExactRun:
         for own, kernel in zip(arrays.mode_slices, self.kernels, strict=True):
             total = total + kernel.output_errors(errors.part(own), cell=self.cell)
         return np.asarray(total)
+
+
+def _exponential(block: DenseBlock, length: float) -> Array:
+    """The engine's e^{Fh} of a coupled block."""
+    return np.asarray(matrix_steps(block.F, block.G, np.array([length]), linear=True).P[0])
 
 
 class Late(NamedTuple):

@@ -1,0 +1,73 @@
+"""Matrix exponentials to twice the digits, to see how far those in double precision are off.
+
+A number is kept as a double and what rounding took from it. Products of such matrices are exact sums of slices
+(`residual`), so that nothing hangs on a processor's own extended precision.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.bounds.residual import exact_terms, two_part_sum
+
+Array = NDArray[np.float64]
+_TERMS = 14  # 4⁻¹⁵/15! < 1e-21: the Taylor series of a matrix of norm 1/4
+_MOST_HALVINGS = 64
+
+
+class DoubleDouble(NamedTuple):
+    """high + low."""
+
+    high: Array
+    low: Array
+
+
+def exponentials(F: Array, length: float, n_halvings: int) -> list[DoubleDouble]:
+    """e^{Fs} at s = length, length/2, …, length/2^n, each right to some 20 digits of its norm."""
+    n = len(F)
+    norm = float(np.linalg.norm(F, 1)) * length
+    halvings = max(n_halvings, min(math.ceil(math.log2(norm)) + 2 if norm > 0.0 else 0, _MOST_HALVINGS))
+    scaled = _scaled(F, length * 0.5**halvings)
+    R = DoubleDouble(np.eye(n), np.zeros((n, n)))
+    for term in range(_TERMS, 0, -1):
+        R = _plus_identity(_divided(_product(scaled, R), float(term)))
+    found = [R]
+    for _ in range(halvings):
+        R = _product(R, R)
+        found.append(R)
+    return found[::-1][: n_halvings + 1]
+
+
+def _product(left: DoubleDouble, right: DoubleDouble) -> DoubleDouble:
+    with np.errstate(over="ignore", invalid="ignore"):
+        small = left.high @ right.low + left.low @ right.high
+        return DoubleDouble(*two_part_sum([*exact_terms(left.high, right.high), small], left.high.shape))
+
+
+def _scaled(F: Array, factor: float) -> DoubleDouble:
+    """F times a number: the number in two halves whose products with halves of F are exact."""
+    product = F * factor
+    upper, lower = _halves(F)
+    first, second = _halves(np.float64(factor))
+    lost = ((upper * first - product) + upper * second + lower * first) + lower * second
+    return DoubleDouble(product, np.where(np.isfinite(lost), lost, 0.0))
+
+
+def _halves(a: Array | np.float64) -> tuple[Array, Array]:
+    scaled = a * (2.0**27 + 1.0)
+    upper = np.asarray(scaled - (scaled - a))
+    return upper, np.asarray(a - upper)
+
+
+def _divided(R: DoubleDouble, by: float) -> DoubleDouble:
+    """R divided by a small whole number."""
+    quotient = R.high / by
+    upper, lower = _halves(quotient)
+    rest = ((R.high - upper * by) - lower * by) + R.low
+    return DoubleDouble(quotient, rest / by)
+
+
+def _plus_identity(R: DoubleDouble) -> DoubleDouble:
+    return DoubleDouble(*two_part_sum([np.eye(len(R.high)), R.high, R.low], R.high.shape))
