@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ltinet.bounds.dense_chain import DenseChain, dense_chain, smeared
 
 Array = NDArray[np.float64]
-_PLACES = 8  # in each cell, at which C e^{Fs} is looked at
+PLACES = 8  # in each cell, at which C e^{Fs} is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +86,10 @@ class DenseKernel:
 
 def dense_kernel(C: Array, F: Array, *, horizon: float, n_cells: int) -> DenseKernel:
     """Look at C e^{Fs} along all lags up to the horizon, most closely at the beginning, where a stiff block moves."""
-    spacing = horizon / (n_cells * _PLACES)
+    spacing = horizon / (n_cells * PLACES)
     chain = dense_chain(F, spacing)
     P, rows = chain.exponentials[0], np.array(C)
-    values = np.empty((n_cells * _PLACES + 1, *C.shape))
+    values = np.empty((n_cells * PLACES + 1, *C.shape))
     with np.errstate(over="ignore", invalid="ignore"):
         for place in range(len(values)):
             values[place] = rows
@@ -100,7 +100,7 @@ def dense_kernel(C: Array, F: Array, *, horizon: float, n_cells: int) -> DenseKe
     inside[0] = np.maximum(inside[0], peak_of_first)
     areas = inside * spacing
     areas[0] = first
-    by_cell = (n_cells, _PLACES, *C.shape)
+    by_cell = (n_cells, PLACES, *C.shape)
     return DenseKernel(inside.reshape(by_cell).max(axis=1), areas.reshape(by_cell).sum(axis=1))
 
 

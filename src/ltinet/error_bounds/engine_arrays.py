@@ -6,6 +6,7 @@ by modes: the modulus of a pair, a real scalar, a state of a coupled block.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,6 +23,13 @@ Array = NDArray[np.float64]
 _OWN_ROUNDINGS = 16.0  # in an entry of the blocks that the parameters of a network give
 
 
+class InUserStates(NamedTuple):
+    """The same before X⁻¹, in the user's own states: sizes of E⁻¹(A X − E X F) and E⁻¹(B − E X G)."""
+
+    per_state: Array
+    per_input: Array
+
+
 @dataclass(frozen=True, eq=False)
 class Residuals:
     """What is left of the system in packed coordinates x = X z: bounds per unit of |z|, |u| and |x₀ − X z₀|."""
@@ -32,6 +40,7 @@ class Residuals:
     """X⁻¹E⁻¹(B − E X G), (n × m)."""
     in_output: Array
     """C X − C_z, (p × n)."""
+    in_user_states: InUserStates | None = None
     part: str = "decomposition"
     """What they are a part of: where there is no system, rounding in the blocks that stand for the parameters."""
 
@@ -98,7 +107,7 @@ class EngineArrays:
         F, G, C = self.F, self.G, self.C
         if self.basis is None or self._form is None:
             share = _OWN_ROUNDINGS * EPS
-            return Residuals(share * self._own_size(F), share * np.abs(G), share * np.abs(C), "rounding")
+            return Residuals(share * self._own_size(F), share * np.abs(G), share * np.abs(C), part="rounding")
         X, X_inv = self.basis
         origin = self._origin
         if origin is None:  # read from a file that keeps A only
@@ -112,7 +121,8 @@ class EngineArrays:
             both = np.hstack([descriptor_commutator(A, E, X, F), descriptor_difference(B, E, X, G)])
             in_states, in_inputs = np.split(eliminate_descriptor(E, both), [len(F)], axis=1)
         in_output = difference(C, origin.C, X)
-        return Residuals(np.abs(X_inv @ in_states), np.abs(X_inv @ in_inputs), np.abs(in_output))
+        user = InUserStates(np.abs(in_states), np.abs(in_inputs))
+        return Residuals(np.abs(X_inv @ in_states), np.abs(X_inv @ in_inputs), np.abs(in_output), user)
 
     def _own_size(self, F: Array) -> Array:
         """|F| with the modulus of a pair in all four of its places: its rate is formed from all of them."""
@@ -121,14 +131,15 @@ class EngineArrays:
         size[at.swapaxes(-1, -2), at] = self.rates[: self.n_pairs, None, None]
         return size
 
-    def start_errors(self, x0: Array | None, z0: Array) -> Array:
-        """By how much each mode is off at the start, `(batch, modes)`: X⁻¹(x₀ − X z₀)."""
+    def start_errors(self, x0: Array | None, z0: Array) -> tuple[Array, Array]:
+        """By how much each mode, X⁻¹(x₀ − X z₀), and each of the user's states is off at the start, `(batch, ·)`."""
         if x0 is None:
-            return np.zeros((len(z0), self.n_scalars + sum(len(block.F) for block in self.system.blocks)))
+            return self.modes(np.zeros_like(z0)), np.zeros_like(z0)
         if self.basis is None:
-            return self.modes(_OWN_ROUNDINGS * EPS * np.abs(z0))
+            return self.modes(_OWN_ROUNDINGS * EPS * np.abs(z0)), np.zeros_like(z0)
         X, X_inv = self.basis
-        return self.modes(np.abs(difference(x0.T, X, z0.T).T @ X_inv.T))
+        left = difference(x0.T, X, z0.T).T
+        return self.modes(np.abs(left @ X_inv.T)), np.abs(left)
 
 
 _KNOWN: WeakKeyDictionary[ExactEngine, EngineArrays] = WeakKeyDictionary()

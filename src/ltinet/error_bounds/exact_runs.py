@@ -15,6 +15,7 @@ from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings
 from ltinet.error_bounds.arrays import arrays_of
 from ltinet.error_bounds.engine_arrays import EngineArrays, engine_arrays
+from ltinet.error_bounds.user_kernel import user_kernel
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.exact import ExactEngine, ExactTrajectory
 from ltinet.solve.modal import DenseBlock
@@ -85,7 +86,17 @@ class ExactRun:
         n_behind = min(math.ceil((steps * self.window - 1) * self.h / self.cell), len(states) - 1)
         return StepSizes(states, _running_max(states, n_behind), _running_max(inputs, n_behind), summed, norms)
 
-    def parts(self, sizes: StepSizes, *, start: Array, late: "Late | None" = None) -> dict[str, Array]:
+    @cached_property
+    def user_kernel(self) -> DenseKernel:
+        """How errors in the user's states reach the outputs."""
+        if self.arrays.basis is None:
+            raise ValueError("a network without a form has no states but its own")
+        _, X_inv = self.arrays.basis
+        return user_kernel(self.arrays, X_inv, self.kernels, cell=self.cell, n_cells=len(self.cells) - 1)
+
+    def parts(
+        self, sizes: StepSizes, *, start: Array, user_start: Array, late: "Late | None" = None
+    ) -> dict[str, Array]:
         """Bounds on the errors of outputs, `(cells, p)`, for states and inputs of some sizes at the samples."""
         arrays, residuals = self.arrays, self.arrays.residuals
         inside = np.hstack([steps.inside(sizes.part(own)) for own, steps in self.kinds])
@@ -93,6 +104,11 @@ class ExactRun:
         left = arrays.modes(packed @ residuals.per_state.T + sizes.inputs @ residuals.per_input.T)
         none = np.zeros_like(left)
         decomposition = self.outputs(Committed(start, none, self.n_steps, left))
+        user = residuals.in_user_states
+        if user is not None:
+            left = packed @ user.per_state.T + sizes.inputs @ user.per_input.T
+            errors = Committed(user_start, np.zeros_like(left), self.n_steps, left)
+            decomposition = np.fmin(decomposition, self.user_kernel.output_errors(errors, cell=self.cell))
         decomposition += packed @ residuals.in_output.T
         found = {"rounding": self._rounding(self._shifted(sizes)), "decomposition": np.zeros_like(decomposition)}
         found[residuals.part] += decomposition
@@ -195,9 +211,9 @@ def judge_exact(trajectory: ExactTrajectory, start: float, stop: float) -> tuple
     run, around = _run_of(trajectory, arrays, start, stop)
     late_by = _off_grid(trajectory)
     states, rates = _state_sizes(trajectory, arrays, around, with_rates=late_by > 0.0)
-    starts = arrays.start_errors(trajectory.x0, trajectory.z0)
+    starts, user_starts = arrays.start_errors(trajectory.x0, trajectory.z0)
     bounds = []
-    for member, own_start in enumerate(starts):
+    for member, (own_start, user_start) in enumerate(zip(starts, user_starts, strict=True)):
         u = trajectory.u[member]
         inputs = np.array([np.abs(u[first : last + 1]).max(axis=0) for first, last in around.tolist()])
         late = None
@@ -206,7 +222,7 @@ def judge_exact(trajectory: ExactTrajectory, start: float, stop: float) -> tuple
             late = Late(late_by, rates[member], np.array([np.abs(own).max(axis=0, initial=0.0) for own in pairs]))
         sums, norms = _window_sums(u, run.window, around), np.linalg.norm(u, axis=0)
         sizes = run.sizes(states[member], inputs, summed=sums, norms=norms)
-        parts = run.parts(sizes, start=own_start, late=late)
+        parts = run.parts(sizes, start=own_start, user_start=user_start, late=late)
         if trajectory.input_error > 0.0:
             parts["input"] = _moved_by_input(run, _BETWEEN_PROBES * trajectory.input_error)
         bounds.append(OutputErrorBound(run.cells, parts))
@@ -283,7 +299,9 @@ def _rates_before(trajectory: ExactTrajectory, arrays: EngineArrays, own: slice,
     u = trajectory.u[:, np.maximum(before, 0)]
     v, parts = unpack(system, z)
     moving = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
-    return np.asarray((pack(system, v * system.rates, moving) + u @ arrays.G.T) @ arrays.C.T)
+    rates = np.asarray((pack(system, v * system.rates, moving) + u @ arrays.G.T) @ arrays.C.T)
+    rates[:, : 1 if own.start == 0 else 0] = 0.0  # the first sample stands where it stands
+    return rates
 
 
 def _off_grid(trajectory: ExactTrajectory) -> float:
@@ -319,7 +337,7 @@ def certify(engine: ExactEngine, *, horizon: float, n_steps: int) -> Certificate
     states = _largest_states(run)
     ones = np.ones((len(states), arrays.system.n_inputs))
     sizes = run.sizes(states, ones, summed=ones * run.window, norms=ones[0] * math.sqrt(n_steps + 1))
-    parts = run.parts(sizes, start=np.zeros(states.shape[1]))
+    parts = run.parts(sizes, start=np.zeros(states.shape[1]), user_start=np.zeros(arrays.system.n_states))
     gains = arrays_of(engine).gains(horizon)
     gain = _weighted(states, arrays.mode_outputs) + np.sum(np.abs(arrays.system.D), axis=1)
     return Certificate(
