@@ -23,7 +23,7 @@ from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
 _LARGEST_EXPONENT = 700.0  # of a number that is finite
-_FADED = 2.0**-60  # what is left of a state that is taken to have faded within a step of K samples
+_FADED = 2.0**-60  # what is left of a state within a step of K samples, from which on it is taken to have faded
 _MEASURED = 6  # lengths h, h/2, h/4, … at which exponentials for uneven steps are looked at
 _TINY = 2.0**-1022  # below it numbers lose their digits
 _FACTOR = 4.0  # eps: a complex product √5 u, the exponential in it two units, the sum another
@@ -111,7 +111,8 @@ class ScalarSteps:
         driven = self.driven(sizes)
         # P^K w is also what is left of the state at the end of the step when its inputs are taken away.
         of_states = (_FACTOR + self.turned) * np.minimum(self.kept * sizes.behind, sizes.here + driven)
-        return np.asarray(EPS * (of_states + (_FACTOR + self.turned + roundings(n_terms)) * driven))
+        faded = np.where(self.kept < _FADED, self.kept, 0.0) * sizes.behind
+        return np.asarray(EPS * (of_states + (_FACTOR + self.turned + roundings(n_terms)) * driven) + faded)
 
     def in_outputs(self, sizes: StepSizes, *, share: float) -> Array:
         """Rounding of the sums that make the outputs of K samples, `(cells, p)`."""
@@ -123,7 +124,7 @@ class ScalarSteps:
                 _steps_within(self.width), 1.0 + 1.0 / np.maximum(-16.0 * self.rates.real * self.h, 0.0)
             )
         single = lasting * EPS * (states + driven)
-        return np.asarray((share * (states + driven) + single + _FADED * sizes.behind + _TINY) @ self.outputs.T)
+        return np.asarray((share * (states + driven) + single + _TINY) @ self.outputs.T)
 
     def moved_by_sample(self, *, linear: bool) -> Array:
         """What a unit change of an input does to a state when it comes a unit of time late, (n × m)."""
@@ -199,7 +200,8 @@ class DenseSteps:
         of_inputs = of_inputs + self.driven(sizes, self.chain.integral_of_errors, self.chain.error_to[0])
         own = (1.0 + roundings(n)) * EPS
         if self.shares is None:
-            per_state = self.chain.errors[0] + own * np.abs(self.chain.exponentials[0])
+            kept = np.abs(self.chain.exponentials[0])
+            per_state = self.chain.errors[0] + (1.0 if np.linalg.norm(kept) < _FADED else own) * kept
             return np.asarray(sizes.behind @ per_state.T + of_inputs)
         n_levels = min(self.shares.shape[1], len(self.chain.errors))
         shares = self.shares[:, :n_levels].copy()
@@ -216,7 +218,7 @@ class DenseSteps:
         level = min(max(math.ceil(math.log2(self.width)) - 4, 0), len(self.chain.errors) - 1)
         once = self.chain.error_to[level] + (1.0 + roundings(len(self.F))) * EPS * self.chain.reach_to[level]
         within = self.chain.reach @ (_steps_within(self.width) * once)
-        of_states = share * peak + weights @ (largest + within) + _FADED * weights
+        of_states = share * peak + weights @ (largest + within)
         of_inputs = self.driven(sizes, share * area, share * peak)
         of_inputs = of_inputs + self.driven(sizes, weights @ self.chain.integral_of_errors, weights @ largest)
         return np.asarray(sizes.behind @ of_states.T + of_inputs)
