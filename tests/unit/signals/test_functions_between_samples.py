@@ -162,7 +162,7 @@ def test_no_function_is_called_more_often_than_stated(monkeypatch):
         calls += 1
         return math.sin(s)
 
-    with pytest.raises(ltinet.SimulationError, match="after 20000 calls; .*raise input_tolerance"):
+    with pytest.raises(ltinet.SimulationError, match=r"after 20000 calls; .*raise input_tolerance"):
         sample_function(FunctionSignal(own, n_inputs=1), np.arange(100.0), tolerance=1e-8)
     assert calls == 20_000
 
