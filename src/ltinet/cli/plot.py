@@ -11,6 +11,7 @@ from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refus
 from ltinet.errors import FileFormatError
 from ltinet.plotting import new_figure, save_figure
 from ltinet.plotting.canvas import FORMATS
+from ltinet.shown import shown, shown_path
 
 Kind = Literal["overview", "architecture", "spectrum", "sparsity"]
 
@@ -55,11 +56,13 @@ def _suffix_for(output: str, wanted: str | None) -> str:
     if is_stream(output):
         chosen = wanted or "png"
         if chosen not in FORMATS:
-            raise FileFormatError(f"--format is {chosen!r}; known are {known}")
+            raise FileFormatError(f"--format is {shown(repr(chosen))}; known are {known}")
         return f".{chosen}"
     suffix = Path(output).suffix.lower()
     if suffix.removeprefix(".") not in FORMATS:
-        raise FileFormatError(f"{output} is of an unknown kind; known are {known}")
+        raise FileFormatError(f"{shown_path(output)} is of an unknown kind; known are {known}")
     if wanted is not None and suffix != f".{wanted}":
-        raise FileFormatError(f"{output} and --format {wanted} do not agree; --format is for standard output")
+        raise FileFormatError(
+            f"{shown_path(output)} and --format {shown(wanted)} do not agree; --format is for standard output"
+        )
     return suffix
