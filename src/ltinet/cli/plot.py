@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from ltinet.cli.messages import remark
+from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.sources import read_network
 from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal
 from ltinet.errors import FileFormatError
@@ -36,6 +37,7 @@ def plot(
     """
     suffix = _suffix_for(output, stream_format)
     check_target(output)
+    refuse_overwriting(output, {"the network": net})
     if suffix != ".svg":
         refuse_terminal(output)
     drawings = read_network(net).plot
