@@ -3,6 +3,7 @@
 import datetime
 import warnings
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -104,6 +105,24 @@ def test_an_offset_rounds_the_times_and_nothing_else(offset, decades, share):
     assert peak(net.simulate(u, t).y[:, 0] - one_state(u, t, rate=rate)) <= (1e-13 + 4 * max(rate, 1 / h) * off) * peak(
         u
     )
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+@pytest.mark.parametrize("h", [0.01, 0.1, 1.0 / 3.0])
+def test_the_bound_counts_that_decimal_times_are_rounded(h, offset):
+    """The times that came are run as an even grid: their distance from it is an error, and within the bound."""
+    t = offset + h * np.arange(1001)
+    u = np.random.default_rng(4).standard_normal(len(t))
+    sol = ltinet.construct(([[-1.0 / h]], [[1.0 / h]], [[1.0]])).simulate(u, t)
+    with mpmath.workprec(120):
+        x, errors = mpmath.mpf(0), [0.0]
+        for k in range(len(t) - 1):
+            z = -mpmath.mpf(1.0 / h) * (mpmath.mpf(t[k + 1]) - mpmath.mpf(t[k]))
+            decay, mean = mpmath.exp(z), mpmath.expm1(z) / z
+            x = decay * x + (mean - decay) * mpmath.mpf(u[k]) + (1 - mean) * mpmath.mpf(u[k + 1])
+            errors.append(float(abs(x - mpmath.mpf(sol.y[k + 1, 0]))))
+    assert max(errors) <= sol.error_bound()[0]
+    assert sol.stats["grid"] == "uniform"
 
 
 # Functions of time
