@@ -38,8 +38,9 @@ from ltinet.signals.times import real_times, time_step
 from ltinet.solve.arguments import checked_input_tolerance, checked_n_jobs, positive, refuse_foreign
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.options import SolverOptions
+from ltinet.solve.shifted import simulate_from_zero
 from ltinet.solve.solution import Solution
-from ltinet.solve.solver_engine import SolverPlan, simulate_with_solvers
+from ltinet.solve.solver_engine import SolverPlan
 from ltinet.solve.stepper import Stepper
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ class DynamicNetwork:
             return self._exact.simulate(signal, axis.t, x0=x0, input_tolerance=tolerance, n_jobs=n_jobs)
         options = SolverOptions(**{name: value for name, value in solver.items() if value is not None})
         plan = SolverPlan(engine, options, n_jobs, bool(across_knots))
-        return simulate_with_solvers(self._exact, signal, axis.t, x0=x0, plan=plan)
+        return simulate_from_zero(self._exact, signal, axis.t, x0=x0, plan=plan)
 
     def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
         """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k."""
