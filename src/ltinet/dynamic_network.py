@@ -15,7 +15,7 @@ from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.error_bounds.exact_runs import certify
 from ltinet.error_bounds.judge import judge
 from ltinet.error_bounds.search import ChosenTolerances, search_tolerances
-from ltinet.errors import PartitionError, SimulationError
+from ltinet.errors import InvalidSignalError, PartitionError, SimulationError
 from ltinet.model.convert import as_state_space
 from ltinet.model.export import to_control, to_scipy
 from ltinet.model.matrices import Matrix
@@ -222,8 +222,10 @@ class DynamicNetwork:
         solver = {"method": method, "rtol": rtol, "atol": atol, "first_step": first_step, "max_step": max_step}
         refuse_foreign(engine, {**solver, "across_knots": across_knots, "input_tolerance": input_tolerance})
         n_jobs = checked_n_jobs(n_jobs)
-        with told_if_exchanged(u):
+        try:
             axis = self._exact.time_axis(real_times(t, "t"))
+        except InvalidSignalError as error:
+            raise told_if_exchanged(error, u) from None
         signal = as_signal(u, axis, n_inputs=self.n_inputs, hold=hold)
         x0 = None if x0 is None else real_array(x0, "x0")
         if engine == "exact":

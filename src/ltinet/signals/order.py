@@ -1,7 +1,5 @@
 """u comes before t here, t before u in python-control: where the two were exchanged, the error says so."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,21 +7,17 @@ import numpy as np
 from ltinet.errors import InvalidSignalError
 
 
-@contextmanager
-def told_if_exchanged(u: Any) -> Iterator[None]:
-    """Complaints about t say that u comes first, where what came as u could be times.
+def told_if_exchanged(error: InvalidSignalError, u: Any) -> InvalidSignalError:
+    """A complaint about t, which says that u comes first where what came as u could be times.
 
     Inputs and times that both ascend strictly cannot be told apart; every other input is no list of times: it
     descends somewhere, stays equal, has channels, or is not made of numbers.
     """
-    try:
-        yield
-    except InvalidSignalError as error:
-        if not _could_be_times(u):
-            raise
-        raise InvalidSignalError(
-            f"{error}. What came as u ascends as times do: u comes first, simulate(u, t), and t second"
-        ) from None
+    if not _could_be_times(u):
+        return error
+    return InvalidSignalError(
+        f"{error}. What came as u ascends as times do: u comes first, simulate(u, t), and t second"
+    )
 
 
 def _could_be_times(u: Any) -> bool:

@@ -88,6 +88,8 @@ def real_times(t: Any, name: str) -> Times:
     Raises:
         InvalidSignalError: they are dates, or no real numbers, or so large that float64 takes different ones for equal.
     """
+    if type(t) is np.ndarray and t.dtype == np.float64:
+        return t
     given = as_array(t, name)
     refuse_dates(given, name)
     times = seconds(given, name) if holds_durations(given) else real_array(given, name)
@@ -149,7 +151,7 @@ def _off(t: Times, step: float) -> NDArray[np.float64]:
 
 def _refuse_three_at_once(t: Times) -> None:
     stays = t[1:] == t[:-1]
-    thrice = stays[1:] & stays[:-1]
+    thrice = stays[1:] & stays[:-1] if stays.any() else stays[:0]
     if thrice.any():
         place = int(np.argmax(thrice))
         count = int(np.searchsorted(t, t[place], side="right")) - place

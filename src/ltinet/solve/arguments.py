@@ -27,7 +27,7 @@ def refuse_foreign(engine: str, given: Mapping[str, Any]) -> None:
     if engine not in ("exact", "neurons", "intervals"):
         raise SimulationError(f'engine is {shown(repr(engine))}; known are "exact", "neurons" and "intervals"')
     own = f'engine="{engine}"'
-    foreign = [name for name, owner in _OPTIONS.items() if own not in owner and given.get(name) is not None]
+    foreign = [name for name, value in given.items() if value is not None and own not in _OPTIONS[name]]
     if foreign:
         raise SimulationError(
             f"{own} has no {' and no '.join(foreign)}; leave out what belongs to {_OPTIONS[foreign[0]]}, or choose that"
@@ -54,12 +54,14 @@ def checked_n_jobs(value: Any) -> int:
     Raises:
         SimulationError: it is not an integer, zero, or counts down beyond the first core.
     """
-    cores = os.cpu_count() or 1
     try:
-        n_jobs = operator.index(value)
+        n_jobs = 0 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         n_jobs = 0
-    if isinstance(value, bool) or n_jobs == 0 or n_jobs < -cores:
+    if n_jobs > 0:
+        return n_jobs
+    cores = os.cpu_count() or 1
+    if n_jobs == 0 or n_jobs < -cores:
         raise SimulationError(
             f"n_jobs is {shown(repr(value))}; give a whole number of them, or count down from the {cores} cores here: "
             f"-1 for all of them, -2 for all but one, and so on to -{cores}"
