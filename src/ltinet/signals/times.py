@@ -49,17 +49,6 @@ class TimeAxis:
         """The common distance of the times, None if they are not evenly spaced to rounding."""
         return even_step(self.t)
 
-    @cached_property
-    def deviation(self) -> float:
-        """How far even times may be from t[0] + k·step, 0 where all their steps are equal; 0 for uneven times.
-
-        Running even times as t[0] + k·step runs time faster and slower by a share of at most 2·deviation/step.
-        """
-        if self.step is None or np.all(np.diff(self.t) == self.step):
-            return 0.0
-        own_rounding = 2.0 * EPS * float(self.t[-1] - self.t[0])
-        return float(np.max(np.abs(_off(self.t, self.step)))) + own_rounding
-
 
 def as_times(t: Any, name: str) -> Times:
     """A copy of ascending, finite times with at least one entry, in seconds if they were durations."""

@@ -82,22 +82,6 @@ def test_many_even_times_are_even(n):
     assert even_step(0.01 * np.arange(n)) == pytest.approx(0.01, rel=1e-12)
 
 
-@examples(100)
-@given(OFFSETS, STEPS, st.integers(2, 300))
-def test_the_deviation_bounds_how_far_times_are_from_the_grid_that_stands_for_them(offset, step, n):
-    axis = TimeAxis.of(np.unique(offset + step * np.arange(n)))
-    if axis.step is None:
-        assert axis.deviation == 0.0
-        return
-    # Steps that are equal in double precision may differ in their own last place.
-    assert farthest(axis.t, axis.step) <= axis.deviation + EPS * (axis.t[-1] - axis.t[0])
-    assert axis.deviation <= 16 * EPS * np.abs(axis.t).max()
-
-
-def test_exactly_even_times_have_no_deviation():
-    assert TimeAxis.of(1.7e9 + 0.25 * np.arange(1000)).deviation == 0.0
-
-
 @pytest.mark.parametrize(
     ("t", "message"),
     [
