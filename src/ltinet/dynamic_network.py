@@ -15,7 +15,7 @@ from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.error_bounds.exact_runs import certify
 from ltinet.error_bounds.judge import judge
 from ltinet.error_bounds.search import ChosenTolerances, search_tolerances
-from ltinet.errors import PartitionError, SimulationError
+from ltinet.errors import InvalidSignalError, PartitionError, SimulationError
 from ltinet.model.convert import as_state_space
 from ltinet.model.export import to_control, to_scipy
 from ltinet.model.matrices import Matrix
@@ -31,11 +31,16 @@ from ltinet.network.summary import summary_html, summary_text
 from ltinet.network.synthesis import synthesise
 from ltinet.plotting.doors import FormPlots, NetworkPlots, plot_solution
 from ltinet.signals.as_signal import as_signal
+from ltinet.signals.numbers import real_array
+from ltinet.signals.order import told_if_exchanged
 from ltinet.signals.sampled import Hold
+from ltinet.signals.times import real_times, time_step
+from ltinet.solve.arguments import checked_input_tolerance, checked_n_jobs, positive, refuse_foreign
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.options import SolverOptions
+from ltinet.solve.shifted import simulate_from_zero
 from ltinet.solve.solution import Solution
-from ltinet.solve.solver_engine import SolverPlan, simulate_with_solvers
+from ltinet.solve.solver_engine import SolverPlan
 from ltinet.solve.stepper import Stepper
 
 if TYPE_CHECKING:
@@ -178,52 +183,62 @@ class DynamicNetwork:
         x0: ArrayLike | None = None,
         hold: Hold = "linear",
         engine: Engine = "exact",
-        input_tolerance: float = 1e-8,
-        method: Any = "DOP853",
-        rtol: Any = 1e-8,
-        atol: Any = 1e-10,
+        input_tolerance: float | None = None,
+        method: Any = None,
+        rtol: Any = None,
+        atol: Any = None,
         first_step: float | None = None,
-        max_step: float = np.inf,
+        max_step: float | None = None,
         n_jobs: int = 1,
-        across_knots: bool = False,
+        across_knots: bool | None = None,
     ) -> Solution:
         """Run the network: outputs y at the times t, `(..., T, p)`.
 
         The exact engine gives the solution in closed form. The engines "neurons" (Algorithm 3) and "intervals"
-        (Algorithm A.1) solve one differential equation per neuron with SciPy's solvers.
+        (Algorithm A.1) solve one differential equation per neuron with SciPy's solvers. An option that the engine does
+        not know is refused; None means that it was not given.
 
         Args:
             u: samples `(T, m)` or `(batch, T, m)` at the times t (`(T,)` for a single input), a function of time, a
                 `SampledSignal` or `FunctionSignal`, or None for no input.
-            t: times, ascending, evenly spaced or not; a time given twice marks a jump of u.
+            t: times, ascending, evenly spaced or not; a time given twice marks a jump of u. Numbers in the unit of
+                time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are seconds.
             x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
             hold: "linear" for straight lines between samples, "zero" for steps.
             engine: "exact", "neurons" or "intervals".
-            input_tolerance: exact engine: distance of a function u from the lines that replace it, relative to max |u|.
-            method: solver engines: RK23, RK45, DOP853, Radau, BDF or LSODA, for all neurons, by a mapping from layers
-                or from (layer, neuron), or by a function of the neuron.
-            rtol: solver engines: relative tolerance, given as `method` is.
-            atol: solver engines: absolute tolerance, given as `method` is.
+            input_tolerance: exact engine: distance of a function u from the lines that replace it, for each input
+                relative to its max |u|; 1e-8 if left out.
+            method: solver engines: RK23, RK45, DOP853 (if left out), Radau, BDF or LSODA, for all neurons, by a mapping
+                from layers or from (layer, neuron), or by a function of the neuron.
+            rtol: solver engines: relative tolerance, given as `method` is; 1e-8 if left out.
+            atol: solver engines: absolute tolerance, given as `method` is; 1e-10 if left out.
             first_step: solver engines: first step after each restart; with an equal `max_step` and large tolerances all
                 steps are of this length.
-            max_step: solver engines: longest step.
+            max_step: solver engines: longest step; without limit if left out.
             n_jobs: threads that share a batch (exact engine), or processes that share the layers (joblib); -1 for one
                 per core.
             across_knots: solver engines: integrate across knots of the input, as the paper does; for comparisons.
         """
-        axis = self._exact.time_axis(t)
+        solver = {"method": method, "rtol": rtol, "atol": atol, "first_step": first_step, "max_step": max_step}
+        refuse_foreign(engine, {**solver, "across_knots": across_knots, "input_tolerance": input_tolerance})
+        n_jobs = checked_n_jobs(n_jobs)
+        try:
+            axis = self._exact.time_axis(real_times(t, "t"))
+        except InvalidSignalError as error:
+            raise told_if_exchanged(error, u) from None
         signal = as_signal(u, axis, n_inputs=self.n_inputs, hold=hold)
+        x0 = None if x0 is None else real_array(x0, "x0")
         if engine == "exact":
-            return self._exact.simulate(signal, axis.t, x0=x0, input_tolerance=input_tolerance, n_jobs=n_jobs)
-        if engine not in ("neurons", "intervals"):
-            raise SimulationError(f'engine is {engine!r}; known are "exact", "neurons" and "intervals"')
-        options = SolverOptions(method, rtol, atol, first_step, max_step)
-        plan = SolverPlan(engine, options, n_jobs, across_knots)
-        return simulate_with_solvers(self._exact, signal, axis.t, x0=x0, plan=plan)
+            tolerance = 1e-8 if input_tolerance is None else checked_input_tolerance(input_tolerance)
+            return self._exact.simulate(signal, axis.t, x0=x0, input_tolerance=tolerance, n_jobs=n_jobs)
+        options = SolverOptions(**{name: value for name, value in solver.items() if value is not None})
+        plan = SolverPlan(engine, options, n_jobs, bool(across_knots))
+        return simulate_from_zero(self._exact, signal, axis.t, x0=x0, plan=plan)
 
     def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
         """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k."""
-        return Stepper(self._exact, dt, hold=hold, x0=x0)
+        x0 = None if x0 is None else real_array(x0, "x0")
+        return Stepper(self._exact, time_step(dt, "dt"), hold=hold, x0=x0)
 
     def simulate_stream(
         self, chunks: Iterable[ArrayLike], dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None
@@ -317,7 +332,7 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     x0: ArrayLike | None = None,
     hold: Hold = "linear",
     engine: Literal["neurons", "intervals"] = "neurons",
-    method: Any = "DOP853",
+    method: Any = None,
     n_jobs: int = 1,
 ) -> ChosenTolerances:
     """Choose a tolerance for every neuron so that `error_bound()` of a simulation is at most `target` for all outputs.
@@ -329,8 +344,7 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     Raises:
         SimulationError: rounding or the decomposition alone exceed the target.
     """
-    if not 0.0 < target < np.inf:
-        raise SimulationError(f"target is {target}; give the largest error that outputs may have, a positive number")
+    target = positive(target, "target")
     if engine not in ("neurons", "intervals"):
         raise SimulationError(f'engine is {engine!r}; tolerances are for "neurons" and "intervals"')
 

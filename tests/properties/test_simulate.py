@@ -28,11 +28,12 @@ def systems(draw):
 
 @st.composite
 def grids(draw, regular=False, max_times=60):
-    """Times, evenly spaced or with jumps."""
+    """Times, evenly spaced or with jumps: some are given twice, none three times."""
     n_times = draw(st.integers(1, max_times))
     if regular or draw(st.booleans()):
         return np.arange(n_times) * 2.0 ** draw(st.integers(-6, 0))
-    steps = draw(st.lists(st.integers(0, 4), min_size=n_times, max_size=n_times))
+    steps = np.array(draw(st.lists(st.integers(0, 4), min_size=n_times, max_size=n_times)))
+    steps[1::2] = np.maximum(steps[1::2], 1)
     return np.cumsum(steps) * 0.125
 
 

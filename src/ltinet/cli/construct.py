@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from ltinet.cli.messages import remark, working
+from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.sources import NETWORK_SUFFIX, read_system
 from ltinet.cli.streams import check_target, deliver, is_stream, refuse_terminal
 from ltinet.dynamic_network import construct as construct_network
 from ltinet.errors import FileFormatError, PartitionError
+from ltinet.shown import shown_path
 
 _DEFAULT_CONDITION = 1e4
 
@@ -40,8 +42,9 @@ def construct(
     if max_condition is not None and layers is not None:
         raise typer.BadParameter("give one of them, not both", param_hint="'--max-condition' / '--layers'")
     if not is_stream(output) and Path(output).suffix.lower() != NETWORK_SUFFIX:
-        raise FileFormatError(f"{output} does not end in {NETWORK_SUFFIX}, as the file of a network does")
+        raise FileFormatError(f"{shown_path(output)} does not end in {NETWORK_SUFFIX}, as the file of a network does")
     check_target(output)
+    refuse_overwriting(output, {"the system": file})
     refuse_terminal(output)
     system = read_system(file)
     budget = _DEFAULT_CONDITION if max_condition is None else max_condition

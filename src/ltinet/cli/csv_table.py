@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.errors import FileFormatError
+from ltinet.shown import shown, shown_names
 
 Array = NDArray[np.float64]
 _TIME = re.compile(r"(t|time)\s*([\[(].*[\])])?", re.IGNORECASE)  # a unit may follow: time [s]
@@ -47,7 +48,7 @@ def read_csv(path: Path, *, title: str) -> tuple[Array, Array]:
     if not np.isfinite(table).all():
         row_index, column = np.argwhere(~np.isfinite(table))[0].tolist()
         raise FileFormatError(
-            f"{title}, line {lines[row_index]}, column {names[column]!r}: the number is not finite; replace NaN, "
+            f"{title}, line {lines[row_index]}, column {_shown(names[column])}: the number is not finite; replace NaN, "
             "infinities and numbers beyond 1.8e308"
         )
     return table[:, 0], table[:, 1:]
@@ -85,7 +86,7 @@ def _column_names(header: Sequence[str], title: str) -> list[str]:
             "commas must separate the columns"
         )
     if len(times) > 1:
-        raise FileFormatError(f"{title} has {len(times)} time columns ({', '.join(times)}); leave only the first")
+        raise FileFormatError(f"{title} has {len(times)} time columns ({shown_names(times)}); leave only the first")
     if "" in names:
         raise FileFormatError(f"{title}, line 1: column {names.index('') + 1} has no name; name it or remove it")
     return names
@@ -101,7 +102,7 @@ def _numbers(row: Sequence[str], names: Sequence[str], place: str) -> list[float
         return [_number(cell) for cell in row]
     except ValueError:
         name, cell = next((name, cell) for name, cell in zip(names, row, strict=True) if not _is_number(cell))
-    where = f"{place}, column {name!r}"
+    where = f"{place}, column {_shown(name)}"
     if not cell.strip():
         raise FileFormatError(f"{where}: the cell is empty; every time needs a value of every input")
     hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(cell) else ""
@@ -123,4 +124,4 @@ def _is_number(cell: str) -> bool:
 
 
 def _shown(cell: str) -> str:
-    return repr(cell if len(cell) <= _LONGEST_SHOWN else f"{cell[:_LONGEST_SHOWN]}…")
+    return f"'{shown(cell, longest=_LONGEST_SHOWN)}'"

@@ -8,9 +8,11 @@ import typer
 
 from ltinet.cli.streams import send
 from ltinet.errors import LtinetError
+from ltinet.shown import without_controls
 
 REFUSED = 2
 INTERRUPTED = 130
+_LONGEST = 1000  # characters of a complaint: what was typed may be longer than what is to be said about it
 
 
 def exit_code_of(program: Callable[[], Any]) -> int:
@@ -54,5 +56,12 @@ def _about_arguments(error: Any) -> str:
 
 def _complain(message: str, code: int) -> int:
     if sys.stderr is not None:
-        sys.stderr.write(f"ltinet: {' '.join(message.split())}\n")
+        sys.stderr.write(f"ltinet: {_one_line(message)}\n")
     return code
+
+
+def _one_line(message: str) -> str:
+    """The message without line breaks and control characters; of a very long one the beginning and the end."""
+    plain = without_controls(" ".join(message.split()))
+    half = (_LONGEST - 3) // 2
+    return plain if len(plain) <= _LONGEST else f"{plain[:half]} … {plain[-half:]}"

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
+from ltinet.shown import without_controls
+
 
 @contextmanager
 def working(message: str) -> Iterator[None]:
@@ -20,7 +22,7 @@ def working(message: str) -> Iterator[None]:
 def remark(message: str) -> None:
     """Say what was done."""
     if _watched():
-        Console(stderr=True, highlight=False, soft_wrap=True).print(message, markup=False)
+        Console(stderr=True, highlight=False, soft_wrap=True).print(without_controls(message), markup=False)
 
 
 def _watched() -> bool:

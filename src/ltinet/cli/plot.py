@@ -6,11 +6,13 @@ from typing import Annotated, Literal
 import typer
 
 from ltinet.cli.messages import remark
+from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.sources import read_network
 from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal
 from ltinet.errors import FileFormatError
 from ltinet.plotting import new_figure, save_figure
 from ltinet.plotting.canvas import FORMATS
+from ltinet.shown import shown, shown_path
 
 Kind = Literal["overview", "architecture", "spectrum", "sparsity"]
 
@@ -35,6 +37,7 @@ def plot(
     """
     suffix = _suffix_for(output, stream_format)
     check_target(output)
+    refuse_overwriting(output, {"the network": net})
     if suffix != ".svg":
         refuse_terminal(output)
     drawings = read_network(net).plot
@@ -55,11 +58,13 @@ def _suffix_for(output: str, wanted: str | None) -> str:
     if is_stream(output):
         chosen = wanted or "png"
         if chosen not in FORMATS:
-            raise FileFormatError(f"--format is {chosen!r}; known are {known}")
+            raise FileFormatError(f"--format is {shown(repr(chosen))}; known are {known}")
         return f".{chosen}"
     suffix = Path(output).suffix.lower()
     if suffix.removeprefix(".") not in FORMATS:
-        raise FileFormatError(f"{output} is of an unknown kind; known are {known}")
+        raise FileFormatError(f"{shown_path(output)} is of an unknown kind; known are {known}")
     if wanted is not None and suffix != f".{wanted}":
-        raise FileFormatError(f"{output} and --format {wanted} do not agree; --format is for standard output")
+        raise FileFormatError(
+            f"{shown_path(output)} and --format {shown(wanted)} do not agree; --format is for standard output"
+        )
     return suffix

@@ -14,6 +14,7 @@ from ltinet.cli.csv_table import read_csv, write_csv
 from ltinet.cli.streams import STANDARD, is_stream, readable
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.model.formats import mat5, mat73, npz
+from ltinet.shown import shown, shown_names, shown_path
 
 Array = NDArray[np.float64]
 _KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".npz": "npz", ".mat": "mat"}
@@ -34,13 +35,15 @@ def format_of(target: str, wanted: str | None) -> str:
     """The kind of table to write: the one asked for, or that of the target's suffix."""
     if wanted is not None:
         if wanted not in _WRITTEN:
-            raise FileFormatError(f"--format is {wanted!r}; known are {', '.join(_WRITTEN)}")
+            raise FileFormatError(f"--format is {shown(repr(wanted))}; known are {', '.join(_WRITTEN)}")
         return wanted
     if is_stream(target):
         return "csv"
     suffix = Path(target).suffix.lower()
     if suffix not in (".csv", ".npz", ".mat"):
-        raise FileFormatError(f"{target} is of an unknown kind; use .csv, .npz or .mat, or say which with --format")
+        raise FileFormatError(
+            f"{shown_path(target)} is of an unknown kind; use .csv, .npz or .mat, or say which with --format"
+        )
     return _KINDS[suffix]
 
 
@@ -50,13 +53,13 @@ def read_samples(name: str) -> Samples:
     Raises:
         FileFormatError: there is no such file, it is damaged, of another kind, or not a table of numbers with times.
     """
-    title = "standard input" if name == STANDARD else name
+    title = "standard input" if name == STANDARD else shown_path(name)
     with readable(name) as path:
         if path.is_dir() or not path.exists():
-            raise FileFormatError(f"{name} is a folder, not a table" if path.is_dir() else f"there is no file {name}")
+            raise FileFormatError(f"{title} is a folder, not a table" if path.is_dir() else f"there is no file {title}")
         kind = _KINDS.get(path.suffix.lower())
         if kind is None:
-            raise FileFormatError(f"{path} is of an unknown kind; known are .csv, .npz and .mat")
+            raise FileFormatError(f"{shown_path(path)} is of an unknown kind; known are .csv, .npz and .mat")
         if kind == "csv":
             t, values = read_csv(path, title=title)
         else:
@@ -89,7 +92,7 @@ def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, 
         raise FileFormatError(f"{title} cannot be read: {reason}; it may be damaged or of another kind") from None
     missing = [name for name in names if name not in found]
     if missing:
-        raise FileFormatError(f"{title} has no {missing[0]} (it holds {', '.join(sorted(held)) or 'nothing'})")
+        raise FileFormatError(f"{title} has no {missing[0]} (it holds {shown_names(held)})")
     arrays = {name: np.asarray(found[name]) for name in names}
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":

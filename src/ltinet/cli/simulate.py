@@ -5,8 +5,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ltinet.cli.initial_state import read_initial_state
+from ltinet.cli.initial_state import is_file, read_initial_state
 from ltinet.cli.messages import remark
+from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.samples import Samples, format_of, read_samples, write_samples
 from ltinet.cli.sources import read_network
 from ltinet.cli.streams import STANDARD, check_target, deliver, refuse_terminal
@@ -76,6 +77,8 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
         )
     kind = format_of(output, file_format)
     check_target(output)
+    start_file = {"the initial state": x0} if x0 is not None and is_file(x0) else {}
+    refuse_overwriting(output, {"the table of inputs": table, "the network": net, **start_file})
     if kind != "csv":
         refuse_terminal(output)
     network = read_network(net)

@@ -8,6 +8,7 @@ from ltinet.errors import FileFormatError
 from ltinet.model.files import load_system
 from ltinet.model.library import named_system
 from ltinet.model.state_space import StateSpace
+from ltinet.shown import shown_path
 
 NETWORK_SUFFIX = ".safetensors"
 _EXAMPLE = "example:"
@@ -19,7 +20,7 @@ def read_system(name: str) -> StateSpace:
         return named_system(name.removeprefix(_EXAMPLE))
     with readable(name) as path:
         if path.suffix.lower() == NETWORK_SUFFIX:
-            raise FileFormatError(f"{path} is a network; give the system that it is to be constructed from")
+            raise FileFormatError(f"{shown_path(path)} is a network; give the system that it is to be constructed from")
         return load_system(path)
 
 
@@ -28,7 +29,8 @@ def read_network(name: str) -> DynamicNetwork:
     with readable(name) as path:
         if path.is_dir() or path.suffix.lower() in (".mat", ".npz"):
             raise FileFormatError(
-                f"{path} is not a network; construct one first: ltinet construct {name} -o {_name_for(name)}"
+                f"{shown_path(path)} is not a network; construct one first: ltinet construct {shown_path(name)} -o "
+                f"{shown_path(_name_for(name))}"
             )
         return load(path)
 

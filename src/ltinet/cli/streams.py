@@ -14,6 +14,7 @@ import typer
 
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.model.atomic import written_whole
+from ltinet.shown import shown_path
 
 STANDARD = "-"
 _NOBODY_READS = 141  # what a shell reports of a program that SIGPIPE ended
@@ -30,7 +31,7 @@ def readable(name: str) -> Iterator[Path]:
     if not is_stream(name):
         yield path
         return
-    title = "standard input" if name == STANDARD else name
+    title = "standard input" if name == STANDARD else shown_path(name)
     content = _standard_input() if name == STANDARD else path.read_bytes()
     if not content:
         raise FileFormatError(f"{title} is empty; check the program before the pipe")
@@ -51,9 +52,13 @@ def check_target(target: str) -> None:
     if target == STANDARD:
         return
     if path.is_dir():
-        raise FileFormatError(f"{target} is a folder; give a file in it, for example {path / 'name'}")
+        raise FileFormatError(
+            f"{shown_path(target)} is a folder; give a file in it, for example {shown_path(path / 'name')}"
+        )
     if not path.parent.is_dir():
-        raise FileFormatError(f"{target} cannot be written: there is no folder {path.parent}; create it first")
+        raise FileFormatError(
+            f"{shown_path(target)} cannot be written: there is no folder {shown_path(path.parent)}; create it first"
+        )
 
 
 def is_stream(name: str) -> bool:
@@ -71,7 +76,7 @@ def deliver(target: str, write: Callable[[Path], None], *, suffix: str = "") -> 
     path = Path(target)
     try:
         if not is_stream(target):
-            with written_whole(path) as staged, _called(target, instead_of=staged):
+            with written_whole(path) as staged, _called(shown_path(target), instead_of=staged):
                 write(staged)
             return
         content = _content_of(write, suffix)
@@ -81,7 +86,7 @@ def deliver(target: str, write: Callable[[Path], None], *, suffix: str = "") -> 
     except BrokenPipeError:
         raise typer.Exit(_NOBODY_READS) from None
     except OSError as error:
-        raise FileFormatError(f"{target} cannot be written: {error.strerror or error}") from None
+        raise FileFormatError(f"{shown_path(target)} cannot be written: {error.strerror or error}") from None
     send(content)
 
 

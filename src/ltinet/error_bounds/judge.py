@@ -1,6 +1,6 @@
 """The one door: a bound on the error of a solution, whichever engine it came from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from ltinet.error_bounds.cells import cells_between
 from ltinet.error_bounds.exact_runs import judge_exact
 from ltinet.error_bounds.solver_runs import judge_instant, judge_solvers
 from ltinet.solve.exact import ExactTrajectory
+from ltinet.solve.shifted import ShiftedTrajectory
 from ltinet.solve.solution import Trajectory
 from ltinet.solve.solver_engine import SolverTrajectory
 
@@ -22,10 +23,12 @@ class SolutionErrorBound:
 
     bounds: tuple[OutputErrorBound, ...]
     batch_shape: tuple[int, ...]
+    origin: float = 0.0
+    """The time that the bounds count theirs from."""
 
     def at(self, t: Array) -> dict[str, Array]:
         """The parts at any times, `(..., len(t), p)` each."""
-        return self._stacked([bound.at(t) for bound in self.bounds])
+        return self._stacked([bound.at(t - self.origin) for bound in self.bounds])
 
     def overall(self) -> dict[str, Array]:
         """The parts over all times, `(..., p)` each."""
@@ -40,6 +43,9 @@ class SolutionErrorBound:
 
 def judge(trajectory: Trajectory, *, start: float, stop: float) -> SolutionErrorBound:
     """Bound the error of a solution between two times."""
+    if isinstance(trajectory, ShiftedTrajectory):
+        origin = trajectory.origin
+        return replace(judge(trajectory.inner, start=start - origin, stop=stop - origin), origin=origin)
     if isinstance(trajectory, SolverTrajectory):
         cells = cells_between(start, stop)
         bounds = judge_solvers(trajectory, cells) if stop > start else judge_instant(trajectory, cells)

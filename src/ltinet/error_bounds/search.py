@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ltinet.bounds.allocation import next_tolerances
 from ltinet.error_bounds.solver_runs import neuron_shares_of
 from ltinet.errors import SimulationError
+from ltinet.solve.shifted import ShiftedTrajectory
 from ltinet.solve.solution import Solution
 from ltinet.solve.solver_engine import SolverTrajectory
 
@@ -82,8 +83,10 @@ def _shared_out(solution: Solution, tolerances: Array, *, allowed: float) -> Arr
 
     Errors of different neurons cancel in part: the sum of the shares is to change as the bound is.
     """
-    if not isinstance(solution.trajectory, SolverTrajectory):
+    trajectory = solution.trajectory
+    trajectory = trajectory.inner if isinstance(trajectory, ShiftedTrajectory) else trajectory
+    if not isinstance(trajectory, SolverTrajectory):
         raise TypeError("tolerances are for runs by solvers")
-    shares = neuron_shares_of(solution.trajectory)
+    shares = neuron_shares_of(trajectory)
     budget = allowed * float(np.sum(shares))
     return next_tolerances(tolerances, shares, budget=budget, loosest=_LOOSEST, tightest=_TIGHTEST)

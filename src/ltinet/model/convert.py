@@ -9,12 +9,15 @@ from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import as_real_matrix, shape_of
 from ltinet.model.realisation import realise_polynomial_matrix, realise_polynomials, realise_zpk
 from ltinet.model.state_space import StateSpace
+from ltinet.shown import shown
 
 _ACCEPTED = (
     "accepted are ltinet.StateSpace; tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den); scipy.signal "
     "StateSpace, TransferFunction and ZerosPolesGain; control StateSpace and TransferFunction; pyMOR LTIModel and "
     "SecondOrderModel"
 )
+# Names under which libraries keep the time step of a discrete model.
+_SAMPLING = ("dt", "sampling_time", "Ts", "ts", "sample_time", "sampling_period", "SamplingPeriod")
 
 
 def as_state_space(obj: Any) -> StateSpace:
@@ -54,20 +57,40 @@ def _from_sequence(parts: Sequence[Any]) -> StateSpace:
             "three parts may mean (A, B, C) or (zeros, poles, gain), and the first does not have two axes; pass A as a "
             "2-D array, or scipy.signal.ZerosPolesGain(zeros, poles, gain)"
         )
+    if len(parts) == 5 and parts[4] is not None and shape_of(parts[4], "the fifth part") == ():
+        raise InvalidSystemError(
+            f"the fifth part is a number, {shown(parts[4])}, as in scipy.signal's (A, B, C, D, dt) of a system that is "
+            "discrete in time, which ltinet does not run yet; pass the continuous-time model, or E as a matrix, [[…]]"
+        )
     if len(parts) in (3, 4, 5):
         return StateSpace(*parts)
     raise InvalidSystemError(f"a {type(parts).__name__} of {len(parts)} parts is not a system; {_ACCEPTED}")
 
 
 def _require_continuous_time(obj: Any) -> None:
-    """Refuse a sampled system; else `dt` of scipy and control is None or 0, `sampling_time` of pyMOR 0."""
-    for attribute in ("dt", "sampling_time"):
+    """Refuse a sampled system: a step other than None or 0 under any of the names in use, or one of scipy's dlti.
+
+    scipy and control call it `dt`, which may be True for a step that nobody named, pyMOR `sampling_time`, others `Ts`.
+    """
+    for attribute in _SAMPLING:
         step = getattr(obj, attribute, None)
-        if step is not None and step != 0:  # True marks an unspecified sampling time, and True != 0
-            raise InvalidSystemError(
-                f"the {_type_name(obj)} is discrete in time ({attribute} = {step}); ltinet works with x' = A x + B u: "
-                "pass the continuous-time model it was sampled from, or convert it first (pyMOR: model.to_continuous())"
-            )
+        if step is not None and not callable(step) and not _is_zero(step):
+            raise _sampled(obj, f"{attribute} = {shown(step)}")
+    if any(base.__name__ == "dlti" for base in type(obj).__mro__):  # of dt = 0 as well, which is no continuous time
+        raise _sampled(obj, "it is a scipy.signal.dlti")
+
+
+def _is_zero(step: Any) -> bool:
+    given = np.asarray(step)
+    return given.dtype.kind in "biuf" and given.size == 1 and not given.any()
+
+
+def _sampled(obj: Any, why: str) -> InvalidSystemError:
+    return InvalidSystemError(
+        f"the {_type_name(obj)} is discrete in time ({why}); ltinet works with x' = A x + B u and does not run models "
+        "in discrete time yet: pass the continuous-time model it was sampled from, or convert it first (pyMOR: "
+        "model.to_continuous())"
+    )
 
 
 def _from_pymor(model: Any) -> StateSpace:

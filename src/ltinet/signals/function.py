@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import Times, Values
+from ltinet.signals.numbers import as_array
 from ltinet.signals.times import as_times
 from ltinet.tolerances import EPS
 
@@ -46,7 +47,7 @@ class FunctionSignal:
     ) -> None:
         if not callable(function) or (derivative is not None and not callable(derivative)):
             raise InvalidSignalError("a function signal needs functions of time; give samples as an array instead")
-        inner = as_times(knots, "knots") if len(knots) else np.empty(0)
+        inner = as_times(knots, "knots") if np.size(knots) else np.empty(0)
         for name, value in (
             ("function", function),
             ("derivative_function", derivative),
@@ -98,7 +99,7 @@ class FunctionSignal:
         rows = _one_by_one(function, t, n_inputs=self.n_inputs, name=name) if together is None else together
         if not np.all(np.isfinite(rows)):
             place = int(np.argmin(np.all(np.isfinite(rows), axis=1)))
-            raise InvalidSignalError(f"{name} is not finite at t = {t[place]:g}")
+            raise InvalidSignalError(f"{name} is not finite at t = {float(t[place])!r}")
         return rows
 
 
@@ -106,14 +107,23 @@ def _one_by_one(function: Function, t: Times, *, n_inputs: int, name: str) -> Va
     """Values `(len(t), n_inputs)` by one call for each time."""
     rows = np.empty((len(t), n_inputs))
     for index, time in enumerate(np.asarray(t, dtype=np.float64).tolist()):
-        row = np.asarray(function(time))
+        row = _one(function, time, name)
         if row.dtype.kind not in "biuf" or row.shape not in ((n_inputs,), () if n_inputs == 1 else (n_inputs,)):
             raise InvalidSignalError(
-                f"{name} returned shape {row.shape}, dtype {row.dtype} at t = {time:g}; expected one number per input, "
+                f"{name} returned shape {row.shape}, dtype {row.dtype} at t = {time!r}; expected one number per input, "
                 f"{n_inputs} of them, all real"
             )
         rows[index] = row
     return rows
+
+
+def _one(function: Function, time: float, name: str) -> NDArray[Any]:
+    """One value, whatever it is; 1/0 raises in Python what NumPy calls infinite, and is told in the same way."""
+    try:
+        value = function(time)
+    except ArithmeticError as error:
+        raise InvalidSignalError(f"{name} is not finite at t = {time!r}: {error}") from error
+    return as_array(value, f"{name} at t = {time!r}") if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
 
 
 def _all_at_once(function: Function, t: Times, n_inputs: int) -> Values | None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import Times, Values
+from ltinet.signals.numbers import real_array
 from ltinet.signals.times import TimeAxis, all_finite
 
 Hold = Literal["linear", "zero"]
@@ -30,7 +31,7 @@ class SampledSignal:
     def __init__(self, t: ArrayLike | TimeAxis, u: ArrayLike, *, hold: Hold = "linear") -> None:
         axis = t if isinstance(t, TimeAxis) else TimeAxis.of(t)
         values = _as_samples(u, len(axis.t))
-        if hold not in ("linear", "zero"):
+        if not isinstance(hold, str) or hold not in ("linear", "zero"):
             raise InvalidSignalError(f'hold is {hold!r}; it must be "linear" (straight lines) or "zero" (steps)')
         values.setflags(write=False)
         object.__setattr__(self, "axis", axis)
@@ -108,10 +109,8 @@ class SampledSignal:
 
 
 def _as_samples(u: ArrayLike, n_times: int) -> Values:
-    given = np.asarray(u)
-    if given.dtype.kind not in "biuf":
-        raise InvalidSignalError(f"u has dtype {given.dtype}; an input is made of real numbers")
-    values = np.array(given, dtype=np.float64, order="C")
+    given = real_array(u, "u")
+    values = np.array(given, order="C")
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim < 2 or values.shape[-2] != n_times:

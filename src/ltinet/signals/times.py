@@ -3,14 +3,25 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import Times
+from ltinet.signals.durations import holds_durations, refuse_dates, seconds
+from ltinet.signals.numbers import as_array, real_array
 from ltinet.tolerances import EPS
+
+# What rounding leaves of t₀ + k h, in units of eps max |t|: a half for the sum and up to one for the product, since the
+# span may be twice as long as max |t|. It enters with the given time and with the last one, which the step is taken
+# from; the division for the step, the comparison, and an end that linspace sets, add one or two each.
+_ROUNDING = 8.0
+# Times that are off by a share of the step are treated as if they were not, at the price of an error of this share of
+# what happens in a step. The rounding of 10⁹ even times without an offset is within it; larger shares are not rounding
+# of the grid but of an offset, and such times are taken as they were given.
+_SHARE = 1e-6
 
 
 @final
@@ -21,9 +32,15 @@ class TimeAxis:
     t: Times
 
     @classmethod
-    def of(cls, t: ArrayLike) -> "TimeAxis":
-        """Check times and keep a copy of them."""
+    def of(cls, t: Any) -> "TimeAxis":
+        """Check times and keep a copy of them.
+
+        Raises:
+            InvalidSignalError: they are no times, or one of them is given more than twice: samples between the first
+                and the last of these would act for no time, which is never what was measured.
+        """
         times = as_times(t, "t")
+        _refuse_three_at_once(times)
         times.setflags(write=False)
         return cls(times)
 
@@ -33,9 +50,9 @@ class TimeAxis:
         return even_step(self.t)
 
 
-def as_times(t: ArrayLike, name: str) -> Times:
-    """A copy of ascending, finite times with at least one entry."""
-    times = np.array(t, dtype=np.float64)
+def as_times(t: Any, name: str) -> Times:
+    """A copy of ascending, finite times with at least one entry, in seconds if they were durations."""
+    times = np.array(real_times(t, name))
     if times.ndim != 1 or len(times) == 0:
         raise InvalidSignalError(f"{name} has shape {times.shape}; give a list of at least one time")
     if not all_finite(times):
@@ -46,25 +63,63 @@ def as_times(t: ArrayLike, name: str) -> Times:
     if descends.any():
         place = int(np.argmax(descends))
         raise InvalidSignalError(
-            f"{name} must not descend, but {name}[{place}] = {times[place]:g} comes before {name}[{place + 1}] = "
-            f"{times[place + 1]:g}; sort the samples by time"
+            f"{name} must not descend, but {name}[{place}] = {float(times[place])!r} comes before {name}[{place + 1}] "
+            f"= {float(times[place + 1])!r}; sort the samples by time"
         )
+    if not np.isfinite(float(times[-1]) - float(times[0])):
+        raise InvalidSignalError(f"{name} spans more than double precision holds; give times in larger units")
     return times
 
 
+def real_times(t: Any, name: str) -> Times:
+    """Times as float64, durations in seconds, in whatever order and shape they came; not copied if they need not be.
+
+    Raises:
+        InvalidSignalError: they are dates, or no real numbers, or so large that float64 takes different ones for equal.
+    """
+    if type(t) is np.ndarray and t.dtype == np.float64:
+        return t
+    given = as_array(t, name)
+    refuse_dates(given, name)
+    times = seconds(given, name) if holds_durations(given) else real_array(given, name)
+    if times.ndim == 1 and given.dtype != times.dtype:
+        merged = (times[1:] == times[:-1]) & (given[1:] != given[:-1])
+        if merged.any():
+            place = int(np.argmax(merged))
+            raise InvalidSignalError(
+                f"{name}[{place}] and {name}[{place + 1}] differ, but not in double precision, where both are "
+                f"{float(times[place])!r}; subtract the first time before: {name} - {name}[0]"
+            )
+    return times
+
+
+def time_step(dt: Any, name: str) -> float:
+    """A positive, finite length of time, in seconds if it is a duration.
+
+    Raises:
+        InvalidSignalError: it is not.
+    """
+    length = real_times(dt, name)
+    if length.ndim:
+        raise InvalidSignalError(f"{name} has shape {length.shape}; give one number, a positive time step")
+    if not 0.0 < length < np.inf:
+        raise InvalidSignalError(f"{name} is {float(length)}; give a positive time step")
+    return float(length)
+
+
 def even_step(t: Times) -> float | None:
-    """The step of evenly spaced times, judged relative to their own size; None if they are not even."""
+    """The step of evenly spaced times, None if they are not even.
+
+    Even means: each is as close to t[0] + k·step as rounding brings it, and that is little compared with the step. The
+    first alone would take any times for even whose steps are near the rounding of a large offset.
+    """
     if len(t) < 2:
         return None
     step = float((t[-1] - t[0]) / (len(t) - 1))
     if step <= 0.0:
         return None
-    off = np.arange(len(t), dtype=np.float64)
-    off *= step
-    off += t[0]
-    off -= t
-    # Times made by arange or linspace are off by a few units in the last place of the largest of them.
-    bound = 8.0 * EPS * max(abs(float(t[0])), abs(float(t[-1])))
+    off = _off(t, step)
+    bound = min(_ROUNDING * EPS * max(abs(float(t[0])), abs(float(t[-1]))), _SHARE * step)
     return step if off.max() <= bound and off.min() >= -bound else None
 
 
@@ -74,3 +129,23 @@ def all_finite(values: NDArray[np.float64]) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.dot(flat, flat)
     return math.isfinite(total) or bool(np.all(np.isfinite(values)))
+
+
+def _off(t: Times, step: float) -> NDArray[np.float64]:
+    """(t − t₀) − k·step. The difference comes first: it is exact where the offset is large."""
+    off: NDArray[np.float64] = t - t[0]
+    off -= step * np.arange(len(t), dtype=np.float64)
+    return off
+
+
+def _refuse_three_at_once(t: Times) -> None:
+    stays = t[1:] == t[:-1]
+    thrice = stays[1:] & stays[:-1] if stays.any() else stays[:0]
+    if thrice.any():
+        place = int(np.argmax(thrice))
+        count = int(np.searchsorted(t, t[place], side="right")) - place
+        what = f"all {count} times are" if count == len(t) else f"t[{place}] and the {count - 1} times after it are all"
+        raise InvalidSignalError(
+            f"{what} {float(t[place])!r}; a time given twice marks a jump of u, and what is given between the two has "
+            "no effect: keep the first and the last sample, or give times that tell the samples apart"
+        )

@@ -8,6 +8,8 @@ import numpy as np
 
 from ltinet.errors import SimulationError
 from ltinet.network.neuron import Neuron
+from ltinet.shown import shown
+from ltinet.solve.arguments import positive
 
 if TYPE_CHECKING:
     from scipy import integrate
@@ -28,10 +30,16 @@ class SolverOptions:
     max_step: float = np.inf
 
     def check_keys(self, neurons_per_layer: Sequence[int]) -> None:
-        """Refuse mappings with keys that name no layer and no neuron: their options would silently have no effect."""
+        """Refuse mappings with keys that name no layer and no neuron, and values that no solver takes.
+
+        What a function of the neuron returns is checked when it is asked.
+
+        Raises:
+            SimulationError: there are such keys or values.
+        """
         layers = range(len(neurons_per_layer))
         known = {*layers, *((layer, neuron) for layer in layers for neuron in range(neurons_per_layer[layer]))}
-        for name in ("method", "rtol", "atol"):
+        for name, check in (("method", _known_method), ("rtol", positive), ("atol", positive)):
             option = getattr(self, name)
             unknown = [key for key in option if key not in known] if isinstance(option, Mapping) else []
             if unknown:
@@ -39,21 +47,22 @@ class SolverOptions:
                     f"{name} has the key {unknown[0]!r}; a key is a layer, 0 to {len(layers) - 1}, or (layer, neuron), "
                     "both counted from zero"
                 )
+            for value in option.values() if isinstance(option, Mapping) else () if callable(option) else (option,):
+                check(value, name)
+        if self.first_step is not None:
+            positive(self.first_step, "first_step")
+        if self.max_step != np.inf:  # which means no limit
+            positive(self.max_step, "max_step")
 
     def of(self, layer: int, neuron: Neuron) -> "NeuronOptions":
         """The options of one neuron, checked."""
-        method = _resolve(self.method, layer, neuron, SolverOptions.method)
-        rtol = float(_resolve(self.rtol, layer, neuron, SolverOptions.rtol))
-        atol = float(_resolve(self.atol, layer, neuron, SolverOptions.atol))
-        if method not in DEGREES:
-            raise SimulationError(f"method is {method!r}; known are {', '.join(DEGREES)}")
-        if not (rtol > 0.0 and atol > 0.0):
-            raise SimulationError(f"rtol is {rtol:g} and atol {atol:g}; both must be positive")
-        if not self.max_step > 0.0 or not (self.first_step is None or self.first_step > 0.0):
-            raise SimulationError(
-                f"first_step is {self.first_step} and max_step {self.max_step}; both must be positive"
-            )
-        return NeuronOptions(method, rtol, atol, self.first_step, self.max_step)
+        return NeuronOptions(
+            _known_method(_resolve(self.method, layer, neuron, SolverOptions.method), "method"),
+            positive(_resolve(self.rtol, layer, neuron, SolverOptions.rtol), "rtol"),
+            positive(_resolve(self.atol, layer, neuron, SolverOptions.atol), "atol"),
+            self.first_step,
+            self.max_step,
+        )
 
 
 @dataclass(frozen=True)
@@ -90,3 +99,9 @@ def _resolve(option: Any, layer: int, neuron: Neuron, default: Any) -> Any:
     if isinstance(option, Callable):  # type: ignore[arg-type]
         return option(neuron)
     return option
+
+
+def _known_method(value: Any, name: str) -> str:
+    if not isinstance(value, str) or value not in DEGREES:
+        raise SimulationError(f"{name} is {shown(repr(value))}; known are {', '.join(DEGREES)}")
+    return value

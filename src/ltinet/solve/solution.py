@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
-from ltinet.signals.times import as_times
+from ltinet.signals.times import as_times, real_times
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Solution:
 
     def __call__(self, t: ArrayLike) -> Array:
         """Dense output: y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""
-        times = np.asarray(t, dtype=np.float64)
+        times = real_times(t, "t")
         result = self.trajectory.outputs(self._within(np.atleast_1d(times)))
         return result[..., 0, :] if times.ndim == 0 else result
 
@@ -90,7 +90,7 @@ class Solution:
         """
         if t is None:
             return self._error.overall()
-        times = np.asarray(t, dtype=np.float64)
+        times = real_times(t, "t")
         parts = self._error.at(self._within(np.atleast_1d(times)))
         return {name: own[..., 0, :] for name, own in parts.items()} if times.ndim == 0 else parts
 

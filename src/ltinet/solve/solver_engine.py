@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,8 +133,6 @@ def unbatched(signal: Signal) -> list[Signal]:
 
 def _run(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:
     """All tasks, here or through whatever backend joblib is set to: its own processes, or a cluster."""
-    if n_jobs == 0:
-        raise SimulationError("n_jobs is 0; give the number of processes, or -1 for one per core")
     if n_jobs == 1:
         return list(counted(map(solve_layer, tasks), total=len(tasks), noun="layers"))
     try:
@@ -142,10 +141,16 @@ def _run(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:
         raise MissingDependencyError('n_jobs needs joblib; install it with pip install "ltinet[parallel]"') from error
     backend, _ = joblib.parallel.get_active_backend()
     streams = backend.supports_return_generator  # all do but multiprocessing, whose results come at the end at once
-    runs = joblib.Parallel(n_jobs=n_jobs, return_as="generator" if streams else "list")(
-        joblib.delayed(solve_layer)(task) for task in tasks
-    )
-    return list(counted(runs, total=len(tasks), noun="layers"))
+    try:
+        runs = joblib.Parallel(n_jobs=n_jobs, return_as="generator" if streams else "list")(
+            joblib.delayed(solve_layer)(task) for task in tasks
+        )
+        return list(counted(runs, total=len(tasks), noun="layers"))
+    except BrokenExecutor:  # joblib's TerminatedWorkerError is one
+        raise SimulationError(
+            f"a process that solved layers was ended from outside, as systems do that run out of memory; run it again "
+            f"with fewer processes than n_jobs={n_jobs}"
+        ) from None
 
 
 def _stats(batches: Sequence[Sequence[LayerRun]], plan: SolverPlan) -> dict[str, Any]:

@@ -126,6 +126,15 @@ def test_conjugates_need_only_agree_to_rounding():
     assert as_state_space(signal.ZerosPolesGain([], poles, 1.0)).n_states == 3
 
 
+@pytest.mark.parametrize("step", [None, 0, 0.0, np.array(0), False])
+def test_a_time_step_of_zero_is_continuous_time(step):
+    assert as_state_space(SimpleNamespace(A=A, B=B, C=C, dt=step, Ts=step)) == StateSpace(A, B, C)
+
+
+def test_a_descriptor_matrix_of_one_state_is_no_time_step():
+    assert as_state_space(([[-1.0]], [[1.0]], [[1.0]], [[0.0]], [[0.5]])) == StateSpace(-2.0, 2.0, 1.0)
+
+
 def test_objects_known_only_by_their_attributes_are_accepted():
     system = as_state_space(SimpleNamespace(A=A, B=B, C=C, E=2 * np.eye(2)))
     assert system == StateSpace(A / 2, B / 2, C)
@@ -154,7 +163,12 @@ def test_pymor_models():
         control.ss(A, B, C, D, dt=0.1),
         control.ss(A, B, C, D, dt=True),
         control.tf([1.0], [1.0, 2.0], dt=2.0),
+        signal.dlti(A, B, C, D),
+        signal.dlti([1.0], [1.0, 0.5], dt=0.1),
+        signal.StateSpace(A, B, C, D, dt=0),  # scipy makes a dlti of it
         SimpleNamespace(to_matrices=lambda: (A, B, C, None, None), sampling_time=0.1),
+        *(SimpleNamespace(A=A, B=B, C=C, **{name: 0.1}) for name in ("dt", "Ts", "ts", "sample_time")),
+        *(SimpleNamespace(A=A, B=B, C=C, dt=dt) for dt in (-1, np.nan, np.array([0.1]), "0.1", [], True)),
     ],
     ids=lambda obj: f"{type(obj).__module__}.{type(obj).__name__}",
 )
@@ -182,6 +196,11 @@ def test_sampled_systems_are_refused_with_a_way_out(sampled):
         (([[1], [2, 3]], B, C), r"the first part cannot be read"),
         ([[1.0], [1.0, 2.0]], r"a list of 2 parts is not a system; accepted are ltinet\.StateSpace; tuples"),
         ((A,), r"a tuple of 1 parts is not a system; accepted"),
+        (
+            ([[-1.0]], [[1.0]], [[1.0]], [[0.0]], 0.1),
+            r"fifth part is a number, 0\.1, as in .*\(A, B, C, D, dt\).*discrete",
+        ),
+        (signal.cont2discrete((A, B, C, D), 0.1), r"discrete in time, which ltinet does not run yet"),
         (np.eye(3), r"numpy\.ndarray is not a system.*accepted are .*control.*pyMOR LTIModel"),
         (None, r"NoneType is not a system"),
         (control.frd([1.0, 2.0], [1.0, 2.0]), r"FrequencyResponseData is not a system"),

@@ -165,7 +165,7 @@ def test_values_that_are_no_finite_real_numbers_are_refused(net, wrong, message)
 
 @pytest.mark.filterwarnings("error")
 def test_a_complex_state_is_refused(net):
-    with pytest.raises(ltinet.InvalidSignalError, match="x0 has dtype complex"):
+    with pytest.raises(ltinet.InvalidSignalError, match="x0 is complex"):
         net.stepper(0.1, x0=X0 * 1j)
     with pytest.raises(ltinet.InvalidSignalError, match="x has dtype complex"):
         net.stepper(0.1).x = X0 * 1j

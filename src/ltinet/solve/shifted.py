@@ -1,0 +1,62 @@
+"""Runs by solvers in times counted from the first: at a large offset a solver's steps would drown in its rounding.
+
+The system does not change with time, and a difference of two times within a factor of two of each other is exact.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.errors import SimulationError
+from ltinet.signals.as_signal import Signal
+from ltinet.signals.sampled import SampledSignal
+from ltinet.solve.exact import ExactEngine
+from ltinet.solve.solution import Solution, Trajectory
+from ltinet.solve.solver_engine import SolverPlan, simulate_with_solvers
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedTrajectory:
+    """A solution whose time zero is at `origin`."""
+
+    inner: Trajectory
+    origin: float
+
+    def outputs(self, t: Array) -> Array:
+        """Outputs y at any times."""
+        return self.inner.outputs(t - self.origin)
+
+    def user_states(self, t: Array) -> Array:
+        """States x at any times."""
+        return self.inner.user_states(t - self.origin)
+
+    def neuron_states(self, t: Array) -> Array:
+        """(ξ, ξ̇) at any times."""
+        return self.inner.neuron_states(t - self.origin)
+
+
+def simulate_from_zero(
+    engine: ExactEngine, signal: Signal, t: Array, *, x0: ArrayLike | None, plan: SolverPlan
+) -> Solution:
+    """Outputs at the times t by solvers, in times counted from t[0] where that takes nothing from them.
+
+    A function of time is asked for its values at the times that were given, and stays as it is.
+    """
+    origin = float(t[0])
+    if not isinstance(signal, SampledSignal) or not _exact_from(origin, signal):
+        return simulate_with_solvers(engine, signal, t, x0=x0, plan=plan)
+    moved = SampledSignal(signal.t - origin, signal.u, hold=signal.hold)
+    try:
+        solution = simulate_with_solvers(engine, moved, t - origin, x0=x0, plan=plan)
+    except SimulationError as error:
+        raise SimulationError(f"{error} (times counted from t[0] = {origin!r})") from None
+    return Solution(t, solution.y, ShiftedTrajectory(solution.trajectory, origin), solution.stats)
+
+
+def _exact_from(origin: float, signal: SampledSignal) -> bool:
+    """Whether all times of a signal lie between half and twice the origin: then differences are exact (Sterbenz)."""
+    ends = np.array([signal.start, signal.stop]) / origin if origin else np.zeros(2)
+    return bool(np.all((ends >= 0.5) & (ends <= 2.0)))
