@@ -1,0 +1,60 @@
+"""Hypothesis: whatever a file is called and whatever it holds, a message about it is one short line of visible text."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ltinet.shown import shown, shown_names, shown_path, without_controls
+
+HOSTILE = {
+    "\x1b[31mred\x1b[0m": r"\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07": r"\x1b]0;title\x07",
+    "\x9b2J": r"\x9b2J",  # the one-byte form of the same sequences
+    "one\ntwo\r": r"one\ntwo\r",
+    "\u202eexe.tam": r"\u202eexe.tam",  # reads from right to left
+    "zero\u200bwidth": r"zero\u200bwidth",
+    "no\u00a0break": r"no\xa0break",
+    "\ud83d": r"\ud83d",  # a byte of a path that is not text, as Python shows it
+    "\U000e0041": r"\U000e0041",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_does_not_print_is_escaped(text):
+    assert without_controls(text) == shown(text) == shown_path(text) == HOSTILE[text]
+
+
+@pytest.mark.parametrize("text", ["A", "größe", "ξ̈", "状態", "C:\\models\\a.mat", "two words", ""])
+def test_what_prints_stays_as_it_is(text):
+    assert without_controls(text) == shown(text) == shown_path(text) == text
+
+
+@given(st.text(st.characters(), max_size=400))
+def test_nothing_but_visible_text_of_bounded_length_comes_out(text):
+    assert without_controls(text).isprintable()
+    for plain, longest in ((shown(text), 60), (shown(text, longest=5), 5), (shown_path(text), 240)):
+        assert plain.isprintable()
+        assert len(plain) <= longest
+        plain.encode()  # a lone surrogate would fail here, and in a terminal
+
+
+def test_a_long_name_is_cut_and_says_so():
+    assert shown("a" * 60) == "a" * 60
+    assert shown("a" * 61) == "a" * 59 + "…"
+    assert shown("\x1b" * 10**7, longest=8) == "\\x1b\\x1…"
+
+
+def test_a_long_path_keeps_the_name_of_the_file():
+    path = Path("/", *["folder"] * 100, "system.mat")
+    assert shown_path(path).startswith("/folder/")
+    assert shown_path(path).endswith("/system.mat")
+
+
+def test_of_many_names_the_first_are_listed_and_the_others_counted():
+    assert shown_names(["B", "A"]) == "A, B"
+    assert shown_names([]) == "nothing"
+    assert shown_names({"a\x1b": 0}) == r"a\x1b"
+    listed = shown_names([f"x{index:05}" for index in range(20_000)])
+    assert listed == ", ".join(f"x{index:05}" for index in range(10)) + ", … and 19990 more"
