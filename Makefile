@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint format docs bench bench-quick bench-sparsity bench-speed clean
+.PHONY: demo test fuzz lint format docs bench bench-quick bench-sparsity bench-speed clean
 
 # The paper, reproduced: the last line is the path of a page to open.
 demo: $(VENV)/.paper
@@ -12,6 +12,11 @@ demo: $(VENV)/.paper
 # The workers of the test runner share the cores; BLAS threads on top of them would only wait for each other.
 test: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+# Damaged files by the thousand: make fuzz, or make fuzz FORMAT=mat5 N=20000 SEED=7.
+fuzz: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --count $(or $(N),5000) --seed $(or $(SEED),0) \
+	  $(addprefix --format ,$(FORMAT))
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,7 +1,6 @@
 """What a network file says besides numbers: whether there is a form, and how its blocks were chosen."""
 
 import json
-import math
 from typing import Any, NamedTuple
 
 from ltinet.decompose.form import BlockDiagonalForm
@@ -56,9 +55,9 @@ def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _budget(value: Any) -> float | None:
     """None, or a condition number; infinite where every condition was allowed."""
-    if value is not None and not (_is_number(value) and value >= 1.0):
+    if value is not None and not (type(value) is float and value >= 1.0):
         raise ValueError(f"budget is {shown(repr(value))}, not a condition number")
-    return None if value is None else float(value)
+    return value
 
 
 def _seen(value: Any) -> tuple[tuple[int, float], ...]:
@@ -69,9 +68,9 @@ def _seen(value: Any) -> tuple[tuple[int, float], ...]:
         if not isinstance(pair, list) or len(pair) != 2:
             raise ValueError("seen has an entry that is not a pair")
         count, condition = pair
-        if type(count) is not int or not 0 < count < 2**31 or not _is_number(condition) or not condition > 0.0:
+        if type(count) is not int or not 0 < count < 2**31 or type(condition) is not float or not condition > 0.0:
             raise ValueError(f"seen has the entry {shown(pair)}, not a number of blocks and a condition number")
-    return tuple((count, float(condition)) for count, condition in value)
+    return tuple((count, condition) for count, condition in value)
 
 
 def _remarks(value: Any) -> tuple[str, ...]:
@@ -82,7 +81,3 @@ def _remarks(value: Any) -> tuple[str, ...]:
         if len(remark) > _LONGEST_REMARK or not remark.isprintable():
             raise ValueError("remarks has an entry that is too long or has control characters")
     return tuple(value)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and (value == math.inf or abs(value) < 2**1023)

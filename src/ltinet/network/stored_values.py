@@ -48,7 +48,11 @@ def require_form(tensors: Tensors) -> None:
     imaginary = np.split(tensors["form.eigenvalues"][:, 1], np.cumsum(tensors["form.block_sizes"])[:-1])
     if any(np.count_nonzero(part > 0.0) != np.count_nonzero(part < 0.0) for part in imaginary):
         raise ValueError("form.eigenvalues has complex numbers without their conjugates")
-    if not _is_inverse(tensors["form.T"] / scaling[:, None], tensors["form.T_inv"] * scaling):
+    with np.errstate(over="ignore"):
+        T, inverse = tensors["form.T"] / scaling[:, None], tensors["form.T_inv"] * scaling
+    if not (np.isfinite(T).all() and np.isfinite(inverse).all()):
+        raise ValueError("form.T divided by form.scaling is not finite")
+    if not _is_inverse(T, inverse):
         raise ValueError("form.T_inv is not the inverse of form.T")
 
 

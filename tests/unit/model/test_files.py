@@ -173,7 +173,7 @@ def test_matlab_cells_and_structs_are_not_matrices(tmp_path):
     with h5py.File(tmp_path / "t.mat", "w") as file:
         file.create_group("A")
         file["B"] = file["C"] = np.ones((1, 1))
-    with pytest.raises(InvalidSystemError, match=r"t\.mat: A is a struct"):
+    with pytest.raises(InvalidSystemError, match=r"t\.mat: A is of MATLAB class struct"):
         load_system(tmp_path / "t.mat")
     with h5py.File(tmp_path / "t.mat", "r+") as file:
         del file["A"]

@@ -94,14 +94,14 @@ def _variables(container: Container) -> Links:
 
 def _variable(container: Container, links: Links, name: str, allowance: Allowance) -> Any:
     header = _member(container, links, name)
-    attributes = attributes_of(header)
-    if "MATLAB_sparse" in attributes:
-        return _sparse(container, header, attributes, allowance, name)
-    kind = attributes.get("MATLAB_class", "double")
-    if not is_dataset(header):
-        raise UnusableError(f"{name} is a struct, not a matrix")
+    attributes, has_data = attributes_of(header), is_dataset(header)
+    kind = attributes.get("MATLAB_class", "double" if has_data or "MATLAB_sparse" in attributes else "struct")
     if kind not in _NUMERIC_CLASSES:
         raise UnusableError(f"{name} is of MATLAB class {shown(kind)}, not a numeric matrix")
+    if "MATLAB_sparse" in attributes:
+        return _sparse(container, header, attributes, allowance, name)
+    if not has_data:
+        raise ValueError(f"{name} is neither a matrix nor a struct")
     data = read_dataset(container, header, allowance=allowance, name=name)
     if not attributes.get("MATLAB_empty", 0):
         return data.T

@@ -13,16 +13,17 @@ from ltinet.model.formats.refusals import UnusableError
 
 _MAGIC = b"\x93NUMPY"
 _LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
+_BLANKS = " \t\n"
 _LONGEST = 10_000  # as in NumPy
-PREFIX = len(_MAGIC) + 2 + 4
-"""Bytes from which the length of the header can be told."""
+_PREFIX = len(_MAGIC) + 2 + 4
 
+_SIZE = "(?:0|[1-9][0-9]{0,18})L?~"  # as Python 2 wrote long numbers
 _ITEM = re.compile(
-    r"""\s*(?:
-        (?P<q1>['"])descr(?P=q1)\s*:\s*(?:(?P<q2>['"])(?P<descr>[^'"\\]{1,20})(?P=q2)|(?P<fields>\[))
-      | (?P<q3>['"])fortran_order(?P=q3)\s*:\s*(?P<fortran>True|False)
-      | (?P<q4>['"])shape(?P=q4)\s*:\s*\(\s*(?P<shape>(?:[0-9]{1,19}L?\s*,\s*)*(?:[0-9]{1,19}L?\s*)?)\)
-    )\s*(?P<comma>,?)""",
+    rf"""~(?:
+        (?P<q1>['"])descr(?P=q1)~:~(?:(?P<q2>['"])(?P<descr>[^'"\\]{{1,20}})(?P=q2)|(?P<fields>\[))
+      | (?P<q3>['"])fortran_order(?P=q3)~:~(?P<fortran>True|False)
+      | (?P<q4>['"])shape(?P=q4)~:~\(~(?P<shape>(?:{_SIZE},~)*(?:{_SIZE})?)\)
+    )~(?P<comma>,?)""".replace("~", r"[ \t\n]*"),
     re.VERBOSE,
 )
 _NUMBERS = re.compile(r"[<>|](?:b1|[iu]1)|[<>](?:[iu][248]|f[248]|c8|c16)")
@@ -30,48 +31,42 @@ _EXTENDED = re.compile(r"[<>|=]?(?:f1[026]|c2[04]|c32)")
 
 
 class ArrayHeader(NamedTuple):
-    """What an array says of itself."""
+    """What an array says of itself, and where its numbers begin."""
 
     dtype: "np.dtype[Any]"
     is_fortran: bool
     shape: tuple[int, ...]
+    start: int
 
 
-def header_length(prefix: bytes, name: str) -> int:
-    """Bytes before the numbers, from the first bytes of an array.
+def parse_header(content: bytes, name: str) -> ArrayHeader:
+    """Read the header of an array.
 
     Raises:
-        ValueError: this is no array of NumPy.
+        ValueError: this is no array of NumPy, or its header does not describe one.
+        UnusableError: it is one of something else than numbers.
     """
-    form = _LENGTHS.get((prefix[6], prefix[7])) if len(prefix) >= PREFIX and prefix.startswith(_MAGIC) else None
+    form = _LENGTHS.get((content[6], content[7])) if len(content) >= _PREFIX and content.startswith(_MAGIC) else None
     if form is None:
         raise ValueError(f"{name} is not an array in a format of NumPy that is known here")
-    (length,) = struct.unpack_from(form, prefix, 8)
-    if not PREFIX <= length <= _LONGEST:
+    (length,) = struct.unpack_from(form, content, len(_MAGIC) + 2)
+    first = len(_MAGIC) + 2 + struct.calcsize(form)
+    start = first + int(length)
+    if length > _LONGEST or start > len(content):
         raise ValueError(f"the header of {name} claims {length} bytes")
-    return 8 + struct.calcsize(form) + int(length)
-
-
-def parse_header(head: bytes, name: str) -> ArrayHeader:
-    """Read the whole header, as long as `header_length` said.
-
-    Raises:
-        ValueError: it does not describe an array of numbers.
-    """
-    form = _LENGTHS[head[6], head[7]]
-    text = head[8 + struct.calcsize(form) :].decode("utf-8" if head[6] == 3 else "latin-1")
+    text = content[first:start].decode("utf-8" if content[6] == 3 else "latin-1")
     items = _items(text, name)
-    return ArrayHeader(_dtype(items["descr"], name), items["fortran"] == "True", _shape(items["shape"], name))
+    return ArrayHeader(_dtype(items["descr"], name), items["fortran"] == "True", _shape(items["shape"], name), start)
 
 
 def _items(text: str, name: str) -> dict[str, str]:
-    body = text.strip()
+    body = text.strip(_BLANKS)
     if not (body.startswith("{") and body.endswith("}")):
         raise ValueError(f"the header of {name} is not a dictionary")
     found: dict[str, str] = {}
     position, stop = 1, len(body) - 1
     needs_comma = False
-    while body[position:stop].strip():
+    while body[position:stop].strip(_BLANKS):
         match = _ITEM.match(body, position, stop)
         if match is None or needs_comma:
             raise ValueError(f"the header of {name} is not that of an array")
@@ -103,8 +98,8 @@ def _dtype(descr: str, name: str) -> "np.dtype[Any]":
 
 
 def _shape(text: str, name: str) -> tuple[int, ...]:
-    sizes = [part.strip() for part in text.split(",")]
-    if not text.strip():
+    sizes = [part.strip(_BLANKS) for part in text.split(",")]
+    if not text.strip(_BLANKS):
         return ()
     if len(sizes) == 1:
         raise ValueError(f"the shape of {name} is not a tuple")  # (3) is no tuple in Python, (3,) is

@@ -51,12 +51,15 @@ def _attribute(cursor: Cursor) -> tuple[str, str | int | None]:
     for size in sizes:
         parts.append(cursor.take(size))
         cursor.take(-size % 8 if version == 1 else 0)
-    name = Cursor(parts[0]).text().decode("utf-8", "surrogateescape")
+    name, end = parts[0][:-1], parts[0][-1:]
+    if not name or 0 in name or end != b"\0":
+        raise ValueError("an object in it has an attribute without a proper name")
     datatype, shape = parse_datatype(Cursor(parts[1])), parse_shape(Cursor(parts[2]))
     count = 0 if shape is None else math.prod(shape)
     content = cursor.take(datatype.size * count)
+    title = name.decode("utf-8", "surrogateescape")
     if count == 1 and datatype.is_text:
-        return name, content.partition(b"\0")[0].decode("utf-8", "surrogateescape").rstrip(" ")
+        return title, content.partition(b"\0")[0].decode("utf-8", "surrogateescape").rstrip(" ")
     if count == 1 and datatype.numbers is not None and datatype.numbers.kind in "iu":
-        return name, int(np.frombuffer(content, datatype.numbers)[0])
-    return name, None
+        return title, int(np.frombuffer(content, datatype.numbers)[0])
+    return title, None

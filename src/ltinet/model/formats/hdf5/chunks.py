@@ -22,6 +22,7 @@ class Chunked(NamedTuple):
     tree: int
     shape: tuple[int, ...]
     """Of one chunk."""
+    item_size: int
     filters: Filters
 
 
@@ -72,11 +73,15 @@ def _chunks(chunked: Chunked, address: int, seen: set[int], level: int | None = 
         raise ValueError("its chunks are not in order")
     form = f"II{len(chunked.shape) + 1}Q"
     key_size = 16 + 8 * len(chunked.shape)
-    entries = Cursor(chunked.container.bytes_at(address + _NODE_HEAD, count * (key_size + 8) + key_size))
-    size, skipped, *place = entries.numbers(form)
+    room = chunked.container.chunks_per_node
+    entries = Cursor(chunked.container.bytes_at(address + _NODE_HEAD, room * (key_size + 8) + key_size))
+    if count > room:
+        raise ValueError("it has more chunks in one place than there is room for")
+    steps = (*chunked.shape, chunked.item_size)
+    size, skipped, *place = _key(entries, form, steps)
     for _ in range(count):
         child = entries.unsigned(8)
-        next_size, next_skipped, *next_place = entries.numbers(form)
+        next_size, next_skipped, *next_place = _key(entries, form, steps)
         below = (
             _chunks(chunked, child, seen, own_level)
             if own_level
@@ -87,3 +92,10 @@ def _chunks(chunked: Chunked, address: int, seen: set[int], level: int | None = 
                 raise ValueError("its chunks are not in order")
             yield chunk
         size, skipped, place = next_size, next_skipped, next_place
+
+
+def _key(entries: Cursor, form: str, steps: tuple[int, ...]) -> tuple[int, ...]:
+    key = entries.numbers(form)
+    if any(at % step for at, step in zip(key[2:], steps, strict=True)):
+        raise ValueError("it has a chunk that begins in the middle of another")
+    return key

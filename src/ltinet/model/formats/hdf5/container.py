@@ -22,6 +22,8 @@ class Container:
 
     def __init__(self, file: OpenedFile) -> None:
         self._file = file
+        self.members_per_node, self.nodes_per_node, self.chunks_per_node = 8, 32, 64
+        """Room in the nodes of trees, which the file has whether it is used or not."""
         self._base = next((place for place in PLACES if _has_signature(file, place)), -1)
         if self._base < 0:
             raise ValueError("it is not an HDF5 file")
@@ -40,11 +42,13 @@ class Container:
         Raises:
             ValueError: the file does not have them.
         """
+        if self._base + address + count > self._end:
+            raise ValueError(f"it says that it ends at byte {self._end}, and needs {count} bytes from {address} on")
         return self._file.bytes_at(self._base + address, count)
 
     def up_to(self, address: int, count: int) -> bytes:
         """At most `count` bytes at an address, fewer where the file ends."""
-        return self.bytes_at(address, max(0, min(count, self._file.length - self._base - address)))
+        return self.bytes_at(address, max(0, min(count, self._end - self._base - address)))
 
     def _old_root(self, cursor: Cursor, version: int) -> int:
         versions = cursor.take(4)
@@ -53,15 +57,19 @@ class Container:
             raise ValueError("it has parts of a version that is not known here")
         cursor.take(1)
         leaf, internal, flags = cursor.numbers("HHI")
-        if leaf == 0 or internal == 0:
-            raise ValueError("its groups have no room for members")
+        self.members_per_node, self.nodes_per_node = 2 * leaf, 2 * internal
         if version == 1:
-            cursor.take(4)
-        base, _, end, driver = cursor.numbers("4Q")
+            chunks, _ = cursor.numbers("HH")
+            self.chunks_per_node = 2 * chunks
+        if 0 in (self.members_per_node, self.nodes_per_node, self.chunks_per_node):
+            raise ValueError("its groups or chunks have no room for any")
+        base, extension, end, driver = cursor.numbers("4Q")
         self._check(sizes, flags, base, end)
-        if driver != UNDEFINED:
-            raise ValueError("its data lie in other files, which are not read")
-        _, root, _, _, _, _ = cursor.numbers("QQIIQQ")
+        if driver != UNDEFINED or extension != UNDEFINED:
+            raise ValueError("its data lie in other files, or in a form that MATLAB does not write")
+        _, root, kind, _, _, _ = cursor.numbers("QQIIQQ")
+        if kind > 2:
+            raise ValueError("its root is of a kind that is not known here")
         return root
 
     def _new_root(self, cursor: Cursor, content: bytes) -> int:
@@ -79,6 +87,7 @@ class Container:
             raise ValueError(f"it says that it begins at byte {base}, and begins at {self._base}")
         if end > self._file.length:
             raise ValueError(f"it is cut off: it says that it has {end} bytes, and has {self._file.length}")
+        self._end = end
 
 
 def _has_signature(file: OpenedFile, place: int) -> bool:

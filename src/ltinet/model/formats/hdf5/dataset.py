@@ -19,7 +19,10 @@ from ltinet.model.formats.hdf5.object_header import (
     FILL,
     FILTERS,
     LAYOUT,
+    LINK,
+    LINK_INFO,
     OLD_FILL,
+    SYMBOL_TABLE,
     ObjectHeader,
 )
 from ltinet.model.formats.limits import Allowance
@@ -40,8 +43,17 @@ class _Frame(NamedTuple):
 
 
 def is_dataset(header: ObjectHeader) -> bool:
-    """Whether the object holds data itself, and not members."""
-    return header.find(LAYOUT) is not None
+    """Whether the object holds data itself, and not members.
+
+    Raises:
+        ValueError: it holds both.
+    """
+    has_members = any(message.kind in (LINK_INFO, LINK, SYMBOL_TABLE) for message in header.messages)
+    if header.find(LAYOUT) is None:
+        return False
+    if has_members:
+        raise ValueError("an object in it is both a matrix and a group")
+    return True
 
 
 def read_dataset(container: Container, header: ObjectHeader, *, allowance: Allowance, name: str) -> NDArray[Any]:
@@ -62,13 +74,19 @@ def read_dataset(container: Container, header: ObjectHeader, *, allowance: Allow
     if shape is None:
         raise ValueError(f"{name} has no value")
     allowance.claim(shape, name)
+    has_zero_fill = _has_zero_fill(header)
     frame = _Frame(datatype.numbers, shape)
-    content = _content(container, header, frame, allowance)
+    content, is_whole = _content(container, header, frame, allowance)
+    if not is_whole and not has_zero_fill:
+        raise ValueError(f"{name} leaves out numbers that are not zero, which is not known here")
     numbers = np.frombuffer(content, frame.dtype) if isinstance(content, bytes) else content
     return numbers.reshape(shape).astype(frame.dtype.newbyteorder("="), copy=False)
 
 
-def _content(container: Container, header: ObjectHeader, frame: _Frame, allowance: Allowance) -> bytes | NDArray[Any]:
+def _content(
+    container: Container, header: ObjectHeader, frame: _Frame, allowance: Allowance
+) -> tuple[bytes | NDArray[Any], bool]:
+    """The numbers, and whether all of them are in the file; those that are not are zero."""
     cursor = header.need(LAYOUT, "place for its numbers").cursor()
     version, kind = cursor.numbers("BB")
     if version not in (3, 4) or kind > _VIRTUAL:
@@ -79,7 +97,7 @@ def _content(container: Container, header: ObjectHeader, frame: _Frame, allowanc
     if kind != _CHUNKED:
         if filters is not None:
             raise ValueError("it filters numbers that are in one piece, which HDF5 cannot")
-        return _in_one_piece(container, header, cursor, frame, is_compact=kind == _COMPACT)
+        return _in_one_piece(container, cursor, frame, is_compact=kind == _COMPACT)
     if version != 3:
         raise ValueError(
             "it keeps its numbers in chunks of HDF5's newest form, which MATLAB does not write and is not known here; "
@@ -89,36 +107,34 @@ def _content(container: Container, header: ObjectHeader, frame: _Frame, allowanc
     sizes = cursor.numbers(f"{rank}I")
     if rank != len(frame.shape) + 1 or sizes[-1] != frame.dtype.itemsize or 0 in sizes:
         raise ValueError("it keeps its numbers in chunks that do not fit its shape")
-    chunks = Chunked(container, tree, sizes[:-1], parse_filters(None if filters is None else filters.cursor()))
+    chunks = Chunked(
+        container, tree, sizes[:-1], sizes[-1], parse_filters(None if filters is None else filters.cursor())
+    )
     allowance.require(frame.dtype.itemsize * math.prod(chunks.shape), "one of its chunks")
     array = np.zeros(frame.shape, frame.dtype)
-    if not fill_from_chunks(array, chunks):
-        _require_zero_fill(header)
-    return array
+    return array, fill_from_chunks(array, chunks)
 
 
 def _in_one_piece(
-    container: Container, header: ObjectHeader, cursor: Cursor, frame: _Frame, *, is_compact: bool
-) -> bytes | NDArray[Any]:
+    container: Container, cursor: Cursor, frame: _Frame, *, is_compact: bool
+) -> tuple[bytes | NDArray[Any], bool]:
     if is_compact:
         content = cursor.take(cursor.unsigned(2))
         if len(content) != frame.n_bytes:
             raise ValueError(f"it has {len(content)} bytes, not {frame.n_bytes}")
-        return content
+        return content, True
     address, size = cursor.numbers("QQ")
     if address == UNDEFINED:  # never written
-        _require_zero_fill(header)
-        return np.zeros(frame.shape, frame.dtype)
+        return np.zeros(frame.shape, frame.dtype), False
     if size != frame.n_bytes:
         raise ValueError(f"it has {size} bytes, not {frame.n_bytes}")
-    return container.bytes_at(address, size)
+    return container.bytes_at(address, size), True
 
 
-def _require_zero_fill(header: ObjectHeader) -> None:
-    """What was never written is zero, unless the file says otherwise, which MATLAB does not."""
-    for message in header.messages:
-        if message.kind in (FILL, OLD_FILL) and any(_fill_value(message.cursor(), is_old=message.kind == OLD_FILL)):
-            raise ValueError("it leaves out numbers that are not zero, which is not known here")
+def _has_zero_fill(header: ObjectHeader) -> bool:
+    """Whether what was never written is zero; files may say otherwise, though MATLAB's do not."""
+    fills = [message for message in header.messages if message.kind in (FILL, OLD_FILL)]
+    return not any(any(_fill_value(message.cursor(), is_old=message.kind == OLD_FILL)) for message in fills)
 
 
 def _fill_value(cursor: Cursor, *, is_old: bool) -> bytes:

@@ -43,7 +43,9 @@ def _parse_filter(cursor: Cursor, version: int) -> Filter:
     kind = cursor.unsigned(2)
     name_length = cursor.unsigned(2) if version == 1 or kind >= 256 else 0
     _, n_values = cursor.numbers("HH")
-    cursor.take(name_length + (-name_length % 8 if version == 1 else 0))
+    if version == 1 and name_length % 8:
+        raise ValueError("a filter of it has a name that is not filled up")
+    cursor.take(name_length)
     values = cursor.numbers(f"{n_values}I")
     cursor.take(4 if version == 1 and n_values % 2 else 0)
     if kind not in _UNPACK:
@@ -65,7 +67,9 @@ def unpack(packed: bytes, filters: Filters, *, skipped: int, size: int) -> bytes
     return packed
 
 
-def _inflate(packed: bytes, _: tuple[int, ...], most: int) -> bytes:
+def _inflate(packed: bytes, values: tuple[int, ...], most: int) -> bytes:
+    if len(values) != 1 or values[0] > 9:
+        raise ValueError("its numbers are compressed at an unknown level")
     machine = zlib.decompressobj()
     content = machine.decompress(packed, most + 1)
     if not machine.eof or len(content) > most:

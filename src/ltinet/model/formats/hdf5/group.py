@@ -1,5 +1,6 @@
 """The members of a group, by name; those that lie outside of the file are listed but never followed."""
 
+import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
@@ -13,6 +14,7 @@ Links: TypeAlias = dict[str, int | str]
 """The address of each member, or what kind of link it is instead."""
 
 _SOFT = 2
+_NO_FREE_PART = 1
 _ENTRY_SIZE = 40
 _NODE_HEAD = 24
 
@@ -67,8 +69,16 @@ def _heap(container: Container, address: int) -> bytes:
     cursor = Cursor(container.bytes_at(address, 32))
     cursor.expect(b"HEAP\0", "the names of a group")
     cursor.take(3)
-    size, _, start = cursor.numbers("QQQ")
-    return container.bytes_at(start, size)
+    size, free, start = cursor.numbers("QQQ")
+    names = container.bytes_at(start, size)
+    for _ in range(size // 16 + 1):  # no more free parts than fit in
+        if free == _NO_FREE_PART:
+            return names
+        following, length = struct.unpack_from("<QQ", names, free) if free + 16 <= size else (0, 0)
+        if following == 0 or free + length > size:
+            break
+        free = following
+    raise ValueError("the names of a group have free room where there is none")
 
 
 def _old_links(tree: _Tree, address: int, level: int | None) -> Iterator[tuple[bytes, int | str]]:
@@ -81,7 +91,10 @@ def _old_links(tree: _Tree, address: int, level: int | None) -> Iterator[tuple[b
     own_level, count, _, _ = cursor.numbers("BHQQ")
     if level is not None and own_level != level - 1:
         raise ValueError("the members of a group are not in order")
-    entries = Cursor(tree.container.bytes_at(address + _NODE_HEAD, 16 * count + 8))
+    room = tree.container.nodes_per_node
+    entries = Cursor(tree.container.bytes_at(address + _NODE_HEAD, 16 * room + 8))
+    if count > room:
+        raise ValueError("a group has more members than it has room for")
     last = tree.name(entries.unsigned(8)) if count else b""
     for _ in range(count):
         child, key = entries.numbers("QQ")
@@ -102,7 +115,12 @@ def _symbols(tree: _Tree, address: int) -> Iterator[tuple[bytes, int | str]]:
     cursor = Cursor(tree.container.bytes_at(address, 8))
     cursor.expect(b"SNOD\1", "the members of a group")
     _, count = cursor.numbers("BH")
-    entries = Cursor(tree.container.bytes_at(address + 8, _ENTRY_SIZE * count))
+    room = tree.container.members_per_node
+    entries = Cursor(tree.container.bytes_at(address + 8, _ENTRY_SIZE * room))
+    if count > room:
+        raise ValueError("a group has more members than it has room for")
     for _ in range(count):
         name, target, kind, _, _, _ = entries.numbers("QQIIQQ")
+        if kind > _SOFT:
+            raise ValueError("a group has members of a kind that is not known here")
         yield tree.name(name), "a link by name" if kind == _SOFT else target

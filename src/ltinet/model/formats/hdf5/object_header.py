@@ -8,10 +8,12 @@ from ltinet.model.formats.hdf5.container import Container
 from ltinet.model.formats.hdf5.cursor import Cursor
 
 DATASPACE, LINK_INFO, DATATYPE, OLD_FILL, FILL, LINK, EXTERNAL, LAYOUT = 1, 2, 3, 4, 5, 6, 7, 8
-FILTERS, ATTRIBUTE, CONTINUATION, SYMBOL_TABLE, ATTRIBUTE_INFO = 11, 12, 16, 17, 21
+FILTERS, ATTRIBUTE, CONTINUATION, SYMBOL_TABLE, CHANGED, ATTRIBUTE_INFO = 11, 12, 16, 17, 18, 21
 
 _KNOWN = {*range(0x19)} - {9}
-_SHARED, _FAIL_IF_UNKNOWN = 0x02, 0x80
+_CAN_BE_SHARED = {DATASPACE, DATATYPE, OLD_FILL, FILL, FILTERS, ATTRIBUTE}
+_SHARED, _NEVER_SHARED, _WAS_UNKNOWN, _SHAREABLE, _FAIL_IF_UNKNOWN = 0x02, 0x04, 0x20, 0x40, 0x80
+_EMPTY = 0
 _MOST_BLOCKS = 1000
 
 
@@ -109,16 +111,26 @@ def _new_messages(container: Container, address: int) -> Iterator[Message]:
         else:
             cursor.expect(b"OCHK", "the rest of an object")
         prefix = 6 if flags & 0x04 else 4
-        while cursor.remaining >= prefix:  # a few bytes at the end may be a gap
+        has_gap = False
+        while cursor.remaining >= prefix:
             kind, length, message_flags = cursor.numbers("BHB")
             cursor.take(prefix - 4)
             message = _known(Message(kind, message_flags, cursor.take(length)))
+            has_gap |= kind == _EMPTY
             if kind == CONTINUATION:
                 _follow(message, blocks, seen)
             yield message
+        if cursor.remaining and has_gap:  # a few bytes at the end, unless an empty message could have taken them
+            raise ValueError("an object in it has a gap")
 
 
 def _known(message: Message) -> Message:
+    is_shared = bool(message.flags & (_SHARED | _SHAREABLE))
+    may_be = message.kind in _CAN_BE_SHARED and not message.flags & _NEVER_SHARED
+    if message.flags & _WAS_UNKNOWN or (is_shared and not may_be):
+        raise ValueError("an object in it has marks that contradict each other")
+    if message.kind == CHANGED and (len(message.content) < 8 or message.content[0] != 1):
+        raise ValueError("an object in it was changed at no time")
     if message.kind not in _KNOWN and message.flags & _FAIL_IF_UNKNOWN:
         raise ValueError(f"it needs messages of kind {message.kind} to be understood, which are not known here")
     return message
