@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint format docs bench bench-quick bench-sparsity bench-speed clean
+.PHONY: demo test fuzz lint format docs bench bench-quick bench-sparsity bench-speed clean
 
 # The paper, reproduced: the last line is the path of a page to open.
 demo: $(VENV)/.paper
@@ -17,6 +17,11 @@ test: $(VENV)/.test
 # Runs drawn to break the library, by any seed, as a table by family; HOSTILE_ARGS="--case 7/jordan/17" shows one.
 hostile: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.hostile --seed $(or $(SEED),0) $(HOSTILE_ARGS)
+
+# Damaged files by the thousand: make fuzz, or make fuzz FORMAT=mat5 N=20000 SEED=7.
+fuzz: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --count $(or $(N),5000) --seed $(or $(SEED),0) \
+	  $(addprefix --format ,$(FORMAT))
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """The systems that the benchmarks run on: the data sets beside the repository, where they are, and named ones."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,9 @@ def data_systems() -> dict[str, ltinet.StateSpace]:
         return {}
     systems = {}
     for path in DATA.glob("*.mat"):
-        missing = {"C": np.eye(28)} if path.stem == "helicopter_v73" else {}  # the only one without outputs
+        missing: dict[str, Any] = (
+            {"C": np.eye(28)} if path.stem == "helicopter_v73" else {}
+        )  # the only one without outputs
         systems[path.stem] = ltinet.load_system(path, **missing)
     return dict(sorted(systems.items(), key=lambda item: item[1].n_states))
 

@@ -18,6 +18,7 @@ from ltinet.error_bounds.search import ChosenTolerances, search_tolerances
 from ltinet.errors import InvalidSignalError, PartitionError, SimulationError
 from ltinet.model.convert import as_state_space
 from ltinet.model.export import to_control, to_scipy
+from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
 from ltinet.model.matrices import Matrix
 from ltinet.model.state_space import StateSpace
 from ltinet.network.alignment import align_pairs
@@ -357,10 +358,12 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     return search_tolerances(simulate, neurons, target=target)
 
 
-def load(path: str | Path) -> DynamicNetwork:
+def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNetwork:
     """Read a network that `net.save` wrote, bit for bit.
 
+    A file whose tensors take more than `max_bytes`, 2 GiB unless another number is given, is refused.
+
     Raises:
-        FileFormatError: there is no such file, it is damaged, not a network, or of a newer format.
+        FileFormatError: there is no such file, it is damaged, not a network, too large, or of a newer format.
     """
-    return DynamicNetwork(*read_network(path))
+    return DynamicNetwork(*read_network(path, max_bytes=max_bytes))

@@ -8,7 +8,6 @@ import errno
 import hashlib
 import json
 import os
-import signal
 import stat
 import struct
 import subprocess
@@ -231,11 +230,14 @@ def forged(data, change):
     description = json.loads(metadata["content"])
     description = change(description, tensors) or description
     content = json.dumps(description, sort_keys=True)
-    digest = hashlib.sha256(content.encode())
-    for name in sorted(tensors):
-        array = np.ascontiguousarray(tensors[name])
-        digest.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode() + array.tobytes())
-    return serialise(tensors, metadata | {"content": content, "sha256": digest.hexdigest()})
+    digest = hashlib.sha256(content.encode() + hashed(tensors)).hexdigest()
+    return serialise(tensors, metadata | {"content": content, "sha256": digest})
+
+
+def hashed(tensors):
+    """What the checksum is taken of, besides the description."""
+    arrays = [(name, np.ascontiguousarray(tensors[name])) for name in sorted(tensors)]
+    return b"".join(f"|{name}|{array.dtype.str}|{array.shape}|".encode() + array.tobytes() for name, array in arrays)
 
 
 def assign(tensors, name, value):
@@ -255,6 +257,20 @@ FORGERIES = {
     "outputs too many": lambda _, t: assign(t, "Psi", np.vstack([t["Psi"], t["Psi"]])),
     "no axes": lambda _, t: assign(t, "Psi", np.array(1.0)),
     "not a number": lambda _, t: assign(t, "K", t["K"] * np.nan),
+    "not a number in T": lambda _, t: assign(t, "form.T", t["form.T"] * np.nan),
+    "infinite T⁻¹": lambda _, t: assign(t, "form.T_inv", t["form.T_inv"] + np.inf),
+    "another T⁻¹": lambda _, t: assign(t, "form.T_inv", 1.001 * t["form.T_inv"]),
+    "T⁻¹ transposed": lambda _, t: assign(t, "form.T_inv", np.ascontiguousarray(t["form.T_inv"].T)),
+    "scaling by nothing": lambda _, t: assign(t, "form.scaling", 0.0 * t["form.scaling"]),
+    "scaling by NaN": lambda _, t: assign(t, "form.scaling", np.nan * t["form.scaling"]),
+    "negative scaling": lambda _, t: assign(t, "form.scaling", -t["form.scaling"]),
+    "scaling by three": lambda _, t: assign(t, "form.scaling", 3.0 * t["form.scaling"]),
+    "an infinite original": lambda _, t: assign(t, "form.original", t["form.original"] + np.inf),
+    "eigenvalues without partners": lambda _, t: assign(t, "form.eigenvalues", t["form.eigenvalues"] + 1.0),
+    "blocks of no size": lambda _, t: assign(t, "form.block_sizes", 0 * t["form.block_sizes"]),
+    "other blocks": lambda _, t: assign(t, "form.block_sizes", t["form.block_sizes"][::-1].copy()),
+    "tiny masses": lambda _, t: assign(t, "masses", np.full_like(t["masses"], 5e-324)),
+    "one tiny damping": lambda _, t: assign(t, "C", np.where(t["C"] == 1.0, 1e-310, t["C"])),
     "a loop": lambda _, t: assign(t, "C", np.ones_like(t["C"])),
     "no equation": lambda _, t: assign(t, "C", np.zeros_like(t["C"])),
     "T of another size": lambda _, t: assign(t, "form.T", np.eye(3)),
@@ -263,6 +279,20 @@ FORGERIES = {
     "no description": lambda *_: [1, 2, 3],
     "a text": lambda *_: "text",
     "no budget": lambda d, _: {key: d[key] for key in d if key != "budget"},
+    "a text as budget": lambda d, _: d | {"budget": "<script>"},
+    "a budget below one": lambda d, _: d | {"budget": 0.5},
+    "a budget that is no number": lambda d, _: d | {"budget": np.nan},
+    "true as budget": lambda d, _: d | {"budget": True},
+    "infinitely many blocks seen": lambda d, _: d | {"seen": [[np.inf, 1.0]]},
+    "half a block seen": lambda d, _: d | {"seen": [[1.5, 1.0]]},
+    "conditions that are no number": lambda d, _: d | {"seen": [[1, np.nan]]},
+    "conditions as text": lambda d, _: d | {"seen": [[1, "2"]]},
+    "more blocks than memory": lambda d, _: d | {"seen": [[10**400, 2.0]]},
+    "remarks for a terminal": lambda d, _: d | {"remarks": ["\x1b[2J"]},
+    "endless remarks": lambda d, _: d | {"remarks": ["a" * 10**6]},
+    "more facts": lambda d, _: d | {"author": "somebody"},
+    "a form or not": lambda d, _: d | {"has_form": 1},
+    "no form": lambda d, _: d | {"has_form": False},
     "a strange search": lambda d, _: d | {"seen": [1, 2]},
     "no remarks": lambda d, _: d | {"remarks": None},
 }
@@ -271,8 +301,54 @@ FORGERIES = {
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_right_checksum_does_not_make_a_network(originals, tmp_path, name):
     (tmp_path / "net").write_bytes(forged(originals[0][1], FORGERIES[name]))
-    with pytest.raises(ltinet.FileFormatError, match="does not hold a complete network"):
+    with pytest.raises(ltinet.FileFormatError, match=r"does not hold a complete network|networks have F64 and I64"):
         ltinet.load(tmp_path / "net")
+
+
+def test_what_is_said_twice_is_refused(originals, tmp_path):
+    """Readers differ in which of two they take, so that one file would be two networks."""
+    net, data = originals[0]
+    text = data[8 : header_end(data)].decode()
+    twice = text.replace('"Psi":', '"Psi":{"dtype":"F64","shape":[0],"data_offsets":[0,0]},"Psi":').encode()
+    assert not loads_or_says(tmp_path / "net", struct.pack("<Q", len(twice)) + twice + data[header_end(data) :], net)
+    metadata = header_of(data)["__metadata__"]
+    content = metadata["content"].replace('{"budget"', '{"budget": 3.0, "budget"')
+    digest = hashlib.sha256(content.encode() + hashed(parse(data))).hexdigest()
+    forgery = serialise(parse(data), metadata | {"content": content, "sha256": digest})
+    (tmp_path / "net").write_bytes(forgery)
+    with pytest.raises(ltinet.FileFormatError, match="says the same thing twice"):
+        ltinet.load(tmp_path / "net")
+
+
+def test_gaps_and_overlaps_between_tensors_are_refused(originals, tmp_path):
+    net, data = originals[0]
+    payload = data[header_end(data) :]
+    for change in (8, -8):
+        header = header_of(data)
+        header["Psi"]["data_offsets"] = [place + change for place in header["Psi"]["data_offsets"]]
+        assert not loads_or_says(tmp_path / "net", with_header(header, payload), net)
+    assert not loads_or_says(tmp_path / "net", with_header(header_of(data), payload + bytes(8)), net)
+
+
+def test_a_network_larger_than_allowed_is_refused_with_the_way_out(originals, tmp_path):
+    net, data = originals[0]
+    (tmp_path / "net").write_bytes(data)
+    with pytest.raises(ltinet.FileFormatError, match=r"max_bytes allows 1 kB; .* allow more: max_bytes=7000"):
+        ltinet.load(tmp_path / "net", max_bytes=1000)
+    assert same(ltinet.load(tmp_path / "net", max_bytes=7000), net)
+    for nonsense in (-1, "2", None, np.nan, True):
+        with pytest.raises(ltinet.FileFormatError, match="max_bytes is"):
+            ltinet.load(tmp_path / "net", max_bytes=nonsense)
+
+
+def test_names_of_tensors_are_shown_without_control_characters(originals, tmp_path):
+    tensors = {f"\x1b[31m{index}": np.zeros(1, dtype=np.float32) for index in range(3)}
+    metadata = header_of(originals[0][1])["__metadata__"]
+    for change in ({}, {"version": "\x1b]0;title\x07"}):
+        (tmp_path / "net").write_bytes(serialise(tensors, metadata | change))
+        with pytest.raises(ltinet.FileFormatError) as caught:
+            ltinet.load(tmp_path / "net")
+        assert str(caught.value).isprintable()
 
 
 def test_the_forger_can_forge(originals, tmp_path):
@@ -281,9 +357,9 @@ def test_the_forger_can_forge(originals, tmp_path):
     assert loads_or_says(tmp_path / "net", forged(data, lambda *_: None), net)
 
 
-def fail_in_the_middle(self, data):
-    with Path.open(self, "wb") as stream:
-        stream.write(data[: len(data) // 2])
+def fail_in_the_middle(descriptor, data):
+    if len(data) > 1000:
+        return WRITE(descriptor, data[:1000])
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
@@ -291,60 +367,120 @@ def refuse(*_, **__):
     raise PermissionError(errno.EACCES, "Permission denied")
 
 
-def interrupt(self, _):
-    Path.open(self, "wb").close()
+def interrupt(*_, **__):
     raise KeyboardInterrupt
 
 
+WRITE = os.write
+NAMELESS = hasattr(os, "O_TMPFILE")
+WAYS = pytest.mark.parametrize(
+    "nameless", [pytest.param(True, marks=pytest.mark.skipif(not NAMELESS, reason="")), False]
+)
+
+
+def without_nameless_files(patch, nameless):
+    """Let the file system know no files without a name, as some do not."""
+    if not nameless:
+        patch.delattr(atomic.os, "O_TMPFILE", raising=False)
+
+
+@WAYS
 @pytest.mark.parametrize(
-    ("owner", "name", "replacement", "expected"),
+    ("name", "replacement", "expected"),
     [
-        (Path, "write_bytes", fail_in_the_middle, ltinet.FileFormatError),
-        (Path, "write_bytes", interrupt, KeyboardInterrupt),
-        (atomic.os, "replace", refuse, ltinet.FileFormatError),
-        (atomic.os, "fsync", refuse, ltinet.FileFormatError),
-        (atomic.tempfile, "mkdtemp", refuse, ltinet.FileFormatError),
+        ("write", fail_in_the_middle, ltinet.FileFormatError),
+        ("write", interrupt, KeyboardInterrupt),
+        ("fsync", refuse, ltinet.FileFormatError),
+        ("replace", refuse, ltinet.FileFormatError),
+        ("replace", interrupt, KeyboardInterrupt),
+        ("open", refuse, ltinet.FileFormatError),
     ],
-    ids=["disk full", "interrupted", "rename refused", "flush refused", "folder closed"],
+    ids=["disk full", "interrupted", "flush refused", "rename refused", "rename interrupted", "folder closed"],
 )
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(
-    originals, tmp_path, monkeypatch, owner, name, replacement, expected
+    originals, tmp_path, monkeypatch, name, replacement, expected, nameless
 ):
     (old, _), (new, _) = originals[:2]
     old.save(tmp_path / "net")
     with monkeypatch.context() as patch:
-        patch.setattr(owner, name, replacement)
+        without_nameless_files(patch, nameless)
+        patch.setattr(atomic.os, name, replacement)
         with pytest.raises(expected):
             new.save(tmp_path / "net")
     assert os.listdir(tmp_path) == ["net"]
     assert same(ltinet.load(tmp_path / "net"), old)
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
+STOPPING = """
+import json, os, signal, sys, time
 import ltinet
-def killed(self, data):
-    with open(self, "wb") as stream:
-        stream.write(data[: len(data) // 2])
-        stream.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
-Path.write_bytes = killed
-ltinet.construct(([[-2.0]], [[1.0]], [[1.0]])).save(sys.argv[1])
+path, number, way = sys.argv[1], getattr(signal, sys.argv[2]), sys.argv[3]
+if way == "named":
+    del os.O_TMPFILE
+# Signals may be ignored where the tests run in the background, and a child would ignore them too.
+signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None
+net = ltinet.construct(([[-2.0]], [[1.0]], [[1.0]]))
+net.save(path)
+for attempt in range(40):
+    child = os.fork()
+    if child == 0:
+        while True:
+            net.save(path)
+    time.sleep(0.002 + 0.0003 * attempt)
+    os.kill(child, number)
+    _, status = os.waitpid(child, 0)
+    ltinet.load(path)
+    left = sorted(set(os.listdir(os.path.dirname(path))) - {"net"})
+    print(json.dumps([os.WIFSIGNALED(status) and os.WTERMSIG(status) == number, left]))
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
-def test_a_killed_process_leaves_the_old_network_under_the_name(originals, tmp_path):
-    net = originals[0][0]
-    net.save(tmp_path / "net")
-    path = os.pathsep.join(sys.path)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that can be stopped at any moment are forked")
+@pytest.mark.parametrize(
+    ("number", "way"), [("SIGTERM", "nameless"), ("SIGHUP", "nameless"), ("SIGKILL", "nameless"), ("SIGKILL", "named")]
+)
+def test_a_stopped_process_leaves_a_whole_network_and_no_litter(tmp_path, number, way):
+    """Stopped forty times at any moment of saving, on which it spends nearly all of its time."""
     done = subprocess.run(  # noqa: S603  our own interpreter and our own text
-        [sys.executable, "-c", KILLED, str(tmp_path / "net")], env=os.environ | {"PYTHONPATH": path}, check=False
+        [sys.executable, "-c", STOPPING, str(tmp_path / "net"), number, way],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
     )
-    assert done.returncode == -signal.SIGKILL
-    assert same(ltinet.load(tmp_path / "net"), net)
-    assert [name for name in os.listdir(tmp_path) if not name.startswith(".")] == ["net"]
+    stopped, left = zip(*map(json.loads, done.stdout.splitlines()), strict=True)
+    assert len(stopped) == 40
+    assert all(stopped)
+    if number != "SIGKILL" and NAMELESS:  # a signal that cannot be made to wait may come between two renames
+        assert not any(left)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
+@WAYS
+def test_a_replaced_file_keeps_its_permissions_and_a_new_one_follows_the_umask(
+    originals, tmp_path, monkeypatch, nameless
+):
+    without_nameless_files(monkeypatch, nameless)
+    net, path = originals[0][0], tmp_path / "net"
+    before = os.umask(0o027)
+    try:
+        net.save(path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+        for mode in (0o600, 0o644, 0o666, 0o400):
+            path.chmod(mode)
+            net.save(path)
+            assert stat.S_IMODE(path.stat().st_mode) == mode
+    finally:
+        os.umask(before)
+
+
+def test_two_saves_are_the_same_bytes(originals, tmp_path):
+    for net, data in originals:
+        loaded = [saved(net, tmp_path / str(index)) for index in range(6)]
+        assert set(loaded) == {data}
+        again = ltinet.load(tmp_path / "0")
+        assert saved(again, tmp_path / "again") == data
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")

@@ -1,44 +1,190 @@
-"""A file or folder appears under its name whole or not at all: it is written beside its place and renamed into it."""
+"""A file or folder appears under its name whole or not at all, and nothing is left beside it.
+
+Where the system has them, files are written without a name first: a process that is stopped, however it is stopped,
+takes such a file with it. Only for the moment of a rename there is a second name, and signals wait for that moment.
+"""
 
 import errno
 import os
+import secrets
 import shutil
+import signal
+import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
+
+_PREFIX = ".ltinet-"
+_FOR_ANYBODY = 0o666  # less the umask, as for every new file
+_PERMISSIONS = 0o777
+_NO_NAMELESS_FILES = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
+_ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, or replace one, which hands on its permissions.
+
+    Raises:
+        OSError: the file system refuses; what was there before is unchanged.
+    """
+    path = _final_place(path)
+    with _new_file(path.parent) as file:
+        _write(file, content, like=path)
+        with _undisturbed():
+            temporary = path.with_name(_unused_name()) if file.name is None else file.name
+            try:
+                _give_name(file, temporary)
+                os.replace(temporary, path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+
+
+def write_folder_whole(path: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a folder of files, or replace one; a folder of that name steps aside first, and returns on failure.
+
+    Raises:
+        OSError: the file system refuses; what was there before is unchanged.
+    """
+    path = _final_place(path)
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_new_file(path.parent)) for name in contents}
+        for name, content in contents.items():
+            _write(files[name], content, like=path / name)
+        with _undisturbed(), _workshop(path) as workshop:
+            staged = workshop / "new"
+            staged.mkdir()
+            for name, file in files.items():
+                _give_name(file, staged / name)
+            if path.exists():
+                staged.chmod(path.stat().st_mode & _PERMISSIONS)
+                _swap_folders(staged, path, aside=workshop / "previous")
+            else:
+                os.replace(staged, path)
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a path to write to; on success what was written there takes the place of `path`, on failure it is removed.
+    """Give a path to write a file to; on success it takes the place of `path`, on failure it is removed.
 
-    A folder that was there before steps aside first, and returns if the new one cannot take its place.
+    For writers that need a path: `write_whole` leaves nothing behind even where the process is killed.
 
     Raises:
         OSError: the file system refuses.
     """
-    path = path.resolve()  # a symbolic link stays a link, and its target is replaced
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise OSError(errno.EINVAL, "a device or pipe cannot be replaced by a file")  # renaming would remove the device
-    workshop = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
+    path = _final_place(path)
+    with _workshop(path) as workshop:
         staged = workshop / path.name
         yield staged
-        for file in [staged] if staged.is_file() else staged.iterdir():
-            _flush_to_disk(file)
-        if staged.is_dir() and path.is_dir():
-            _swap_folders(staged, path, aside=workshop / "previous")
-        else:
-            os.replace(staged, path)
+        with staged.open("rb+") as stream:
+            _hand_on_permissions(stream.fileno(), like=path)
+            os.fsync(stream.fileno())
+        os.replace(staged, path)
+
+
+def _final_place(path: Path) -> Path:
+    """Where a link leads: it stays a link, and its target is replaced."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except ValueError as error:  # a NUL in the name
+        raise OSError(errno.EINVAL, str(error)) from None
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # renaming would remove the device
+        raise OSError(errno.EINVAL, "a device or pipe cannot be replaced by a file")
+    return Path(os.path.realpath(path))
+
+
+class _NewFile(NamedTuple):
+    descriptor: int
+    name: Path | None
+    """None for a file that has no name yet."""
+
+
+@contextmanager
+def _new_file(folder: Path) -> Iterator[_NewFile]:
+    """A new file in the folder, without a name where that is possible; gone at the end unless it got another name."""
+    file = _nameless_file(folder) or _named_file(folder)
+    try:
+        yield file
+    finally:
+        os.close(file.descriptor)
+        if file.name is not None:
+            file.name.unlink(missing_ok=True)
+
+
+def _nameless_file(folder: Path) -> _NewFile | None:
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None or not Path("/proc/self/fd").is_dir():  # by which it is named later
+        return None
+    try:
+        return _NewFile(os.open(folder, flag | os.O_RDWR, _FOR_ANYBODY), None)
+    except OSError as error:
+        if error.errno in _NO_NAMELESS_FILES:
+            return None
+        raise
+
+
+def _named_file(folder: Path) -> _NewFile:
+    name = folder / _unused_name()
+    return _NewFile(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _FOR_ANYBODY), name)
+
+
+def _unused_name() -> str:
+    """Not made from the name of the file, which may be as long as a name can be."""
+    return f"{_PREFIX}{secrets.token_hex(8)}"
+
+
+def _give_name(file: _NewFile, place: Path) -> None:
+    if file.name is None:
+        # With a descriptor of a folder, whichever, Python follows the link that stands for the file.
+        os.link(f"/proc/self/fd/{file.descriptor}", place, src_dir_fd=file.descriptor)
+    elif file.name != place:
+        os.rename(file.name, place)
+
+
+def _write(file: _NewFile, content: bytes, *, like: Path) -> None:
+    _hand_on_permissions(file.descriptor, like=like)
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(file.descriptor, rest) :]
+    os.fsync(file.descriptor)  # or a power cut after the rename could leave the new name on an empty file
+
+
+def _hand_on_permissions(descriptor: int, *, like: Path) -> None:
+    """Give a file the permissions of the one that it replaces, and its owner and group where that is allowed."""
+    if not hasattr(os, "fchmod") or not like.is_file():
+        return
+    old = like.stat()
+    with suppress(PermissionError):
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, old.st_mode & _PERMISSIONS)
+
+
+@contextmanager
+def _workshop(path: Path) -> Iterator[Path]:
+    """A folder beside the path, removed at the end."""
+    workshop = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=path.parent))
+    try:
+        yield workshop
     finally:
         shutil.rmtree(workshop, ignore_errors=True)
 
 
-def _flush_to_disk(file: Path) -> None:
-    """Without this a power cut after the rename can leave the new name on an empty file."""
-    with file.open("rb+") as stream:
-        os.fsync(stream.fileno())
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let signals that would end the process wait: between two names a file could be left behind."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    waiting = {getattr(signal, name) for name in _ENDING_SIGNALS}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waiting)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _swap_folders(staged: Path, path: Path, aside: Path) -> None:

@@ -1,27 +1,37 @@
 """Systems in files: the door that picks the format, asks for what is missing and turns failures into one clear line."""
 
+import io
+import stat
 from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, BinaryIO, Literal, Protocol
+
+import numpy as np
 
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
-from ltinet.model.atomic import written_whole
+from ltinet.model.atomic import write_folder_whole, write_whole
 from ltinet.model.convert import as_state_space
-from ltinet.model.formats import mat5, mat73, matrix_market, npz
+from ltinet.model.formats import mat, mat5, mat73, matrix_market, npz
+from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
+from ltinet.model.formats.opening import as_path, mode_of, one_line, refusing, require_regular
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix, shape_of
 from ltinet.model.state_space import StateSpace
+from ltinet.shown import shown, shown_names, shown_path
 
 _MATRIX_NAMES = ("A", "B", "C", "D", "E")
+_SAMPLING_TIMES = ("Ts", "dt", "Td", "sampling_time", "sample_time", "SampleTime")
 _KNOWN_PATHS = ".mat, .npz, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
 
 
-class _Format(Protocol):
+class _Readable(Protocol):
     def list_variables(self, path: Path) -> list[str]: ...
 
-    def read(self, path: Path, names: Collection[str]) -> dict[str, Any]: ...
+    def read(self, path: Path, names: Collection[str], *, max_bytes: float) -> dict[str, Any]: ...
 
-    def write(self, path: Path, matrices: Mapping[str, Matrix]) -> None: ...
+
+class _Writable(Protocol):
+    def write(self, target: BinaryIO, matrices: Mapping[str, Matrix]) -> None: ...
 
 
 def load_system(
@@ -32,33 +42,41 @@ def load_system(
     C: MatrixLike | None = None,
     D: MatrixLike | None = None,
     E: MatrixLike | None = None,
+    max_bytes: float = DEFAULT_MAX_BYTES,
 ) -> StateSpace:
     """Read a system from a `.mat` file (any version), an `.npz` archive or a folder of Matrix Market files.
 
     The variables are called A, B, C and, where present, D and E; sparse ones are filled in, others in the file ignored.
     A matrix given by keyword is used instead of the file's, and supplies one that the file lacks:
-    `load_system("helicopter.mat", C=np.eye(28))`. MATLAB 7.3 files need the extra `ltinet[hdf5]`. Nothing is unpickled.
+    `load_system("helicopter.mat", C=np.eye(28))`. Nothing is unpickled, and nothing that the file says of itself is
+    believed before it is checked.
+
+    Args:
+        path: the file or folder.
+        A: the state matrix, instead of the file's; the other matrices likewise.
+        B: the input matrix.
+        C: the output matrix.
+        D: the feedthrough.
+        E: the descriptor matrix.
+        max_bytes: the most that all matrices of the file may take as float64, 2 GiB unless another number is given;
+            compressed files of some kilobytes can claim more than any memory has.
 
     Raises:
-        FileFormatError: the file is missing, damaged, of an unknown kind, or lacks A, B or C.
-        InvalidSystemError: its matrices do not make a system.
-        MissingDependencyError: h5py is needed and not installed.
+        FileFormatError: the file is missing, damaged, too large, of an unknown kind, or lacks A, B or C.
+        InvalidSystemError: its matrices do not make a system, or it is a model in discrete time.
     """
-    path = Path(path)
+    path = as_path(path)
     given = {name: value for name, value in zip(_MATRIX_NAMES, (A, B, C, D, E), strict=True) if value is not None}
-    file_format = _format_of_existing(path)
-    try:
+    max_bytes = allowance(max_bytes).max_bytes
+    with refusing(path):
+        file_format = _format_of_existing(path)
         variables = file_format.list_variables(path)
-        matrices = file_format.read(path, [name for name in _MATRIX_NAMES if name in variables and name not in given])
-    except LtinetError:
-        raise
-    except Exception as error:  # the libraries' readers fail on damaged files in every way there is
-        raise FileFormatError(
-            f"{path} cannot be read: {_one_line(error)}; it may be damaged or of another kind"
-        ) from error
-    for name in ("D", "E"):  # MATLAB's [] stands for no feedthrough and for E = I
-        if name in matrices and shape_of(matrices[name], name) == (0, 0):
-            del matrices[name]
+        _require_continuous_time(file_format, path, variables)
+        wanted = [name for name in _MATRIX_NAMES if name in variables and name not in given]
+        matrices = file_format.read(path, wanted, max_bytes=max_bytes)
+        for name in ("D", "E"):  # MATLAB's [] stands for no feedthrough and for E = I
+            if name in matrices and shape_of(matrices[name], name) == (0, 0):
+                del matrices[name]
     matrices |= given
     for name in ("A", "B", "C"):
         if name not in matrices:
@@ -66,7 +84,7 @@ def load_system(
     try:
         return StateSpace(**matrices)
     except InvalidSystemError as error:
-        raise InvalidSystemError(f"{path}: {error}") from None
+        raise InvalidSystemError(f"{shown_path(path)}: {error}") from None
 
 
 def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
@@ -81,79 +99,102 @@ def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal[
         MissingDependencyError: h5py is needed and not installed.
     """
     system = as_state_space(system)
-    path = Path(path)
-    file_format = _format_to_write(path, mat_version)
-    if not path.parent.is_dir():
-        raise FileFormatError(f"{path} cannot be written: there is no folder {path.parent}; create it first")
+    path = as_path(path)
     matrices = {"A": system.A, "B": system.B, "C": system.C, "D": system.D}
     try:
-        with written_whole(path) as staged:
-            file_format.write(staged, matrices)
+        file_format = _format_to_write(path, mat_version)
+        if not path.parent.is_dir():
+            raise FileFormatError(
+                f"{shown_path(path)} cannot be written: there is no folder {shown_path(path.parent)}; create it first"
+            )
+        if file_format is None:
+            write_folder_whole(path, matrix_market.contents(matrices))
+        else:
+            content = io.BytesIO()
+            file_format.write(content, matrices)
+            write_whole(path, content.getvalue())
     except LtinetError:
         raise
     except Exception as error:  # no space, no permission, too large for the format: each library has its own type
         raise FileFormatError(
-            f"{path} cannot be written: {_one_line(error)}; what was there before is unchanged"
+            f"{shown_path(path)} cannot be written: {_reason(error)}; what was there before is unchanged"
         ) from error
 
 
-def _format_of_existing(path: Path) -> _Format:
-    if path.is_dir():
+def _format_of_existing(path: Path) -> _Readable:
+    mode = mode_of(path)
+    if stat.S_ISDIR(mode):
         return matrix_market
-    if not path.exists():
-        raise FileFormatError(f"there is no file {path}; check the name, or the folder you are in ({Path.cwd()})")
+    require_regular(path, mode)
     match path.suffix.lower():
         case ".mat":
-            return mat73 if _is_hdf5(path) else mat5
+            return mat
         case ".npz":
             return npz
         case ".mtx" | ".gz":
             raise FileFormatError(
-                f"{path} is one matrix; pass the folder that holds A.mtx, B.mtx, C.mtx: {path.parent}"
+                f"{shown_path(path)} is one matrix; pass the folder that holds A.mtx, B.mtx, C.mtx: "
+                f"{shown_path(path.parent)}"
             )
-    raise FileFormatError(f"{path} is of an unknown kind; known are {_KNOWN_PATHS}")
+    raise FileFormatError(f"{shown_path(path)} is of an unknown kind; known are {_KNOWN_PATHS}")
 
 
-def _is_hdf5(path: Path) -> bool:
-    try:
-        return mat73.is_hdf5(path)
-    except OSError as error:
-        raise FileFormatError(f"{path} cannot be read: {_one_line(error)}") from error
+def _require_continuous_time(file_format: _Readable, path: Path, variables: Collection[str]) -> None:
+    """Refuse a model with a sampling time: run as a continuous one it would answer, and wrongly.
+
+    Zero and MATLAB's [] stand for continuous time; anything else, also what is no number, does not.
+    """
+    for name in (name for name in _SAMPLING_TIMES if name in variables):
+        try:
+            value = np.asarray(file_format.read(path, [name], max_bytes=DEFAULT_MAX_BYTES)[name])
+        except ValueError as error:
+            value = np.array(one_line(error))
+        if value.dtype.kind in "biufc" and not np.any(value):
+            continue
+        step = f"{value.item():g}" if value.dtype.kind in "biuf" and value.size == 1 else shown(value)
+        raise InvalidSystemError(
+            f"{shown_path(path)} is a model in discrete time ({name} = {step}); ltinet works with x' = A x + B u: save "
+            f"the continuous-time model it was sampled from (in MATLAB: d2c); remove {name} if it means something else"
+        )
 
 
-def _format_to_write(path: Path, mat_version: str) -> _Format:
+def _format_to_write(path: Path, mat_version: str) -> _Writable | None:
+    """The format of a file; None for a folder of Matrix Market files."""
     if mat_version not in ("5", "7.3"):
-        raise FileFormatError(f'mat_version is {mat_version!r}; known are "5" and "7.3"')
+        raise FileFormatError(f'mat_version is {shown(repr(mat_version))}; known are "5" and "7.3"')
     if path.is_dir():
         strangers = [entry.name for entry in path.iterdir() if matrix_market.variable_of(entry) not in _MATRIX_NAMES]
         if strangers:
             raise FileFormatError(
-                f"the folder {path} holds other things ({', '.join(sorted(strangers)[:3])}, …) and is not replaced; "
-                f"pass a new name, for example {path / 'system'}"
+                f"the folder {shown_path(path)} holds other things ({', '.join(map(shown, sorted(strangers)[:3]))}, …) "
+                f"and is not replaced; pass a new name, for example {shown_path(path / 'system')}"
             )
-        return matrix_market
+        return None
     match path.suffix.lower():
         case ".mat":
             return mat73 if mat_version == "7.3" else mat5
         case ".npz":
             return npz
         case "" if not path.exists():
-            return matrix_market
+            return None
         case "":
-            raise FileFormatError(f"{path} is a file, and without a suffix it would become a folder; pass another name")
-    raise FileFormatError(f"{path} has the suffix {path.suffix!r}; known are {_KNOWN_PATHS}, which has no suffix")
+            raise FileFormatError(
+                f"{shown_path(path)} is a file, and without a suffix it would become a folder; pass another name"
+            )
+    raise FileFormatError(
+        f"{shown_path(path)} has the suffix {shown(repr(path.suffix))}; known are {_KNOWN_PATHS}, which has no suffix"
+    )
 
 
 def _missing_message(path: Path, name: str, variables: Collection[str], matrices: Mapping[str, Any]) -> str:
-    held = ", ".join(sorted(variables)) or "nothing"
     example = f"{name}=…"
     if name == "C":
         example = f"C=np.eye({len(as_square_matrix(matrices['A'], 'A'))}) for all states as outputs"
     return (
-        f"{path} has no {name} (it holds {held}); give it: load_system(path, {example}), or store plain matrices "
-        "A, B, C (in MATLAB: [A, B, C, D] = ssdata(sys))"
+        f"{shown_path(path)} has no {name} (it holds {shown_names(variables)}); give it: load_system(path, {example}), "
+        "or store plain matrices A, B, C (in MATLAB: [A, B, C, D] = ssdata(sys))"
     )
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or one_line(error)

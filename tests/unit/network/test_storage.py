@@ -2,6 +2,9 @@
 
 import json
 import os
+import socket
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,7 +136,83 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path, place):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("place", "message"), [("none", "there is no file"), (".", "not a readable safetensors")])
+@pytest.mark.parametrize(("place", "message"), [("none", "there is no file"), (".", "is a folder, not a file")])
 def test_what_is_no_file_is_named(tmp_path, place, message):
     with pytest.raises(FileFormatError, match=message):
         ltinet.load(tmp_path / place)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")
+def test_what_is_no_file_is_refused_without_waiting(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        for name in ("pipe", "socket"):
+            with pytest.raises(FileFormatError, match=f"{name} is a {name}, not a file"):
+                ltinet.load(name)
+            with pytest.raises(FileFormatError, match="choose another place"):
+                ltinet.construct(SYSTEMS["coupled"]).save(name)
+    with pytest.raises(FileFormatError, match="is a device, not a file"):
+        ltinet.load(os.devnull)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "loop", "nul\0byte", "esc\x1b[2J/net", 5, None, b"bytes"], ids=repr)
+def test_paths_that_cannot_be_are_one_clear_line(tmp_path, name):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    path = tmp_path / name if isinstance(name, str) else name
+    net = ltinet.construct(SYSTEMS["coupled"])
+    for call in (ltinet.load, net.save):
+        with pytest.raises(FileFormatError) as caught:
+            call(path)
+        assert str(caught.value).isprintable()
+        assert len(str(caught.value)) < 600
+    assert os.listdir(tmp_path) == ["loop"]
+
+
+def test_a_name_as_long_as_names_can_be_is_taken(tmp_path):
+    net = ltinet.construct(SYSTEMS["coupled"])
+    net.save(tmp_path / ("a" * 255))
+    assert ltinet.load(tmp_path / ("a" * 255)) == net
+
+
+WRITTEN_BY_0_1_0 = sorted((Path(__file__).parent / "written_by_0_1_0").iterdir())
+
+
+@pytest.mark.parametrize("path", WRITTEN_BY_0_1_0, ids=lambda path: path.stem)
+def test_files_of_the_first_release_still_load(path, tmp_path):
+    net = ltinet.load(path)
+    with safe_open(path, framework="numpy") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+        description = json.loads(file.metadata()["content"])
+    np.testing.assert_array_equal(net.Psi, tensors["Psi"])
+    np.testing.assert_array_equal(np.hstack(net.Phi), tensors["Phi"])
+    for name in ("E", "V"):
+        np.testing.assert_array_equal(np.vstack([getattr(layer, name) for layer in net.layers]), tensors[name])
+    for name in ("C", "K"):
+        stored = np.concatenate([getattr(layer, name).ravel() for layer in net.layers])
+        np.testing.assert_array_equal(stored, tensors[name])
+    assert (net.form is not None) == description["has_form"]
+    if net.form is not None:
+        for name in ("T", "T_inv", "original", "scaling"):
+            np.testing.assert_array_equal(getattr(net.form, name), tensors[f"form.{name}"])
+        assert [list(pair) for pair in net.form.seen] == description["seen"]
+    net.save(tmp_path / "again")
+    assert ltinet.load(tmp_path / "again") == net
+
+
+def test_the_system_in_a_file_of_the_first_release_is_the_one_it_was_built_from():
+    path = next(path for path in WRITTEN_BY_0_1_0 if path.stem == "mass_spring_damper")
+    system = ltinet.named_system("mass_spring_damper", n_masses=2)
+    omega = np.logspace(-2, 2, 20)
+    expected = np.array([system.C @ np.linalg.solve(1j * w * np.eye(4) - system.A, system.B) for w in omega])
+    # Both are solved in double precision, the one through a T of condition 50 at most.
+    np.testing.assert_allclose(ltinet.load(path).frequency_response(omega), expected, rtol=1e-11)
+
+
+def test_a_singular_basis_met_on_the_way_is_remembered(tmp_path):
+    """An infinite condition number is a fact about a partition that was not taken, not a damaged file."""
+    net = ltinet.construct(SYSTEMS["coupled"])
+    form = replace(net.form, seen=(*net.form.seen, (6, np.inf)))
+    write_network(tmp_path / "net", net.network, form)
+    assert read_network(tmp_path / "net")[1].seen == form.seen

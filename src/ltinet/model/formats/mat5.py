@@ -1,32 +1,139 @@
-"""MATLAB's own binary files up to version 7, through `scipy.io`."""
+"""MATLAB's own binary files of versions 5 to 7, by a small strict reader; SciPy writes them.
 
+SciPy's reader trusts what it reads: nested cells end in a crash, row numbers of sparse matrices write anywhere. Here
+variables that hold numbers are read, and all others passed over by their length.
+"""
+
+import math
+import struct
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import scipy  # which loads scipy.io when it is first used: half of the time that importing ltinet would take
 
+from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, Allowance, require_few, times
+from ltinet.model.formats.mat5_elements import (
+    COMPRESSED,
+    HEAD,
+    MATRIX,
+    Elements,
+    Header,
+    Order,
+    inflated,
+    inflated_head,
+)
+from ltinet.model.formats.opening import OpenedFile, opened
+from ltinet.model.formats.refusals import UnusableError, is_complex
+from ltinet.model.formats.sparse_columns import from_columns
 from ltinet.model.matrices import Matrix
+from ltinet.shown import shown
+
+_HEADER_SIZE = 128
+_VERSION = 0x0100
+_SPARSE = 5
+_NUMERIC = range(6, 16)
+_OTHERS = {1: "a cell array", 2: "a struct", 3: "an object", 4: "text", 16: "a function", 17: "an object"}
+
+
+class _Variable(NamedTuple):
+    header: Header
+    start: int
+    length: int
+    is_compressed: bool
 
 
 def list_variables(path: Path) -> list[str]:
     """Name the variables without reading them."""
-    with _stream(path) as stream:
-        return [name for name, _, _ in scipy.io.whosmat(stream)]
+    with opened(path) as file:
+        return list(_variables(file, _byte_order(file)))
 
 
-def read(path: Path, names: Collection[str]) -> dict[str, Any]:
-    """Read those of `names` that are there, dense or sparse."""
-    with _stream(path) as stream:
-        contents = scipy.io.loadmat(stream, variable_names=list(names))
-    return {name: contents[name] for name in names if name in contents}
+def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
+    """Read those of `names` that are there, dense or sparse.
+
+    Raises:
+        ValueError: the file is damaged, or one of them holds no numbers.
+        BeyondLimitError: they take more than `max_bytes`.
+    """
+    allowance = Allowance(max_bytes)
+    with opened(path) as file:
+        order = _byte_order(file)
+        found = _variables(file, order)
+        return {name: _matrix(file, found[name], order, allowance) for name in names if name in found}
 
 
-def write(path: Path, matrices: Mapping[str, Matrix]) -> None:
+def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
     """Write a version 5 file, which Octave, Julia and every MATLAB read."""
-    scipy.io.savemat(str(path), dict(matrices), appendmat=False, format="5", do_compression=True)
+    place: Any = str(target) if isinstance(target, Path) else target  # SciPy's stubs know only paths
+    scipy.io.savemat(place, dict(matrices), appendmat=False, format="5", do_compression=True)
 
 
-def _stream(path: Path) -> Any:
-    """Open the file here: SciPy, given a path, leaves a damaged file open. Any because its stubs know only paths."""
-    return path.open("rb")
+def _byte_order(file: OpenedFile) -> Order:
+    version, mark = struct.unpack("<H2s", file.bytes_at(124, 4))
+    order: Order = "<" if mark == b"IM" else ">"
+    if mark not in (b"IM", b"MI"):
+        raise ValueError("it has no header of a MATLAB file")
+    if order == ">":
+        version = int.from_bytes(version.to_bytes(2, "little"), "big")
+    if version != _VERSION:
+        raise ValueError(f"it has version {version >> 8}.{version & 0xFF} of MATLAB's format, which is not known here")
+    return order
+
+
+def _variables(file: OpenedFile, order: Order) -> dict[str, _Variable]:
+    """All variables by name; MATLAB's own bookkeeping has none and is left out."""
+    found: dict[str, _Variable] = {}
+    position = _HEADER_SIZE
+    while position < file.length:
+        require_few(found)
+        kind, length = struct.unpack(f"{order}II", file.bytes_at(position, 8))
+        start = position + 8
+        if kind not in (MATRIX, COMPRESSED) or start + length > file.length:
+            raise ValueError(f"at byte {position} there is no variable, or only a part of one")
+        head = file.bytes_at(start, min(length, HEAD))
+        header = Elements(inflated_head(head, order) if kind == COMPRESSED else head, order).header()
+        if header.name in found:
+            raise ValueError(f"it holds {shown(header.name)} twice")
+        if header.name:
+            found[header.name] = _Variable(header, start, length, kind == COMPRESSED)
+        position = start + length
+    return found
+
+
+def _matrix(file: OpenedFile, variable: _Variable, order: Order, allowance: Allowance) -> Any:
+    name, kind, shape, _ = variable.header
+    if kind != _SPARSE and kind not in _NUMERIC:
+        raise UnusableError(f"{name} is {_OTHERS.get(kind, 'of an unknown class')}, not a matrix of numbers")
+    if variable.header.is_complex:
+        raise is_complex(name)
+    allowance.claim(shape, name)
+    allowance.require(variable.length, name)
+    content = file.bytes_at(variable.start, variable.length)
+    if variable.is_compressed:
+        content = inflated(content, order, allowance=allowance, name=name)
+    elements = Elements(content, order)
+    if elements.header() != variable.header:
+        raise ValueError(f"{name} changed while it was read")
+    return _sparse(elements, variable.header) if kind == _SPARSE else _full(elements, variable.header)
+
+
+def _full(elements: Elements, header: Header) -> Any:
+    numbers = _data(elements, header)
+    if len(numbers) != math.prod(header.shape):
+        raise ValueError(f"{header.name} is {times(header.shape)} and has {len(numbers)} numbers")
+    return numbers.reshape(header.shape, order="F")
+
+
+def _sparse(elements: Elements, header: Header) -> Any:
+    if len(header.shape) != 2:
+        raise ValueError(f"{header.name} is sparse with {len(header.shape)} axes")
+    rows, starts = elements.indices(), elements.indices()
+    return from_columns(_data(elements, header), rows, starts, shape=header.shape, name=header.name)
+
+
+def _data(elements: Elements, header: Header) -> Any:
+    numbers = elements.numbers()
+    if not elements.is_at_end:
+        raise ValueError(f"something follows the numbers of {header.name}")
+    return numbers

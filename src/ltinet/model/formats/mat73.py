@@ -1,44 +1,63 @@
-"""MATLAB's version 7.3 files: HDF5 behind a 512-byte header, every array stored transposed."""
+"""MATLAB's version 7.3 files: HDF5 behind a 512-byte header, every array stored transposed.
+
+They are read by a small strict reader of our own; h5py writes them.
+"""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
-from scipy import sparse
 
 from ltinet.errors import MissingDependencyError
+from ltinet.model.formats.hdf5.attribute import Attributes, attributes_of
+from ltinet.model.formats.hdf5.container import PLACES, SIGNATURE, Container
+from ltinet.model.formats.hdf5.dataset import is_dataset, read_dataset
+from ltinet.model.formats.hdf5.group import Links, links_of
+from ltinet.model.formats.hdf5.object_header import ObjectHeader
+from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, Allowance
+from ltinet.model.formats.opening import opened
+from ltinet.model.formats.refusals import UnusableError
+from ltinet.model.formats.sparse_columns import from_columns
 from ltinet.model.matrices import Matrix
+from ltinet.shown import shown
 
 _HEADER_SIZE = 512
-_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _NUMERIC_CLASSES = {"double", "single", "logical"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
 
 
 def is_hdf5(path: Path) -> bool:
-    """Tell by the signature, at the start or behind MATLAB's header; works without h5py."""
-    with path.open("rb") as stream:
-        head = stream.read(_HEADER_SIZE + len(_SIGNATURE))
-    return head.startswith(_SIGNATURE) or head[_HEADER_SIZE:] == _SIGNATURE
+    """Tell by the signature, at the start or behind MATLAB's header."""
+    with opened(path) as file:
+        head = file.bytes_at(0, min(file.length, _HEADER_SIZE + len(SIGNATURE)))
+    return any(head[place:].startswith(SIGNATURE) for place in PLACES)
 
 
 def list_variables(path: Path) -> list[str]:
     """Name the variables; groups such as `#refs#` are MATLAB's own bookkeeping."""
-    with _h5py().File(path, "r") as file:
-        return [name for name in file if not name.startswith("#")]
+    with opened(path) as file:
+        return [name for name in _variables(Container(file)) if not name.startswith("#")]
 
 
-def read(path: Path, names: Collection[str]) -> dict[str, Any]:
-    """Read those of `names` that are there, dense or sparse."""
-    with _h5py().File(path, "r") as file:
-        return {name: _read_variable(file[name], name) for name in names if name in file}
+def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
+    """Read those of `names` that are there, dense or sparse.
+
+    Raises:
+        ValueError: the file is damaged, or one of them holds no numbers.
+        BeyondLimitError: they take more than `max_bytes`.
+    """
+    allowance = Allowance(max_bytes)
+    with opened(path) as file:
+        container = Container(file)
+        found = _variables(container)
+        return {name: _variable(container, found, name, allowance) for name in names if name in found}
 
 
-def write(path: Path, matrices: Mapping[str, Matrix]) -> None:
+def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
     """Write a file that MATLAB opens as its own."""
-    with _h5py().File(path, "w", userblock_size=_HEADER_SIZE) as file:
+    with _h5py().File(target, "w", userblock_size=_HEADER_SIZE) as file:
         for name, matrix in matrices.items():
             # MATLAB has no empty dataset: it stores the shape instead, and marks it.
             data = matrix.T if matrix.size else np.array(matrix.shape, dtype=np.uint64)
@@ -46,9 +65,14 @@ def write(path: Path, matrices: Mapping[str, Matrix]) -> None:
             dataset.attrs["MATLAB_class"] = np.bytes_("double")
             if not matrix.size:
                 dataset.attrs["MATLAB_empty"] = np.uint8(1)
-    with path.open("r+b") as stream:
-        text = b"MATLAB 7.3 MAT-file, written by ltinet, HDF5 schema 1.00 ."
-        stream.write(text.ljust(116) + bytes(8) + b"\x00\x02IM")  # no subsystem; version 2.0; little-endian
+    text = b"MATLAB 7.3 MAT-file, written by ltinet, HDF5 schema 1.00 ."
+    head = text.ljust(116) + bytes(8) + b"\x00\x02IM"  # no subsystem; version 2.0; little-endian
+    if isinstance(target, Path):
+        with target.open("r+b") as stream:
+            stream.write(head)
+    else:
+        target.seek(0)
+        target.write(head)
 
 
 def _h5py() -> Any:
@@ -56,35 +80,64 @@ def _h5py() -> Any:
         import h5py
     except ImportError:
         raise MissingDependencyError(
-            'MATLAB 7.3 files are HDF5 and need h5py: pip install "ltinet[hdf5]", or save with -v7 in MATLAB'
+            'writing MATLAB 7.3 files, which are HDF5, needs h5py: pip install "ltinet[hdf5]"; or write version 5'
         ) from None
     return h5py
 
 
-def _read_variable(node: Any, name: str) -> Any:
-    if "MATLAB_sparse" in node.attrs:
-        return _read_sparse(node)
-    if not hasattr(node, "dtype"):
-        raise ValueError(f"{name} is a struct, not a matrix")
-    kind = node.attrs.get("MATLAB_class", b"double")
-    kind = kind.decode() if isinstance(kind, bytes) else str(kind)
+def _variables(container: Container) -> Links:
+    links = links_of(container, ObjectHeader(container, container.root))
+    if links is None:
+        raise ValueError("its root is not a group of variables")
+    return links
+
+
+def _variable(container: Container, links: Links, name: str, allowance: Allowance) -> Any:
+    header = _member(container, links, name)
+    attributes, has_data = attributes_of(header), is_dataset(header)
+    kind = attributes.get("MATLAB_class", "double" if has_data or "MATLAB_sparse" in attributes else "struct")
     if kind not in _NUMERIC_CLASSES:
-        raise ValueError(f"{name} is of MATLAB class {kind}, not a numeric matrix")
-    data = node[()]
-    if node.attrs.get("MATLAB_empty", 0):
-        return np.zeros(tuple(int(size) for size in data))
-    if data.dtype.names == ("real", "imag"):
-        data = data["real"] + 1j * data["imag"]
-    return np.asarray(data).T
+        raise UnusableError(f"{name} is of MATLAB class {shown(kind)}, not a numeric matrix")
+    if "MATLAB_sparse" in attributes:
+        return _sparse(container, header, attributes, allowance, name)
+    if not has_data:
+        raise ValueError(f"{name} is neither a matrix nor a struct")
+    data = read_dataset(container, header, allowance=allowance, name=name)
+    if not attributes.get("MATLAB_empty", 0):
+        return data.T
+    shape = tuple(map(int, data.ravel()))
+    if data.dtype.kind not in "iu" or 0 not in shape:
+        raise ValueError(f"{name} is marked as empty, and is not")
+    allowance.claim(shape, name)
+    return np.zeros(shape)
 
 
-def _read_sparse(group: Any) -> Any:
+def _sparse(container: Container, header: ObjectHeader, attributes: Attributes, allowance: Allowance, name: str) -> Any:
     """Compressed columns: `jc` counts, `ir` row numbers, `data`; the last two are left out when there is no entry."""
-    column_starts = group["jc"][()]
-    shape = (int(group.attrs["MATLAB_sparse"]), len(column_starts) - 1)
-    if "data" not in group:
-        return np.zeros(shape)
-    data = group["data"][()]
-    if data.dtype.names == ("real", "imag"):
-        data = data["real"] + 1j * data["imag"]
-    return sparse.csc_array((data, group["ir"][()].astype(np.int64), column_starts.astype(np.int64)), shape=shape)
+    n_rows, links = attributes["MATLAB_sparse"], links_of(container, header)
+    if not isinstance(n_rows, int) or n_rows < 0 or links is None:
+        raise ValueError(f"{name} is sparse, but not as MATLAB writes it")
+    starts = _whole_numbers(container, links, name, "jc", allowance)
+    shape = (n_rows, len(starts) - 1)
+    allowance.claim(shape, name)
+    if "data" not in links and "ir" not in links:
+        return from_columns(np.zeros(0), starts[:0], starts, shape=shape, name=name)
+    rows = _whole_numbers(container, links, name, "ir", allowance)
+    data = read_dataset(container, _member(container, links, "data"), allowance=allowance, name=f"{name}/data")
+    return from_columns(data.ravel(), rows, starts, shape=shape, name=name)
+
+
+def _whole_numbers(container: Container, links: Links, name: str, part: str, allowance: Allowance) -> Any:
+    numbers = read_dataset(container, _member(container, links, part), allowance=allowance, name=f"{name}/{part}")
+    if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
+        raise ValueError(f"{name}/{part} is not a list of whole numbers")
+    return numbers.astype(np.int64)
+
+
+def _member(container: Container, links: Links, name: str) -> ObjectHeader:
+    target = links.get(name)
+    if target is None:
+        raise ValueError(f"it has no {name}, which it needs")
+    if isinstance(target, str):
+        raise ValueError(f"{name} is {target}, which is not followed; store the matrix itself")
+    return ObjectHeader(container, target)

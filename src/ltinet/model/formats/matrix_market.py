@@ -1,11 +1,15 @@
 """A folder with one Matrix Market text file per matrix: A.mtx, B.mtx, C.mtx and, where present, D.mtx and E.mtx."""
 
 from collections.abc import Collection, Mapping
+from os.path import lexists
 from pathlib import Path
 from typing import Any
 
-import scipy  # which loads scipy.io when it is first used
-
+from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, Allowance
+from ltinet.model.formats.market_text import parse_matrix
+from ltinet.model.formats.opening import opened
+from ltinet.model.formats.refusals import BeyondLimitError, UnusableError
+from ltinet.model.formats.text_lines import lines_of
 from ltinet.model.matrices import Matrix
 
 _ENDINGS = (".mtx", ".mtx.gz")
@@ -21,31 +25,40 @@ def list_variables(path: Path) -> list[str]:
     return sorted(filter(None, map(variable_of, path.iterdir())))
 
 
-def read(path: Path, names: Collection[str]) -> dict[str, Any]:
-    """Read those of `names` that are there, plain or gzipped."""
-    matrices = {}
+def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
+    """Read those of `names` that are there, plain or gzipped.
+
+    Raises:
+        ValueError: a file is damaged, or a matrix is there twice.
+        BeyondLimitError: the matrices take more than `max_bytes`.
+    """
+    matrices, allowance = {}, Allowance(max_bytes)
     for name in names:
-        files = [path / (name + ending) for ending in _ENDINGS if (path / (name + ending)).is_file()]
+        files = [path / (name + ending) for ending in _ENDINGS if lexists(path / (name + ending))]
         if len(files) > 1:
             raise ValueError(f"it holds {name} twice, as {files[0].name} and {files[1].name}; remove one")
         if files:
-            matrices[name] = _read_matrix(files[0])
+            matrices[name] = _read_matrix(files[0], name, allowance)
     return matrices
 
 
-def write(path: Path, matrices: Mapping[str, Matrix]) -> None:
-    """Create the folder and its files, with enough digits to restore every bit."""
-    path.mkdir()
-    for name, matrix in matrices.items():
-        # Written here because scipy.io.mmwrite (1.17) never returns from a matrix without rows. repr() is the shortest
-        # text that reads back as the same number; the format runs down the columns.
-        with (path / f"{name}.mtx").open("w", encoding="ascii", newline="\n") as stream:
-            stream.write("%%MatrixMarket matrix array real general\n{} {}\n".format(*matrix.shape))
-            stream.writelines(f"{entry!r}\n" for entry in matrix.ravel(order="F").tolist())
+def contents(matrices: Mapping[str, Matrix]) -> dict[str, bytes]:
+    """The files of a folder by name, with enough digits to restore every bit."""
+    return {f"{name}.mtx": _text_of(matrix).encode("ascii") for name, matrix in matrices.items()}
 
 
-def _read_matrix(file: Path) -> Any:
-    try:
-        return scipy.io.mmread(str(file))
-    except Exception as error:
-        raise ValueError(f"{file.name}: {error}") from error
+def _text_of(matrix: Matrix) -> str:
+    # Written here because scipy.io.mmwrite (1.17) never returns from a matrix without rows. repr() is the shortest
+    # text that reads back as the same number; the format runs down the columns.
+    head = "%%MatrixMarket matrix array real general\n{} {}\n".format(*matrix.shape)
+    return head + "".join(f"{entry!r}\n" for entry in matrix.ravel(order="F").tolist())
+
+
+def _read_matrix(path: Path, name: str, allowance: Allowance) -> Any:
+    with opened(path) as file:
+        try:
+            return parse_matrix(lines_of(file, is_compressed=path.suffix == ".gz"), allowance, name=name)
+        except (BeyondLimitError, UnusableError):
+            raise
+        except Exception as error:
+            raise ValueError(f"{path.name}: {error}") from error

@@ -1,35 +1,73 @@
-"""NumPy's archives of arrays, read and written without pickle."""
+"""NumPy's archives of arrays, read and written without pickle, and without belief in what they say of themselves."""
 
+import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, Allowance, times
+from ltinet.model.formats.npy_header import parse_header
+from ltinet.model.formats.opening import OpenedFile, opened
+from ltinet.model.formats.zip_archive import Member, content_of, members_of
 from ltinet.model.matrices import Matrix
+from ltinet.shown import shown
+
+_ENDING = ".npy"
+_ARRAY = b"\x93NUMPY"
 
 
 def list_variables(path: Path) -> list[str]:
     """Name the arrays without reading them."""
-    with path.open("rb") as stream, _archive(stream) as archive:
-        return list(archive.files)
+    with opened(path) as file:
+        return list(_members(file))
 
 
-def read(path: Path, names: Collection[str]) -> dict[str, Any]:
-    """Read those of `names` that are there; an array of Python objects is refused, since reading it could run code."""
-    with path.open("rb") as stream, _archive(stream) as archive:
-        return {name: archive[name] for name in names if name in archive.files}
+def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
+    """Read those of `names` that are there; an array of Python objects is refused, since reading it could run code.
+
+    Raises:
+        ValueError: the archive is damaged, or one of them holds no numbers.
+        BeyondLimitError: they take more than `max_bytes`.
+    """
+    allowance = Allowance(max_bytes)
+    with opened(path) as file:
+        members = _members(file)
+        return {name: _array(file, members[name], name, allowance) for name in names if name in members}
 
 
-def write(path: Path, matrices: Mapping[str, Matrix]) -> None:
+def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
     """Write a compressed archive."""
     arrays: dict[str, Any] = dict(matrices)
-    with path.open("wb") as stream:
-        np.savez_compressed(stream, **arrays)
+    if isinstance(target, Path):
+        with target.open("wb") as stream:
+            np.savez_compressed(stream, **arrays)
+    else:
+        np.savez_compressed(target, **arrays)
 
 
-def _archive(stream: IO[bytes]) -> Any:
-    contents = np.load(stream, allow_pickle=False)
-    if not isinstance(contents, np.lib.npyio.NpzFile):
+def _members(file: OpenedFile) -> dict[str, Member]:
+    if file.bytes_at(0, min(file.length, len(_ARRAY))) == _ARRAY:
         raise ValueError("it holds a single array (.npy), not an archive of named ones")
-    return contents
+    members: dict[str, Member] = {}
+    for member in members_of(file):
+        name = member.name.removesuffix(_ENDING)
+        if name in members:
+            raise ValueError(f"it holds {shown(name)} twice")
+        members[name] = member
+    return members
+
+
+def _array(file: OpenedFile, member: Member, name: str, allowance: Allowance) -> Any:
+    allowance.require(member.size, name)
+    content = content_of(file, member)
+    header = parse_header(content, name)
+    allowance.claim(header.shape, name)
+    count = header.dtype.itemsize * math.prod(header.shape)
+    if len(content) != header.start + count:
+        raise ValueError(f"{name} is {times(header.shape)}, but has {len(content) - header.start} bytes")
+    numbers = np.frombuffer(content, header.dtype, offset=header.start) if count else np.zeros(0, header.dtype)
+    if header.dtype.kind == "b" and np.any(numbers.view(np.uint8) > 1):
+        raise ValueError(f"{name} has entries that are neither true nor false")
+    return numbers.reshape(header.shape, order="F" if header.is_fortran else "C")

@@ -1,0 +1,83 @@
+"""What a network file says besides numbers: whether there is a form, and how its blocks were chosen."""
+
+import json
+from typing import Any, NamedTuple
+
+from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.shown import shown
+
+_FORM_FACTS = {"budget", "seen", "remarks"}
+_LONGEST_REMARK = 2000
+
+
+class Description(NamedTuple):
+    """The facts about a form that are not tensors; empty where there is none."""
+
+    has_form: bool
+    budget: float | None = None
+    seen: tuple[tuple[int, float], ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def describe(form: BlockDiagonalForm | None) -> str:
+    """The description as JSON, the same text for the same form."""
+    facts: dict[str, Any] = {"has_form": form is not None}
+    if form is not None:  # whole numbers and floats of NumPy would not pass as JSON
+        facts["budget"] = None if form.budget is None else float(form.budget)
+        facts["seen"] = [(int(count), float(condition)) for count, condition in form.seen]
+        facts["remarks"] = form.remarks
+    return json.dumps(facts, sort_keys=True)
+
+
+def parse_description(content: str) -> Description:
+    """Read what `describe` wrote.
+
+    Raises:
+        ValueError: it is something else: text where a number is expected, facts that are missing or unknown.
+    """
+    facts = json.loads(content, object_pairs_hook=without_repetition)
+    if not isinstance(facts, dict) or not isinstance(facts.get("has_form"), bool):
+        raise ValueError("its description does not say whether there is a form")
+    if set(facts) != {"has_form"} | (_FORM_FACTS if facts["has_form"] else set()):
+        raise ValueError(f"its description has the facts {shown(sorted(facts))}")
+    if not facts["has_form"]:
+        return Description(False)
+    return Description(True, _budget(facts["budget"]), _seen(facts["seen"]), _remarks(facts["remarks"]))
+
+
+def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For `json.loads`: a dictionary, unless a key comes twice, where every reader would take another one."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("it says the same thing twice")
+    return found
+
+
+def _budget(value: Any) -> float | None:
+    """None, or a condition number; infinite where every condition was allowed."""
+    if value is not None and not (type(value) is float and value >= 1.0):
+        raise ValueError(f"budget is {shown(repr(value))}, not a condition number")
+    return value
+
+
+def _seen(value: Any) -> tuple[tuple[int, float], ...]:
+    """Numbers of blocks and condition numbers, infinite for a T that turned out to be singular."""
+    if not isinstance(value, list):
+        raise ValueError("seen is not a list")
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ValueError("seen has an entry that is not a pair")
+        count, condition = pair
+        if type(count) is not int or not 0 < count < 2**31 or type(condition) is not float or not condition > 0.0:
+            raise ValueError(f"seen has the entry {shown(pair)}, not a number of blocks and a condition number")
+    return tuple((count, condition) for count, condition in value)
+
+
+def _remarks(value: Any) -> tuple[str, ...]:
+    """They are shown as they are, so nothing in them may act on a terminal."""
+    if not isinstance(value, list) or not all(isinstance(remark, str) for remark in value):
+        raise ValueError("remarks is not a list of texts")
+    for remark in value:
+        if len(remark) > _LONGEST_REMARK or not remark.isprintable():
+            raise ValueError("remarks has an entry that is too long or has control characters")
+    return tuple(value)

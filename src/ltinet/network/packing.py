@@ -1,0 +1,86 @@
+"""Networks and forms as a few tensors, and back."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.transformation import Product
+from ltinet.network.description import Description
+from ltinet.network.layer import HorizontalLayer
+from ltinet.network.network import Network
+from ltinet.network.stored_tensors import Tensors
+
+
+def pack_network(network: Network) -> dict[str, NDArray[Any]]:
+    """All layers in few tensors: square matrices flattened one after the other, rows stacked."""
+    layers = network.layers
+    return {
+        "n_neurons": np.array([layer.n_neurons for layer in layers], dtype=np.int64),
+        "masses": np.concatenate([np.zeros(0), *(layer.M.diagonal() for layer in layers)]),
+        "C": np.concatenate([np.zeros(0), *(layer.C.ravel() for layer in layers)]),
+        "K": np.concatenate([np.zeros(0), *(layer.K.ravel() for layer in layers)]),
+        "E": np.vstack([np.zeros((0, network.n_inputs)), *(layer.E for layer in layers)]),
+        "V": np.vstack([np.zeros((0, network.n_inputs)), *(layer.V for layer in layers)]),
+        "Phi": network.output_weights,
+        "Psi": np.array(network.Psi),
+    }
+
+
+def unpack_network(tensors: Tensors) -> Network:
+    """The network of tensors that are known to have the right types and shapes.
+
+    Raises:
+        LtinetError: their numbers do not make a network.
+    """
+    layers, Phi = [], []
+    row = square = column = 0
+    for count in tensors["n_neurons"].tolist():
+        rows, entries = slice(row, row + count), slice(square, square + count * count)
+        C, K = tensors["C"][entries].reshape(count, count), tensors["K"][entries].reshape(count, count)
+        layer = HorizontalLayer(np.diag(tensors["masses"][rows]), C, K, tensors["E"][rows], tensors["V"][rows])
+        layers.append(layer)
+        Phi.append(tensors["Phi"][:, column : column + layer.n_states])
+        row, square, column = rows.stop, entries.stop, column + layer.n_states
+    return Network(layers, Phi, tensors["Psi"])
+
+
+def pack_form(form: BlockDiagonalForm) -> dict[str, NDArray[Any]]:
+    """The form a network came from; of A_bd the blocks only."""
+    blocks = [form.block(index).ravel() for index in range(form.n_blocks)]
+    eigenvalues = np.concatenate([np.zeros(0, dtype=complex), *form.eigenvalues])
+    return {
+        "form.block_sizes": np.array(form.block_sizes, dtype=np.int64),
+        "form.blocks": np.concatenate([np.zeros(0), *blocks]),
+        "form.T": np.ascontiguousarray(form.T),
+        "form.T_inv": np.ascontiguousarray(form.T_inv),
+        "form.eigenvalues": np.column_stack([eigenvalues.real, eigenvalues.imag]),
+        "form.scaling": np.array(form.scaling),
+        "form.original": np.array(form.original),
+    }
+
+
+def unpack_form(tensors: Tensors, description: Description) -> BlockDiagonalForm:
+    """The form of tensors that are known to have the right types and shapes."""
+    sizes = tensors["form.block_sizes"].tolist()
+    A, start, entry = np.zeros((sum(sizes), sum(sizes))), 0, 0
+    for size in sizes:
+        A[start : start + size, start : start + size] = tensors["form.blocks"][entry : entry + size * size].reshape(
+            size, size
+        )
+        start, entry = start + size, entry + size * size
+    eigenvalues = np.ascontiguousarray(tensors["form.eigenvalues"]).view(np.complex128)[:, 0]
+    for array in (A, tensors["form.scaling"], tensors["form.original"], eigenvalues):
+        array.setflags(write=False)
+    return BlockDiagonalForm(
+        A=A,
+        transformation=Product(tensors["form.T"], tensors["form.T_inv"]),
+        block_sizes=tuple(sizes),
+        eigenvalues=tuple(np.split(eigenvalues, np.cumsum(sizes)[:-1])) if sizes else (),
+        scaling=tensors["form.scaling"],
+        original=tensors["form.original"],
+        budget=description.budget,
+        seen=description.seen,
+        remarks=description.remarks,
+    )

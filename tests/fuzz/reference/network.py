@@ -1,0 +1,59 @@
+"""Network files by the library of their format, and their checksum by the rule that the format states."""
+
+import hashlib
+import itertools
+import json
+import struct
+
+import numpy as np
+from safetensors.numpy import load
+
+
+def contents(data: bytes) -> tuple[dict, dict]:
+    """The tensors and the description of a file whose checksum is right."""
+    tensors = load(data)
+    metadata = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])["__metadata__"]
+    assert metadata["format"] == "ltinet-network"
+    assert metadata["version"] == "1"
+    digest = hashlib.sha256(metadata["content"].encode())
+    for name, array in sorted(tensors.items()):
+        digest.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode() + np.ascontiguousarray(array).tobytes())
+    assert digest.hexdigest() == metadata["sha256"]
+    return tensors, json.loads(metadata["content"])
+
+
+def is_held_by(net, tensors: dict, description: dict) -> bool:
+    """Whether a network holds exactly these numbers."""
+    layers = net.layers
+    held = {
+        "n_neurons": [len(layer.M) for layer in layers],
+        "masses": [mass for layer in layers for mass in layer.M.diagonal()],
+        "C": [entry for layer in layers for entry in layer.C.ravel()],
+        "K": [entry for layer in layers for entry in layer.K.ravel()],
+        "E": [row for layer in layers for row in layer.E],
+        "V": [row for layer in layers for row in layer.V],
+        "Phi": np.hstack([*net.Phi, np.zeros((net.n_outputs, 0))]),
+        "Psi": net.Psi,
+    }
+    form = net.form
+    if (form is not None) != description["has_form"]:
+        return False
+    if form is not None:
+        ends = np.cumsum([0, *form.block_sizes])
+        values = np.array([value for part in form.eigenvalues for value in part], dtype=complex)
+        held |= {
+            "form.block_sizes": form.block_sizes,
+            "form.blocks": [x for i, j in itertools.pairwise(ends) for x in form.A[i:j, i:j].ravel()],
+            "form.T": form.T,
+            "form.T_inv": form.T_inv,
+            "form.original": form.original,
+            "form.scaling": form.scaling,
+            "form.eigenvalues": np.stack([values.real, values.imag], axis=1),
+        }
+        facts = [form.budget, [list(pair) for pair in form.seen], list(form.remarks)]
+        if facts != [description[name] for name in ("budget", "seen", "remarks")]:
+            return False
+    return set(held) == set(tensors) and all(
+        np.array_equal(np.array(held[name], tensors[name].dtype).reshape(tensors[name].shape), tensors[name])
+        for name in tensors
+    )
