@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -52,14 +53,14 @@ def relative_error(y: Array, reference: Array) -> float:
 
 @dataclass(frozen=True)
 class _Run:
-    """A run of L steps from x, inputs w (u at both ends of each step): outputs F x + G w, then x ← over x + E w."""
+    """A run of L steps from x, inputs w (u at both ends of each step): outputs F x + G w, then x ← Pᴸ x + E w."""
 
     length: int
-    over: Any
-    over_chunk: Any
     F: Any
     G: Any
     E: Any
+    over: list[Any]
+    """Pᴸ, P²ᴸ, P⁴ᴸ, … up to the power that leads over a chunk."""
 
     @classmethod
     def of(cls, system: ltinet.StateSpace, *, step: float, bits: int) -> "_Run":
@@ -67,20 +68,17 @@ class _Run:
         P, phi1, phi2 = _phi_functions(np.asarray(balanced, dtype=np.float64).tobytes(), len(scale), step, bits)
         # The scale is one of powers of two, which round nothing.
         B, C = _exact(np.array(system.B) / scale[:, None]) * arb(step), _exact(np.array(system.C) * scale)
-        W = _joined([[(phi1 - phi2) * B, phi2 * B]])
         p, m = system.D.shape
-        length = max(1, min(_LONGEST, len(scale) // math.isqrt(max(m * p, 1))))
-        enter, leave = [W], [C]
-        for _ in range(length - 1):
-            enter.append(P * enter[-1])
-            leave.append(leave[-1] * P)
-        at_once, before = _exact(np.hstack([system.D, np.zeros((p, m))])), arb_mat(p, 2 * m)
-        late = [at_once, *(C * own for own in enter)]  # what w of a step adds 0, 1, 2, … steps later
-        G = [[late[j - i] if j >= i else before for i in range(length)] for j in range(length)]
-        over = _power(P, length)
-        return cls(
-            length, over, _power(over, _RUNS), _joined([[own] for own in leave]), _joined(G), _joined([enter[::-1]])
-        )
+        doublings = min(_LONGEST, max(1, len(scale) // math.isqrt(max(m * p, 1)))).bit_length() - 1
+        powers = _squares(P, doublings + _RUNS.bit_length() - 1)
+        entering = _sequence(powers[:doublings], _joined([(phi1 - phi2) * B, phi2 * B]))
+        F = _sequence([own.transpose() for own in powers[:doublings]], C.transpose()).transpose()
+        # What an input adds to the output at once, and one, two, … steps later.
+        late = [*_exact(np.hstack([system.D, np.zeros((p, m))])).tolist()]
+        late = [[*own, *later] for own, later in zip(late, (C * entering).tolist(), strict=True)]
+        length = 1 << doublings
+        G = arb_mat([_delayed(late[i], j, 2 * m, length) for j in range(length) for i in range(p)])
+        return cls(length, F, G, _reversed(entering, 2 * m), powers[doublings:])
 
 
 def _outputs(system: ltinet.StateSpace, u: Array, *, step: float, bits: int) -> tuple[Array, float]:
@@ -95,31 +93,59 @@ def _outputs(system: ltinet.StateSpace, u: Array, *, step: float, bits: int) -> 
     for first in range(0, n_times, chunk):
         rows = slice(first, first + chunk)
         w = _exact(both_ends[rows].reshape(_RUNS, -1).T)
-        ends = run.E * w
-        starts, _ = _chain(run.over, ends, x)
-        x = run.over_chunk * x + _chain(run.over, ends, arb_mat(system.n_states, 1))[1]
+        starts, end = _starts(run.over, run.E * w)
+        starts, x = starts + _sequence(run.over[:-1], x), run.over[-1] * x + end
         y = (run.F * starts + run.G * w).transpose().entries()
         mid[rows] = np.array([float(entry) for entry in y]).reshape(-1, p)
         radius[rows] = np.array([float(entry.rad()) for entry in y]).reshape(-1, p)
     return mid[:n_times], float(np.max(radius[:n_times], initial=0.0))
 
 
-def _chain(over: Any, ends: Any, x: Any) -> tuple[Any, Any]:
-    """Where each run starts, one in a column, if the first starts from x, and where the last one ends."""
-    n, rows = ends.nrows(), []
-    for run in range(_RUNS):
-        rows += x.entries()
-        x = over * x + arb_mat(n, 1, [ends[state, run] for state in range(n)])
-    return arb_mat(_RUNS, n, rows).transpose(), x
+def _starts(over: list[Any], added: Any) -> tuple[Any, Any]:
+    """Where each run starts if the first does from zero, one in a column, and where the last one ends.
+
+    All sums x_r = Σ P^{L(r − 1 − i)} added_i together: each is that of the latest 1, then 2, 4, … runs.
+    """
+    n = added.nrows()
+    for k, power in enumerate(over[:-1]):
+        reach = 1 << k
+        added += _joined([arb_mat(n, reach), power * _columns(added, 0, _RUNS - reach)])
+    return _joined([arb_mat(n, 1), _columns(added, 0, _RUNS - 1)]), _columns(added, _RUNS - 1, _RUNS)
 
 
-def _joined(blocks: Sequence[Sequence[Any]]) -> Any:
-    """One matrix of rows of blocks."""
-    rows = [
-        [entry for own in parts for entry in own]
-        for row in blocks
-        for parts in zip(*(block.tolist() for block in row), strict=True)
-    ]
+def _squares(P: Any, count: int) -> list[Any]:
+    """P, P², P⁴, …: the first and `count` more."""
+    powers = [P]
+    for _ in range(count):
+        powers.append(powers[-1] * powers[-1])
+    return powers
+
+
+def _sequence(powers: list[Any], X: Any) -> Any:
+    """[X, PX, P²X, …] side by side, doubled once for each of the powers P, P², P⁴, …."""
+    for power in powers:
+        X = _joined([X, power * X])
+    return X
+
+
+def _delayed(response: list[Any], delay: int, width: int, length: int) -> list[Any]:
+    """The row of G for a place in a run: what inputs of that step and of those before add, the others nothing."""
+    blocks = [response[width * (delay - step) : width * (delay - step + 1)] for step in range(delay + 1)]
+    return [entry for block in blocks for entry in block] + [arb(0)] * (width * (length - delay - 1))
+
+
+def _reversed(matrix: Any, width: int) -> Any:
+    """Blocks of so many columns in reverse order."""
+    return _joined([_columns(matrix, at, at + width) for at in range(matrix.ncols() - width, -1, -width)])
+
+
+def _columns(matrix: Any, start: int, stop: int) -> Any:
+    return arb_mat(matrix.nrows(), stop - start, [entry for row in matrix.tolist() for entry in row[start:stop]])
+
+
+def _joined(blocks: Sequence[Any]) -> Any:
+    """Blocks side by side."""
+    rows = [list(chain.from_iterable(parts)) for parts in zip(*(block.tolist() for block in blocks), strict=True)]
     return arb_mat(rows)
 
 
@@ -166,17 +192,6 @@ def _series(Z: Any, bits: int) -> Any:
     # Of a geometric series with ratio _SMALL at most, beginning with the first term left out.
     rest = (arb(_SMALL) ** n_terms / arb(fmpz(math.factorial(n_terms + 2))) / (1 - arb(_SMALL))).upper()
     return total + arb_mat(n, n, [arb(0, rest)] * n**2)
-
-
-def _power(P: Any, exponent: int) -> Any:
-    """P to a power, by squaring."""
-    result = None
-    while exponent:
-        if exponent % 2:
-            result = P if result is None else result * P
-        exponent //= 2
-        P = P * P if exponent else P
-    return result
 
 
 def _exact(values: Array) -> Any:
