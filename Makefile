@@ -3,7 +3,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test fuzz lint format docs bench bench-quick bench-sparsity bench-speed clean
+OLDEST := .venv-oldest
+OLDEST_PYTHON ?= python3.11
+
+.PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint format docs bench bench-quick bench-sparsity \
+        bench-speed clean
 
 # The paper, reproduced: the last line is the path of a page to open.
 demo: $(VENV)/.paper
@@ -13,7 +17,6 @@ demo: $(VENV)/.paper
 test: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
-.PHONY: hostile
 # Runs drawn to break the library, by any seed, as a table by family; HOSTILE_ARGS="--case 7/jordan/17" shows one.
 hostile: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.hostile --seed $(or $(SEED),0) $(HOSTILE_ARGS)
@@ -22,6 +25,22 @@ hostile: $(VENV)/.test
 fuzz: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --count $(or $(N),5000) --seed $(or $(SEED),0) \
 	  $(addprefix --format ,$(FORMAT))
+
+# What decides is compared with oracles, once with each kernel of OpenBLAS that this processor can execute.
+test-kernels: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/with_kernels.py -n auto tests/oracles tests/properties tests/hostile $(PYTEST_ARGS)
+
+# Every test with the oldest versions that pyproject.toml allows, in an environment of its own.
+test-oldest: $(OLDEST)/.installed
+	OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n auto $(PYTEST_ARGS)
+
+# The built wheel in an empty environment, with the first example of the README.
+wheel-check:
+	rm -rf build/wheel
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel/dist .
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/dist/*.whl
+	build/wheel/bin/python tests/readme_example.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -52,7 +71,7 @@ bench-speed: $(VENV)/.bench
 	$(BENCH) --only construction
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -65,4 +84,10 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 
 $(VENV)/.%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	@touch $@
+
+$(OLDEST)/.installed: pyproject.toml
+	rm -rf $(OLDEST)
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e . $$($(OLDEST_PYTHON) tests/oldest_versions.py)
 	@touch $@

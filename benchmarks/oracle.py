@@ -1,85 +1,49 @@
-"""Outputs to three more digits than a double holds: every number is an unevaluated sum of two doubles.
+"""The outputs that errors are measured against, with a proof: Arb balls (python-flint) know their own error.
 
-Matrices are cut into slices of so few bits that BLAS multiplies slices exactly, whatever the order of its sums (Ozaki,
-Ogita, Oishi & Rump 2012). A step is x ← e^{Ah} x + h φ₁(Ah) B u + h φ₂(Ah) B (rise of u), with functions of the dense,
-balanced matrix. No peer and no part of ltinet takes part.
+A step is x ← e^{Ah} x + h φ₁(Ah) B u + h φ₂(Ah) B (rise of u), with functions of the dense, balanced matrix. Balls that
+go through one product after the other widen as |P|ᵏ, not as Pᵏ; time is therefore cut into short runs, whose outputs
+and ends follow from their start and inputs in one product, and chunks of runs, linked by powers of P. More bits are
+taken where that does not suffice. No peer and no part of ltinet takes part.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import lru_cache
+from itertools import chain
+from typing import Any
 
 import numpy as np
+from flint import arb, arb_mat, ctx, fmpz
 from numpy.typing import NDArray
 from scipy import linalg
 
 import ltinet
 
 Array = NDArray[np.float64]
-_SLICES = 3
-_DOUBLE_BITS = 53
-_TINY = 2.0**-75  # terms of the series, beside ½, that do not matter any more
-
-
-class Twin(NamedTuple):
-    """The number high + low; |low| is at most half a unit in the last place of high."""
-
-    high: Array
-    low: Array
-
-    @classmethod
-    def of(cls, exact: Array) -> "Twin":
-        """Doubles that are what they say."""
-        return cls(exact, np.zeros_like(exact))
-
-    def columns(self, index: Any) -> "Twin":
-        """Some columns."""
-        return Twin(self.high[:, index], self.low[:, index])
-
-
-@dataclass(frozen=True)
-class _Sliced:
-    """The left factor of many products, cut once."""
-
-    stacks: list[Array]
-    """For each level the slices that take part in it, side by side."""
-    bits: int
-
-    @classmethod
-    def of(cls, left: Twin) -> "_Sliced":
-        # Sums of n·_SLICES products of two slices must fit into a double.
-        bits = (_DOUBLE_BITS - math.ceil(math.log2(_SLICES * max(left.high.shape[1], 1)))) // 2
-        slices = _slices(left, bits, axis=1)
-        return cls([np.hstack(slices[: level + 1]) for level in range(_SLICES)], bits)
-
-    def times(self, right: Twin) -> Twin:
-        """The product, to about 60 bits of the largest term of a row times that of a column."""
-        columns = _slices(right, self.bits, axis=0)
-        total = Twin(np.zeros(()), np.zeros(()))
-        for level in range(_SLICES - 1, -1, -1):  # the smallest first; beyond the last level all is rounding
-            exact = self.stacks[level] @ np.vstack(columns[level::-1])
-            total = add(total, Twin(exact, np.zeros(())))
-        return total
+_FIRST_BITS, _MOST_BITS = 192, 6144
+_WANTED = 2.0**-60  # radius over the largest output: a hundredth of the rounding of a double
+_LONGEST, _RUNS = 32, 64  # steps of a run at most, and runs of a chunk
+_SMALL = 2.0**-4  # norm at which the series begins
 
 
 def reference_outputs(system: ltinet.StateSpace, u: Array, *, step: float) -> Array:
     """Outputs `(T, p)` for samples u `(T, m)` a step apart, straight lines between them, from rest.
 
-    Time is cut into √T runs that advance side by side: first from zero, which gives where each begins, then from there.
+    They are the doubles next to the true ones, or their neighbours. Cost: about 50 products of n × n balls (half a
+    second each for 350 states), and for few inputs and outputs some hundred products of numbers a sample.
+
+    Raises:
+        ArithmeticError: more than 6,144 bits would be needed.
     """
-    balanced, (scale, _) = linalg.matrix_balance(np.array(system.A), permute=False, separate=True)
-    exponential, phi1, phi2 = _phi_functions(_times_number(np.asarray(balanced, dtype=np.float64), step))
-    rise, lost = _two_sum(u[1:], -u[:-1])
-    B = _Sliced.of(Twin.of(np.array(system.B) / scale[:, None]))
-    begin, end = B.times(Twin.of(u[:-1].T)), B.times(Twin(rise.T, lost.T))
-    added = add(_Sliced.of(phi1).times(begin), _Sliced.of(phi2).times(end))
-    x = _run(_Sliced.of(exponential), _by_number(added, step))
-    C = np.array(system.C) * scale
-    y = add(
-        _Sliced.of(Twin.of(C)).times(x),
-        _Sliced.of(Twin.of(np.array(system.D))).times(Twin.of(u.T)),
-    )
-    return np.ascontiguousarray(y.high.T)
+    bits = _FIRST_BITS
+    while bits <= _MOST_BITS:
+        with ctx.workprec(bits):
+            y, radius = _outputs(system, u, step=step, bits=bits)
+        if radius <= _WANTED * np.max(np.abs(y), initial=0.0):
+            return y
+        bits *= 2
+    raise ArithmeticError(f"{_MOST_BITS} bits do not tell the outputs to {_WANTED:.1e} of the largest")
 
 
 def relative_error(y: Array, reference: Array) -> float:
@@ -87,122 +51,148 @@ def relative_error(y: Array, reference: Array) -> float:
     return float(np.max(np.abs(y - reference[: len(y)])) / np.max(np.abs(reference)))
 
 
-def add(a: Twin, b: Twin) -> Twin:
-    """The sum, correct to about twice the digits of a double (Knuth's two-sum, then the small parts)."""
-    high, error = _two_sum(a.high, b.high)
-    return Twin(*_two_sum(high, error + (a.low + b.low)))
+@dataclass(frozen=True)
+class _Run:
+    """A run of L steps from x, inputs w (u at both ends of each step): outputs F x + G w, then x ← Pᴸ x + E w."""
+
+    length: int
+    F: Any
+    G: Any
+    E: Any
+    over: list[Any]
+    """Pᴸ, P²ᴸ, P⁴ᴸ, … up to the power that leads over a chunk."""
+
+    @classmethod
+    def of(cls, system: ltinet.StateSpace, *, step: float, bits: int) -> "_Run":
+        balanced, (scale, _) = linalg.matrix_balance(np.array(system.A), permute=False, separate=True)
+        P, phi1, phi2 = _phi_functions(np.asarray(balanced, dtype=np.float64).tobytes(), len(scale), step, bits)
+        # The scale is one of powers of two, which round nothing.
+        B, C = _exact(np.array(system.B) / scale[:, None]) * arb(step), _exact(np.array(system.C) * scale)
+        p, m = system.D.shape
+        doublings = min(_LONGEST, max(1, len(scale) // math.isqrt(max(m * p, 1)))).bit_length() - 1
+        powers = _squares(P, doublings + _RUNS.bit_length() - 1)
+        entering = _sequence(powers[:doublings], _joined([(phi1 - phi2) * B, phi2 * B]))
+        F = _sequence([own.transpose() for own in powers[:doublings]], C.transpose()).transpose()
+        # What an input adds to the output at once, and one, two, … steps later.
+        late = [*_exact(np.hstack([system.D, np.zeros((p, m))])).tolist()]
+        late = [[*own, *later] for own, later in zip(late, (C * entering).tolist(), strict=True)]
+        length = 1 << doublings
+        G = arb_mat([_delayed(late[i], j, 2 * m, length) for j in range(length) for i in range(p)])
+        return cls(length, F, G, _reversed(entering, 2 * m), powers[doublings:])
 
 
-def _run(P: _Sliced, added: Twin) -> Twin:
-    """All states x₀ = 0, x_{k+1} = P x_k + added_k, one in a column."""
-    n, n_steps = added.high.shape
-    length = max(1, math.isqrt(n_steps))
-    n_runs = -(-n_steps // length)
-    gap = n_runs * length - n_steps
-    padded = [np.pad(part, ((0, 0), (0, gap))).reshape(n, n_runs, length) for part in added]
-    zero = Twin(np.zeros((n, n_runs)), np.zeros((n, n_runs)))
-    ends = _advance(P, zero, padded)[-1]
-    through = _power(P, length)
-    starts = [Twin(np.zeros((n, 1)), np.zeros((n, 1)))]
-    for run in range(n_runs - 1):
-        starts.append(add(through.times(starts[-1]), ends.columns(slice(run, run + 1))))
-    first = Twin(np.hstack([start.high for start in starts]), np.hstack([start.low for start in starts]))
-    states = [first, *_advance(P, first, padded)]
-    parts = [np.stack([state[part] for state in states[:-1]], axis=2).reshape(n, -1) for part in (0, 1)]
-    last = states[-1].columns(slice(n_runs - 1, n_runs))
-    return Twin(*(np.hstack([part, end])[:, : n_steps + 1] for part, end in zip(parts, last, strict=True)))
+def _outputs(system: ltinet.StateSpace, u: Array, *, step: float, bits: int) -> tuple[Array, float]:
+    """Outputs at the working precision, and the largest radius of any."""
+    run = _Run.of(system, step=step, bits=bits)
+    chunk, n_times, p = run.length * _RUNS, len(u), len(system.C)
+    padded = np.zeros((-(-n_times // chunk) * chunk + 1, u.shape[1]))
+    padded[:n_times] = u
+    both_ends = np.hstack([padded[:-1], padded[1:]])
+    mid, radius = np.empty((len(both_ends), p)), np.empty((len(both_ends), p))
+    x = arb_mat(system.n_states, 1)
+    for first in range(0, n_times, chunk):
+        rows = slice(first, first + chunk)
+        w = _exact(both_ends[rows].reshape(_RUNS, -1).T)
+        starts, end = _starts(run.over, run.E * w)
+        starts, x = starts + _sequence(run.over[:-1], x), run.over[-1] * x + end
+        y = (run.F * starts + run.G * w).transpose().entries()
+        mid[rows] = np.array([float(entry) for entry in y]).reshape(-1, p)
+        radius[rows] = np.array([float(entry.rad()) for entry in y]).reshape(-1, p)
+    return mid[:n_times], float(np.max(radius[:n_times], initial=0.0))
 
 
-def _advance(P: _Sliced, x: Twin, added: list[Array]) -> list[Twin]:
-    """The states after each step, all runs side by side."""
-    states = []
-    for k in range(added[0].shape[2]):
-        x = add(P.times(x), Twin(added[0][:, :, k], added[1][:, :, k]))
-        states.append(x)
-    return states
+def _starts(over: list[Any], added: Any) -> tuple[Any, Any]:
+    """Where each run starts if the first does from zero, one in a column, and where the last one ends.
+
+    All sums x_r = Σ P^{L(r − 1 − i)} added_i together: each is that of the latest 1, then 2, 4, … runs.
+    """
+    n = added.nrows()
+    for k, power in enumerate(over[:-1]):
+        reach = 1 << k
+        added += _joined([arb_mat(n, reach), power * _columns(added, 0, _RUNS - reach)])
+    return _joined([arb_mat(n, 1), _columns(added, 0, _RUNS - 1)]), _columns(added, _RUNS - 1, _RUNS)
 
 
-def _power(P: _Sliced, exponent: int) -> _Sliced:
-    """P to a power by squaring."""
-    n = len(P.stacks[0])
-    result, square = Twin(np.eye(n), np.zeros((n, n))), P.times(Twin(np.eye(n), np.zeros((n, n))))
-    while exponent:
-        if exponent % 2:
-            result = _Sliced.of(square).times(result)
-        exponent //= 2
-        if exponent:
-            square = _Sliced.of(square).times(square)
-    return _Sliced.of(result)
+def _squares(P: Any, count: int) -> list[Any]:
+    """P, P², P⁴, …: the first and `count` more."""
+    powers = [P]
+    for _ in range(count):
+        powers.append(powers[-1] * powers[-1])
+    return powers
 
 
-def _phi_functions(matrix: Twin) -> tuple[Twin, Twin, Twin]:
-    """e^Z, φ₁(Z) = Z⁻¹(e^Z − I) and φ₂(Z) = Z⁻²(e^Z − I − Z): a series for a small Z, then Z is doubled.
+def _sequence(powers: list[Any], X: Any) -> Any:
+    """[X, PX, P²X, …] side by side, doubled once for each of the powers P, P², P⁴, …."""
+    for power in powers:
+        X = _joined([X, power * X])
+    return X
+
+
+def _delayed(response: list[Any], delay: int, width: int, length: int) -> list[Any]:
+    """The row of G for a place in a run: what inputs of that step and of those before add, the others nothing."""
+    blocks = [response[width * (delay - step) : width * (delay - step + 1)] for step in range(delay + 1)]
+    return [entry for block in blocks for entry in block] + [arb(0)] * (width * (length - delay - 1))
+
+
+def _reversed(matrix: Any, width: int) -> Any:
+    """Blocks of so many columns in reverse order."""
+    return _joined([_columns(matrix, at, at + width) for at in range(matrix.ncols() - width, -1, -width)])
+
+
+def _columns(matrix: Any, start: int, stop: int) -> Any:
+    return arb_mat(matrix.nrows(), stop - start, [entry for row in matrix.tolist() for entry in row[start:stop]])
+
+
+def _joined(blocks: Sequence[Any]) -> Any:
+    """Blocks side by side."""
+    rows = [list(chain.from_iterable(parts)) for parts in zip(*(block.tolist() for block in blocks), strict=True)]
+    return arb_mat(rows)
+
+
+@lru_cache(maxsize=1)
+def _phi_functions(matrix: bytes, n: int, step: float, bits: int) -> tuple[Any, Any, Any]:
+    """e^Z, φ₁(Z) = Z⁻¹(e^Z − I) and φ₂(Z) = Z⁻²(e^Z − I − Z) of Z = A·step: a series for a small Z, then Z is doubled.
 
     φ₁(2Z) = ½ (e^Z φ₁ + φ₁) and φ₂(2Z) = ¼ (e^Z φ₂ + φ₁ + φ₂).
     """
-    n = len(matrix.high)
-    norm = float(np.max(np.sum(np.abs(matrix.high), axis=1)))
-    halvings = max(0, math.ceil(math.log2(norm)) + 4) if norm > 0.0 else 0
-    small = _by_power_of_two(matrix, -halvings)
-    factor, identity = _Sliced.of(small), Twin.of(np.eye(n))
-    phi2, term, order = _by_power_of_two(identity, -1), _by_power_of_two(identity, -1), 2
-    while np.max(np.abs(term.high)) > _TINY:
-        order += 1
-        term = _over_number(factor.times(term), order)
-        phi2 = add(phi2, term)
-    phi1 = add(factor.times(phi2), identity)
-    # e^Z − I is squared on its own: Z φ₁(Z) is the same, but its errors would grow with Z from doubling to doubling.
-    less_identity = factor.times(phi1)
+    Z = _exact(np.frombuffer(matrix).reshape(n, n)) * arb(step)
+    norm = max((float(sum(map(abs, row), arb(0)).upper()) for row in Z.tolist()), default=0.0)
+    halvings = max(0, math.ceil(math.log2(norm / _SMALL)) + 1) if norm > 0.0 else 0  # one more for rounding of norm
+    small, identity = Z * (1 / arb(fmpz(1) << halvings)), _exact(np.eye(n))
+    phi2 = _series(small, bits)
+    phi1 = small * phi2 + identity
+    # e^Z − I is squared on its own: beside I the digits of a small Z would be lost.
+    less_identity = small * phi1
     for _ in range(halvings):
-        growth = _Sliced.of(add(less_identity, identity))
-        phi2 = _by_power_of_two(add(add(growth.times(phi2), phi2), phi1), -2)
-        phi1 = _by_power_of_two(add(growth.times(phi1), phi1), -1)
-        less_identity = add(growth.times(less_identity), less_identity)
-    return add(less_identity, identity), phi1, phi2
+        growth = less_identity + identity
+        phi2 = (growth * phi2 + phi2 + phi1) * arb(0.25)
+        phi1 = (growth * phi1 + phi1) * arb(0.5)
+        less_identity = growth * less_identity + less_identity
+    return less_identity + identity, phi1, phi2
 
 
-def _by_power_of_two(value: Twin, power: int) -> Twin:
-    return Twin(np.ldexp(value.high, power), np.ldexp(value.low, power))
+def _series(Z: Any, bits: int) -> Any:
+    """φ₂(Z) = Σ Zᵏ/(k + 2)! for a Z of norm _SMALL at most; what is left out is added to the radii.
+
+    Terms are gathered by powers of Zʳ, so that K of them take 2√K products (Paterson & Stockmeyer 1973).
+    """
+    n, n_terms = Z.nrows(), 1
+    while n_terms * -math.log2(_SMALL) + math.lgamma(n_terms + 3) / math.log(2.0) < bits:
+        n_terms += 1
+    width = math.isqrt(n_terms) + 1
+    powers = [_exact(np.eye(n)), Z]
+    while len(powers) <= width:
+        powers.append(powers[-1] * Z)
+    n_terms = -(-n_terms // width) * width
+    total = arb_mat(n, n)
+    for first in range(n_terms - width, -1, -width):
+        total = total * powers[width]
+        for offset in range(width):
+            total += powers[offset] * (1 / arb(fmpz(math.factorial(first + offset + 2))))
+    # Of a geometric series with ratio _SMALL at most, beginning with the first term left out.
+    rest = (arb(_SMALL) ** n_terms / arb(fmpz(math.factorial(n_terms + 2))) / (1 - arb(_SMALL))).upper()
+    return total + arb_mat(n, n, [arb(0, rest)] * n**2)
 
 
-def _slices(matrix: Twin, bits: int, *, axis: int) -> list[Array]:
-    """Doubles that sum to the matrix, each with `bits` bits relative to the largest entry along the axis."""
-    _, exponent = np.frexp(np.max(np.abs(matrix.high), axis=axis, keepdims=True, initial=0.0))
-    rest, slices = matrix, []
-    for index in range(_SLICES):
-        shift = (index + 1) * bits - exponent
-        slices.append(np.ldexp(np.rint(np.ldexp(rest.high, shift)), -shift))
-        rest = add(rest, Twin(-slices[-1], np.zeros(())))
-    return slices
-
-
-def _times_number(matrix: Array, number: float) -> Twin:
-    """An exact product of doubles: halves of 26 bits multiply without rounding (Dekker)."""
-    high = matrix * number
-    a, b = _halves(matrix), _halves(np.asarray(number))
-    low = ((a[0] * b[0] - high) + a[0] * b[1] + a[1] * b[0]) + a[1] * b[1]
-    return Twin(high, low)
-
-
-def _by_number(value: Twin, number: float) -> Twin:
-    return add(_times_number(value.high, number), Twin.of(value.low * number))
-
-
-def _over_number(value: Twin, number: int) -> Twin:
-    """A quotient: the remainder of the division of the high parts goes to the low part."""
-    quotient = value.high / number
-    back = _times_number(quotient, float(number))
-    return Twin(*_two_sum(quotient, ((value.high - back.high) - back.low + value.low) / number))
-
-
-def _halves(value: Array) -> tuple[Array, Array]:
-    spread = value * (2.0**27 + 1.0)
-    high = spread - (spread - value)
-    return high, value - high
-
-
-def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Sum of a and b, rounded, and the error of that."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+def _exact(values: Array) -> Any:
+    return arb_mat(*values.shape, values.ravel().tolist())

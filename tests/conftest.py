@@ -1,6 +1,8 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and the limit that no test can escape."""
 
+import faulthandler
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,29 @@ from hypothesis import settings
 settings.register_profile("judged", derandomize=True, deadline=None)
 settings.register_profile("exploring", deadline=None)
 settings.load_profile("judged" if os.environ.get("CI") else "exploring")
+
+_GRACE = 0.2  # of the limit: for a test that was told to stop, and for its fixtures
+_TERMINAL = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep a way to the terminal that pytest does not capture."""
+    config.stash[_TERMINAL] = os.dup(2)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """End the process where the signal of pytest-timeout is not heard: code in C that never returns to the interpreter.
+
+    Under pytest-xdist that is one worker, which is replaced, and the test is reported as the one that crashed it.
+    """
+    limit = float(item.config.getini("timeout") or 0.0)
+    if limit > 0.0:
+        faulthandler.dump_traceback_later((1.0 + _GRACE) * limit, exit=True, file=item.config.stash[_TERMINAL])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ltinet.paper.number import Verdict, plain
-from ltinet.paper.report import MARKS
+from ltinet.paper.report import MARKS, band_text
 
 RESULTS = Path(__file__).resolve().parents[1] / "reproduction" / "results.json"
 MISSING = (
@@ -27,9 +27,10 @@ def summary_text(results: Mapping[str, Any]) -> str:
     numbers = [number for example in results["examples"].values() for number in example["numbers"].values()]
     counts = Counter(number["verdict"] for number in numbers)
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    rows = "\n".join(f"| {MARKS[verdict]} {verdict} | {counts[verdict]} |" for verdict in Verdict)
+    rows = "\n".join(f"| {MARKS[own]} {own} | {counts[own]} |" for own in Verdict if counts[own])
     quick = f"\n**A quick run.** {run['quick_note']}\n" if run["quick"] else ""
-    return f"Made by `{run['command']}` with {versions}.\n{quick}\n| verdict | numbers |\n|---|---|\n{rows}\n"
+    made = f"Made by `{run['command']}` with {versions}, and the rounding of BLAS kernel {run['kernel']}."
+    return f"{made}\n{quick}\n| verdict | numbers |\n|---|---|\n{rows}\n"
 
 
 def numbers_text(example: Mapping[str, Any]) -> str:
@@ -41,7 +42,8 @@ def numbers_text(example: Mapping[str, Any]) -> str:
 def _row(number: Mapping[str, Any]) -> str:
     meaning = f"{number['meaning']} *({number['note'].rstrip('.')})*" if number["note"] else number["meaning"]
     verdict = f"{MARKS[Verdict(number['verdict'])]} {number['verdict']}".replace(" ", "\N{NO-BREAK SPACE}")
-    cells = (meaning, _shown(number["paper"]), _shown(number["here"]), number["expected"], verdict)
+    band = f" ({band_text(number['band'])})" if number["band"] else ""
+    cells = (meaning, _shown(number["paper"]), _shown(number["here"]) + band, number["expected"], verdict)
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 

@@ -6,16 +6,18 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import PIPE_SIZE, contents, installed_program, launch
+from processes import contents, installed_program, launch
 
 import ltinet
 
+PATIENCE = 100.0  # seconds for what takes one on an idle machine
 CONSTRUCT = ("construct", "system.npz", "-o")
 SIMULATE = ("simulate", "net.safetensors", "-i", "u.csv", "-o")
 
@@ -27,7 +29,7 @@ def test_a_full_device(command: tuple[str, ...], target: str, folder: Path) -> N
     before = contents(folder)
     with Path("/dev/full").open("wb") as full:
         process = launch([*installed_program(), *command, target], stdout=full, cwd=folder)
-        _, err = process.communicate()
+        _, err = process.communicate(timeout=PATIENCE)
     title = "standard output" if target == "-" else target
     assert err.decode() == f"ltinet: {title} cannot be written: No space left on device\n"
     assert process.returncode == 2
@@ -46,7 +48,7 @@ def test_a_file_that_may_not_grow(command: tuple[str, ...], folder: Path) -> Non
         cwd=folder,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
-    _, err = process.communicate()
+    _, err = process.communicate(timeout=PATIENCE)
     assert re.fullmatch(rf"ltinet: {target.name} cannot be written.*File too large.*\n", err.decode())
     assert process.returncode == 2
     assert contents(folder) == before
@@ -57,10 +59,10 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     """Mount a file system of 16 kB, where that is allowed."""
     place, mount = tmp_path / "tiny", shutil.which("mount")
     place.mkdir()
-    if mount is None or launch([mount, "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)]).wait() != 0:
+    if mount is None or launch([mount, "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)]).wait(PATIENCE) != 0:
         pytest.skip("mounting a file system is not allowed here")
     yield place
-    launch(["umount", str(place)]).wait()
+    launch(["umount", str(place)]).wait(PATIENCE)
 
 
 def test_a_full_disk(tiny_disk: Path, folder: Path) -> None:
@@ -70,7 +72,7 @@ def test_a_full_disk(tiny_disk: Path, folder: Path) -> None:
         (folder / "u.csv").write_text(table)
         ltinet.save_system(ltinet.named_system("mass_spring_damper"), folder / "system.npz")
         process = launch([*installed_program(), *command, str(tiny_disk / name)], cwd=folder)
-        _, err = process.communicate()
+        _, err = process.communicate(timeout=PATIENCE)
         assert re.fullmatch(rf"ltinet: {tiny_disk / name} cannot be written.*No space left.*\n", err.decode())
         assert process.returncode == 2
         assert contents(tiny_disk).keys() == {"filling"}
@@ -80,47 +82,75 @@ def test_a_full_disk(tiny_disk: Path, folder: Path) -> None:
 def test_a_folder_without_permission(folder: Path) -> None:
     folder.chmod(0o500)
     process = launch([*installed_program(), *SIMULATE, "y.csv"], cwd=folder)
-    _, err = process.communicate()
+    _, err = process.communicate(timeout=PATIENCE)
     folder.chmod(0o700)
     assert err.decode() == "ltinet: y.csv cannot be written: Permission denied\n"
     assert process.returncode == 2
 
 
-def test_an_interrupted_construction(folder: Path) -> None:
+# The program, which makes a file when it first enters a function of that name: not yet, while it is being imported,
+# and long before the work is done. SciPy's solvers are imported beforehand, since C code that is interrupted while it
+# is imported answers in words of its own.
+AT_WORK = """
+import pathlib, sys
+import scipy.integrate
+from ltinet.cli.app import main
+
+def profile(frame, event, _):
+    if event == "call" and frame.f_code.co_name == {function!r}:
+        sys.setprofile(None)
+        pathlib.Path({sign!r}).touch()
+
+sys.argv[0] = "ltinet"
+sys.setprofile(profile)
+main()
+"""
+
+
+def test_an_interrupted_construction(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     n = 700
     stream = io.BytesIO()
     np.savez(stream, A=np.random.default_rng(0).standard_normal((n, n)), B=np.ones((n, 1)), C=np.ones((1, n)))
-    interrupted(["construct", "-", "-o", "net.safetensors"], stdin=stream.getvalue(), folder=folder)
+    sign = tmp_path_factory.mktemp("sign") / "begun"
+    program = AT_WORK.format(function="block_diagonalize", sign=str(sign))
+    command = [sys.executable, "-c", program, "construct", "-", "-o", "net.safetensors"]
+    interrupted(command, stdin=stream.getvalue(), folder=folder, sign=sign)
 
 
-def test_an_interrupted_simulation(folder: Path) -> None:
-    """Solvers at the limit of double precision take far longer than the test waits."""
+def test_an_interrupted_simulation(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Solvers at the limit of double precision take far longer than anyone waits."""
     rows = "".join(f"{k},{k % 7},1\n" for k in range(20000))
+    sign = tmp_path_factory.mktemp("sign") / "begun"
+    program = AT_WORK.format(function="solve_layer", sign=str(sign))
     solver = ["--engine", "neurons", "--rtol", "1e-13", "--atol", "1e-15"]
-    command = ["simulate", "net.safetensors", "-i", "-", *solver, "-o", "y.csv"]
-    # SciPy's solvers are imported after the input was read, and their C code answers a signal in words of its own.
-    interrupted(command, stdin=b"t,a,b\n" + rows.encode(), folder=folder, seconds_of_work=3.0)
+    command = [sys.executable, "-c", program, "simulate", "net.safetensors", "-i", "-", *solver, "-o", "y.csv"]
+    interrupted(command, stdin=b"t,a,b\n" + rows.encode(), folder=folder, sign=sign)
 
 
-def interrupted(arguments: list[str], *, stdin: bytes, folder: Path, seconds_of_work: float = 0.4) -> None:
-    """Interrupt the program when it has read its input: it must be running to take more than a pipe holds."""
+def interrupted(command: list[str], *, stdin: bytes, folder: Path, sign: Path) -> None:
+    """Interrupt the program when it has read its input and says that it is at work."""
     before = contents(folder)
-    assert len(stdin) > 2 * PIPE_SIZE
     process = launch(
-        [*installed_program(), *arguments],
+        command,
         cwd=folder,
         start_new_session=True,
         # Without this the signal is ignored where the tests are a shell's background job.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    process.stdin.write(stdin)
-    process.stdin.close()
-    with pytest.raises(subprocess.TimeoutExpired):  # it is at work
-        process.wait(seconds_of_work)
-    os.killpg(process.pid, signal.SIGINT)
-    process.wait(60.0)
-    assert process.stdout.read() == b""
-    assert process.stderr.read() == b"ltinet: interrupted\n"
+    try:
+        process.stdin.write(stdin)
+        process.stdin.close()
+        process.stdin = None  # or `communicate` would flush it
+        deadline = time.monotonic() + PATIENCE
+        while not sign.exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    assert (out, err) == (b"", b"ltinet: interrupted\n")
     assert process.returncode == 130
     assert contents(folder) == before
     with pytest.raises(ProcessLookupError):  # nobody is left in its group

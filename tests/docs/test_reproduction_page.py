@@ -23,6 +23,20 @@ def results() -> dict[str, Any]:
 def test_results_are_those_of_a_full_run(results: dict[str, Any]) -> None:
     assert not results["run"]["quick"]
     assert f"`{results['run']['command']}`" in summary_text(results)
+    assert results["run"]["kernel"] in summary_text(results)
+
+
+def test_only_numbers_that_the_paper_prints_count_as_reproduced(results: dict[str, Any]) -> None:
+    for example in results["examples"].values():
+        for number in example["numbers"].values():
+            if number["verdict"] in ("reproduced", "better", "not reproduced"):
+                assert re.search(r"\d", str(number["paper"]))
+
+
+def test_counts_of_adaptive_solvers_are_shown_with_their_band(results: dict[str, Any]) -> None:
+    numbers = results["examples"]["diffusion"]["numbers"]
+    for key in ("evaluations_full", "evaluations_most"):
+        assert numbers[key]["band"] is not None
 
 
 def test_every_example_has_its_table(results: dict[str, Any]) -> None:
@@ -39,7 +53,14 @@ def test_rows_agree_with_the_results(results: dict[str, Any]) -> None:
             assert "∞" not in expected  # a bound that is infinite is none
             assert verdict.replace("\N{NO-BREAK SPACE}", " ").endswith(number["verdict"])
             assert agree(paper, number["paper"])
-            assert agree(here, number["here"])
+            value, _, band = here.partition(" (")
+            assert agree(value, number["here"])
+            if number["band"] is None:
+                assert band == ""
+            else:
+                low, high = number["band"]
+                assert low <= number["here"] <= high
+                assert all(map(agree, band.rstrip(")").split(" to "), (low, high)))
 
 
 def test_figures_come_from_the_run(results: dict[str, Any]) -> None:

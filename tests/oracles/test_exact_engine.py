@@ -1,4 +1,7 @@
-"""Hypothesis: the exact engine errs by 1e-13·cond(T) of max |y| at most, or ten times what lsim does, in 50 digits."""
+"""Hypothesis: the exact engine errs by 1e-13·cond(T) of max |y| at most, or ten times what lsim does.
+
+Truth comes from ball arithmetic, which proves its own digits.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +9,7 @@ from scipy import signal
 from scipy.linalg import block_diag
 
 import ltinet
-from exact_trajectories import outputs_in_50_digits
+from ball_oracle import respond
 from hard_matrices import pair
 from small_systems import HIDDEN_SCALES, SMALL_SYSTEMS
 
@@ -44,7 +47,7 @@ def _runs(name, A):
     short = 2.0**-4 if np.abs(A).max() < 1e3 else 2.0**-10
     for t in (np.arange(20) * short, np.arange(20) * 64.0 * short):
         for hold in ("linear", "zero"):
-            truth = outputs_in_50_digits(system, t, u, x0=x0, hold=hold)
+            truth = respond(*system, u=u, t=t, x0=x0, hold=hold).y.mid
             theirs = signal.lsim(system, u, t, X0=x0, interp=hold == "linear")[1].reshape(truth.shape)
             yield system, (u, t), {"x0": x0, "hold": hold}, truth, _relative(theirs, truth)
 
@@ -96,7 +99,7 @@ def test_irregular_times_are_as_exact(name, hold):
     rng = np.random.default_rng(2)
     t = np.cumsum(rng.integers(0, 5, 20)) * 2.0**-5  # lengths of zero are jumps
     u, x0 = rng.standard_normal((len(t), 2)), rng.standard_normal(len(SMALL_SYSTEMS[name]))
-    truth = outputs_in_50_digits(system, t, u, x0=x0, hold=hold)
+    truth = respond(*system, u=u, t=t, x0=x0, hold=hold).y.mid
     for n_layers in (None, 1):
         net = ltinet.construct(system, n_layers=n_layers)
         error = np.abs(net.simulate(u, t, x0=x0, hold=hold).y - truth).max() / np.abs(truth).max()
@@ -110,7 +113,7 @@ def test_nanoseconds_are_as_exact_as_seconds(n_layers):
     unit = 2.0**-30
     t = np.arange(25) * 2.0**-4
     u, x0 = rng.standard_normal((len(t), 2)), rng.standard_normal(len(A))
-    truth = outputs_in_50_digits((A, B, C, D), t, u, x0=x0, hold="linear")
+    truth = respond(A, B, C, D, u=u, t=t, x0=x0).y.mid
     net = ltinet.construct((A / unit, B / unit, C, D), n_layers=n_layers)
     error = np.abs(net.simulate(u, t * unit, x0=x0).y - truth).max() / np.abs(truth).max()
     assert error <= 1e-13 * net.form.condition_raw
@@ -123,7 +126,7 @@ def test_a_slow_system_on_a_nanosecond_grid_keeps_its_digits():
     u = rng.standard_normal((len(t), 2))
     A, B, C, D = system
     system = A, B, C, np.zeros_like(D)
-    truth = outputs_in_50_digits(system, t, u, x0=np.zeros(len(A)), hold="linear")
+    truth = respond(*system, u=u, t=t).y.mid
     for n_layers in (None, 1):
         net = ltinet.construct(system, n_layers=n_layers)
         y = net.simulate(u, t).y

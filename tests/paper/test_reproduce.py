@@ -41,10 +41,10 @@ def test_diffusion_has_the_papers_spectrum_and_network(here):
 
 
 def test_diffusion_takes_as_many_evaluations_as_the_paper_counts(here):
-    # 1739 and 1718 in the paper; counts of adaptive solvers move by some 5 % with rounding.
-    assert 1600 <= here["diffusion.evaluations_full"] <= 1850
-    assert 1600 <= here["diffusion.evaluations_most"] <= 1850
-    assert here["diffusion.evaluations_least"] < 400
+    # Counts of adaptive solvers move with rounding; with the kernels that were tried by half of this.
+    assert here["diffusion.evaluations_full"] == pytest.approx(1739, rel=0.1)
+    assert here["diffusion.evaluations_most"] == pytest.approx(1718, rel=0.1)
+    assert here["diffusion.evaluations_least"] < 0.5 * here["diffusion.evaluations_most"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -102,8 +102,21 @@ def test_verdicts_follow_from_the_numbers(results):
     }
     assert verdicts["convection-diffusion.condition"] == "better"
     # DOP853 with a tolerance of 1e-10 across the knots does not reach machine precision, whatever the paper says.
+    assert [key for key, verdict in verdicts.items() if verdict == "not as described"] == [
+        "convection-diffusion.relative_error_algorithm_3"
+    ]
+    # Restarting at the knots gains more than the paper reports; counts of evaluations may miss by rounding alone.
     missed = {key for key, verdict in verdicts.items() if verdict == "not reproduced"}
-    assert missed == {"convection-diffusion.relative_error_algorithm_3"}
+    by_rounding = {"diffusion.evaluations_full", "diffusion.evaluations_most"}
+    assert missed - by_rounding == {"diffusion.orders_gained", "horizontal-layers.orders_gained"}
+    assert "not as expected" not in verdicts.values()
+
+
+def test_only_numbers_that_the_paper_prints_are_reproduced(results):
+    for own in results["examples"].values():
+        for number in own["numbers"].values():
+            if number["verdict"] in ("reproduced", "better", "not reproduced"):
+                assert re.search(r"\d", str(number["paper"]))
 
 
 def test_results_say_how_they_were_made(results):

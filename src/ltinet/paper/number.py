@@ -6,44 +6,66 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """How a number found here stands to what was expected of it."""
+    """How a number found here stands to what was expected of it.
+
+    The first three are about numbers that the paper prints, the next two about what it says in words; numbers that it
+    does not have stand for comparison, unless they are not what they should be.
+    """
 
     REPRODUCED = "reproduced"
     BETTER = "better"
     MISSED = "not reproduced"
+    DESCRIBED = "as described"
+    CONTRADICTED = "not as described"
     BESIDE = "for comparison"
+    UNEXPECTED = "not as expected"
+
+
+NOTHING = "–"
+"""What stands in place of a number that the paper does not have."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """What the paper prints, what is found here, and between which bounds that counts as reproduced."""
+    """What the paper prints, what is found here, and between which bounds that is as expected."""
 
     key: str
     """Names the number in `results.json`."""
     meaning: str
     here: float
-    paper: str | float = "–"
+    paper: str | float = NOTHING
     """As printed; words where the paper gives words."""
     low: float = -math.inf
     high: float = math.inf
     lower_is_better: bool = False
     """Whether a number within the bounds and below the printed one deserves to be called better."""
     note: str = ""
+    band: tuple[float, float] | None = None
+    """Smallest and largest that this number came out as with other kernels of BLAS; None where it stayed the same."""
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether the paper has a number, be it "roughly 1", and not only words."""
+        return not isinstance(self.paper, str) or any(character.isdigit() for character in self.paper)
 
     @property
     def verdict(self) -> Verdict:
-        """Computed from the bounds; numbers without bounds stand for comparison only."""
+        """Computed from the bounds; only what the paper prints can be reproduced."""
         if self.low == -math.inf and self.high == math.inf:
             return Verdict.BESIDE
-        if not self.low <= self.here <= self.high:
+        inside = self.low <= self.here <= self.high
+        if self.paper == NOTHING:
+            return Verdict.BESIDE if inside else Verdict.UNEXPECTED
+        if not self.is_printed:
+            return Verdict.DESCRIBED if inside else Verdict.CONTRADICTED
+        if not inside:
             return Verdict.MISSED
-        if self.lower_is_better and not isinstance(self.paper, str) and self.here < self.paper:
-            return Verdict.BETTER
-        return Verdict.REPRODUCED
+        is_lower = not isinstance(self.paper, str) and self.here < self.paper
+        return Verdict.BETTER if self.lower_is_better and is_lower else Verdict.REPRODUCED
 
     @property
     def bounds(self) -> str:
-        """What counts as reproduced, in words."""
+        """What is as expected, in words."""
         if self.low == self.high:
             return f"= {plain(self.low)}"
         if self.low > -math.inf and self.high < math.inf:

@@ -13,7 +13,15 @@ from ltinet.paper.run import Run
 from ltinet.paper.section import Section, Table
 
 TITLE = "Systematic construction of continuous-time neural networks for linear dynamical systems"
-MARKS = {Verdict.REPRODUCED: "✓", Verdict.BETTER: "▲", Verdict.MISSED: "✗", Verdict.BESIDE: "·"}
+MARKS = {
+    Verdict.REPRODUCED: "✓",
+    Verdict.BETTER: "▲",
+    Verdict.MISSED: "✗",
+    Verdict.DESCRIBED: "✓",
+    Verdict.CONTRADICTED: "✗",
+    Verdict.BESIDE: "·",
+    Verdict.UNEXPECTED: "✗",
+}
 _WIDE = 8.0  # inches: wider pictures have a row of the page for themselves
 _PIXELS = 96.0  # of a page, per inch
 
@@ -45,6 +53,7 @@ def _header(sections: Sequence[Section], run: Run) -> str:
     tiles = "".join(
         f'<li class="{_class(verdict)}"><b>{counts[verdict]}</b>{MARKS[verdict]} {escape(verdict)}</li>'
         for verdict in Verdict
+        if counts[verdict] or verdict is not Verdict.UNEXPECTED
     )
     quick = f'<p class="note"><b>A quick run.</b> {escape(run.quick_note)}</p>' if run.quick else ""
     return (
@@ -54,8 +63,9 @@ def _header(sections: Sequence[Section], run: Run) -> str:
         "<p>A linear system ẋ = Ax + Bu, y = Cx + Du becomes a network of neurons that each solve an ordinary "
         "differential equation of first or second order. Nothing is trained: A is brought to block-diagonal form, and "
         "every block becomes a horizontal layer. The tables put each number of the paper beside the one found here. "
-        "Verdicts are computed from the bounds in the column before; numbers that the paper does not print stand for "
-        "comparison.</p>\n"
+        "Verdicts are computed from the bounds in the column before. Only numbers that the paper prints can be "
+        "reproduced; what it says in words is as described or not, and all others stand for comparison. Some numbers "
+        "move with rounding: below those stands between what they came out as with other kernels of BLAS.</p>\n"
         f'{quick}<ul class="counts">{tiles}</ul>\n</header>\n<main>'
     )
 
@@ -94,13 +104,19 @@ def _row(number: Number) -> str:
     verdict = number.verdict
     return (
         f'<tr><th scope="row">{escape(number.meaning)}{note}</th>{_value("paper", paper)}'
-        f"{_value('here', plain(number.here))}{_value('expected', number.bounds)}"
+        f"{_value('here', plain(number.here), below=band_text(number.band))}{_value('expected', number.bounds)}"
         f'<td class="verdict {_class(verdict)}">{MARKS[verdict]} {escape(verdict)}</td></tr>'
     )
 
 
-def _value(label: str, text: str) -> str:
-    return f'<td class="value" data-label="{label}">{escape(text)}</td>'
+def band_text(band: Sequence[float] | None) -> str:
+    """The band of a number that moves with rounding, in words."""
+    return "" if band is None else f"{plain(band[0])} to {plain(band[1])}"
+
+
+def _value(label: str, text: str, *, below: str = "") -> str:
+    more = f"<small>{escape(below)}</small>" if below else ""
+    return f'<td class="value" data-label="{label}">{escape(text)}{more}</td>'
 
 
 def _table(table: Table) -> str:
@@ -130,7 +146,8 @@ def _footer(run: Run) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     seeds = ", ".join(f"{name}: {seed}" for name, seed in run.seeds.items()) or "nothing is random"
     return (
-        f"<footer>\n<p>Made by <code>{escape(run.command)}</code> with {escape(versions)}.</p>\n"
+        f"<footer>\n<p>Made by <code>{escape(run.command)}</code> with {escape(versions)}, and the rounding of BLAS "
+        f"kernel {escape(run.kernel)}.</p>\n"
         f"<p>Seeds: {escape(seeds)}. All solvers are DOP853 with rtol = atol = {plain(run.tolerance)}. The figures lie "
         "beside this page in <code>figures</code> as PNG and SVG, all numbers in <code>results.json</code>.</p>\n"
         "</footer>"

@@ -15,11 +15,12 @@ from ltinet.paper.accounts import diffusion as diffusion_account
 from ltinet.paper.accounts import horizontal_layers as horizontal_layers_account
 from ltinet.paper.accounts import layer_types as layer_types_account
 from ltinet.paper.forward_passes import TOLERANCE, Effort, Tell
+from ltinet.paper.kernel_bands import with_bands
 from ltinet.paper.output_folder import OutputFolder
 from ltinet.paper.progress import progress_bar
 from ltinet.paper.report import DrawnPicture, report_page
 from ltinet.paper.results import results_text
-from ltinet.paper.run import Run, installed_versions
+from ltinet.paper.run import Run, blas_kernel, installed_versions
 from ltinet.paper.section import Section
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ def _made(name: str, folder: OutputFolder, *, full: bool, tell: Tell) -> _Made:
     with joblib.parallel_config(backend="loky" if full else "sequential"):
         section = example.account(example.compute(Effort() if full else example.quick, tell=tell))
     seconds = round(perf_counter() - begin, 1)
+    if full:  # bands are those of full runs
+        section = with_bands(section)
     tell("figures")
     drawn = {
         f"{name}_{picture.name}": folder.save_picture(picture, example=name, as_svg=full)
@@ -163,6 +166,7 @@ def _run(chosen: Mapping[str, Example], *, quick: bool) -> Run:
         tolerance=TOLERANCE,
         seeds={what: seed for example in chosen.values() for what, seed in example.seeds.items()},
         versions=versions,
+        kernel=blas_kernel(),
     )
 
 

@@ -39,4 +39,5 @@ def _number(number: Number) -> dict[str, Any]:
         "expected": number.bounds,
         "verdict": str(number.verdict),
         "note": number.note,
+        "band": number.band,
     }

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 
+from threadpoolctl import threadpool_info
+
 import ltinet
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib")
@@ -21,6 +23,8 @@ class Run:
     tolerance: float
     seeds: Mapping[str, int]
     versions: Mapping[str, str]
+    kernel: str
+    """The kernel of BLAS, which decides how sums are rounded."""
 
 
 def installed_versions() -> dict[str, str]:
@@ -30,3 +34,9 @@ def installed_versions() -> dict[str, str]:
         "Python": platform.python_version(),
         **{name: metadata.version(name) for name in LIBRARIES},
     }
+
+
+def blas_kernel() -> str:
+    """The kernel that NumPy and SciPy run, or both where they differ; the name of the library where it tells none."""
+    found = (own.get("architecture") or own["internal_api"] for own in threadpool_info() if own["user_api"] == "blas")
+    return " and ".join(dict.fromkeys(found)) or "unknown"

@@ -47,7 +47,8 @@ def draw_evaluations_per_layer(
     axes = axes_or_new(ax)
     means = np.array([np.mean(own) if len(own) else 0.0 for own in layers])
     width = 0.8 if len(layers) <= 40 else 1.0  # many thin bars with gaps between would flicker
-    axes.bar(np.arange(len(layers)), means, width=width, color=layer_colours(len(layers)))
+    colours = list(layer_colours(len(layers)))  # matplotlib 3.8.0 takes a tuple of two for a colour and its opacity
+    axes.bar(np.arange(len(layers)), means, width=width, color=colours)
     axes.set_xlabel("layer")
     axes.set_ylabel("function evaluations, mean over neurons")
     _finish(axes, means, full_system)

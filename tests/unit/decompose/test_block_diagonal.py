@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.cluster import DBSCAN, KMeans
 
 import ltinet
-from evidence import assert_blocks_ordered, assert_lapack_standard, assert_pattern
+from evidence import EPS, assert_blocks_ordered, assert_lapack_standard, assert_pattern
 from hard_matrices import clusters_in_triangle, haar, random_dense, rotated
 from ltinet import InvalidSystemError, PartitionError, block_diagonalize
 
@@ -233,7 +233,9 @@ def test_symmetric_matrices_have_an_orthogonal_transformation():
     S = random_dense(12)
     form = block_diagonalize(S + S.T)
     assert form.block_sizes == (1,) * 12
-    np.testing.assert_array_equal(form.T_inv, form.T.T)
+    # Columns of an orthogonal matrix are known to n·eps, and so is the product of two of them.
+    np.testing.assert_allclose(form.T_inv, form.T.T, rtol=0.0, atol=12 * EPS)
+    np.testing.assert_allclose(form.T @ form.T.T, np.eye(12), rtol=0.0, atol=10 * 12 * EPS)
     np.testing.assert_array_equal(form.scaling, np.ones(12))
 
 

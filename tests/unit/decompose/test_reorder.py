@@ -64,7 +64,8 @@ def test_what_is_not_coupled_changes_places_without_rounding():
     schur = SchurForm(R, np.eye(len(R)))
     ordered = reorder(schur, np.array([0, 1, 2, 0]))
     assert set(np.unique(ordered.schur.Z).tolist()) == {0.0, 1.0}  # a permutation
-    np.testing.assert_array_equal(ordered.schur.Z @ ordered.schur.R @ ordered.schur.Z.T, R)
+    place = np.argmax(ordered.schur.Z, axis=0)
+    np.testing.assert_array_equal(ordered.schur.R, R[np.ix_(place, place)])
 
 
 def random_schur_block():

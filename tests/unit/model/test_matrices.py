@@ -78,7 +78,14 @@ def test_a_number_is_one_by_one_and_a_vector_needs_a_direction():
         ([[1, 2], [3]], r"Mat cannot be read as a matrix.*rows of equal length"),
         ([[1.0, 2.0], [3.0, np.nan]], r"Mat\[1, 1\] = nan"),
         ([[1.0, -np.inf]], r"Mat\[0, 1\] = -inf; replace"),
-        (np.array([[np.longdouble("1e400")]]), r"Mat\[0, 0\] = inf.*beyond float64"),
+        pytest.param(
+            np.array([[np.longdouble("1e400")]]),
+            r"Mat\[0, 0\] = inf.*beyond float64",
+            marks=pytest.mark.skipif(
+                np.finfo(np.longdouble).max == np.finfo(float).max,
+                reason="long double reaches no farther than double here",
+            ),
+        ),
         (np.zeros((2, 2, 2)), r"Mat has 3 axes, shape \(2, 2, 2\)"),
         (np.ma.masked_array(np.eye(2), mask=[[True, False], [False, False]]), r"Mat has masked entries.*filled"),
         (sparse.coo_array(([1.0], ([0], [0])), shape=(2**40, 2**40)), r"Mat is 1099511627776×1099511627776.*memory"),

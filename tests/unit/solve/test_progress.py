@@ -1,81 +1,112 @@
-"""Hypothesis: who waits long at a terminal sees a bar; who does not, or is a program, sees nothing."""
+"""Hypothesis: who waits long at a terminal sees a bar; who does not, or is a program, sees nothing.
+
+No clock decides: where a bar must appear, the work goes on only when it was seen, and where none may, the time before
+one appears is without end.
+"""
 
 import os
 import pty
+import select
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
-RUN = """
-import sys, time
-from ltinet.solve.progress import counted
+PATIENCE = 100.0  # seconds before a test gives up on what takes two
+COUNT = """
+import sys
+from ltinet.solve import progress
 
-def slowly(n, seconds):
-    for item in range(n):
-        time.sleep(seconds)
+progress._PATIENCE = {patience}
+
+def items():
+    for item in range({n}):
+        {wait}
         yield item
 
-print(list(counted(slowly({n}, {seconds}), total={n}, noun="layers")))
+print(list(progress.counted(items(), total={n}, noun="layers")))
 """
-BLINK, WAIT = {"n": 4, "seconds": 0.01}, {"n": 4, "seconds": 0.7}
+FOR_A_LINE = "sys.stdin.readline()"
 
 
-def _run(script, *, terminal):
-    """Run a program whose error stream is a terminal or a pipe; return its output, and what went to the errors."""
-    if not terminal:
-        command = [sys.executable, "-c", script]
-        done = subprocess.run(command, capture_output=True, check=True, timeout=60)  # noqa: S603 - our own program
-        return done.stdout.decode(), done.stderr.decode()
+@contextmanager
+def _at_a_terminal(script):
+    """A program whose error stream is a pseudo-terminal, and our side of that."""
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    pipe = subprocess.PIPE
     with subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=theirs, env=environment
+        [sys.executable, "-c", script], stdin=pipe, stdout=pipe, stderr=theirs, env=environment
     ) as process:
         os.close(theirs)
-        seen = _all_of(ours)
-        output = process.stdout.read().decode()
-    os.close(ours)
+        try:
+            yield process, ours
+        finally:
+            process.kill()
+            os.close(ours)
+
+
+def _until(descriptor, word):
+    """What comes from a pseudo-terminal up to the word, or all of it for None."""
+    seen = b""
+    while word is None or word not in seen:
+        assert select.select([descriptor], [], [], PATIENCE)[0], f"{word} did not come after {seen}"
+        try:
+            part = os.read(descriptor, 4096)
+        except OSError:  # how Linux tells that the other side was closed
+            part = b""
+        if not part:
+            assert word is None, f"{word} did not come before the end: {seen}"
+            break
+        seen += part
+    return seen.decode()
+
+
+def _go_on(process):
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+
+
+def _end_of(process, ours):
+    """What the program printed, and what its terminal saw last."""
+    seen = _until(ours, None)
+    output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, seen
-    return output, seen
-
-
-def _all_of(descriptor):
-    """What comes from a pseudo-terminal until its other side is closed, which Linux tells by an error."""
-    parts = []
-    try:
-        while part := os.read(descriptor, 4096):
-            parts.append(part)
-    except OSError:
-        pass
-    return b"".join(parts).decode()
+    return output.decode(), seen
 
 
 def test_a_long_run_shows_a_bar_on_a_terminal_and_clears_it():
-    output, seen = _run(RUN.format(**WAIT), terminal=True)
-    assert output == "[0, 1, 2, 3]\n"
-    assert "layers" in seen
-    assert "3/4" in seen
-    assert "\x1b[2K" in seen[seen.rindex("layers") :]  # the line is erased
+    with _at_a_terminal(COUNT.format(n=3, patience=0.1, wait=FOR_A_LINE)) as (process, ours):
+        for count in (b"0/3", b"1/3", b"2/3"):
+            assert "layers" in _until(ours, count)
+            _go_on(process)
+        output, seen = _end_of(process, ours)
+    assert output == "[0, 1, 2]\n"
+    assert "\x1b[2K" in seen[seen.rfind("layers") + 1 :]  # the line is erased, and not drawn again
 
 
-def test_one_long_item_shows_a_bar_too():
-    _, seen = _run(RUN.format(n=1, seconds=2.8), terminal=True)
-    assert "0/1" in seen
+def test_nothing_is_shown_to_those_who_do_not_wait():
+    with _at_a_terminal(COUNT.format(n=4, patience=1e6, wait="pass")) as (process, ours):
+        assert _end_of(process, ours) == ("[0, 1, 2, 3]\n", "")
 
 
-@pytest.mark.parametrize(("run", "terminal"), [(BLINK, True), (WAIT, False)], ids=["short", "no terminal"])
-def test_nothing_is_shown_to_those_who_do_not_wait_or_look(run, terminal):
-    assert _run(RUN.format(**run), terminal=terminal) == ("[0, 1, 2, 3]\n", "")
+def test_nothing_is_shown_to_those_who_do_not_look():
+    command = [sys.executable, "-c", COUNT.format(n=4, patience=0.0, wait="__import__('time').sleep(0.3)")]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE)  # noqa: S603 - our own program
+    assert (done.stdout, done.stderr) == (b"[0, 1, 2, 3]\n", b"")
 
 
+# A long run without the work: it ends when the test has seen what it wants to see.
 SIMULATE = """
-import time
+import pathlib, time
 import numpy as np, ltinet
+
 net = ltinet.construct((-np.diag([1.0, 2.0, 3.0]), np.ones((3, 1)), np.ones((1, 3))))
 
 def method(neuron):
-    time.sleep(0.9)  # once per neuron: a long run without the work
+    while not pathlib.Path({sign!r}).exists():
+        time.sleep(0.05)
     return "DOP853"
 
 print(net.simulate([0.0, 1.0], [0.0, 1.0], engine="neurons", method=method, n_jobs={n_jobs}).y.shape)
@@ -83,7 +114,10 @@ print(net.simulate([0.0, 1.0], [0.0, 1.0], engine="neurons", method=method, n_jo
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_simulation_counts_its_layers(n_jobs):
-    output, seen = _run(SIMULATE.format(n_jobs=n_jobs), terminal=True)
+def test_a_simulation_counts_its_layers(n_jobs, tmp_path):
+    sign = tmp_path / "seen"
+    with _at_a_terminal(SIMULATE.format(n_jobs=n_jobs, sign=str(sign))) as (process, ours):
+        _until(ours, b"/3")
+        sign.touch()
+        output, _ = _end_of(process, ours)
     assert output == "(2, 1)\n"
-    assert "/3" in seen

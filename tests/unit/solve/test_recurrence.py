@@ -2,26 +2,34 @@
 
 import numpy as np
 import pytest
+from flint import arb_mat, ctx
 
 from ltinet.solve.recurrence import Decay, accumulate
 
 
 def _one_by_one(added, first, decay):
-    """The recurrence with full matrices, in extended precision."""
+    """The recurrence with full matrices in balls of 256 bits, whose radii stay far below the rounding of a double."""
     n_pairs, n_reals = len(decay.pairs), len(decay.reals)
     sizes = [2] * n_pairs + [1] * n_reals + [len(block) for block in decay.blocks]
     matrices = [np.array([[p.real, -p.imag], [p.imag, p.real]]) for p in decay.pairs]
     matrices += [np.array([[r]]) for r in decay.reals] + list(decay.blocks)
-    P = np.zeros((sum(sizes), sum(sizes)), dtype=np.longdouble)
+    P = np.zeros((sum(sizes), sum(sizes)))
     offset = 0
     for size, matrix in zip(sizes, matrices, strict=True):
         P[offset : offset + size, offset : offset + size] = matrix
         offset += size
-    state, ends = first.astype(np.longdouble), []
-    for k in range(added.shape[1]):
-        state = state @ P.T + added[:, k]
-        ends.append(state)
-    return np.stack(ends, axis=1)
+    ends = np.empty(added.shape)
+    with ctx.workprec(256):
+        step, state = _balls(P), _balls(first.T)
+        for k in range(added.shape[1]):
+            state = step * state + _balls(added[:, k].T)
+            assert max(float(entry.rad()) for entry in state.entries()) < 1e-40
+            ends[:, k] = np.array([float(entry) for entry in state.entries()]).reshape(first.T.shape).T
+    return ends
+
+
+def _balls(matrix):
+    return arb_mat(*matrix.shape, matrix.ravel().tolist())
 
 
 @pytest.mark.parametrize("n_steps", [1, 2, 31, 33, 64, 401])

@@ -1,7 +1,9 @@
 """What is said of every example alike: how exact the forward passes are, and which algorithm is better."""
 
+import math
+
 from ltinet.paper.forward_passes import ForwardPass, ForwardPasses
-from ltinet.paper.number import Number
+from ltinet.paper.number import NOTHING, Number
 
 # Twelve digits are what `lsim`, with a matrix exponential of the whole system, can be trusted to have here.
 LSIM_AGREES = 1e-12
@@ -11,9 +13,9 @@ ROUNDING, USEFUL = 1e-2, 1e3
 
 
 def accuracy_numbers(
-    passes: ForwardPasses, *, example: str, orders: str = "–", at_least: float = float("-inf")
+    passes: ForwardPasses, *, example: str, orders: str = NOTHING, within: tuple[float, float] = (-math.inf, math.inf)
 ) -> tuple[Number, ...]:
-    """Errors of all passes; `orders` is what the paper says Algorithm A.1 gains, `at_least` what counts as that."""
+    """Errors of all passes; `orders` is what the paper says Algorithm A.1 gains, `within` what counts as that."""
     error = "largest error against the exact engine"
     solved = passes.algorithm_3.n_layers_solved, passes.algorithm_a1.n_layers_solved
     return (
@@ -39,7 +41,8 @@ def accuracy_numbers(
             "orders of magnitude by which Algorithm A.1 is better than Algorithm 3 as in the paper",
             here=passes.orders_gained,
             paper=orders,
-            low=at_least,
+            low=within[0],
+            high=within[1],
             note="" if solved[0] == solved[1] else f"Of {solved[0]} layers in Algorithm 3 and {solved[1]} in A.1.",
         ),
         Number(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "diffusion"
-# Counts of an adaptive solver move by some 5 % with rounding: a band, not a number.
-EVALUATIONS = (1600, 1850)
+# Counts of an adaptive solver move with rounding: by up to 5 % between the kernels of kernel_bands.json.
+ROUNDING_OF_COUNTS = 0.05
 
 
 def account(result: Diffusion) -> Section:
@@ -56,8 +56,9 @@ def _architecture_numbers(result: Diffusion) -> tuple[Number, ...]:
         ),
         Number(
             f"{NAME}.eigenvalues_distinct", "distinct eigenvalues",
-            here=result.n_distinct, paper="400 clusters", low=61, high=61,
-            note="11 values of sin²(πk/20) give 66 sums of two, of which six are equal to 1.",
+            here=result.n_distinct, low=61, high=61,
+            note="The paper asks for 400 clusters; but 11 values of sin²(πk/20) give 66 sums of two, of which six are "
+            "equal to 1.",
         ),
         exactly(f"{NAME}.layers", "horizontal layers", here=net.n_layers, paper=400),
         exactly(f"{NAME}.first_order_neurons", "first-order neurons", here=net.n_first_order, paper=400),
@@ -70,16 +71,15 @@ def _architecture_numbers(result: Diffusion) -> tuple[Number, ...]:
 
 
 def _evaluation_numbers(result: Diffusion) -> tuple[Number, ...]:
-    low, high = EVALUATIONS
     crossing, restarting = result.passes.algorithm_3, result.passes.algorithm_3_from_knot_to_knot
     return (
-        Number(
+        _count(
             f"{NAME}.evaluations_full", "function evaluations of the full system",
-            here=result.evaluations_full, paper=1739, low=low, high=high,
+            here=result.evaluations_full, paper=1739,
         ),
-        Number(
+        _count(
             f"{NAME}.evaluations_most", "function evaluations of the neuron that needs most",
-            here=crossing.most_evaluations, paper=1718, low=low, high=high,
+            here=crossing.most_evaluations, paper=1718,
         ),
         Number(
             f"{NAME}.evaluations_least", "function evaluations of the neuron that needs least",
@@ -97,9 +97,15 @@ def _evaluation_numbers(result: Diffusion) -> tuple[Number, ...]:
     )  # fmt: skip
 
 
+def _count(key: str, meaning: str, *, here: int, paper: int) -> Number:
+    """A count of an adaptive solver: reproduced if rounding explains the difference."""
+    room = ROUNDING_OF_COUNTS * paper
+    return Number(key, meaning, here=here, paper=paper, low=math.ceil(paper - room), high=math.floor(paper + room))
+
+
 def _accuracy(result: Diffusion) -> tuple[Number, ...]:
-    # "Roughly 1": from half an order upwards.
-    return accuracy_numbers(result.passes, example=NAME, orders="roughly 1", at_least=0.5)
+    # "Roughly 1": to half an order.
+    return accuracy_numbers(result.passes, example=NAME, orders="roughly 1", within=(0.5, 1.5))
 
 
 def _pictures(result: Diffusion) -> tuple[Picture, ...]:

@@ -54,8 +54,8 @@ def account(result: HorizontalLayers) -> Section:
 def _numbers(result: HorizontalLayers) -> tuple[Number, ...]:
     rises = int(np.count_nonzero(np.diff(result.conditions) > 0.0))
     heavier = int(np.count_nonzero(np.diff(result.weight_norms) > 0.0))
-    # "Roughly 4": from three and a half orders upwards.
-    accuracy = accuracy_numbers(result.passes, example=NAME, orders="roughly 4", at_least=3.5)
+    # "Roughly 4": to half an order.
+    accuracy = accuracy_numbers(result.passes, example=NAME, orders="roughly 4", within=(3.5, 4.5))
     return (
         exactly(f"{NAME}.states", "states", here=result.nets[0].n_states, paper=10),
         exactly(f"{NAME}.inputs", "inputs", here=result.nets[0].n_inputs, paper=10),
