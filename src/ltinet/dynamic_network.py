@@ -27,7 +27,7 @@ from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
 from ltinet.network.realisation import to_state_space
 from ltinet.network.response import frequency_response, poles
-from ltinet.network.storage import read_network, write_network
+from ltinet.network.storage import StoredNetwork, read_network, write_network
 from ltinet.network.summary import summary_html, summary_text
 from ltinet.network.synthesis import synthesise
 from ltinet.plotting.doors import FormPlots, NetworkPlots, plot_solution
@@ -67,7 +67,7 @@ class DynamicNetwork:
     network: Network
     form: BlockDiagonalForm | None = None
     system: StateSpace | None = None
-    """The system that the network was constructed from, to be compared with; a file does not keep it."""
+    """The system that the network was constructed from, to be compared with."""
     blocks: BlockSystem | None = None
     """The system in the coordinates of its blocks, in which the exact engine runs."""
 
@@ -269,7 +269,7 @@ class DynamicNetwork:
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
-        write_network(path, self.network, self.form)
+        write_network(path, StoredNetwork(self.network, self.form, self.system, self.blocks))
 
     def __getstate__(self) -> dict[str, Any]:
         # What was prepared for simulation is made anew.

@@ -1,11 +1,14 @@
-"""What a network file says besides numbers: whether there is a form, and how its blocks were chosen."""
+"""What a network file says besides numbers: which parts it has, and how the blocks of its form were chosen."""
 
 import json
 from typing import Any, NamedTuple
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.model.state_space import StateSpace
 from ltinet.shown import shown
 
+_PARTS = {"has_form", "has_system", "has_descriptor"}
+_PARTS_OF_VERSION_1 = {"has_form"}
 _FORM_FACTS = {"budget", "seen", "remarks"}
 _LONGEST_REMARK = 2000
 
@@ -14,14 +17,18 @@ class Description(NamedTuple):
     """The facts about a form that are not tensors; empty where there is none."""
 
     has_form: bool
+    has_system: bool = False
+    has_descriptor: bool = False
     budget: float | None = None
     seen: tuple[tuple[int, float], ...] = ()
     remarks: tuple[str, ...] = ()
 
 
-def describe(form: BlockDiagonalForm | None) -> str:
-    """The description as JSON, the same text for the same form."""
-    facts: dict[str, Any] = {"has_form": form is not None}
+def describe(form: BlockDiagonalForm | None, system: StateSpace | None) -> str:
+    """The description as JSON, the same text for the same form and system."""
+    has_descriptor = system is not None and system.descriptor is not None
+    facts: dict[str, Any] = {"has_form": form is not None, "has_system": system is not None}
+    facts["has_descriptor"] = has_descriptor
     if form is not None:  # whole numbers and floats of NumPy would not pass as JSON
         facts["budget"] = None if form.budget is None else float(form.budget)
         facts["seen"] = [(int(count), float(condition)) for count, condition in form.seen]
@@ -29,20 +36,27 @@ def describe(form: BlockDiagonalForm | None) -> str:
     return json.dumps(facts, sort_keys=True)
 
 
-def parse_description(content: str) -> Description:
-    """Read what `describe` wrote.
+def parse_description(content: str, *, version: int) -> Description:
+    """Read what `describe` wrote, in this version or an earlier one.
 
     Raises:
         ValueError: it is something else: text where a number is expected, facts that are missing or unknown.
     """
     facts = json.loads(content, object_pairs_hook=without_repetition)
-    if not isinstance(facts, dict) or not isinstance(facts.get("has_form"), bool):
-        raise ValueError("its description does not say whether there is a form")
-    if set(facts) != {"has_form"} | (_FORM_FACTS if facts["has_form"] else set()):
+    parts = _PARTS if version > 1 else _PARTS_OF_VERSION_1
+    if not isinstance(facts, dict) or not all(isinstance(facts.get(part), bool) for part in parts):
+        raise ValueError("its description does not say which parts there are")
+    if set(facts) != parts | (_FORM_FACTS if facts["has_form"] else set()):
         raise ValueError(f"its description has the facts {shown(sorted(facts))}")
-    if not facts["has_form"]:
-        return Description(False)
-    return Description(True, _budget(facts["budget"]), _seen(facts["seen"]), _remarks(facts["remarks"]))
+    has_system, has_descriptor = facts.get("has_system", False), facts.get("has_descriptor", False)
+    if has_system > facts["has_form"] or has_descriptor > has_system:
+        raise ValueError("its description has a system without a form, or E without a system")
+    found = Description(facts["has_form"], has_system, has_descriptor)
+    if not found.has_form:
+        return found
+    return found._replace(
+        budget=_budget(facts["budget"]), seen=_seen(facts["seen"]), remarks=_remarks(facts["remarks"])
+    )
 
 
 def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -49,14 +49,28 @@ FORM = (
 )
 """The block-diagonal form that the network was built from."""
 
+SYSTEM = (
+    Tensor("blocks.B", ("states", "inputs")),
+    Tensor("blocks.C", ("outputs", "states")),
+    Tensor("system.A", ("states", "states")),
+    Tensor("system.B", ("states", "inputs")),
+    Tensor("system.C", ("outputs", "states")),
+    Tensor("system.D", ("outputs", "inputs")),
+)
+"""The system as it was given, which error bounds compare with, and in the coordinates of the blocks."""
 
-def require_declared(tensors: Tensors, *, has_form: bool) -> None:
+DESCRIPTOR = (Tensor("system.E", ("states", "states")),)
+"""E of a descriptor system; A and B are those beside it."""
+
+
+def require_declared(tensors: Tensors, *, has_form: bool, has_system: bool, has_descriptor: bool) -> None:
     """Exactly the tensors of this format in size and type: a right checksum says nothing of who computed it.
 
     Raises:
         ValueError: one is missing, unknown, or of another type or shape.
     """
-    declared = {tensor.name: tensor for tensor in NETWORK + (FORM if has_form else ())}
+    parts = ((NETWORK, True), (FORM, has_form), (SYSTEM, has_system), (DESCRIPTOR, has_descriptor))
+    declared = {tensor.name: tensor for part, is_there in parts if is_there for tensor in part}
     if set(tensors) != set(declared):
         strange = sorted(set(tensors) ^ set(declared))[0]
         raise ValueError(f"the tensor {strange} is {'missing' if strange in declared else 'not part of this format'}")

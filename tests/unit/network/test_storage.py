@@ -15,7 +15,7 @@ from safetensors import safe_open
 import ltinet
 from ltinet.errors import FileFormatError
 from ltinet.network.network import Network
-from ltinet.network.storage import read_network, write_network
+from ltinet.network.storage import StoredNetwork, read_network, write_network
 from network_examples import random_layer, random_network
 
 ARRAYS = ("A", "T", "T_inv", "scaling", "original")
@@ -72,15 +72,15 @@ orders = st.lists(st.lists(st.sampled_from([1, 2]), min_size=1, max_size=4), max
 @given(orders, st.integers(0, 3), st.integers(0, 3), st.integers(0, 2**32 - 1))
 def test_networks_from_parameters_alone_round_trip(tmp_path, layers, n_inputs, n_outputs, seed):
     network = random_network(layers, n_inputs, n_outputs, seed)
-    write_network(tmp_path / "net", network, None)
-    back, form = read_network(tmp_path / "net")
+    write_network(tmp_path / "net", StoredNetwork(network))
+    back, form, *_ = read_network(tmp_path / "net")
     assert form is None
     assert bits(back) == bits(network)
 
 
 def test_a_layer_without_neurons_round_trips(tmp_path):
     network = Network([random_layer([], 1)], [np.zeros((1, 0))], [[1.0]])
-    write_network(tmp_path / "net", network, None)
+    write_network(tmp_path / "net", StoredNetwork(network))
     assert read_network(tmp_path / "net")[0] == network
 
 
@@ -106,7 +106,7 @@ def test_the_file_is_plain_safetensors(tmp_path):
         metadata = file.metadata()
         np.testing.assert_array_equal(file.get_tensor("Psi"), net.Psi)
         assert file.get_tensor("E").dtype == np.float64
-    assert (metadata["format"], metadata["version"]) == ("ltinet-network", "1")
+    assert (metadata["format"], metadata["version"]) == ("ltinet-network", "2")
     assert json.loads(metadata["content"])["has_form"] is True
 
 
@@ -214,5 +214,20 @@ def test_a_singular_basis_met_on_the_way_is_remembered(tmp_path):
     """An infinite condition number is a fact about a partition that was not taken, not a damaged file."""
     net = ltinet.construct(SYSTEMS["coupled"])
     form = replace(net.form, seen=(*net.form.seen, (6, np.inf)))
-    write_network(tmp_path / "net", net.network, form)
+    write_network(tmp_path / "net", StoredNetwork(net.network, form))
     assert read_network(tmp_path / "net")[1].seen == form.seen
+
+
+def test_a_file_keeps_the_system_that_bounds_compare_with(tmp_path):
+    """With E and without: the loaded network runs and is bounded as the one that was saved."""
+    rng = np.random.default_rng(5)
+    A, B, C = rng.standard_normal((6, 6)) - 4.0 * np.eye(6), rng.standard_normal((6, 2)), rng.standard_normal((3, 6))
+    u, t = rng.standard_normal((50, 2)), 0.1 * np.arange(50)
+    for E in (None, np.eye(6) + 0.1 * rng.standard_normal((6, 6))):
+        net = ltinet.construct(ltinet.StateSpace(A, B, C, E=E))
+        net.save(tmp_path / "net.safetensors")
+        back = ltinet.load(tmp_path / "net.safetensors")
+        before, after = net.simulate(u, t), back.simulate(u, t)
+        np.testing.assert_array_equal(before.y, after.y)
+        np.testing.assert_allclose(before.error_bound(), after.error_bound(), rtol=1e-6)
+        assert (back.system.descriptor is None) == (E is None)
