@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from ltinet.decompose.balance import BalancedMatrix
 from ltinet.decompose.balance import balance as balance_matrix
 from ltinet.decompose.budget import within_budget
+from ltinet.decompose.connections import without_noise_couplings
 from ltinet.decompose.decouple import Decoupled
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.orthonormal import BlockBases, orthonormalise
 from ltinet.decompose.partition import agglomerate, partition_into
+from ltinet.decompose.repeated import with_repeated_together, without_noise
 from ltinet.decompose.schur import SchurForm, is_decoupled, real_schur, schur_by_parts, symmetric_schur
 from ltinet.decompose.separate import Separation, separate, separate_neurons, with_kernel_together
 from ltinet.decompose.threads import threads_for
@@ -64,14 +66,16 @@ def block_diagonalize(
     with threads_for(len(matrix)):
         is_free = n_blocks is None and clustering is None
         balanced, schur = _schur_form(matrix, balance=balance, is_free=is_free)
-        if n_blocks is not None:
-            choice = _into_blocks(schur, n_blocks)
-        elif is_decoupled(schur, balanced.matrix):
+        if n_blocks is None and is_decoupled(schur, balanced.matrix):
             choice = _decoupled_already(schur, clustering)
-        elif clustering is not None:
-            choice = _by_clustering(schur, clustering, factor=balanced.factor)
         else:
-            choice = _Choice(*within_budget(schur, max_condition))
+            schur = with_repeated_together(schur, balanced.matrix)
+            if n_blocks is not None:
+                choice = _into_blocks(schur, n_blocks)
+            elif clustering is not None:
+                choice = _by_clustering(schur, clustering, factor=balanced.factor)
+            else:
+                choice = _Choice(*within_budget(schur, max_condition))
         return _assemble(matrix, balanced, choice, budget=max_condition if is_free else None)
 
 
@@ -99,7 +103,8 @@ def _schur_form(matrix: Matrix, *, balance: bool, is_free: bool) -> tuple[Balanc
         balanced = balance_matrix(matrix, rescale_states=False)
         return balanced, symmetric_schur(balanced.matrix)
     balanced = balance_matrix(matrix, rescale_states=balance)
-    return balanced, schur_by_parts(balanced.matrix) if is_free else real_schur(balanced.matrix)
+    schur = schur_by_parts(balanced.matrix) if is_free else real_schur(balanced.matrix)
+    return balanced, without_noise(schur, balanced.matrix)
 
 
 def _decoupled_already(schur: SchurForm, clustering: object) -> _Choice:
@@ -163,7 +168,7 @@ def _assemble(matrix: Matrix, balanced: BalancedMatrix, choice: _Choice, *, budg
     largest = np.maximum.reduceat(values.real, bases.bounds[:-1]) if len(sizes) else np.empty(0)
     order = np.argsort(-largest, kind="stable")
     columns = np.argsort(np.repeat(np.argsort(order), sizes), kind="stable")
-    A_bd = bases.blocks[columns][:, columns]
+    A_bd = without_noise_couplings(choice.separation, balanced.matrix)[columns][:, columns]
     if np.log2(balanced.factor) + np.log2(float(np.abs(A_bd).max(initial=1.0))) >= 1024.0:
         raise InvalidSystemError("A has entries near the largest floating-point number; measure time in smaller units")
     return BlockDiagonalForm(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.decompose.connections import coupled_neurons
 from ltinet.decompose.coupling import Atoms, condition_number, escape_conditions
 from ltinet.decompose.neurons import neuron_bases
 from ltinet.decompose.schur import SchurForm
@@ -70,10 +71,12 @@ class BlockDiagonalForm:
         is_real = np.concatenate(self.eigenvalues).imag == 0.0
         return tuple(np.add.reduceat(is_real, np.cumsum(sizes) - sizes, dtype=np.intp).tolist())
 
-    @property
+    @cached_property
     def n_connections(self) -> int:
-        """Neuron-to-neuron connections inside blocks, each pair of neurons once."""
-        return sum(count * (count - 1) // 2 for count in self.neurons_per_block)
+        """Neuron-to-neuron connections inside blocks, each pair of neurons once: couplings that are not zero."""
+        wide = (index for index, count in enumerate(self.neurons_per_block) if count > 1)
+        found = (coupled_neurons(self.block(index), self.reals_per_block[index]) for index in wide)
+        return sum(int(np.count_nonzero(pairs)) for pairs in found)
 
     @cached_property
     def condition(self) -> float:
