@@ -25,6 +25,8 @@ def with_turning_vectors(terms: Magnitudes, form: BlockDiagonalForm, *, B: Matri
     """
     weak_inputs = _weak(B.T, terms.B.T)
     weak_outputs = _weak(C, terms.C)
+    if len(weak_inputs) + len(weak_outputs) == 0:
+        return terms
     B_terms, C_terms = terms.B.copy(), terms.C.copy()
     if len(weak_inputs):
         sizes = np.abs(form.T_inv[weak_inputs]) @ np.abs(form.original) @ np.abs(form.T)

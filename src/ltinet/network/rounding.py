@@ -24,7 +24,9 @@ class Magnitudes(NamedTuple):
 
 def without_rounding(values: Array, bound: Array) -> Array:
     """The array with zeros where entries do not exceed their bound; where that overflows nothing is known."""
-    return np.where((np.abs(values) <= bound) & (bound < np.inf), 0.0, values)
+    zero = np.abs(values) <= bound
+    zero &= bound < np.inf
+    return np.where(zero, 0.0, values) if zero.any() else values
 
 
 def lti_magnitudes(A: Matrix, B: Matrix, *, n_real: int) -> LayerMatrices:

@@ -48,19 +48,25 @@ def synthesise(system: BlockSystem) -> Network:
     for places, own in made:
         layers.update(zip(places.tolist(), own.layers, strict=True))
         Phi.update(zip(places.tolist(), own.Phi, strict=True))
-    Psi = sum((own.Psi for _, own in made), start=system.D)
-    Psi_terms = sum((own.Psi_terms for _, own in made), start=np.abs(system.D))
     order = range(len(sizes))
-    return Network.trusted(
-        [layers[i] for i in order],
-        [Phi[i] for i in order],
-        as_real_matrix(without_rounding(Psi, sum_rounding(len(A)) * Psi_terms), "Psi"),
-    )
+    Psi = _feedthrough(system, [own for _, own in made])
+    return Network.trusted([layers[i] for i in order], [Phi[i] for i in order], Psi)
+
+
+def _feedthrough(system: BlockSystem, made: list[Layers]) -> Matrix:
+    """Ψ = D plus what layers with pairs add to it."""
+    if sum(system.reals_per_block) == len(system.A):
+        return system.D
+    Psi = sum((own.Psi for own in made), start=system.D)
+    terms = sum((own.Psi_terms for own in made), start=np.abs(system.D))
+    return as_real_matrix(without_rounding(Psi, sum_rounding(len(system.A)) * terms), "Psi")
 
 
 def _without_weights_of_rounding(system: BlockSystem) -> tuple[BlockSystem, Magnitudes]:
     """The system with zeros in B and C where they are known to be no more, and the sizes that others are known to."""
     if system.magnitudes is None:
+        if sum(system.reals_per_block) == len(system.A):
+            return system, Magnitudes(system.B, system.C)  # nothing is summed
         return system, Magnitudes(np.abs(system.B), np.abs(system.C))
     noise = sum_rounding(len(system.A))
     B, C = (
