@@ -30,7 +30,7 @@ class BlockDiagonalForm:
     eigenvalues: tuple[NDArray[np.complex128], ...]
     """Eigenvalues of each block in the order of its diagonal; of a pair, that with positive imaginary part first."""
     scaling: NDArray[np.float64]
-    """Powers of two that balance the given matrix."""
+    """Powers of two that balance the given matrix; ones where it was better left as it is."""
     original: Matrix = field(repr=False)
     """The matrix as given."""
     seen: tuple[tuple[int, float], ...] = field(default=(), repr=False)
@@ -80,7 +80,7 @@ class BlockDiagonalForm:
 
     @cached_property
     def condition(self) -> float:
-        """cond₂(T) in balanced coordinates, diag(scaling)⁻¹ T: what `max_condition` bounds."""
+        """cond₂(T) in the units that the form was found in, of diag(scaling)⁻¹ T: what `max_condition` bounds."""
         return condition_number(self.T / self.scaling[:, None])
 
     @cached_property

@@ -110,6 +110,11 @@ def _no_order(*_: float) -> bool:
     return False
 
 
+def is_symmetric(A: Matrix) -> bool:
+    """Whether A = Aᵀ; the first row and column tell in most cases."""
+    return np.array_equal(A[:1], A[:, :1].T) and np.array_equal(A, A.T)
+
+
 def symmetric_schur(A: Matrix) -> SchurForm:
     """The Schur form of a symmetric matrix is diagonal: `eigh`, at a fraction of the general cost."""
     eigenvalues, Z = np.linalg.eigh(A)

@@ -109,7 +109,8 @@ def _chains(schur: SchurForm, basis: Matrix) -> Iterator[NDArray[np.intp]]:
         rows[np.arange(len(at)), at] = 0.0
         coupled = np.abs(rows @ columns) > sum_rounding(len(basis)) * (np.abs(rows) @ np.abs(columns))
         np.fill_diagonal(coupled, False)  # a vector at its own row: zero but for rounding
-        yield from (neurons[chain] for chain in components(coupled))
+        if coupled.any():
+            yield from (neurons[chain] for chain in components(coupled))
 
 
 def with_kernel_together(separation: Separation) -> Separation:
