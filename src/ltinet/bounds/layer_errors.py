@@ -102,7 +102,8 @@ def paper_constant(gains: LayerGains) -> float:
         entering = weights[list(own)].copy()
         entering[:, own] = 0.0
         largest = max(largest, float(np.max(gain[0] @ np.sum(entering, axis=1))))
-    return float(sum(largest**power for power in range(len(places))))
+    with np.errstate(over="ignore"):  # infinite where it exceeds all numbers; Python's own power would raise
+        return float(np.sum(np.float64(largest) ** np.arange(len(places))))
 
 
 def layer_constant(gains: LayerGains) -> float:

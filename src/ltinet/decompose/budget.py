@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ltinet.decompose.components import components
 from ltinet.decompose.coupling import GRAM_LIMIT, Atoms, Partition, pair_conditions
 from ltinet.decompose.decouple import invariant_subspace
-from ltinet.decompose.partition import agglomerate, sparsest_partition
+from ltinet.decompose.partition import NotSparserError, agglomerate, sparsest_partition
 from ltinet.decompose.reorder import OrderedSchur, reorder
 from ltinet.decompose.schur import SchurForm
 from ltinet.decompose.separate import Separation, separate, separate_neurons, with_kernel_together
@@ -18,10 +18,13 @@ from ltinet.tolerances import EPS
 _INSEPARABLE = 1e4
 
 
-def within_budget(schur: SchurForm, max_condition: float) -> tuple[Separation, dict[int, float]]:
+def within_budget(
+    schur: SchurForm, max_condition: float, *, fewer_than: int | None = None
+) -> tuple[Separation, dict[int, float]]:
     """A separation with cond(T) ≤ max_condition and few connections, and the trade-off seen on the way to it.
 
-    Budgets beyond 1/eps are cut there: a T with a larger condition number has no inverse in double precision.
+    Budgets beyond 1/eps are cut there: a T with a larger condition number has no inverse in double precision. Raises
+    NotSparserError where it shows early that there cannot be `fewer_than` so many connections.
     """
     max_condition = min(max_condition, 1.0 / EPS)
     separation = separate_neurons(schur)
@@ -31,9 +34,11 @@ def within_budget(schur: SchurForm, max_condition: float) -> tuple[Separation, d
         tradeoff[separation.n_blocks] = separation.condition
         uncertain |= separation.condition > GRAM_LIMIT
         atoms = separation.atoms
+        if fewer_than is not None and atoms.connections(_inseparable(atoms, max_condition)) >= fewer_than:
+            raise NotSparserError
         partition = _indistinguishable(atoms, max_condition)
         if partition is None:
-            partition, seen = sparsest_partition(atoms, max_condition=max_condition)
+            partition, seen = sparsest_partition(atoms, max_condition=max_condition, fewer_than=fewer_than)
             tradeoff |= seen
         if len(partition) == separation.n_blocks:  # the angles say that it fits, the bases that it does not
             partition = next(agglomerate(atoms, power=0.0)).partition
@@ -51,10 +56,14 @@ def _indistinguishable(atoms: Atoms, max_condition: float) -> Partition | None:
     Two nearly parallel bases span a plane that is known to eps/angle only: they must be treated as one before the
     search compares anything with them.
     """
-    inseparable = pair_conditions(atoms) > max(max_condition, _INSEPARABLE)
-    if not np.any(inseparable):
-        return None
-    return tuple(tuple(group.tolist()) for group in components(inseparable))
+    partition = _inseparable(atoms, max(max_condition, _INSEPARABLE))
+    return partition if len(partition) < len(atoms.neurons) else None
+
+
+def _inseparable(atoms: Atoms, max_condition: float) -> Partition:
+    """Groups of atoms that share a block in every partition with cond(T) ≤ max_condition."""
+    groups = components(pair_conditions(atoms) > max_condition)
+    return tuple(tuple(group.tolist()) for group in groups)
 
 
 def _split_further(separation: Separation, max_condition: float) -> Separation:

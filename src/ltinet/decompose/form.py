@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.decompose.connections import coupled_neurons
 from ltinet.decompose.coupling import Atoms, condition_number, escape_conditions
 from ltinet.decompose.neurons import neuron_bases
 from ltinet.decompose.schur import SchurForm
@@ -29,7 +30,7 @@ class BlockDiagonalForm:
     eigenvalues: tuple[NDArray[np.complex128], ...]
     """Eigenvalues of each block in the order of its diagonal; of a pair, that with positive imaginary part first."""
     scaling: NDArray[np.float64]
-    """Powers of two that balance the given matrix."""
+    """Powers of two that balance the given matrix; ones where it was better left as it is."""
     original: Matrix = field(repr=False)
     """The matrix as given."""
     seen: tuple[tuple[int, float], ...] = field(default=(), repr=False)
@@ -70,14 +71,16 @@ class BlockDiagonalForm:
         is_real = np.concatenate(self.eigenvalues).imag == 0.0
         return tuple(np.add.reduceat(is_real, np.cumsum(sizes) - sizes, dtype=np.intp).tolist())
 
-    @property
+    @cached_property
     def n_connections(self) -> int:
-        """Neuron-to-neuron connections inside blocks, each pair of neurons once."""
-        return sum(count * (count - 1) // 2 for count in self.neurons_per_block)
+        """Neuron-to-neuron connections inside blocks, each pair of neurons once: couplings that are not zero."""
+        wide = (index for index, count in enumerate(self.neurons_per_block) if count > 1)
+        found = (coupled_neurons(self.block(index), self.reals_per_block[index]) for index in wide)
+        return sum(int(np.count_nonzero(pairs)) for pairs in found)
 
     @cached_property
     def condition(self) -> float:
-        """cond₂(T) in balanced coordinates, diag(scaling)⁻¹ T: what `max_condition` bounds."""
+        """cond₂(T) in the units that the form was found in, of diag(scaling)⁻¹ T: what `max_condition` bounds."""
         return condition_number(self.T / self.scaling[:, None])
 
     @cached_property

@@ -12,7 +12,7 @@ from ltinet.decompose.pieces import pieces
 from ltinet.decompose.reorder import leading_subspace
 from ltinet.decompose.schur import SchurForm
 from ltinet.model.matrices import Matrix
-from ltinet.tolerances import EPS
+from ltinet.tolerances import EPS, sum_rounding
 
 Vector = NDArray[np.float64]
 
@@ -110,9 +110,19 @@ def _coupled_block(columns: Matrix, block: Matrix) -> tuple[Matrix, Matrix]:
         turn[i : i + 2, i : i + 2] = [[cosine, -flip * sine], [sine, flip * cosine]]
         standard[i, i + 1], standard[i + 1, i] = flip * upper, flip * lower
     similar = turn.T @ similar @ turn
-    coupled = np.triu(np.abs(similar) > EPS * np.linalg.norm(block), 1)  # what is of rounding size is no coupling
+    coupled = np.triu(np.abs(similar) > _rounding_of(S, block, similar), 1)
     coupled[pairs, pairs + 1] = False
     return Q @ turn, np.where(coupled, similar, standard)
+
+
+def _rounding_of(S: Matrix, block: Matrix, similar: Matrix) -> Matrix | float:
+    """What rounding may leave at the entries of S · block · S⁻¹ = similar: eps · |S||block||S⁻¹| there."""
+    noise = sum_rounding(len(S))
+    # S comes from columns [Y; s·I], so that ‖S⁻¹‖ ≤ 1/s: where no entry is below this, none is noise.
+    largest = noise * float(np.linalg.norm(S) * np.linalg.norm(block)) / float(np.abs(S.diagonal()).min())
+    if not ((similar != 0.0) & (np.abs(similar) <= largest)).any():
+        return 0.0
+    return np.asarray(noise * (np.abs(S) @ np.abs(block) @ np.abs(lapack.dtrtri(S)[0])))
 
 
 def _standard_rotation(

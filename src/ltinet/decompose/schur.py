@@ -77,7 +77,7 @@ def is_decoupled(schur: SchurForm, A: Matrix) -> bool:
 
 def real_schur(A: Matrix) -> SchurForm:
     """LAPACK's real Schur form (`gees`), ~25 n³ flops: the floor of everything that follows."""
-    return _without_spurious_pairs(_lapack_schur(A), A) if len(A) else SchurForm(A, A)
+    return _lapack_schur(A) if len(A) else SchurForm(A, A)
 
 
 def schur_by_parts(A: Matrix) -> SchurForm:
@@ -95,7 +95,7 @@ def schur_by_parts(A: Matrix) -> SchurForm:
         part = _lapack_schur(A[states[:, None], states])
         R[own, own], Z[states, own] = part.R, part.Z
         start = own.stop
-    return _without_spurious_pairs(SchurForm(R, Z), A)
+    return SchurForm(R, Z)
 
 
 def _lapack_schur(A: Matrix) -> SchurForm:
@@ -105,34 +105,14 @@ def _lapack_schur(A: Matrix) -> SchurForm:
     return SchurForm(R, Z)
 
 
-def _without_spurious_pairs(schur: SchurForm, A: Matrix) -> SchurForm:
-    """Set couplings to zero that are rounding errors and would make neurons of nothing.
-
-    Repeated real eigenvalues come out as pairs a ± i·eps·|a|, and eigenvalues zero as any small numbers with couplings
-    of their size: a neuron must neither divide by the one nor lean on the other.
-    """
-    R, pairs = schur.R, schur.pairs
-    coupling = np.maximum(np.abs(R[pairs, pairs + 1]), np.abs(R[pairs + 1, pairs]))
-    spurious = pairs[coupling <= rounding(len(R), 1.0) * np.abs(R[pairs, pairs])]
-    if len(spurious):
-        R[spurious, spurious + 1] = R[spurious + 1, spurious] = 0.0
-    kernel = (np.abs(R.diagonal()) <= rounding(len(R), len(R) * float(np.abs(A).max()))).nonzero()[0]
-    if len(kernel) > 1:
-        magnitude = np.abs(schur.Z[:, kernel])
-        noise = 10.0 * EPS * (magnitude.T @ np.abs(A) @ magnitude)
-        is_zero = np.abs(R.diagonal()[kernel]) <= noise.diagonal()
-        own = R[np.ix_(kernel, kernel)]
-        lost = (np.abs(own) <= noise) & is_zero[:, None] & is_zero & ~np.eye(len(kernel), dtype=bool)
-        is_pair = (own != 0.0) & (own.T != 0.0)  # both couplings of a pair, or neither
-        R[np.ix_(kernel, kernel)] = np.where(np.where(is_pair, lost & lost.T, lost), 0.0, own)
-    elif len(spurious) == 0:
-        return schur
-    return SchurForm(R, schur.Z)
-
-
 def _no_order(*_: float) -> bool:
     """LAPACK asks which eigenvalues come first; here none is preferred."""
     return False
+
+
+def is_symmetric(A: Matrix) -> bool:
+    """Whether A = Aᵀ; the first row and column tell in most cases."""
+    return np.array_equal(A[:1], A[:, :1].T) and np.array_equal(A, A.T)
 
 
 def symmetric_schur(A: Matrix) -> SchurForm:

@@ -1,11 +1,13 @@
 """The middle of the pipeline, as often as a partition is tried: reorder → decouple → orthonormalise."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.decompose.components import components
 from ltinet.decompose.coupling import Atoms, Partition, condition_number
 from ltinet.decompose.inverse import inverse_of
 from ltinet.decompose.neurons import block_bases, neuron_bases
@@ -13,6 +15,7 @@ from ltinet.decompose.orthonormal import BlockBases
 from ltinet.decompose.reorder import reorder
 from ltinet.decompose.schur import SchurForm
 from ltinet.model.matrices import Matrix
+from ltinet.tolerances import rounding, sum_rounding
 
 
 @dataclass(frozen=True)
@@ -81,14 +84,40 @@ def separate(schur: SchurForm, groups: NDArray[np.intp]) -> Separation:
 
 
 def separate_neurons(schur: SchurForm) -> Separation:
-    """Every neuron in a block of its own."""
-    return Separation(schur, neuron_bases(schur))
+    """Every neuron in a block of its own, but for those with the same real eigenvalue that are coupled.
+
+    Nothing parts those, however small the coupling: it would be lost, since LAPACK takes eps for their distance.
+    """
+    separation = Separation(schur, neuron_bases(schur))
+    chains = [chain for chain in _chains(schur, separation.bases.basis) if len(chain) > 1]
+    if not chains:
+        return separation
+    first = np.arange(separation.n_blocks)
+    for chain in chains:
+        first[chain] = chain[0]
+    return separate(schur, first)
+
+
+def _chains(schur: SchurForm, basis: Matrix) -> Iterator[NDArray[np.intp]]:
+    """Groups of neurons with exactly the same real eigenvalue that sums Σ R_ik X_kj beyond rounding couple."""
+    is_real = schur.sizes == 1
+    _, index, counts = np.unique(schur.eigenvalues.real[is_real], return_inverse=True, return_counts=True)
+    for repeated in (counts > 1).nonzero()[0]:
+        neurons = is_real.nonzero()[0][index == repeated]
+        at = schur.starts[neurons]
+        rows, columns = np.array(schur.R[at]), basis[:, at]
+        rows[np.arange(len(at)), at] = 0.0
+        coupled = np.abs(rows @ columns) > sum_rounding(len(basis)) * (np.abs(rows) @ np.abs(columns))
+        np.fill_diagonal(coupled, False)  # a vector at its own row: zero but for rounding
+        if coupled.any():
+            yield from (neurons[chain] for chain in components(coupled))
 
 
 def with_kernel_together(separation: Separation) -> Separation:
     """Put all neurons with eigenvalue zero that stand alone into one block, the kernel of A, if that block is zero.
 
-    The kernel is determined by A, a basis of it is not, and nothing in its block is connected. The paper does so.
+    The kernel is determined by A, a basis of it is not, and nothing in its block is connected but for what swaps left.
+    The paper does so.
     """
     if np.all(separation.schur.eigenvalues):
         return separation
@@ -100,5 +129,8 @@ def with_kernel_together(separation: Separation) -> Separation:
     together = separation.merged((tuple(kernel), *others))
     largest = int(np.argmax(together.neurons))
     at = slice(together.bases.bounds[largest], together.bases.bounds[largest + 1])
-    whole = together.neurons[largest] == len(kernel) and not np.any(together.bases.blocks[at, at])
-    return together if whole else separation
+    noise = rounding(len(together.schur.R), float(np.linalg.norm(together.schur.R)))
+    if together.neurons[largest] != len(kernel) or np.abs(together.bases.blocks[at, at]).max() > noise:
+        return separation
+    together.bases.blocks[at, at] = 0.0
+    return together

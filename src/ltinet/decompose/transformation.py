@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.model.matrices import Matrix, read_only
+from ltinet.tolerances import EPS
 
 Planes: TypeAlias = NDArray[np.float64]
 """A stack of matrices, one for each pair."""
 
 _ROWS = 256  # turned at a time, so that temporary copies stay small
+_CANCELLED = 4.0 * EPS  # of two terms: each is rounded, and so are the cosine and the sine in it
 
 
 @final
@@ -29,18 +31,26 @@ class Turns:
     at: NDArray[np.intp]
 
     def of_columns(self, matrix: Matrix) -> Matrix:
-        """Replace the columns [p, q] of each pair by [p, q] · turn."""
+        """Replace the columns [p, q] of each pair by [p, q] · turn; entries that cancel to rounding are zero."""
         turned = np.array(matrix)
         for start in range(0, len(matrix), _ROWS):
             rows = slice(start, start + _ROWS)
             p, q = matrix[rows, self.at[:, 0]], matrix[rows, self.at[:, 1]]
-            turned[rows, self.at[:, 0]] = p * self.planes[:, 0, 0] + q * self.planes[:, 1, 0]
-            turned[rows, self.at[:, 1]] = p * self.planes[:, 0, 1] + q * self.planes[:, 1, 1]
+            for side in (0, 1):
+                from_p, from_q = p * self.planes[:, 0, side], q * self.planes[:, 1, side]
+                total = from_p + from_q
+                total[np.abs(total) <= _CANCELLED * (np.abs(from_p) + np.abs(from_q))] = 0.0
+                turned[rows, self.at[:, side]] = total
         return turned
 
     def of_rows(self, matrix: Matrix) -> Matrix:
         """What turned columns of T do to the rows of T⁻¹: the transpose of the turn from the left."""
         return self.of_columns(matrix.T).T
+
+    @property
+    def magnitudes(self) -> "Turns":
+        """The same with every entry by its size."""
+        return Turns(np.abs(self.planes), self.at)
 
 
 @final
@@ -70,6 +80,11 @@ class Product:
     def prepared_for(self, _: int) -> "Product":
         """As it is: there is no cheaper way to multiply."""
         return self
+
+    @property
+    def magnitudes(self) -> "Product":
+        """Every entry by its size: eps times `magnitudes.to_blocks(|B|)` is what rounding leaves in `to_blocks(B)`."""
+        return Product(np.abs(self.T), np.abs(self.T_inv))
 
     def __reduce__(self) -> tuple[Callable[..., "Product"], tuple[Any, ...]]:
         return Product, (self.T, self.T_inv)  # through the door again: NumPy unpickles arrays writeable
@@ -119,6 +134,12 @@ class Factors:
     def prepared_for(self, n_vectors: int) -> "Transformation":
         """The cheaper form for multiplying that many vectors twice: from the order of T on, that is T itself."""
         return self if n_vectors < len(self.Z) else Product(self.T, self.T_inv)
+
+    @property
+    def magnitudes(self) -> "Transformation":
+        """Every entry of every factor by its size, as those are what is multiplied."""
+        Z, basis, inverse = np.abs(self.Z), np.abs(self.basis), np.abs(self.inverse)
+        return Factors(self.scaling, Z, basis, inverse, self.order, self.turns and self.turns.magnitudes)
 
     def __reduce__(self) -> tuple[Callable[..., Product], tuple[Any, ...]]:
         return Product, (self.T, self.T_inv)

@@ -32,7 +32,7 @@ def align_pairs(form: BlockDiagonalForm, *, B: Matrix, C: Matrix) -> BlockDiagon
     C_pairs = transformation.from_blocks(C)[:, at].transpose(1, 0, 2)
     turns = _best_turns(form.A[place], B_pairs, C_pairs)
     A = form.A.copy()
-    A[place] = _similar(form.A[place], turns)
+    A[place] = _turned(form.A[place], turns)
     return replace(form, A=read_only(A), transformation=transformation.turned(Turns(turns, at)))
 
 
@@ -66,7 +66,21 @@ def _best_turns(blocks: Planes, B: Planes, C: Planes) -> Planes:
     best = np.argmin(size, axis=0), np.arange(len(blocks))
     turns: Planes = np.array(candidates[best])
     turns[:, :, 0] *= np.sign(upper[best])[:, None]  # the upper entry of a complex pair is never zero
+    turns[np.abs(turns) <= 4.0 * EPS] = 0.0  # a quarter turn, whose cosine rounding leaves at 6e-17
     return turns
+
+
+def _turned(blocks: Planes, turns: Planes) -> Planes:
+    """The blocks in their new planes; rates of change that rounding alone leaves on the diagonal are zero.
+
+    A turn is known to eps, and so are all entries to eps of the largest.
+    """
+    similar = _similar(blocks, turns)
+    is_turned = (turns[:, 0, 1] != 0.0) | (turns[:, 1, 0] != 0.0)
+    noise = 8.0 * EPS * np.abs(similar).max(axis=(1, 2)) * is_turned
+    for side in (0, 1):
+        similar[np.abs(similar[:, side, side]) <= noise, side, side] = 0.0
+    return similar
 
 
 def _principal_axes(gram: Planes) -> Planes:

@@ -105,13 +105,15 @@ class HorizontalLayer:
     @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
         """Pairs (i, j), i < j, where the output of neuron j enters neuron i with a weight that is not zero."""
+        if self.n_neurons == 1:
+            return ()
         rows, columns = np.nonzero(np.triu((self.K != 0.0) | (self.C != 0.0), 1))
         return tuple(zip(rows.tolist(), columns.tolist(), strict=True))
 
     @property
     def n_connections(self) -> int:
-        """Neuron-to-neuron connections, each pair of neurons once: n_l (n_l − 1)/2."""
-        return self.n_neurons * (self.n_neurons - 1) // 2
+        """Neuron-to-neuron connections that carry weight, each pair of neurons once: n_l (n_l − 1)/2 or fewer."""
+        return len(self.edges)
 
     @cached_property
     def neurons(self) -> tuple[Neuron, ...]:

@@ -28,7 +28,7 @@ def test_pairs_count_once():
     form = block_diagonalize(HARD["defective_pairs"])
     assert form.block_sizes == (6,)
     assert form.neurons_per_block == (3,)
-    assert form.n_connections == 3
+    assert form.n_connections == 2  # a chain: each pair feeds the one before it
 
 
 def test_blocks_are_cut_from_the_diagonal(form):

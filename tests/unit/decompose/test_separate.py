@@ -34,7 +34,22 @@ def test_any_finite_transformation_is_within_a_huge_budget(max_condition):
 
 
 def test_parallel_vectors_are_within_no_budget():
-    assert not separate_neurons(SchurForm(np.array([[1.0, 1.0], [0.0, 1.0]]), np.eye(2))).is_within(1e12)
+    assert not separate_neurons(SchurForm(np.array([[1.0, 1.0], [0.0, 1.0 + EPS]]), np.eye(2))).is_within(1e12)
+
+
+@pytest.mark.parametrize("coupling", [1.0, 1e-8, 1e-15, 1e-30])
+def test_equal_eigenvalues_that_are_coupled_are_never_parted(coupling):
+    # Two vectors for one eigenvalue would leave the coupling out, at any condition number.
+    separation = separate_neurons(SchurForm(np.array([[1.0, coupling, 0.0], [0, 1.0, 0.0], [0, 0, 2.0]]), np.eye(3)))
+    assert sorted(separation.neurons.tolist()) == [1, 2]
+    assert separation.condition == 1.0
+    assert np.max(np.abs(np.triu(separation.bases.blocks, 1))) == coupling
+
+
+def test_equal_eigenvalues_with_a_vector_each_stand_alone():
+    # The vectors are (1, 0, 0) and (0, 1, 1): what the third state adds to the first two cancels.
+    R = np.array([[1.0, 0.5, -0.5], [0.0, 2.0, -1.0], [0.0, 0.0, 1.0]])
+    assert separate_neurons(SchurForm(R, np.eye(3))).neurons.tolist() == [1, 1, 1]
 
 
 def test_merging_puts_blocks_together():
@@ -47,8 +62,9 @@ def test_merging_puts_blocks_together():
 
 
 def test_the_kernel_comes_together():
-    R = np.diag([0.0, -1.0, 0.0, -2.0, 0.0]) + np.array([0, 0, 0, 1.0, 0])
-    separation = with_kernel_together(separate_neurons(SchurForm(np.triu(R), np.eye(5))))
+    R = np.diag([0.0, -1.0, 0.0, -2.0, 0.0])
+    R[:3, 3] = 1.0
+    separation = with_kernel_together(separate_neurons(SchurForm(R, np.eye(5))))
     assert sorted(separation.neurons.tolist()) == [1, 1, 3]
 
 

@@ -35,7 +35,7 @@ def test_edges_are_the_couplings_that_are_not_zero():
         np.ones((3, 1)),
     )
     assert layer.edges == ((0, 2), (1, 2))
-    assert layer.n_connections == 3  # each pair of neurons once, whatever the weight
+    assert layer.n_connections == 2  # of three pairs of neurons
 
 
 def test_no_edge_contradicts_the_order_in_which_neurons_are_solved():

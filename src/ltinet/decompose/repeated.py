@@ -1,0 +1,153 @@
+"""Repeated eigenvalues, which rounding tears apart, put together again: no couplings of noise, and vectors by a rule.
+
+What rounding can leave at an entry of a Schur form is of the size of eps · |Z|ᵀ|A||Z| there, which knows whether slow
+and fast states mix. Where eigenvalues are closer than that, their distances, their imaginary parts and the couplings
+between them say nothing about A. Left as they are they would decide which neurons share a layer, and weights would grow
+as their reciprocals.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack, qr
+
+from ltinet.decompose.components import components
+from ltinet.decompose.reorder import reorder
+from ltinet.decompose.schur import SchurForm
+from ltinet.model.matrices import Matrix
+from ltinet.tolerances import EPS, sum_rounding
+
+Indices = NDArray[np.intp]
+
+# Swaps bring noise of one entry to others: by so much more may couplings of moved neurons be noise.
+_AFTER_SWAPS = 10.0
+
+
+def without_noise(schur: SchurForm, A: Matrix) -> SchurForm:
+    """The Schur form of A with pairs of noise as two real eigenvalues, and eigenvalues of noise as zero.
+
+    Of a pair whose imaginary part is noise, the smaller of the off-diagonal entries goes; the other is a coupling. What
+    goes is below the rounding bound of its block, a backward error like those of the Schur form itself. Cost O(n²).
+    """
+    largest = float(np.linalg.norm(A))  # no entry of |Z|ᵀ|A||Z| exceeds ‖A‖_F
+    return _without_tiny_eigenvalues(_without_pairs(schur, A, largest), A, largest)
+
+
+def with_repeated_together(schur: SchurForm, A: Matrix) -> SchurForm:
+    """The Schur form of A with repeated eigenvalues that have as many vectors side by side, and nothing between them.
+
+    Vectors of a real one can be chosen freely, and are: most of them lean on no other neuron, the last ones carry it
+    all. Where vectors are missing (Jordan chains) all stays as it is. Cost O(n²) where all eigenvalues are distinct,
+    else O(n²) for each that is not.
+    """
+    for values in [schur.eigenvalues[members] for members in _equal(schur, A)]:
+        schur = _moved_together(schur, values, A) or schur
+    return schur
+
+
+def _sizes(Z: Matrix, A: Matrix) -> Matrix:
+    """|Z|ᵀ|A||Z| for some of the Schur vectors: eps times this is what rounding leaves at the entries of ZᵀA Z."""
+    magnitude = np.abs(Z)
+    return np.asarray(magnitude.T @ (np.abs(A) @ magnitude))
+
+
+def _without_pairs(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
+    """Two real eigenvalues for each pair [[a, b], [c, a]] with √|bc| at the rounding level of its block."""
+    noise = sum_rounding(len(A))
+    R, Z = schur.R, schur.Z
+    omegas = schur.eigenvalues.imag[schur.sizes == 2]
+    doubtful = omegas <= noise * largest
+    for i, omega in zip(schur.pairs[doubtful].tolist(), omegas[doubtful].tolist(), strict=True):
+        own = slice(i, i + 2)
+        if omega > noise * _sizes(Z[:, own], A).max():
+            continue
+        if abs(R[i + 1, i]) > abs(R[i, i + 1]):  # the larger entry is the coupling, and stands above
+            R[:, own], Z[:, own] = R[:, own][:, ::-1].copy(), Z[:, own][:, ::-1].copy()
+            R[own] = R[own][::-1].copy()
+        R[i + 1, i] = 0.0
+    return SchurForm(R, Z) if doubtful.any() else schur
+
+
+def _without_tiny_eigenvalues(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
+    """Eigenvalues of the size of rounding errors as the zeros that they are: a neuron that integrates has no weight."""
+    noise = 10.0 * EPS
+    real = schur.starts[:-1][schur.sizes == 1]
+    values = np.abs(schur.R[real, real])
+    doubtful = real[(values <= noise * largest) & (values > 0.0)]
+    if len(doubtful) == 0:
+        return schur
+    tiny = doubtful[np.abs(schur.R[doubtful, doubtful]) <= noise * _sizes(schur.Z[:, doubtful], A).diagonal()]
+    schur.R[tiny, tiny] = 0.0
+    return SchurForm(schur.R, schur.Z)
+
+
+def _equal(schur: SchurForm, A: Matrix) -> list[Indices]:
+    """Groups of neurons whose eigenvalues noise cannot keep apart."""
+    noise = sum_rounding(len(A))
+    close = _close_to_others(schur.eigenvalues, noise * float(np.linalg.norm(A)))
+    first, last = schur.starts[:-1][close], schur.starts[1:][close] - 1
+    size = np.maximum(_sizes(schur.Z[:, first], A).diagonal(), _sizes(schur.Z[:, last], A).diagonal())
+    values = schur.eigenvalues[close]
+    near = np.abs(values[:, None] - values) <= noise * np.maximum(size[:, None], size)
+    return [close[group] for group in components(near) if len(group) > 1]
+
+
+def _close_to_others(values: NDArray[np.complex128], reach: float) -> Indices:
+    """Which eigenvalues have another within reach."""
+    order = np.argsort(values.real, kind="stable")
+    ordered = values[order]
+    is_close = np.zeros(len(values), dtype=bool)
+    for shift in range(1, len(values)):  # neighbours in Re λ: stop when no near one can follow
+        gap = ordered.real[shift:] - ordered.real[:-shift]
+        if gap.min() > reach:
+            break
+        near = (gap <= reach) & (np.abs(ordered[shift:] - ordered[:-shift]) <= reach)
+        is_close[order[shift:][near]] = is_close[order[:-shift][near]] = True
+    return is_close.nonzero()[0]
+
+
+def _moved_together(schur: SchurForm, values: NDArray[np.complex128], A: Matrix) -> SchurForm | None:
+    """One repeated eigenvalue as a diagonal block; None where its neurons are coupled, and have fewer vectors."""
+    members = np.sort(np.argsort(np.abs(schur.eigenvalues - values.mean()), kind="stable")[: len(values)])
+    groups = np.arange(len(schur.sizes))
+    groups[members] = members[0]
+    ordered = reorder(schur, groups)
+    if len(ordered.bounds) - 1 != len(groups) - len(members) + 1:  # LAPACK refused a swap
+        return None
+    R, Z = ordered.schur.R, ordered.schur.Z
+    own = slice(*ordered.bounds[members[0] : members[0] + 2].tolist())
+    block = R[own, own]
+    repeated, pairs = np.diag(np.full(len(block), np.mean(values.real))), block.diagonal(-1).nonzero()[0]
+    repeated[pairs, pairs + 1], repeated[pairs + 1, pairs] = block[pairs, pairs + 1], block[pairs + 1, pairs]
+    # Each coupling by the size of its own entry: what A holds exactly is no noise, however small it is.
+    noise = sum_rounding(len(A)) * _sizes(Z[:, own], A)
+    allowed = np.where(np.eye(len(block), dtype=bool), noise.diagonal().max(), _AFTER_SWAPS * noise)
+    if (np.abs(block - repeated) > allowed).any():
+        return None
+    R[own, own] = repeated
+    if len(pairs) == 0:
+        _turn_leaning_last(R, Z, own)
+    return SchurForm(R, Z)
+
+
+def _turn_leaning_last(R: Matrix, Z: Matrix, own: slice) -> None:
+    """Turn the vectors of a repeated eigenvalue, in place, so that as few of them as possible lean on others.
+
+    Its right vectors are [Y; I; 0], its left ones [0, I, M]. Of all directions in its space the last one takes over the
+    neuron that [Yᵀ, M] is largest for, the one before that the next, and so on: a QR factorisation with pivoting.
+    """
+    before, after = slice(0, own.start), slice(own.stop, len(R))
+    above, right = R[before, own], R[own, after]
+    Y, M = above, right
+    if above.size:
+        Y = _solved(R[before, before], R[own, own], above)
+    if right.size:
+        M = _solved(R[own, own], R[after, after], right)
+    turn = qr(np.hstack([Y.T, M]), pivoting=True, check_finite=False)[0][:, ::-1]
+    R[before, own], Z[:, own] = above @ turn, Z[:, own] @ turn
+    R[own, after] = turn.T @ right
+
+
+def _solved(left: Matrix, right: Matrix, product: Matrix) -> Matrix:
+    """The X of left · X − X · right = product, for quasi-triangular matrices."""
+    X, scale, _ = lapack.dtrsyl(left, right, product, isgn=-1)
+    return np.asarray(X / scale)

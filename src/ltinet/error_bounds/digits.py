@@ -1,0 +1,63 @@
+"""How many digits of its outputs a network keeps, to choose between two networks of one system."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.error_bounds.exact_runs import certify
+from ltinet.signals.sampled import SampledSignal
+from ltinet.solve.exact import ExactEngine
+from ltinet.tolerances import EPS
+
+Array = NDArray[np.float64]
+
+_STEPS, _STEP = 1000, 0.3  # a run in steps of so many times 1/|λ|max, the fastest time constant
+_MARGIN = 100.0  # by which an estimate may be wrong
+
+
+def certified_error(engine: ExactEngine) -> float:
+    """The largest certified error of an output over 1,000 steps of 0.3/|λ|max, relative to its size in such a run."""
+    step, largest = _probe(engine)
+    is_seen = largest > 0.0
+    if not is_seen.any():
+        return 0.0
+    certificate = certify(engine, horizon=_STEPS * step, n_steps=_STEPS)
+    return float(np.max(certificate.total[is_seen] / largest[is_seen]))
+
+
+def surely_below(engine: ExactEngine, error: float) -> bool:
+    """Whether an estimate of the relative error of outputs is far below a given one; a certificate takes much longer.
+
+    Neurons without connections err by eps of their own share in an output, Σ |c||b| ∫ exp(Re λ t) dt, which exceeds
+    the output where shares cancel.
+    """
+    form = engine.form
+    if form is None or engine.network.n_connections > 0:
+        return False
+    step, largest = _probe(engine)
+    is_seen = largest > 0.0
+    if not is_seen.any():
+        return True
+    rate, horizon = np.concatenate(form.eigenvalues).real, _STEPS * step
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        lives = np.where(rate * horizon == 0.0, horizon, np.expm1(rate * horizon) / rate)
+        shares = np.abs(engine.blocks.C) @ (lives * np.abs(engine.blocks.B).sum(axis=1))
+    return bool(_MARGIN * EPS * np.max(shares[is_seen] / largest[is_seen]) <= error)
+
+
+def _probe(engine: ExactEngine) -> tuple[float, Array]:
+    """A step of the time axis, and how large each output becomes in a run from rest with |u| = 1.
+
+    The size is measured: a bound on it would grow as the error does where neurons cancel.
+    """
+    blocks = engine.blocks
+    values = np.concatenate([np.zeros(1), *(engine.form.eigenvalues if engine.form is not None else ())])
+    fastest = float(np.max(np.abs(values)))
+    if fastest == 0.0 or blocks.B.shape[1] == 0 or len(blocks.C) == 0:
+        return 1.0, np.zeros(len(blocks.C))
+    step = _STEP / fastest
+    lengths = 2 ** np.arange(10)  # plateaus of all lengths, for fast neurons and for slow ones
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(lengths), blocks.B.shape[1]))
+    t = step * np.arange(_STEPS + 1, dtype=np.float64)
+    signal = SampledSignal(t, np.repeat(signs, lengths, axis=0)[: len(t)], hold="linear")
+    solution = engine.simulate(signal, t, x0=None, input_tolerance=1e-8, n_jobs=1)
+    return step, np.max(np.abs(solution.y), axis=0)
