@@ -205,6 +205,11 @@ def _careful_product(sizes: Array, weights: Array) -> Array:
     return np.asarray(terms.sum(axis=-1))
 
 
+# States that grow may exceed all numbers where they are bounded from above: an infinite bound says so.
+_QUIETLY = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+
+
+@_QUIETLY
 def judge_exact(trajectory: ExactTrajectory, start: float, stop: float) -> tuple[OutputErrorBound, ...]:
     """The bound of every signal of a batch."""
     arrays = engine_arrays(trajectory.engine)
@@ -318,6 +323,7 @@ def _off_grid(trajectory: ExactTrajectory) -> float:
     return float(np.max(np.abs((since - place) + (lost_since - lost))))
 
 
+@_QUIETLY
 def certify(engine: ExactEngine, *, horizon: float, n_steps: int) -> Certificate:
     """What the exact engine promises for |u| ≤ 1 and x(0) = 0, without running it."""
     arrays, step = engine_arrays(engine), horizon / n_steps

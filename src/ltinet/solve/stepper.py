@@ -57,7 +57,8 @@ class Stepper:
         # A finite sum is the faster proof for a few inputs; one that overflows proves nothing.
         if not math.isfinite(sum(value.tolist())) and not np.isfinite(value).all():
             raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
-        return self._begin(self._start, value) if self._next is None else self._take(self._next, value)
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at in the output
+            return self._begin(self._start, value) if self._next is None else self._take(self._next, value)
 
     def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
         """Outputs `(steps, p)` for one chunk of samples `(steps, m)` after the other; memory is that of a chunk."""
