@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.error_bounds.exact_runs import certify
+from ltinet.error_bounds.exact_runs import certify, judge_exact
 from ltinet.signals.sampled import SampledSignal
-from ltinet.solve.exact import ExactEngine
+from ltinet.solve.exact import ExactEngine, ExactTrajectory
 from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
@@ -15,13 +15,27 @@ _MARGIN = 100.0  # by which an estimate may be wrong
 
 
 def certified_error(engine: ExactEngine) -> float:
-    """The largest certified error of an output over 1,000 steps of 0.3/|λ|max, relative to its size in such a run."""
+    """The largest certified error of an output over 1,000 steps of 0.3/|λ|max, relative to its size in such a run.
+
+    From rest, for any input, and from a state in which all states of the user are one in size.
+    """
     step, largest = _probe(engine)
     is_seen = largest > 0.0
     if not is_seen.any():
-        return 0.0
+        return _from_a_state(engine, step)
     certificate = certify(engine, horizon=_STEPS * step, n_steps=_STEPS)
-    return float(np.max(certificate.total[is_seen] / largest[is_seen]))
+    return max(float(np.max(certificate.total[is_seen] / largest[is_seen])), _from_a_state(engine, step))
+
+
+def _from_a_state(engine: ExactEngine, step: float) -> float:
+    """The bound of a run from a state without input, relative to the outputs."""
+    t = step * np.arange(_STEPS + 1, dtype=np.float64)
+    signal = SampledSignal(t, np.zeros((len(t), engine.system.n_inputs)), hold="linear")
+    x0 = np.random.default_rng(1).choice([-1.0, 1.0], size=engine.system.n_states)
+    trajectory = ExactTrajectory(engine, signal, x0)
+    (bound,) = judge_exact(trajectory, float(t[0]), float(t[-1]))
+    largest, error = np.max(np.abs(trajectory.sampled_outputs(threads=1)), axis=0), sum(bound.overall().values())
+    return float(np.max(np.where(largest > 0.0, error / np.where(largest > 0.0, largest, 1.0), 0.0), initial=0.0))
 
 
 def surely_below(engine: ExactEngine, error: float) -> bool:

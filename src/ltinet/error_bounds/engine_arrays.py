@@ -96,8 +96,10 @@ class EngineArrays:
     def basis(self) -> tuple[Array, Array] | None:
         """X and X⁻¹ between the user's states and packed ones; None without a form."""
         form, n = self._form, self.system.n_states
-        if form is None or n == 0:
+        if n == 0 or (form is None and self._origin is None):
             return None
+        if form is None:  # the system as it was given
+            return np.eye(n), np.eye(n)
         X = form.T @ self.system.blocks_from_packed(np.eye(n)).T
         return X, self.system.packed_from_blocks(form.T_inv.T).T
 
@@ -105,15 +107,16 @@ class EngineArrays:
     def residuals(self) -> Residuals:
         """How far the engine is from its system; exact where the system is known, else what rounding may leave."""
         F, G, C = self.F, self.G, self.C
-        if self.basis is None or self._form is None:
+        if self.basis is None:
             share = _OWN_ROUNDINGS * EPS
             return Residuals(share * self._own_size(F), share * np.abs(G), share * np.abs(C), part="rounding")
         X, X_inv = self.basis
         origin = self._origin
-        if origin is None:  # read from a file that keeps A only
+        if origin is None and self._form is not None:  # read from a file that keeps A only
             amplified = (len(F) + 4) * EPS * (np.abs(X_inv) @ np.abs(X))
             in_states = np.abs(X_inv @ commutator(self._form.original, X, F))
             return Residuals(in_states, amplified @ np.abs(G), np.abs(C) @ amplified)
+        assert origin is not None  # noqa: S101 - there is a basis
         if origin.descriptor is None:
             in_states, in_inputs = commutator(origin.A, X, F), difference(origin.B, X, G)
         else:

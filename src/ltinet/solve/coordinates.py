@@ -18,6 +18,7 @@ from scipy import sparse
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.transformation import Transformation
 from ltinet.model.matrices import Matrix
+from ltinet.model.state_space import StateSpace
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.maps import m_eta
 from ltinet.network.network import Network
@@ -80,6 +81,14 @@ def placed(
         return system, Coordinates(None, to_neurons, to_blocks, J)
     blocks = recovered_blocks(network, form) if blocks is None else blocks
     return blocks, _of_form(form.transformation, blocks)
+
+
+def as_given(system: StateSpace) -> tuple[BlockSystem, Coordinates]:
+    """The system as one block in the user's own coordinates, for states where T would cost them digits."""
+    n = system.n_states
+    identity = sparse.csr_array(sparse.eye_array(n))
+    blocks = BlockSystem(system.A, system.B, system.C, system.D, (n,), (n,))
+    return blocks, Coordinates(None, identity, identity, np.zeros_like(system.B))
 
 
 def _of_form(transformation: Transformation, blocks: BlockSystem) -> Coordinates:

@@ -23,7 +23,7 @@ from ltinet.signals.refine import sample_function
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.times import TimeAxis, all_finite
 from ltinet.solve.convolution import Convolution
-from ltinet.solve.coordinates import Coordinates, placed
+from ltinet.solve.coordinates import Coordinates, as_given, placed
 from ltinet.solve.even_walk import EvenWalk
 from ltinet.solve.grids import Grids
 from ltinet.solve.irregular import IrregularWalk
@@ -34,6 +34,9 @@ from ltinet.solve.sharing import n_threads
 from ltinet.solve.solution import Solution
 
 Array = NDArray[np.float64]
+# cond(T) as given, beyond which states may be off by 1e-10 of their size after 10,000 steps, and outputs of runs that
+# begin in a state, which see differences of states.
+_COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
 _QUERIES = 2**18  # numbers: times between samples that are worked on together
 
 
@@ -51,6 +54,26 @@ class ExactEngine:
         self.network, self.form, self.origin = network, form, origin
         self._blocks = blocks
         self._last_axis: TimeAxis | None = None
+
+    @cached_property
+    def in_user_states(self) -> "ExactEngine | None":
+        """The same system as one block in the user's own states, where T would cost these digits; None elsewhere.
+
+        States that are small beside others in the user's units are small differences of large z.
+        """
+        form, origin = self.form, self.origin
+        if form is None or origin is None or form.condition_raw <= _COSTS_STATES:
+            return None
+        engine = ExactEngine(self.network, None, origin=origin)
+        engine.__dict__["_placed"] = as_given(origin)
+        return engine
+
+    def from_state(self, x0: ArrayLike | None) -> "ExactEngine":
+        """The engine for a run that begins in one of the user's states, to which T may cost too many digits."""
+        direct = None if x0 is None else self.in_user_states
+        if direct is None or self.form is None or self.form.condition_raw <= _COSTS_OUTPUTS:
+            return self
+        return direct
 
     @cached_property
     def _placed(self) -> tuple[BlockSystem, Coordinates]:
@@ -98,7 +121,9 @@ class ExactEngine:
         else:
             samples = _from(signal, float(t[0]))
         lines = input_tolerance * np.abs(samples.u).max(initial=0.0) if isinstance(signal, FunctionSignal) else 0.0
-        trajectory = ExactTrajectory(self, samples, x0, input_error=lines)
+        engine = self.from_state(x0)
+        neurons = None if engine is self else self
+        trajectory = ExactTrajectory(engine, samples, x0, input_error=lines, neurons=neurons)
         y = _outputs_at(trajectory, t, threads=threads)
         stats: dict[str, Any] = {
             "engine": "exact",
@@ -138,9 +163,16 @@ class ExactTrajectory:
     """The exact solution for sampled inputs: states at samples on request, closed form between them."""
 
     def __init__(
-        self, engine: ExactEngine, samples: SampledSignal, x0: ArrayLike | None, *, input_error: float = 0.0
+        self,
+        engine: ExactEngine,
+        samples: SampledSignal,
+        x0: ArrayLike | None,
+        *,
+        input_error: float = 0.0,
+        neurons: ExactEngine | None = None,
     ) -> None:
         self.engine, self.samples, self.input_error = engine, samples, input_error
+        self.neurons = neurons  # the engine that knows of neurons, where the run is in the user's states
         self.x0 = None if x0 is None else engine.user_start(x0, samples.batch_shape)
         with np.errstate(over="ignore", invalid="ignore"):  # said below, by the time
             self.z0 = engine.system.packed_from_blocks(engine.initial_state(self.x0, (math.prod(samples.batch_shape),)))
@@ -194,6 +226,8 @@ class ExactTrajectory:
 
     def neuron_states(self, t: Array) -> Array:
         """(ξ, ξ̇) at any times."""
+        if self.neurons is not None:
+            return ExactTrajectory(self.neurons, self.samples, self.x0).neuron_states(t)
         system, coordinates = self.engine.system, self.engine.coordinates
         return self._gathered(
             t,
@@ -203,10 +237,19 @@ class ExactTrajectory:
 
     def user_states(self, t: Array) -> Array:
         """States x at any times."""
+        direct = self._in_user_states
+        if direct is not None:
+            return direct.user_states(t)
         system, coordinates = self.engine.system, self.engine.coordinates
         return self._gathered(
             t, lambda z, _: coordinates.user_from_blocks(system.blocks_from_packed(z)), width=system.n_states
         )
+
+    @cached_property
+    def _in_user_states(self) -> "ExactTrajectory | None":
+        """The same run in the user's own states, where T would cost them digits."""
+        engine = self.engine.in_user_states
+        return None if engine is None else ExactTrajectory(engine, self.samples, self.x0)
 
     def _gathered(self, t: Array, read: Any, *, width: int) -> Array:
         """What is read off packed states and inputs at any times, `(..., len(t), width)`, a piece after the other."""

@@ -33,6 +33,8 @@ class Stepper:
         if hold not in ("linear", "zero"):
             raise InvalidSignalError(f'hold is {hold!r}; it must be "linear" or "zero"')
         self.dt, self.hold = float(dt), hold
+        if engine.system.n_states <= _DENSE:  # steps are dense products anyhow
+            engine = engine.from_state(np.zeros(engine.system.n_states))
         self._engine = engine
         single = engine.grids.single(self.dt, linear=hold == "linear")
         self._shift = single.step.shift
