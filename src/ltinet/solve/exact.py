@@ -227,7 +227,7 @@ class ExactTrajectory:
     def neuron_states(self, t: Array) -> Array:
         """(ξ, ξ̇) at any times."""
         if self.neurons is not None:
-            return ExactTrajectory(self.neurons, self.samples, self.x0).neuron_states(t)
+            return self._through(self.neurons).neuron_states(t)
         system, coordinates = self.engine.system, self.engine.coordinates
         return self._gathered(
             t,
@@ -249,7 +249,12 @@ class ExactTrajectory:
     def _in_user_states(self) -> "ExactTrajectory | None":
         """The same run in the user's own states, where T would cost them digits."""
         engine = self.engine.in_user_states
-        return None if engine is None else ExactTrajectory(engine, self.samples, self.x0)
+        return None if engine is None or engine is self.engine else self._through(engine)
+
+    def _through(self, engine: ExactEngine) -> "ExactTrajectory":
+        """The same run by another engine."""
+        x0 = None if self.x0 is None else self.x0.reshape(*self.samples.batch_shape, self.x0.shape[-1])
+        return ExactTrajectory(engine, self.samples, x0)
 
     def _gathered(self, t: Array, read: Any, *, width: int) -> Array:
         """What is read off packed states and inputs at any times, `(..., len(t), width)`, a piece after the other."""
