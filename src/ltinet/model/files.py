@@ -85,6 +85,8 @@ def load_system(
         return StateSpace(**matrices)
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{shown_path(path)}: {error}") from None
+    except MemoryError as error:
+        raise FileFormatError(f"{shown_path(path)} cannot be read: there is not enough memory for it") from error
 
 
 def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
