@@ -13,6 +13,7 @@ from ltinet.cli.info import info
 from ltinet.cli.plot import plot
 from ltinet.cli.reproduce import reproduce
 from ltinet.cli.simulate import simulate
+from ltinet.cli.stopping import stopping_in_order
 from ltinet.cli.streams import send
 
 app = typer.Typer(
@@ -35,7 +36,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without → or ‖ shows a question mark instead of failing
             stream.reconfigure(errors="replace")
-    sys.exit(exit_code_of(lambda: app(prog_name="ltinet", standalone_mode=False)))
+    with stopping_in_order():
+        code = exit_code_of(lambda: app(prog_name="ltinet", standalone_mode=False))
+    sys.exit(code)
 
 
 def _print_version(wanted: bool) -> None:

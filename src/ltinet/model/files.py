@@ -7,27 +7,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol
 
-import numpy as np
-
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
 from ltinet.model.atomic import write_folder_whole, write_whole
 from ltinet.model.convert import as_state_space
 from ltinet.model.formats import mat, mat5, mat73, matrix_market, npz
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
 from ltinet.model.formats.opening import as_path, mode_of, one_line, refusing, require_regular
+from ltinet.model.formats.sampling_time import Readable, require_continuous_time
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix, shape_of
 from ltinet.model.state_space import StateSpace
 from ltinet.shown import shown, shown_names, shown_path
 
 _MATRIX_NAMES = ("A", "B", "C", "D", "E")
-_SAMPLING_TIMES = ("Ts", "dt", "Td", "sampling_time", "sample_time", "SampleTime")
 _KNOWN_PATHS = ".mat, .npz, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
-
-
-class _Readable(Protocol):
-    def list_variables(self, path: Path) -> list[str]: ...
-
-    def read(self, path: Path, names: Collection[str], *, max_bytes: float) -> dict[str, Any]: ...
 
 
 class _Writable(Protocol):
@@ -71,7 +63,7 @@ def load_system(
     with refusing(path):
         file_format = _format_of_existing(path)
         variables = file_format.list_variables(path)
-        _require_continuous_time(file_format, path, variables)
+        require_continuous_time(file_format, path, variables)
         wanted = [name for name in _MATRIX_NAMES if name in variables and name not in given]
         matrices = file_format.read(path, wanted, max_bytes=max_bytes)
         for name in ("D", "E"):  # MATLAB's [] stands for no feedthrough and for E = I
@@ -85,6 +77,8 @@ def load_system(
         return StateSpace(**matrices)
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{shown_path(path)}: {error}") from None
+    except MemoryError as error:
+        raise FileFormatError(f"{shown_path(path)} cannot be read: there is not enough memory for it") from error
 
 
 def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
@@ -121,7 +115,7 @@ def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal[
         ) from error
 
 
-def _format_of_existing(path: Path) -> _Readable:
+def _format_of_existing(path: Path) -> Readable:
     mode = mode_of(path)
     if stat.S_ISDIR(mode):
         return matrix_market
@@ -137,25 +131,6 @@ def _format_of_existing(path: Path) -> _Readable:
                 f"{shown_path(path.parent)}"
             )
     raise FileFormatError(f"{shown_path(path)} is of an unknown kind; known are {_KNOWN_PATHS}")
-
-
-def _require_continuous_time(file_format: _Readable, path: Path, variables: Collection[str]) -> None:
-    """Refuse a model with a sampling time: run as a continuous one it would answer, and wrongly.
-
-    Zero and MATLAB's [] stand for continuous time; anything else, also what is no number, does not.
-    """
-    for name in (name for name in _SAMPLING_TIMES if name in variables):
-        try:
-            value = np.asarray(file_format.read(path, [name], max_bytes=DEFAULT_MAX_BYTES)[name])
-        except ValueError as error:
-            value = np.array(one_line(error))
-        if value.dtype.kind in "biufc" and not np.any(value):
-            continue
-        step = f"{value.item():g}" if value.dtype.kind in "biuf" and value.size == 1 else shown(value)
-        raise InvalidSystemError(
-            f"{shown_path(path)} is a model in discrete time ({name} = {step}); ltinet works with x' = A x + B u: save "
-            f"the continuous-time model it was sampled from (in MATLAB: d2c); remove {name} if it means something else"
-        )
 
 
 def _format_to_write(path: Path, mat_version: str) -> _Writable | None:

@@ -1,14 +1,13 @@
 """Where a reproduction goes: checked before the work begins, then every file whole or not at all."""
 
+import io
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ltinet.errors import FileFormatError
-from ltinet.model.atomic import written_whole
+from ltinet.model.atomic import write_whole
 from ltinet.paper.report import DrawnPicture
 from ltinet.paper.section import Picture
 from ltinet.plotting import save_figure
@@ -45,8 +44,9 @@ class OutputFolder:
             figure = picture.draw()
         canvas: Any = FigureCanvasAgg(figure)  # whose methods have no types
         png = self.path / "figures" / f"{example}_{picture.name}.png"
-        with _written(png) as place:
-            canvas.print_png(place)  # `savefig` would draw everything twice
+        content = io.BytesIO()
+        canvas.print_png(content)  # `savefig` would draw everything twice
+        _write(png, content.getvalue())
         if as_svg:
             figure.set_layout_engine("none")  # it is found by now, and finding it anew takes a second
             save_figure(figure, png.with_suffix(".svg"))
@@ -56,15 +56,12 @@ class OutputFolder:
     def write(self, name: str, text: str) -> Path:
         """Write a text file and give its path."""
         path = self.path / name
-        with _written(path) as place:
-            place.write_text(text, encoding="utf-8")
+        _write(path, text.encode())
         return path
 
 
-@contextmanager
-def _written(path: Path) -> Iterator[Path]:
+def _write(path: Path, content: bytes) -> None:
     try:
-        with written_whole(path) as place:
-            yield place
+        write_whole(path, content)
     except OSError as error:
         raise FileFormatError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,10 +1,11 @@
 """Where drawings go: matplotlib, which is imported only when somebody draws, and the axes and figures drawn on."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ltinet.errors import FileFormatError, MissingDependencyError, PlottingError
-from ltinet.model.atomic import written_whole
+from ltinet.model.atomic import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,9 +70,11 @@ def save_figure(figure: "Figure", path: str | Path) -> None:
     import matplotlib
 
     undated: dict[str, Any] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[suffix]
+    content = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "ltinet"}):
+        figure.savefig(content, format=suffix, metadata=undated)
     try:
-        with written_whole(target) as place, matplotlib.rc_context({"svg.hashsalt": "ltinet"}):
-            figure.savefig(place, format=suffix, metadata=undated)
+        write_whole(target, content.getvalue())
     except OSError as error:
         raise FileFormatError(f"{target} cannot be written: {error.strerror}") from error
 

@@ -171,11 +171,10 @@ def _complaint(text: bytes, numbers: Sequence[_Number], before: int) -> ValueErr
 
 def _can_read(cells: Sequence[bytes], numbers: Sequence[_Number]) -> bool:
     try:
-        for number, cell in zip(numbers, cells, strict=True):
-            number(cell)
+        values = [float(number(cell)) for number, cell in zip(numbers, cells, strict=True)]
     except (ValueError, OverflowError):
         return False
-    return True
+    return len(values) == 1 or max(map(abs, values[:2])) < 2.0**63  # rows and columns are numbers of 64 bits
 
 
 def _quoted(line: bytes) -> str:

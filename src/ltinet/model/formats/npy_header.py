@@ -54,7 +54,7 @@ def parse_header(content: bytes, name: str) -> ArrayHeader:
     start = first + int(length)
     if length > _LONGEST or start > len(content):
         raise ValueError(f"the header of {name} claims {length} bytes")
-    text = content[first:start].decode("utf-8" if content[6] == 3 else "latin-1")
+    text = content[first:start].decode("utf-8" if content[6] == 3 else "latin-1", "replace")
     items = _items(text, name)
     return ArrayHeader(_dtype(items["descr"], name), items["fortran"] == "True", _shape(items["shape"], name), start)
 

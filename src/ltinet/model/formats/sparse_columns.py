@@ -22,7 +22,7 @@ def from_columns(data: NDArray[Any], rows: Integers, starts: Integers, *, shape:
         ValueError: a row or a column does not exist, entries are missing, or one place is given twice.
     """
     n_rows, n_columns = shape
-    if len(starts) != n_columns + 1 or starts[0] != 0 or np.any(np.diff(starts) < 0):
+    if len(starts) != n_columns + 1 or starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
         raise ValueError(f"{name} has {n_columns} columns, but not where each of them begins")
     count = int(starts[-1])
     if count > min(len(rows), len(data)):
@@ -46,10 +46,8 @@ def _require_places(rows: Integers, columns: Integers, shape: tuple[int, ...], n
     n_rows, n_columns = shape
     outside = (rows < 0) | (rows >= n_rows) | (columns < 0) | (columns >= n_columns)
     if np.any(outside):
-        first = int(np.argmax(outside))
-        raise ValueError(
-            f"{name} is {n_rows}×{n_columns} and has an entry in row {rows[first] + 1}, column {columns[first] + 1}"
-        )
+        row, column = (int(places[np.argmax(outside)]) + 1 for places in (rows, columns))
+        raise ValueError(f"{name} is {n_rows}×{n_columns} and has an entry in row {row}, column {column}")
     places = columns * n_rows + rows  # below 2⁶³: the filled-in matrix was found to fit the limit
     order = places if np.all(np.diff(places) > 0) else np.sort(places)
     again = np.flatnonzero(np.diff(order) == 0)

@@ -55,6 +55,8 @@ def _attribute(cursor: Cursor) -> tuple[str, str | int | None]:
     if not name or 0 in name or end != b"\0":
         raise ValueError("an object in it has an attribute without a proper name")
     datatype, shape = parse_datatype(Cursor(parts[1])), parse_shape(Cursor(parts[2]))
+    if datatype.is_compound:
+        raise ValueError("an object in it has an attribute of several parts, which MATLAB does not write")
     count = 0 if shape is None else math.prod(shape)
     content = cursor.take(datatype.size * count)
     title = name.decode("utf-8", "surrogateescape")

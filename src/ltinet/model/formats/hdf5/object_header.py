@@ -8,12 +8,15 @@ from ltinet.model.formats.hdf5.container import Container
 from ltinet.model.formats.hdf5.cursor import Cursor
 
 DATASPACE, LINK_INFO, DATATYPE, OLD_FILL, FILL, LINK, EXTERNAL, LAYOUT = 1, 2, 3, 4, 5, 6, 7, 8
-FILTERS, ATTRIBUTE, CONTINUATION, SYMBOL_TABLE, CHANGED, ATTRIBUTE_INFO = 11, 12, 16, 17, 18, 21
+GROUP_INFO, FILTERS, ATTRIBUTE, CONTINUATION, SYMBOL_TABLE, CHANGED = 10, 11, 12, 16, 17, 18
+ATTRIBUTE_INFO, REFERENCE_COUNT = 21, 22
 
-_KNOWN = {*range(0x19)} - {9}
-_CAN_BE_SHARED = {DATASPACE, DATATYPE, OLD_FILL, FILL, FILTERS, ATTRIBUTE}
-_SHARED, _NEVER_SHARED, _WAS_UNKNOWN, _SHAREABLE, _FAIL_IF_UNKNOWN = 0x02, 0x04, 0x20, 0x40, 0x80
 _EMPTY = 0
+_KNOWN = {_EMPTY, *range(DATASPACE, LAYOUT + 1), *range(GROUP_INFO, ATTRIBUTE + 1)} | {
+    *range(CONTINUATION, CHANGED + 1), ATTRIBUTE_INFO, REFERENCE_COUNT
+}  # fmt: skip
+_CAN_BE_SHARED = {DATASPACE, DATATYPE, OLD_FILL, FILL, FILTERS, ATTRIBUTE}
+_SHARED, _NEVER_SHARED, _WAS_UNKNOWN, _SHAREABLE = 0x02, 0x04, 0x20, 0x40
 _MOST_BLOCKS = 1000
 
 
@@ -131,15 +134,15 @@ def _known(message: Message) -> Message:
         raise ValueError("an object in it has marks that contradict each other")
     if message.kind == CHANGED and (len(message.content) < 8 or message.content[0] != 1):
         raise ValueError("an object in it was changed at no time")
-    if message.kind not in _KNOWN and message.flags & _FAIL_IF_UNKNOWN:
-        raise ValueError(f"it needs messages of kind {message.kind} to be understood, which are not known here")
+    if message.kind not in _KNOWN:
+        raise ValueError(f"an object in it has a message of kind {message.kind}, which MATLAB does not write")
     return message
 
 
 def _follow(message: Message, blocks: list[tuple[int, int]], seen: set[int]) -> None:
     """Add the block that continues an object; one that leads back would never end."""
     start, length = message.cursor().numbers("QQ")
-    if start in seen or len(blocks) >= _MOST_BLOCKS:
-        raise ValueError("the description of an object leads back to itself")
+    if start in seen or length == 0 or len(blocks) >= _MOST_BLOCKS:
+        raise ValueError("the description of an object leads back to itself, or nowhere")
     seen.add(start)
     blocks.append((start, length))
