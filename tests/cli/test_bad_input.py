@@ -37,7 +37,7 @@ CASES = {
     "no such command": Case("frobnicate", "No such command 'frobnicate'"),
     "missing argument": Case("construct", "Missing argument 'FILE'"),
     "missing option": Case("simulate net.safetensors", "Missing option '--input'"),
-    "unknown option": Case("info net.safetensors --frob", "No such option: --frob"),
+    "unknown option": Case("info net.safetensors --frob", "No such option"),
     "unknown hold": Case(f"{SIMULATE} --hold cubic", "'cubic' is not one of 'linear', 'zero'"),
     "unknown engine": Case(f"{SIMULATE} --engine warp", "'warp' is not one of"),
     "number expected": Case(f"{CONSTRUCT} --layers two", "--layers"),
