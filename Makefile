@@ -28,7 +28,7 @@ fuzz: $(VENV)/.test
 
 # What decides is compared with oracles, once with each kernel of OpenBLAS that this processor can execute.
 test-kernels: $(VENV)/.test
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/with_kernels.py -n auto tests/oracles tests/properties tests/hostile $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/with_kernels.py -n auto tests/oracles tests/properties tests/hostile tests/trust $(PYTEST_ARGS)
 
 # Every test with the oldest versions that pyproject.toml allows, in an environment of its own.
 test-oldest: $(OLDEST)/.installed
