@@ -39,8 +39,9 @@ def balancing_scale(A):
 
 
 def balanced_condition(A, form):
-    """cond₂(T) by singular values, in the coordinates that LAPACK's balancing gives."""
-    return float(np.linalg.cond(form.T / balancing_scale(A)[:, None])) if len(A) else 1.0
+    """cond₂(T) by singular values, in the units of the form: those that LAPACK's balancing gives, or as given."""
+    assert np.all(form.scaling == 1.0) or np.array_equal(form.scaling, balancing_scale(A))
+    return float(np.linalg.cond(form.T / form.scaling[:, None])) if len(A) else 1.0
 
 
 def assert_lapack_standard(A, form):

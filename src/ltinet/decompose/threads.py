@@ -1,5 +1,6 @@
 """Small matrices on one thread: waking a second one costs BLAS more than the whole product takes."""
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -39,6 +40,10 @@ class _SharedLimit:
         self._lock, self._users = threading.Lock(), 0
         self._limiter: AbstractContextManager[Any] = nullcontext()
 
+    def forget(self) -> None:
+        """In the child of a fork: whoever held the lock, or the limit, is not here."""
+        self._lock, self._users = threading.Lock(), 0
+
     def enter(self) -> None:
         with self._lock:
             if self._users == 0:
@@ -59,3 +64,5 @@ def _controller() -> ThreadpoolController:
 
 
 _LIMIT = _SharedLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LIMIT.forget)

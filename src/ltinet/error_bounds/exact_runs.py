@@ -201,8 +201,12 @@ def _weighted(sizes: Array, weights: Array) -> Array:
 
 
 def _careful_product(sizes: Array, weights: Array) -> Array:
-    terms = np.where(weights == 0.0, 0.0, np.multiply(sizes[:, None, :], weights, where=weights != 0.0))
-    return np.asarray(terms.sum(axis=-1))
+    return np.asarray(np.where(weights == 0.0, 0.0, sizes[:, None, :] * weights).sum(axis=-1))
+
+
+def _or_infinite(values: Array) -> Array:
+    """What is no number because it was too large on the way is infinite."""
+    return np.where(np.isnan(values), np.inf, values)
 
 
 # States that grow may exceed all numbers where they are bounded from above: an infinite bound says so.
@@ -230,7 +234,7 @@ def judge_exact(trajectory: ExactTrajectory, start: float, stop: float) -> tuple
         parts = run.parts(sizes, start=own_start, user_start=user_start, late=late)
         if trajectory.input_error > 0.0:
             parts["input"] = _moved_by_input(run, _BETWEEN_PROBES * trajectory.input_error)
-        bounds.append(OutputErrorBound(run.cells, parts))
+        bounds.append(OutputErrorBound(run.cells, {name: _or_infinite(part) for name, part in parts.items()}))
     return tuple(bounds)
 
 
@@ -349,9 +353,9 @@ def certify(engine: ExactEngine, *, horizon: float, n_steps: int) -> Certificate
     return Certificate(
         horizon=horizon,
         n_steps=n_steps,
-        rounding=np.max(parts["rounding"], axis=0),
-        decomposition=np.max(parts["decomposition"], axis=0),
-        gain=np.max(gain, axis=0),
+        rounding=np.max(_or_infinite(parts["rounding"]), axis=0),
+        decomposition=np.max(_or_infinite(parts["decomposition"]), axis=0),
+        gain=np.max(_or_infinite(gain), axis=0),
         paper_constants=tuple(paper_constant(own) for own in gains),
         layer_constants=tuple(layer_constant(own) for own in gains),
     )

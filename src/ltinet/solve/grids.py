@@ -1,7 +1,7 @@
 """Grids that were prepared for a network, kept for the next call: a second run costs no preparation."""
 
-import threading
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from typing import TypeVar
 
 from ltinet.solve.allocation import keep_freed_memory
@@ -18,11 +18,15 @@ Made = TypeVar("Made")
 
 
 class Grids:
-    """Prepared grids by step length, hold and number of samples; the last few of each kind are kept."""
+    """Prepared grids by step length, hold and number of samples; the last few of each kind are kept.
+
+    Several threads may ask at once. There is no lock: what two of them prepare at the same time is the same, and one
+    held in the moment of a fork would stay held in the child for ever.
+    """
 
     def __init__(self, system: ModalSystem) -> None:
         keep_freed_memory()
-        self._system, self._lock = system, threading.RLock()
+        self._system = system
         self._steps: dict[Hashable, OneStep] = {}
         self._single: dict[Hashable, SingleSteps] = {}
         self._blocks: dict[Hashable, SingleSteps | TimeBlocks] = {}
@@ -30,7 +34,7 @@ class Grids:
         self._convolutions: dict[Hashable, Convolution | None] = {}
 
     def __reduce__(self) -> tuple[type["Grids"], tuple[ModalSystem]]:
-        return Grids, (self._system,)  # prepared anew where it arrives: a lock cannot travel
+        return Grids, (self._system,)  # prepared anew where it arrives
 
     def step(self, length: float, *, linear: bool) -> OneStep:
         """One step."""
@@ -58,12 +62,14 @@ class Grids:
         key = (length, linear, n_times)
         return self._kept(self._convolutions, key, lambda: fast_convolution(self.step(length, linear=linear), n_times))
 
-    def _kept(self, kept: dict[Hashable, Made], key: Hashable, make: Callable[[], Made]) -> Made:
-        """What is kept under a key, or made anew in place of the oldest; for several threads one after the other."""
-        with self._lock:
-            if key not in kept:
-                made = make()
-                while len(kept) >= _KEPT:
-                    kept.pop(next(iter(kept)))
-                kept[key] = made
+    @staticmethod
+    def _kept(kept: dict[Hashable, Made], key: Hashable, make: Callable[[], Made]) -> Made:
+        """What is kept under a key, or made anew in place of the oldest."""
+        try:
             return kept[key]
+        except KeyError:
+            made = make()
+        while len(kept) >= _KEPT:
+            with suppress(StopIteration, RuntimeError):  # another thread was faster
+                kept.pop(next(iter(kept)), None)
+        return kept.setdefault(key, made)
