@@ -112,7 +112,7 @@ def test_an_interrupted_construction(folder: Path, tmp_path_factory: pytest.Temp
     stream = io.BytesIO()
     np.savez(stream, A=np.random.default_rng(0).standard_normal((n, n)), B=np.ones((n, 1)), C=np.ones((1, n)))
     sign = tmp_path_factory.mktemp("sign") / "begun"
-    program = AT_WORK.format(function="block_diagonalize", sign=str(sign))
+    program = AT_WORK.format(function="candidate_forms", sign=str(sign))
     command = [sys.executable, "-c", program, "construct", "-", "-o", "net.safetensors"]
     interrupted(command, stdin=stream.getvalue(), folder=folder, sign=sign)
 
