@@ -37,6 +37,9 @@ def network_seeds(folder) -> list[bytes]:
     nets = [
         ltinet.construct(ltinet.named_system("triangular")),
         ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=2)),
+        ltinet.construct(
+            ltinet.StateSpace([[-1.0, 2.0], [0.0, -3.0]], [[1.0], [1.0]], np.eye(2), E=[[2.0, 0.0], [1.0, 1.0]])
+        ),
         ltinet.DynamicNetwork(random_network(((1, 2), (2,)), 2, 1)),
         ltinet.construct(ltinet.StateSpace([], np.zeros((0, 2)), np.zeros((1, 0)), [[1.0, -2.0]])),
     ]

@@ -27,7 +27,7 @@ from ltinet.network.network import Network
 from ltinet.network.packing import pack_form, pack_network, pack_system, unpack_form, unpack_network, unpack_system
 from ltinet.network.safetensors_file import read_header, read_tensors, to_bytes
 from ltinet.network.stored_tensors import Tensors, require_declared
-from ltinet.network.stored_values import require_finite, require_form, require_solvable
+from ltinet.network.stored_values import require_finite, require_form, require_own_blocks, require_solvable
 from ltinet.shown import shown, shown_path
 
 FORMAT = "ltinet-network"
@@ -100,11 +100,14 @@ def _unpack(tensors: Tensors, description: Description) -> StoredNetwork:
     require_finite(tensors)
     network = unpack_network(tensors)
     require_solvable(network)
-    if not description.has_form:
-        return StoredNetwork(network)
-    require_form(tensors)
-    form = unpack_form(tensors, description)
-    return StoredNetwork(network, form, *(unpack_system(tensors, form) if has_system else ()))
+    form = None
+    if description.has_form:
+        require_form(tensors)
+        form = unpack_form(tensors, description)
+    if form is None or not has_system:
+        require_own_blocks(network, form)
+        return StoredNetwork(network, form)
+    return StoredNetwork(network, form, *unpack_system(tensors, form))
 
 
 def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Tensors]:

@@ -3,8 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.model.matrices import Matrix
 from ltinet.network.network import Network
+from ltinet.network.own_blocks import own_blocks, recovered_blocks
 from ltinet.network.stored_tensors import Tensors
 from ltinet.tolerances import rounding
 
@@ -33,6 +35,21 @@ def require_solvable(network: Network) -> None:
             solved = [matrix / leading[:, None] for matrix in (unit, layer.C, layer.K, layer.E, layer.V)]
         if not all(np.isfinite(matrix).all() for matrix in solved):
             raise ValueError(f"a neuron of layer {index} has m or c too small for the equation to be divided by it")
+
+
+def require_own_blocks(network: Network, form: BlockDiagonalForm | None) -> None:
+    """Refuse a network that cannot be run in block coordinates, where a file does not hold these but they follow.
+
+    Raises:
+        ValueError: they overflow.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            system = own_blocks(network).system if form is None else recovered_blocks(network, form)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(f"its blocks cannot be computed: {error}") from None
+    if not all(np.isfinite(matrix).all() for matrix in (system.A, system.B, system.C, system.D)):
+        raise ValueError("its blocks are not finite")
 
 
 def require_form(tensors: Tensors) -> None:

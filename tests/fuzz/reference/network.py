@@ -14,7 +14,7 @@ def contents(data: bytes) -> tuple[dict, dict]:
     tensors = load(data)
     metadata = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])["__metadata__"]
     assert metadata["format"] == "ltinet-network"
-    assert metadata["version"] == "1"
+    assert metadata["version"] in ("1", "2")
     digest = hashlib.sha256(metadata["content"].encode())
     for name, array in sorted(tensors.items()):
         digest.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode() + np.ascontiguousarray(array).tobytes())
@@ -35,8 +35,9 @@ def is_held_by(net, tensors: dict, description: dict) -> bool:
         "Phi": np.hstack([*net.Phi, np.zeros((net.n_outputs, 0))]),
         "Psi": net.Psi,
     }
-    form = net.form
-    if (form is not None) != description["has_form"]:
+    form, system = net.form, net.system
+    parts = [form is not None, system is not None, system is not None and system.descriptor is not None]
+    if parts != [description.get(name, False) for name in ("has_form", "has_system", "has_descriptor")]:
         return False
     if form is not None:
         ends = np.cumsum([0, *form.block_sizes])
@@ -50,6 +51,7 @@ def is_held_by(net, tensors: dict, description: dict) -> bool:
             "form.scaling": form.scaling,
             "form.eigenvalues": np.stack([values.real, values.imag], axis=1),
         }
+        held |= _system(net)
         facts = [form.budget, [list(pair) for pair in form.seen], list(form.remarks)]
         if facts != [description[name] for name in ("budget", "seen", "remarks")]:
             return False
@@ -57,3 +59,12 @@ def is_held_by(net, tensors: dict, description: dict) -> bool:
         np.array_equal(np.array(held[name], tensors[name].dtype).reshape(tensors[name].shape), tensors[name])
         for name in tensors
     )
+
+
+def _system(net) -> dict:
+    """The system as it was given, and its B and C in the coordinates of the blocks."""
+    if net.system is None:
+        return {}
+    E, A, B = net.system.descriptor or (None, net.system.A, net.system.B)
+    held = {"system.A": A, "system.B": B, "system.C": net.system.C, "system.D": net.system.D}
+    return held | {"blocks.B": net.blocks.B, "blocks.C": net.blocks.C} | ({} if E is None else {"system.E": E})
