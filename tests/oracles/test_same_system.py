@@ -89,7 +89,8 @@ def test_magnitudes_stored_with_the_benchmarks(data_dir, name):
         (reference,) = references(system, [float(omega[row])])
         expected = np.abs(reference.H).T.ravel()[column]
         assert abs(magnitude[row, column] - expected) > 1e-7 * expected
-        assert abs(found[row, column] - expected) <= 1e-7 * expected
+        # Weights that are rounding of their own sums are zero in the network: that is seen at eps of the peak.
+        assert abs(found[row, column] - expected) <= 1e-7 * expected + np.finfo(float).eps * np.max(magnitude)
 
 
 @pytest.mark.parametrize("omega", [1.0, 1e-1, 1e-3, 1e-6, 1e-9])
