@@ -145,7 +145,7 @@ class ExactRun:
         """Rounding of the sums that make the outputs, or the responses that inputs are convolved with."""
         system = self.arrays.system
         n_terms = system.n_states + (self.width * system.n_inputs if self.convolution is None else 0)
-        share = (4.0 + roundings(system.n_states) + roundings(n_terms)) * EPS
+        share = (3.0 + roundings(system.n_states) + roundings(n_terms)) * EPS
         total = share * (sizes.inputs @ np.abs(system.D).T)
         for own, steps in self.kinds:
             total = total + steps.in_outputs(sizes.part(own), share=share)

@@ -37,6 +37,7 @@ Array = NDArray[np.float64]
 # cond(T) as given, beyond which states may be off by 1e-10 of their size after 10,000 steps, and outputs of runs that
 # begin in a state, which see differences of states.
 _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
+_SMALL = 32  # states: one block of them costs little more than many
 _QUERIES = 2**18  # numbers: times between samples that are worked on together
 
 
@@ -62,7 +63,9 @@ class ExactEngine:
         States that are small beside others in the user's units are small differences of large z.
         """
         form, origin = self.form, self.origin
-        if form is None or origin is None or form.condition_raw <= _COSTS_STATES:
+        if form is None or origin is None or not origin.n_states:
+            return None
+        if origin.n_states > _SMALL and form.condition_raw <= _COSTS_STATES:
             return None
         engine = ExactEngine(self.network, None, origin=origin)
         engine.__dict__["_placed"] = as_given(origin)
