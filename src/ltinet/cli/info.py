@@ -15,6 +15,7 @@ from ltinet.cli.streams import send
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.model.state_space import StateSpace
 from ltinet.network.summary import summary_rows
+from ltinet.shown import count_of
 
 Rows = list[tuple[str, str]]
 
@@ -59,10 +60,10 @@ def _system_rows(system: StateSpace) -> tuple[str, Rows]:
     rows.append(("feedthrough", "yes, D is not zero" if facts["has_feedthrough"] else "none, D is zero"))
     if n:
         low, high = facts["real_parts"]
-        rows.append(("eigenvalues", f"{n_real} real, {_count(n_pairs, 'complex pair')}"))
+        rows.append(("eigenvalues", f"{n_real} real, {count_of(n_pairs, 'complex pair')}"))
         rows.append(("real parts", f"{low:.4g} to {high:.4g}"))
     return (
-        f"linear time-invariant system, {_count(system.n_inputs, 'input')} → {_count(system.n_outputs, 'output')}",
+        f"linear time-invariant system, {count_of(system.n_inputs, 'input')} → {count_of(system.n_outputs, 'output')}",
         rows,
     )
 
@@ -82,10 +83,6 @@ def _system_facts(system: StateSpace) -> dict[str, Any]:
         "n_complex_pairs": (system.n_states - n_real) // 2,
         "real_parts": real_parts,
     }
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _network_facts(net: DynamicNetwork) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol
 
+from ltinet.atomic import write_folder_whole, write_whole
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
-from ltinet.model.atomic import write_folder_whole, write_whole
 from ltinet.model.convert import as_state_space
 from ltinet.model.formats import mat, mat5, mat73, matrix_market, npz
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance

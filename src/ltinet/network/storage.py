@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ltinet.atomic import write_whole
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import FileFormatError, LtinetError
-from ltinet.model.atomic import write_whole
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
 from ltinet.model.formats.opening import as_path, one_line, opened
 from ltinet.model.formats.refusals import BeyondLimitError

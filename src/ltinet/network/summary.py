@@ -5,6 +5,7 @@ from html import escape
 
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.network.network import Network
+from ltinet.shown import count_of
 
 _SHOWN = 3  # coupled layers listed one by one: with them and all other lines, a dozen
 
@@ -28,7 +29,7 @@ def summary_html(network: Network, form: BlockDiagonalForm | None) -> str:
 
 def summary_rows(network: Network, form: BlockDiagonalForm | None) -> tuple[str, list[tuple[str, str]]]:
     """A title, and what there is to say as pairs of a label and a value."""
-    inputs, outputs = _count(network.n_inputs, "input"), _count(network.n_outputs, "output")
+    inputs, outputs = count_of(network.n_inputs, "input"), count_of(network.n_outputs, "output")
     title = f"dynamic neural network, {inputs} → {outputs}"
     rows = [
         ("neurons", f"{network.n_neurons}: {network.n_first_order} first-order, {network.n_second_order} second-order"),
@@ -65,9 +66,5 @@ def _coupled_layers(network: Network) -> list[tuple[str, str]]:
         for index, layer in sorted(largest, key=lambda item: item[0])
     ]
     if len(coupled) > len(largest):
-        rows.append(("  …", f"{_count(len(coupled) - len(largest), 'more coupled layer')}"))
+        rows.append(("  …", f"{count_of(len(coupled) - len(largest), 'more coupled layer')}"))
     return rows
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from ltinet import atomic
 from ltinet.errors import FileFormatError, InvalidSystemError
-from ltinet.model import atomic
 from ltinet.model.files import load_system, save_system
 from ltinet.model.state_space import StateSpace
 

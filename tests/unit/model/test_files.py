@@ -16,8 +16,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from scipy.io import loadmat, mmwrite, savemat
 
+from ltinet import atomic
 from ltinet.errors import FileFormatError, InvalidSystemError, MissingDependencyError
-from ltinet.model import atomic
 from ltinet.model.files import load_system, save_system
 from ltinet.model.formats import mat73, npz
 from ltinet.model.state_space import StateSpace

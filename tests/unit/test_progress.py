@@ -16,7 +16,7 @@ import pytest
 PATIENCE = 100.0  # seconds before a test gives up on what takes two
 COUNT = """
 import sys
-from ltinet.solve import progress
+from ltinet import progress
 
 progress._PATIENCE = {patience}
 
