@@ -32,7 +32,7 @@ from ltinet.network.response import frequency_response, poles
 from ltinet.network.storage import StoredNetwork, read_network, write_network
 from ltinet.network.summary import summary_html, summary_text
 from ltinet.network.synthesis import synthesise
-from ltinet.plotting.doors import FormPlots, NetworkPlots, plot_solution
+from ltinet.plotting.doors import NetworkPlots
 from ltinet.signals.as_signal import as_signal
 from ltinet.signals.numbers import real_array
 from ltinet.signals.order import told_if_exchanged
@@ -52,9 +52,7 @@ if TYPE_CHECKING:
 
 Engine = Literal["exact", "neurons", "intervals"]
 
-# Forms and solutions live in rooms below plotting and cannot import it: their doors to it are hung here.
-BlockDiagonalForm.plot = property(FormPlots)
-Solution.plot = plot_solution
+# Solutions live in a room below error bounds and cannot import them: their door to these is hung here.
 Solution.judge = staticmethod(judge)
 
 

@@ -14,13 +14,12 @@ LEVELS = [
     {"cli"},
     {"paper"},
     {"dynamic_network"},  # the façade: its methods are doors to the rooms below
-    {"plotting"},
     {"error_bounds"},  # where solutions meet bounds
     {"solve", "bounds"},
     {"network"},
     {"decompose"},
-    {"signals", "model"},
-    {"tolerances", "errors", "shown", "atomic", "progress"},  # the ground
+    {"signals", "model", "plotting"},
+    {"tolerances", "errors", "shown", "arrays", "atomic", "progress"},  # the ground
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # Libraries that only some users have: imported inside the function that needs them, never when ltinet is imported.

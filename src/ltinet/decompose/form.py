@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from ltinet.decompose.neurons import neuron_bases
 from ltinet.decompose.schur import SchurForm
 from ltinet.decompose.transformation import Transformation
 from ltinet.model.matrices import Matrix
+from ltinet.plotting.doors import FormPlots
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,8 +40,6 @@ class BlockDiagonalForm:
     """The bound on the condition number that chose the blocks; None if they were chosen in another way."""
     remarks: tuple[str, ...] = ()
     """What was decided on the way that one might not expect."""
-    plot: ClassVar[Any]
-    """`form.plot.tradeoff()`, `.spectrum()`, `.sparsity()`; hung by the façade, since plotting lies above this room."""
 
     @property
     def T(self) -> Matrix:
@@ -129,6 +128,11 @@ class BlockDiagonalForm:
         return self.remarks + tuple(
             f"block {index}: {why_together(self.block(index), self.budget)}" for index in together
         )
+
+    @property
+    def plot(self) -> FormPlots:
+        """Drawings: `form.plot.tradeoff()`, `.spectrum()`, `.sparsity()`; they need matplotlib."""
+        return FormPlots(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
