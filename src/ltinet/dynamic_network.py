@@ -25,11 +25,11 @@ from ltinet.model.matrices import Matrix
 from ltinet.model.state_space import StateSpace
 from ltinet.network.alignment import align_pairs
 from ltinet.network.block_system import BlockSystem, in_block_coordinates
+from ltinet.network.files import StoredNetwork, read_network, write_network
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
-from ltinet.network.realisation import to_state_space
 from ltinet.network.response import frequency_response, poles
-from ltinet.network.storage import StoredNetwork, read_network, write_network
+from ltinet.network.state_equations import to_state_space
 from ltinet.network.summary import summary_html, summary_text
 from ltinet.network.synthesis import synthesise
 from ltinet.plotting.doors import NetworkPlots

@@ -7,8 +7,8 @@ import numpy as np
 
 from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import as_real_matrix, shape_of
-from ltinet.model.realisation import realise_polynomial_matrix, realise_polynomials, realise_zpk
 from ltinet.model.state_space import StateSpace
+from ltinet.model.transfer_functions import realise_polynomial_matrix, realise_polynomials, realise_zpk
 from ltinet.shown import shown
 
 _ACCEPTED = (

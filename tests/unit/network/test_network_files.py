@@ -14,8 +14,8 @@ from safetensors import safe_open
 
 import ltinet
 from ltinet.errors import FileFormatError
+from ltinet.network.files import StoredNetwork, read_network, write_network
 from ltinet.network.network import Network
-from ltinet.network.storage import StoredNetwork, read_network, write_network
 from network_examples import random_layer, random_network
 
 ARRAYS = ("A", "T", "T_inv", "scaling", "original")
