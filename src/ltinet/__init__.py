@@ -2,7 +2,7 @@
 
 from ltinet.decompose.block_diagonal import block_diagonalize
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.dynamic_network import DynamicNetwork, construct, load, tolerances_for
+from ltinet.dynamic_network import DynamicNetwork, construct, load
 from ltinet.errors import (
     FileFormatError,
     InvalidNetworkError,
@@ -14,10 +14,6 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
-from ltinet.model.convert import as_state_space
-from ltinet.model.files import load_system, save_system
-from ltinet.model.library import named_system
-from ltinet.model.state_space import StateSpace
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
@@ -25,6 +21,8 @@ from ltinet.network.neuron import Neuron
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.sampled import SampledSignal
 from ltinet.solve.solution import Solution
+from ltinet.solver_tolerances import tolerances_for
+from ltinet.state_space import StateSpace, as_state_space, load_system, named_system, save_system
 
 __version__ = "0.1.0"
 

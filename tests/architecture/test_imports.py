@@ -13,7 +13,10 @@ LEVELS = [
     {"__main__"},
     {"cli"},
     {"paper"},
-    {"dynamic_network"},  # the façade: its methods are doors to the rooms below
+    {"solver_tolerances"},
+    {"dynamic_network"},  # the façades: their methods are doors to the rooms below
+    {"state_space"},
+    {"construction"},
     {"error_bounds"},  # where solutions meet bounds
     {"solve", "bounds"},
     {"network"},

@@ -13,9 +13,9 @@ from rich.table import Table
 from ltinet.cli.sources import read_system_or_network
 from ltinet.cli.streams import send
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.model.state_space import StateSpace
 from ltinet.network.summary import summary_rows
 from ltinet.shown import count_of
+from ltinet.state_space import StateSpace
 
 Rows = list[tuple[str, str]]
 

@@ -12,11 +12,11 @@ from scipy.linalg import block_diag
 
 from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.tolerances import rounding
 
 
-def realise_polynomials(num: MatrixLike, den: MatrixLike) -> StateSpace:
+def realise_polynomials(num: MatrixLike, den: MatrixLike) -> SystemMatrices:
     """Realise num(s)/den(s), one input and one output per row of `num`, highest power first, in controller form.
 
     Raises:
@@ -40,14 +40,16 @@ def realise_polynomials(num: MatrixLike, den: MatrixLike) -> StateSpace:
     kept = numerators[:, excess:]
     c[:, n + 1 - kept.shape[1] :] = kept
     A, B = np.eye(n, k=-1), np.eye(n, 1)
-    with np.errstate(over="ignore", invalid="ignore"):  # a coefficient beyond float64 is refused by StateSpace
+    with np.errstate(over="ignore", invalid="ignore"):  # a coefficient beyond float64 is refused by SystemMatrices
         c, a = c / a[0], a / a[0]
         C, D = c[:, 1:] - c[:, :1] * a[1:], c[:, :1]
     A[:1] = -a[1:]
-    return StateSpace(A, B, C, D)
+    return SystemMatrices(A, B, C, D)
 
 
-def realise_polynomial_matrix(num: Sequence[Sequence[MatrixLike]], den: Sequence[Sequence[MatrixLike]]) -> StateSpace:
+def realise_polynomial_matrix(
+    num: Sequence[Sequence[MatrixLike]], den: Sequence[Sequence[MatrixLike]]
+) -> SystemMatrices:
     """Realise the transfer matrix with entries num[i][j]/den[i][j] from input j to output i.
 
     A column whose entries share one denominator is realised once, any other entry by entry, and the columns stand side
@@ -60,7 +62,7 @@ def realise_polynomial_matrix(num: Sequence[Sequence[MatrixLike]], den: Sequence
     return _side_by_side(columns)
 
 
-def realise_zpk(zeros: NDArray[np.complex128], poles: NDArray[np.complex128], gain: float) -> StateSpace:
+def realise_zpk(zeros: NDArray[np.complex128], poles: NDArray[np.complex128], gain: float) -> SystemMatrices:
     """Realise gain·Π(s − zeros)/Π(s − poles), one input and one output, as a chain of sections of order two.
 
     Multiplying out the polynomials would lose the poles to rounding from about twenty of them on; the chain keeps each.
@@ -85,7 +87,7 @@ def _degree(numerators: Matrix) -> int:
     return int(numerators.shape[1] - 1 - np.flatnonzero(numerators.any(axis=0))[0])
 
 
-def _realise_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], where: str) -> StateSpace:
+def _realise_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], where: str) -> SystemMatrices:
     try:
         entries = [realise_polynomials(num, den) for num, den in zip(nums, dens, strict=True)]
     except InvalidSystemError as error:
@@ -95,8 +97,8 @@ def _realise_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], wher
         np.array_equal(entry.A, first.A) for entry in entries
     ):  # one denominator: one set of states serves every output
         C, D = np.vstack([entry.C for entry in entries]), np.vstack([entry.D for entry in entries])
-        return StateSpace(first.A, first.B, C, D)
-    return StateSpace(
+        return SystemMatrices(first.A, first.B, C, D)
+    return SystemMatrices(
         block_diag(*(entry.A for entry in entries)),
         np.vstack([entry.B for entry in entries]),
         block_diag(*(entry.C for entry in entries)),
@@ -104,9 +106,9 @@ def _realise_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], wher
     )
 
 
-def _side_by_side(columns: Sequence[StateSpace]) -> StateSpace:
+def _side_by_side(columns: Sequence[SystemMatrices]) -> SystemMatrices:
     """One input each, outputs added."""
-    return StateSpace(
+    return SystemMatrices(
         block_diag(*(column.A for column in columns)),
         block_diag(*(column.B for column in columns)),
         np.hstack([column.C for column in columns]),
@@ -114,11 +116,11 @@ def _side_by_side(columns: Sequence[StateSpace]) -> StateSpace:
     )
 
 
-def _in_series(first: StateSpace, second: StateSpace) -> StateSpace:
+def _in_series(first: SystemMatrices, second: SystemMatrices) -> SystemMatrices:
     """Feed the output of `first` to `second`."""
     A = np.block([[first.A, np.zeros((first.n_states, second.n_states))], [second.B @ first.C, second.A]])
     B = np.vstack([first.B, second.B @ first.D])
-    return StateSpace(A, B, np.hstack([second.D @ first.C, second.C]), second.D @ first.D)
+    return SystemMatrices(A, B, np.hstack([second.D @ first.C, second.C]), second.D @ first.D)
 
 
 def _quadratic_factors(roots: NDArray[np.complex128], name: str) -> list[Matrix]:

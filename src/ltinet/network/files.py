@@ -20,7 +20,7 @@ from ltinet.errors import FileFormatError, LtinetError
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
 from ltinet.model.formats.opening import as_path, one_line, opened
 from ltinet.model.formats.refusals import BeyondLimitError
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.description import Description, describe, parse_description
 from ltinet.network.network import Network
@@ -40,7 +40,7 @@ class StoredNetwork(NamedTuple):
 
     network: Network
     form: BlockDiagonalForm | None = None
-    system: StateSpace | None = None
+    system: SystemMatrices | None = None
     blocks: BlockSystem | None = None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from ltinet.model.matrices import Matrix
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import solve_upper
 from ltinet.network.network import Network
@@ -51,11 +51,11 @@ def realise_layer(layer: HorizontalLayer) -> LayerRealisation:
     return LayerRealisation(F, G + F @ J, J)
 
 
-def to_state_space(network: Network) -> StateSpace:
+def to_state_space(network: Network) -> SystemMatrices:
     """The network as (A, B, C, D), block diagonal, its states the ξ of each layer followed by their ξ̇ − J u."""
     parts = [realise_layer(layer) for layer in network.layers]
     C = network.output_weights
     J = np.vstack([np.zeros((0, network.n_inputs)), *(part.J for part in parts)])
     A = linalg.block_diag(*(part.F for part in parts)) if parts else np.zeros((0, 0))
     B = np.vstack([np.zeros((0, network.n_inputs)), *(part.G for part in parts)])
-    return StateSpace(A, B, C, network.Psi + C @ J)
+    return SystemMatrices(A, B, C, network.Psi + C @ J)

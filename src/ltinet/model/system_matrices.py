@@ -1,4 +1,4 @@
-"""The type that holds a system: x' = A x + B u, y = C x + D u, validated once and immutable from then on."""
+"""What a system is made of: x' = A x + B u, y = C x + D u, validated once and immutable from then on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,21 +21,8 @@ class Descriptor(NamedTuple):
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class StateSpace:
-    """A real, continuous-time, linear time-invariant system x' = A x + B u, y = C x + D u.
-
-    A is n×n, B n×m, C p×n and D p×m; each of n, m and p may be 0, and n = 0 is a static gain. The matrices are
-    read-only float64 copies: changing the arrays they came from changes nothing here. Two systems are equal when all
-    four matrices are.
-
-    Args:
-        A: the state matrix; a number is 1×1.
-        B: the input matrix; a 1-D array with one entry per state is a single input.
-        C: the output matrix; a 1-D array with one entry per state is a single output.
-        D: the feedthrough, zero when left out. The number 0 is a zero matrix, any other number is 1×1; a 1-D array
-            needs a system with a single input or a single output.
-        E: the matrix of a descriptor system E x' = A x + B u. It must not be singular; it is eliminated here, so A and
-            B of the result are E⁻¹A and E⁻¹B. What was given stays in `descriptor`.
+class SystemMatrices:
+    """A, B, C and D of a real system as read-only float64 copies; `ltinet.StateSpace` says what may be given for each.
 
     Raises:
         InvalidSystemError: a matrix is complex, not finite or of the wrong shape, or E is singular.
@@ -86,7 +73,7 @@ class StateSpace:
         return len(self.C)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, StateSpace):
+        if not isinstance(other, SystemMatrices):
             return NotImplemented
         pairs = ((self.A, other.A), (self.B, other.B), (self.C, other.C), (self.D, other.D))
         return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
@@ -96,14 +83,14 @@ class StateSpace:
         return hash(tuple((matrix.shape, matrix.tobytes()) for matrix in (self.A, self.B, self.C, self.D)))
 
     def __repr__(self) -> str:
-        return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"
+        return f"SystemMatrices(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"
 
-    def __reduce__(self) -> tuple[Callable[..., "StateSpace"], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., "SystemMatrices"], tuple[Any, ...]]:
         # NumPy unpickles arrays writeable; going through the door again makes them read-only.
         if self.descriptor is None:
-            return StateSpace, (self.A, self.B, self.C, self.D)
+            return SystemMatrices, (self.A, self.B, self.C, self.D)
         E, A, B = self.descriptor
-        return StateSpace, (A, B, self.C, self.D, E)
+        return SystemMatrices, (A, B, self.C, self.D, E)
 
 
 def _input_matrix(B: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:
