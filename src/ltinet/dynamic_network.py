@@ -16,6 +16,7 @@ from ltinet.decompose.pipeline import BlockChoice, ClusteringAlgorithm
 from ltinet.error_bounds.exact_runs import certify
 from ltinet.error_bounds.judge import judge
 from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.listing import listed_without
 from ltinet.model.export import to_control, to_scipy
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
 from ltinet.model.matrices import Matrix
@@ -114,17 +115,17 @@ class DynamicNetwork:
 
     @property
     def n_neurons(self) -> int:
-        """Number of neurons."""
+        """Number of neurons in all layers."""
         return self.network.n_neurons
 
     @property
     def n_first_order(self) -> int:
-        """Number of first-order neurons."""
+        """Number of first-order neurons in all layers."""
         return self.network.n_first_order
 
     @property
     def n_second_order(self) -> int:
-        """Number of second-order neurons."""
+        """Number of second-order neurons in all layers."""
         return self.network.n_second_order
 
     @property
@@ -134,12 +135,16 @@ class DynamicNetwork:
 
     @property
     def n_weights(self) -> int:
-        """Stored weights that are not zero."""
+        """Numbers that are not zero among all parameters.
+
+        The coefficient of the highest derivative of each neuron, m or for first-order neurons c, does not count: it is
+        1 in a constructed network, and dividing the neuron's equation by it makes it 1 in any other.
+        """
         return self.network.n_weights
 
     @property
     def n_weights_dense(self) -> int:
-        """Weights of a dense network with the same states, inputs and outputs."""
+        """Weights of a dense network with the same states, inputs and outputs: n² + n m + p n + p m."""
         return self.network.n_weights_dense
 
     @property
@@ -149,7 +154,7 @@ class DynamicNetwork:
 
     @property
     def weight_norm(self) -> float:
-        """Euclidean norm of all weights."""
+        """Euclidean norm of all weights: what blows up when a transformation is ill-conditioned (Ex 3.2)."""
         return self.network.weight_norm
 
     def to_state_space(self) -> StateSpace:
@@ -280,6 +285,9 @@ class DynamicNetwork:
 
     def __hash__(self) -> int:
         return hash(self.network)
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "network", "blocks")
 
     def __repr__(self) -> str:
         return repr(self.network).replace("Network(", "DynamicNetwork(", 1)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, final
 
+from ltinet.listing import listed_without
 from ltinet.model.convert import system_matrices_of
 from ltinet.model.files import read_system, write_system
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
@@ -88,6 +89,9 @@ class StateSpace:
     def n_outputs(self) -> int:
         """The number of outputs, p."""
         return self.matrices.n_outputs
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "matrices", "of")
 
     def __repr__(self) -> str:
         return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"

@@ -12,6 +12,7 @@ from ltinet.decompose.coupling import Atoms, condition_number, escape_conditions
 from ltinet.decompose.neurons import neuron_bases
 from ltinet.decompose.schur import SchurForm
 from ltinet.decompose.transformation import Transformation
+from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
 from ltinet.plotting.doors import FormPlots
 
@@ -144,6 +145,9 @@ class BlockDiagonalForm:
         start = sum(self.block_sizes[:index])
         stop = start + self.block_sizes[index]
         return self.A[start:stop, start:stop]
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "transformation")
 
     def __repr__(self) -> str:
         return (

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from ltinet.listing import listed_without
 from ltinet.plotting.architecture import draw_architecture
 from ltinet.plotting.canvas import figure_or_new
 from ltinet.plotting.conditioning import draw_condition
@@ -51,6 +52,9 @@ class NetworkPlots:
         self.sparsity(ax=lower)
         return page
 
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "network")
+
 
 @final
 @dataclass(frozen=True)
@@ -76,3 +80,6 @@ class FormPlots:
         count = sum(int(np.count_nonzero(block)) for block in blocks)
         axes.set_title(f"{count} of {sum(self.form.block_sizes) ** 2} entries are not zero", fontsize="medium")
         return axes
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "form")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
+from ltinet.listing import listed_without
 from ltinet.plotting.trajectory import draw_outputs
 from ltinet.signals.times import as_times, real_times
 
@@ -115,6 +116,9 @@ class Solution:
                 f"{self.t[0]:g} to {self.t[-1]:g}"
             )
         return times
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "trajectory", "judge")
 
     def __repr__(self) -> str:
         n_times, n_outputs = self.y.shape[-2:]
