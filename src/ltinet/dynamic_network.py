@@ -16,8 +16,8 @@ from ltinet.decompose.pipeline import BlockChoice, ClusteringAlgorithm
 from ltinet.error_bounds.exact_runs import certify
 from ltinet.error_bounds.judge import judge
 from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.export.other_libraries import to_control, to_scipy
 from ltinet.listing import listed_without
-from ltinet.model.export import to_control, to_scipy
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
 from ltinet.model.matrices import Matrix
 from ltinet.model.system_matrices import SystemMatrices

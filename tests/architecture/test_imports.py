@@ -18,7 +18,7 @@ LEVELS = [
     {"state_space"},
     {"construction"},
     {"error_bounds"},  # where solutions meet bounds
-    {"solve", "bounds"},
+    {"solve", "bounds", "export"},
     {"network"},
     {"decompose"},
     {"signals", "model", "plotting"},

@@ -8,11 +8,12 @@ import typer
 from ltinet.cli.initial_state import is_file, read_initial_state
 from ltinet.cli.messages import remark
 from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.samples import Samples, format_of, read_samples, write_samples
+from ltinet.cli.samples import Samples, format_of, read_samples
 from ltinet.cli.sources import read_network
 from ltinet.cli.streams import STANDARD, check_target, deliver, refuse_terminal
 from ltinet.dynamic_network import DynamicNetwork, Engine
 from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.export.sample_files import WRITERS
 from ltinet.signals.sampled import Hold
 from ltinet.solve.options import DEGREES
 
@@ -85,7 +86,7 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
     start = None if x0 is None else read_initial_state(x0)
     samples = read_samples(table)
     result = _run(network, samples, {"x0": start, "hold": hold, "engine": engine, **solver})
-    deliver(output, lambda path: write_samples(path, result, kind=kind))
+    deliver(output, lambda path: WRITERS[kind](path, result.t, result.values))
     if output != STANDARD:
         remark(f"{len(result.t)} samples of {network.n_outputs} outputs written to {output}")
 
