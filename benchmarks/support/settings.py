@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from benchmarks.timing import Effort
+from benchmarks.support.timing import Effort
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from benchmarks.cases import Case, simulation_cases
-from benchmarks.floor import bare_work, multiplication_rate, products_of
-from benchmarks.settings import Settings
-from benchmarks.table import Cell, Table
-from benchmarks.timing import take_turns
+from benchmarks.support.cases import Case, simulation_cases
+from benchmarks.support.floor import bare_work, multiplication_rate, products_of
+from benchmarks.support.settings import Settings
+from benchmarks.support.table import Cell, Table
+from benchmarks.support.timing import take_turns
 
 MAIN = ("iss", "blobs")
 LARGEST = 256 * 10_000 * 3  # numbers in the inputs of a batch; cases with more inputs get fewer steps

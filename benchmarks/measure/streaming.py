@@ -3,11 +3,11 @@
 import numpy as np
 from scipy import linalg
 
-from benchmarks.cases import chain, data_case, random_case
-from benchmarks.settings import Settings
-from benchmarks.systems import DATA
-from benchmarks.table import Cell, Table
-from benchmarks.timing import take_turns
+from benchmarks.support.cases import chain, data_case, random_case
+from benchmarks.support.settings import Settings
+from benchmarks.support.systems import DATA
+from benchmarks.support.table import Cell, Table
+from benchmarks.support.timing import take_turns
 
 STEPS = 2000
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 import ltinet
-from benchmarks.settings import Settings
-from benchmarks.systems import data_systems, named_systems
-from benchmarks.table import Table
+from benchmarks.support.settings import Settings
+from benchmarks.support.systems import data_systems, named_systems
+from benchmarks.support.table import Table
 
 BUDGETS = (10.0, 100.0, 1e4)
 CONDMAX = (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)

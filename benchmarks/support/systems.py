@@ -7,7 +7,7 @@ import numpy as np
 
 import ltinet
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "lti"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "lti"
 
 
 def data_systems() -> dict[str, ltinet.StateSpace]:

@@ -1,6 +1,6 @@
 """The peak of a process that streams random samples through a system: a program of its own, since peaks never fall.
 
-python -m benchmarks.memory building 10000000
+python -m benchmarks.measure.memory building 10000000
 """
 
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import ltinet
-from benchmarks.systems import DATA
+from benchmarks.support.systems import DATA
 
 CHUNK = 100_000
 DT = 0.01

@@ -1,12 +1,12 @@
 """Simulation, network and grid prepared, outputs only: against the functions that people call for it, and the floor."""
 
-from benchmarks.cases import BUDGET, Case, simulation_cases
-from benchmarks.floor import bare_work, multiplication_rate, products_of
-from benchmarks.oracle import relative_error
 from benchmarks.peers import EXACT
-from benchmarks.settings import Settings
-from benchmarks.table import Cell, Table
-from benchmarks.timing import take_turns
+from benchmarks.support.cases import BUDGET, Case, simulation_cases
+from benchmarks.support.floor import bare_work, multiplication_rate, products_of
+from benchmarks.support.oracle import relative_error
+from benchmarks.support.settings import Settings
+from benchmarks.support.table import Cell, Table
+from benchmarks.support.timing import take_turns
 
 
 def measure(settings: Settings) -> list[Table]:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks.markdown import number
-from benchmarks.table import Cell, Table, middle
+from benchmarks.support.markdown import number
+from benchmarks.support.table import Cell, Table, middle
 
 Tables = dict[str, Table]
 LSIM = "scipy.signal.lsim"

@@ -2,8 +2,8 @@
 
 The truth is the exact engine, whose own bound stands beside it.
 
-    python -m benchmarks.bounds                  bounds, errors and times of the four examples
-    python -m benchmarks.bounds tolerances       evaluations with tolerances for single neurons, and with one for all
+    python -m benchmarks.measure.bounds               bounds, errors and times of the four examples
+    python -m benchmarks.measure.bounds tolerances    evaluations: tolerances for single neurons, one for all
 
 The 500 random networks and 1,000 random neurons are tests: LTINET_THOROUGH=1 pytest -s tests/properties/test_bounds.py
 tests/unit/bounds/test_gains.py

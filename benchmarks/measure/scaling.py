@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 import ltinet
-from benchmarks.cases import DT, Case, random_case
-from benchmarks.floor import bare_work
 from benchmarks.peers.linear_simulation import lsim
-from benchmarks.settings import Settings
-from benchmarks.table import Cell, Table
-from benchmarks.timing import Effort, repeat, take_turns
+from benchmarks.support.cases import DT, Case, random_case
+from benchmarks.support.floor import bare_work
+from benchmarks.support.settings import Settings
+from benchmarks.support.table import Cell, Table
+from benchmarks.support.timing import Effort, repeat, take_turns
 
 STATES = (50, 100, 200, 400, 800, 1400, 2000)
 STEPS = tuple(10**power for power in range(2, 8))

@@ -3,13 +3,13 @@
 from scipy import linalg
 
 import ltinet
-from benchmarks.cases import Case, diffusion_cases, random_case
-from benchmarks.floor import products_of
 from benchmarks.peers.linear_simulation import lsim
-from benchmarks.settings import Settings
-from benchmarks.systems import data_systems, named_systems
-from benchmarks.table import Cell, Table
-from benchmarks.timing import Call, take_turns
+from benchmarks.support.cases import Case, diffusion_cases, random_case
+from benchmarks.support.floor import products_of
+from benchmarks.support.settings import Settings
+from benchmarks.support.systems import data_systems, named_systems
+from benchmarks.support.table import Cell, Table
+from benchmarks.support.timing import Call, take_turns
 
 STEPS = (10_000, 1_000)
 

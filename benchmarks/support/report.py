@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from benchmarks.markdown import render
-from benchmarks.summary import summary
-from benchmarks.table import Table
+from benchmarks.support.markdown import render
+from benchmarks.support.summary import summary
+from benchmarks.support.table import Table
 
 ORDER = (
     "simulation",

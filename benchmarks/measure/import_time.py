@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 
-from benchmarks.settings import Settings
-from benchmarks.table import Cell, Table
-from benchmarks.timing import Spread
+from benchmarks.support.settings import Settings
+from benchmarks.support.table import Cell, Table
+from benchmarks.support.timing import Spread
 
 PROGRAM = """
 import numpy, scipy.linalg, sys, time

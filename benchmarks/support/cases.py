@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ltinet
-from benchmarks.oracle import reference_outputs
-from benchmarks.systems import DATA
+from benchmarks.support.oracle import reference_outputs
+from benchmarks.support.systems import DATA
 from ltinet.paper.inputs import heat_pulse
 
 Array = NDArray[np.float64]

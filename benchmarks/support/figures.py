@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from benchmarks.table import Table, middle
+from benchmarks.support.table import Table, middle
 
 matplotlib.use("Agg")
 matplotlib.rcParams["svg.hashsalt"] = "ltinet"  # the same figure is the same file

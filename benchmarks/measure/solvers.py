@@ -1,12 +1,12 @@
 """Simulation by solvers of differential equations, which people use where a model is not seen as linear."""
 
-from benchmarks.cases import Case, simulation_cases
-from benchmarks.oracle import relative_error
 from benchmarks.peers import SOLVERS
 from benchmarks.peers.peer import Peer
-from benchmarks.settings import Settings
-from benchmarks.table import Cell, Table
-from benchmarks.timing import Effort, repeat
+from benchmarks.support.cases import Case, simulation_cases
+from benchmarks.support.oracle import relative_error
+from benchmarks.support.settings import Settings
+from benchmarks.support.table import Cell, Table
+from benchmarks.support.timing import Effort, repeat
 
 
 def measure(settings: Settings) -> list[Table]:

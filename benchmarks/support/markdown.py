@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchmarks.table import Cell, Table
+from benchmarks.support.table import Cell, Table
 
 
 def render(table: Table, columns: Sequence[str] | None = None) -> str:

@@ -10,10 +10,10 @@
 import re
 from pathlib import Path
 
-from benchmarks.markdown import cell_text, number, render
-from benchmarks.table import Table
+from benchmarks.support.markdown import cell_text, number, render
+from benchmarks.support.table import Table
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TABLE = re.compile(r"(<!-- results:([^|>]+?)(?:\|([^>]*?))? -->)(.*?)(<!-- /results -->)", re.DOTALL)
 VALUE = re.compile(r"(<!-- value:([^|>]+)\|([^|>]+)\|([^|>]+?) -->)(.*?)(<!-- /value -->)")
 

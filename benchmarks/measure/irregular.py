@@ -3,12 +3,12 @@
 import numpy as np
 
 import ltinet
-from benchmarks.cases import Case, simulation_cases
-from benchmarks.floor import Products, multiplication_rate
 from benchmarks.peers.initial_value import dense_solver
-from benchmarks.settings import Settings
-from benchmarks.table import Cell, Table
-from benchmarks.timing import Effort, repeat
+from benchmarks.support.cases import Case, simulation_cases
+from benchmarks.support.floor import Products, multiplication_rate
+from benchmarks.support.settings import Settings
+from benchmarks.support.table import Cell, Table
+from benchmarks.support.timing import Effort, repeat
 
 STEPS = 10_000
 PEER_STEPS = 100  # of these; each costs the solver about the same

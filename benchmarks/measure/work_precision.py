@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from benchmarks.cases import Array, Case, chain, data_case, random_case
-from benchmarks.oracle import relative_error
 from benchmarks.peers import EXACT, SOLVERS
 from benchmarks.peers.peer import Peer
 from benchmarks.peers.pymor_steps import implicit_midpoint
-from benchmarks.settings import Settings
-from benchmarks.systems import DATA
-from benchmarks.table import Cell, Table
-from benchmarks.timing import Effort, Spread, repeat, seconds
+from benchmarks.support.cases import Array, Case, chain, data_case, random_case
+from benchmarks.support.oracle import relative_error
+from benchmarks.support.settings import Settings
+from benchmarks.support.systems import DATA
+from benchmarks.support.table import Cell, Table
+from benchmarks.support.timing import Effort, Spread, repeat, seconds
 
 _SLOW = ("solve_ivp Radau", "diffrax Tsit5", "diffrax Kvaerno5")  # left out of quick runs
 STEPS = 1000

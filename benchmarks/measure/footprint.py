@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 import ltinet
-from benchmarks.cases import DT
-from benchmarks.scaling import oscillators
-from benchmarks.settings import Settings
-from benchmarks.systems import DATA
-from benchmarks.table import Cell, Table
+from benchmarks.measure.scaling import oscillators
+from benchmarks.support.cases import DT
+from benchmarks.support.settings import Settings
+from benchmarks.support.systems import DATA
+from benchmarks.support.table import Cell, Table
 
 STATES = (50, 200, 800, 2000)
 STEPS = (1000, 10_000, 100_000, 1_000_000)
@@ -58,7 +58,7 @@ def _row(what: str, size: int, *, n_states: int, n_steps: int) -> dict[str, Cell
 
 
 def _stream(n_steps: int) -> dict[str, Cell]:
-    command = [sys.executable, "-m", "benchmarks.memory", "building", str(n_steps)]
+    command = [sys.executable, "-m", "benchmarks.measure.memory", "building", str(n_steps)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own program
     return {
         "what": "T, streamed",

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 import ltinet
-from benchmarks.settings import Settings
-from benchmarks.systems import data_systems, named_systems
-from benchmarks.table import Cell, Table
-from benchmarks.timing import Spread, seconds, take_turns
+from benchmarks.support.settings import Settings
+from benchmarks.support.systems import data_systems, named_systems
+from benchmarks.support.table import Cell, Table
+from benchmarks.support.timing import Spread, seconds, take_turns
 
 SIZES = (100, 200, 400, 800, 2000)
 BUDGETS = (10.0, 100.0, 1e4)
