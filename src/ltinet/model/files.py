@@ -18,11 +18,16 @@ from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown, shown_names, shown_path
 
 _MATRIX_NAMES = ("A", "B", "C", "D", "E")
-_KNOWN_PATHS = ".mat, .npz, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
 
 
 class _Writable(Protocol):
     def write(self, target: BinaryIO, matrices: Mapping[str, Matrix]) -> None: ...
+
+
+# A new format is a file in formats/ and a line here.
+_READERS: Mapping[str, Readable] = {".mat": mat, ".npz": npz}
+_WRITERS: Mapping[str, _Writable] = {".mat": mat5, ".npz": npz}
+_KNOWN_PATHS = f"{', '.join(_READERS)}, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
 
 
 def read_system(path: str | PathLike[str], given: Mapping[str, MatrixLike], *, max_bytes: float) -> SystemMatrices:
@@ -89,16 +94,14 @@ def _format_of_existing(path: Path) -> Readable:
     if stat.S_ISDIR(mode):
         return matrix_market
     require_regular(path, mode)
-    match path.suffix.lower():
-        case ".mat":
-            return mat
-        case ".npz":
-            return npz
-        case ".mtx" | ".gz":
-            raise FileFormatError(
-                f"{shown_path(path)} is one matrix; pass the folder that holds A.mtx, B.mtx, C.mtx: "
-                f"{shown_path(path.parent)}"
-            )
+    suffix = path.suffix.lower()
+    if suffix in _READERS:
+        return _READERS[suffix]
+    if suffix in (".mtx", ".gz"):
+        raise FileFormatError(
+            f"{shown_path(path)} is one matrix; pass the folder that holds A.mtx, B.mtx, C.mtx: "
+            f"{shown_path(path.parent)}"
+        )
     raise FileFormatError(f"{shown_path(path)} is of an unknown kind; known are {_KNOWN_PATHS}")
 
 
@@ -114,17 +117,15 @@ def _format_to_write(path: Path, mat_version: str) -> _Writable | None:
                 f"and is not replaced; pass a new name, for example {shown_path(path / 'system')}"
             )
         return None
-    match path.suffix.lower():
-        case ".mat":
-            return mat73 if mat_version == "7.3" else mat5
-        case ".npz":
-            return npz
-        case "" if not path.exists():
-            return None
-        case "":
-            raise FileFormatError(
-                f"{shown_path(path)} is a file, and without a suffix it would become a folder; pass another name"
-            )
+    suffix = path.suffix.lower()
+    if suffix in _WRITERS:
+        return mat73 if suffix == ".mat" and mat_version == "7.3" else _WRITERS[suffix]
+    if suffix == "" and not path.exists():
+        return None
+    if suffix == "":
+        raise FileFormatError(
+            f"{shown_path(path)} is a file, and without a suffix it would become a folder; pass another name"
+        )
     raise FileFormatError(
         f"{shown_path(path)} has the suffix {shown(repr(path.suffix))}; known are {_KNOWN_PATHS}, which has no suffix"
     )
