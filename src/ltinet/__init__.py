@@ -29,7 +29,7 @@ from ltinet.solve.stepper import Stepper
 from ltinet.solver_tolerances import tolerances_for
 from ltinet.state_space import StateSpace, as_state_space, load_system, named_system, save_system
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BlockDiagonalForm",
