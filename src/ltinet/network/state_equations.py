@@ -1,4 +1,4 @@
-"""The way back: a network as x' = F z + G u, in coordinates in which no derivative of the input appears.
+"""The way back: a network as z' = F z + G u, in coordinates in which no derivative of the input appears.
 
 At a jump of u the layer equations M ξ̈ + C ξ̇ + K ξ = E u + V u̇ move ξ̇ of second-order neurons (and ξ of first-order ones
 that see u̇) by J times the jump. What is left, z = (ξ, ξ̇) − J u, is continuous and starts at zero when the system does.
