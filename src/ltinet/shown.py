@@ -4,7 +4,7 @@ Names of variables, of columns and of files come from whoever made the file. Pri
 cursor, retitle a terminal or turn the reading direction round, and one message could fill a screen.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 _LONGEST_NAME = 60
 _LONGEST_PATH = 240
@@ -48,6 +48,12 @@ def shown_names(names: Collection[object]) -> str:
 def count_of(number: int, noun: str) -> str:
     """A number and what it counts: "1 layer", "2 layers"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def shown_rows(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """A title, and below it labels and values as aligned lines."""
+    width = max(len(label) for label, _ in rows)
+    return "\n".join([title, *(f"  {label:<{width}}  {value}" for label, value in rows)])
 
 
 def _escaped(mark: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltinet.shown import shown, shown_names, shown_path, without_controls
+from ltinet.shown import count_of, shown, shown_names, shown_path, shown_rows, without_controls
 
 HOSTILE = {
     "\x1b[31mred\x1b[0m": r"\x1b[31mred\x1b[0m",
@@ -58,3 +58,12 @@ def test_of_many_names_the_first_are_listed_and_the_others_counted():
     assert shown_names({"a\x1b": 0}) == r"a\x1b"
     listed = shown_names([f"x{index:05}" for index in range(20_000)])
     assert listed == ", ".join(f"x{index:05}" for index in range(10)) + ", … and 19990 more"
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 layers"), (1, "1 layer"), (2, "2 layers")])
+def test_one_of_a_thing_is_said_without_an_s(number, text):
+    assert count_of(number, "layer") == text
+
+
+def test_values_stand_below_each_other():
+    assert shown_rows("title", [("a", "1"), ("long", "2")]) == "title\n  a     1\n  long  2"

@@ -15,7 +15,7 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.model.facts import SystemFacts, system_facts
 from ltinet.network.facts import NetworkFacts, network_facts
 from ltinet.network.summary import summary_rows
-from ltinet.shown import count_of
+from ltinet.shown import count_of, shown_rows
 
 Rows = list[tuple[str, str]]
 
@@ -46,8 +46,7 @@ def _show(facts: NetworkFacts | SystemFacts, lines: tuple[str, Rows], *, as_json
     if sys.stdout is not None and sys.stdout.isatty():
         _print_table(title, rows)
     else:
-        width = max(len(label) for label, _ in rows)
-        send("\n".join([title, *(f"  {label:<{width}}  {value}" for label, value in rows)]) + "\n")
+        send(shown_rows(title, rows) + "\n")
 
 
 def _print_table(title: str, rows: Rows) -> None:

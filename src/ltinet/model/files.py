@@ -11,7 +11,7 @@ from ltinet.atomic import write_folder_whole, write_whole
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
 from ltinet.model.formats import mat, mat5, mat73, matrix_market, npz
 from ltinet.model.formats.limits import allowance
-from ltinet.model.formats.opening import as_path, mode_of, one_line, refusing, require_regular
+from ltinet.model.formats.opening import as_path, mode_of, reason_of, refusing, require_regular
 from ltinet.model.formats.sampling_time import Readable, require_continuous_time
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix, shape_of
 from ltinet.model.system_matrices import SystemMatrices
@@ -85,7 +85,7 @@ def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_versi
         raise
     except Exception as error:  # no space, no permission, too large for the format: each library has its own type
         raise FileFormatError(
-            f"{shown_path(path)} cannot be written: {_reason(error)}; what was there before is unchanged"
+            f"{shown_path(path)} cannot be written: {reason_of(error)}; what was there before is unchanged"
         ) from error
 
 
@@ -139,7 +139,3 @@ def _missing_message(path: Path, name: str, variables: Collection[str], matrices
         f"{shown_path(path)} has no {name} (it holds {shown_names(variables)}); give it: load_system(path, {example}), "
         "or store plain matrices A, B, C (in MATLAB: [A, B, C, D] = ssdata(sys))"
     )
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or one_line(error)

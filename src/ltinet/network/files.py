@@ -18,7 +18,7 @@ from ltinet.atomic import write_whole
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
-from ltinet.model.formats.opening import as_path, one_line, opened
+from ltinet.model.formats.opening import as_path, one_line, opened, reason_of
 from ltinet.model.formats.refusals import BeyondLimitError
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
@@ -69,8 +69,9 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
     except (OSError, ValueError) as error:  # the second for a NUL in the path
         if isinstance(error, LtinetError):
             raise
-        reason = getattr(error, "strerror", None) or one_line(error)
-        raise FileFormatError(f"{shown_path(path)} cannot be written ({reason}); choose another place") from error
+        raise FileFormatError(
+            f"{shown_path(path)} cannot be written ({reason_of(error)}); choose another place"
+        ) from error
 
 
 def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> StoredNetwork:

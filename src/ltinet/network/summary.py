@@ -6,16 +6,14 @@ from html import escape
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.network.facts import LayerFacts, NetworkFacts, network_facts
 from ltinet.network.network import Network
-from ltinet.shown import count_of
+from ltinet.shown import count_of, shown_rows
 
 _SHOWN = 3  # coupled layers listed one by one: with them and all other lines, a dozen
 
 
 def summary_text(network: Network, form: BlockDiagonalForm | None) -> str:
     """Layers, neuron types, connections, weights, condition and residual as aligned lines."""
-    title, rows = summary_rows(network_facts(network, form))
-    width = max(len(label) for label, _ in rows)
-    return "\n".join([title, *(f"  {label:<{width}}  {value}" for label, value in rows)])
+    return shown_rows(*summary_rows(network_facts(network, form)))
 
 
 def summary_html(network: Network, form: BlockDiagonalForm | None) -> str:

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import PlottingError
 from ltinet.plotting.canvas import axes_or_new, count_whole_numbers
+from ltinet.shown import count_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ def _draw_growth(
     axes.plot(pairs[:, 0], pairs[:, 1], color=_INK, marker="o", markersize=4.5, linewidth=1.2)
     if chosen is not None:
         value = float(np.min(pairs[pairs[:, 0] == chosen, 1]))
-        name = f"{chosen} layer{'' if chosen == 1 else 's'}: {value:.3g}"
+        name = f"{count_of(chosen, 'layer')}: {value:.3g}"
         axes.plot(chosen, value, "D", markersize=9, markerfacecolor="none", color="#f13264", label=name)
     if budget is not None:
         axes.axhline(budget, color="#015c9f", linestyle="--", linewidth=1.2, label=f"budget {budget:g}")

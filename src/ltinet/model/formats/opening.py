@@ -129,6 +129,11 @@ def one_line(error: BaseException) -> str:
     return shown(" ".join(str(error).split()), longest=_LONGEST_REASON) or type(error).__name__
 
 
+def reason_of(error: BaseException) -> str:
+    """Why a file cannot be read or written, in the words of the operating system where it has some."""
+    return getattr(error, "strerror", None) or one_line(error)
+
+
 def _about_path(path: Path, error: Exception) -> str:
     name, number = shown_path(path), getattr(error, "errno", None)
     match number:
@@ -138,8 +143,7 @@ def _about_path(path: Path, error: Exception) -> str:
             return f"{name} cannot be read: it is a link that leads back to itself; give the file itself"
         case errno.ENAMETOOLONG:
             return f"{name} cannot be read: the name of {len(str(path))} characters is too long; check the path"
-    reason = getattr(error, "strerror", None) or one_line(error)
-    return f"{name} cannot be read: {reason}; check the path and its permissions"
+    return f"{name} cannot be read: {reason_of(error)}; check the path and its permissions"
 
 
 def _current_folder() -> str:

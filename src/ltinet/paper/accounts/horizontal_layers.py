@@ -10,6 +10,7 @@ from ltinet.paper.horizontal_layers import BUDGET, SEED, HorizontalLayers
 from ltinet.paper.number import Number, exactly
 from ltinet.paper.section import Picture, Section, Table
 from ltinet.plotting import draw_condition, draw_weight_norm, new_figure
+from ltinet.shown import count_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -130,6 +131,6 @@ def _draw_clusters(result: HorizontalLayers) -> "Figure":
     for above, below, count in zip(upper, lower, SHOWN, strict=True):
         net = result.nets[count - 1]
         net.plot.spectrum(ax=above)
-        above.set_title(f"{count} layer{'' if count == 1 else 's'}", fontsize="medium")
+        above.set_title(count_of(count, "layer"), fontsize="medium")
         net.plot.architecture(ax=below)
     return figure
