@@ -73,6 +73,11 @@ class SampledSignal:
         """The common distance of the samples, None if they are not evenly spaced to rounding."""
         return self.axis.step
 
+    @property
+    def longest_step(self) -> float:
+        """The longest distance between two samples that follow each other, 0 for a single one."""
+        return float(np.max(np.diff(self.t), initial=0.0)) if self.step is None else self.step
+
     def value(self, t: Times) -> Values:
         """u(t), the value after a jump; the last sample at the end."""
         return self._interpolate(t, np.searchsorted(self.t, t, side="right") - 1)

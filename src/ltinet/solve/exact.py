@@ -31,12 +31,14 @@ from ltinet.solve.modal import ModalSystem, modal_system
 from ltinet.solve.packing import pack_weights, packed_steps
 from ltinet.solve.sampled_states import SampledStates
 from ltinet.solve.sharing import n_threads
+from ltinet.solve.short_steps import balanced_norm, is_short
 from ltinet.solve.solution import Solution
 
 Array = NDArray[np.float64]
 # cond(T) as given, beyond which states may be off by 1e-10 of their size after 10,000 steps, and outputs of runs that
 # begin in a state, which see differences of states.
 _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
+_COSTS_SHORT_STEPS = 1e4  # likewise, for outputs after steps so short that little has happened yet
 _SMALL = 32  # states: one block of them costs little more than many
 _QUERIES = 2**18  # numbers: times between samples that are worked on together
 
@@ -71,12 +73,23 @@ class ExactEngine:
         engine.__dict__["_placed"] = as_given(origin)
         return engine
 
-    def from_state(self, x0: ArrayLike | None) -> "ExactEngine":
-        """The engine for a run that begins in one of the user's states, to which T may cost too many digits."""
-        direct = None if x0 is None else self.in_user_states
-        if direct is None or self.form is None or self.form.condition_raw <= _COSTS_OUTPUTS:
+    def for_run(self, longest_step: float, *, from_state: bool) -> "ExactEngine":
+        """The engine for a run: T may cost one that begins in a state, or takes short steps, too many digits.
+
+        Outputs of the first short steps are small beside the states that T mixes for them.
+        """
+        direct = self.in_user_states
+        if direct is None or self.form is None:
             return self
-        return direct
+        costs = self.form.condition_raw
+        if from_state and costs > _COSTS_OUTPUTS:
+            return direct
+        is_small = self.network.n_states <= _SMALL and costs > _COSTS_SHORT_STEPS
+        return direct if is_small and is_short(self._norm, longest_step) else self
+
+    @cached_property
+    def _norm(self) -> float:
+        return 0.0 if self.origin is None else balanced_norm(self.origin.A)
 
     @cached_property
     def _placed(self) -> tuple[BlockSystem, Coordinates]:
@@ -124,7 +137,7 @@ class ExactEngine:
         else:
             samples = _from(signal, float(t[0]))
         lines = input_tolerance * np.abs(samples.u).max(initial=0.0) if isinstance(signal, FunctionSignal) else 0.0
-        engine = self.from_state(x0)
+        engine = self.for_run(samples.longest_step, from_state=x0 is not None)
         neurons = None if engine is self else self
         trajectory = ExactTrajectory(engine, samples, x0, input_error=lines, neurons=neurons)
         y = _outputs_at(trajectory, t, threads=threads)

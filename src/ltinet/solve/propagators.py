@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet.model.matrices import Matrix
+from ltinet.solve.short_steps import balanced_norm, is_short, phi_functions_of_short
 
 _TAYLOR_TERMS = 19  # 1/21! < eps/2: enough for |z| ≤ 1
 
@@ -92,7 +93,31 @@ def scalar_steps(rates: NDArray[np.complex128], h: NDArray[np.float64], *, linea
 
 
 def matrix_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
-    """Steps of z' = F z + G u for many lengths h (first axis): one matrix exponential of the augmented system for each.
+    """Steps of z' = F z + G u for many lengths h (first axis): short ones by series, others by matrix exponentials."""
+    norm = balanced_norm(F)
+    short = is_short(norm, h)
+    if short.all():
+        return _short_steps(F, G, h, norm=norm, linear=linear)
+    if not short.any():
+        return _long_steps(F, G, h, linear=linear)
+    parts = _short_steps(F, G, h[short], norm=norm, linear=linear), _long_steps(F, G, h[~short], linear=linear)
+    order = np.argsort(np.concatenate([np.flatnonzero(short), np.flatnonzero(~short)]))
+    return StepMatrices(*(np.concatenate(pair)[order] for pair in zip(*parts, strict=True)))
+
+
+def _short_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, norm: float, linear: bool) -> StepMatrices:
+    """Steps in which no entry is small beside the terms that make it."""
+    lengths = h[:, None, None]
+    phi = phi_functions_of_short(F * lengths, norm=norm * float(h.max(initial=0.0)))
+    first = lengths * (phi.first @ G)
+    if not linear:
+        return StepMatrices(phi.exponential, first, np.zeros_like(first))
+    second = lengths * (phi.second @ G)
+    return StepMatrices(phi.exponential, first - second, second)
+
+
+def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+    """One matrix exponential of the augmented system for each length.
 
     exp([[Fh, Gh, 0], [0, 0, I], [0, 0, 0]]) has e^{Fh}, h φ₁ G and h φ₂ G in its first block row (Van Loan 1978). Gh is
     scaled to the size of I and its size multiplied in at the end; a step of length zero is no special case.

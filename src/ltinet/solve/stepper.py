@@ -34,7 +34,7 @@ class Stepper:
             raise InvalidSignalError(f'hold is {hold!r}; it must be "linear" or "zero"')
         self.dt, self.hold = float(dt), hold
         if engine.system.n_states <= _DENSE:  # steps are dense products anyhow
-            engine = engine.from_state(np.zeros(engine.system.n_states))
+            engine = engine.for_run(self.dt, from_state=True)
         self._engine = engine
         single = engine.grids.single(self.dt, linear=hold == "linear")
         self._shift = single.step.shift
