@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 _CELLS, _MOST_CELLS = 32, 256
 _MOST_HALVINGS = 24  # of the longest step
 _LARGEST = 1e300  # what takes the place of a number that is not finite
+_FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
 
 
@@ -145,7 +146,7 @@ class ExactRun:
         """Rounding of the sums that make the outputs, or the responses that inputs are convolved with."""
         system = self.arrays.system
         n_terms = system.n_states + (self.width * system.n_inputs if self.convolution is None else 0)
-        share = (3.0 + roundings(system.n_states) + roundings(n_terms)) * EPS
+        share = (_FACTORS + roundings(system.n_states) + roundings(n_terms)) * EPS
         total = share * (sizes.inputs @ np.abs(system.D).T)
         for own, steps in self.kinds:
             total = total + steps.in_outputs(sizes.part(own), share=share)

@@ -31,7 +31,7 @@ from ltinet.solve.modal import ModalSystem, modal_system
 from ltinet.solve.packing import pack_weights, packed_steps
 from ltinet.solve.sampled_states import SampledStates
 from ltinet.solve.sharing import n_threads
-from ltinet.solve.short_steps import balanced_norm, is_short
+from ltinet.solve.short_steps import is_short
 from ltinet.solve.solution import Solution
 
 Array = NDArray[np.float64]
@@ -85,11 +85,7 @@ class ExactEngine:
         if from_state and costs > _COSTS_OUTPUTS:
             return direct
         is_small = self.network.n_states <= _SMALL and costs > _COSTS_SHORT_STEPS
-        return direct if is_small and is_short(self._norm, longest_step) else self
-
-    @cached_property
-    def _norm(self) -> float:
-        return 0.0 if self.origin is None else balanced_norm(self.origin.A)
+        return direct if is_small and is_short(direct.blocks.A, longest_step) else self
 
     @cached_property
     def _placed(self) -> tuple[BlockSystem, Coordinates]:

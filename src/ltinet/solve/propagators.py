@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet.model.matrices import Matrix
-from ltinet.solve.short_steps import balanced_norm, is_short, phi_functions_of_short
+from ltinet.solve.short_steps import is_short, phi_functions_of_short
 
 _TAYLOR_TERMS = 19  # 1/21! < eps/2: enough for |z| ≤ 1
 
@@ -93,22 +93,15 @@ def scalar_steps(rates: NDArray[np.complex128], h: NDArray[np.float64], *, linea
 
 
 def matrix_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
-    """Steps of z' = F z + G u for many lengths h (first axis): short ones by series, others by matrix exponentials."""
-    norm = balanced_norm(F)
-    short = is_short(norm, h)
-    if short.all():
-        return _short_steps(F, G, h, norm=norm, linear=linear)
-    if not short.any():
-        return _long_steps(F, G, h, linear=linear)
-    parts = _short_steps(F, G, h[short], norm=norm, linear=linear), _long_steps(F, G, h[~short], linear=linear)
-    order = np.argsort(np.concatenate([np.flatnonzero(short), np.flatnonzero(~short)]))
-    return StepMatrices(*(np.concatenate(pair)[order] for pair in zip(*parts, strict=True)))
+    """Steps of z' = F z + G u for many lengths h (first axis), by series where all of them are short."""
+    if is_short(F, float(h.max(initial=0.0))):
+        return _short_steps(F, G, h, linear=linear)
+    return _long_steps(F, G, h, linear=linear)
 
 
-def _short_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, norm: float, linear: bool) -> StepMatrices:
-    """Steps in which no entry is small beside the terms that make it."""
-    lengths = h[:, None, None]
-    phi = phi_functions_of_short(F * lengths, norm=norm * float(h.max(initial=0.0)))
+def _short_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+    """Steps in which every entry is right relative to the terms that make it."""
+    phi, lengths = phi_functions_of_short(F, h), h[:, None, None]
     first = lengths * (phi.first @ G)
     if not linear:
         return StepMatrices(phi.exponential, first, np.zeros_like(first))
