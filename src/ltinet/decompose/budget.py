@@ -34,7 +34,8 @@ def within_budget(
         tradeoff[separation.n_blocks] = separation.condition
         uncertain |= separation.condition > GRAM_LIMIT
         atoms = separation.atoms
-        if fewer_than is not None and atoms.connections(_inseparable(atoms, max_condition)) >= fewer_than:
+        # Of all that could be connected in a block a half is, at least.
+        if fewer_than is not None and atoms.connections(_inseparable(atoms, max_condition)) > 2 * fewer_than:
             raise NotSparserError
         partition = _indistinguishable(atoms, max_condition)
         if partition is None:

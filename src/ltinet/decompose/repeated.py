@@ -18,6 +18,9 @@ from ltinet.tolerances import EPS, sum_rounding
 Indices = NDArray[np.intp]
 Vector = NDArray[np.float64]
 
+# What LAPACK leaves at a single entry, relative to |Z|ᵀ|A||Z| there: an eigenvalue or the shape of a pair hangs on it.
+_ENTRY = 10.0 * EPS
+
 # Swaps bring noise of one entry to others: by so much more may couplings of moved neurons be noise.
 _AFTER_SWAPS = 10.0
 
@@ -25,7 +28,7 @@ _AFTER_SWAPS = 10.0
 def without_noise(schur: SchurForm, A: Matrix) -> SchurForm:
     """The Schur form of A with pairs of noise as two real eigenvalues, and eigenvalues of noise as zero.
 
-    Of a pair whose imaginary part is noise, the smaller of the off-diagonal entries goes; the other is a coupling. What
+    Of a pair that is one for rounding errors only, the smaller off-diagonal entry goes; the other is a coupling. What
     goes is below the rounding bound of its block, a backward error like those of the Schur form itself. Cost O(n²).
     """
     largest = float(np.linalg.norm(A))  # no entry of |Z|ᵀ|A||Z| exceeds ‖A‖_F
@@ -59,16 +62,22 @@ def _sizes(Z: Matrix, A: Matrix) -> Matrix:
 
 
 def _without_pairs(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
-    """Two real eigenvalues for each pair [[a, b], [c, a]] with √|bc| at the rounding level of its block."""
-    noise = sum_rounding(len(A))
+    """Two real eigenvalues for each pair [[a, b], [c, a]] that is one for rounding errors only.
+
+    That is with √|bc| at the rounding level of its block, which would be its weight's reciprocal; and with the smaller
+    of b and c at that of its own entry, as rounding leaves half of all Jordan chains of two.
+    """
     R, Z = schur.R, schur.Z
-    omegas = schur.eigenvalues.imag[schur.sizes == 2]
-    doubtful = omegas <= noise * largest
-    for i, omega in zip(schur.pairs[doubtful].tolist(), omegas[doubtful].tolist(), strict=True):
-        own = slice(i, i + 2)
-        if omega > noise * _sizes(Z[:, own], A).max():
+    at, omegas = schur.pairs, schur.eigenvalues.imag[schur.sizes == 2]
+    smaller = np.minimum(np.abs(R[at, at + 1]), np.abs(R[at + 1, at]))
+    doubtful = (omegas <= sum_rounding(len(A)) * largest) | (smaller <= _ENTRY * largest)
+    for i, omega in zip(at[doubtful].tolist(), omegas[doubtful].tolist(), strict=True):
+        own, is_upside_down = slice(i, i + 2), abs(R[i + 1, i]) > abs(R[i, i + 1])
+        sizes = _sizes(Z[:, own], A)
+        (lower, level) = (R[i, i + 1], sizes[0, 1]) if is_upside_down else (R[i + 1, i], sizes[1, 0])
+        if omega > sum_rounding(len(A)) * sizes.max() and abs(lower) > _ENTRY * level:
             continue
-        if abs(R[i + 1, i]) > abs(R[i, i + 1]):  # the larger entry is the coupling, and stands above
+        if is_upside_down:  # the larger entry is the coupling, and stands above
             R[:, own], Z[:, own] = R[:, own][:, ::-1].copy(), Z[:, own][:, ::-1].copy()
             R[own] = R[own][::-1].copy()
         R[i + 1, i] = 0.0
@@ -77,13 +86,12 @@ def _without_pairs(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
 
 def _without_tiny_eigenvalues(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
     """Eigenvalues of the size of rounding errors as the zeros that they are: a neuron that integrates has no weight."""
-    noise = 10.0 * EPS
     real = schur.starts[:-1][schur.sizes == 1]
     values = np.abs(schur.R[real, real])
-    doubtful = real[(values <= noise * largest) & (values > 0.0)]
+    doubtful = real[(values <= _ENTRY * largest) & (values > 0.0)]
     if len(doubtful) == 0:
         return schur
-    tiny = doubtful[np.abs(schur.R[doubtful, doubtful]) <= noise * _sizes(schur.Z[:, doubtful], A).diagonal()]
+    tiny = doubtful[np.abs(schur.R[doubtful, doubtful]) <= _ENTRY * _sizes(schur.Z[:, doubtful], A).diagonal()]
     schur.R[tiny, tiny] = 0.0
     return SchurForm(schur.R, schur.Z)
 

@@ -49,6 +49,15 @@ def test_a_pair_of_noise_leaves_its_larger_entry_as_a_coupling(omega):
         assert_schur_of(A, schur)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_jordan_chain_of_two_is_no_pair(seed):
+    # Rounding parts its eigenvalues by √eps, along the real axis or across it.
+    A = rotated(block_diag(jordan(2, -1.0), [[-3.0]], [[-8.0]]), seed)
+    schur = without_noise(real_schur(A), A)
+    assert len(schur.pairs) == 0
+    assert_schur_of(A, schur)
+
+
 @pytest.mark.parametrize("A", [pair(-1.0, 1e-12), np.array([[-5.0, 1.0], [-1e-18, -5.0]]), pair(-1e-20, 1e-20)])
 def test_pairs_that_are_more_than_noise_stay(A):
     schur = without_noise(on_itself(A), A)
