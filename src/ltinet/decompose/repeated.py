@@ -43,8 +43,10 @@ def with_repeated_together(schur: SchurForm, A: Matrix) -> SchurForm:
     for each that is not.
     """
     groups = [schur.eigenvalues.real[members] for members in _equal(schur, A)]
-    groups = [values for values in groups if _together(schur, [values], A)]  # which swaps for others would blur
-    together = _together(schur, groups, A) if groups else None
+    together = _together(schur, groups, A)
+    if together is None and len(groups) > 1:  # one that lacks vectors, or swaps for others that blurred one
+        groups = [values for values in groups if _together(schur, [values], A)]
+        together = _together(schur, groups, A)
     if together is None:
         return schur
     R, Z = together.R, together.Z
@@ -112,6 +114,8 @@ def _equal(schur: SchurForm, A: Matrix) -> list[Indices]:
 
 def _together(schur: SchurForm, groups: list[Vector], A: Matrix) -> SchurForm | None:
     """The Schur form with the neurons of each group side by side; None where some are coupled, and lack vectors."""
+    if not groups:
+        return None
     numbers = np.arange(len(schur.sizes))
     for values in groups:
         members = _members(schur, values)
@@ -134,7 +138,7 @@ def _has_all_vectors(schur: SchurForm, values: Vector, A: Matrix) -> bool:
 
 def _members(schur: SchurForm, values: Vector) -> Indices:
     """The real neurons with these eigenvalues, which swaps keep bit for bit."""
-    return np.asarray(((schur.sizes == 1) & np.isin(schur.eigenvalues.real, values)).nonzero()[0])
+    return np.asarray(((schur.sizes == 1) & (schur.eigenvalues.real[:, None] == values).any(axis=1)).nonzero()[0])
 
 
 def _places(schur: SchurForm, values: Vector) -> slice:
