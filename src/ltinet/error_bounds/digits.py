@@ -72,10 +72,10 @@ def _probe(engine: ExactEngine, *, at_plateaus: bool = False) -> tuple[float, Ar
     if fastest == 0.0 or blocks.B.shape[1] == 0 or len(blocks.C) == 0:
         return 1.0, np.zeros(len(blocks.C))
     step = _STEP / fastest
-    lengths = 2 ** np.arange(10)  # plateaus of all lengths, for fast neurons and for slow ones
+    lengths = 2 ** np.arange(10, dtype=np.intp)  # plateaus of all lengths, for fast neurons and for slow ones
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(lengths), blocks.B.shape[1]))
     if at_plateaus:
-        return step, _largest_at_plateaus(engine.system, signs, lengths=step * lengths)
+        return step, _largest_at_plateaus(engine.system, signs, lengths=np.asarray(step * lengths, dtype=np.float64))
     t = step * np.arange(_STEPS + 1, dtype=np.float64)
     signal = SampledSignal(t, np.repeat(signs, lengths, axis=0)[: len(t)], hold="linear")
     solution = engine.simulate(signal, t, x0=None, input_tolerance=1e-8, n_jobs=1)
