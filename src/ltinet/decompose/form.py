@@ -157,6 +157,8 @@ def why_together(block: Matrix, budget: float) -> str:
     n_neurons = len(schur.sizes)
     if not np.any(block):
         return f"{n_neurons} neurons with eigenvalue zero, not connected: the kernel of A"
+    if not coupled_neurons(block, int(np.count_nonzero(schur.sizes == 1))).any():
+        return f"{n_neurons} neurons, not connected"
     atoms = Atoms(neuron_bases(schur).basis, schur.starts, np.ones(n_neurons, dtype=np.intp), schur.eigenvalues)
     bound = float(np.min(escape_conditions(atoms, tuple(range(n_neurons)))))
     where = complex(np.mean(schur.eigenvalues.real), np.mean(schur.eigenvalues.imag))

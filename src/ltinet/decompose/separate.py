@@ -59,9 +59,10 @@ class Separation:
         except np.linalg.LinAlgError:  # parallel vectors
             return False
         bound = 1.0
-        for factor in factors:
-            magnitude = np.abs(factor)
-            bound *= np.sqrt(magnitude.sum(axis=0).max()) * np.sqrt(magnitude.sum(axis=1).max())
+        with np.errstate(over="ignore"):  # of vectors that are all but parallel: infinite, and within no budget
+            for factor in factors:
+                magnitude = np.abs(factor)
+                bound *= np.sqrt(magnitude.sum(axis=0).max()) * np.sqrt(magnitude.sum(axis=1).max())
         return bool(bound <= max_condition) or self.condition <= max_condition
 
     @property

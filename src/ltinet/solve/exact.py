@@ -93,8 +93,8 @@ class ExactEngine:
 
     @property
     def blocks(self) -> BlockSystem:
-        """The network in block coordinates."""
-        return self._placed[0]
+        """The network in block coordinates, without the maps to others where it is known already."""
+        return self._placed[0] if self.form is None or self._blocks is None else self._blocks
 
     @property
     def coordinates(self) -> Coordinates:
