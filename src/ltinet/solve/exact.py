@@ -17,10 +17,8 @@ from ltinet.model.matrices import Matrix
 from ltinet.model.state_space import StateSpace
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
-from ltinet.signals.as_signal import Signal
-from ltinet.signals.function import FunctionSignal
-from ltinet.signals.refine import sample_function
 from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.signal import Signal
 from ltinet.signals.times import TimeAxis, all_finite
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.coordinates import Coordinates, as_given, placed
@@ -127,15 +125,10 @@ class ExactEngine:
     ) -> Solution:
         """Outputs at the times t, from the state x0 at t[0]."""
         threads = n_threads(n_jobs)
-        refinement = 1
-        if isinstance(signal, FunctionSignal):
-            samples, refinement = sample_function(signal, t, tolerance=input_tolerance)
-        else:
-            samples = _from(signal, float(t[0]))
-        lines = input_tolerance * np.abs(samples.u).max(initial=0.0) if isinstance(signal, FunctionSignal) else 0.0
+        samples, refinement, off = signal.sampled_over(t, tolerance=input_tolerance)
         engine = self.for_run(samples.longest_step, from_state=x0 is not None)
         neurons = None if engine is self else self
-        trajectory = ExactTrajectory(engine, samples, x0, input_error=lines, neurons=neurons)
+        trajectory = ExactTrajectory(engine, samples, x0, input_error=off, neurons=neurons)
         y = _outputs_at(trajectory, t, threads=threads)
         stats: dict[str, Any] = {
             "engine": "exact",
@@ -337,15 +330,3 @@ def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array
     if np.array_equal(samples.t[places], t):
         return trajectory.sampled_outputs(threads=threads)[..., places, :]
     return trajectory.outputs(t)
-
-
-def _from(signal: SampledSignal, start: float) -> SampledSignal:
-    """The samples of a signal from a start time on; a sample is added there if it has none."""
-    if start == signal.start:
-        return signal
-    first = int(np.searchsorted(signal.t, start, side="right")) - 1
-    if signal.t[first] == start:
-        return SampledSignal(signal.t[first:], signal.u[..., first:, :], hold=signal.hold)
-    head = signal.value(np.array([start]))
-    times = np.concatenate([[start], signal.t[first + 1 :]])
-    return SampledSignal(times, np.concatenate([head, signal.u[..., first + 1 :, :]], axis=-2), hold=signal.hold)
