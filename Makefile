@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint format docs bench bench-quick bench-sparsity \
+.PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint house format docs bench bench-quick bench-sparsity \
         bench-speed clean
 
 # The paper, reproduced: the last line is the path of a page to open.
@@ -46,6 +46,10 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Lengths, types and docstrings of the package; tests/architecture/test_house.py holds their limits.
+house:
+	@$(PYTHON) tests/architecture/house.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

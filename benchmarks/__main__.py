@@ -9,12 +9,12 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.environment import environment
-from benchmarks.quotes import ROOT, quoting_files, with_quotes
-from benchmarks.report import report
-from benchmarks.settings import FULL, QUICK
-from benchmarks.summary import summary
-from benchmarks.table import read_all, write
+from benchmarks.support.environment import environment
+from benchmarks.support.quotes import ROOT, quoting_files, with_quotes
+from benchmarks.support.report import report
+from benchmarks.support.settings import FULL, QUICK
+from benchmarks.support.summary import summary
+from benchmarks.support.table import read_all, write
 
 MEASUREMENTS = (
     "simulation",
@@ -55,14 +55,14 @@ def measure(names: tuple[str, ...] | list[str], folder: Path, *, quick: bool) ->
     for name in names:
         begin, busy = time.perf_counter(), time.process_time()
         print(f"{name} … ", end="", flush=True)
-        for table in import_module(f"benchmarks.{name}").measure(settings):
+        for table in import_module(f"benchmarks.measure.{name}").measure(settings):
             write(table, folder, environment=environment(quick=quick))
         print(f"{time.perf_counter() - begin:.0f} s, of them {time.process_time() - busy:.0f} s at work", flush=True)
 
 
 def write_report(folder: Path) -> None:
     """RESULTS.md beside the folder of results, and figures in it."""
-    from benchmarks.figures import draw_all
+    from benchmarks.support.figures import draw_all
 
     results = read_all(folder)
     page = folder.parent / "RESULTS.md"

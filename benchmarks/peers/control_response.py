@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.cases import Case
 from benchmarks.peers.peer import Run
+from benchmarks.support.cases import Case
 
 
 def forced_response(case: Case, _: float) -> Run:

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.cases import Case
 from benchmarks.peers.peer import Run
+from benchmarks.support.cases import Case
 
 
 def diffrax_solve(solver: Literal["Tsit5", "Kvaerno5"]) -> Callable[[Case, float], Run]:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from benchmarks.cases import Case
 from benchmarks.peers.peer import Run
+from benchmarks.support.cases import Case
 
 Method = Literal["DOP853", "LSODA", "Radau"]
 Array = NDArray[np.float64]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
-from benchmarks.cases import Case
 from benchmarks.peers.peer import Run
+from benchmarks.support.cases import Case
 
 
 def lsim(case: Case, _: float) -> Run:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.cases import Case
+from benchmarks.support.cases import Case
 
 Run = Callable[[], NDArray[np.float64]]
 

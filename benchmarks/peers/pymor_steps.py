@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from benchmarks.cases import Case
 from benchmarks.peers.peer import Run
+from benchmarks.support.cases import Case
 
 Array = NDArray[np.float64]
 _SPARSE = 0.1  # share of entries up to which a sparse factorisation is the natural choice

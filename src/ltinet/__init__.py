@@ -1,8 +1,10 @@
 """Sparse continuous-time neural networks for linear time-invariant systems, constructed without training."""
 
+from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.block_diagonal import block_diagonalize
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.dynamic_network import DynamicNetwork, construct, load, tolerances_for
+from ltinet.dynamic_network import DynamicNetwork, construct, load
+from ltinet.error_bounds.search import ChosenTolerances
 from ltinet.errors import (
     FileFormatError,
     InvalidNetworkError,
@@ -14,27 +16,32 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
-from ltinet.model.convert import as_state_space
-from ltinet.model.files import load_system, save_system
-from ltinet.model.library import named_system
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import Descriptor
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
 from ltinet.network.neuron import Neuron
+from ltinet.plotting.doors import FormPlots, NetworkPlots
 from ltinet.signals.batch import SignalBatch
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.polynomial import PolynomialSignal
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
 from ltinet.solve.solution import Solution
+from ltinet.solve.stepper import Stepper
+from ltinet.solver_tolerances import tolerances_for
+from ltinet.state_space import StateSpace, as_state_space, load_system, named_system, save_system
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BlockDiagonalForm",
+    "Certificate",
+    "ChosenTolerances",
+    "Descriptor",
     "DynamicNetwork",
     "FileFormatError",
+    "FormPlots",
     "FunctionSignal",
     "HorizontalLayer",
     "InvalidNetworkError",
@@ -44,6 +51,7 @@ __all__ = [
     "LtinetError",
     "MissingDependencyError",
     "NetworkParameters",
+    "NetworkPlots",
     "Neuron",
     "PartitionError",
     "PlottingError",
@@ -54,6 +62,7 @@ __all__ = [
     "SimulationError",
     "Solution",
     "StateSpace",
+    "Stepper",
     "as_state_space",
     "block_diagonalize",
     "construct",

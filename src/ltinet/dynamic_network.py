@@ -1,7 +1,7 @@
 """The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, final
@@ -10,51 +10,45 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.bounds.certificate import Certificate
-from ltinet.decompose.block_diagonal import candidate_forms, units_of
+from ltinet.construction import construct_network
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.pipeline import BlockChoice, ClusteringAlgorithm
-from ltinet.error_bounds.digits import certified_error, surely_below
 from ltinet.error_bounds.exact_runs import certify
 from ltinet.error_bounds.judge import judge
-from ltinet.error_bounds.search import ChosenTolerances, search_tolerances
-from ltinet.errors import InvalidSignalError, PartitionError, SimulationError
-from ltinet.model.convert import as_state_space
-from ltinet.model.export import to_control, to_scipy
+from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.export.other_libraries import to_control, to_scipy
+from ltinet.listing import listed_without
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
 from ltinet.model.matrices import Matrix
-from ltinet.model.state_space import StateSpace
-from ltinet.network.alignment import align_pairs
-from ltinet.network.block_system import BlockSystem, in_block_coordinates
+from ltinet.model.system_matrices import SystemMatrices
+from ltinet.network.block_system import BlockSystem
+from ltinet.network.files import StoredNetwork, read_network, write_network
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
-from ltinet.network.realisation import to_state_space
 from ltinet.network.response import frequency_response, poles
-from ltinet.network.storage import StoredNetwork, read_network, write_network
+from ltinet.network.state_equations import to_state_space
 from ltinet.network.summary import summary_html, summary_text
-from ltinet.network.synthesis import synthesise
-from ltinet.plotting.doors import FormPlots, NetworkPlots, plot_solution
+from ltinet.plotting.doors import NetworkPlots
 from ltinet.signals.as_signal import as_signal
 from ltinet.signals.numbers import real_array
 from ltinet.signals.order import told_if_exchanged
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import real_times, time_step
-from ltinet.solve.arguments import checked_input_tolerance, checked_n_jobs, positive, refuse_foreign
+from ltinet.solve.arguments import checked_input_tolerance, checked_n_jobs, refuse_foreign
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.options import SolverOptions
 from ltinet.solve.shifted import simulate_from_zero
 from ltinet.solve.solution import Solution
 from ltinet.solve.solver_engine import SolverPlan
 from ltinet.solve.stepper import Stepper
-from ltinet.tolerances import EPS
+from ltinet.state_space import StateSpace, as_state_space
 
 if TYPE_CHECKING:
     import scipy.signal
 
 Engine = Literal["exact", "neurons", "intervals"]
 
-# Forms and solutions live in rooms below plotting and cannot import it: their doors to it are hung here.
-BlockDiagonalForm.plot = property(FormPlots)
-Solution.plot = plot_solution
+# Solutions live in a room below error bounds and cannot import them: their door to these is hung here.
 Solution.judge = staticmethod(judge)
 
 
@@ -121,17 +115,17 @@ class DynamicNetwork:
 
     @property
     def n_neurons(self) -> int:
-        """Number of neurons."""
+        """Number of neurons in all layers."""
         return self.network.n_neurons
 
     @property
     def n_first_order(self) -> int:
-        """Number of first-order neurons."""
+        """Number of first-order neurons in all layers."""
         return self.network.n_first_order
 
     @property
     def n_second_order(self) -> int:
-        """Number of second-order neurons."""
+        """Number of second-order neurons in all layers."""
         return self.network.n_second_order
 
     @property
@@ -141,12 +135,16 @@ class DynamicNetwork:
 
     @property
     def n_weights(self) -> int:
-        """Stored weights that are not zero."""
+        """Numbers that are not zero among all parameters.
+
+        The coefficient of the highest derivative of each neuron, m or for first-order neurons c, does not count: it is
+        1 in a constructed network, and dividing the neuron's equation by it makes it 1 in any other.
+        """
         return self.network.n_weights
 
     @property
     def n_weights_dense(self) -> int:
-        """Weights of a dense network with the same states, inputs and outputs."""
+        """Weights of a dense network with the same states, inputs and outputs: n² + n m + p n + p m."""
         return self.network.n_weights_dense
 
     @property
@@ -156,20 +154,20 @@ class DynamicNetwork:
 
     @property
     def weight_norm(self) -> float:
-        """Euclidean norm of all weights."""
+        """Euclidean norm of all weights: what blows up when a transformation is ill-conditioned (Ex 3.2)."""
         return self.network.weight_norm
 
     def to_state_space(self) -> StateSpace:
         """The network as (A, B, C, D); its states are the ξ of each layer, then ξ̇ − J u of its second-order neurons."""
-        return to_state_space(self.network)
+        return StateSpace.of(to_state_space(self.network))
 
     def to_scipy(self) -> "scipy.signal.StateSpace":
         """The network as a `scipy.signal.StateSpace`."""
-        return to_scipy(self.to_state_space())
+        return to_scipy(to_state_space(self.network))
 
     def to_control(self) -> Any:
         """The network as a `control.StateSpace`; needs python-control."""
-        return to_control(self.to_state_space())
+        return to_control(to_state_space(self.network))
 
     def poles(self) -> NDArray[np.complex128]:
         """Poles of all neurons, layer by layer."""
@@ -268,11 +266,15 @@ class DynamicNetwork:
 
     @cached_property
     def _exact(self) -> ExactEngine:
-        return ExactEngine(self.network, self.form, origin=self.system, blocks=self.blocks)
+        return ExactEngine(self.network, self.form, origin=self._origin, blocks=self.blocks)
+
+    @property
+    def _origin(self) -> SystemMatrices | None:
+        return None if self.system is None else self.system.matrices
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
-        write_network(path, StoredNetwork(self.network, self.form, self.system, self.blocks))
+        write_network(path, StoredNetwork(self.network, self.form, self._origin, self.blocks))
 
     def __getstate__(self) -> dict[str, Any]:
         # What was prepared for simulation is made anew.
@@ -283,6 +285,9 @@ class DynamicNetwork:
 
     def __hash__(self) -> int:
         return hash(self.network)
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "network", "blocks")
 
     def __repr__(self) -> str:
         return repr(self.network).replace("Network(", "DynamicNetwork(", 1)
@@ -317,89 +322,10 @@ def construct(
     """
     state_space = as_state_space(system)
     wanted = BlockChoice(max_condition, n_layers, clustering)
-    try:
-        forms = candidate_forms(state_space.A, wanted, balance=balance)
-    except PartitionError as error:  # blocks are layers here, and so is the parameter called
-        raise PartitionError(str(error).replace("n_blocks", "n_layers")) from None
-    net = _network_of(state_space, forms[0])
-    if balance is not None or clustering is not None or _keeps_digits(net, is_sparser_as_given=len(forms) > 1):
-        return net
-    return _with_more_digits(net, forms[1:], wanted)
-
-
-# A relative error of outputs that nobody notices: up to here the sparser network is preferred.
-_UNNOTICED = 1e-10
-
-
-def _keeps_digits(net: DynamicNetwork, *, is_sparser_as_given: bool) -> bool:
-    """Whether a network surely errs by less than anybody notices; if not, a certificate must tell, which takes longer.
-
-    With balanced states rounding takes a fraction of eps·cond(T) in the given units. What badly scaled states take,
-    where those as given are sparser, nobody knows before.
-    """
-    form = net.form
-    if form is None or not (form.scaling != 1.0).any():
-        return not is_sparser_as_given
-    ratio = float(form.scaling.max() / form.scaling.min())
-    limit = 10.0 * _UNNOTICED / EPS
-    if form.budget is not None and form.budget * ratio <= limit:
-        return True
-    return form.condition_raw <= limit or surely_below(net._exact, _UNNOTICED)
-
-
-def _with_more_digits(net: DynamicNetwork, others: Sequence[BlockDiagonalForm], wanted: BlockChoice) -> DynamicNetwork:
-    """The network of the same system in other units of its states, if it is certified to have more digits."""
-    error = certified_error(net._exact)
-    if error <= _UNNOTICED or net.system is None:
-        return net
-    form = others[0] if others else candidate_forms(net.system.A, wanted, balance=False)[0]
-    rival = _network_of(net.system, form)
-    rival_error = certified_error(rival._exact)
-    if not error > 10.0 * rival_error:
-        return net
-    aligned = rival.form or form
-    reason = f"{units_of(aligned)}, for more digits: certified error {rival_error:.0e}, otherwise {error:.0e}"
-    return replace(rival, form=replace(aligned, remarks=(*aligned.remarks, reason)))
-
-
-def _network_of(system: StateSpace, form: BlockDiagonalForm) -> DynamicNetwork:
-    form = align_pairs(form, B=system.B, C=system.C)
-    blocks = in_block_coordinates(system, form)
-    return DynamicNetwork(synthesise(blocks), form, system, blocks)
-
-
-def tolerances_for(  # noqa: PLR0913 - the options of the runs that the tolerances are for
-    net: DynamicNetwork,
-    target: float = 1e-6,
-    *,
-    u: Any,
-    t: ArrayLike,
-    x0: ArrayLike | None = None,
-    hold: Hold = "linear",
-    engine: Literal["neurons", "intervals"] = "neurons",
-    method: Any = None,
-    n_jobs: int = 1,
-) -> ChosenTolerances:
-    """Choose a tolerance for every neuron so that `error_bound()` of a simulation is at most `target` for all outputs.
-
-    Runs the simulation a few times: each run tells what the error of each neuron does to the outputs, and those that do
-    little are given larger tolerances. Takes fewer evaluations than one tolerance for all; pass the result on with
-    `net.simulate(u, t, engine=…, method=…, rtol=chosen.rtol, atol=chosen.atol)`.
-
-    Raises:
-        SimulationError: rounding or the decomposition alone exceed the target.
-    """
-    target = positive(target, "target")
-    if engine not in ("neurons", "intervals"):
-        raise SimulationError(f'engine is {engine!r}; tolerances are for "neurons" and "intervals"')
-
-    def simulate(tolerances: Mapping[tuple[int, int], float]) -> Solution:
-        return net.simulate(
-            u, t, x0=x0, hold=hold, engine=engine, method=method, rtol=tolerances, atol=tolerances, n_jobs=n_jobs
-        )
-
-    neurons = [(index, i) for index, layer in enumerate(net.layers) for i in range(layer.n_neurons)]
-    return search_tolerances(simulate, neurons, target=target)
+    found = construct_network(state_space.matrices, wanted, balance=balance)
+    net = DynamicNetwork(found.network, found.form, state_space, found.blocks)
+    net.__dict__["_exact"] = found.engine  # it may be prepared already
+    return net
 
 
 def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNetwork:
@@ -410,4 +336,5 @@ def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNe
     Raises:
         FileFormatError: there is no such file, it is damaged, not a network, too large, or of a newer format.
     """
-    return DynamicNetwork(*read_network(path, max_bytes=max_bytes))
+    network, form, system, blocks = read_network(path, max_bytes=max_bytes)
+    return DynamicNetwork(network, form, None if system is None else StateSpace.of(system), blocks)

@@ -45,5 +45,10 @@ def shown_names(names: Collection[object]) -> str:
     return ", ".join([*(shown(name) for name in first), *more]) or "nothing"
 
 
+def count_of(number: int, noun: str) -> str:
+    """A number and what it counts: "1 layer", "2 layers"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _escaped(mark: str) -> str:
     return mark.encode("unicode_escape").decode("ascii")

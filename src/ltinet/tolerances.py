@@ -1,4 +1,7 @@
-"""Every threshold that decides anything, derived from machine precision and norms, each with its reason."""
+"""Thresholds that several rooms share, derived from machine precision and norms, each with its reason.
+
+One that a single file needs stands at the head of that file, as relative and with its reason as these.
+"""
 
 import math
 

@@ -8,19 +8,22 @@ import pytest
 import ltinet
 
 SOURCE = Path(ltinet.__file__).parent
+ROOT = Path(__file__).parents[2]
 # Highest first; rooms on one line do not import each other.
 LEVELS = [
     {"__main__"},
     {"cli"},
     {"paper"},
-    {"dynamic_network"},  # the façade: its methods are doors to the rooms below
-    {"plotting"},
+    {"solver_tolerances"},
+    {"dynamic_network"},  # the façades: their methods are doors to the rooms below
+    {"state_space"},
+    {"construction"},
     {"error_bounds"},  # where solutions meet bounds
-    {"solve", "bounds"},
+    {"solve", "bounds", "export"},
     {"network"},
     {"decompose"},
-    {"signals", "model"},
-    {"tolerances", "errors", "shown"},
+    {"signals", "model", "plotting"},
+    {"tolerances", "errors", "shown", "arrays", "atomic", "listing", "progress"},  # the ground
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # Libraries that only some users have: imported inside the function that needs them, never when ltinet is imported.
@@ -73,3 +76,13 @@ def test_no_pickle_is_ever_read() -> None:
             if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
                 assert isinstance(node.value, ast.Constant)
                 assert node.value.value is False
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").rglob("*.py")), ids=lambda path: path.stem)
+def test_benchmarks_reach_into_nothing(path: Path) -> None:
+    private = [
+        node.attr
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
+    ]
+    assert private == []

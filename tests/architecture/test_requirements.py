@@ -4,6 +4,7 @@ import re
 import tomllib
 from itertools import chain
 
+import ltinet
 from oldest_versions import PYPROJECT, oldest_versions
 
 PROJECT = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
@@ -21,3 +22,11 @@ def test_a_library_has_the_same_bound_in_every_extra():
         name, _, version = requirement.partition(">=")
         bounds.setdefault(re.sub(r"\[.*\]", "", name), set()).add(version)
     assert {name: versions for name, versions in bounds.items() if len(versions) > 1} == {}
+
+
+def test_one_version_everywhere():
+    root = PYPROJECT.parent
+    assert f"\nversion: {ltinet.__version__}\n" in (root / "CITATION.cff").read_text(encoding="utf-8")
+    newest = re.search(r"^## ([\d.]+)", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == ltinet.__version__

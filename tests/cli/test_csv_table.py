@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ltinet import FileFormatError
-from ltinet.cli.csv_table import read_csv, write_csv
+from ltinet.cli.csv_table import read_csv
+from ltinet.export.sample_files import write_csv
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

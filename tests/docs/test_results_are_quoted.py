@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.quotes import ROOT, n_quotes, quoting_files, with_quotes
-from benchmarks.report import report
-from benchmarks.summary import summary
-from benchmarks.table import Table, read_all
+from benchmarks.support.quotes import ROOT, n_quotes, quoting_files, with_quotes
+from benchmarks.support.report import report
+from benchmarks.support.summary import summary
+from benchmarks.support.table import Table, read_all
 
 RESULTS = ROOT / "benchmarks" / "results"
 QUOTING = [path for path in quoting_files() if n_quotes(path.read_text(encoding="utf-8"))]

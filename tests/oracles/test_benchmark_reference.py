@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.oracle import reference_outputs
+from benchmarks.support.oracle import reference_outputs
 
 import ltinet
 from ball_oracle import respond

@@ -20,7 +20,7 @@ from safetensors.numpy import load as parse
 from safetensors.numpy import save as serialise
 
 import ltinet
-from ltinet.model import atomic
+from ltinet import atomic
 from network_examples import random_network
 
 

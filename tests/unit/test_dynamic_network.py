@@ -10,7 +10,7 @@ import pytest
 import scipy.signal
 
 import ltinet
-from ltinet.model.export import to_control, to_scipy
+from ltinet.export.other_libraries import to_control, to_scipy
 from network_examples import network_response, random_parameters, rounded, system_response
 
 EPS = np.finfo(float).eps

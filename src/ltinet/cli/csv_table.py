@@ -54,13 +54,6 @@ def read_csv(path: Path, *, title: str) -> tuple[Array, Array]:
     return table[:, 0], table[:, 1:]
 
 
-def write_csv(path: Path, t: Array, y: Array) -> None:
-    """Columns t, y1, y2, …; repr() is the shortest text that reads back as the same number."""
-    with path.open("w", encoding="ascii", newline="\n") as stream:
-        stream.write(",".join(["t", *(f"y{index + 1}" for index in range(y.shape[1]))]) + "\n")
-        stream.writelines(",".join(map(repr, row)) + "\n" for row in np.column_stack([t, y]).tolist())
-
-
 def _rows(text: str, title: str) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and cells of all lines that are not blank."""
     first = text.lstrip().partition("\n")[0]

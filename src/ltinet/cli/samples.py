@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.cli.csv_table import read_csv, write_csv
+from ltinet.cli.csv_table import read_csv
 from ltinet.cli.streams import STANDARD, is_stream, readable
 from ltinet.errors import FileFormatError, LtinetError
-from ltinet.model.formats import mat, mat5, npz
+from ltinet.export.sample_files import WRITERS
+from ltinet.model.formats import mat, npz
 from ltinet.shown import shown, shown_names, shown_path
 
 Array = NDArray[np.float64]
 _KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".npz": "npz", ".mat": "mat"}
-_WRITTEN = ("csv", "npz", "mat")
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,17 @@ class Samples:
 def format_of(target: str, wanted: str | None) -> str:
     """The kind of table to write: the one asked for, or that of the target's suffix."""
     if wanted is not None:
-        if wanted not in _WRITTEN:
-            raise FileFormatError(f"--format is {shown(repr(wanted))}; known are {', '.join(_WRITTEN)}")
+        if wanted not in WRITERS:
+            raise FileFormatError(f"--format is {shown(repr(wanted))}; known are {', '.join(WRITERS)}")
         return wanted
     if is_stream(target):
         return "csv"
     suffix = Path(target).suffix.lower()
-    if suffix not in (".csv", ".npz", ".mat"):
+    if suffix.removeprefix(".") not in WRITERS:
         raise FileFormatError(
             f"{shown_path(target)} is of an unknown kind; use .csv, .npz or .mat, or say which with --format"
         )
-    return _KINDS[suffix]
+    return suffix.removeprefix(".")
 
 
 def read_samples(name: str) -> Samples:
@@ -98,21 +98,3 @@ def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, 
         if array.dtype.kind not in "biuf":
             raise FileFormatError(f"{title}: {name} has the type {array.dtype}; it must hold real numbers")
     return {name: array.astype(np.float64) for name, array in arrays.items()}
-
-
-def write_samples(path: Path, samples: Samples, *, kind: str) -> None:
-    """Write times and outputs, every bit of them.
-
-    Raises:
-        FileFormatError: a batch was to go into a CSV file.
-    """
-    if kind == "csv":
-        if samples.values.ndim > 2:
-            raise FileFormatError(
-                f"a batch of shape {samples.values.shape} has no place in a CSV file; write .npz or .mat instead"
-            )
-        write_csv(path, samples.t, samples.values)
-    elif kind == "npz":
-        npz.write(path, {"t": samples.t, "y": samples.values})
-    else:
-        mat5.write(path, {"t": samples.t[:, None], "y": samples.values})

@@ -8,11 +8,12 @@ import typer
 from ltinet.cli.initial_state import is_file, read_initial_state
 from ltinet.cli.messages import remark
 from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.samples import Samples, format_of, read_samples, write_samples
+from ltinet.cli.samples import Samples, format_of, read_samples
 from ltinet.cli.sources import read_network
 from ltinet.cli.streams import STANDARD, check_target, deliver, refuse_terminal
 from ltinet.dynamic_network import DynamicNetwork, Engine
 from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.export.sample_files import WRITERS
 from ltinet.signals.sampled import Hold
 from ltinet.solve.options import DEGREES
 
@@ -69,12 +70,7 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
     """
     if net == STANDARD == table:
         raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / '--input'")
-    solver = {name: value for name, value in (("method", method), ("rtol", rtol), ("atol", atol)) if value is not None}
-    if solver and engine == "exact":
-        raise typer.BadParameter(
-            "the exact engine has no solver; add --engine neurons or --engine intervals",
-            param_hint=" / ".join(f"'--{name}'" for name in solver),
-        )
+    solver = _given(engine, {"method": method, "rtol": rtol, "atol": atol})
     kind = format_of(output, file_format)
     check_target(output)
     start_file = {"the initial state": x0} if x0 is not None and is_file(x0) else {}
@@ -85,9 +81,20 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
     start = None if x0 is None else read_initial_state(x0)
     samples = read_samples(table)
     result = _run(network, samples, {"x0": start, "hold": hold, "engine": engine, **solver})
-    deliver(output, lambda path: write_samples(path, result, kind=kind))
+    deliver(output, lambda path: WRITERS[kind](path, result.t, result.values))
     if output != STANDARD:
         remark(f"{len(result.t)} samples of {network.n_outputs} outputs written to {output}")
+
+
+def _given(engine: Engine, solver: dict[str, Any]) -> dict[str, Any]:
+    """The options of the solver that were given; none of them is for the exact engine."""
+    given = {name: value for name, value in solver.items() if value is not None}
+    if given and engine == "exact":
+        raise typer.BadParameter(
+            "the exact engine has no solver; add --engine neurons or --engine intervals",
+            param_hint=" / ".join(f"'--{name}'" for name in given),
+        )
+    return given
 
 
 def _run(network: DynamicNetwork, samples: Samples, options: dict[str, Any]) -> Samples:

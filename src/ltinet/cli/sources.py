@@ -5,10 +5,8 @@ from pathlib import Path
 from ltinet.cli.streams import readable
 from ltinet.dynamic_network import DynamicNetwork, load
 from ltinet.errors import FileFormatError
-from ltinet.model.files import load_system
-from ltinet.model.library import named_system
-from ltinet.model.state_space import StateSpace
 from ltinet.shown import shown_path
+from ltinet.state_space import StateSpace, load_system, named_system
 
 NETWORK_SUFFIX = ".safetensors"
 _EXAMPLE = "example:"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import typer
 
+from ltinet.atomic import written_whole
 from ltinet.errors import FileFormatError, LtinetError
-from ltinet.model.atomic import written_whole
 from ltinet.shown import shown_path
 
 STANDARD = "-"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from ltinet.decompose.coupling import Atoms, condition_number, escape_conditions
 from ltinet.decompose.neurons import neuron_bases
 from ltinet.decompose.schur import SchurForm
 from ltinet.decompose.transformation import Transformation
+from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
+from ltinet.plotting.doors import FormPlots
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,8 +41,6 @@ class BlockDiagonalForm:
     """The bound on the condition number that chose the blocks; None if they were chosen in another way."""
     remarks: tuple[str, ...] = ()
     """What was decided on the way that one might not expect."""
-    plot: ClassVar[Any]
-    """`form.plot.tradeoff()`, `.spectrum()`, `.sparsity()`; hung by the façade, since plotting lies above this room."""
 
     @property
     def T(self) -> Matrix:
@@ -130,6 +130,11 @@ class BlockDiagonalForm:
             f"block {index}: {why_together(self.block(index), self.budget)}" for index in together
         )
 
+    @property
+    def plot(self) -> FormPlots:
+        """Drawings: `form.plot.tradeoff()`, `.spectrum()`, `.sparsity()`; they need matplotlib."""
+        return FormPlots(self)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for array in (self.A, self.scaling, self.original, *self.eigenvalues):
@@ -140,6 +145,9 @@ class BlockDiagonalForm:
         start = sum(self.block_sizes[:index])
         stop = start + self.block_sizes[index]
         return self.A[start:stop, start:stop]
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "transformation")
 
     def __repr__(self) -> str:
         return (

@@ -11,7 +11,7 @@ from scipy import linalg
 from ltinet.bounds.decomposition import Mismatch, bound_decomposition, measure_mismatch
 from ltinet.bounds.layer_errors import LayerEquations, LayerGains, layer_gains, layer_places
 from ltinet.network.network import Network
-from ltinet.network.realisation import realise_layer
+from ltinet.network.state_equations import realise_layer
 from ltinet.solve.exact import ExactEngine
 from ltinet.tolerances import EPS
 

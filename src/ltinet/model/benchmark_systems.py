@@ -5,10 +5,10 @@ from scipy.linalg import block_diag
 
 from ltinet.model.matrices import Matrix
 from ltinet.model.parameters import as_count, as_not_negative, as_positive
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 
 
-def heat_rod(n_states: int = 200, *, diffusivity: float = 0.01) -> StateSpace:
+def heat_rod(n_states: int = 200, *, diffusivity: float = 0.01) -> SystemMatrices:
     """Build the heat equation on a rod of length 1 with both ends at zero, by second-order finite differences.
 
     A = diffusivity/h²·tridiag(1, −2, 1) with h = 1/(n + 1) is symmetric, with the eigenvalues
@@ -21,12 +21,12 @@ def heat_rod(n_states: int = 200, *, diffusivity: float = 0.01) -> StateSpace:
     B, C = np.zeros((n, 1)), np.zeros((1, n))
     B[n // 3, 0] = 1.0
     C[0, 2 * (n // 3)] = 1.0
-    return StateSpace(A, B, C)
+    return SystemMatrices(A, B, C)
 
 
 def mass_spring_damper(
     n_masses: int = 10, *, mass: float = 1.0, stiffness: float = 4.0, damping: float = 0.1
-) -> StateSpace:
+) -> SystemMatrices:
     """Build a chain of equal masses between two walls, a spring and a damper in every gap.
 
     mass·q″ + damping·L q′ + stiffness·L q = f with L = tridiag(−1, 2, −1); the states are (q, q′), the input a force on
@@ -45,10 +45,10 @@ def mass_spring_damper(
     B, C = np.zeros((2 * n, 1)), np.zeros((1, 2 * n))
     B[n, 0] = 1.0 / mass
     C[0, n - 1] = 1.0
-    return StateSpace(A, B, C)
+    return SystemMatrices(A, B, C)
 
 
-def penzl(n_real: int = 1000) -> StateSpace:
+def penzl(n_real: int = 1000) -> SystemMatrices:
     """Build Penzl's example: three resonances at 100, 200 and 400 rad/s over the real eigenvalues −1, −2, …, −n_real.
 
     A is block diagonal and normal, B = Cᵀ = (10, …, 10, 1, …, 1) with six tens; 1006 states with the default value
@@ -58,7 +58,7 @@ def penzl(n_real: int = 1000) -> StateSpace:
     resonances = [np.array([[-1.0, omega], [-omega, -1.0]]) for omega in (100.0, 200.0, 400.0)]
     A = block_diag(*resonances, np.diag(-np.arange(1.0, n_real + 1.0)))
     B = np.concatenate([np.full(6, 10.0), np.ones(n_real)])
-    return StateSpace(A, B, B)
+    return SystemMatrices(A, B, B)
 
 
 def _second_difference(n: int) -> Matrix:

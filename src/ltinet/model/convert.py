@@ -1,4 +1,4 @@
-"""Other libraries' systems become a `StateSpace`; they are known by their attributes, and none of them is imported."""
+"""Other libraries' systems become ours; they are known by their attributes, and none of them is imported."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 
 from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import as_real_matrix, shape_of
-from ltinet.model.realisation import realise_polynomial_matrix, realise_polynomials, realise_zpk
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
+from ltinet.model.transfer_functions import realise_polynomial_matrix, realise_polynomials, realise_zpk
 from ltinet.shown import shown
 
 _ACCEPTED = (
@@ -20,18 +20,13 @@ _ACCEPTED = (
 _SAMPLING = ("dt", "sampling_time", "Ts", "ts", "sample_time", "sampling_period", "SamplingPeriod")
 
 
-def as_state_space(obj: Any) -> StateSpace:
-    """Return `obj` as a `StateSpace`; one that is a `StateSpace` already is returned as it is.
-
-    Accepted are tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den), and the continuous-time systems of
-    scipy.signal, python-control and pyMOR. Systems given by state-space matrices keep their states. Transfer functions
-    are realised in controller form, one with several inputs column by column, which is not minimal when entries share
-    poles; zeros, poles and gain become a chain of second-order sections, without multiplying out the polynomials.
+def system_matrices_of(obj: Any) -> SystemMatrices:
+    """The matrices of anything that `ltinet.as_state_space` takes.
 
     Raises:
         InvalidSystemError: the object is not one of these, discrete in time, improper or parametric.
     """
-    if isinstance(obj, StateSpace):
+    if isinstance(obj, SystemMatrices):
         return obj
     if isinstance(obj, tuple | list):
         return _from_sequence(obj)
@@ -41,7 +36,7 @@ def as_state_space(obj: Any) -> StateSpace:
     if hasattr(obj, "to_matrices"):  # pyMOR LTIModel: its A, B, C, D and E are operators
         return _from_pymor(obj)
     if _has(obj, "A", "B", "C"):
-        return StateSpace(obj.A, obj.B, obj.C, getattr(obj, "D", None), getattr(obj, "E", None))
+        return SystemMatrices(obj.A, obj.B, obj.C, getattr(obj, "D", None), getattr(obj, "E", None))
     if _has(obj, "num", "den"):
         return _from_transfer_function(obj)
     if _has(obj, "zeros", "poles", "gain"):
@@ -49,7 +44,7 @@ def as_state_space(obj: Any) -> StateSpace:
     raise InvalidSystemError(f"an object of type {_type_name(obj)} is not a system that can be converted; {_ACCEPTED}")
 
 
-def _from_sequence(parts: Sequence[Any]) -> StateSpace:
+def _from_sequence(parts: Sequence[Any]) -> SystemMatrices:
     if len(parts) == 2 and isinstance(parts, tuple):
         return realise_polynomials(*parts)
     if len(parts) == 3 and len(shape_of(parts[0], "the first part")) != 2:
@@ -63,7 +58,7 @@ def _from_sequence(parts: Sequence[Any]) -> StateSpace:
             "discrete in time, which ltinet does not run yet; pass the continuous-time model, or E as a matrix, [[…]]"
         )
     if len(parts) in (3, 4, 5):
-        return StateSpace(*parts)
+        return SystemMatrices(*parts)
     raise InvalidSystemError(f"a {type(parts).__name__} of {len(parts)} parts is not a system; {_ACCEPTED}")
 
 
@@ -93,7 +88,7 @@ def _sampled(obj: Any, why: str) -> InvalidSystemError:
     )
 
 
-def _from_pymor(model: Any) -> StateSpace:
+def _from_pymor(model: Any) -> SystemMatrices:
     if getattr(model, "parameters", None):
         raise InvalidSystemError(
             f"the {_type_name(model)} depends on parameters ({', '.join(model.parameters)}); pass the matrices at "
@@ -105,10 +100,10 @@ def _from_pymor(model: Any) -> StateSpace:
         raise InvalidSystemError(
             f"{_type_name(model)}.to_matrices() gives {len(matrices)} matrices, not A, B, C, D, E; {_ACCEPTED}"
         )
-    return StateSpace(*matrices)
+    return SystemMatrices(*matrices)
 
 
-def _from_transfer_function(obj: Any) -> StateSpace:
+def _from_transfer_function(obj: Any) -> SystemMatrices:
     """scipy.signal holds one denominator, python-control a nested list with a polynomial for each output and input."""
     num, den = getattr(obj, "num_list", obj.num), getattr(obj, "den_list", obj.den)
     if isinstance(den, list) and isinstance(den[0], list):
@@ -116,7 +111,7 @@ def _from_transfer_function(obj: Any) -> StateSpace:
     return realise_polynomials(num, den)
 
 
-def _from_zeros_poles_gain(obj: Any) -> StateSpace:
+def _from_zeros_poles_gain(obj: Any) -> SystemMatrices:
     zeros, poles = np.asarray(obj.zeros, dtype=complex), np.asarray(obj.poles, dtype=complex)
     if zeros.ndim != 1 or poles.ndim != 1:
         raise InvalidSystemError(

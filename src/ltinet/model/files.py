@@ -5,60 +5,39 @@ import stat
 from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Protocol
 
+from ltinet.atomic import write_folder_whole, write_whole
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
-from ltinet.model.atomic import write_folder_whole, write_whole
-from ltinet.model.convert import as_state_space
 from ltinet.model.formats import mat, mat5, mat73, matrix_market, npz
-from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
+from ltinet.model.formats.limits import allowance
 from ltinet.model.formats.opening import as_path, mode_of, one_line, refusing, require_regular
 from ltinet.model.formats.sampling_time import Readable, require_continuous_time
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix, shape_of
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown, shown_names, shown_path
 
 _MATRIX_NAMES = ("A", "B", "C", "D", "E")
-_KNOWN_PATHS = ".mat, .npz, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
 
 
 class _Writable(Protocol):
     def write(self, target: BinaryIO, matrices: Mapping[str, Matrix]) -> None: ...
 
 
-def load_system(
-    path: str | PathLike[str],
-    *,
-    A: MatrixLike | None = None,
-    B: MatrixLike | None = None,
-    C: MatrixLike | None = None,
-    D: MatrixLike | None = None,
-    E: MatrixLike | None = None,
-    max_bytes: float = DEFAULT_MAX_BYTES,
-) -> StateSpace:
-    """Read a system from a `.mat` file (any version), an `.npz` archive or a folder of Matrix Market files.
+# A new format is a file in formats/ and a line here.
+_READERS: Mapping[str, Readable] = {".mat": mat, ".npz": npz}
+_WRITERS: Mapping[str, _Writable] = {".mat": mat5, ".npz": npz}
+_KNOWN_PATHS = f"{', '.join(_READERS)}, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
 
-    The variables are called A, B, C and, where present, D and E; sparse ones are filled in, others in the file ignored.
-    A matrix given by keyword is used instead of the file's, and supplies one that the file lacks:
-    `load_system("helicopter.mat", C=np.eye(28))`. Nothing is unpickled, and nothing that the file says of itself is
-    believed before it is checked.
 
-    Args:
-        path: the file or folder.
-        A: the state matrix, instead of the file's; the other matrices likewise.
-        B: the input matrix.
-        C: the output matrix.
-        D: the feedthrough.
-        E: the descriptor matrix.
-        max_bytes: the most that all matrices of the file may take as float64, 2 GiB unless another number is given;
-            compressed files of some kilobytes can claim more than any memory has.
+def read_system(path: str | PathLike[str], given: Mapping[str, MatrixLike], *, max_bytes: float) -> SystemMatrices:
+    """Read the system in a file or folder, with the given matrices instead of the file's.
 
     Raises:
         FileFormatError: the file is missing, damaged, too large, of an unknown kind, or lacks A, B or C.
         InvalidSystemError: its matrices do not make a system, or it is a model in discrete time.
     """
     path = as_path(path)
-    given = {name: value for name, value in zip(_MATRIX_NAMES, (A, B, C, D, E), strict=True) if value is not None}
     max_bytes = allowance(max_bytes).max_bytes
     with refusing(path):
         file_format = _format_of_existing(path)
@@ -74,25 +53,20 @@ def load_system(
         if name not in matrices:
             raise FileFormatError(_missing_message(path, name, variables, matrices))
     try:
-        return StateSpace(**matrices)
+        return SystemMatrices(**matrices)
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{shown_path(path)}: {error}") from None
     except MemoryError as error:
         raise FileFormatError(f"{shown_path(path)} cannot be read: there is not enough memory for it") from error
 
 
-def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
-    """Write A, B, C and D to a `.mat` or `.npz` file, or to a folder of Matrix Market files if `path` has no suffix.
-
-    `system` may be anything that `as_state_space` accepts. Every bit comes back through `load_system`. The file appears
-    whole or not at all. A file of that name is replaced; a folder only if it holds nothing but such matrix files.
-    `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices beyond 2 GB.
+def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_version: str) -> None:
+    """Write A, B, C and D in the format of the path's suffix, whole or not at all.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.
         MissingDependencyError: h5py is needed and not installed.
     """
-    system = as_state_space(system)
     path = as_path(path)
     matrices = {"A": system.A, "B": system.B, "C": system.C, "D": system.D}
     try:
@@ -120,16 +94,14 @@ def _format_of_existing(path: Path) -> Readable:
     if stat.S_ISDIR(mode):
         return matrix_market
     require_regular(path, mode)
-    match path.suffix.lower():
-        case ".mat":
-            return mat
-        case ".npz":
-            return npz
-        case ".mtx" | ".gz":
-            raise FileFormatError(
-                f"{shown_path(path)} is one matrix; pass the folder that holds A.mtx, B.mtx, C.mtx: "
-                f"{shown_path(path.parent)}"
-            )
+    suffix = path.suffix.lower()
+    if suffix in _READERS:
+        return _READERS[suffix]
+    if suffix in (".mtx", ".gz"):
+        raise FileFormatError(
+            f"{shown_path(path)} is one matrix; pass the folder that holds A.mtx, B.mtx, C.mtx: "
+            f"{shown_path(path.parent)}"
+        )
     raise FileFormatError(f"{shown_path(path)} is of an unknown kind; known are {_KNOWN_PATHS}")
 
 
@@ -145,17 +117,15 @@ def _format_to_write(path: Path, mat_version: str) -> _Writable | None:
                 f"and is not replaced; pass a new name, for example {shown_path(path / 'system')}"
             )
         return None
-    match path.suffix.lower():
-        case ".mat":
-            return mat73 if mat_version == "7.3" else mat5
-        case ".npz":
-            return npz
-        case "" if not path.exists():
-            return None
-        case "":
-            raise FileFormatError(
-                f"{shown_path(path)} is a file, and without a suffix it would become a folder; pass another name"
-            )
+    suffix = path.suffix.lower()
+    if suffix in _WRITERS:
+        return mat73 if suffix == ".mat" and mat_version == "7.3" else _WRITERS[suffix]
+    if suffix == "" and not path.exists():
+        return None
+    if suffix == "":
+        raise FileFormatError(
+            f"{shown_path(path)} is a file, and without a suffix it would become a folder; pass another name"
+        )
     raise FileFormatError(
         f"{shown_path(path)} has the suffix {shown(repr(path.suffix))}; known are {_KNOWN_PATHS}, which has no suffix"
     )

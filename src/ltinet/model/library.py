@@ -8,9 +8,9 @@ from typing import Any
 from ltinet.errors import InvalidSystemError
 from ltinet.model.benchmark_systems import heat_rod, mass_spring_damper, penzl
 from ltinet.model.paper_systems import blobs, convection_diffusion, diffusion, triangular
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 
-NAMED_SYSTEMS: Mapping[str, Callable[..., StateSpace]] = MappingProxyType(
+NAMED_SYSTEMS: Mapping[str, Callable[..., SystemMatrices]] = MappingProxyType(
     {
         function.__name__: function
         for function in (blobs, convection_diffusion, diffusion, heat_rod, mass_spring_damper, penzl, triangular)
@@ -19,8 +19,8 @@ NAMED_SYSTEMS: Mapping[str, Callable[..., StateSpace]] = MappingProxyType(
 """Every named system: the name and the function that builds it, whose parameters all have default values."""
 
 
-def named_system(name: str, **parameters: Any) -> StateSpace:
-    """Build the system called `name`; `NAMED_SYSTEMS` lists the names, and each function documents its parameters.
+def build_system(name: str, parameters: Mapping[str, Any]) -> SystemMatrices:
+    """Build the system called `name`.
 
     Raises:
         InvalidSystemError: there is no system of that name, it has no such parameter, or a value does not fit.

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from ltinet.model.matrices import Matrix
 from ltinet.model.parameters import as_count, as_finite, as_positive
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 
 # Example 3.3 publishes its eigenvalues only as a picture. These six blobs reproduce what the text says about it: 44
 # real eigenvalues and 45 pairs; layers of first order only, of second order only and mixed; cond(T) = 11.2 for the
@@ -22,7 +22,7 @@ BLOBS = (  # real and imaginary part of the centre, number of real eigenvalues, 
 )
 
 
-def diffusion(points: int = 20, *, length: float = 10.0, diffusivity: float = 0.8) -> StateSpace:
+def diffusion(points: int = 20, *, length: float = 10.0, diffusivity: float = 0.8) -> SystemMatrices:
     """Build Example 3.1: ∂T/∂t = diffusivity·∇²T + u on a square periodic grid of points×points, h = length/points.
 
     B = C = I, point (i, j) is state j·points + i. A is symmetric with the eigenvalues
@@ -33,7 +33,7 @@ def diffusion(points: int = 20, *, length: float = 10.0, diffusivity: float = 0.
     line = _periodic_shift(points) + _periodic_shift(points).T - 2.0 * np.eye(points)
     identity = np.eye(points)
     A = as_positive(diffusivity, "diffusivity") / h**2 * (np.kron(identity, line) + np.kron(line, identity))
-    return StateSpace(A, np.eye(points**2), np.eye(points**2))
+    return SystemMatrices(A, np.eye(points**2), np.eye(points**2))
 
 
 def convection_diffusion(
@@ -43,7 +43,7 @@ def convection_diffusion(
     diffusivity: float = 1.4,
     velocity_x: float = 0.6,
     velocity_y: float = 0.0,
-) -> StateSpace:
+) -> SystemMatrices:
     """Build Example SM2.2: ∂T/∂t = diffusivity·∇²T − velocity·∇T + u, periodic in x, zero at the top and the bottom.
 
     The grid is points×points with h = length/points in both directions, so the domain is [0, length]×[0, length − h];
@@ -60,10 +60,10 @@ def convection_diffusion(
     along_y = D * (up + down - 2.0 * identity) - drift_y * (up - down)
     inside = np.diag(np.r_[0.0, np.ones(points - 2), 0.0])
     A = np.kron(inside, along_x) + np.kron(inside @ along_y, identity)
-    return StateSpace(A, np.eye(points**2), np.eye(points**2))
+    return SystemMatrices(A, np.eye(points**2), np.eye(points**2))
 
 
-def triangular(n_states: int = 10, *, seed: int = 0) -> StateSpace:
+def triangular(n_states: int = 10, *, seed: int = 0) -> SystemMatrices:
     """Build Example 3.2: A upper triangular with the eigenvalues −4 + 2.5⁻ᵏ, k = 0..n−1, that crowd towards −4.
 
     The paper counts k from 1, with which its own condition numbers cannot be had. Entries above the diagonal are drawn
@@ -72,10 +72,10 @@ def triangular(n_states: int = 10, *, seed: int = 0) -> StateSpace:
     n = as_count(n_states, "n_states")
     draw = np.random.default_rng(as_count(seed, "seed", minimum=0)).uniform
     A = np.triu(draw(0.0, 0.1, (n, n)), 1) + np.diag(-4.0 + 2.5 ** -np.arange(n, dtype=np.float64))
-    return StateSpace(A, draw(0.0, 0.5, (n, n)), draw(0.0, 0.5, (n, n)), draw(-0.5, 0.0, (n, n)))
+    return SystemMatrices(A, draw(0.0, 0.5, (n, n)), draw(0.0, 0.5, (n, n)), draw(-0.5, 0.0, (n, n)))
 
 
-def blobs(*, seed: int = 0) -> StateSpace:
+def blobs(*, seed: int = 0) -> SystemMatrices:
     """Build Example 3.3: 134 states, ten inputs, four outputs, eigenvalues in the six `BLOBS`, hidden by a rotation.
 
     A is block upper triangular, the 45 pairs first as [[a, −b], [b, a]], then the 44 reals; entries above the blocks
@@ -94,7 +94,7 @@ def blobs(*, seed: int = 0) -> StateSpace:
     B, C = generator.uniform(0.0, 1.0, (n, 10)), generator.uniform(0.0, 1.0, (4, n))
     D = generator.uniform(-1.0, 0.0, (4, 10))
     R = _haar_orthogonal(generator, n)
-    return StateSpace(R.T @ A @ R, R.T @ B, C @ R, D)
+    return SystemMatrices(R.T @ A @ R, R.T @ B, C @ R, D)
 
 
 def _periodic_shift(points: int) -> Matrix:

@@ -11,7 +11,7 @@ import numpy as np
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.transformation import Product
 from ltinet.model.matrices import Matrix, read_only
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.entry_errors import with_turning_vectors
 from ltinet.network.rounding import Magnitudes, without_rounding
 from ltinet.tolerances import sum_rounding
@@ -42,7 +42,7 @@ class BlockSystem:
         return [slice(stop - size, stop) for size, stop in zip(self.block_sizes, stops, strict=True)]
 
 
-def in_block_coordinates(system: StateSpace, form: BlockDiagonalForm) -> BlockSystem:
+def in_block_coordinates(system: SystemMatrices, form: BlockDiagonalForm) -> BlockSystem:
     """The system with x = T z: T⁻¹B and C T beside the blocks of the form, zero where they are rounding errors only.
 
     An entry of T⁻¹B is a sum whose terms have sizes that add up to |T⁻¹||B| there. A small entry beside large ones of
@@ -61,6 +61,6 @@ def in_block_coordinates(system: StateSpace, form: BlockDiagonalForm) -> BlockSy
     return BlockSystem(form.A, read_only(B), read_only(C), system.D, form.block_sizes, form.reals_per_block, terms)
 
 
-def _has_single_entries(system: StateSpace) -> bool:
+def _has_single_entries(system: SystemMatrices) -> bool:
     """Whether each input acts on one state at most, and each output shows one."""
     return all(bool((np.count_nonzero(entries, axis=0) <= 1).all()) for entries in (system.B, system.C.T))

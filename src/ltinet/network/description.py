@@ -4,7 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown
 
 _PARTS = {"has_form", "has_system", "has_descriptor"}
@@ -24,7 +24,7 @@ class Description(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def describe(form: BlockDiagonalForm | None, system: StateSpace | None) -> str:
+def describe(form: BlockDiagonalForm | None, system: SystemMatrices | None) -> str:
     """The description as JSON, the same text for the same form and system."""
     has_descriptor = system is not None and system.descriptor is not None
     facts: dict[str, Any] = {"has_form": form is not None, "has_system": system is not None}

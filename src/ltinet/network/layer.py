@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.errors import InvalidNetworkError
+from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix
 from ltinet.network.maps import LayerMatrices, LayerParameters, n_dynn, n_dynn_inverse
 from ltinet.network.neuron import Neuron
@@ -133,6 +134,9 @@ class HorizontalLayer:
 
     def __hash__(self) -> int:
         return hash(tuple(matrix.tobytes() for matrix in self.matrices))
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "matrices", "trusted")
 
     def __repr__(self) -> str:
         return (

@@ -73,7 +73,7 @@ class Network:
 
     @classmethod
     def from_parameters(cls, parameters: NetworkParameters) -> "Network":
-        """Build a network from the paper's parameter sets alone, with no system behind it."""
+        """Build a network from the paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ) alone, with no system behind it."""
         Psi = as_real_matrix(parameters.Psi, "Psi")
         counts = {name: len(values) for name, values in parameters._asdict().items() if name != "Psi"}
         if len(set(counts.values())) != 1:

@@ -15,7 +15,7 @@ from ltinet.network.block_system import BlockSystem
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import m_eta, solve_upper
 from ltinet.network.network import Network
-from ltinet.network.realisation import realise_layer
+from ltinet.network.state_equations import realise_layer
 
 # s relative to √(k/m) and |a|, below which η would be a ratio of rounding errors: nearly critical damping.
 _SMALLEST = 1e-3

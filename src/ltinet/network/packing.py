@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.transformation import Product
 from ltinet.model.matrices import read_only
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.description import Description
 from ltinet.network.layer import HorizontalLayer
@@ -89,7 +89,7 @@ def unpack_form(tensors: Tensors, description: Description) -> BlockDiagonalForm
     )
 
 
-def pack_system(system: StateSpace, blocks: BlockSystem) -> dict[str, NDArray[Any]]:
+def pack_system(system: SystemMatrices, blocks: BlockSystem) -> dict[str, NDArray[Any]]:
     """The system as it was given, and what is not in the form of it in block coordinates."""
     tensors = {"blocks.B": np.ascontiguousarray(blocks.B), "blocks.C": np.ascontiguousarray(blocks.C)}
     tensors |= {"system.C": system.C, "system.D": system.D}
@@ -99,13 +99,13 @@ def pack_system(system: StateSpace, blocks: BlockSystem) -> dict[str, NDArray[An
     return tensors | {"system.A": A, "system.B": B, "system.E": E}
 
 
-def unpack_system(tensors: Tensors, form: BlockDiagonalForm) -> tuple[StateSpace, BlockSystem]:
+def unpack_system(tensors: Tensors, form: BlockDiagonalForm) -> tuple[SystemMatrices, BlockSystem]:
     """The system of tensors that are known to have the right types and shapes.
 
     Raises:
         LtinetError: their numbers do not make a system.
     """
     A, B, C, D = (tensors[f"system.{name}"] for name in "ABCD")
-    system = StateSpace(A, B, C, D, tensors.get("system.E"))
+    system = SystemMatrices(A, B, C, D, tensors.get("system.E"))
     own_B, own_C = read_only(tensors["blocks.B"]), read_only(tensors["blocks.C"])
     return system, BlockSystem(form.A, own_B, own_C, system.D, form.block_sizes, form.reals_per_block)

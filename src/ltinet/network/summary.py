@@ -4,21 +4,23 @@ from collections import Counter
 from html import escape
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.network.facts import LayerFacts, NetworkFacts, network_facts
 from ltinet.network.network import Network
+from ltinet.shown import count_of
 
 _SHOWN = 3  # coupled layers listed one by one: with them and all other lines, a dozen
 
 
 def summary_text(network: Network, form: BlockDiagonalForm | None) -> str:
     """Layers, neuron types, connections, weights, condition and residual as aligned lines."""
-    title, rows = summary_rows(network, form)
+    title, rows = summary_rows(network_facts(network, form))
     width = max(len(label) for label, _ in rows)
     return "\n".join([title, *(f"  {label:<{width}}  {value}" for label, value in rows)])
 
 
 def summary_html(network: Network, form: BlockDiagonalForm | None) -> str:
     """The same as a table, for a notebook."""
-    title, rows = summary_rows(network, form)
+    title, rows = summary_rows(network_facts(network, form))
     cells = "".join(
         f'<tr><th style="text-align:left">{escape(label)}</th><td style="text-align:left">{escape(value)}</td></tr>'
         for label, value in rows
@@ -26,48 +28,49 @@ def summary_html(network: Network, form: BlockDiagonalForm | None) -> str:
     return f"<table><caption>{escape(title)}</caption><tbody>{cells}</tbody></table>"
 
 
-def summary_rows(network: Network, form: BlockDiagonalForm | None) -> tuple[str, list[tuple[str, str]]]:
+def summary_rows(facts: NetworkFacts) -> tuple[str, list[tuple[str, str]]]:
     """A title, and what there is to say as pairs of a label and a value."""
-    inputs, outputs = _count(network.n_inputs, "input"), _count(network.n_outputs, "output")
-    title = f"dynamic neural network, {inputs} → {outputs}"
+    inputs, outputs = count_of(facts["n_inputs"], "input"), count_of(facts["n_outputs"], "output")
+    kinds = f"{facts['n_layers']}: {_kinds(facts['layers'])}" if facts["n_layers"] else "none, a static gain"
+    saved = f"{facts['n_weights_dense']} in a dense network ({facts['sparsity']:.1%} saved)"
     rows = [
-        ("neurons", f"{network.n_neurons}: {network.n_first_order} first-order, {network.n_second_order} second-order"),
-        ("layers", f"{network.n_layers}: {_kinds(network)}" if network.n_layers else "none, a static gain"),
-        *_coupled_layers(network),
-        ("connections", f"{network.n_connections} between neurons"),
         (
-            "weights",
-            f"{network.n_weights} of {network.n_weights_dense} in a dense network ({network.sparsity:.1%} saved)",
+            "neurons",
+            f"{facts['n_neurons']}: {facts['n_first_order']} first-order, {facts['n_second_order']} second-order",
         ),
-        ("weight norm", f"{network.weight_norm:.4g}"),
+        ("layers", kinds),
+        *_coupled_layers(facts["layers"]),
+        ("connections", f"{facts['n_connections']} between neurons"),
+        ("weights", f"{facts['n_weights']} of {saved}"),
+        ("weight norm", f"{facts['weight_norm']:.4g}"),
     ]
-    if form is not None:
+    if "condition" in facts:
         rows += [
-            ("cond(T)", f"{form.condition:.4g} in balanced coordinates, {form.condition_raw:.4g} as given"),
-            ("residual", f"{form.residual:.1e} of ‖A‖‖T‖"),
+            ("cond(T)", f"{facts['condition']:.4g} in balanced coordinates, {facts['condition_raw']:.4g} as given"),
+            ("residual", f"{facts['residual']:.1e} of ‖A‖‖T‖"),
         ]
-    return title, rows
+    return f"dynamic neural network, {inputs} → {outputs}", rows
 
 
-def _kinds(network: Network) -> str:
-    counts = Counter((layer.kind, layer.n_neurons == 1) for layer in network.layers)
+def _n_neurons(layer: LayerFacts) -> int:
+    return layer["n_first_order"] + layer["n_second_order"]
+
+
+def _kinds(layers: list[LayerFacts]) -> str:
+    counts = Counter((layer["kind"], _n_neurons(layer) == 1) for layer in layers)
     names = [
         f"{count} {kind}{' (single neurons)' if single else ''}" for (kind, single), count in sorted(counts.items())
     ]
     return ", ".join(names)
 
 
-def _coupled_layers(network: Network) -> list[tuple[str, str]]:
-    coupled = [(index, layer) for index, layer in enumerate(network.layers) if layer.n_neurons > 1]
-    largest = sorted(coupled, key=lambda item: -item[1].n_neurons)[:_SHOWN]
+def _coupled_layers(layers: list[LayerFacts]) -> list[tuple[str, str]]:
+    coupled = [(index, layer) for index, layer in enumerate(layers) if _n_neurons(layer) > 1]
+    largest = sorted(coupled, key=lambda item: -_n_neurons(item[1]))[:_SHOWN]
     rows = [
-        (f"  layer {index}", f"{layer.n_first_order} first-order + {layer.n_second_order} second-order neurons")
+        (f"  layer {index}", f"{layer['n_first_order']} first-order + {layer['n_second_order']} second-order neurons")
         for index, layer in sorted(largest, key=lambda item: item[0])
     ]
     if len(coupled) > len(largest):
-        rows.append(("  …", f"{_count(len(coupled) - len(largest), 'more coupled layer')}"))
+        rows.append(("  …", count_of(len(coupled) - len(largest), "more coupled layer")))
     return rows
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

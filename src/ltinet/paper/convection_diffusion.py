@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import ltinet
-from ltinet.paper.forward_passes import Effort, ForwardPasses, Tell, evaluations_in_one_piece, run_every_way
+from ltinet.paper.forward_passes import Effort, ForwardPasses, evaluations_in_one_piece, run_every_way
 from ltinet.paper.inputs import heat_pulse
+from ltinet.progress import Tell
 
 
 @dataclass(frozen=True, eq=False)

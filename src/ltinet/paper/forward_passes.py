@@ -1,6 +1,6 @@
 """One network, one input, every way to run it: the paper's two algorithms, the exact engine and SciPy's `lsim`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeVar
@@ -11,9 +11,9 @@ from scipy import integrate, signal
 
 import ltinet
 from ltinet.paper.inputs import TIMES
+from ltinet.progress import Tell
 
 Array = NDArray[np.float64]
-Tell = Callable[[str], None]
 Item = TypeVar("Item")
 TOLERANCE = 1e-10
 """rtol and atol of every solver, as in the paper; its solver is DOP853."""

@@ -7,9 +7,10 @@ towards −4. The paper counts n = 1…10; its own condition numbers come out wi
 from dataclasses import dataclass
 
 import ltinet
-from ltinet.paper.forward_passes import Effort, ForwardPasses, Tell, run_every_way
+from ltinet.paper.forward_passes import Effort, ForwardPasses, run_every_way
 from ltinet.paper.inputs import sines
 from ltinet.paper.kmeans import kmeans
+from ltinet.progress import Tell
 
 SEED = 0
 BUDGET = 15.0

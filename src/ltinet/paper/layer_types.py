@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import ltinet
-from ltinet.paper.forward_passes import Effort, ForwardPasses, Tell, evaluations_in_one_piece, run_every_way
+from ltinet.paper.forward_passes import Effort, ForwardPasses, evaluations_in_one_piece, run_every_way
 from ltinet.paper.inputs import sines
 from ltinet.paper.kmeans import kmeans
+from ltinet.progress import Tell
 
 SEED = 0
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ltinet.atomic import write_whole
 from ltinet.errors import FileFormatError
-from ltinet.model.atomic import write_whole
 from ltinet.paper.report import DrawnPicture
 from ltinet.paper.section import Picture
 from ltinet.plotting import save_figure

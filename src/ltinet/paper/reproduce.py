@@ -14,14 +14,14 @@ from ltinet.paper.accounts import convection_diffusion as convection_diffusion_a
 from ltinet.paper.accounts import diffusion as diffusion_account
 from ltinet.paper.accounts import horizontal_layers as horizontal_layers_account
 from ltinet.paper.accounts import layer_types as layer_types_account
-from ltinet.paper.forward_passes import TOLERANCE, Effort, Tell
+from ltinet.paper.forward_passes import TOLERANCE, Effort
 from ltinet.paper.kernel_bands import with_bands
 from ltinet.paper.output_folder import OutputFolder
-from ltinet.paper.progress import progress_bar
 from ltinet.paper.report import DrawnPicture, report_page
 from ltinet.paper.results import results_text
 from ltinet.paper.run import Run, blas_kernel, installed_versions
 from ltinet.paper.section import Section
+from ltinet.progress import Tell, progress_bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

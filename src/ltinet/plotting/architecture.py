@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ltinet.network.network import Network
 from ltinet.plotting.arrangement import Arrangement, Band, arrange
 from ltinet.plotting.canvas import axes_or_new
 from ltinet.plotting.colours import add_layer_key, layer_colours
+from ltinet.plotting.drawn import DrawnNetwork
 from ltinet.plotting.glyphs import RADIUS, add_balls
+from ltinet.shown import count_of
 from ltinet.tolerances import EPS
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _ABOVE = 1.0  # and over them for the names of inputs and outputs
 _BESIDE = 2.2  # width kept free beside inputs and outputs for their names
 
 
-def draw_architecture(network: Network, *, ax: "Axes | None" = None) -> "Axes":
+def draw_architecture(network: DrawnNetwork, *, ax: "Axes | None" = None) -> "Axes":
     """Draw solid balls for first-order neurons and yin-yang balls for second-order ones, a row for every layer.
 
     Neurons stand in the order of solution, so that signals run from left to right; lines join neurons whose weight is
@@ -38,13 +39,13 @@ def draw_architecture(network: Network, *, ax: "Axes | None" = None) -> "Axes":
         connected=[bool(layer.edges) for layer in network.layers],
         aspect=0.8 * float(box.height / box.width),  # what stands below and above takes the rest
     )
-    colours = layer_colours(network.n_layers)
+    colours = layer_colours(len(network.layers))
     axes.set_axis_off()
     axes.set_aspect("equal")
     axes.set_xlim(-_BESIDE, arrangement.width + _BESIDE)
     axes.set_ylim(-_BELOW, arrangement.height + _ABOVE)
     if arrangement.is_condensed:
-        add_layer_key(axes, network.n_layers)
+        add_layer_key(axes, len(network.layers))
     scale = _points_per_unit(axes)
     font = float(np.clip(0.55 * scale, 6.5, 9.0))  # names fit into the places that the arrangement keeps for them
     for band in arrangement.bands:
@@ -110,14 +111,14 @@ def _draw_connections(
     axes.add_collection(PolyCollection(heads, facecolors=colour, edgecolors="none", zorder=2))
 
 
-def _draw_neurons(axes: "Axes", network: Network, arrangement: Arrangement, colours: Sequence[str]) -> None:
+def _draw_neurons(axes: "Axes", network: DrawnNetwork, arrangement: Arrangement, colours: Sequence[str]) -> None:
     balls = [ball for band in arrangement.bands for ball in band.balls]
     second = [bool(network.layers[ball.layer].is_second_order[ball.neuron]) for ball in balls]
     places = [(ball.x, ball.y) for ball in balls]
     add_balls(axes, places, second_order=second, colours=[colours[ball.layer] for ball in balls])
 
 
-def _draw_ends(axes: "Axes", network: Network, arrangement: Arrangement, *, font: float) -> None:
+def _draw_ends(axes: "Axes", network: DrawnNetwork, arrangement: Arrangement, *, font: float) -> None:
     """Inputs, outputs, and the lines between them and the layers."""
     from matplotlib.collections import LineCollection
 
@@ -135,15 +136,16 @@ def _draw_ends(axes: "Axes", network: Network, arrangement: Arrangement, *, font
                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
 
 
-def _has_direct_path(network: Network) -> bool:
+def _has_direct_path(network: DrawnNetwork) -> bool:
     """Whether Ψ is more than rounding: Ψ = D − φ̇ V, where V is what is left of inputs of the size E/√k (m = 1)."""
-    level = 0.0
+    level, n_states = 0.0, 0
     for layer, phi in zip(network.layers, network.Phi, strict=True):
         second = layer.is_second_order
         frequency = np.sqrt(np.abs(layer.K.diagonal()[second]))[:, None]
         inputs = np.abs(layer.V[second]) + np.abs(layer.E[second]) / np.where(frequency > 0.0, frequency, 1.0)
         level += float(np.max(np.abs(phi[:, layer.n_neurons :]) @ inputs, initial=0.0))
-    return bool(np.max(np.abs(network.Psi), initial=0.0) > network.n_states * EPS * level)
+        n_states += phi.shape[1]
+    return bool(np.max(np.abs(network.Psi), initial=0.0) > n_states * EPS * level)
 
 
 def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Sequence[float], font: float) -> list[float]:
@@ -155,8 +157,7 @@ def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Seque
     step = min(max((highest - lowest + 1.5) / _NODES, 0.7), 2.0)
     heights = [(highest + lowest) / 2.0 + step * ((places - 1) / 2.0 - place) for place in range(places)]
     top = max([highest, *(y + _BOX for y in heights)]) + 0.25
-    name = f"{count} {noun}{'' if count == 1 else 's'}"
-    axes.text(x, top, name, fontsize=font, color=_INK, ha="center", va="bottom")
+    axes.text(x, top, count_of(count, noun), fontsize=font, color=_INK, ha="center", va="bottom")
     if count > _NODES:
         axes.text(x, heights.pop(2), "⋮", fontsize=1.3 * font, color=_INK, ha="center", va="center")
     for y in heights:
@@ -166,10 +167,12 @@ def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Seque
     return heights
 
 
-def _draw_key(axes: "Axes", network: Network, *, middle: float, font: float, scale: float) -> None:
+def _draw_key(axes: "Axes", network: DrawnNetwork, *, middle: float, font: float, scale: float) -> None:
     """What the balls mean, for the kinds that the network has, side by side in the middle."""
-    kinds = [(network.n_first_order, False, "first-order"), (network.n_second_order, True, "second-order")]
-    entries = [(f"{n} {name} neuron{'' if n == 1 else 's'}", second) for n, second, name in kinds if n]
+    n_second = sum(int(np.count_nonzero(layer.is_second_order)) for layer in network.layers)
+    n_first = sum(layer.n_neurons for layer in network.layers) - n_second
+    kinds = [(n_first, False, "first-order neuron"), (n_second, True, "second-order neuron")]
+    entries = [(count_of(n, name), second) for n, second, name in kinds if n]
     widths = [0.8 + 0.55 * len(text) * font / scale for text, _ in entries]  # letters are about 0.55 em wide
     x = middle - (sum(widths) + len(widths) - 1) / 2.0
     for (text, is_second), width in zip(entries, widths, strict=True):

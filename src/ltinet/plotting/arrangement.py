@@ -8,6 +8,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ltinet.shown import count_of
+
 _ROWS = 12  # layers that have a row each
 _COUPLED = 5  # rows of coupled layers where there are more layers than that
 _COLUMNS = 24  # balls side by side that can still be told apart
@@ -127,7 +129,7 @@ def _condensed(layers: Sequence[_Plan], sizes: Sequence[int]) -> list[_Plan]:
     rest = [sizes[layer] for layer in coupled if layer not in largest]
     if rest:
         between = f"{min(rest)} to {max(rest)}" if min(rest) < max(rest) else f"{min(rest)}"
-        plans.append(_Plan(None, f"… and {_count(len(rest), 'more layer')} of {between} neurons each", ()))
+        plans.append(_Plan(None, f"… and {count_of(len(rest), 'more layer')} of {between} neurons each", ()))
     if singles:
         plans.append(_grid_plan(singles, columns=max((plan.columns for plan in plans), default=0)))
     return plans
@@ -144,7 +146,7 @@ def _grid_plan(singles: Sequence[int], *, columns: int) -> _Plan:
         half = _GRID_ROWS // 2
         shown = columns * half + sum(map(len, rows[-half:]))
         rows = [*rows[:half], (f"… {len(singles) - shown} more layers of one neuron …",), *rows[-half:]]
-    return _Plan(None, f"{_count(len(singles), 'layer')} of one neuron each", tuple(rows))
+    return _Plan(None, f"{count_of(len(singles), 'layer')} of one neuron each", tuple(rows))
 
 
 def _place(plan: _Plan, *, left: float, right: float, top: float, room: float) -> Band:
@@ -169,7 +171,3 @@ def _place(plan: _Plan, *, left: float, right: float, top: float, room: float) -
 
 def _width(cell: tuple[int, int] | str) -> int:
     return _GAP if isinstance(cell, str) else 1
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

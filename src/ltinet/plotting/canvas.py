@@ -4,8 +4,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ltinet.atomic import write_whole
 from ltinet.errors import FileFormatError, MissingDependencyError, PlottingError
-from ltinet.model.atomic import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

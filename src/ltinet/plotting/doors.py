@@ -1,20 +1,17 @@
-"""What stands behind `net.plot`, `form.plot` and `sol.plot`: one line for every drawing."""
+"""What stands behind `net.plot` and `form.plot`: one line for every drawing."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.network.network import Network
+from ltinet.listing import listed_without
 from ltinet.plotting.architecture import draw_architecture
 from ltinet.plotting.canvas import figure_or_new
 from ltinet.plotting.conditioning import draw_condition
+from ltinet.plotting.drawn import DrawnForm, DrawnNetwork
 from ltinet.plotting.sparsity import draw_sparsity
 from ltinet.plotting.spectrum import draw_spectrum
-from ltinet.plotting.trajectory import draw_outputs
-from ltinet.solve.solution import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 class NetworkPlots:
     """Drawings of a network; each takes the Axes to draw on, or makes a new figure, and returns the Axes."""
 
-    network: Network
+    network: DrawnNetwork
 
     def architecture(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw inputs, neurons in their horizontal layers, and outputs."""
@@ -41,7 +38,7 @@ class NetworkPlots:
         """Draw which neurons feed which; the title counts the connections whose weights are not zero."""
         layers = self.network.layers
         axes = draw_sparsity([(layer.C != 0.0) | (layer.K != 0.0) | (layer.M != 0.0) for layer in layers], ax=ax)
-        count, n = sum(len(layer.edges) for layer in layers), self.network.n_neurons
+        count, n = sum(len(layer.edges) for layer in layers), sum(layer.n_neurons for layer in layers)
         axes.set_title(f"{count} of {n * (n - 1) // 2} possible connections carry weight", fontsize="medium")
         return axes
 
@@ -55,19 +52,22 @@ class NetworkPlots:
         self.sparsity(ax=lower)
         return page
 
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "network")
+
 
 @final
 @dataclass(frozen=True)
 class FormPlots:
     """Drawings of a block-diagonal form; each takes the Axes to draw on, or makes a figure, and returns the Axes."""
 
-    form: BlockDiagonalForm
+    form: DrawnForm
 
     def tradeoff(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw cond(T) against the number of layers for all that the search met, and the form that it chose."""
         finite = [pair for pair in self.form.tradeoff if np.isfinite(pair[1])]  # T may be singular, which has no place
         budget = self.form.budget if self.form.budget is not None and np.isfinite(self.form.budget) else None
-        return draw_condition(finite, budget=budget, chosen=self.form.n_blocks, ax=ax)
+        return draw_condition(finite, budget=budget, chosen=len(self.form.block_sizes), ax=ax)
 
     def spectrum(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw the eigenvalues, coloured by block."""
@@ -75,16 +75,11 @@ class FormPlots:
 
     def sparsity(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw which entries of the block-diagonal matrix are not zero."""
-        blocks = [self.form.block(index) != 0.0 for index in range(self.form.n_blocks)]
+        blocks = [self.form.block(index) != 0.0 for index in range(len(self.form.block_sizes))]
         axes = draw_sparsity([block | np.eye(len(block), dtype=bool) for block in blocks], unit="state", ax=ax)
         count = sum(int(np.count_nonzero(block)) for block in blocks)
-        axes.set_title(f"{count} of {len(self.form.A) ** 2} entries are not zero", fontsize="medium")
+        axes.set_title(f"{count} of {sum(self.form.block_sizes) ** 2} entries are not zero", fontsize="medium")
         return axes
 
-
-def plot_solution(sol: Solution, *, outputs: Sequence[int] | None = None, ax: "Axes | None" = None) -> "Axes":
-    """Draw the outputs over time on `ax`, or on a new figure, and return the Axes.
-
-    `outputs` chooses by index; without it at most ten are drawn, evenly spread over all.
-    """
-    return draw_outputs(sol.t, sol.y, outputs=outputs, ax=ax)
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "form")

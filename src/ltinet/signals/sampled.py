@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
+from ltinet.listing import listed_without
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.numbers import real_array
 from ltinet.signals.times import TimeAxis, all_finite
@@ -158,6 +159,9 @@ class SampledSignal:
         width = self.t[after] - self.t[piece]
         share = np.where(width > 0.0, (t - self.t[piece]) / np.where(width > 0.0, width, 1.0), 0.0)[:, None]
         return np.asarray((1.0 - share) * self.u[..., piece, :] + share * self.u[..., after, :])
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "axis")
 
     def __repr__(self) -> str:
         what = f"{len(self.t)} samples of {self.n_inputs} inputs"

@@ -18,7 +18,7 @@ from scipy import sparse
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.transformation import Transformation
 from ltinet.model.matrices import Matrix
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.maps import m_eta
 from ltinet.network.network import Network
@@ -82,7 +82,7 @@ def placed(
     return blocks, _of_form(form.transformation, blocks)
 
 
-def as_given(system: StateSpace) -> tuple[BlockSystem, Coordinates]:
+def as_given(system: SystemMatrices) -> tuple[BlockSystem, Coordinates]:
     """The system as one block in the user's own coordinates, for states where T would cost them digits."""
     n = system.n_states
     identity = sparse.csr_array(sparse.eye_array(n))

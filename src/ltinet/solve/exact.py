@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.model.matrices import Matrix
-from ltinet.model.state_space import StateSpace
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
 from ltinet.signals.sampled import SampledSignal
@@ -49,7 +49,7 @@ class ExactEngine:
         network: Network,
         form: BlockDiagonalForm | None,
         *,
-        origin: StateSpace | None = None,
+        origin: SystemMatrices | None = None,
         blocks: BlockSystem | None = None,
     ) -> None:
         self.network, self.form, self.origin = network, form, origin

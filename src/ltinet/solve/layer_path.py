@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.network.layer import HorizontalLayer
-from ltinet.network.realisation import realise_layer
+from ltinet.network.state_equations import realise_layer
 from ltinet.signals.signal import Signal
 from ltinet.solve.entering import Entering, entering
 from ltinet.solve.neuron_path import NeuronRun, integrate_neuron

@@ -1,15 +1,20 @@
 """What a simulation returns: outputs at the times asked for, and on request outputs and states at any other."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
+from ltinet.listing import listed_without
+from ltinet.plotting.trajectory import draw_outputs
 from ltinet.signals.times import as_times, real_times
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -52,10 +57,8 @@ class Solution:
     trajectory: Trajectory = field(repr=False)
     stats: Mapping[str, Any]
     """How it was computed: the engine and its choices; for solver engines evaluations, steps and seconds per neuron."""
-    plot: ClassVar[Any]
-    """`sol.plot()` draws the outputs over time; hung by the façade, since plotting lies above this room."""
     judge: ClassVar[Callable[..., ErrorBound]]
-    """Bounds the error of a trajectory between two times; hung by the façade likewise."""
+    """Bounds the error of a trajectory between two times; hung by the façade, since bounds lie above this room."""
 
     def __call__(self, t: ArrayLike) -> Array:
         """Dense output: y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""
@@ -94,6 +97,13 @@ class Solution:
         parts = self._error.at(self._within(np.atleast_1d(times)))
         return {name: own[..., 0, :] for name, own in parts.items()} if times.ndim == 0 else parts
 
+    def plot(self, *, outputs: Sequence[int] | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw the outputs over time on `ax`, or on a new figure, and return the Axes; needs matplotlib.
+
+        `outputs` chooses by index; without it at most ten are drawn, evenly spread over all.
+        """
+        return draw_outputs(self.t, self.y, outputs=outputs, ax=ax)
+
     @cached_property
     def _error(self) -> ErrorBound:
         return self.judge(self.trajectory, start=float(self.t[0]), stop=float(self.t[-1]))
@@ -106,6 +116,9 @@ class Solution:
                 f"{self.t[0]:g} to {self.t[-1]:g}"
             )
         return times
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "trajectory", "judge")
 
     def __repr__(self) -> str:
         n_times, n_outputs = self.y.shape[-2:]

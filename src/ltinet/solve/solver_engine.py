@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import MissingDependencyError, SimulationError
+from ltinet.progress import counted
 from ltinet.signals.signal import Signal
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.layer_path import Algorithm, LayerRun, LayerTask, solve_layer
 from ltinet.solve.options import SolverOptions
-from ltinet.solve.progress import counted
 from ltinet.solve.solution import Solution
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ from ltinet.bounds.layer_errors import (
     layer_places,
     paper_constant,
 )
-from ltinet.network.realisation import realise_layer
+from ltinet.network.state_equations import realise_layer
 from network_examples import random_layer
 
 

@@ -9,8 +9,7 @@ import pytest
 from scipy import signal, sparse
 
 from ltinet.errors import InvalidSystemError
-from ltinet.model.convert import as_state_space
-from ltinet.model.state_space import StateSpace
+from ltinet.state_space import StateSpace, as_state_space
 from ltinet.tolerances import EPS
 
 A = np.array([[-1.0, 2.0], [-3.0, -1.0]])

@@ -8,7 +8,7 @@ from scipy.linalg import matrix_balance
 
 from ltinet.errors import InvalidSystemError
 from ltinet.model.descriptor import eliminate_descriptor
-from ltinet.model.state_space import StateSpace
+from ltinet.state_space import StateSpace
 from ltinet.tolerances import EPS
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from ltinet import atomic
 from ltinet.errors import FileFormatError, InvalidSystemError
-from ltinet.model import atomic
-from ltinet.model.files import load_system, save_system
-from ltinet.model.state_space import StateSpace
+from ltinet.state_space import StateSpace, load_system, save_system
 
 A, B, C = np.diag([-1.0, -2.0]), np.ones((2, 1)), np.ones((1, 2))
 SYSTEM = StateSpace(A, B, C)

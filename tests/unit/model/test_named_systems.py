@@ -6,10 +6,9 @@ from scipy.linalg import schur
 from sklearn.cluster import KMeans
 
 from ltinet.errors import InvalidSystemError
-from ltinet.model.files import load_system
-from ltinet.model.library import NAMED_SYSTEMS, named_system
+from ltinet.model.library import NAMED_SYSTEMS
 from ltinet.model.paper_systems import BLOB_RADIUS, BLOBS
-from ltinet.model.state_space import StateSpace
+from ltinet.state_space import StateSpace, load_system, named_system
 from ltinet.tolerances import rounding
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from ltinet.errors import InvalidSystemError
-from ltinet.model.state_space import StateSpace
+from ltinet.state_space import StateSpace
 
 A = np.array([[-1.0, 2.0], [0.0, -3.0]])
 B = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]])

@@ -9,8 +9,8 @@ import pytest
 from ltinet.errors import LtinetError
 from ltinet.network import response
 from ltinet.network.network import Network
-from ltinet.network.realisation import to_state_space
 from ltinet.network.response import frequency_response, poles
+from ltinet.network.state_equations import to_state_space
 from network_examples import exact, network_response, random_layer, random_network, rounded
 
 EPS = np.finfo(float).eps

@@ -10,9 +10,9 @@ from scipy import sparse
 from scipy.io import loadmat, savemat
 
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
-from ltinet.model.files import load_system
 from ltinet.model.formats import mat, mat4, mat5
 from ltinet.model.formats.refusals import BeyondLimitError
+from ltinet.state_space import load_system
 
 EYE = np.eye(3)
 RNG = np.random.default_rng(0)

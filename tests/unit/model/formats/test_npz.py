@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ltinet.errors import FileFormatError, InvalidSystemError
-from ltinet.model.files import load_system
 from ltinet.model.formats import npz
+from ltinet.state_space import load_system
 
 RNG = np.random.default_rng(0)
 ARRAYS = {

@@ -1,0 +1,1 @@
+"""One file for each measurement; `measure(settings)` gives its tables."""

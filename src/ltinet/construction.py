@@ -1,0 +1,89 @@
+"""Algorithms 1 and 2 in a row: from the matrices of a system to its network, in the units that keep its digits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ltinet.decompose.block_diagonal import candidate_forms, units_of
+from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.pipeline import BlockChoice
+from ltinet.error_bounds.digits import certified_error, surely_below
+from ltinet.errors import PartitionError
+from ltinet.model.system_matrices import SystemMatrices
+from ltinet.network.alignment import align_pairs
+from ltinet.network.block_system import BlockSystem, in_block_coordinates
+from ltinet.network.network import Network
+from ltinet.network.synthesis import synthesise
+from ltinet.solve.exact import ExactEngine
+from ltinet.tolerances import EPS
+
+# A relative error of outputs that nobody notices: up to here the sparser network is preferred.
+_UNNOTICED = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Construction:
+    """A network and all that it was made from."""
+
+    network: Network
+    form: BlockDiagonalForm
+    system: SystemMatrices
+    blocks: BlockSystem
+
+    @cached_property
+    def engine(self) -> ExactEngine:
+        """The network prepared to run, which certificates ask for."""
+        return ExactEngine(self.network, self.form, origin=self.system, blocks=self.blocks)
+
+
+def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: bool | None) -> Construction:
+    """The network of a system, its layers chosen as wanted, its states balanced or not as `ltinet.construct` says.
+
+    Raises:
+        PartitionError: the layers asked for do not exist.
+    """
+    try:
+        forms = candidate_forms(system.A, wanted, balance=balance)
+    except PartitionError as error:  # blocks are layers here, and so is the parameter called
+        raise PartitionError(str(error).replace("n_blocks", "n_layers")) from None
+    found = _in_coordinates_of(forms[0], system)
+    has_no_rival = balance is not None or wanted.clustering is not None
+    if has_no_rival or _keeps_digits(found, is_sparser_as_given=len(forms) > 1):
+        return found
+    return _with_more_digits(found, forms[1:], wanted)
+
+
+def _in_coordinates_of(form: BlockDiagonalForm, system: SystemMatrices) -> Construction:
+    form = align_pairs(form, B=system.B, C=system.C)
+    blocks = in_block_coordinates(system, form)
+    return Construction(synthesise(blocks), form, system, blocks)
+
+
+def _keeps_digits(found: Construction, *, is_sparser_as_given: bool) -> bool:
+    """Whether a network surely errs by less than anybody notices; if not, a certificate must tell, which takes longer.
+
+    With balanced states rounding takes a fraction of eps·cond(T) in the given units. What badly scaled states take,
+    where those as given are sparser, nobody knows before.
+    """
+    form = found.form
+    if not (form.scaling != 1.0).any():
+        return not is_sparser_as_given
+    ratio = float(form.scaling.max() / form.scaling.min())
+    limit = 10.0 * _UNNOTICED / EPS
+    if form.budget is not None and form.budget * ratio <= limit:
+        return True
+    return form.condition_raw <= limit or surely_below(found.engine, _UNNOTICED)
+
+
+def _with_more_digits(found: Construction, others: Sequence[BlockDiagonalForm], wanted: BlockChoice) -> Construction:
+    """The network of the same system in other units of its states, if it is certified to have more digits."""
+    error = certified_error(found.engine)
+    if error <= _UNNOTICED:
+        return found
+    form = others[0] if others else candidate_forms(found.system.A, wanted, balance=False)[0]
+    rival = _in_coordinates_of(form, found.system)
+    rival_error = certified_error(rival.engine)
+    if not error > 10.0 * rival_error:
+        return found
+    reason = f"{units_of(rival.form)}, for more digits: certified error {rival_error:.0e}, otherwise {error:.0e}"
+    return replace(rival, form=replace(rival.form, remarks=(*rival.form.remarks, reason)))

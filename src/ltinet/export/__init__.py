@@ -1,0 +1,1 @@
+"""What leaves: systems as other libraries hold them, samples as files."""

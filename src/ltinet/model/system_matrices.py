@@ -1,0 +1,144 @@
+"""What a system is made of: x' = A x + B u, y = C x + D u, validated once and immutable from then on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from ltinet.errors import InvalidSystemError
+from ltinet.model.descriptor import eliminate_descriptor
+from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix, shape_of
+
+
+class Descriptor(NamedTuple):
+    """E x' = A x + B u as it was given."""
+
+    E: Matrix
+    A: Matrix
+    B: Matrix
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class SystemMatrices:
+    """A, B, C and D of a real system as read-only float64 copies; `ltinet.StateSpace` says what may be given for each.
+
+    Raises:
+        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, or E is singular.
+    """
+
+    A: Matrix
+    B: Matrix
+    C: Matrix
+    D: Matrix
+    descriptor: Descriptor | None
+    """E, A and B as they were given, where there was an E: E⁻¹A is rounded, and error bounds count that."""
+
+    def __init__(
+        self, A: MatrixLike, B: MatrixLike, C: MatrixLike, D: MatrixLike | None = None, E: MatrixLike | None = None
+    ) -> None:
+        A = as_square_matrix(A, "A")
+        n = len(A)
+        B = _input_matrix(B, n, D)
+        C = _output_matrix(C, n, D)
+        D = _feedthrough(D, n_outputs=C.shape[0], n_inputs=B.shape[1])
+        descriptor = None
+        if E is not None:
+            E = as_square_matrix(E, "E")
+            if E.shape != A.shape:
+                raise InvalidSystemError(
+                    f"E is {len(E)}×{len(E)} but A is {n}×{n}; E x' = A x + B u needs both of the same size"
+                )
+            descriptor = Descriptor(E, A, B)
+            AB = eliminate_descriptor(E, np.hstack([A, B]))
+            A, B = as_real_matrix(AB[:, :n], "A"), as_real_matrix(AB[:, n:], "B")
+        for name, matrix in (("A", A), ("B", B), ("C", C), ("D", D)):
+            object.__setattr__(self, name, matrix)
+        object.__setattr__(self, "descriptor", descriptor)
+
+    @property
+    def n_states(self) -> int:
+        """The number of states, n."""
+        return len(self.A)
+
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs, m."""
+        return int(self.B.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of outputs, p."""
+        return len(self.C)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SystemMatrices):
+            return NotImplemented
+        pairs = ((self.A, other.A), (self.B, other.B), (self.C, other.C), (self.D, other.D))
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+    def __hash__(self) -> int:
+        # The door leaves no −0.0 and no NaN, so equal matrices have equal bytes.
+        return hash(tuple((matrix.shape, matrix.tobytes()) for matrix in (self.A, self.B, self.C, self.D)))
+
+    def __repr__(self) -> str:
+        return f"SystemMatrices(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"
+
+    def __reduce__(self) -> tuple[Callable[..., "SystemMatrices"], tuple[Any, ...]]:
+        # NumPy unpickles arrays writeable; going through the door again makes them read-only.
+        if self.descriptor is None:
+            return SystemMatrices, (self.A, self.B, self.C, self.D)
+        E, A, B = self.descriptor
+        return SystemMatrices, (A, B, self.C, self.D, E)
+
+
+def _input_matrix(B: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:
+    matrix = as_real_matrix(B, "B", vector="column")
+    if (
+        n == 0 and len(shape_of(B, "B")) == 1 and matrix.size == 0
+    ):  # [] for a static gain: only D knows how many inputs there are
+        return as_real_matrix(np.zeros((0, _gain(D, "B").shape[1])), "B")
+    if len(matrix) != n:
+        raise InvalidSystemError(
+            f"B has shape {shape_of(B, 'B')} but A is {n}×{n}; B needs one row per state, so {n}×(number of inputs): "
+            "pass B.T if its states run along the columns"
+        )
+    return matrix
+
+
+def _output_matrix(C: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:
+    matrix = as_real_matrix(C, "C", vector="row")
+    if n == 0 and len(shape_of(C, "C")) == 1 and matrix.size == 0:
+        return as_real_matrix(np.zeros((_gain(D, "C").shape[0], 0)), "C")
+    if matrix.shape[1] != n:
+        raise InvalidSystemError(
+            f"C has shape {shape_of(C, 'C')} but A is {n}×{n}; C needs one column per state, so (number of "
+            f"outputs)×{n}: pass C.T if its states run along the rows"
+        )
+    return matrix
+
+
+def _gain(D: MatrixLike | None, empty: str) -> Matrix:
+    if D is None:
+        shape = "(0, n_inputs)" if empty == "B" else "(n_outputs, 0)"
+        raise InvalidSystemError(
+            f"{empty} is an empty list and there is no D to tell the size of this static gain; pass D, or {empty} as "
+            f"np.zeros({shape})"
+        )
+    return as_real_matrix(D, "D")
+
+
+def _feedthrough(D: MatrixLike | None, *, n_outputs: int, n_inputs: int) -> Matrix:
+    shape = (n_outputs, n_inputs)
+    if D is None:
+        return as_real_matrix(np.zeros(shape), "D")
+    matrix = as_real_matrix(D, "D", vector="column" if n_inputs == 1 else "row" if n_outputs == 1 else None)
+    if shape_of(D, "D") == () and matrix[0, 0] == 0.0:
+        return as_real_matrix(np.zeros(shape), "D")
+    if matrix.shape != shape:
+        raise InvalidSystemError(
+            f"D has shape {shape_of(D, 'D')} but C has {n_outputs} rows and B {n_inputs} columns; D needs one row per "
+            f"output and one column per input, so {n_outputs}×{n_inputs}; leave it out if there is no feedthrough"
+        )
+    return matrix

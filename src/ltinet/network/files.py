@@ -1,0 +1,155 @@
+"""Network files: safetensors with versioned metadata, every bit restored or an error, nothing executed.
+
+A file holds the packed parameters of all layers, the block-diagonal form and the system they came from if there are
+any, and a SHA-256 of all of it: a damaged file is refused rather than read as another network. A file with a right
+checksum but wrong contents is refused as well, when it is loaded and not when it is used.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ltinet.atomic import write_whole
+from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.errors import FileFormatError, LtinetError
+from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
+from ltinet.model.formats.opening import as_path, one_line, opened
+from ltinet.model.formats.refusals import BeyondLimitError
+from ltinet.model.system_matrices import SystemMatrices
+from ltinet.network.block_system import BlockSystem
+from ltinet.network.description import Description, describe, parse_description
+from ltinet.network.network import Network
+from ltinet.network.packing import pack_form, pack_network, pack_system, unpack_form, unpack_network, unpack_system
+from ltinet.network.safetensors_file import read_header, read_tensors, to_bytes
+from ltinet.network.stored_tensors import Tensors, require_declared
+from ltinet.network.stored_values import require_finite, require_form, require_own_blocks, require_solvable
+from ltinet.shown import shown, shown_path
+
+FORMAT = "ltinet-network"
+VERSION = 2
+_READABLE = ("1", "2")  # 0.1.0 wrote the first, which knows of no system
+
+
+class StoredNetwork(NamedTuple):
+    """What a file holds: a network, and where it came from as far as that is known."""
+
+    network: Network
+    form: BlockDiagonalForm | None = None
+    system: SystemMatrices | None = None
+    blocks: BlockSystem | None = None
+
+
+def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
+    """Write a network and what it came from, the same bytes each time.
+
+    The file appears under its name only when it is complete. A system is kept together with its form and blocks.
+
+    Raises:
+        FileFormatError: it cannot be written there.
+    """
+    path = as_path(path)
+    network, form, system, blocks = stored
+    tensors = pack_network(network) | ({} if form is None else pack_form(form))
+    has_system = form is not None and system is not None and blocks is not None
+    if has_system and system is not None and blocks is not None:
+        tensors |= pack_system(system, blocks)
+    content = describe(form, system if has_system else None)
+    metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": _digest(content, tensors)}
+    try:
+        if path.exists() and not path.is_file():
+            raise FileFormatError(
+                f"{shown_path(path)} is a folder or a device, not a file, and would be replaced; choose another place"
+            )
+        write_whole(path, to_bytes(tensors, metadata))
+    except (OSError, ValueError) as error:  # the second for a NUL in the path
+        if isinstance(error, LtinetError):
+            raise
+        reason = getattr(error, "strerror", None) or one_line(error)
+        raise FileFormatError(f"{shown_path(path)} cannot be written ({reason}); choose another place") from error
+
+
+def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> StoredNetwork:
+    """Read what `write_network` wrote, bit for bit.
+
+    Raises:
+        FileFormatError: there is no such file, it is damaged, not a network, too large, or of a newer format.
+    """
+    path = as_path(path)
+    metadata, tensors = _read(path, max_bytes)
+    content = metadata.get("content", "")
+    if metadata.get("sha256") != _digest(content, tensors):
+        raise FileFormatError(
+            f"{shown_path(path)} is damaged: its checksum does not match; restore it from a copy or build it again"
+        )
+    try:
+        return _unpack(tensors, parse_description(content, version=int(metadata["version"])))
+    except (LtinetError, ValueError, MemoryError, RecursionError) as error:
+        raise FileFormatError(f"{shown_path(path)} does not hold a complete network: {one_line(error)}") from None
+
+
+def _unpack(tensors: Tensors, description: Description) -> StoredNetwork:
+    has_system = description.has_system
+    require_declared(
+        tensors, has_form=description.has_form, has_system=has_system, has_descriptor=description.has_descriptor
+    )
+    require_finite(tensors)
+    network = unpack_network(tensors)
+    require_solvable(network)
+    form = None
+    if description.has_form:
+        require_form(tensors)
+        form = unpack_form(tensors, description)
+    if form is None or not has_system:
+        require_own_blocks(network, form)
+        return StoredNetwork(network, form)
+    return StoredNetwork(network, form, *unpack_system(tensors, form))
+
+
+def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Tensors]:
+    room = allowance(max_bytes)
+    with opened(path) as file, _refusing(path):
+        header = read_header(file)
+        _require_known(path, header.metadata)
+        return header.metadata, read_tensors(file, header, room)
+
+
+def _require_known(path: Path, metadata: dict[str, str]) -> None:
+    if metadata.get("format") != FORMAT:
+        raise FileFormatError(
+            f"{shown_path(path)} is a safetensors file but not an ltinet network; write one with net.save(path)"
+        )
+    version = metadata.get("version", "")
+    if version not in _READABLE:
+        raise FileFormatError(
+            f"{shown_path(path)} has format version {shown(repr(version))}, this ltinet reads up to {VERSION}; "
+            "upgrade ltinet to read it"
+        )
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except LtinetError:
+        raise
+    except BeyondLimitError as error:
+        raise FileFormatError(f"{shown_path(path)} cannot be read: {error}") from None
+    except (OSError, ValueError, MemoryError, RecursionError) as error:
+        raise FileFormatError(
+            f"{shown_path(path)} is not a readable safetensors file ({one_line(error)}); it may be damaged or cut off"
+        ) from None
+
+
+def _digest(content: str, tensors: Tensors) -> str:
+    """SHA-256 of the description and of name, type, shape and bytes of every tensor."""
+    digest = hashlib.sha256(content.encode())
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name])
+        digest.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

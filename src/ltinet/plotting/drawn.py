@@ -1,0 +1,124 @@
+"""What drawings ask of the things they show, so that nothing here knows the rooms that these come from."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.arrays import Array
+
+
+class DrawnNeuron(Protocol):
+    """A neuron, as far as it is drawn."""
+
+    @property
+    def poles(self) -> Sequence[complex]:
+        """One pole, or two."""
+        ...
+
+
+class DrawnLayer(Protocol):
+    """A horizontal layer M ξ̈ + C ξ̇ + K ξ = E u + V u̇, as far as it is drawn."""
+
+    @property
+    def M(self) -> Array:
+        """Masses."""
+        ...
+
+    @property
+    def C(self) -> Array:
+        """Dampings and their couplings."""
+        ...
+
+    @property
+    def K(self) -> Array:
+        """Stiffnesses and their couplings."""
+        ...
+
+    @property
+    def E(self) -> Array:
+        """Weights of u."""
+        ...
+
+    @property
+    def V(self) -> Array:
+        """Weights of u̇."""
+        ...
+
+    @property
+    def neurons(self) -> Sequence[DrawnNeuron]:
+        """Its neurons in their order."""
+        ...
+
+    @property
+    def n_neurons(self) -> int:
+        """Number of neurons."""
+        ...
+
+    @property
+    def is_second_order(self) -> NDArray[np.bool_]:
+        """Which neurons are of second order."""
+        ...
+
+    @property
+    def edges(self) -> Sequence[tuple[int, int]]:
+        """Pairs (i, j) of neurons of which j feeds i."""
+        ...
+
+
+class DrawnNetwork(Protocol):
+    """A network, as far as it is drawn."""
+
+    @property
+    def layers(self) -> Sequence[DrawnLayer]:
+        """Horizontal layers."""
+        ...
+
+    @property
+    def Phi(self) -> Sequence[Array]:
+        """For each layer the output weights of all ξ, then of the ξ̇ of second-order neurons."""
+        ...
+
+    @property
+    def Psi(self) -> Array:
+        """Weights from input to output."""
+        ...
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        ...
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        ...
+
+
+class DrawnForm(Protocol):
+    """A block-diagonal form, as far as it is drawn."""
+
+    @property
+    def block_sizes(self) -> Sequence[int]:
+        """States of each block."""
+        ...
+
+    @property
+    def eigenvalues(self) -> Sequence[NDArray[np.complex128]]:
+        """Eigenvalues of each block."""
+        ...
+
+    @property
+    def tradeoff(self) -> Sequence[tuple[int, float]]:
+        """Numbers of blocks, and for each the smallest condition number met."""
+        ...
+
+    @property
+    def budget(self) -> float | None:
+        """The bound on the condition number that chose the blocks, if one did."""
+        ...
+
+    def block(self, index: int) -> Array:
+        """One diagonal block."""
+        ...

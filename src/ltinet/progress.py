@@ -1,0 +1,73 @@
+"""What somebody at a terminal sees of work that takes long; a pipe or a log sees none of it."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Item = TypeVar("Item")
+Tell = Callable[[str], None]
+_PATIENCE = 2.0  # seconds before a bar appears
+
+
+def onlooker() -> "Console | None":
+    """The error stream for those who look on; None where it is no terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+    from rich.console import Console  # here, because few runs show anything
+
+    return Console(stderr=True)
+
+
+def counted(items: Iterable[Item], *, total: int, noun: str) -> Iterator[Item]:
+    """The items as they come; after two seconds a bar shows how many did.
+
+    The bar is gone when the items are: it is for those who wait, not for the record.
+    """
+    console = onlooker()
+    if console is None:
+        yield from items
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    progress = Progress(*columns, console=console, transient=True)
+    bar = progress.add_task(noun, total=total)
+    # By a timer, since the first item alone may take long.
+    timer = Timer(_PATIENCE, progress.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        for item in items:
+            progress.advance(bar)
+            yield item
+    finally:
+        timer.cancel()
+        timer.join()
+        progress.stop()
+
+
+@contextmanager
+def progress_bar(steps: int) -> Iterator[Tell]:
+    """A function to call with the name of each step as it begins; a bar shows the one that is under way."""
+    console = onlooker()
+    if console is None:
+        yield lambda step: None  # noqa: ARG005 - nobody to tell
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("", total=steps)
+        begun = 0
+
+        def tell(step: str) -> None:
+            nonlocal begun
+            progress.update(bar, description=step, completed=begun)
+            begun += 1
+
+        yield tell

@@ -1,0 +1,47 @@
+"""Tolerances of solvers for an error that is asked for, found by running a network a few times."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from ltinet.dynamic_network import DynamicNetwork
+from ltinet.error_bounds.search import ChosenTolerances, search_tolerances
+from ltinet.errors import SimulationError
+from ltinet.signals.sampled import Hold
+from ltinet.solve.arguments import positive
+from ltinet.solve.solution import Solution
+
+
+def tolerances_for(  # noqa: PLR0913 - the options of the runs that the tolerances are for
+    net: DynamicNetwork,
+    target: float = 1e-6,
+    *,
+    u: Any,
+    t: ArrayLike,
+    x0: ArrayLike | None = None,
+    hold: Hold = "linear",
+    engine: Literal["neurons", "intervals"] = "neurons",
+    method: Any = None,
+    n_jobs: int = 1,
+) -> ChosenTolerances:
+    """Choose a tolerance for every neuron so that `error_bound()` of a simulation is at most `target` for all outputs.
+
+    Runs the simulation a few times: each run tells what the error of each neuron does to the outputs, and those that do
+    little are given larger tolerances. Takes fewer evaluations than one tolerance for all; pass the result on with
+    `net.simulate(u, t, engine=…, method=…, rtol=chosen.rtol, atol=chosen.atol)`.
+
+    Raises:
+        SimulationError: rounding or the decomposition alone exceed the target.
+    """
+    target = positive(target, "target")
+    if engine not in ("neurons", "intervals"):
+        raise SimulationError(f'engine is {engine!r}; tolerances are for "neurons" and "intervals"')
+
+    def simulate(tolerances: Mapping[tuple[int, int], float]) -> Solution:
+        return net.simulate(
+            u, t, x0=x0, hold=hold, engine=engine, method=method, rtol=tolerances, atol=tolerances, n_jobs=n_jobs
+        )
+
+    neurons = [(index, i) for index, layer in enumerate(net.layers) for i in range(layer.n_neurons)]
+    return search_tolerances(simulate, neurons, target=target)
