@@ -22,13 +22,14 @@ from ltinet.signals.function import FunctionSignal
 from ltinet.signals.refine import sample_function
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.times import TimeAxis, all_finite
+from ltinet.solve.any_length import AnyLength
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.coordinates import Coordinates, as_given, placed
 from ltinet.solve.even_walk import EvenWalk
 from ltinet.solve.grids import Grids
-from ltinet.solve.irregular import IrregularWalk
+from ltinet.solve.irregular import IrregularWalk, longest_step
 from ltinet.solve.modal import ModalSystem, modal_system
-from ltinet.solve.packing import pack_weights, packed_steps
+from ltinet.solve.packing import pack_weights
 from ltinet.solve.sampled_states import SampledStates
 from ltinet.solve.sharing import n_threads
 from ltinet.solve.solution import Solution
@@ -218,7 +219,8 @@ class ExactTrajectory:
                 grid = self.engine.grids.from_any_state(samples.step, linear=self.linear, n_times=len(samples.t))
                 y = grid.outputs_from(self.z0, self.u, threads=threads)
             else:
-                return self.outputs(samples.t)
+                y = self._irregular_walk.outputs(self.engine.output_weights.T)
+                y += self.u @ self.engine.system.D.T
         # Products of blocks and transforms may overflow a little before the outputs do: single steps tell.
         return self._unflatten(y) if all_finite(y) else self.outputs(samples.t)
 
@@ -277,14 +279,21 @@ class ExactTrajectory:
     def sampled_states(self) -> SampledStates:
         """States at the samples."""
         system, samples = self.engine.system, self.samples
-        walk: EvenWalk | IrregularWalk
+        walk: EvenWalk | IrregularWalk = self._irregular_walk
         if samples.step is not None:
             grid = self.engine.grids.single(samples.step, linear=self.linear)
             blocks = self.engine.grids.nested(samples.step, linear=self.linear, n_times=len(samples.t))
             walk = EvenWalk(grid, blocks, self.u, self.z0)
-        else:
-            walk = IrregularWalk(system, samples.t, self.u, self.z0, self.linear)
         return SampledStates(walk, n_samples=len(samples.t), numbers_per_sample=system.n_states * len(self.u))
+
+    @property
+    def _irregular_walk(self) -> IrregularWalk:
+        return IrregularWalk(self._any_length, self.samples.t, self.u, self.z0)
+
+    @cached_property
+    def _any_length(self) -> AnyLength:
+        """Steps as long as those between samples, and shorter."""
+        return self.engine.grids.any_length(longest_step(self.samples.t), linear=self.linear)
 
     def states_at(self, t: Array) -> Iterator[tuple[Any, Array, Array]]:
         """Which of the times, packed states `(batch, k, n)` and inputs there, some times after the other.
@@ -313,7 +322,7 @@ class ExactTrajectory:
         """States and inputs at times between samples, from the states at the samples before them."""
         h, now = t - self.samples.t[before], self.u[:, before]
         then = self.samples.value(t).reshape(len(self.u), len(t), self.samples.n_inputs)
-        return (packed_steps(self.engine.system, h, z, now, then, linear=self.linear) if h.any() else z), then
+        return (self._any_length.step(h, z, now, then) if h.any() else z), then
 
     def _unflatten(self, values: Array) -> Array:
         return values.reshape(*self.samples.batch_shape, *values.shape[1:])

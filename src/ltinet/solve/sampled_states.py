@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-_AT_ONCE = 2**17  # numbers in a piece
+_AT_ONCE, _FEWEST = 2**18, 64  # numbers in a piece, and samples at least: calls cost time as well
 _KEPT = 2**20  # numbers of a run that is kept whole
 
 
@@ -31,7 +31,7 @@ class SampledStates:
 
     def __init__(self, walk: Walk, *, n_samples: int, numbers_per_sample: int) -> None:
         self._walk, self.n_samples = walk, n_samples
-        self.length = max(1, _AT_ONCE // max(1, numbers_per_sample))
+        self.length = max(_FEWEST, _AT_ONCE // max(1, numbers_per_sample))
         self._begins = [walk.begin()]
         self._keeps = n_samples * numbers_per_sample <= _KEPT
         self._pieces: dict[int, Array] = {}
