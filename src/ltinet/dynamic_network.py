@@ -13,6 +13,7 @@ from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.block_diagonal import candidate_forms, units_of
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.pipeline import BlockChoice, ClusteringAlgorithm
+from ltinet.decompose.threads import threads_for
 from ltinet.error_bounds.digits import certified_error, surely_below
 from ltinet.error_bounds.exact_runs import certify
 from ltinet.error_bounds.judge import judge
@@ -317,14 +318,15 @@ def construct(
     """
     state_space = as_state_space(system)
     wanted = BlockChoice(max_condition, n_layers, clustering)
-    try:
-        forms = candidate_forms(state_space.A, wanted, balance=balance)
-    except PartitionError as error:  # blocks are layers here, and so is the parameter called
-        raise PartitionError(str(error).replace("n_blocks", "n_layers")) from None
-    net = _network_of(state_space, forms[0])
-    if balance is not None or clustering is not None or _keeps_digits(net, is_sparser_as_given=len(forms) > 1):
-        return net
-    return _with_more_digits(net, forms[1:], wanted)
+    with threads_for(state_space.n_states):
+        try:
+            forms = candidate_forms(state_space.A, wanted, balance=balance)
+        except PartitionError as error:  # blocks are layers here, and so is the parameter called
+            raise PartitionError(str(error).replace("n_blocks", "n_layers")) from None
+        net = _network_of(state_space, forms[0])
+        if balance is not None or clustering is not None or _keeps_digits(net, is_sparser_as_given=len(forms) > 1):
+            return net
+        return _with_more_digits(net, forms[1:], wanted)
 
 
 # A relative error of outputs that nobody notices: up to here the sparser network is preferred.

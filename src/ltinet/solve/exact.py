@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.threads import threads_for_work
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.model.matrices import Matrix
 from ltinet.model.state_space import StateSpace
@@ -211,8 +212,10 @@ class ExactTrajectory:
 
     def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
-        samples, convolution = self.samples, self.convolution
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        samples, system = self.samples, self.engine.system
+        n_multiplications = self.u[..., 0].size * system.n_states * (system.n_inputs + system.n_outputs)
+        with threads_for_work(n_multiplications), np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            convolution = self.convolution
             if convolution is not None:
                 y = convolution.outputs(self.u, threads=threads)
             elif samples.step is not None:
