@@ -213,7 +213,7 @@ class ExactTrajectory:
     def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
         samples, system = self.samples, self.engine.system
-        n_multiplications = self.u[..., 0].size * system.n_states * (system.n_inputs + system.n_outputs)
+        n_multiplications = math.prod(self.u.shape[:2]) * system.n_states * (system.n_inputs + system.n_outputs)
         with threads_for_work(n_multiplications), np.errstate(over="ignore", invalid="ignore"):  # looked at below
             convolution = self.convolution
             if convolution is not None:

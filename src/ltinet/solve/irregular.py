@@ -120,8 +120,9 @@ class _Steps:
         for begin in range(0, len(h), at_once):
             own = slice(begin, begin + at_once)
             decays, states = dense.step(h[own], self.now[:, own], self.then[:, own])
-            for place, after in enumerate(states):
-                decays.advance(place, state, after, scratch=scratch)
+            for P, after in zip(decays.factors, states, strict=True):
+                np.matmul(P, state, scratch)
+                after += scratch
                 state = after
             sink.take(own, dense.columns, dense.packed(states))
         return dense.packed(state[None])[:, 0]
