@@ -14,8 +14,8 @@ from ltinet.decompose.block_diagonal import candidate_forms, units_of
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.pipeline import BlockChoice, ClusteringAlgorithm
 from ltinet.decompose.threads import threads_for
+from ltinet.error_bounds.certify import certify
 from ltinet.error_bounds.digits import certified_error, surely_below
-from ltinet.error_bounds.exact_runs import certify
 from ltinet.error_bounds.judge import judge
 from ltinet.error_bounds.search import ChosenTolerances, search_tolerances
 from ltinet.errors import InvalidSignalError, PartitionError, SimulationError
@@ -261,11 +261,10 @@ class DynamicNetwork:
 
         Bounds on the error of each output from rounding in `n_steps` steps and from the decomposition, separately.
         """
-        if not (0.0 < horizon < np.inf) or n_steps < 1:
-            raise SimulationError(
-                f"horizon is {horizon} and n_steps {n_steps}; give a positive time and at least one step"
-            )
-        return certify(self._exact, horizon=float(horizon), n_steps=n_steps)
+        horizon, steps = positive(horizon, "horizon"), positive(n_steps, "n_steps")
+        if steps != int(steps):
+            raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
+        return certify(self._exact, horizon=horizon, n_steps=int(steps))
 
     @cached_property
     def _exact(self) -> ExactEngine:

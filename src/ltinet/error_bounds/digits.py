@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.error_bounds.exact_runs import certify, judge_exact
+from ltinet.error_bounds.certify import certify
+from ltinet.error_bounds.exact_runs import judge_exact
 from ltinet.signals.sampled import SampledSignal
 from ltinet.solve.exact import ExactEngine, ExactTrajectory
 from ltinet.tolerances import EPS

@@ -1,5 +1,6 @@
 """Steps of a modal system of any lengths, prepared for many of them."""
 
+from copy import copy
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -41,7 +42,14 @@ class AnyLength:
         for size, group in groupby(sorted(enumerate(self.system.blocks), key=_size_of), key=_size_of):
             numbers, blocks = zip(*group, strict=True)
             places = offsets[list(numbers), None] + np.arange(size)
-            found.append(_dense(blocks, places, linear=self.linear))
+            found.append(_dense(blocks, places, numbers, linear=self.linear))
+        return found
+
+    def as_it_is(self) -> "AnyLength":
+        """The same steps, for a look at a few of them that does not count as use: nothing more is prepared for it."""
+        found = copy(self)
+        found.scalars = [own._replace(steps=own.steps.as_it_is()) for own in self.scalars]
+        found.__dict__["dense"] = [own._replace(steps=own.steps.as_it_is()) for own in self.dense]
         return found
 
     def step(self, h: Array, z: Array, now: Array, then: Array) -> Array:
@@ -92,6 +100,8 @@ class Dense(NamedTuple):
     """G, transposed, `(blocks, m, n)`."""
     places: NDArray[np.intp]
     """Where the states of each stand among packed states, `(blocks, n)`."""
+    numbers: tuple[int, ...]
+    """Which of the blocks of the system these are."""
 
     @property
     def n_states(self) -> int:
@@ -127,13 +137,15 @@ def _scalars(rates: NDArray[Any], drive: NDArray[Any], place: slice, *, octave: 
     return Scalars(steps, ScalarLengths(rates, drive, octave=octave + _RUNS, linear=linear, many_follow=True), place)
 
 
-def _dense(blocks: tuple[DenseBlock, ...], places: NDArray[np.intp], *, linear: bool) -> Dense:
+def _dense(
+    blocks: tuple[DenseBlock, ...], places: NDArray[np.intp], numbers: tuple[int, ...], *, linear: bool
+) -> Dense:
     F, G = np.stack([block.F for block in blocks]), np.stack([block.G for block in blocks])
     _, n, m = G.shape
     if m <= n:
-        return Dense(InterpolatedSteps(F, G, linear=linear), None, places)
+        return Dense(InterpolatedSteps(F, G, linear=linear), None, places, numbers)
     unit = np.broadcast_to(np.eye(n), F.shape)
-    return Dense(InterpolatedSteps(F, unit, linear=linear), G.transpose(0, 2, 1), places)
+    return Dense(InterpolatedSteps(F, unit, linear=linear), G.transpose(0, 2, 1), places, numbers)
 
 
 def _size(block: DenseBlock) -> int:

@@ -31,6 +31,7 @@ from ltinet.solve.grids import Grids
 from ltinet.solve.irregular import IrregularWalk, longest_step
 from ltinet.solve.modal import ModalSystem, modal_system
 from ltinet.solve.packing import pack_weights
+from ltinet.solve.queries import in_order
 from ltinet.solve.sampled_states import SampledStates
 from ltinet.solve.sharing import n_threads
 from ltinet.solve.solution import Solution
@@ -41,6 +42,7 @@ Array = NDArray[np.float64]
 _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
 _SMALL = 32  # states: one block of them costs little more than many
 _QUERIES = 2**18  # numbers: times between samples that are worked on together
+_PER_QUERY = 32  # numbers at least, however few states there are: the terms of the series for its length
 
 
 class ExactEngine:
@@ -291,10 +293,10 @@ class ExactTrajectory:
 
     @property
     def _irregular_walk(self) -> IrregularWalk:
-        return IrregularWalk(self._any_length, self.samples.t, self.u, self.z0)
+        return IrregularWalk(self.any_length, self.samples.t, self.u, self.z0)
 
     @cached_property
-    def _any_length(self) -> AnyLength:
+    def any_length(self) -> AnyLength:
         """Steps as long as those between samples, and shorter."""
         return self.engine.grids.any_length(longest_step(self.samples.t), linear=self.linear)
 
@@ -308,24 +310,16 @@ class ExactTrajectory:
             for own, z in states.pieces():
                 yield own, z, self.u[:, own]
             return
-        before = np.clip(np.searchsorted(samples.t, t, side="right") - 1, 0, len(samples.t) - 1)
-        order = np.argsort(before, kind="stable")
-        ends = np.searchsorted(before[order], np.arange(states.length, len(samples.t) + states.length, states.length))
-        at_once = max(1, _QUERIES // max(1, self.engine.system.n_states * len(self.u)))
-        first = 0
-        for number, stop in enumerate(ends.tolist()):
-            if stop > first:
-                own, z = states.piece(number)
-                for begin in range(first, stop, at_once):
-                    at = order[begin : min(begin + at_once, stop)]
-                    yield at, *self._between(t[at], before[at], z[:, before[at] - own.start])
-            first = stop
+        at_once = max(1, _QUERIES // max(_PER_QUERY, self.engine.system.n_states * len(self.u)))
+        for piece, at, before in in_order(t, samples.t, length=states.length, at_once=at_once):
+            own, z = states.piece(piece)
+            yield at, *self._between(t[at], before, z[:, before - own.start])
 
     def _between(self, t: Array, before: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
         """States and inputs at times between samples, from the states at the samples before them."""
         h, now = t - self.samples.t[before], self.u[:, before]
         then = self.samples.value(t).reshape(len(self.u), len(t), self.samples.n_inputs)
-        return (self._any_length.step(h, z, now, then) if h.any() else z), then
+        return (self.any_length.step(h, z, now, then) if h.any() else z), then
 
     def _unflatten(self, values: Array) -> Array:
         return values.reshape(*self.samples.batch_shape, *values.shape[1:])

@@ -6,6 +6,7 @@ a factor of two keep all errors relative to the entry itself.
 """
 
 import math
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,12 @@ class InterpolatedSteps:
         """In the matrices of a step."""
         self._seen: dict[int, int] = {}
         self._series: dict[int, _Series] = {}
+
+    def as_it_is(self) -> "InterpolatedSteps":
+        """The same with what is prepared now, for a few lengths that are not counted."""
+        found = copy(self)
+        found._seen = {}
+        return found
 
     def of(self, h: Array) -> StepMatrices:
         """Steps of lengths h `(k,)` for F `(blocks, n, n)` and G `(blocks, n, m)`: arrays `(k, blocks, n, n or m)`."""

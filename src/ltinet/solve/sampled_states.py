@@ -35,6 +35,7 @@ class SampledStates:
         self._begins = [walk.begin()]
         self._keeps = n_samples * numbers_per_sample <= _KEPT
         self._pieces: dict[int, Array] = {}
+        self._last: tuple[int, Array] | None = None
 
     def pieces(self) -> Iterator[tuple[slice, Array]]:
         """All pieces in turn, and which samples they hold."""
@@ -45,7 +46,10 @@ class SampledStates:
         """One of them, which may be asked for again."""
         while len(self._begins) <= number:
             self._piece(len(self._begins) - 1, keeps=self._keeps)
-        return self._samples(number), self._piece(number, keeps=self._keeps)
+        last = self._last
+        if last is None or last[0] != number:  # questions come in the order of time
+            last = self._last = number, self._piece(number, keeps=self._keeps)
+        return self._samples(number), last[1]
 
     def _samples(self, number: int) -> slice:
         return slice(number * self.length, min((number + 1) * self.length, self.n_samples))

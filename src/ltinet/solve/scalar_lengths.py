@@ -6,6 +6,7 @@ Lengths within a factor of eight are worked on together, below a power of two H.
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,13 +38,19 @@ class ScalarLengths:
     def __init__(
         self, rates: NDArray[Any], drive: NDArray[Any], *, octave: int, linear: bool, many_follow: bool
     ) -> None:
-        self.rates, self._drive, self._octave, self._linear = rates, drive, octave, linear
+        self.rates, self.drive, self._octave, self._linear = rates, drive, octave, linear
         self._kept = (np.abs(rates.real) * math.ldexp(1.0, octave) <= _LASTING) & many_follow
         with np.errstate(over="ignore"):
             self.growth = float(np.exp(np.max(rates.real, initial=0.0) * math.ldexp(1.0, octave)))
             """By what a step multiplies states at most."""
         self._seen: dict[int, int] = {}
         self._prepared: dict[int, _Ways] = {}
+
+    def as_it_is(self) -> "ScalarLengths":
+        """The same with what is prepared now, for a few lengths that are not counted."""
+        found = copy(self)
+        found._seen = {}
+        return found
 
     @property
     def kept(self) -> NDArray[Any] | bool:
@@ -87,9 +94,9 @@ class ScalarLengths:
         if kind not in self._prepared:
             self._seen[kind] = self._seen.get(kind, 0) + n_lengths
             if self._seen[kind] < _MANY:
-                return _OneByOne(self.rates, self._drive, self._kept, self._linear)
+                return _OneByOne(self.rates, self.drive, self._kept, self._linear)
             longest = math.ldexp(1.0, self._octave - _OCTAVES * kind)
-            self._prepared[kind] = _ways(self.rates, self._drive, longest, kept=self._kept, linear=self._linear)
+            self._prepared[kind] = _ways(self.rates, self.drive, longest, kept=self._kept, linear=self._linear)
         return self._prepared[kind]
 
 
