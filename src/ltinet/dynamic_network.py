@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -33,6 +32,7 @@ from ltinet.network.response import frequency_response, poles
 from ltinet.network.storage import StoredNetwork, read_network, write_network
 from ltinet.network.summary import summary_html, summary_text
 from ltinet.network.synthesis import synthesise
+from ltinet.once import cached_property
 from ltinet.plotting.doors import FormPlots, NetworkPlots, plot_solution
 from ltinet.signals.as_signal import as_signal
 from ltinet.signals.numbers import real_array

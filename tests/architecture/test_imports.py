@@ -20,7 +20,7 @@ LEVELS = [
     {"network"},
     {"decompose"},
     {"signals", "model"},
-    {"tolerances", "errors", "shown"},
+    {"tolerances", "errors", "shown", "once"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # Libraries that only some users have: imported inside the function that needs them, never when ltinet is imported.

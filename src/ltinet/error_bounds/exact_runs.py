@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roun
 from ltinet.error_bounds.engine_arrays import EngineArrays, engine_arrays
 from ltinet.error_bounds.uneven_steps import UnevenErrors, shares_of_lengths, uneven_errors
 from ltinet.error_bounds.user_kernel import user_kernel
+from ltinet.once import cached_property
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.exact import ExactTrajectory
 from ltinet.solve.modal import DenseBlock

@@ -122,10 +122,10 @@ def _blocks_off(dense: Dense, blocks: list[DenseBlock], *, longest: float, linea
 
 
 def _true_steps(block: DenseBlock, lengths: Array, *, linear: bool) -> list[tuple[Array, Array]]:
-    """P and what inputs at both ends add, `(lengths, …)`, each as high + low: blocks of one exponential (Van Loan 1978).
+    """P and what inputs at both ends add, `(lengths, …)`, each as high + low, from one exponential (Van Loan 1978).
 
-    exp(h [[F, G, 0], [0, 0, I/s], [0, 0, 0]]) has e^{Fh}, h φ₁ G and h² φ₂ G/s in its first rows; s, a power of two near
-    h, keeps all of one size.
+    exp(h [[F, G, 0], [0, 0, I/s], [0, 0, 0]]) has e^{Fh}, h φ₁ G and h² φ₂ G/s in its first rows; s, a power of two
+    near h, keeps all of one size.
     """
     n, m = block.G.shape
     scale = 2.0 ** math.frexp(float(lengths.max()))[1]

@@ -1,13 +1,13 @@
 """Samples with a hold: what a measurement or another program's output is."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
+from ltinet.once import cached_property
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.numbers import real_array
 from ltinet.signals.times import TimeAxis, all_finite

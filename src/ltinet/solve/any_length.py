@@ -1,13 +1,13 @@
 """Steps of a modal system of any lengths, prepared for many of them."""
 
 from copy import copy
-from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.once import cached_property
 from ltinet.solve.interpolated_steps import InterpolatedSteps
 from ltinet.solve.modal import DenseBlock, ModalSystem
 from ltinet.solve.scalar_lengths import ScalarLengths

@@ -5,7 +5,6 @@ It runs in block coordinates (`modal`), never in the second-order form that neur
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ltinet.model.matrices import Matrix
 from ltinet.model.state_space import StateSpace
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
+from ltinet.once import cached_property
 from ltinet.signals.as_signal import Signal
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.refine import sample_function

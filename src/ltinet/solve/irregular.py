@@ -1,12 +1,12 @@
 """Samples at any times: exact steps of different lengths."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.solve.any_length import AnyLength, Dense, Scalars
 from ltinet.solve.runs import OutputSink, Runs, Sink, StateSink
 from ltinet.solve.varied_decay import follow

@@ -5,6 +5,7 @@ times their order is all that is kept, and where they ascend not even that.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,6 @@ def in_order(t: Array, samples: Array, *, length: int, at_once: int) -> Iterator
         before = np.clip(np.searchsorted(samples, times, side="right") - 1, 0, len(samples) - 1)
         pieces = before // length
         edges = [0, *(np.flatnonzero(np.diff(pieces)) + 1).tolist(), len(times)]
-        for first, stop in zip(edges, edges[1:], strict=False):
+        for first, stop in pairwise(edges):
             part = slice(begin + first, begin + stop)
             yield Queries(int(pieces[first]), part if order is None else order[part], before[first:stop])

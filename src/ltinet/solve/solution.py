@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
+from ltinet.once import cached_property
 from ltinet.signals.times import all_finite, as_times, real_times
 
 Array = NDArray[np.float64]
