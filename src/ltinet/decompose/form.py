@@ -1,7 +1,6 @@
 """The result of Algorithm 1, with the evidence for it: what was found, how well conditioned, how exact."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ltinet.decompose.schur import SchurForm
 from ltinet.decompose.transformation import Transformation
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.plotting.doors import FormPlots
 
 

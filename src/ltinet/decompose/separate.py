@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from ltinet.decompose.orthonormal import BlockBases
 from ltinet.decompose.reorder import reorder
 from ltinet.decompose.schur import SchurForm
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.tolerances import rounding, sum_rounding
 
 

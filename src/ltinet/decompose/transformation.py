@@ -6,13 +6,13 @@ multiplied out would cost as much as all else that follows the Schur form.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.model.matrices import Matrix, read_only
+from ltinet.once import cached_property
 from ltinet.tolerances import EPS
 
 Planes: TypeAlias = NDArray[np.float64]

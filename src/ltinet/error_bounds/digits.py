@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.error_bounds.exact_runs import certify, judge_exact
+from ltinet.error_bounds.certify import certify
+from ltinet.error_bounds.exact_runs import judge_exact
 from ltinet.signals.sampled import SampledSignal
 from ltinet.solve.exact import ExactEngine, ExactTrajectory
 from ltinet.solve.modal import ModalSystem
-from ltinet.solve.propagators import phi1
+from ltinet.solve.propagators import phi_functions
 from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
@@ -87,7 +88,7 @@ def _largest_at_plateaus(system: ModalSystem, u: Array, *, lengths: Array) -> Ar
     steps, inputs = np.repeat(0.5 * lengths, 2)[:, None], np.repeat(u, 2, axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         growth = np.exp(steps * system.rates)
-        driven = steps * phi1(steps * system.rates) * (inputs @ system.B.T)
+        driven = steps * phi_functions(steps * system.rates)[0] * (inputs @ system.B.T)
         v, states = np.zeros_like(system.rates), np.empty_like(driven)
         for place in range(len(steps)):
             v = states[place] = growth[place] * v + driven[place]

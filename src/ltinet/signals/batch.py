@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from ltinet.errors import InvalidSignalError
+from ltinet.once import cached_property
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.sampled import Lines, SampledSignal
 from ltinet.signals.signal import Signal

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple, final
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
 from ltinet.listing import listed_without
+from ltinet.once import cached_property
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.numbers import real_array
 from ltinet.signals.times import TimeAxis, all_finite

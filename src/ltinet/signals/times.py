@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.errors import InvalidSignalError
+from ltinet.once import cached_property
 from ltinet.signals.arrays import Times
 from ltinet.signals.durations import holds_durations, refuse_dates, seconds
 from ltinet.signals.numbers import as_array, real_array

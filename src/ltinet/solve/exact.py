@@ -5,28 +5,31 @@ It runs in block coordinates (`modal`), never in the second-order form that neur
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.threads import threads_for_work
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.model.matrices import Matrix
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
+from ltinet.once import cached_property
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
 from ltinet.signals.times import TimeAxis, all_finite
+from ltinet.solve.any_length import AnyLength
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.coordinates import Coordinates, as_given, placed
 from ltinet.solve.even_walk import EvenWalk
 from ltinet.solve.grids import Grids
-from ltinet.solve.irregular import IrregularWalk
+from ltinet.solve.irregular import IrregularWalk, longest_step
 from ltinet.solve.modal import ModalSystem, modal_system
-from ltinet.solve.packing import pack_weights, packed_steps
+from ltinet.solve.packing import pack_weights
+from ltinet.solve.queries import in_order
 from ltinet.solve.sampled_states import SampledStates
 from ltinet.solve.sharing import n_threads
 from ltinet.solve.short_steps import is_short
@@ -39,6 +42,7 @@ _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
 _COSTS_SHORT_STEPS = 1e4  # likewise, for outputs after steps so short that little has happened yet
 _SMALL = 32  # states: one block of them costs little more than many
 _QUERIES = 2**18  # numbers: times between samples that are worked on together
+_PER_QUERY = 32  # numbers at least, however few states there are: the terms of the series for its length
 
 
 class ExactEngine:
@@ -212,15 +216,18 @@ class ExactTrajectory:
 
     def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
-        samples, convolution = self.samples, self.convolution
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        samples, system = self.samples, self.engine.system
+        n_multiplications = math.prod(self.u.shape[:2]) * system.n_states * (system.n_inputs + system.n_outputs)
+        with threads_for_work(n_multiplications), np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            convolution = self.convolution
             if convolution is not None:
                 y = convolution.outputs(self.u, threads=threads)
             elif samples.step is not None:
                 grid = self.engine.grids.from_any_state(samples.step, linear=self.linear, n_times=len(samples.t))
                 y = grid.outputs_from(self.z0, self.u, threads=threads)
             else:
-                return self.outputs(samples.t)
+                y = self._irregular_walk.outputs(self.engine.output_weights.T)
+                y += self.u @ self.engine.system.D.T
         # Products of blocks and transforms may overflow a little before the outputs do: single steps tell.
         return self._unflatten(y) if all_finite(y) else self.outputs(samples.t)
 
@@ -279,14 +286,21 @@ class ExactTrajectory:
     def sampled_states(self) -> SampledStates:
         """States at the samples."""
         system, samples = self.engine.system, self.samples
-        walk: EvenWalk | IrregularWalk
+        walk: EvenWalk | IrregularWalk = self._irregular_walk
         if samples.step is not None:
             grid = self.engine.grids.single(samples.step, linear=self.linear)
             blocks = self.engine.grids.nested(samples.step, linear=self.linear, n_times=len(samples.t))
             walk = EvenWalk(grid, blocks, self.u, self.z0)
-        else:
-            walk = IrregularWalk(system, samples.t, self.u, self.z0, self.linear)
         return SampledStates(walk, n_samples=len(samples.t), numbers_per_sample=system.n_states * len(self.u))
+
+    @property
+    def _irregular_walk(self) -> IrregularWalk:
+        return IrregularWalk(self.any_length, self.samples.t, self.u, self.z0)
+
+    @cached_property
+    def any_length(self) -> AnyLength:
+        """Steps as long as those between samples, and shorter."""
+        return self.engine.grids.any_length(longest_step(self.samples.t), linear=self.linear)
 
     def states_at(self, t: Array) -> Iterator[tuple[Any, Array, Array]]:
         """Which of the times, packed states `(batch, k, n)` and inputs there, some times after the other.
@@ -298,24 +312,16 @@ class ExactTrajectory:
             for own, z in states.pieces():
                 yield own, z, self.u[:, own]
             return
-        before = np.clip(np.searchsorted(samples.t, t, side="right") - 1, 0, len(samples.t) - 1)
-        order = np.argsort(before, kind="stable")
-        ends = np.searchsorted(before[order], np.arange(states.length, len(samples.t) + states.length, states.length))
-        at_once = max(1, _QUERIES // max(1, self.engine.system.n_states * len(self.u)))
-        first = 0
-        for number, stop in enumerate(ends.tolist()):
-            if stop > first:
-                own, z = states.piece(number)
-                for begin in range(first, stop, at_once):
-                    at = order[begin : min(begin + at_once, stop)]
-                    yield at, *self._between(t[at], before[at], z[:, before[at] - own.start])
-            first = stop
+        at_once = max(1, _QUERIES // max(_PER_QUERY, self.engine.system.n_states * len(self.u)))
+        for piece, at, before in in_order(t, samples.t, length=states.length, at_once=at_once):
+            own, z = states.piece(piece)
+            yield at, *self._between(t[at], before, z[:, before - own.start])
 
     def _between(self, t: Array, before: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
         """States and inputs at times between samples, from the states at the samples before them."""
         h, now = t - self.samples.t[before], self.u[:, before]
         then = self.samples.value(t).reshape(len(self.u), len(t), self.samples.n_inputs)
-        return (packed_steps(self.engine.system, h, z, now, then, linear=self.linear) if h.any() else z), then
+        return (self.any_length.step(h, z, now, then) if h.any() else z), then
 
     def _unflatten(self, values: Array) -> Array:
         return values.reshape(*self.samples.batch_shape, *values.shape[1:])

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import all_finite
 from ltinet.solve.exact import ExactEngine
@@ -188,7 +189,4 @@ def _step_matrix(grid: SingleSteps) -> Any:
 
 def _real(values: ArrayLike, name: str) -> Array:
     """A copy as real numbers, at least one-dimensional."""
-    given = np.array(values, ndmin=1)
-    if given.dtype.kind not in "biuf":
-        raise InvalidSignalError(f"{name} has dtype {given.dtype}; it must be made of real numbers")
-    return given.astype(np.float64, copy=False)
+    return np.array(real_array(values, name), ndmin=1)
