@@ -262,7 +262,8 @@ class DynamicNetwork:
         horizon, steps = positive(horizon, "horizon"), positive(n_steps, "n_steps")
         if steps != int(steps):
             raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
-        return certify(self._exact, horizon=horizon, n_steps=int(steps))
+        engine = self._exact.for_run(horizon / steps, from_state=False)
+        return certify(engine, horizon=horizon, n_steps=int(steps))
 
     @cached_property
     def _exact(self) -> ExactEngine:

@@ -6,7 +6,7 @@ same here, and the first of them is kept.
 """
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property
@@ -16,7 +16,7 @@ else:
     class cached_property(functools.cached_property):  # noqa: N801 - the name that it stands for
         """`functools.cached_property` as of Python 3.12."""
 
-        def __get__(self, instance, owner=None):
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
             """The kept value."""
             if instance is None:
                 return self
