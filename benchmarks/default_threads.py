@@ -38,9 +38,9 @@ def measure(settings: Settings) -> list[Table]:
             worker.communicate()
     columns = {"case": "case", "kind": "what", "one": "one thread, ms", "default": "default, ms", "ratio": "ratio"}
     note = (
-        "Milliseconds of a call with one BLAS thread, as everywhere else on this page, and with as many as BLAS "
-        f"takes by itself; both processes take turns, {ROUNDS} rounds of the fastest of {CALLS} calls. Ratio: of the medians, "
-        "default / one thread; smaller is faster."
+        "Milliseconds of a call with one BLAS thread, as everywhere else on this page, and with as many as BLAS takes "
+        f"by itself; both processes take turns, {ROUNDS} rounds of the fastest of {CALLS} calls. Ratio: default / one "
+        "thread, of the medians; smaller is faster."
     )
     return [Table("default_threads", "Threads by default", note, columns, rows)]
 
