@@ -10,10 +10,10 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 # Orders between which one thread is faster, on two cores by a factor of up to five; below, BLAS uses one by itself.
-_FROM, _TO = 64, 128
-_LONG = (
-    2**33
-)  # multiplications in a run that takes one thread seconds: there several pay, however long they take to wake
+# From 128 on an idle second core wins little, and a busy one makes both wait: at 200 and 270 by a factor of two.
+_FROM, _TO = 64, 384
+# Multiplications in a run that takes one thread seconds: there several pay, however long they take to wake.
+_LONG = 2**33
 
 
 @contextmanager

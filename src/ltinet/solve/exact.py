@@ -91,7 +91,8 @@ class ExactEngine:
 
     @cached_property
     def _placed(self) -> tuple[BlockSystem, Coordinates]:
-        return placed(self.network, self.form, self._blocks)
+        with threads_for_work(self.network.n_states**3):  # many solves of a few states
+            return placed(self.network, self.form, self._blocks)
 
     @property
     def blocks(self) -> BlockSystem:
