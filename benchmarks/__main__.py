@@ -21,6 +21,8 @@ MEASUREMENTS = (
     "solvers",
     "first_result",
     "irregular",
+    "long_uneven",
+    "default_threads",
     "streaming",
     "batch",
     "work_precision",

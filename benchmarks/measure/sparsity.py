@@ -1,8 +1,8 @@
 """Connections left within a condition budget: ltinet, control.bdschur with and without balancing, and K-means.
 
-Every candidate is judged alike: orthonormal bases in each block, cond(T) measured in balanced coordinates,
-neuron-to-neuron connections Σ n_l (n_l − 1)/2. The peers are swept (over bdschur's condmax, over K-means' number of
-clusters) and the best form within the budget counts.
+Every candidate is judged alike: orthonormal bases in each block, cond(T) measured in balanced coordinates or in those
+as given, whichever is smaller, and couplings in the Schur form of each block that are more than rounding. The peers are
+swept (over bdschur's condmax, over K-means' number of clusters) and the best form within the budget counts.
 """
 
 import warnings
@@ -40,11 +40,10 @@ def measure(settings: Settings) -> list[Table]:
     cells = [(row[f"ltinet {budget:g}"], row[f"peer {budget:g}"]) for row in rows for budget in BUDGETS]
     total, below = sum(theirs > 0 for _, theirs in cells), sum(ours < theirs for ours, theirs in cells)
     note = (
-        "Neuron-to-neuron connections left at a bound κ on cond(T) in balanced coordinates, fewer is sparser: "
+        "Neuron-to-neuron connections left at a bound κ on cond(T), fewer is sparser: "
         "**ltinet** / `control.bdschur` with slycot / the same after balancing / K-means as in the paper "
-        f"(scikit-learn), each at its best within the bound. Strictly fewer than the best peer in {below} cells of "
-        f"the {total} in which that has any. In convection_diffusion the zero eigenvalues share one block, as in the "
-        "paper, with no coupling in it."
+        f"(scikit-learn), each at its best within the bound, in balanced coordinates or in those as given. Strictly "
+        f"fewer than the best peer in {below} cells of the {total} in which that has any."
     )
     return [Table("sparsity", "Sparsity", note, columns, rows)]
 
@@ -70,13 +69,16 @@ def bdschur_forms(A: Matrix, *, balanced: bool) -> Iterator[Outcome]:
     import control
 
     scaled, (scaling, _) = linalg.matrix_balance(A, permute=False, separate=True)
-    yield _neurons_to_connections([_n_neurons(A)]), 1.0
+    yield connections_in(A), 1.0
     for condmax in CONDMAX:
         try:
             _, T, sizes = control.bdschur(scaled if balanced else A, condmax=condmax)
         except RuntimeError:  # it found no form within its bound
             continue
-        yield judge(scaled, T if balanced else T / scaling[:, None], np.cumsum(sizes)[:-1])
+        bases = np.split(T if balanced else T / scaling[:, None], np.cumsum(sizes)[:-1], axis=1)
+        yield judge(scaled, bases)
+        if not balanced:
+            yield judge(A, [scaling[:, None] * basis for basis in bases])
 
 
 def kmeans_forms(A: Matrix) -> Iterator[Outcome]:
@@ -91,23 +93,19 @@ def kmeans_forms(A: Matrix) -> Iterator[Outcome]:
     for n_clusters in np.unique(np.linspace(1, len(points), 60).astype(int)):
         labels = KMeans(int(n_clusters), n_init=1, random_state=0).fit_predict(points)
         bases = [_real_span(values[labels == label], vectors[:, labels == label]) for label in np.unique(labels)]
-        sizes = [int(np.sum(labels == label)) for label in np.unique(labels)]
-        yield _neurons_to_connections(sizes), float(np.linalg.cond(np.hstack(bases)))
+        yield judge(scaled, bases)
 
 
-def judge(A: NDArray[Any], T: NDArray[Any], splits: NDArray[np.int_]) -> Outcome:
+def judge(A: NDArray[Any], bases: list[Matrix]) -> Outcome:
     """Connections of a block-diagonal form, and cond of the best-scaled T with the same blocks."""
-    bases = [np.linalg.qr(columns)[0] for columns in np.split(T, splits, axis=1)]
-    neurons = [_n_neurons(Q.T @ A @ Q) for Q in bases]
-    return _neurons_to_connections(neurons), float(np.linalg.cond(np.hstack(bases)))
+    bases = [np.linalg.qr(basis)[0] for basis in bases]
+    connections = sum(connections_in(Q.T @ A @ Q) for Q in bases)
+    return connections, float(np.linalg.cond(np.hstack(bases)))
 
 
-def _n_neurons(A: NDArray[Any]) -> int:
-    return int(np.sum(np.linalg.eigvals(A).imag >= 0))
-
-
-def _neurons_to_connections(neurons: list[int]) -> int:
-    return sum(count * (count - 1) // 2 for count in neurons)
+def connections_in(block: NDArray[Any]) -> int:
+    """Couplings between the neurons of one block that are more than rounding, counted as ltinet counts its own."""
+    return ltinet.block_diagonalize(block, n_blocks=1, balance=False).n_connections if len(block) > 1 else 0
 
 
 def _real_span(values: NDArray[np.complex128], vectors: NDArray[np.complex128]) -> Matrix:

@@ -22,8 +22,11 @@ from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
 from ltinet.network.neuron import Neuron
 from ltinet.plotting.doors import FormPlots, NetworkPlots
+from ltinet.signals.batch import SignalBatch
 from ltinet.signals.function import FunctionSignal
+from ltinet.signals.polynomial import PolynomialSignal
 from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.signal import Signal
 from ltinet.solve.solution import Solution
 from ltinet.solve.stepper import Stepper
 from ltinet.solver_tolerances import tolerances_for
@@ -52,7 +55,10 @@ __all__ = [
     "Neuron",
     "PartitionError",
     "PlottingError",
+    "PolynomialSignal",
     "SampledSignal",
+    "Signal",
+    "SignalBatch",
     "SimulationError",
     "Solution",
     "StateSpace",

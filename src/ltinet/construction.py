@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from ltinet.decompose.block_diagonal import candidate_forms, units_of
 from ltinet.decompose.form import BlockDiagonalForm
@@ -14,6 +13,7 @@ from ltinet.network.alignment import align_pairs
 from ltinet.network.block_system import BlockSystem, in_block_coordinates
 from ltinet.network.network import Network
 from ltinet.network.synthesis import synthesise
+from ltinet.once import cached_property
 from ltinet.solve.exact import ExactEngine
 from ltinet.tolerances import EPS
 

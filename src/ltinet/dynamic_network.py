@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -13,7 +12,8 @@ from ltinet.bounds.certificate import Certificate
 from ltinet.construction import construct_network
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.pipeline import BlockChoice, ClusteringAlgorithm
-from ltinet.error_bounds.exact_runs import certify
+from ltinet.decompose.threads import threads_for
+from ltinet.error_bounds.certify import certify
 from ltinet.error_bounds.judge import judge
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.export.other_libraries import to_control, to_scipy
@@ -28,13 +28,14 @@ from ltinet.network.network import Network, NetworkParameters
 from ltinet.network.response import frequency_response, poles
 from ltinet.network.state_equations import to_state_space
 from ltinet.network.summary import summary_html, summary_text
+from ltinet.once import cached_property
 from ltinet.plotting.doors import NetworkPlots
 from ltinet.signals.as_signal import as_signal
 from ltinet.signals.numbers import real_array
 from ltinet.signals.order import told_if_exchanged
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import real_times, time_step
-from ltinet.solve.arguments import checked_input_tolerance, checked_n_jobs, refuse_foreign
+from ltinet.solve.arguments import checked_input_tolerance, checked_n_jobs, positive, refuse_foreign
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.options import SolverOptions
 from ltinet.solve.shifted import simulate_from_zero
@@ -258,11 +259,11 @@ class DynamicNetwork:
 
         Bounds on the error of each output from rounding in `n_steps` steps and from the decomposition, separately.
         """
-        if not (0.0 < horizon < np.inf) or n_steps < 1:
-            raise SimulationError(
-                f"horizon is {horizon} and n_steps {n_steps}; give a positive time and at least one step"
-            )
-        return certify(self._exact, horizon=float(horizon), n_steps=n_steps)
+        horizon, steps = positive(horizon, "horizon"), positive(n_steps, "n_steps")
+        if steps != int(steps):
+            raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
+        engine = self._exact.for_run(horizon / steps, from_state=False)
+        return certify(engine, horizon=horizon, n_steps=int(steps))
 
     @cached_property
     def _exact(self) -> ExactEngine:
@@ -322,7 +323,8 @@ def construct(
     """
     state_space = as_state_space(system)
     wanted = BlockChoice(max_condition, n_layers, clustering)
-    found = construct_network(state_space.matrices, wanted, balance=balance)
+    with threads_for(state_space.n_states):
+        found = construct_network(state_space.matrices, wanted, balance=balance)
     net = DynamicNetwork(found.network, found.form, state_space, found.blocks)
     net.__dict__["_exact"] = found.engine  # it may be prepared already
     return net

@@ -7,13 +7,13 @@ would double with every one of them.
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.bounds.double_double import DoubleDouble
+from ltinet.once import cached_property
 from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]

@@ -11,7 +11,6 @@ their root (Higham & Mary 2019): the worst case for that, partial sums that all 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from ltinet.bounds.cell_propagation import beginning, phi1
 from ltinet.bounds.dense_chain import DenseChain, dense_chain, measured, smeared
 from ltinet.bounds.double_double import exponentials
+from ltinet.once import cached_property
 from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]

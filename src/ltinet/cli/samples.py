@@ -14,7 +14,7 @@ from ltinet.cli.csv_table import read_csv
 from ltinet.cli.streams import STANDARD, is_stream, readable
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.export.sample_files import WRITERS
-from ltinet.model.formats import mat5, mat73, npz
+from ltinet.model.formats import mat, npz
 from ltinet.shown import shown, shown_names, shown_path
 
 Array = NDArray[np.float64]
@@ -80,7 +80,7 @@ def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, 
         FileFormatError: the file cannot be read, lacks one of them, or holds something else under its name.
     """
     try:
-        source = npz if path.suffix.lower() == ".npz" else mat73 if mat73.is_hdf5(path) else mat5
+        source = npz if path.suffix.lower() == ".npz" else mat
         held = source.list_variables(path)
         found = source.read(path, names)
     except LtinetError:

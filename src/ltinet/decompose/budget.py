@@ -34,7 +34,8 @@ def within_budget(
         tradeoff[separation.n_blocks] = separation.condition
         uncertain |= separation.condition > GRAM_LIMIT
         atoms = separation.atoms
-        if fewer_than is not None and atoms.connections(_inseparable(atoms, max_condition)) >= fewer_than:
+        # Of all that could be connected in a block a half is, at least.
+        if fewer_than is not None and atoms.connections(_inseparable(atoms, max_condition)) > 2 * fewer_than:
             raise NotSparserError
         partition = _indistinguishable(atoms, max_condition)
         if partition is None:
@@ -126,7 +127,9 @@ def _bonds(separation: Separation) -> NDArray[np.float64]:
         magnitude = np.abs(separation.bases.blocks[start:stop, start:stop])
         coupling = np.maximum.reduceat(np.maximum.reduceat(magnitude, starts, axis=0), starts, axis=1)
         distance = np.abs(own[:, None] - own[None, :]) + EPS * magnitude.max()
-        ties = np.log1p((np.maximum(coupling, coupling.T) / distance) ** 2)
+        strongest = np.maximum(coupling, coupling.T)
+        # A block of zeros has no distances, and nothing that binds.
+        ties = np.log1p(np.divide(strongest, distance, out=np.zeros_like(distance), where=distance > 0.0) ** 2)
         np.fill_diagonal(ties, 0.0)
         bonds[neurons] = ties.sum(axis=1)
     return bonds

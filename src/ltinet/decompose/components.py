@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 
@@ -14,6 +15,6 @@ def components(connected: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
     np.fill_diagonal(touches, True)
     if len(touches) == 0 or touches.all(axis=1).any():
         return [np.arange(len(touches))]
-    _, labels = connected_components(touches, directed=False)
+    _, labels = connected_components(sparse.csr_matrix(touches.astype(np.float64)), directed=False)
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)

@@ -9,13 +9,13 @@ Gaussian variables with that Gram matrix); its total is zero exactly when cond(T
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.tolerances import EPS
 
 Group = tuple[int, ...]

@@ -1,7 +1,6 @@
 """The result of Algorithm 1, with the evidence for it: what was found, how well conditioned, how exact."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ltinet.decompose.schur import SchurForm
 from ltinet.decompose.transformation import Transformation
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.plotting.doors import FormPlots
 
 
@@ -165,6 +165,8 @@ def why_together(block: Matrix, budget: float) -> str:
     n_neurons = len(schur.sizes)
     if not np.any(block):
         return f"{n_neurons} neurons with eigenvalue zero, not connected: the kernel of A"
+    if not coupled_neurons(block, int(np.count_nonzero(schur.sizes == 1))).any():
+        return f"{n_neurons} neurons, not connected"
     atoms = Atoms(neuron_bases(schur).basis, schur.starts, np.ones(n_neurons, dtype=np.intp), schur.eigenvalues)
     bound = float(np.min(escape_conditions(atoms, tuple(range(n_neurons)))))
     where = complex(np.mean(schur.eigenvalues.real), np.mean(schur.eigenvalues.imag))

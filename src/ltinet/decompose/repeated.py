@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, qr
 
-from ltinet.decompose.components import components
 from ltinet.decompose.reorder import reorder
 from ltinet.decompose.schur import SchurForm
 from ltinet.model.matrices import Matrix
 from ltinet.tolerances import EPS, sum_rounding
 
 Indices = NDArray[np.intp]
+Vector = NDArray[np.float64]
+
+# What LAPACK leaves at a single entry, relative to |Z|ᵀ|A||Z| there: an eigenvalue or the shape of a pair hangs on it.
+_ENTRY = 10.0 * EPS
 
 # Swaps bring noise of one entry to others: by so much more may couplings of moved neurons be noise.
 _AFTER_SWAPS = 10.0
@@ -25,7 +28,7 @@ _AFTER_SWAPS = 10.0
 def without_noise(schur: SchurForm, A: Matrix) -> SchurForm:
     """The Schur form of A with pairs of noise as two real eigenvalues, and eigenvalues of noise as zero.
 
-    Of a pair whose imaginary part is noise, the smaller of the off-diagonal entries goes; the other is a coupling. What
+    Of a pair that is one for rounding errors only, the smaller off-diagonal entry goes; the other is a coupling. What
     goes is below the rounding bound of its block, a backward error like those of the Schur form itself. Cost O(n²).
     """
     largest = float(np.linalg.norm(A))  # no entry of |Z|ᵀ|A||Z| exceeds ‖A‖_F
@@ -33,15 +36,25 @@ def without_noise(schur: SchurForm, A: Matrix) -> SchurForm:
 
 
 def with_repeated_together(schur: SchurForm, A: Matrix) -> SchurForm:
-    """The Schur form of A with repeated eigenvalues that have as many vectors side by side, and nothing between them.
+    """The Schur form of A with each real eigenvalue that has as many vectors as it is repeated as one block λ·I.
 
-    Vectors of a real one can be chosen freely, and are: most of them lean on no other neuron, the last ones carry it
-    all. Where vectors are missing (Jordan chains) all stays as it is. Cost O(n²) where all eigenvalues are distinct,
-    else O(n²) for each that is not.
+    Its vectors can be chosen freely, and are: most of them lean on no other neuron, the last ones carry it all. Where
+    vectors are missing (Jordan chains) all stays as it is. Cost O(n²) where all eigenvalues are distinct, else O(n²)
+    for each that is not.
     """
-    for values in [schur.eigenvalues[members] for members in _equal(schur, A)]:
-        schur = _moved_together(schur, values, A) or schur
-    return schur
+    groups = [schur.eigenvalues.real[members] for members in _equal(schur, A)]
+    together = _together(schur, groups, A)
+    if together is None and len(groups) > 1:  # one that lacks vectors, or swaps for others that blurred one
+        groups = [values for values in groups if _together(schur, [values], A)]
+        together = _together(schur, groups, A)
+    if together is None:
+        return schur
+    R, Z = together.R, together.Z
+    for values in groups:
+        own = _places(together, values)
+        R[own, own] = float(np.mean(values)) * np.eye(len(values))
+        _turn_leaning_last(R, Z, own)
+    return SchurForm(R, Z)
 
 
 def _sizes(Z: Matrix, A: Matrix) -> Matrix:
@@ -51,16 +64,22 @@ def _sizes(Z: Matrix, A: Matrix) -> Matrix:
 
 
 def _without_pairs(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
-    """Two real eigenvalues for each pair [[a, b], [c, a]] with √|bc| at the rounding level of its block."""
-    noise = sum_rounding(len(A))
+    """Two real eigenvalues for each pair [[a, b], [c, a]] that is one for rounding errors only.
+
+    That is with √|bc| at the rounding level of its block, which would be its weight's reciprocal; and with the smaller
+    of b and c at that of its own entry, as rounding leaves half of all Jordan chains of two.
+    """
     R, Z = schur.R, schur.Z
-    omegas = schur.eigenvalues.imag[schur.sizes == 2]
-    doubtful = omegas <= noise * largest
-    for i, omega in zip(schur.pairs[doubtful].tolist(), omegas[doubtful].tolist(), strict=True):
-        own = slice(i, i + 2)
-        if omega > noise * _sizes(Z[:, own], A).max():
+    at, omegas = schur.pairs, schur.eigenvalues.imag[schur.sizes == 2]
+    smaller = np.minimum(np.abs(R[at, at + 1]), np.abs(R[at + 1, at]))
+    doubtful = (omegas <= sum_rounding(len(A)) * largest) | (smaller <= _ENTRY * largest)
+    for i, omega in zip(at[doubtful].tolist(), omegas[doubtful].tolist(), strict=True):
+        own, is_upside_down = slice(i, i + 2), abs(R[i + 1, i]) > abs(R[i, i + 1])
+        sizes = _sizes(Z[:, own], A)
+        (lower, level) = (R[i, i + 1], sizes[0, 1]) if is_upside_down else (R[i + 1, i], sizes[1, 0])
+        if omega > sum_rounding(len(A)) * sizes.max() and abs(lower) > _ENTRY * level:
             continue
-        if abs(R[i + 1, i]) > abs(R[i, i + 1]):  # the larger entry is the coupling, and stands above
+        if is_upside_down:  # the larger entry is the coupling, and stands above
             R[:, own], Z[:, own] = R[:, own][:, ::-1].copy(), Z[:, own][:, ::-1].copy()
             R[own] = R[own][::-1].copy()
         R[i + 1, i] = 0.0
@@ -69,64 +88,63 @@ def _without_pairs(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
 
 def _without_tiny_eigenvalues(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
     """Eigenvalues of the size of rounding errors as the zeros that they are: a neuron that integrates has no weight."""
-    noise = 10.0 * EPS
     real = schur.starts[:-1][schur.sizes == 1]
     values = np.abs(schur.R[real, real])
-    doubtful = real[(values <= noise * largest) & (values > 0.0)]
+    doubtful = real[(values <= _ENTRY * largest) & (values > 0.0)]
     if len(doubtful) == 0:
         return schur
-    tiny = doubtful[np.abs(schur.R[doubtful, doubtful]) <= noise * _sizes(schur.Z[:, doubtful], A).diagonal()]
+    tiny = doubtful[np.abs(schur.R[doubtful, doubtful]) <= _ENTRY * _sizes(schur.Z[:, doubtful], A).diagonal()]
     schur.R[tiny, tiny] = 0.0
     return SchurForm(schur.R, schur.Z)
 
 
 def _equal(schur: SchurForm, A: Matrix) -> list[Indices]:
-    """Groups of neurons whose eigenvalues noise cannot keep apart."""
+    """Groups of neurons with real eigenvalues that noise cannot keep apart."""
     noise = sum_rounding(len(A))
-    close = _close_to_others(schur.eigenvalues, noise * float(np.linalg.norm(A)))
-    first, last = schur.starts[:-1][close], schur.starts[1:][close] - 1
-    size = np.maximum(_sizes(schur.Z[:, first], A).diagonal(), _sizes(schur.Z[:, last], A).diagonal())
-    values = schur.eigenvalues[close]
-    near = np.abs(values[:, None] - values) <= noise * np.maximum(size[:, None], size)
-    return [close[group] for group in components(near) if len(group) > 1]
+    real = (schur.sizes == 1).nonzero()[0]
+    real = real[np.argsort(schur.eigenvalues.real[real], kind="stable")]
+    gaps = np.diff(schur.eigenvalues.real[real]) <= noise * float(np.linalg.norm(A))
+    close = real[np.append(gaps, False) | np.insert(gaps, 0, False)] if len(real) else real
+    if len(close) == 0:
+        return []
+    values, size = schur.eigenvalues.real[close], _sizes(schur.Z[:, schur.starts[close]], A).diagonal()
+    ends = (np.diff(values) > noise * np.maximum(size[1:], size[:-1])).nonzero()[0] + 1
+    return [group for group in np.split(close, ends) if len(group) > 1]
 
 
-def _close_to_others(values: NDArray[np.complex128], reach: float) -> Indices:
-    """Which eigenvalues have another within reach."""
-    order = np.argsort(values.real, kind="stable")
-    ordered = values[order]
-    is_close = np.zeros(len(values), dtype=bool)
-    for shift in range(1, len(values)):  # neighbours in Re λ: stop when no near one can follow
-        gap = ordered.real[shift:] - ordered.real[:-shift]
-        if gap.min() > reach:
-            break
-        near = (gap <= reach) & (np.abs(ordered[shift:] - ordered[:-shift]) <= reach)
-        is_close[order[shift:][near]] = is_close[order[:-shift][near]] = True
-    return is_close.nonzero()[0]
-
-
-def _moved_together(schur: SchurForm, values: NDArray[np.complex128], A: Matrix) -> SchurForm | None:
-    """One repeated eigenvalue as a diagonal block; None where its neurons are coupled, and have fewer vectors."""
-    members = np.sort(np.argsort(np.abs(schur.eigenvalues - values.mean()), kind="stable")[: len(values)])
-    groups = np.arange(len(schur.sizes))
-    groups[members] = members[0]
-    ordered = reorder(schur, groups)
-    if len(ordered.bounds) - 1 != len(groups) - len(members) + 1:  # LAPACK refused a swap
+def _together(schur: SchurForm, groups: list[Vector], A: Matrix) -> SchurForm | None:
+    """The Schur form with the neurons of each group side by side; None where some are coupled, and lack vectors."""
+    if not groups:
         return None
-    R, Z = ordered.schur.R, ordered.schur.Z
-    own = slice(*ordered.bounds[members[0] : members[0] + 2].tolist())
-    block = R[own, own]
-    repeated, pairs = np.diag(np.full(len(block), np.mean(values.real))), block.diagonal(-1).nonzero()[0]
-    repeated[pairs, pairs + 1], repeated[pairs + 1, pairs] = block[pairs, pairs + 1], block[pairs + 1, pairs]
+    numbers = np.arange(len(schur.sizes))
+    for values in groups:
+        members = _members(schur, values)
+        numbers[members] = members[0]
+    ordered = reorder(schur, numbers)
+    if len(ordered.bounds) - 1 != len(np.unique(numbers)):  # LAPACK refused a swap
+        return None
+    return ordered.schur if all(_has_all_vectors(ordered.schur, values, A) for values in groups) else None
+
+
+def _has_all_vectors(schur: SchurForm, values: Vector, A: Matrix) -> bool:
+    """Whether a group of neurons that stand side by side is a multiple of the identity, but for noise."""
+    own = _places(schur, values)
+    identity = np.eye(len(values), dtype=bool)
+    noise = sum_rounding(len(A)) * _sizes(schur.Z[:, own], A)
     # Each coupling by the size of its own entry: what A holds exactly is no noise, however small it is.
-    noise = sum_rounding(len(A)) * _sizes(Z[:, own], A)
-    allowed = np.where(np.eye(len(block), dtype=bool), noise.diagonal().max(), _AFTER_SWAPS * noise)
-    if (np.abs(block - repeated) > allowed).any():
-        return None
-    R[own, own] = repeated
-    if len(pairs) == 0:
-        _turn_leaning_last(R, Z, own)
-    return SchurForm(R, Z)
+    allowed = np.where(identity, noise.diagonal().max(), _AFTER_SWAPS * noise)
+    return bool((np.abs(schur.R[own, own] - np.where(identity, np.mean(values), 0.0)) <= allowed).all())
+
+
+def _members(schur: SchurForm, values: Vector) -> Indices:
+    """The real neurons with these eigenvalues, which swaps keep bit for bit."""
+    return np.asarray(((schur.sizes == 1) & (schur.eigenvalues.real[:, None] == values).any(axis=1)).nonzero()[0])
+
+
+def _places(schur: SchurForm, values: Vector) -> slice:
+    """Where the neurons of a group stand side by side."""
+    first = int(schur.starts[_members(schur, values)[0]])
+    return slice(first, first + len(values))
 
 
 def _turn_leaning_last(R: Matrix, Z: Matrix, own: slice) -> None:

@@ -1,7 +1,6 @@
 """The real Schur form and its diagonal blocks: where the eigenvalues of A appear and neurons begin."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +8,7 @@ from scipy.linalg import lapack
 
 from ltinet.decompose.components import components
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.tolerances import EPS, rounding
 
 _WORKSPACE = 66  # doubles per state that LAPACK's blocked reduction to Hessenberg form asks for: block size 64 and two

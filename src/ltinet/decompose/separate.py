@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from ltinet.decompose.orthonormal import BlockBases
 from ltinet.decompose.reorder import reorder
 from ltinet.decompose.schur import SchurForm
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.tolerances import rounding, sum_rounding
 
 
@@ -59,9 +59,10 @@ class Separation:
         except np.linalg.LinAlgError:  # parallel vectors
             return False
         bound = 1.0
-        for factor in factors:
-            magnitude = np.abs(factor)
-            bound *= np.sqrt(magnitude.sum(axis=0).max()) * np.sqrt(magnitude.sum(axis=1).max())
+        with np.errstate(over="ignore"):  # of vectors that are all but parallel: infinite, and within no budget
+            for factor in factors:
+                magnitude = np.abs(factor)
+                bound *= np.sqrt(magnitude.sum(axis=0).max()) * np.sqrt(magnitude.sum(axis=1).max())
         return bool(bound <= max_condition) or self.condition <= max_condition
 
     @property

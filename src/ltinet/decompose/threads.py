@@ -3,20 +3,33 @@
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 # Orders between which one thread is faster, on two cores by a factor of up to five; below, BLAS uses one by itself.
-_FROM, _TO = 64, 128
+# From 128 on an idle second core wins little, and a busy one makes both wait: at 200 and 270 by a factor of two.
+_FROM, _TO = 64, 384
+# Multiplications in a run that takes one thread seconds: there several pay, however long they take to wake.
+_LONG = 2**33
 
 
 @contextmanager
 def threads_for(n_states: int) -> Iterator[None]:
     """Limit BLAS to one thread while working on matrices of small order; leave it alone for larger ones."""
     if not _FROM <= n_states <= _TO:
+        yield
+        return
+    with one_blas_thread():
+        yield
+
+
+@contextmanager
+def threads_for_work(n_multiplications: int) -> Iterator[None]:
+    """Limit BLAS to one thread for work of many short products; leave it alone where these are long."""
+    if n_multiplications > _LONG:
         yield
         return
     with one_blas_thread():
@@ -34,35 +47,62 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class _SharedLimit:
-    """One limit for all threads of the process that ask for it: what was before comes back once, at the end."""
+    """One limit for all threads of the process that ask for it: what was before comes back once, at the end.
+
+    Libraries are asked and told directly: a context of threadpoolctl takes longer than a short simulation.
+    """
 
     def __init__(self) -> None:
-        self._lock, self._users = threading.Lock(), 0
-        self._limiter: AbstractContextManager[Any] = nullcontext()
-
-    def forget(self) -> None:
-        """In the child of a fork: whoever held the lock, or the limit, is not here."""
-        self._lock, self._users = threading.Lock(), 0
+        self.lock, self._users = threading.Lock(), 0
+        self._before: list[tuple[Any, int]] = []
 
     def enter(self) -> None:
-        with self._lock:
+        with self.lock:
             if self._users == 0:
-                self._limiter = _controller().limit(limits=1, user_api="blas")
-                self._limiter.__enter__()
+                counts = [(library, library.get_num_threads() or 1) for library in _blas_libraries()]
+                self._before = [(library, count) for library, count in counts if count > 1]
+                for library, _ in self._before:
+                    _set_threads(library, 1)
             self._users += 1
 
     def leave(self) -> None:
-        with self._lock:
-            self._users -= 1
+        with self.lock:
+            self._users = max(self._users - 1, 0)
             if self._users == 0:
-                self._limiter.__exit__(None, None, None)
+                self._restore()
+
+    def begin_in_child(self) -> None:
+        """After a fork: whoever asked for the limit is not here, and nobody releases a lock."""
+        self.lock, self._users = threading.Lock(), 0
+        self._restore()
+
+    def _restore(self) -> None:
+        for library, count in self._before:
+            _set_threads(library, count)
+        self._before = []
+
+
+def _set_threads(library: Any, count: int) -> None:
+    """Tell a library; threadpoolctl 3.6 and later let no thread but the first that did so change it, in silence."""
+    clear = getattr(library, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+    library.set_num_threads(count)
+    if clear is not None:
+        clear(force=True)
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas_libraries() -> tuple[Any, ...]:
+    """The BLAS of NumPy and that of SciPy, which both are loaded by now."""
+    return tuple(own for own in ThreadpoolController().lib_controllers if own.user_api == "blas")
 
 
 _LIMIT = _SharedLimit()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_LIMIT.forget)
+    # With our lock held no thread is within threadpoolctl, whose own lock would stay held in the child.
+    os.register_at_fork(
+        before=lambda: _LIMIT.lock.acquire(),
+        after_in_parent=lambda: _LIMIT.lock.release(),
+        after_in_child=_LIMIT.begin_in_child,
+    )

@@ -6,13 +6,13 @@ multiplied out would cost as much as all else that follows the Schur form.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.model.matrices import Matrix, read_only
+from ltinet.once import cached_property
 from ltinet.tolerances import EPS
 
 Planes: TypeAlias = NDArray[np.float64]
@@ -56,14 +56,15 @@ class Turns:
 @final
 @dataclass(frozen=True, eq=False)
 class Product:
-    """T and T⁻¹ as they are; both are read-only from now on."""
+    """T and T⁻¹ as they are, row by row in memory; both are read-only from now on."""
 
     T: Matrix
     T_inv: Matrix
 
     def __post_init__(self) -> None:
-        read_only(self.T)
-        read_only(self.T_inv)
+        # Row by row, as files hold them: of columns BLAS adds in another order, which changes the last bit of products.
+        for name in ("T", "T_inv"):
+            object.__setattr__(self, name, read_only(np.ascontiguousarray(getattr(self, name))))
 
     def to_blocks(self, B: Matrix) -> Matrix:
         """T⁻¹ B."""
@@ -107,13 +108,13 @@ class Factors:
     def T(self) -> Matrix:
         """The factors multiplied out."""
         T = self.scaling[:, None] * (self.Z @ self.basis[:, self.order])
-        return read_only(T if self.turns is None else self.turns.of_columns(T))
+        return read_only(np.ascontiguousarray(T if self.turns is None else self.turns.of_columns(T)))
 
     @cached_property
     def T_inv(self) -> Matrix:
         """The factors of the inverse multiplied out."""
         T_inv = (self.inverse[self.order] @ self.Z.T) / self.scaling
-        return read_only(T_inv if self.turns is None else self.turns.of_rows(T_inv))
+        return read_only(np.ascontiguousarray(T_inv if self.turns is None else self.turns.of_rows(T_inv)))
 
     def to_blocks(self, B: Matrix) -> Matrix:
         """T⁻¹ B, from right to left."""

@@ -1,7 +1,6 @@
 """A network as bounds take it: equations of layers, output weights, and the system that it stands for."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,6 +11,7 @@ from ltinet.bounds.decomposition import Mismatch, bound_decomposition, measure_m
 from ltinet.bounds.layer_errors import LayerEquations, LayerGains, layer_gains, layer_places
 from ltinet.network.network import Network
 from ltinet.network.state_equations import realise_layer
+from ltinet.once import cached_property
 from ltinet.solve.exact import ExactEngine
 from ltinet.tolerances import EPS
 

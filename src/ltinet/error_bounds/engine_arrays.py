@@ -5,7 +5,6 @@ by modes: the modulus of a pair, a real scalar, a state of a coupled block.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,6 +14,7 @@ from scipy import linalg
 
 from ltinet.bounds.residual import commutator, descriptor_commutator, descriptor_difference, difference
 from ltinet.model.descriptor import eliminate_descriptor
+from ltinet.once import cached_property
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.packing import pack
 from ltinet.tolerances import EPS

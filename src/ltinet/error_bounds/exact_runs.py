@@ -1,23 +1,22 @@
-"""Bounds for the exact engine: from a run, and from a network alone."""
+"""Bounds for the exact engine, from a run."""
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.bounds.cell_propagation import Committed, DenseKernel, dense_kernel, scalar_errors
-from ltinet.bounds.certificate import Certificate
-from ltinet.bounds.layer_errors import layer_constant, paper_constant
 from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings
-from ltinet.error_bounds.arrays import arrays_of
 from ltinet.error_bounds.engine_arrays import EngineArrays, engine_arrays
+from ltinet.error_bounds.uneven_steps import UnevenErrors, shares_of_lengths, uneven_errors
 from ltinet.error_bounds.user_kernel import user_kernel
+from ltinet.once import cached_property
 from ltinet.solve.convolution import Convolution
-from ltinet.solve.exact import ExactEngine, ExactTrajectory
+from ltinet.solve.exact import ExactTrajectory
 from ltinet.solve.modal import DenseBlock
 from ltinet.solve.packing import pack, unpack
 from ltinet.solve.propagators import exact_product, matrix_steps, phi2
@@ -25,8 +24,8 @@ from ltinet.tolerances import EPS
 
 Array = NDArray[np.float64]
 _CELLS, _MOST_CELLS = 32, 256
-_MOST_HALVINGS = 24  # of the longest step
 _LARGEST = 1e300  # what takes the place of a number that is not finite
+_FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
 
 
@@ -47,6 +46,8 @@ class ExactRun:
     linear: bool
     shares: Array | None = None
     """On uneven times: which share of the steps in each cell is about as long as h, h/2, h/4, …"""
+    uneven: UnevenErrors | None = None
+    """On uneven times: how far the engine's own steps are off."""
     convolution: Convolution | None = None
 
     @property
@@ -138,6 +139,8 @@ class ExactRun:
             by_steps = replace(self, convolution=None)._rounding(sizes)
             return np.maximum(sums + self.convolution.rounding(sizes.norms), by_steps)
         stepped = np.hstack([steps.committed(sizes.part(own)) for own, steps in self.kinds])
+        if self.uneven is not None:
+            stepped = stepped + self.uneven.committed(sizes)
         begun = EPS * sizes.here[0]
         return np.asarray(sums + self.outputs(Committed(begun, stepped, self.n_steps, np.zeros_like(stepped))))
 
@@ -145,7 +148,7 @@ class ExactRun:
         """Rounding of the sums that make the outputs, or the responses that inputs are convolved with."""
         system = self.arrays.system
         n_terms = system.n_states + (self.width * system.n_inputs if self.convolution is None else 0)
-        share = (3.0 + roundings(system.n_states) + roundings(n_terms)) * EPS
+        share = (_FACTORS + roundings(system.n_states) + roundings(n_terms)) * EPS
         total = share * (sizes.inputs @ np.abs(system.D).T)
         for own, steps in self.kinds:
             total = total + steps.in_outputs(sizes.part(own), share=share)
@@ -156,7 +159,7 @@ class ExactRun:
         arrays = self.arrays
         scalars = slice(0, arrays.n_scalars)
         moved = scalar_errors(arrays.growth, errors.part(scalars), cell=self.cell)
-        total = _weighted(moved, arrays.mode_outputs[:, scalars])
+        total = weighted(moved, arrays.mode_outputs[:, scalars])
         for own, kernel in zip(arrays.mode_slices, self.kernels, strict=True):
             total = total + kernel.output_errors(errors.part(own), cell=self.cell)
         return np.asarray(total)
@@ -194,7 +197,7 @@ def _running_max(values: Array, n_behind: int) -> Array:
     return result
 
 
-def _weighted(sizes: Array, weights: Array) -> Array:
+def weighted(sizes: Array, weights: Array) -> Array:
     """Sizes · |weights|ᵀ, in which nothing seen of anything is nothing."""
     with np.errstate(invalid="ignore"):
         return np.asarray(sizes @ weights.T) if np.isfinite(sizes).all() else _careful_product(sizes, weights)
@@ -204,16 +207,16 @@ def _careful_product(sizes: Array, weights: Array) -> Array:
     return np.asarray(np.where(weights == 0.0, 0.0, sizes[:, None, :] * weights).sum(axis=-1))
 
 
-def _or_infinite(values: Array) -> Array:
+def or_infinite(values: Array) -> Array:
     """What is no number because it was too large on the way is infinite."""
     return np.where(np.isnan(values), np.inf, values)
 
 
 # States that grow may exceed all numbers where they are bounded from above: an infinite bound says so.
-_QUIETLY = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+QUIETLY = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
-@_QUIETLY
+@QUIETLY
 def judge_exact(trajectory: ExactTrajectory, start: float, stop: float) -> tuple[OutputErrorBound, ...]:
     """The bound of every signal of a batch."""
     arrays = engine_arrays(trajectory.engine)
@@ -234,7 +237,7 @@ def judge_exact(trajectory: ExactTrajectory, start: float, stop: float) -> tuple
         parts = run.parts(sizes, start=own_start, user_start=user_start, late=late)
         if trajectory.input_error > 0.0:
             parts["input"] = _moved_by_input(run, _BETWEEN_PROBES * trajectory.input_error)
-        bounds.append(OutputErrorBound(run.cells, {name: _or_infinite(part) for name, part in parts.items()}))
+        bounds.append(OutputErrorBound(run.cells, {name: or_infinite(part) for name, part in parts.items()}))
     return tuple(bounds)
 
 
@@ -243,11 +246,15 @@ def _run_of(
 ) -> tuple[ExactRun, NDArray[np.intp]]:
     """How a trajectory went through time, and for every cell the first and last of the samples around it."""
     t, step, width = trajectory.samples.t, trajectory.samples.step, trajectory.grid_width
-    cells = _cells(arrays, start, stop, n_samples=len(t))
+    cells = cells_of(arrays, start, stop, n_samples=len(t))
     first = np.searchsorted(t, cells[:-1], side="right") - 1
     last = np.searchsorted(t, cells[1:], side="left")
     ends = np.searchsorted(t[::width], cells, side="right")
     longest = step or float(np.max(np.diff(t), initial=0.0)) or 1.0
+    shares = None if step is not None else shares_of_lengths(t, cells, longest)
+    uneven = None
+    if shares is not None and arrays.system.n_states:
+        uneven = uneven_errors(trajectory.any_length, arrays.mode_slices, longest=longest, shares=shares)
     run = ExactRun(
         arrays,
         cells,
@@ -256,25 +263,14 @@ def _run_of(
         n_samples=np.diff(np.searchsorted(t, cells, side="right")).astype(np.float64),
         n_steps=np.diff(ends).astype(np.float64),
         linear=trajectory.linear,
-        shares=None if step is not None else _shares(t, cells, longest),
+        shares=shares,
+        uneven=uneven,
         convolution=trajectory.convolution,
     )
     return run, np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])
 
 
-def _shares(t: Array, cells: Array, longest: float) -> Array:
-    """Which share of the steps that end in each cell is about as long as the longest, half of it, and so on."""
-    lengths = np.diff(t)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        halvings = np.floor(np.log2(longest) - np.log2(lengths))
-    level = np.clip(halvings, 0, _MOST_HALVINGS - 1).astype(np.intp)  # steps of length zero are the shortest
-    cell = np.clip(np.searchsorted(cells, t[1:], side="left") - 1, 0, len(cells) - 2)
-    counts = np.zeros((len(cells) - 1, _MOST_HALVINGS))
-    np.add.at(counts, (cell, level), 1.0)
-    return np.asarray(counts / np.maximum(1.0, counts.sum(axis=1, keepdims=True)))
-
-
-def _cells(arrays: EngineArrays, start: float, stop: float, *, n_samples: int) -> Array:
+def cells_of(arrays: EngineArrays, start: float, stop: float, *, n_samples: int) -> Array:
     """Edges of equal cells, more of them where states grow: errors grow from where they enter, not from the cell."""
     if not stop > start:
         return start + np.array([0.0, EPS * (1.0 + abs(start))])
@@ -325,52 +321,6 @@ def _off_grid(trajectory: ExactTrajectory) -> float:
     other = since - t
     lost_since = (t - (since - other)) - (start + other)
     return float(np.max(np.abs((since - place) + (lost_since - lost))))
-
-
-@_QUIETLY
-def certify(engine: ExactEngine, *, horizon: float, n_steps: int) -> Certificate:
-    """What the exact engine promises for |u| ≤ 1 and x(0) = 0, without running it."""
-    arrays, step = engine_arrays(engine), horizon / n_steps
-    cells = _cells(arrays, 0.0, horizon, n_samples=n_steps + 1)
-    per_cell = np.full(len(cells) - 1, n_steps / (len(cells) - 1))
-    width = engine.grids.from_any_state(step, linear=True, n_times=n_steps + 1).width
-    run = ExactRun(
-        arrays,
-        cells,
-        h=step,
-        width=width,
-        n_samples=per_cell,
-        n_steps=np.ceil(per_cell / width),
-        linear=True,
-        convolution=engine.grids.from_rest(step, linear=True, n_times=n_steps + 1),
-    )
-    states = _largest_states(run)
-    ones = np.ones((len(states), arrays.system.n_inputs))
-    sizes = run.sizes(states, ones, summed=ones * run.window, norms=ones[0] * math.sqrt(n_steps + 1))
-    parts = run.parts(sizes, start=np.zeros(states.shape[1]), user_start=np.zeros(arrays.system.n_states))
-    gains = arrays_of(engine).gains(horizon)
-    gain = _weighted(states, arrays.mode_outputs) + np.sum(np.abs(arrays.system.D), axis=1)
-    return Certificate(
-        horizon=horizon,
-        n_steps=n_steps,
-        rounding=np.max(_or_infinite(parts["rounding"]), axis=0),
-        decomposition=np.max(_or_infinite(parts["decomposition"]), axis=0),
-        gain=np.max(_or_infinite(gain), axis=0),
-        paper_constants=tuple(paper_constant(own) for own in gains),
-        layer_constants=tuple(layer_constant(own) for own in gains),
-    )
-
-
-def _largest_states(run: ExactRun) -> Array:
-    """How large the states can be in every cell for inputs up to one, from rest."""
-    arrays, n_cells = run.arrays, len(run.cells) - 1
-    driven = np.tile(np.sum(arrays.mode_inputs, axis=1), (n_cells, 1))
-    errors = Committed(np.zeros(driven.shape[1]), np.zeros_like(driven), run.n_steps, driven)
-    parts = [scalar_errors(arrays.growth, errors.part(slice(0, arrays.n_scalars)), cell=run.cell)]
-    for block, own in zip(arrays.system.blocks, arrays.mode_slices, strict=True):
-        kernel = dense_kernel(np.eye(len(block.F)), block.F, horizon=float(run.cells[-1]), n_cells=n_cells)
-        parts.append(kernel.output_errors(errors.part(own), cell=run.cell))
-    return np.hstack(parts)
 
 
 def _moved_by_input(run: ExactRun, off: float) -> Array:

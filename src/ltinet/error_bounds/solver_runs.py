@@ -11,10 +11,9 @@ from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.bounds.record import DenseOutput, LayerRecord, piece_grid
 from ltinet.bounds.rounding import bound_rounding
 from ltinet.error_bounds.arrays import NetworkArrays, arrays_of
-from ltinet.signals.as_signal import Signal
-from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.signal import Signal
 from ltinet.solve.layer_path import LayerRun
-from ltinet.solve.solver_engine import SolverTrajectory, unbatched
+from ltinet.solve.solver_engine import SolverTrajectory
 
 Array = NDArray[np.float64]
 
@@ -25,7 +24,7 @@ def judge_solvers(trajectory: SolverTrajectory, cells: Array) -> tuple[OutputErr
     gains = arrays.gains(float(cells[-1] - cells[0]))
     bounds = []
     starts = _starts(trajectory, arrays, cells[:1])
-    for signal, runs, start in zip(unbatched(trajectory.signal), trajectory.batches, starts, strict=True):
+    for signal, runs, start in zip(trajectory.signal.unbatched(), trajectory.batches, starts, strict=True):
         largest = _largest(signal, cells)
         records = (_record(own.equations, run, signal, largest) for own, run in zip(gains, runs, strict=True))
         layers = tuple(bound_layer(own, record, cells=cells) for own, record in zip(gains, records, strict=True))
@@ -41,7 +40,7 @@ def judge_instant(trajectory: SolverTrajectory, cells: Array) -> tuple[OutputErr
     arrays, now = arrays_of(trajectory.engine), cells[:1]
     gains = arrays.gains(float(cells[1] - cells[0]))
     bounds = []
-    for signal, start in zip(unbatched(trajectory.signal), _starts(trajectory, arrays, now), strict=True):
+    for signal, start in zip(trajectory.signal.unbatched(), _starts(trajectory, arrays, now), strict=True):
         largest = np.abs(signal.value(now)[0])
         parts = _instant_parts(arrays, gains, largest_input=largest, start=start, cells=cells)
         bounds.append(OutputErrorBound(cells, parts))
@@ -68,7 +67,7 @@ def neuron_shares_of(trajectory: SolverTrajectory) -> Array:
     """What the error of each neuron does to the worst output of a run, layer after layer, `(n_neurons,)`."""
     arrays, network = arrays_of(trajectory.engine), trajectory.engine.network
     largest = np.zeros(network.n_neurons)
-    for signal, runs in zip(unbatched(trajectory.signal), trajectory.batches, strict=True):
+    for signal, runs in zip(trajectory.signal.unbatched(), trajectory.batches, strict=True):
         shares, sizes = [np.zeros(0)], np.zeros(network.n_inputs)  # rounding has no share
         for equations, run, Phi in zip(arrays.layers, runs, network.Phi, strict=True):
             own = neuron_shares(equations, _record(equations, run, signal, sizes), Phi)
@@ -102,10 +101,10 @@ def _record(equations: LayerEquations, run: LayerRun, signal: Signal, largest_in
 
 def _on_pieces(signal: Signal, weights: Array, *, grid: Array, rule: Rule) -> PieceValues:
     """Weights · u on all pieces; samples are straight lines there."""
-    if isinstance(signal, SampledSignal):
-        few = SampledSignal(signal.axis, signal.u @ weights.T, hold=signal.hold)
+    if signal.degree is not None and signal.degree <= 1:
+        few = signal.through(weights)
         start, end = few.value(grid[:-1]), few.value_before(grid[1:])
-        rise = end - start if signal.hold == "linear" else np.zeros_like(start)
+        rise = end - start if signal.degree == 1 else np.zeros_like(start)
         return PieceValues(start, start[:, None] + rule.nodes[:, None] * rise[:, None])
     start, end = signal.value(grid[:-1]), signal.value_before(grid[1:])
     times = grid[:-1, None] + np.diff(grid)[:, None] * rule.nodes[:-1]

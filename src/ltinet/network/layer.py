@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -13,6 +12,7 @@ from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix
 from ltinet.network.maps import LayerMatrices, LayerParameters, n_dynn, n_dynn_inverse
 from ltinet.network.neuron import Neuron
+from ltinet.once import cached_property
 
 
 @final

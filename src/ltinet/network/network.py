@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -13,6 +12,7 @@ from ltinet.errors import InvalidNetworkError
 from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
+from ltinet.once import cached_property
 
 
 class NetworkParameters(NamedTuple):

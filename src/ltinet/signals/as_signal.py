@@ -1,16 +1,30 @@
 """Whatever a user passes as u becomes a signal here, or an error: nothing is guessed."""
 
-from typing import Any, TypeAlias
+import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.function import FunctionSignal
+from ltinet.signals.polynomial import PolynomialSignal
 from ltinet.signals.sampled import Hold, SampledSignal
+from ltinet.signals.signal import Signal
 from ltinet.signals.times import TimeAxis
 
-Signal: TypeAlias = SampledSignal | FunctionSignal
-"""An input: right-continuous, with value, value before a jump, derivative, and all knots where it is not smooth."""
+
+def _is_piecewise_polynomial(u: Any) -> bool:
+    """Whether it is SciPy's; whoever holds one has imported that part of SciPy, which takes its time."""
+    interpolate = sys.modules.get("scipy.interpolate")
+    return interpolate is not None and isinstance(u, interpolate.PPoly)
+
+
+# Objects that are recognised, and what they become; the first that fits is taken.
+KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Signal]], ...] = (
+    (_is_piecewise_polynomial, lambda u, _: PolynomialSignal.of(u)),
+    (callable, lambda u, n_inputs: FunctionSignal(u, n_inputs=n_inputs)),
+)
 
 
 def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
@@ -18,14 +32,8 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
     t = axis.t
     if u is None:
         return SampledSignal(axis, np.zeros((len(t), n_inputs)), hold=hold)
-    if isinstance(u, (SampledSignal, FunctionSignal)):
-        signal = u
-    elif callable(u):
-        signal = FunctionSignal(u, n_inputs=n_inputs)
-    else:
-        signal = SampledSignal(axis, u, hold=hold)
+    signal, shape = _recognised(u, axis, n_inputs=n_inputs, hold=hold)
     if signal.n_inputs != n_inputs:
-        shape = "" if isinstance(u, (SampledSignal, FunctionSignal)) or callable(u) else f" (shape {np.shape(u)})"
         raise InvalidSignalError(
             f"u has {signal.n_inputs} channels{shape} but the network has {n_inputs} inputs; its last axis must have "
             "one entry per input"
@@ -36,3 +44,13 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
             f"{signal.stop:g}"
         )
     return signal
+
+
+def _recognised(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> tuple[Signal, str]:
+    """The signal that u is or becomes, and how to tell of the shape of samples."""
+    if isinstance(u, Signal):
+        return u, ""
+    for fits, make in KINDS:
+        if fits(u):
+            return make(u, n_inputs), ""
+    return SampledSignal(axis, u, hold=hold), f" (shape {np.shape(u)})"

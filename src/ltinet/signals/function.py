@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, final
 
 import numpy as np
@@ -10,11 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.numbers import as_array
+from ltinet.signals.refine import sample_function
+from ltinet.signals.sampled import Lines
 from ltinet.signals.times import as_times
+from ltinet.signals.watched import too_rough
 from ltinet.tolerances import EPS
 
 # Of a time; may take an array of times as well, which is faster where many are asked for.
 Function = Callable[[Any], ArrayLike]
+MOST_CALLS = 5_000_000
+"""How often a function is called at most, for one time or for many at once."""
 _MANY = 16  # times from which on one call with all of them is tried
 _CHECKED = 7  # places at which what that call gives is compared with calls for single times
 
@@ -75,6 +81,49 @@ class FunctionSignal:
     def knots(self) -> Times:
         """The knots that were given."""
         return np.unique(np.array(self.inner_knots, dtype=np.float64))
+
+    @property
+    def degree(self) -> None:
+        """A function is no polynomial as far as anybody knows."""
+        return None
+
+    def sampled_over(self, t: Times, *, tolerance: float) -> Lines:
+        """Samples so dense that straight lines between them are within tolerance · max |u| of it."""
+        samples, per_interval = sample_function(self._limited(tolerance), t, tolerance=tolerance)
+        return Lines(samples, per_interval, tolerance * float(np.abs(samples.u).max(initial=0.0)))
+
+    def unbatched(self) -> list["FunctionSignal"]:
+        """A function is a single signal."""
+        return [self]
+
+    def through(self, weights: Values) -> "FunctionSignal":
+        """Weights · u, with the weighted derivative if there is one."""
+        given = self.derivative_function
+        derivative = None if given is None else self._weighted(given, weights, "the derivative of u")
+        function = self._weighted(self.function, weights, "u")
+        return FunctionSignal(function, n_inputs=len(weights), derivative=derivative, knots=self.inner_knots)
+
+    def _weighted(self, function: Function, weights: Values, name: str) -> Function:
+        def of_time(t: Any) -> ArrayLike:
+            rows = self._rows(function, np.atleast_1d(t), name) @ weights.T
+            return rows if np.ndim(t) else rows[0]
+
+        return of_time
+
+    def counted_from(self, origin: float) -> None:  # noqa: ARG002
+        """None: a function is asked for its values at the times that were given."""
+        return
+
+    def _limited(self, tolerance: float) -> "FunctionSignal":
+        """The same function, which refuses to be called too often."""
+        calls = count(1)
+
+        def function(t: Any) -> ArrayLike:
+            if next(calls) > MOST_CALLS:
+                raise too_rough(f"after {MOST_CALLS} calls", tolerance)
+            return self.function(t)
+
+        return FunctionSignal(function, n_inputs=self.n_inputs, knots=self.inner_knots)
 
     def value(self, t: Times) -> Values:
         """u(t), the value after a jump."""

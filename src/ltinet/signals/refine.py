@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ltinet.signals.arrays import Times, Values
-from ltinet.signals.function import FunctionSignal
 from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.signal import Smooth
 from ltinet.signals.times import even_step
 from ltinet.signals.watched import Watched, too_rough
 
@@ -18,7 +18,7 @@ _FEW = 0.2  # share of intervals up to which only those are cut further
 _STUCK = 0.4  # twice the samples leave a quarter of the error of a smooth function, half of it at a kink, all at a jump
 
 
-def sample_function(signal: FunctionSignal, t: Times, *, tolerance: float) -> tuple[SampledSignal, int]:
+def sample_function(signal: Smooth, t: Times, *, tolerance: float) -> tuple[SampledSignal, int]:
     """Samples of a function over t whose straight lines are within `tolerance` of it, and their number per interval.
 
     Every interval between output times and knots is cut into the same number of parts, doubled until each input is

@@ -1,19 +1,30 @@
 """Samples with a hold: what a measurement or another program's output is."""
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, final
+from typing import Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
 from ltinet.listing import listed_without
+from ltinet.once import cached_property
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.numbers import real_array
 from ltinet.signals.times import TimeAxis, all_finite
 
 Hold = Literal["linear", "zero"]
+
+
+class Lines(NamedTuple):
+    """An input as samples joined by their hold, as the exact engine takes it."""
+
+    samples: "SampledSignal"
+    per_interval: int
+    """How many samples there are between two output times, 1 where those that were given are taken as they are."""
+    off: float
+    """How far the input may be from them."""
 
 
 @final
@@ -73,6 +84,51 @@ class SampledSignal:
     def step(self) -> float | None:
         """The common distance of the samples, None if they are not evenly spaced to rounding."""
         return self.axis.step
+
+    @property
+    def longest_step(self) -> float:
+        """The longest distance between two samples that follow each other, 0 for a single one."""
+        return float(np.max(np.diff(self.t), initial=0.0)) if self.step is None else self.step
+
+    @property
+    def degree(self) -> int:
+        """Straight lines, or constants."""
+        return 1 if self.hold == "linear" else 0
+
+    def sampled_over(self, t: Times, *, tolerance: float) -> Lines:  # noqa: ARG002 - samples are taken as they are
+        """The samples from the first of the times on; one is added there if there is none."""
+        return Lines(self._from(float(t[0])), 1, 0.0)
+
+    def unbatched(self) -> list["SampledSignal"]:
+        """The signals of a batch, one by one."""
+        if not self.batch_shape:
+            return [self]
+        flat = self.u.reshape(math.prod(self.batch_shape), *self.u.shape[-2:])
+        return [SampledSignal(self.axis, own, hold=self.hold) for own in flat]
+
+    def through(self, weights: Values) -> "SampledSignal":
+        """Weights · u."""
+        return SampledSignal(self.axis, self.u @ weights.T, hold=self.hold)
+
+    def counted_from(self, origin: float) -> "SampledSignal | None":
+        """The same with times counted from an origin, if all lie between half and twice of it.
+
+        Then differences are exact (Sterbenz).
+        """
+        ends = np.array([self.start, self.stop]) / origin if origin else np.zeros(2)
+        if not np.all((ends >= 0.5) & (ends <= 2.0)):
+            return None
+        return SampledSignal(self.t - origin, self.u, hold=self.hold)
+
+    def _from(self, start: float) -> "SampledSignal":
+        if start == self.start:
+            return self
+        first = int(np.searchsorted(self.t, start, side="right")) - 1
+        if self.t[first] == start:
+            return SampledSignal(self.t[first:], self.u[..., first:, :], hold=self.hold)
+        head = self.value(np.array([start]))
+        times = np.concatenate([[start], self.t[first + 1 :]])
+        return SampledSignal(times, np.concatenate([head, self.u[..., first + 1 :, :]], axis=-2), hold=self.hold)
 
     def value(self, t: Times) -> Values:
         """u(t), the value after a jump; the last sample at the end."""

@@ -1,18 +1,13 @@
 """A function while lines are laid through it: how large it was seen to be, where, and how often it was asked."""
 
-from itertools import count
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ltinet.errors import SimulationError
 from ltinet.signals.arrays import Times, Values
-from ltinet.signals.function import FunctionSignal
+from ltinet.signals.signal import Smooth
 from ltinet.tolerances import EPS
 
-MOST_CALLS = 5_000_000
-"""How often a function is called at most, for one time or for many at once."""
 FIRST_LOOK = 4096
 """Places all over the span where a function is looked at first; what is narrower than their distance may be missed."""
 _GROWTH = 2.0**8  # a jump does not grow, nor much a peak that the first look has met; a pole grows at every halving
@@ -20,11 +15,11 @@ _VALUES = 8.0  # units in the last place of the largest input: what functions ar
 
 
 class Watched:
-    """A function of time, asked at most `MOST_CALLS` times, with the largest values seen so far."""
+    """An input that is asked for its values, with the largest values seen so far."""
 
-    def __init__(self, signal: FunctionSignal, base: Times, *, tolerance: float) -> None:
+    def __init__(self, signal: Smooth, base: Times, *, tolerance: float) -> None:
         self.tolerance = tolerance
-        self.signal = _with_a_limit(signal, tolerance)
+        self.signal = signal
         self._largest = np.zeros(signal.n_inputs)
         self._allowed: Values | None = None
         self._seen = _first_look(base)
@@ -85,17 +80,6 @@ def too_rough(where: str, tolerance: float) -> SimulationError:
         "jumps name them, FunctionSignal(u, n_inputs=…, knots=[…]), or raise input_tolerance, or use "
         'engine="neurons"'
     )
-
-
-def _with_a_limit(signal: FunctionSignal, tolerance: float) -> FunctionSignal:
-    calls = count(1)
-
-    def function(t: Any) -> ArrayLike:
-        if next(calls) > MOST_CALLS:
-            raise too_rough(f"after {MOST_CALLS} calls", tolerance)
-        return signal.function(t)
-
-    return FunctionSignal(function, n_inputs=signal.n_inputs, knots=signal.inner_knots)
 
 
 def _first_look(base: Times) -> Times:

@@ -13,13 +13,13 @@ Rounding is relative to the largest outputs, not to each as in matrix products: 
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.solve.one_step import OneStep
 from ltinet.solve.sharing import in_groups
 from ltinet.tolerances import EPS

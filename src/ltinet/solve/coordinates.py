@@ -41,11 +41,10 @@ class Coordinates:
     """(ξ, ξ̇) = (ξ, ζ) + J u."""
 
     def blocks_from_user(self, x: Array) -> Array:
-        """The states z from x."""
-        if self.transformation is None:
-            return self.blocks_from_neurons(x)
-        flat = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-        return np.asarray(self.transformation.to_blocks(flat.T).T.reshape(x.shape))
+        """The states z from x, by T⁻¹ itself and not by its factors: a network from a file knows nothing else."""
+        return (
+            self.blocks_from_neurons(x) if self.transformation is None else np.asarray(x @ self.transformation.T_inv.T)
+        )
 
     def user_from_blocks(self, z: Array) -> Array:
         """The states x from z."""

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.neuron import Neuron
-from ltinet.signals.as_signal import Signal
-from ltinet.signals.function import FunctionSignal
-from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.signal import Signal
 from ltinet.solve.neuron_path import Forcing, piece_forcing, polynomial_forcing
 from ltinet.solve.options import NeuronOptions
 from ltinet.solve.polynomials import PiecewisePolynomial, from_node_values, node_times
@@ -33,8 +31,8 @@ class Entering:
 
     layer: HorizontalLayer
     signal: Signal
-    drive: SampledSignal | None
-    """What samples give to the neurons, (E u, V u)."""
+    drive: Signal | None
+    """What a polynomial input gives to the neurons, (E u, V u)."""
     feeds: NDArray[np.bool_]
     """Where the output of neuron j enters neuron i."""
     pieces: Array
@@ -89,7 +87,7 @@ class Entering:
             return across or piece_forcing(ends[k], ends[k + 1], series[k])
 
         signal = self.signal
-        if isinstance(signal, SampledSignal):
+        if self.drive is not None:
             return known
         return lambda k: _with_function(signal, neuron, known(k), float(np.nextafter(breaks[k + 1], breaks[k])))
 
@@ -108,16 +106,16 @@ def entering(layer: HorizontalLayer, signal: Signal, breaks: Array) -> Entering:
     inner = signal.knots[(signal.knots > breaks[0]) & (signal.knots < breaks[-1])]
     pieces = np.unique(np.concatenate([breaks, inner]))
     feeds = np.triu((layer.K != 0.0) | (layer.C != 0.0), 1)
-    nodes = node_times(pieces[:-1], pieces[1:], _SMOOTH_DEGREE if feeds.any() else 1)
-    drive = None
-    if isinstance(signal, SampledSignal):  # as few channels as the layer needs, however many inputs there are
-        drive = SampledSignal(signal.axis, signal.u @ np.vstack([layer.E, layer.V]).T, hold=signal.hold)
+    known = signal.degree if signal.degree is not None and signal.degree <= _SMOOTH_DEGREE else None
+    nodes = node_times(pieces[:-1], pieces[1:], _SMOOTH_DEGREE if feeds.any() else max(known or 1, 1))
+    # As few channels as the layer needs, however many inputs there are.
+    drive = None if known is None else signal.through(np.vstack([layer.E, layer.V]))
     values = _from_input(drive, nodes.ravel(), layer.n_neurons).reshape(*nodes.shape, layer.n_neurons)
     return Entering(layer, signal, drive, feeds, pieces, nodes, values)
 
 
-def _from_input(drive: SampledSignal | None, times: Array, n_neurons: int) -> Array:
-    """E u + V u̇ of samples, nothing for a function: that is asked for by the solver, wherever it steps."""
+def _from_input(drive: Signal | None, times: Array, n_neurons: int) -> Array:
+    """E u + V u̇ of a polynomial, nothing for a function: that is asked for by the solver, wherever it steps."""
     if drive is None:
         return np.zeros((len(times), n_neurons))
     return np.asarray(drive.value(times)[:, :n_neurons] + drive.derivative(times)[:, n_neurons:])
@@ -133,7 +131,7 @@ def _is_resolved(path: PiecewisePolynomial, options: NeuronOptions) -> NDArray[n
     return np.asarray(series[:, -2:].max(axis=1) <= 30.0 * (rtol * series.max() + atol))
 
 
-def _with_function(signal: FunctionSignal, neuron: Neuron, coupling: Forcing, last: float) -> Forcing:
+def _with_function(signal: Signal, neuron: Neuron, coupling: Forcing, last: float) -> Forcing:
     """A function u and the couplings; asked up to just before the end, where a jump belongs to the next interval."""
     needs_derivative = bool(np.any(neuron.v))
 

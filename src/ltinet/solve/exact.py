@@ -5,40 +5,44 @@ It runs in block coordinates (`modal`), never in the second-order form that neur
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.threads import threads_for_work
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.model.matrices import Matrix
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
-from ltinet.signals.as_signal import Signal
-from ltinet.signals.function import FunctionSignal
-from ltinet.signals.refine import sample_function
+from ltinet.once import cached_property
 from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.signal import Signal
 from ltinet.signals.times import TimeAxis, all_finite
+from ltinet.solve.any_length import AnyLength
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.coordinates import Coordinates, as_given, placed
 from ltinet.solve.even_walk import EvenWalk
 from ltinet.solve.grids import Grids
-from ltinet.solve.irregular import IrregularWalk
+from ltinet.solve.irregular import IrregularWalk, longest_step
 from ltinet.solve.modal import ModalSystem, modal_system
-from ltinet.solve.packing import pack_weights, packed_steps
+from ltinet.solve.packing import pack_weights
+from ltinet.solve.queries import in_order
 from ltinet.solve.sampled_states import SampledStates
 from ltinet.solve.sharing import n_threads
+from ltinet.solve.short_steps import is_short
 from ltinet.solve.solution import Solution
 
 Array = NDArray[np.float64]
 # cond(T) as given, beyond which states may be off by 1e-10 of their size after 10,000 steps, and outputs of runs that
 # begin in a state, which see differences of states.
 _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
+_COSTS_SHORT_STEPS = 1e4  # likewise, for outputs after steps so short that little has happened yet
 _SMALL = 32  # states: one block of them costs little more than many
 _QUERIES = 2**18  # numbers: times between samples that are worked on together
+_PER_QUERY = 32  # numbers at least, however few states there are: the terms of the series for its length
 
 
 class ExactEngine:
@@ -71,21 +75,29 @@ class ExactEngine:
         engine.__dict__["_placed"] = as_given(origin)
         return engine
 
-    def from_state(self, x0: ArrayLike | None) -> "ExactEngine":
-        """The engine for a run that begins in one of the user's states, to which T may cost too many digits."""
-        direct = None if x0 is None else self.in_user_states
-        if direct is None or self.form is None or self.form.condition_raw <= _COSTS_OUTPUTS:
+    def for_run(self, longest_step: float, *, from_state: bool) -> "ExactEngine":
+        """The engine for a run: T may cost one that begins in a state, or takes short steps, too many digits.
+
+        Outputs of the first short steps are small beside the states that T mixes for them.
+        """
+        direct = self.in_user_states
+        if direct is None or self.form is None:
             return self
-        return direct
+        costs = self.form.condition_raw
+        if from_state and costs > _COSTS_OUTPUTS:
+            return direct
+        is_small = self.network.n_states <= _SMALL and costs > _COSTS_SHORT_STEPS
+        return direct if is_small and is_short(direct.blocks.A, longest_step) else self
 
     @cached_property
     def _placed(self) -> tuple[BlockSystem, Coordinates]:
-        return placed(self.network, self.form, self._blocks)
+        with threads_for_work(self.network.n_states**3):  # many solves of a few states
+            return placed(self.network, self.form, self._blocks)
 
     @property
     def blocks(self) -> BlockSystem:
-        """The network in block coordinates."""
-        return self._placed[0]
+        """The network in block coordinates, without the maps to others where it is known already."""
+        return self._placed[0] if self.form is None or self._blocks is None else self._blocks
 
     @property
     def coordinates(self) -> Coordinates:
@@ -118,15 +130,10 @@ class ExactEngine:
     ) -> Solution:
         """Outputs at the times t, from the state x0 at t[0]."""
         threads = n_threads(n_jobs)
-        refinement = 1
-        if isinstance(signal, FunctionSignal):
-            samples, refinement = sample_function(signal, t, tolerance=input_tolerance)
-        else:
-            samples = _from(signal, float(t[0]))
-        lines = input_tolerance * np.abs(samples.u).max(initial=0.0) if isinstance(signal, FunctionSignal) else 0.0
-        engine = self.from_state(x0)
+        samples, refinement, off = signal.sampled_over(t, tolerance=input_tolerance)
+        engine = self.for_run(samples.longest_step, from_state=x0 is not None)
         neurons = None if engine is self else self
-        trajectory = ExactTrajectory(engine, samples, x0, input_error=lines, neurons=neurons)
+        trajectory = ExactTrajectory(engine, samples, x0, input_error=off, neurons=neurons)
         y = _outputs_at(trajectory, t, threads=threads)
         stats: dict[str, Any] = {
             "engine": "exact",
@@ -210,15 +217,18 @@ class ExactTrajectory:
 
     def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
-        samples, convolution = self.samples, self.convolution
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        samples, system = self.samples, self.engine.system
+        n_multiplications = math.prod(self.u.shape[:2]) * system.n_states * (system.n_inputs + system.n_outputs)
+        with threads_for_work(n_multiplications), np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            convolution = self.convolution
             if convolution is not None:
                 y = convolution.outputs(self.u, threads=threads)
             elif samples.step is not None:
                 grid = self.engine.grids.from_any_state(samples.step, linear=self.linear, n_times=len(samples.t))
                 y = grid.outputs_from(self.z0, self.u, threads=threads)
             else:
-                return self.outputs(samples.t)
+                y = self._irregular_walk.outputs(self.engine.output_weights.T)
+                y += self.u @ self.engine.system.D.T
         # Products of blocks and transforms may overflow a little before the outputs do: single steps tell.
         return self._unflatten(y) if all_finite(y) else self.outputs(samples.t)
 
@@ -277,14 +287,21 @@ class ExactTrajectory:
     def sampled_states(self) -> SampledStates:
         """States at the samples."""
         system, samples = self.engine.system, self.samples
-        walk: EvenWalk | IrregularWalk
+        walk: EvenWalk | IrregularWalk = self._irregular_walk
         if samples.step is not None:
             grid = self.engine.grids.single(samples.step, linear=self.linear)
             blocks = self.engine.grids.nested(samples.step, linear=self.linear, n_times=len(samples.t))
             walk = EvenWalk(grid, blocks, self.u, self.z0)
-        else:
-            walk = IrregularWalk(system, samples.t, self.u, self.z0, self.linear)
         return SampledStates(walk, n_samples=len(samples.t), numbers_per_sample=system.n_states * len(self.u))
+
+    @property
+    def _irregular_walk(self) -> IrregularWalk:
+        return IrregularWalk(self.any_length, self.samples.t, self.u, self.z0)
+
+    @cached_property
+    def any_length(self) -> AnyLength:
+        """Steps as long as those between samples, and shorter."""
+        return self.engine.grids.any_length(longest_step(self.samples.t), linear=self.linear)
 
     def states_at(self, t: Array) -> Iterator[tuple[Any, Array, Array]]:
         """Which of the times, packed states `(batch, k, n)` and inputs there, some times after the other.
@@ -296,24 +313,16 @@ class ExactTrajectory:
             for own, z in states.pieces():
                 yield own, z, self.u[:, own]
             return
-        before = np.clip(np.searchsorted(samples.t, t, side="right") - 1, 0, len(samples.t) - 1)
-        order = np.argsort(before, kind="stable")
-        ends = np.searchsorted(before[order], np.arange(states.length, len(samples.t) + states.length, states.length))
-        at_once = max(1, _QUERIES // max(1, self.engine.system.n_states * len(self.u)))
-        first = 0
-        for number, stop in enumerate(ends.tolist()):
-            if stop > first:
-                own, z = states.piece(number)
-                for begin in range(first, stop, at_once):
-                    at = order[begin : min(begin + at_once, stop)]
-                    yield at, *self._between(t[at], before[at], z[:, before[at] - own.start])
-            first = stop
+        at_once = max(1, _QUERIES // max(_PER_QUERY, self.engine.system.n_states * len(self.u)))
+        for piece, at, before in in_order(t, samples.t, length=states.length, at_once=at_once):
+            own, z = states.piece(piece)
+            yield at, *self._between(t[at], before, z[:, before - own.start])
 
     def _between(self, t: Array, before: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
         """States and inputs at times between samples, from the states at the samples before them."""
         h, now = t - self.samples.t[before], self.u[:, before]
         then = self.samples.value(t).reshape(len(self.u), len(t), self.samples.n_inputs)
-        return (packed_steps(self.engine.system, h, z, now, then, linear=self.linear) if h.any() else z), then
+        return (self.any_length.step(h, z, now, then) if h.any() else z), then
 
     def _unflatten(self, values: Array) -> Array:
         return values.reshape(*self.samples.batch_shape, *values.shape[1:])
@@ -328,15 +337,3 @@ def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array
     if np.array_equal(samples.t[places], t):
         return trajectory.sampled_outputs(threads=threads)[..., places, :]
     return trajectory.outputs(t)
-
-
-def _from(signal: SampledSignal, start: float) -> SampledSignal:
-    """The samples of a signal from a start time on; a sample is added there if it has none."""
-    if start == signal.start:
-        return signal
-    first = int(np.searchsorted(signal.t, start, side="right")) - 1
-    if signal.t[first] == start:
-        return SampledSignal(signal.t[first:], signal.u[..., first:, :], hold=signal.hold)
-    head = signal.value(np.array([start]))
-    times = np.concatenate([[start], signal.t[first + 1 :]])
-    return SampledSignal(times, np.concatenate([head, signal.u[..., first + 1 :, :]], axis=-2), hold=signal.hold)

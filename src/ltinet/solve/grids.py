@@ -1,10 +1,12 @@
 """Grids that were prepared for a network, kept for the next call: a second run costs no preparation."""
 
+import math
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import TypeVar
 
 from ltinet.solve.allocation import keep_freed_memory
+from ltinet.solve.any_length import AnyLength
 from ltinet.solve.convolution import Convolution
 from ltinet.solve.even_walk import NestedBlocks
 from ltinet.solve.modal import ModalSystem
@@ -32,6 +34,7 @@ class Grids:
         self._blocks: dict[Hashable, SingleSteps | TimeBlocks] = {}
         self._nested: dict[Hashable, NestedBlocks] = {}
         self._convolutions: dict[Hashable, Convolution | None] = {}
+        self._any_length: dict[Hashable, AnyLength] = {}
 
     def __reduce__(self) -> tuple[type["Grids"], tuple[ModalSystem]]:
         return Grids, (self._system,)  # prepared anew where it arrives
@@ -61,6 +64,13 @@ class Grids:
         """Outputs of so many samples from rest by convolution, where that is the fastest way."""
         key = (length, linear, n_times)
         return self._kept(self._convolutions, key, lambda: fast_convolution(self.step(length, linear=linear), n_times))
+
+    def any_length(self, longest: float, *, linear: bool) -> AnyLength:
+        """Steps of all lengths up to the next power of two."""
+        octave = math.frexp(longest)[1]
+        return self._kept(
+            self._any_length, (octave, linear), lambda: AnyLength(self._system, octave=octave, linear=linear)
+        )
 
     @staticmethod
     def _kept(kept: dict[Hashable, Made], key: Hashable, make: Callable[[], Made]) -> Made:

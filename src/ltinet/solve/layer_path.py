@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.state_equations import realise_layer
-from ltinet.signals.as_signal import Signal
+from ltinet.signals.signal import Signal
 from ltinet.solve.entering import Entering, entering
 from ltinet.solve.neuron_path import NeuronRun, integrate_neuron
 from ltinet.solve.options import SolverOptions

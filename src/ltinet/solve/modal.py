@@ -6,7 +6,6 @@ and y = Re(c v). Coupled blocks, and pairs whose two eigenvectors nearly coincid
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from ltinet.model.matrices import Matrix
 from ltinet.network.block_system import BlockSystem
+from ltinet.once import cached_property
 
 Array = NDArray[np.float64]
 # Writing a pair [[a, b], [c, d]] as a complex number needs its eigenvectors, whose condition number κ costs digits:

@@ -6,13 +6,13 @@ the zero hold has this form with G₁ = 0. Vectors are packed as real numbers (`
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.packing import pack, pack_weights
 from ltinet.solve.propagators import exp_of_multiples, matrix_steps, scalar_steps

@@ -13,27 +13,50 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet.model.matrices import Matrix
+from ltinet.solve.short_steps import is_short, phi_functions_of_short
+from ltinet.tolerances import EPS
 
-_TAYLOR_TERMS = 19  # 1/21! < eps/2: enough for |z| ≤ 1
+_SMALL = 1.0  # |z| below which φ₂ is a Taylor series: the subtraction in (φ₁ − 1)/z would lose digits
 
 
-def phi1(z: NDArray[Any]) -> NDArray[Any]:
-    """(e^z − 1)/z, with 1 at z = 0; expm1 keeps the digits that the subtraction would lose."""
-    safe = np.where(z == 0.0, 1.0, z)
-    return np.asarray(np.where(z == 0.0, 1.0, np.expm1(safe) / safe))
+def phi_functions(z: NDArray[Any], exponentials: NDArray[Any] | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """φ₁ and φ₂, right to a few units for any z; e^z, where it is known, saves time.
+
+    Near 0 φ₂ is its Taylor series and φ₁ = 1 + z φ₂, elsewhere both are differences.
+    """
+    size = np.abs(z)
+    small = size < _SMALL
+    if small.all():
+        second = _phi2_near_zero(z, largest=float(size.max(initial=0.0)))
+        return 1.0 + z * second, second
+    away = np.where(small, 1.0, z) if small.any() else z
+    first = ((np.exp(away) if exponentials is None else exponentials) - 1.0) / away
+    second = (first - 1.0) / away
+    if away is not z:
+        near = z[small]
+        second[small] = _phi2_near_zero(near, largest=float(size[small].max()))
+        first[small] = 1.0 + near * second[small]
+    return first, second
 
 
 def phi2(z: NDArray[Any]) -> NDArray[Any]:
-    """(e^z − 1 − z)/z², with 1/2 at z = 0: its Taylor series for |z| < 1, where the subtraction would lose digits."""
-    result, small = np.empty_like(z), np.abs(z) < 1.0
-    inside, outside = z[small], z[~small]
-    series = np.zeros_like(inside)
-    for power in range(_TAYLOR_TERMS, -1, -1):  # Σ z^k/(k+2)!, innermost factor first
-        series *= inside
-        series /= power + 3
+    """(e^z − 1 − z)/z², with 1/2 at z = 0."""
+    return phi_functions(z)[1]
+
+
+def _phi2_near_zero(z: NDArray[Any], *, largest: float) -> NDArray[Any]:
+    """Σ z^k/(k+2)! for |z| up to `largest` ≤ 1, innermost factor first, as far as terms matter beside the first."""
+    term, count = 1.0, 0
+    while term > EPS / 16.0:
+        count += 1
+        term *= largest / (count + 2)
+    series = np.ones_like(z)
+    for power in range(count - 1, 0, -1):
+        series *= z
+        series /= power + 2
         series += 1.0
-    result[small], result[~small] = 0.5 * series, (phi1(outside) - 1.0) / outside
-    return result
+    series *= 0.5
+    return series
 
 
 def exp_of_multiples(rates: NDArray[np.complex128], length: float, counts: NDArray[np.intp]) -> NDArray[np.complex128]:
@@ -81,18 +104,37 @@ class StepMatrices(NamedTuple):
     end: NDArray[Any]
 
 
-def scalar_steps(rates: NDArray[np.complex128], h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+def scalar_steps(rates: NDArray[Any], h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
     """Steps of v' = λ v + g for many rates λ (last axis) and many lengths h (first axis), per unit of g."""
-    z = rates * h[:, None]
-    first = h[:, None] * phi1(z)
+    z, lengths = rates * h[:, None], h[:, None]
+    P = np.exp(z)
+    first, second = phi_functions(z, P)
+    first *= lengths
     if not linear:
-        return StepMatrices(np.exp(z), first, np.zeros_like(first))
-    second = h[:, None] * phi2(z)
-    return StepMatrices(np.exp(z), first - second, second)
+        return StepMatrices(P, first, np.zeros_like(first))
+    second *= lengths
+    return StepMatrices(P, first - second, second)
 
 
 def matrix_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
-    """Steps of z' = F z + G u for many lengths h (first axis): one matrix exponential of the augmented system for each.
+    """Steps of z' = F z + G u for many lengths h (first axis), by series where all of them are short."""
+    if is_short(F, float(h.max(initial=0.0))):
+        return _short_steps(F, G, h, linear=linear)
+    return _long_steps(F, G, h, linear=linear)
+
+
+def _short_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+    """Steps in which every entry is right relative to the terms that make it."""
+    phi, lengths = phi_functions_of_short(F, h), h[:, None, None]
+    first = lengths * (phi.first @ G)
+    if not linear:
+        return StepMatrices(phi.exponential, first, np.zeros_like(first))
+    second = lengths * (phi.second @ G)
+    return StepMatrices(phi.exponential, first - second, second)
+
+
+def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+    """One matrix exponential of the augmented system for each length.
 
     exp([[Fh, Gh, 0], [0, 0, I], [0, 0, 0]]) has e^{Fh}, h φ₁ G and h φ₂ G in its first block row (Van Loan 1978). Gh is
     scaled to the size of I and its size multiplied in at the end; a step of length zero is no special case.

@@ -74,7 +74,7 @@ def _scan(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArr
     follow each other, the same recurrence with far fewer steps, and what each run begins with is added along it.
     """
     batch, n_steps, n = ends.shape
-    length = 1 if n_steps <= _FEW else _run_length(n_steps ** (1 / 3), growth=size(decay))
+    length = 1 if n_steps <= _FEW else run_length(n_steps ** (1 / 3), growth=size(decay))
     if length < 2:
         return _scan_one_by_one(decay, ends, first)
     n_runs = n_steps // length
@@ -107,7 +107,7 @@ def _scan_one_by_one(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any
 def _scan_dense(decay: Matrix, ends: Array, first: Array) -> None:
     """The same for a dense block: ends_b ← ends_b + decay · ends_{b−1}."""
     batch, n_steps, n = ends.shape
-    length = 1 if n_steps <= _FEW else _run_length(n_steps ** (1 / 2), growth=_growth(decay))
+    length = 1 if n_steps <= _FEW else run_length(n_steps ** (1 / 2), growth=_growth(decay))
     n_runs = n_steps // length if length > 1 else 0
     last = first
     if n_runs:
@@ -126,7 +126,7 @@ def _scan_dense(decay: Matrix, ends: Array, first: Array) -> None:
         last = row
 
 
-def _run_length(best: float, *, growth: float) -> int:
+def run_length(best: float, *, growth: float) -> int:
     """The number of steps in a run, as many as is best for speed.
 
     Runs of unstable systems are no longer than powers of their growth are finite: ∞ times a state of 0 is no number.

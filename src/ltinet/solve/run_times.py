@@ -5,11 +5,11 @@ The constants were measured on one core of a server processor. What matters is h
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.once import cached_property
 from ltinet.solve.convolution import width_for
 from ltinet.solve.lasting import FADED
 from ltinet.solve.modal import ModalSystem

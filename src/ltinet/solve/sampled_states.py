@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-_AT_ONCE = 2**17  # numbers in a piece
+_AT_ONCE, _FEWEST = 2**18, 64  # numbers in a piece, and samples at least: calls cost time as well
 _KEPT = 2**20  # numbers of a run that is kept whole
 
 
@@ -31,10 +31,11 @@ class SampledStates:
 
     def __init__(self, walk: Walk, *, n_samples: int, numbers_per_sample: int) -> None:
         self._walk, self.n_samples = walk, n_samples
-        self.length = max(1, _AT_ONCE // max(1, numbers_per_sample))
+        self.length = max(_FEWEST, _AT_ONCE // max(1, numbers_per_sample))
         self._begins = [walk.begin()]
         self._keeps = n_samples * numbers_per_sample <= _KEPT
         self._pieces: dict[int, Array] = {}
+        self._last: tuple[int, Array] | None = None
 
     def pieces(self) -> Iterator[tuple[slice, Array]]:
         """All pieces in turn, and which samples they hold."""
@@ -45,7 +46,10 @@ class SampledStates:
         """One of them, which may be asked for again."""
         while len(self._begins) <= number:
             self._piece(len(self._begins) - 1, keeps=self._keeps)
-        return self._samples(number), self._piece(number, keeps=self._keeps)
+        last = self._last
+        if last is None or last[0] != number:  # questions come in the order of time
+            last = self._last = number, self._piece(number, keeps=self._keeps)
+        return self._samples(number), last[1]
 
     def _samples(self, number: int) -> slice:
         return slice(number * self.length, min((number + 1) * self.length, self.n_samples))

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import SimulationError
-from ltinet.signals.as_signal import Signal
-from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.signal import Signal
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.solution import Solution, Trajectory
 from ltinet.solve.solver_engine import SolverPlan, simulate_with_solvers
@@ -46,17 +45,11 @@ def simulate_from_zero(
     A function of time is asked for its values at the times that were given, and stays as it is.
     """
     origin = float(t[0])
-    if not isinstance(signal, SampledSignal) or not _exact_from(origin, signal):
+    moved = signal.counted_from(origin)
+    if moved is None:
         return simulate_with_solvers(engine, signal, t, x0=x0, plan=plan)
-    moved = SampledSignal(signal.t - origin, signal.u, hold=signal.hold)
     try:
         solution = simulate_with_solvers(engine, moved, t - origin, x0=x0, plan=plan)
     except SimulationError as error:
         raise SimulationError(f"{error} (times counted from t[0] = {origin!r})") from None
     return Solution(t, solution.y, ShiftedTrajectory(solution.trajectory, origin), solution.stats)
-
-
-def _exact_from(origin: float, signal: SampledSignal) -> bool:
-    """Whether all times of a signal lie between half and twice the origin: then differences are exact (Sterbenz)."""
-    ends = np.array([signal.start, signal.stop]) / origin if origin else np.zeros(2)
-    return bool(np.all((ends >= 0.5) & (ends <= 2.0)))

@@ -4,13 +4,13 @@ With many inputs and outputs no product is larger than those with B and C themse
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.solve.one_step import OneStep
 from ltinet.solve.packing import pack
 from ltinet.solve.recurrence import Decay, accumulate

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 import numpy as np
@@ -10,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
 from ltinet.listing import listed_without
+from ltinet.once import cached_property
 from ltinet.plotting.trajectory import draw_outputs
-from ltinet.signals.times import as_times, real_times
+from ltinet.signals.times import all_finite, as_times, real_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,10 +109,12 @@ class Solution:
         return self.judge(self.trajectory, start=float(self.t[0]), stop=float(self.t[-1]))
 
     def _within(self, times: Array) -> Array:
-        ordered = as_times(np.sort(times), "t")
-        if len(ordered) and (ordered[0] < self.t[0] or ordered[-1] > self.t[-1]):
+        if times.ndim != 1 or not len(times) or not all_finite(times):
+            as_times(times, "t")  # says which of these it is
+        first, last = float(times.min()), float(times.max())
+        if first < self.t[0] or last > self.t[-1]:
             raise InvalidSignalError(
-                f"times from {ordered[0]:g} to {ordered[-1]:g} were asked for, but the solution goes from "
+                f"times from {first:g} to {last:g} were asked for, but the solution goes from "
                 f"{self.t[0]:g} to {self.t[-1]:g}"
             )
         return times

@@ -1,6 +1,5 @@
 """The paper's forward passes: one ODE per neuron, any SciPy solver per neuron, layers independent of each other."""
 
-import math
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
@@ -11,9 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import MissingDependencyError, SimulationError
 from ltinet.progress import counted
-from ltinet.signals.as_signal import Signal
-from ltinet.signals.function import FunctionSignal
-from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.signal import Signal
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.layer_path import Algorithm, LayerRun, LayerTask, solve_layer
 from ltinet.solve.options import SolverOptions
@@ -43,7 +40,7 @@ def simulate_with_solvers(
     z0 = engine.coordinates.neurons_from_blocks(engine.initial_state(x0, signal.batch_shape))
     breaks = _breaks(signal, t, plan)
     _refuse_jumps_between(signal, breaks)
-    singles = unbatched(signal)
+    singles = signal.unbatched()
     offsets = np.cumsum([0, *(layer.n_states for layer in network.layers)])
     tasks = [
         LayerTask(
@@ -121,14 +118,6 @@ def _refuse_jumps_between(signal: Signal, breaks: Array) -> None:
         after, before = signal.value(crossed), signal.value_before(crossed)
         if np.max(np.abs(after - before), initial=0.0) > _JUMP * np.max(np.abs(after), initial=0.0):
             raise SimulationError('across_knots is for inputs without jumps; leave it out, or use hold="linear"')
-
-
-def unbatched(signal: Signal) -> list[Signal]:
-    """The signals of a batch, one by one."""
-    if isinstance(signal, FunctionSignal) or not signal.batch_shape:
-        return [signal]
-    flat = signal.u.reshape(math.prod(signal.batch_shape), *signal.u.shape[-2:])
-    return [SampledSignal(signal.axis, own, hold=signal.hold) for own in flat]
 
 
 def _run(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import all_finite
 from ltinet.solve.exact import ExactEngine
@@ -34,7 +35,7 @@ class Stepper:
             raise InvalidSignalError(f'hold is {hold!r}; it must be "linear" or "zero"')
         self.dt, self.hold = float(dt), hold
         if engine.system.n_states <= _DENSE:  # steps are dense products anyhow
-            engine = engine.from_state(np.zeros(engine.system.n_states))
+            engine = engine.for_run(self.dt, from_state=True)
         self._engine = engine
         single = engine.grids.single(self.dt, linear=hold == "linear")
         self._shift = single.step.shift
@@ -188,7 +189,4 @@ def _step_matrix(grid: SingleSteps) -> Any:
 
 def _real(values: ArrayLike, name: str) -> Array:
     """A copy as real numbers, at least one-dimensional."""
-    given = np.array(values, ndmin=1)
-    if given.dtype.kind not in "biuf":
-        raise InvalidSignalError(f"{name} has dtype {given.dtype}; it must be made of real numbers")
-    return given.astype(np.float64, copy=False)
+    return np.array(real_array(values, name), ndmin=1)

@@ -7,8 +7,12 @@ from sklearn.cluster import DBSCAN, KMeans
 
 import ltinet
 from evidence import EPS, assert_blocks_ordered, assert_lapack_standard, assert_pattern
-from hard_matrices import clusters_in_triangle, haar, random_dense, rotated
+from hard_matrices import HARD, clusters_in_triangle, haar, random_dense, rotated
 from ltinet import InvalidSystemError, PartitionError, block_diagonalize
+from ltinet.decompose import block_diagonal as door
+from ltinet.decompose.balance import BalancedMatrix
+from ltinet.decompose.partition import NotSparserError
+from ltinet.decompose.pipeline import BlockChoice, decompose
 
 TRIANGULAR = np.array([[1.0, 2.0, 3.0], [0.0, 3.0, 4.0], [0.0, 0.0, 5.0]])
 
@@ -296,3 +300,62 @@ def test_results_are_read_only(options):
 
 def test_it_is_the_public_name():
     assert ltinet.block_diagonalize is block_diagonalize
+
+
+# Units of the states
+
+
+def test_the_sparser_units_are_taken():
+    A = HARD["wilkinson_companion"]
+    balanced, as_given = (block_diagonalize(A, balance=balance) for balance in (True, False))
+    assert as_given.n_connections < balanced.n_connections
+    form = block_diagonalize(A)
+    assert form.n_connections == as_given.n_connections
+    np.testing.assert_array_equal(form.scaling, np.ones(20))
+    counts = f"{balanced.n_connections} connections with states balanced, {as_given.n_connections} as given"
+    assert form.remarks == (f"states as given: {counts}",)
+    assert form.remarks[0] in str(form)
+
+
+def test_balanced_states_are_taken_where_they_are_sparser():
+    A = HARD["graded"]
+    form = block_diagonalize(A, max_condition=10.0)
+    assert form.n_connections < block_diagonalize(A, max_condition=10.0, balance=False).n_connections
+    assert np.ptp(form.scaling) > 0.0
+    assert form.remarks == ("states balanced: no connections are left",)
+
+
+def test_the_smaller_condition_number_decides_between_equals():
+    # Two neurons that only cond(T) > 1e3 would part and a single one, in units that differ: one connection in both.
+    units = 2.0 ** np.array([0, 3, -2])
+    A = rotated(np.diag([-1.0, -1.001, -3.0]) + np.diag([1.0, 0.0], 1), 3) * units[:, None] / units
+    forms = {balance: block_diagonalize(A, balance=balance, max_condition=200.0) for balance in (True, False, None)}
+    assert forms[True].n_connections == forms[False].n_connections == 1
+    assert "cond(T) is" in forms[None].remarks[0]
+
+
+@pytest.mark.parametrize("A", [np.diag([1.0, 2.0]), random_dense(8, 5), rotated(np.diag([1.0, 2.0, 3.0]))])
+def test_well_scaled_matrices_are_looked_at_once(A, monkeypatch):
+    calls, own = [], door.decompose
+    monkeypatch.setattr(door, "decompose", lambda *args, **options: calls.append(args) or own(*args, **options))
+    form = block_diagonalize(A)
+    assert len(calls) == 1
+    assert form.remarks == ()
+
+
+def test_units_that_were_asked_for_need_no_remark():
+    A = HARD["wilkinson_companion"]
+    for balance in (True, False):
+        assert block_diagonalize(A, balance=balance).remarks == ()
+
+
+def test_clusters_are_looked_for_once():
+    A = HARD["graded"]
+    labels = Labels(np.zeros(sum(block_diagonalize(A, n_blocks=1).neurons_per_block), dtype=int))
+    assert np.ptp(block_diagonalize(A, clustering=labels).scaling) > 0.0
+
+
+def test_a_hopeless_search_ends_early():
+    A = HARD["wilkinson_companion"]
+    with pytest.raises(NotSparserError):
+        decompose(A, BalancedMatrix(A, np.ones(20), 1.0), BlockChoice(10.0), fewer_than=1)

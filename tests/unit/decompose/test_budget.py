@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hard_matrices import HARD, clusters_in_triangle, jordan, random_dense, rotated
-from ltinet.decompose.budget import _condition_of_two, within_budget
+from ltinet.decompose.budget import _bonds, _condition_of_two, within_budget
 from ltinet.decompose.reorder import reorder
 from ltinet.decompose.schur import SchurForm, real_schur
 from ltinet.decompose.separate import separate
@@ -96,3 +96,9 @@ def test_the_condition_of_two_groups_is_that_of_their_bases(seed):
 def test_the_condition_of_one_group_is_one():
     schur = real_schur(random_dense(5, 1))
     assert _condition_of_two(reorder(schur, np.zeros(len(schur.sizes), dtype=int))) == 1.0
+
+
+def test_nothing_binds_neurons_in_a_block_of_zeros():
+    R = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
+    separation = separate(SchurForm(R, np.eye(3)), np.array([0, 0, 1]))
+    assert _bonds(separation).tolist() == [0.0, 0.0, np.inf]

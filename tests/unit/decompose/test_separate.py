@@ -37,6 +37,14 @@ def test_parallel_vectors_are_within_no_budget():
     assert not separate_neurons(SchurForm(np.array([[1.0, 1.0], [0.0, 1.0 + EPS]]), np.eye(2))).is_within(1e12)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("distance", [1.6e-103, 2e-103])
+def test_an_inverse_that_all_but_overflows_is_within_no_budget_and_warns_of_nothing(distance):
+    # Vectors of a chain of four whose eigenvalues are that close: the inverse reaches 1/distance³.
+    R = np.diag(distance * np.arange(4)) + np.eye(4, k=1)
+    assert not separate_neurons(SchurForm(R, np.eye(4))).is_within(1e4)
+
+
 @pytest.mark.parametrize("coupling", [1.0, 1e-8, 1e-15, 1e-30])
 def test_equal_eigenvalues_that_are_coupled_are_never_parted(coupling):
     # Two vectors for one eigenvalue would leave the coupling out, at any condition number.

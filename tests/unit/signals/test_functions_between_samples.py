@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import ltinet
 from ltinet import FunctionSignal
+from ltinet.signals import function as function_room
 from ltinet.signals import watched
 from ltinet.signals.refine import sample_function
 
@@ -154,7 +155,7 @@ def test_a_function_that_oscillates_ever_faster_ends():
 
 
 def test_no_function_is_called_more_often_than_stated(monkeypatch):
-    monkeypatch.setattr(watched, "MOST_CALLS", 20_000)
+    monkeypatch.setattr(function_room, "MOST_CALLS", 20_000)
     calls = 0
 
     def own(s):
@@ -163,7 +164,7 @@ def test_no_function_is_called_more_often_than_stated(monkeypatch):
         return math.sin(s)
 
     with pytest.raises(ltinet.SimulationError, match=r"after 20000 calls; .*raise input_tolerance"):
-        sample_function(FunctionSignal(own, n_inputs=1), np.arange(100.0), tolerance=1e-8)
+        FunctionSignal(own, n_inputs=1).sampled_over(np.arange(100.0), tolerance=1e-8)
     assert calls == 20_000
 
 

@@ -84,6 +84,30 @@ def test_outputs_alone_never_take_a_state_for_each_time(hold, even):
     assert peaks[1] - peaks[0] < 0.25 * 8 * (more - fewer) * n
 
 
+# What is worked on at a time has a fixed size, beside which these results are large.
+MANY = 400_000
+AT_MOST = 3.0  # times the result, which is part of it
+
+
+@pytest.mark.parametrize("face", ["states", "sorted", "any order"])
+@pytest.mark.parametrize("even", [True, False], ids=["even", "uneven"])
+def test_states_and_dense_output_take_little_more_than_their_result(even, face):
+    n, n_times = (20, MANY // 2) if face == "states" else (4, 2_000)
+    random = np.random.default_rng(0)
+    t = 0.01 * np.arange(n_times) + (0.0 if even else random.uniform(0.0, 0.004, n_times))
+    solution = _slow_network(n).simulate(np.sin(t), t)
+    queries = random.uniform(t[0], t[-1], 5 * MANY)
+    if face == "sorted":
+        queries.sort()
+    tracemalloc.start()
+    try:
+        result = solution.states if face == "states" else solution(queries)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < AT_MOST * result.nbytes, peak / result.nbytes
+
+
 def _slow_network(n):
     """A network of n first-order neurons, one input and one output."""
     return ltinet.construct((-np.diag(np.linspace(0.1, 3.0, n)), np.ones((n, 1)), np.ones((1, n))))

@@ -167,8 +167,20 @@ def test_values_that_are_no_finite_real_numbers_are_refused(net, wrong, message)
 def test_a_complex_state_is_refused(net):
     with pytest.raises(ltinet.InvalidSignalError, match="x0 is complex"):
         net.stepper(0.1, x0=X0 * 1j)
-    with pytest.raises(ltinet.InvalidSignalError, match="x has dtype complex"):
+    with pytest.raises(ltinet.InvalidSignalError, match="x is complex"):
         net.stepper(0.1).x = X0 * 1j
+
+
+def test_masked_samples_and_states_are_refused(net):
+    """NumPy drops a mask in silence when it makes an array, and what lies below it would be taken for a sample."""
+    hidden = np.ma.masked_array([1.0, 1e9], mask=[False, True])
+    stepper = net.stepper(0.1)
+    with pytest.raises(ltinet.InvalidSignalError, match="u has masked entries"):
+        stepper.step(hidden)
+    with pytest.raises(ltinet.InvalidSignalError, match="a chunk has masked entries"):
+        list(stepper.run([np.ma.masked_array(np.ones((3, 2)), mask=np.eye(3, 2, dtype=bool))]))
+    with pytest.raises(ltinet.InvalidSignalError, match="x has masked entries"):
+        stepper.x = np.ma.masked_array(X0, mask=np.median(X0) < X0)
 
 
 def test_large_values_are_finite(net):
