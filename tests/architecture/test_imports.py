@@ -68,6 +68,11 @@ def test_every_room_has_its_place() -> None:
     assert rooms <= set(LEVEL)
 
 
+def test_the_array_type_has_one_name_in_one_place() -> None:
+    saying = [path for path in FILES if "\nArray = NDArray[np.float64]\n" in path.read_text()]
+    assert saying == [SOURCE / "arrays.py"]
+
+
 def test_no_pickle_is_ever_read() -> None:
     for path in FILES:
         tree = ast.parse(path.read_text())

@@ -6,13 +6,12 @@ others.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.correction import follow_error
 from ltinet.bounds.layer_errors import LayerEquations
 from ltinet.bounds.record import LayerRecord, measure_defect
 
-Array = NDArray[np.float64]
 _FASTEST_CHANGE = 30.0  # of a tolerance at once: errors are proportional to tolerances only roughly
 
 

@@ -9,11 +9,10 @@ where it decays.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.dense_chain import DenseChain, dense_chain, smeared
 
-Array = NDArray[np.float64]
 PLACES = 8  # in each cell, at which C e^{Fs} is looked at
 
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ltinet.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

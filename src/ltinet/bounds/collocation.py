@@ -13,7 +13,8 @@ from numpy.polynomial import chebyshev, legendre
 from numpy.typing import NDArray
 from scipy import special
 
-Array = NDArray[np.float64]
+from ltinet.arrays import Array
+
 Complex = NDArray[np.complex128]
 
 

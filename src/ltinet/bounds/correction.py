@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from ltinet.arrays import Array
 from ltinet.bounds.collocation import PieceValues, Rule
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 

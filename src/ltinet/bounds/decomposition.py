@@ -7,13 +7,11 @@ With x = X z the system x' = A x + B u, y = C x + D u becomes z' = (F + ΔF) z +
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.layer_errors import LayerGains
 from ltinet.bounds.residual import commutator, difference
 from ltinet.tolerances import EPS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.double_double import DoubleDouble
 from ltinet.once import cached_property
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 _TERMS = 18  # 1/19! < eps/16: the Taylor series of a matrix of norm one
 _MOST_HALVINGS = 64  # beyond, a step is so long that only its slowest states are seen
 

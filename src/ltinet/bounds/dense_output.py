@@ -11,15 +11,14 @@ what signs cancel.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.collocation import PieceValues
 from ltinet.bounds.correction import follow_error
 from ltinet.bounds.layer_errors import LayerEquations, LayerGains
 from ltinet.bounds.record import LayerRecord, measure_defect
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 _VALUES = 4  # roundings in a value of a dense output, which is a sum of falling terms
 
 

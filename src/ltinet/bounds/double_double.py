@@ -8,11 +8,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.residual import exact_terms, two_part_sum
 
-Array = NDArray[np.float64]
 _TERMS = 14  # 4⁻¹⁵/15! < 1e-21: the Taylor series of a matrix of norm 1/4
 _MOST_HALVINGS = 64
 

@@ -11,9 +11,8 @@ A horizon may be infinite for stable neurons. All functions take arrays of neuro
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ltinet.arrays import Array
 
 _TERMS = 26  # of a power series in |z| ≤ 1 with denominators (j + 2)!: the rest is below eps
 _SMALL = 1.0  # |root · T| up to which the power series is used

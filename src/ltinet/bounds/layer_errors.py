@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.gains import first_order_gains, second_order_gains
-
-Array = NDArray[np.float64]
 
 # Above the fastest growth, in units of 1/horizon: a chain of k neurons of equal growth is bounded best at σ ≈ k.
 _ABOVE_GROWTH = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.dense_output import LayerErrorBound
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

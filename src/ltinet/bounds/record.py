@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.collocation import PieceValues, Rule, radau, values_on_pieces
 from ltinet.bounds.correction import integrated_defect
 from ltinet.bounds.layer_errors import LayerEquations
 
-Array = NDArray[np.float64]
 _MORE_NODES = 4  # than the degree of dense outputs: digits that a followed error has beyond them
 
 

@@ -8,9 +8,9 @@ can form them (Ozaki, Ogita, Oishi & Rump 2012).
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ltinet.arrays import Array
+
 _SLICES = 4
 _DOUBLE_BITS = 53
 

@@ -3,12 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.layer_errors import LayerEquations, LayerGains
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 _UNDERDAMPED = 1e-3  # ω/√k below which a pair is not split into two complex numbers
 
 

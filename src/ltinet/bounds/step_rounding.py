@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import beginning, phi1
 from ltinet.bounds.dense_chain import DenseChain, dense_chain, measured, smeared
 from ltinet.bounds.double_double import exponentials
 from ltinet.once import cached_property
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 _LARGEST_EXPONENT = 700.0  # of a number that is finite
 _FADED = 2.0**-60  # what is left of a state within a step of K samples, from which on it is taken to have faded
 _MEASURED = 6  # lengths h, h/2, h/4, … at which exponentials for uneven steps are looked at

@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.errors import FileFormatError
 from ltinet.shown import shown, shown_names
 
-Array = NDArray[np.float64]
 _TIME = re.compile(r"(t|time)\s*([\[(].*[\])])?", re.IGNORECASE)  # a unit may follow: time [s]
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
 _LONGEST_SHOWN = 30

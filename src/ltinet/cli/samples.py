@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.cli.csv_table import read_csv
 from ltinet.cli.streams import STANDARD, is_stream, readable
 from ltinet.errors import FileFormatError, LtinetError
@@ -17,7 +17,6 @@ from ltinet.export.sample_files import WRITERS
 from ltinet.model.formats import mat, npz
 from ltinet.shown import shown, shown_names, shown_path
 
-Array = NDArray[np.float64]
 _KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".npz": "npz", ".mat": "mat"}
 
 

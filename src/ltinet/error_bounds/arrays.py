@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from ltinet.arrays import Array
 from ltinet.bounds.decomposition import Mismatch, bound_decomposition, measure_mismatch
 from ltinet.bounds.layer_errors import LayerEquations, LayerGains, layer_gains, layer_places
 from ltinet.network.network import Network
@@ -14,8 +14,6 @@ from ltinet.network.state_equations import realise_layer
 from ltinet.once import cached_property
 from ltinet.solve.exact import ExactEngine
 from ltinet.tolerances import EPS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

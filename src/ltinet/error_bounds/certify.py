@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed, dense_kernel, scalar_errors
 from ltinet.bounds.certificate import Certificate
 from ltinet.bounds.layer_errors import layer_constant, paper_constant
@@ -12,8 +12,6 @@ from ltinet.error_bounds.arrays import arrays_of
 from ltinet.error_bounds.engine_arrays import engine_arrays
 from ltinet.error_bounds.exact_runs import QUIETLY, ExactRun, cells_of, or_infinite, weighted
 from ltinet.solve.exact import ExactEngine
-
-Array = NDArray[np.float64]
 
 
 @QUIETLY

@@ -1,8 +1,8 @@
 """How many digits of its outputs a network keeps, to choose between two networks of one system."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.error_bounds.certify import certify
 from ltinet.error_bounds.exact_runs import judge_exact
 from ltinet.signals.sampled import SampledSignal
@@ -10,8 +10,6 @@ from ltinet.solve.exact import ExactEngine, ExactTrajectory
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.propagators import phi_functions
 from ltinet.tolerances import EPS
-
-Array = NDArray[np.float64]
 
 _STEPS, _STEP = 1000, 0.3  # a run in steps of so many times 1/|λ|max, the fastest time constant
 _MARGIN = 100.0  # by which an estimate may be wrong

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from ltinet.arrays import Array
 from ltinet.bounds.residual import commutator, descriptor_commutator, descriptor_difference, difference
 from ltinet.model.descriptor import eliminate_descriptor
 from ltinet.once import cached_property
@@ -19,7 +19,6 @@ from ltinet.solve.exact import ExactEngine
 from ltinet.solve.packing import pack
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 _OWN_ROUNDINGS = 16.0  # in an entry of the blocks that the parameters of a network give
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed, DenseKernel, dense_kernel, scalar_errors
 from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings
@@ -22,7 +23,6 @@ from ltinet.solve.packing import pack, unpack
 from ltinet.solve.propagators import exact_product, matrix_steps, phi2
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 _CELLS, _MOST_CELLS = 32, 256
 _LARGEST = 1e300  # what takes the place of a number that is not finite
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½

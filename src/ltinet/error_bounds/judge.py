@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.error_bounds.cells import cells_between
 from ltinet.error_bounds.exact_runs import judge_exact
@@ -13,8 +13,6 @@ from ltinet.solve.exact import ExactTrajectory
 from ltinet.solve.shifted import ShiftedTrajectory
 from ltinet.solve.solution import Trajectory
 from ltinet.solve.solver_engine import SolverTrajectory
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.allocation import next_tolerances
 from ltinet.error_bounds.solver_runs import neuron_shares_of
 from ltinet.errors import SimulationError
@@ -13,7 +13,6 @@ from ltinet.solve.shifted import ShiftedTrajectory
 from ltinet.solve.solution import Solution
 from ltinet.solve.solver_engine import SolverTrajectory
 
-Array = NDArray[np.float64]
 Tolerances = Mapping[tuple[int, int], float]
 Simulate = Callable[[Tolerances], Solution]
 

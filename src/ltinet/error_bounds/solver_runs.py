@@ -1,8 +1,8 @@
 """Bounds for runs by solvers, and what the error of each neuron does to the outputs."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.allocation import neuron_shares
 from ltinet.bounds.collocation import PieceValues, Rule
 from ltinet.bounds.dense_output import bound_layer
@@ -14,8 +14,6 @@ from ltinet.error_bounds.arrays import NetworkArrays, arrays_of
 from ltinet.signals.signal import Signal
 from ltinet.solve.layer_path import LayerRun
 from ltinet.solve.solver_engine import SolverTrajectory
-
-Array = NDArray[np.float64]
 
 
 def judge_solvers(trajectory: SolverTrajectory, cells: Array) -> tuple[OutputErrorBound, ...]:

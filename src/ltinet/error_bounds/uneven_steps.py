@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.double_double import exponentials
 from ltinet.bounds.step_rounding import StepSizes
 from ltinet.solve.any_length import AnyLength, Dense, Scalars
 from ltinet.solve.modal import DenseBlock
 from ltinet.solve.propagators import exp_of_multiples, scalar_steps
 
-Array = NDArray[np.float64]
 _LEVELS = 24  # octaves of lengths below the longest that shares tell apart
 _MEASURED = 6  # of them, those that are looked at: shorter steps err less
 _WITHIN = (1.0, 0.9, 0.77, 0.66, 0.54)  # of the longest length of an octave: where scalars are looked at

@@ -8,12 +8,12 @@ hide between two lags, by their sizes.
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import PLACES, DenseKernel, phi1
 from ltinet.bounds.dense_chain import dense_chain
 from ltinet.error_bounds.engine_arrays import EngineArrays
 from ltinet.solve.packing import pack_weights
 
-Array = NDArray[np.float64]
 _SLOW = 0.5  # |λ| times the distance of two lags
 
 

@@ -7,12 +7,10 @@ from one processor to the next, and would count as a weight.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
 from ltinet.network.maps import LayerMatrices, m_eta
-
-Array = NDArray[np.float64]
 
 
 class Magnitudes(NamedTuple):

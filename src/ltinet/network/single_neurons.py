@@ -6,15 +6,13 @@ The formulas are those of `maps` for a block of one neuron, where every matrix i
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.errors import InvalidNetworkError
 from ltinet.model.matrices import Matrix, read_only
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerMatrices
 from ltinet.network.rounding import Magnitudes, without_rounding
-
-Array = NDArray[np.float64]
 
 
 class Layers(NamedTuple):

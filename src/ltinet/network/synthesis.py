@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix, as_real_matrix
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.layer import HorizontalLayer
@@ -13,8 +14,6 @@ from ltinet.network.network import Network
 from ltinet.network.rounding import Magnitudes, lti_magnitudes, output_magnitudes, without_rounding
 from ltinet.network.single_neurons import Layers, first_order_layers, second_order_layers
 from ltinet.tolerances import sum_rounding
-
-Array = NDArray[np.float64]
 
 
 def synthesise(system: BlockSystem) -> Network:

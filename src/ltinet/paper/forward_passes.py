@@ -6,14 +6,13 @@ from itertools import pairwise
 from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import integrate, signal
 
 import ltinet
+from ltinet.arrays import Array
 from ltinet.paper.inputs import TIMES
 from ltinet.progress import Tell
 
-Array = NDArray[np.float64]
 Item = TypeVar("Item")
 TOLERANCE = 1e-10
 """rtol and atol of every solver, as in the paper; its solver is DOP853."""

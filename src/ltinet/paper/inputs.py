@@ -1,9 +1,8 @@
 """The times and inputs that the paper's examples share."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ltinet.arrays import Array
 
 TIMES: Array = np.linspace(0.0, 10.0, 101)
 """0…10 in steps of 0.1; inputs are straight lines between them."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet.arrays import Array
 from ltinet.errors import PlottingError
 from ltinet.plotting.canvas import figure_or_new, write_instead
 from ltinet.plotting.colours import line_styles
@@ -14,8 +15,6 @@ from ltinet.plotting.trajectory import add_output_key, checked_outputs, chosen_o
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-
-Array = NDArray[np.float64]
 
 
 def draw_comparison(

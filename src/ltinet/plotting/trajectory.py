@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ltinet.arrays import Array
 from ltinet.errors import PlottingError
 from ltinet.plotting.canvas import axes_or_new, write_instead
 from ltinet.plotting.colours import add_side_legend, line_styles
@@ -14,7 +15,6 @@ from ltinet.plotting.colours import add_side_legend, line_styles
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 _OUTPUTS = 10  # lines that can be told apart
 _MEMBERS = 12  # of a batch, drawn one by one
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.once import cached_property
 from ltinet.solve.interpolated_steps import InterpolatedSteps
 from ltinet.solve.modal import DenseBlock, ModalSystem
 from ltinet.solve.scalar_lengths import ScalarLengths
 from ltinet.solve.varied_decay import Decays, matrices
 
-Array = NDArray[np.float64]
 _MATRICES_AT_ONCE = 2**20  # numbers
 _RUNS = 7  # a run of steps is shorter than 2⁷ of the longest
 

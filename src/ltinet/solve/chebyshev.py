@@ -4,12 +4,10 @@ The highest degree comes first: sums then end with their largest terms, and roun
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
+from ltinet.arrays import Array
 from ltinet.solve.doubled import Doubled, plus, times
-
-Array = NDArray[np.float64]
 
 
 def nodes(low: float, high: float, degree: int) -> Array:

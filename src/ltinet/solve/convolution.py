@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.one_step import OneStep
 from ltinet.solve.sharing import in_groups
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 _AT_ONCE = 2**18  # numbers: members of a batch that are worked on together, with their zeros, to stay in the cache
 # A transform of length N errs by about 0.3 √(log₂ N) eps of the norm of what it transforms (Schatzman 1996). An output

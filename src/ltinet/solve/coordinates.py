@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from ltinet.arrays import Array
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.transformation import Transformation
 from ltinet.model.matrices import Matrix
@@ -23,8 +23,6 @@ from ltinet.network.block_system import BlockSystem
 from ltinet.network.maps import m_eta
 from ltinet.network.network import Network
 from ltinet.network.own_blocks import block_diagonal, own_blocks, recovered_blocks
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.neuron import Neuron
 from ltinet.signals.signal import Signal
@@ -17,8 +18,6 @@ from ltinet.solve.neuron_path import Forcing, piece_forcing, polynomial_forcing
 from ltinet.solve.options import NeuronOptions
 from ltinet.solve.polynomials import PiecewisePolynomial, from_node_values, node_times
 from ltinet.tolerances import EPS
-
-Array = NDArray[np.float64]
 
 # Between knots the solution is analytic: one polynomial of this degree replaces the pieces of a solver's dense output,
 # whose seams would cost the next solver many small steps.

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.solve.single_steps import SingleSteps
 from ltinet.solve.states_in_blocks import StatesInBlocks
 from ltinet.solve.time_blocks import TimeBlocks
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

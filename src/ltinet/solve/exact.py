@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet.arrays import Array
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.threads import threads_for_work
 from ltinet.errors import InvalidSignalError, SimulationError
@@ -35,7 +36,6 @@ from ltinet.solve.sharing import n_threads
 from ltinet.solve.short_steps import is_short
 from ltinet.solve.solution import Solution
 
-Array = NDArray[np.float64]
 # cond(T) as given, beyond which states may be off by 1e-10 of their size after 10,000 steps, and outputs of runs that
 # begin in a state, which see differences of states.
 _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5

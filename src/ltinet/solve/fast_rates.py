@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.solve import chebyshev
 from ltinet.solve.doubled import exponentials
 from ltinet.solve.propagators import phi_functions
 from ltinet.solve.slow_rates import as_real, driven, sums
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 _CELLS, _MOST_CELLS = 64, 1024  # of the grid between 0 and H: as many as |λ|H
 
 

@@ -10,13 +10,12 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.solve import chebyshev
 from ltinet.solve.propagators import StepMatrices, matrix_steps
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 _FIRST = 16  # degree that is tried first
 _LARGEST = 2**24  # numbers in the coefficients of one series, for memory
 # Coefficients fall at least geometrically: what is left at half of the degree is squared at all of it. This is far

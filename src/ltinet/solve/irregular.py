@@ -3,15 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.any_length import AnyLength, Dense, Scalars
 from ltinet.solve.runs import OutputSink, Runs, Sink, StateSink
 from ltinet.solve.varied_decay import follow
 
-Array = NDArray[np.float64]
 _AT_ONCE = 2**18  # numbers: states, or entries of small blocks, of steps that are worked on together
 _FEWEST = 64  # steps worked on together, however many states there are: calls cost time as well
 _SMALL_BLOCK = 16  # states up to which products of matrices, all runs side by side, beat a loop over steps

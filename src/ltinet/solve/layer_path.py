@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.state_equations import realise_layer
 from ltinet.signals.signal import Signal
@@ -15,7 +15,6 @@ from ltinet.solve.neuron_path import NeuronRun, integrate_neuron
 from ltinet.solve.options import SolverOptions
 from ltinet.solve.polynomials import PiecewisePolynomial
 
-Array = NDArray[np.float64]
 Algorithm = Literal["neurons", "intervals"]
 
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
 from ltinet.network.block_system import BlockSystem
 from ltinet.once import cached_property
 
-Array = NDArray[np.float64]
 # Writing a pair [[a, b], [c, d]] as a complex number needs its eigenvectors, whose condition number κ costs digits:
 # κ + 1/κ = (|b| + |c|)/ω. Beyond this it stays a 2×2 block.
 _WORST_PAIR = 100.0

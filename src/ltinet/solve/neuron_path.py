@@ -9,14 +9,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.errors import SimulationError
 from ltinet.network.neuron import Neuron
 from ltinet.solve.options import NeuronOptions
 from ltinet.solve.polynomials import PiecewisePolynomial, from_node_values, node_times
 
-Array = NDArray[np.float64]
 Forcing = Callable[[float], float]
 _RESIDUE = 16  # units in the last place: what rounding leaves of an interval after many steps is none of its own
 

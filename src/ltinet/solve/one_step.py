@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.modal import ModalSystem
@@ -18,7 +19,6 @@ from ltinet.solve.packing import pack, pack_weights
 from ltinet.solve.propagators import exp_of_multiples, matrix_steps, scalar_steps
 from ltinet.solve.recurrence import Decay, accumulate, matrix_powers, size, without_dust
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 _FAST_GROWTH = 0.5  # λh up to which G₁ is of the size of h: w = z − G₁ u loses nothing
 

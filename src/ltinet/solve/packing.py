@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.solve.modal import ModalSystem
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 

@@ -5,9 +5,8 @@ from functools import cache
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ltinet.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

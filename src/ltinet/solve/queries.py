@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ltinet.arrays import Array
 
 
 class Queries(NamedTuple):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.once import cached_property
 from ltinet.solve.convolution import width_for
 from ltinet.solve.lasting import FADED
 from ltinet.solve.modal import ModalSystem
 
-Array = NDArray[np.float64]
 _WIDEST = 2**8  # steps in a block: beyond, products grow faster than the recurrence shrinks
 _RUNS = 32  # that share a preparation: a network is made once and run often
 

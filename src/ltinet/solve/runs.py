@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
 from ltinet.solve.varied_decay import runs_of
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,8 @@ What a later question needs of an earlier walk is the state at the beginning of 
 from collections.abc import Iterator
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from ltinet.arrays import Array
 
-Array = NDArray[np.float64]
 _AT_ONCE, _FEWEST = 2**18, 64  # numbers in a piece, and samples at least: calls cost time as well
 _KEPT = 2**20  # numbers of a run that is kept whole
 

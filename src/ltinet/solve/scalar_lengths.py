@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.solve.fast_rates import fast_rates
 from ltinet.solve.propagators import scalar_steps
 from ltinet.solve.slow_rates import driven, slow_rates
 
-Array = NDArray[np.float64]
 Step = tuple[NDArray[Any], NDArray[Any]]
 _OCTAVES = 3  # lengths that are worked on together differ by less than 2³
 _FAST = 8.0  # |λ|H, from which on |λh| ≥ 1 for all lengths

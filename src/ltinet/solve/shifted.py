@@ -5,16 +5,14 @@ The system does not change with time, and a difference of two times within a fac
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ltinet.arrays import Array
 from ltinet.errors import SimulationError
 from ltinet.signals.signal import Signal
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.solution import Solution, Trajectory
 from ltinet.solve.solver_engine import SolverPlan, simulate_with_solvers
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,11 @@ suit it, and cancels little there.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from ltinet.arrays import Array
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 _SHORT = 1.0  # norm of Fh in balanced units: e^|Fh| is at most e, so that little cancels
 _FEW = 64  # states: the series takes about thrice as many products of matrices as SciPy does
 _MOST_TERMS = 64 + 20  # along a chain of so many states, and then as for a norm of one

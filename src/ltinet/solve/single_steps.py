@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.one_step import OneStep
@@ -16,7 +17,6 @@ from ltinet.solve.packing import pack
 from ltinet.solve.recurrence import Decay, accumulate
 from ltinet.solve.sharing import in_groups
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 _STATES_AT_ONCE = 2**19  # numbers: pieces of time whose states stay in the cache
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.solve import chebyshev
 from ltinet.solve.doubled import Doubled, exponentials, less_product
 from ltinet.solve.propagators import phi_functions
 from ltinet.tolerances import EPS
 
-Array = NDArray[np.float64]
 _LONGEST_SUMS = 128  # with which one product for all inputs is faster than products of every number
 _POINTS = 64  # between which a series is corrected
 _DOUBLED = 10  # coefficients with twice the digits: those that are not small

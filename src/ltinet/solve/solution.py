@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError
 from ltinet.listing import listed_without
 from ltinet.once import cached_property
@@ -15,8 +16,6 @@ from ltinet.signals.times import all_finite, as_times, real_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Array = NDArray[np.float64]
 
 
 class Trajectory(Protocol):

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ltinet.arrays import Array
 from ltinet.errors import MissingDependencyError, SimulationError
 from ltinet.progress import counted
 from ltinet.signals.signal import Signal
@@ -16,7 +17,6 @@ from ltinet.solve.layer_path import Algorithm, LayerRun, LayerTask, solve_layer
 from ltinet.solve.options import SolverOptions
 from ltinet.solve.solution import Solution
 
-Array = NDArray[np.float64]
 _JUMP = 1e-8  # relative to u: what a function changes by in one unit in the last place of t is no jump
 
 

@@ -7,14 +7,12 @@ state after j steps is off by a few units, whatever j is.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
 from ltinet.solve.one_step import OneStep, Powers
 from ltinet.solve.packing import pack, unpack
 from ltinet.solve.time_blocks import toeplitz
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold
@@ -15,7 +16,6 @@ from ltinet.signals.times import all_finite
 from ltinet.solve.exact import ExactEngine
 from ltinet.solve.single_steps import SingleSteps
 
-Array = NDArray[np.float64]
 _DENSE = 150  # states up to which a dense product beats a sparse one
 _STATE_KEYS = ("x", "last_input", "started", "dt", "hold")
 

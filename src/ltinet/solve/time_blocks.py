@@ -14,9 +14,9 @@ the block before. In stiff systems these are most of them.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
 from ltinet.solve.lasting import Indices, sort_states
 from ltinet.solve.one_step import OneStep
@@ -24,7 +24,6 @@ from ltinet.solve.recurrence import LARGE, Decay, accumulate
 from ltinet.solve.sharing import in_groups
 from ltinet.solve.single_steps import outputs_from
 
-Array = NDArray[np.float64]
 _WORTH_HALVING = 32  # steps: products with fewer columns gain nothing from leaving out zeros
 _AT_ONCE = 2**17  # numbers: members of a batch that are worked on together, to stay in the cache
 
