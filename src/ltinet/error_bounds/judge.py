@@ -6,6 +6,7 @@ import numpy as np
 
 from ltinet.arrays import Array
 from ltinet.bounds.output_errors import OutputErrorBound
+from ltinet.decompose.threads import threads_for_work
 from ltinet.error_bounds.cells import cells_between
 from ltinet.error_bounds.exact_runs import judge_exact
 from ltinet.error_bounds.solver_runs import judge_instant, judge_solvers
@@ -49,5 +50,6 @@ def judge(trajectory: Trajectory, *, start: float, stop: float) -> SolutionError
         bounds = judge_solvers(trajectory, cells) if stop > start else judge_instant(trajectory, cells)
         return SolutionErrorBound(bounds, trajectory.signal.batch_shape)
     if isinstance(trajectory, ExactTrajectory):
-        return SolutionErrorBound(judge_exact(trajectory, start, stop), trajectory.samples.batch_shape)
+        with threads_for_work(trajectory.n_multiplications):
+            return SolutionErrorBound(judge_exact(trajectory, start, stop), trajectory.samples.batch_shape)
     raise TypeError(f"no bounds are known for a {type(trajectory).__name__}")

@@ -215,11 +215,16 @@ class ExactTrajectory:
             return None
         return self.engine.grids.from_rest(step, linear=self.linear, n_times=len(self.samples.t))
 
+    @property
+    def n_multiplications(self) -> int:
+        """About how many a run takes."""
+        system = self.engine.system
+        return math.prod(self.u.shape[:2]) * system.n_states * (system.n_inputs + system.n_outputs)
+
     def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
-        samples, system = self.samples, self.engine.system
-        n_multiplications = math.prod(self.u.shape[:2]) * system.n_states * (system.n_inputs + system.n_outputs)
-        with threads_for_work(n_multiplications), np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        samples = self.samples
+        with threads_for_work(self.n_multiplications), np.errstate(over="ignore", invalid="ignore"):  # looked at below
             convolution = self.convolution
             if convolution is not None:
                 y = convolution.outputs(self.u, threads=threads)
@@ -272,7 +277,7 @@ class ExactTrajectory:
     def _gathered(self, t: Array, read: Any, *, width: int) -> Array:
         """What is read off packed states and inputs at any times, `(..., len(t), width)`, a piece after the other."""
         values = np.empty((len(self.u), len(t), width))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with threads_for_work(self.n_multiplications), np.errstate(over="ignore", invalid="ignore"):
             for at, z, u in self.states_at(t):
                 values[:, at] = read(z, u)
         if not all_finite(values):
