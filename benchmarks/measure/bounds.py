@@ -44,7 +44,7 @@ def compare_bounds() -> None:
         truth = net.simulate(u, TIMES)
         for engine, tolerance in (("neurons", 1e-10), ("intervals", 1e-6)):
             begin = time.perf_counter()
-            solution = net.simulate(u, TIMES, engine=engine, rtol=tolerance, atol=tolerance)  # type: ignore[arg-type]
+            solution = net.simulate(u, TIMES, engine=engine, rtol=tolerance, atol=tolerance)
             solved = time.perf_counter()
             bound, overall = solution.error_bound(TIMES), solution.error_bound()
             judged = time.perf_counter()

@@ -4,7 +4,6 @@ from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.block_diagonal import block_diagonalize
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.dynamic_network import DynamicNetwork, construct, load
-from ltinet.error_bounds.search import ChosenTolerances
 from ltinet.errors import (
     FileFormatError,
     InvalidNetworkError,
@@ -27,8 +26,9 @@ from ltinet.signals.function import FunctionSignal
 from ltinet.signals.polynomial import PolynomialSignal
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
+from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.solution import Solution
-from ltinet.solve.stepper import Stepper
+from ltinet.solve.solvers.tolerance_search import ChosenTolerances
 from ltinet.solver_tolerances import tolerances_for
 from ltinet.state_space import StateSpace, as_state_space, load_system, named_system, save_system
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from ltinet.decompose.block_diagonal import candidate_forms, units_of
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.pipeline import BlockChoice
-from ltinet.error_bounds.digits import certified_error, surely_below
 from ltinet.errors import PartitionError
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.alignment import align_pairs
@@ -14,7 +13,8 @@ from ltinet.network.block_system import BlockSystem, in_block_coordinates
 from ltinet.network.network import Network
 from ltinet.network.synthesis import synthesise
 from ltinet.once import cached_property
-from ltinet.solve.exact import ExactEngine
+from ltinet.solve.exact.digits import certified_error, surely_below
+from ltinet.solve.prepared import PreparedNetwork
 from ltinet.tolerances import EPS
 
 # A relative error of outputs that nobody notices: up to here the sparser network is preferred.
@@ -31,9 +31,9 @@ class Construction:
     blocks: BlockSystem
 
     @cached_property
-    def engine(self) -> ExactEngine:
+    def prepared(self) -> PreparedNetwork:
         """The network prepared to run, which certificates ask for."""
-        return ExactEngine(self.network, self.form, origin=self.system, blocks=self.blocks)
+        return PreparedNetwork(self.network, self.form, origin=self.system, blocks=self.blocks)
 
 
 def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: bool | None) -> Construction:
@@ -72,17 +72,17 @@ def _keeps_digits(found: Construction, *, is_sparser_as_given: bool) -> bool:
     limit = 10.0 * _UNNOTICED / EPS
     if form.budget is not None and form.budget * ratio <= limit:
         return True
-    return form.condition_raw <= limit or surely_below(found.engine, _UNNOTICED)
+    return form.condition_raw <= limit or surely_below(found.prepared, _UNNOTICED)
 
 
 def _with_more_digits(found: Construction, others: Sequence[BlockDiagonalForm], wanted: BlockChoice) -> Construction:
     """The network of the same system in other units of its states, if it is certified to have more digits."""
-    error = certified_error(found.engine)
+    error = certified_error(found.prepared)
     if error <= _UNNOTICED:
         return found
     form = others[0] if others else candidate_forms(found.system.A, wanted, balance=False)[0]
     rival = _in_coordinates_of(form, found.system)
-    rival_error = certified_error(rival.engine)
+    rival_error = certified_error(rival.prepared)
     if not error > 10.0 * rival_error:
         return found
     reason = f"{units_of(rival.form)}, for more digits: certified error {rival_error:.0e}, otherwise {error:.0e}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,6 @@ from ltinet.construction import construct_network
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.pipeline import BlockChoice, ClusteringAlgorithm
 from ltinet.decompose.threads import threads_for
-from ltinet.error_bounds.certify import certify
-from ltinet.error_bounds.judge import judge
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.export.other_libraries import to_control, to_scipy
 from ltinet.listing import listed_without
@@ -35,22 +33,16 @@ from ltinet.signals.numbers import real_array
 from ltinet.signals.order import told_if_exchanged
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import real_times, time_step
-from ltinet.solve.arguments import checked_input_tolerance, checked_n_jobs, positive, refuse_foreign
-from ltinet.solve.exact import ExactEngine
-from ltinet.solve.options import SolverOptions
-from ltinet.solve.shifted import simulate_from_zero
+from ltinet.solve.arguments import checked_n_jobs, positive
+from ltinet.solve.engines import chosen_engine
+from ltinet.solve.exact.certify import certify
+from ltinet.solve.exact.stepper import Stepper
+from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solution import Solution
-from ltinet.solve.solver_engine import SolverPlan
-from ltinet.solve.stepper import Stepper
 from ltinet.state_space import StateSpace, as_state_space
 
 if TYPE_CHECKING:
     import scipy.signal
-
-Engine = Literal["exact", "neurons", "intervals"]
-
-# Solutions live in a room below error bounds and cannot import them: their door to these is hung here.
-Solution.judge = staticmethod(judge)
 
 
 @final
@@ -185,7 +177,7 @@ class DynamicNetwork:
         *,
         x0: ArrayLike | None = None,
         hold: Hold = "linear",
-        engine: Engine = "exact",
+        engine: str = "exact",
         input_tolerance: float | None = None,
         method: Any = None,
         rtol: Any = None,
@@ -194,6 +186,7 @@ class DynamicNetwork:
         max_step: float | None = None,
         n_jobs: int = 1,
         across_knots: bool | None = None,
+        **options: Any,
     ) -> Solution:
         """Run the network: outputs y at the times t, `(..., T, p)`.
 
@@ -221,27 +214,24 @@ class DynamicNetwork:
             n_jobs: threads that share a batch (exact engine), or processes that share the layers (joblib); -1 for one
                 per core.
             across_knots: solver engines: integrate across knots of the input, as the paper does; for comparisons.
+            options: whatever else the engine knows.
         """
-        solver = {"method": method, "rtol": rtol, "atol": atol, "first_step": first_step, "max_step": max_step}
-        refuse_foreign(engine, {**solver, "across_knots": across_knots, "input_tolerance": input_tolerance})
+        named = {"input_tolerance": input_tolerance, "method": method, "rtol": rtol, "atol": atol}
+        steps = {"first_step": first_step, "max_step": max_step, "across_knots": across_knots}
+        chosen, given = chosen_engine(engine, {**named, **steps, **options})
         n_jobs = checked_n_jobs(n_jobs)
         try:
-            axis = self._exact.time_axis(real_times(t, "t"))
+            axis = self._prepared.time_axis(real_times(t, "t"))
         except InvalidSignalError as error:
             raise told_if_exchanged(error, u) from None
         signal = as_signal(u, axis, n_inputs=self.n_inputs, hold=hold)
         x0 = None if x0 is None else real_array(x0, "x0")
-        if engine == "exact":
-            tolerance = 1e-8 if input_tolerance is None else checked_input_tolerance(input_tolerance)
-            return self._exact.simulate(signal, axis.t, x0=x0, input_tolerance=tolerance, n_jobs=n_jobs)
-        options = SolverOptions(**{name: value for name, value in solver.items() if value is not None})
-        plan = SolverPlan(engine, options, n_jobs, bool(across_knots))
-        return simulate_from_zero(self._exact, signal, axis.t, x0=x0, plan=plan)
+        return chosen.run(self._prepared, signal, axis.t, x0=x0, n_jobs=n_jobs, options=given)
 
     def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
         """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k."""
         x0 = None if x0 is None else real_array(x0, "x0")
-        return Stepper(self._exact, time_step(dt, "dt"), hold=hold, x0=x0)
+        return Stepper(self._prepared, time_step(dt, "dt"), hold=hold, x0=x0)
 
     def simulate_stream(
         self, chunks: Iterable[ArrayLike], dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None
@@ -262,12 +252,12 @@ class DynamicNetwork:
         horizon, steps = positive(horizon, "horizon"), positive(n_steps, "n_steps")
         if steps != int(steps):
             raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
-        engine = self._exact.for_run(horizon / steps, from_state=False)
+        engine = self._prepared.for_run(horizon / steps, from_state=False)
         return certify(engine, horizon=horizon, n_steps=int(steps))
 
     @cached_property
-    def _exact(self) -> ExactEngine:
-        return ExactEngine(self.network, self.form, origin=self._origin, blocks=self.blocks)
+    def _prepared(self) -> PreparedNetwork:
+        return PreparedNetwork(self.network, self.form, origin=self._origin, blocks=self.blocks)
 
     @property
     def _origin(self) -> SystemMatrices | None:
@@ -326,7 +316,7 @@ def construct(
     with threads_for(state_space.n_states):
         found = construct_network(state_space.matrices, wanted, balance=balance)
     net = DynamicNetwork(found.network, found.form, state_space, found.blocks)
-    net.__dict__["_exact"] = found.engine  # it may be prepared already
+    net.__dict__["_prepared"] = found.prepared  # it may be prepared already
     return net
 
 

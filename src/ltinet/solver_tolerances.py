@@ -6,11 +6,11 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.error_bounds.search import ChosenTolerances, search_tolerances
 from ltinet.errors import SimulationError
 from ltinet.signals.sampled import Hold
 from ltinet.solve.arguments import positive
 from ltinet.solve.solution import Solution
+from ltinet.solve.solvers.tolerance_search import ChosenTolerances, search_tolerances
 
 
 def tolerances_for(  # noqa: PLR0913 - the options of the runs that the tolerances are for

@@ -18,11 +18,10 @@ LEVELS = [
     {"dynamic_network"},  # the façades: their methods are doors to the rooms below
     {"state_space"},
     {"construction"},
-    {"error_bounds"},  # where solutions meet bounds
-    {"solve", "bounds", "export"},
+    {"solve", "export"},
     {"network"},
     {"decompose"},
-    {"signals", "model", "plotting"},
+    {"signals", "model", "plotting", "bounds"},
     {"tolerances", "errors", "shown", "arrays", "atomic", "listing", "once", "progress"},  # the ground
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

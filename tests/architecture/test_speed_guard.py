@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.solve import recurrence, run_times, uniform
+from ltinet.solve.steps import fastest_way, recurrence, run_times
 
 LONG = 100_000
 # Measured 1 500 to 14 000 where everything is array operations; the shortest loop over 10⁵ samples has a million.
@@ -100,7 +100,7 @@ def test_import_is_light():
 def walk_one_by_one(monkeypatch):
     """Blocks of one step, without runs and without convolution."""
     monkeypatch.setattr(run_times, "_WIDEST", 1)
-    monkeypatch.setattr(uniform, "_MOST_PARAMETERS", 0)
+    monkeypatch.setattr(fastest_way, "_MOST_PARAMETERS", 0)
     monkeypatch.setattr(recurrence, "run_length", lambda *_, **__: 1)
 
 

@@ -6,7 +6,7 @@ import pytest
 import ltinet
 from ball_oracle import respond
 from hard_matrices import hippo_legs
-from ltinet.error_bounds.digits import certified_error, surely_below
+from ltinet.solve.exact.digits import certified_error, surely_below
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def test_digits_count_more_than_connections(hippo):
     net, balanced, as_given = (ltinet.construct(hippo, balance=balance) for balance in (None, True, False))
     assert balanced.n_connections < as_given.n_connections == net.n_connections
     assert net == as_given
-    assert certified_error(balanced._exact) > 10.0 * certified_error(as_given._exact)
+    assert certified_error(balanced._prepared) > 10.0 * certified_error(as_given._prepared)
     assert "states as given, for more digits" in str(net.form)
 
 
@@ -59,7 +59,7 @@ def test_an_estimate_without_cancellation_is_below_all_that_matters(exponent):
     )
     net = ltinet.construct(system)
     assert net.n_connections == 0
-    assert surely_below(net._exact, 1e-10)
+    assert surely_below(net._prepared, 1e-10)
     t, u = 0.05 * np.arange(201), rng.standard_normal((201, 2))
     truth = respond(*system, np.zeros((2, 2)), None, u=u, t=t).y
     assert np.all(np.max(truth.distance(net.simulate(u, t).y), axis=-2) <= 1e-10 * truth.peak)
@@ -69,12 +69,12 @@ def test_an_estimate_tells_neurons_that_cancel():
     # y = 1e9·(x₁ − x₂) with x₁ and x₂ nearly equal: nine digits are lost whatever the units.
     A, C = np.diag([-1.0, -1.0 - 1e-9]), 1e9 * np.array([[1.0, -1.0]])
     net = ltinet.construct((A, np.ones((2, 1)), C))
-    assert not surely_below(net._exact, 1e-10)
-    assert certified_error(net._exact) > 1e-10
+    assert not surely_below(net._prepared, 1e-10)
+    assert certified_error(net._prepared) > 1e-10
 
 
 @pytest.mark.parametrize(("m", "p"), [(0, 1), (1, 0)])
 def test_nothing_in_or_nothing_out_has_all_its_digits(m, p):
     A = np.array([[-1.0, 1e6], [1e-6, -3.0]])
     net = ltinet.construct((A, np.zeros((2, m)), np.zeros((p, 2))))
-    assert surely_below(net._exact, 1e-10)
+    assert surely_below(net._prepared, 1e-10)

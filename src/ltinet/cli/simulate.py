@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import click
 import numpy as np
 import typer
 
@@ -11,11 +12,12 @@ from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.samples import Samples, format_of, read_samples
 from ltinet.cli.sources import read_network
 from ltinet.cli.streams import STANDARD, check_target, deliver, refuse_terminal
-from ltinet.dynamic_network import DynamicNetwork, Engine
+from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.export.sample_files import WRITERS
 from ltinet.signals.sampled import Hold
-from ltinet.solve.options import DEGREES
+from ltinet.solve.engines import ENGINES
+from ltinet.solve.solvers.options import DEGREES
 
 
 def simulate(  # noqa: PLR0913 - every option of the command is a parameter
@@ -46,8 +48,11 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
         ),
     ] = None,
     engine: Annotated[
-        Engine,
-        typer.Option(help="In closed form, or with a solver for each neuron (the paper's Algorithms 3 and A.1)."),
+        str,
+        typer.Option(
+            click_type=click.Choice(list(ENGINES)),
+            help="In closed form, or with a solver for each neuron (the paper's Algorithms 3 and A.1).",
+        ),
     ] = "exact",
     method: Annotated[
         str | None,
@@ -86,7 +91,7 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
         remark(f"{len(result.t)} samples of {network.n_outputs} outputs written to {output}")
 
 
-def _given(engine: Engine, solver: dict[str, Any]) -> dict[str, Any]:
+def _given(engine: str, solver: dict[str, Any]) -> dict[str, Any]:
     """The options of the solver that were given; none of them is for the exact engine."""
     given = {name: value for name, value in solver.items() if value is not None}
     if given and engine == "exact":

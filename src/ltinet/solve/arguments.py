@@ -2,7 +2,6 @@
 
 import operator
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,27 +10,8 @@ from ltinet.errors import SimulationError
 from ltinet.shown import shown
 from ltinet.tolerances import EPS
 
-_SOLVERS = 'engine="neurons" and engine="intervals"'
-_OPTIONS = {"method": _SOLVERS, "rtol": _SOLVERS, "atol": _SOLVERS, "first_step": _SOLVERS, "max_step": _SOLVERS,
-            "across_knots": _SOLVERS, "input_tolerance": 'engine="exact"'}  # fmt: skip
 # Values of a function are rounded themselves: how close lines come to them says nothing below this.
 _CLOSEST = 8.0 * EPS
-
-
-def refuse_foreign(engine: str, given: Mapping[str, Any]) -> None:
-    """Refuse options that were given, not None, and that the engine does not know: they would have no effect.
-
-    Raises:
-        SimulationError: there are some, or no engine has this name.
-    """
-    if engine not in ("exact", "neurons", "intervals"):
-        raise SimulationError(f'engine is {shown(repr(engine))}; known are "exact", "neurons" and "intervals"')
-    own = f'engine="{engine}"'
-    foreign = [name for name, value in given.items() if value is not None and own not in _OPTIONS[name]]
-    if foreign:
-        raise SimulationError(
-            f"{own} has no {' and no '.join(foreign)}; leave out what belongs to {_OPTIONS[foreign[0]]}, or choose that"
-        )
 
 
 def checked_input_tolerance(value: Any) -> float:

@@ -1,8 +1,8 @@
 """What a simulation returns: outputs at the times asked for, and on request outputs and states at any other."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,18 @@ from ltinet.signals.times import all_finite, as_times, real_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+class ErrorBound(Protocol):
+    """A bound on the error of a solution, as the sum of named parts."""
+
+    def at(self, t: Array) -> dict[str, Array]:
+        """The parts at any times, `(..., len(t), p)` each."""
+        ...
+
+    def overall(self) -> dict[str, Array]:
+        """The parts over all times, `(..., p)` each."""
+        ...
 
 
 class Trajectory(Protocol):
@@ -33,16 +45,8 @@ class Trajectory(Protocol):
         """(ξ, ξ̇ of second-order neurons) of layer after layer, `(..., len(t), n)`."""
         ...
 
-
-class ErrorBound(Protocol):
-    """A bound on the error of a solution, as the sum of named parts."""
-
-    def at(self, t: Array) -> dict[str, Array]:
-        """The parts at any times, `(..., len(t), p)` each."""
-        ...
-
-    def overall(self) -> dict[str, Array]:
-        """The parts over all times, `(..., p)` each."""
+    def error_bound(self, start: float, stop: float) -> ErrorBound:
+        """How far outputs between two times may be off."""
         ...
 
 
@@ -56,8 +60,6 @@ class Solution:
     trajectory: Trajectory = field(repr=False)
     stats: Mapping[str, Any]
     """How it was computed: the engine and its choices; for solver engines evaluations, steps and seconds per neuron."""
-    judge: ClassVar[Callable[..., ErrorBound]]
-    """Bounds the error of a trajectory between two times; hung by the façade, since bounds lie above this room."""
 
     def __call__(self, t: ArrayLike) -> Array:
         """Dense output: y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""
@@ -105,7 +107,7 @@ class Solution:
 
     @cached_property
     def _error(self) -> ErrorBound:
-        return self.judge(self.trajectory, start=float(self.t[0]), stop=float(self.t[-1]))
+        return self.trajectory.error_bound(float(self.t[0]), float(self.t[-1]))
 
     def _within(self, times: Array) -> Array:
         if times.ndim != 1 or not len(times) or not all_finite(times):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.error_bounds import uneven_steps
+from ltinet.solve.exact import uneven_steps
 from ltinet.tolerances import EPS
 
 T = np.cumsum(np.random.default_rng(1).uniform(0.5, 1.5, 600)) * 0.02

@@ -4,9 +4,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from ltinet.solve import interpolated_steps
-from ltinet.solve.interpolated_steps import InterpolatedSteps
-from ltinet.solve.propagators import matrix_steps
+from ltinet.solve.steps.propagators import matrix_steps
+from ltinet.solve.uneven import interpolated_steps
+from ltinet.solve.uneven.interpolated_steps import InterpolatedSteps
 
 EPS = float(np.finfo(float).eps)
 BLOCKS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from flint import arb_mat, ctx
 
-from ltinet.solve.recurrence import Decay, accumulate
+from ltinet.solve.steps.recurrence import Decay, accumulate
 
 
 def _one_by_one(added, first, decay):

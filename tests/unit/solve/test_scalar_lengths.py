@@ -4,10 +4,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from ltinet.solve import scalar_lengths
-from ltinet.solve.doubled import exponentials
-from ltinet.solve.propagators import phi_functions
-from ltinet.solve.scalar_lengths import ScalarLengths
+from ltinet.solve.steps.propagators import phi_functions
+from ltinet.solve.uneven import scalar_lengths
+from ltinet.solve.uneven.doubled import exponentials
+from ltinet.solve.uneven.scalar_lengths import ScalarLengths
 
 EPS = float(np.finfo(float).eps)
 OCTAVE = -6

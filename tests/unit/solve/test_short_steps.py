@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from flint import arb, arb_mat, ctx
 
-from ltinet.solve.propagators import matrix_steps
-from ltinet.solve.short_steps import balanced_norm, is_short, phi_functions_of_short
+from ltinet.solve.steps.propagators import matrix_steps
+from ltinet.solve.steps.short_steps import balanced_norm, is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
 
 _FACTOR = 40.0  # units of Σ|M|^k/k!: up to 20 products of matrices, each off by a few units, most of them far smaller

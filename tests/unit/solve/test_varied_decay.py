@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from flint import arb_mat, ctx
 
-from ltinet.solve.varied_decay import Decays, follow, matrices, runs_of
+from ltinet.solve.uneven.varied_decay import Decays, follow, matrices, runs_of
 
 EPS = float(np.finfo(float).eps)
 

@@ -1,0 +1,1 @@
+"""The exact engine: the closed form between samples, its dense output, its bound."""

@@ -1,0 +1,60 @@
+"""Bounds for the exact engine, from a network alone."""
+
+import math
+
+import numpy as np
+
+from ltinet.arrays import Array
+from ltinet.bounds.cell_propagation import Committed, dense_kernel, scalar_errors
+from ltinet.bounds.certificate import Certificate
+from ltinet.bounds.layer_errors import layer_constant, paper_constant
+from ltinet.solve.exact.engine_arrays import engine_arrays
+from ltinet.solve.exact.error_bound import QUIETLY, ExactRun, cells_of, or_infinite, weighted
+from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.solvers.network_arrays import arrays_of
+
+
+@QUIETLY
+def certify(prepared: PreparedNetwork, *, horizon: float, n_steps: int) -> Certificate:
+    """What the exact engine promises for |u| ≤ 1 and x(0) = 0, without running it."""
+    arrays, step = engine_arrays(prepared), horizon / n_steps
+    cells = cells_of(arrays, 0.0, horizon, n_samples=n_steps + 1)
+    per_cell = np.full(len(cells) - 1, n_steps / (len(cells) - 1))
+    width = prepared.grids.from_any_state(step, linear=True, n_times=n_steps + 1).width
+    run = ExactRun(
+        arrays,
+        cells,
+        h=step,
+        width=width,
+        n_samples=per_cell,
+        n_steps=np.ceil(per_cell / width),
+        linear=True,
+        convolution=prepared.grids.from_rest(step, linear=True, n_times=n_steps + 1),
+    )
+    states = _largest_states(run)
+    ones = np.ones((len(states), arrays.system.n_inputs))
+    sizes = run.sizes(states, ones, summed=ones * run.window, norms=ones[0] * math.sqrt(n_steps + 1))
+    parts = run.parts(sizes, start=np.zeros(states.shape[1]), user_start=np.zeros(arrays.system.n_states))
+    gains = arrays_of(prepared).gains(horizon)
+    gain = weighted(states, arrays.mode_outputs) + np.sum(np.abs(arrays.system.D), axis=1)
+    return Certificate(
+        horizon=horizon,
+        n_steps=n_steps,
+        rounding=np.max(or_infinite(parts["rounding"]), axis=0),
+        decomposition=np.max(or_infinite(parts["decomposition"]), axis=0),
+        gain=np.max(or_infinite(gain), axis=0),
+        paper_constants=tuple(paper_constant(own) for own in gains),
+        layer_constants=tuple(layer_constant(own) for own in gains),
+    )
+
+
+def _largest_states(run: ExactRun) -> Array:
+    """How large the states can be in every cell for inputs up to one, from rest."""
+    arrays, n_cells = run.arrays, len(run.cells) - 1
+    driven = np.tile(np.sum(arrays.mode_inputs, axis=1), (n_cells, 1))
+    errors = Committed(np.zeros(driven.shape[1]), np.zeros_like(driven), run.n_steps, driven)
+    parts = [scalar_errors(arrays.growth, errors.part(slice(0, arrays.n_scalars)), cell=run.cell)]
+    for block, own in zip(arrays.system.blocks, arrays.mode_slices, strict=True):
+        kernel = dense_kernel(np.eye(len(block.F)), block.F, horizon=float(run.cells[-1]), n_cells=n_cells)
+        parts.append(kernel.output_errors(errors.part(own), cell=run.cell))
+    return np.hstack(parts)

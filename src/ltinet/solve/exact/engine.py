@@ -1,0 +1,64 @@
+"""The exact engine: no step-size control and no stiffness, since between samples the solution has a closed form.
+
+It runs in block coordinates (`modal`), never in the second-order form that neurons show.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ltinet.arrays import Array
+from ltinet.signals.signal import Signal
+from ltinet.solve.arguments import checked_input_tolerance
+from ltinet.solve.exact.trajectory import ExactTrajectory
+from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.solution import Solution
+from ltinet.solve.steps.sharing import n_threads
+
+_INPUT_TOLERANCE = 1e-8  # of the largest |u|: how far straight lines may be from a function
+
+
+class ExactEngine:
+    """Outputs in closed form."""
+
+    options = frozenset({"input_tolerance"})
+
+    def run(
+        self,
+        prepared: PreparedNetwork,
+        signal: Signal,
+        t: Array,
+        *,
+        x0: ArrayLike | None,
+        n_jobs: int,
+        options: Mapping[str, Any],
+    ) -> Solution:
+        """Outputs at the times t, from the state x0 at t[0]; a batch is shared by `n_jobs` threads."""
+        tolerance = checked_input_tolerance(options.get("input_tolerance", _INPUT_TOLERANCE))
+        threads = n_threads(n_jobs)
+        samples, refinement, off = signal.sampled_over(t, tolerance=tolerance)
+        own = prepared.for_run(samples.longest_step, from_state=x0 is not None)
+        neurons = None if own is prepared else prepared
+        trajectory = ExactTrajectory(own, samples, x0, input_error=off, neurons=neurons)
+        y = _outputs_at(trajectory, t, threads=threads)
+        stats: dict[str, Any] = {
+            "engine": "exact",
+            "grid": "irregular" if samples.step is None else "uniform",
+            "way": trajectory.way,
+            "n_samples": len(samples.t),
+            "samples_per_interval": refinement,
+        }
+        return Solution(t, y, trajectory, stats)
+
+
+def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array:
+    """Outputs at the times t: from those at all samples where t are among them, which needs no states in between."""
+    samples = trajectory.samples
+    if samples.t is t or np.array_equal(samples.t, t):
+        return trajectory.sampled_outputs(threads=threads)
+    places = np.searchsorted(samples.t, t, side="right") - 1
+    if np.array_equal(samples.t[places], t):
+        return trajectory.sampled_outputs(threads=threads)[..., places, :]
+    return trajectory.outputs(t)

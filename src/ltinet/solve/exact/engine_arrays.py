@@ -1,0 +1,153 @@
+"""The exact engine's numbers as bounds take them, and how far they are from the system that it stands for.
+
+Packed states hold Re v and Im v of every pair. What turns in such a plane keeps its modulus, so that errors are counted
+by modes: the modulus of a pair, a real scalar, a state of a coupled block.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from ltinet.arrays import Array
+from ltinet.bounds.residual import commutator, descriptor_commutator, descriptor_difference, difference
+from ltinet.model.descriptor import eliminate_descriptor
+from ltinet.once import cached_property
+from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.steps.packing import pack
+from ltinet.tolerances import EPS
+
+_OWN_ROUNDINGS = 16.0  # in an entry of the blocks that the parameters of a network give
+
+
+class InUserStates(NamedTuple):
+    """The same before X⁻¹, in the user's own states: sizes of E⁻¹(A X − E X F) and E⁻¹(B − E X G)."""
+
+    per_state: Array
+    per_input: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What is left of the system in packed coordinates x = X z: bounds per unit of |z|, |u| and |x₀ − X z₀|."""
+
+    per_state: Array
+    """X⁻¹E⁻¹(A X − E X F), (n × n)."""
+    per_input: Array
+    """X⁻¹E⁻¹(B − E X G), (n × m)."""
+    in_output: Array
+    """C X − C_z, (p × n)."""
+    in_user_states: InUserStates | None = None
+    part: str = "decomposition"
+    """What they are a part of: where there is no system, rounding in the blocks that stand for the parameters."""
+
+
+class EngineArrays:
+    """F, G, C of the engine in packed coordinates, with X and its inverse where there is a system behind it."""
+
+    def __init__(self, prepared: PreparedNetwork) -> None:
+        self.system, self.C, self._form, self._origin = (
+            prepared.system,
+            prepared.output_weights,
+            prepared.form,
+            prepared.origin,
+        )
+        self.n_pairs, self.n_scalars = self.system.n_pairs, len(self.system.rates)
+        self.growth, self.rates = self.system.rates.real, np.abs(self.system.rates)
+
+    @cached_property
+    def G(self) -> Array:
+        """(n × m)."""
+        return pack(self.system, self.system.B.T, [block.G.T for block in self.system.blocks]).T
+
+    @cached_property
+    def F(self) -> Array:
+        """(n × n), block diagonal: [[a, −ω], [ω, a]] for pairs."""
+        pairs, reals = np.split(self.system.rates, [self.n_pairs])
+        turning = [np.array([[rate.real, -rate.imag], [rate.imag, rate.real]]) for rate in pairs]
+        return np.asarray(linalg.block_diag(*turning, *reals.real, *(block.F for block in self.system.blocks)))
+
+    @cached_property
+    def mode_slices(self) -> list[slice]:
+        """Where the states of every coupled block stand among the modes."""
+        stops = self.n_scalars + np.cumsum([len(block.F) for block in self.system.blocks], dtype=np.intp)
+        return [
+            slice(int(stop) - len(block.F), int(stop)) for block, stop in zip(self.system.blocks, stops, strict=True)
+        ]
+
+    def modes(self, packed: Array) -> Array:
+        """Moduli of modes from sizes of packed states, last axis."""
+        pairs = packed[..., : 2 * self.n_pairs]
+        return np.concatenate([np.hypot(pairs[..., ::2], pairs[..., 1::2]), packed[..., 2 * self.n_pairs :]], axis=-1)
+
+    def packed(self, modes: Array) -> Array:
+        """Sizes of packed states from moduli of modes."""
+        return np.concatenate([np.repeat(modes[..., : self.n_pairs], 2, axis=-1), modes[..., self.n_pairs :]], axis=-1)
+
+    @cached_property
+    def mode_inputs(self) -> Array:
+        """|G| by modes, (modes × m)."""
+        return self.modes(np.abs(self.G).T).T
+
+    @cached_property
+    def mode_outputs(self) -> Array:
+        """|C| by modes, (p × modes)."""
+        return self.modes(np.abs(self.C))
+
+    @cached_property
+    def basis(self) -> tuple[Array, Array] | None:
+        """X and X⁻¹ between the user's states and packed ones; None without a form."""
+        form, n = self._form, self.system.n_states
+        if n == 0 or (form is None and self._origin is None):
+            return None
+        if form is None:  # the system as it was given
+            return np.eye(n), np.eye(n)
+        X = form.T @ self.system.blocks_from_packed(np.eye(n)).T
+        return X, self.system.packed_from_blocks(form.T_inv.T).T
+
+    @cached_property
+    def residuals(self) -> Residuals:
+        """How far the engine is from its system; exact where the system is known, else what rounding may leave."""
+        F, G, C = self.F, self.G, self.C
+        if self.basis is None:
+            share = _OWN_ROUNDINGS * EPS
+            return Residuals(share * self._own_size(F), share * np.abs(G), share * np.abs(C), part="rounding")
+        X, X_inv = self.basis
+        origin = self._origin
+        if origin is None and self._form is not None:  # read from a file that keeps A only
+            amplified = (len(F) + 4) * EPS * (np.abs(X_inv) @ np.abs(X))
+            in_states = np.abs(X_inv @ commutator(self._form.original, X, F))
+            return Residuals(in_states, amplified @ np.abs(G), np.abs(C) @ amplified)
+        assert origin is not None  # noqa: S101 - there is a basis
+        if origin.descriptor is None:
+            in_states, in_inputs = commutator(origin.A, X, F), difference(origin.B, X, G)
+        else:
+            E, A, B = origin.descriptor
+            both = np.hstack([descriptor_commutator(A, E, X, F), descriptor_difference(B, E, X, G)])
+            in_states, in_inputs = np.split(eliminate_descriptor(E, both), [len(F)], axis=1)
+        in_output = difference(C, origin.C, X)
+        user = InUserStates(np.abs(in_states), np.abs(in_inputs))
+        return Residuals(np.abs(X_inv @ in_states), np.abs(X_inv @ in_inputs), np.abs(in_output), user)
+
+    def _own_size(self, F: Array) -> Array:
+        """|F| with the modulus of a pair in all four of its places: its rate is formed from all of them."""
+        size = np.abs(F)
+        at = 2 * np.arange(self.n_pairs)[:, None, None] + np.array([[0, 1], [0, 1]])
+        size[at.swapaxes(-1, -2), at] = self.rates[: self.n_pairs, None, None]
+        return size
+
+    def start_errors(self, x0: Array | None, z0: Array) -> tuple[Array, Array]:
+        """By how much each mode, X⁻¹(x₀ − X z₀), and each of the user's states is off at the start, `(batch, ·)`."""
+        if x0 is None:
+            return self.modes(np.zeros_like(z0)), np.zeros_like(z0)
+        if self.basis is None:
+            return self.modes(_OWN_ROUNDINGS * EPS * np.abs(z0)), np.zeros_like(z0)
+        X, X_inv = self.basis
+        left = difference(x0.T, X, z0.T).T
+        return self.modes(np.abs(left @ X_inv.T)), np.abs(left)
+
+
+def engine_arrays(prepared: PreparedNetwork) -> EngineArrays:
+    """The arrays of an engine, made once."""
+    return prepared.keep(EngineArrays)

@@ -1,0 +1,191 @@
+"""The exact solution for sampled inputs: outputs at samples by the fastest way, the rest on request."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.arrays import Array
+from ltinet.decompose.threads import threads_for_work
+from ltinet.errors import SimulationError
+from ltinet.once import cached_property
+from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.times import all_finite
+from ltinet.solve.exact.queries import in_order
+from ltinet.solve.exact.sampled_states import SampledStates
+from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.steps.convolution import Convolution
+from ltinet.solve.steps.even_walk import EvenWalk
+from ltinet.solve.uneven.any_length import AnyLength
+from ltinet.solve.uneven.walk import IrregularWalk, longest_step
+
+_QUERIES = 2**18  # numbers: times between samples that are worked on together
+_PER_QUERY = 32  # numbers at least, however few states there are: the terms of the series for its length
+
+
+class ExactPath:
+    """The exact solution for sampled inputs: states at samples on request, closed form between them."""
+
+    def __init__(
+        self,
+        prepared: PreparedNetwork,
+        samples: SampledSignal,
+        x0: ArrayLike | None,
+        *,
+        input_error: float = 0.0,
+        neurons: PreparedNetwork | None = None,
+    ) -> None:
+        self.prepared, self.samples, self.input_error = prepared, samples, input_error
+        self.neurons = neurons  # the engine that knows of neurons, where the run is in the user's states
+        self.x0 = None if x0 is None else prepared.user_start(x0, samples.batch_shape)
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, by the time
+            self.z0 = prepared.system.packed_from_blocks(
+                prepared.initial_state(self.x0, (math.prod(samples.batch_shape),))
+            )
+        self.u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
+        self.linear = samples.hold == "linear"
+
+    @property
+    def way(self) -> str:
+        """How outputs at samples are computed: "steps of any length", "convolution", "blocks" or "single steps"."""
+        if self.samples.step is None:
+            return "steps of any length"
+        if self.convolution is not None:
+            return "convolution"
+        return "blocks" if self.grid_width > 1 else "single steps"
+
+    @property
+    def grid_width(self) -> int:
+        """How many samples are worked on between two states that follow each other."""
+        if self.samples.step is None:
+            return 1
+        return self.prepared.grids.from_any_state(
+            self.samples.step, linear=self.linear, n_times=len(self.samples.t)
+        ).width
+
+    @property
+    def convolution(self) -> Convolution | None:
+        """The grid of a run by fast convolution, None for one that takes another way."""
+        step = self.samples.step
+        if step is None or self.z0.any():
+            return None
+        return self.prepared.grids.from_rest(step, linear=self.linear, n_times=len(self.samples.t))
+
+    @property
+    def n_multiplications(self) -> int:
+        """About how many a run takes."""
+        system = self.prepared.system
+        return math.prod(self.u.shape[:2]) * system.n_states * (system.n_inputs + system.n_outputs)
+
+    def sampled_outputs(self, *, threads: int) -> Array:
+        """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
+        samples = self.samples
+        with threads_for_work(self.n_multiplications), np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            convolution = self.convolution
+            if convolution is not None:
+                y = convolution.outputs(self.u, threads=threads)
+            elif samples.step is not None:
+                grid = self.prepared.grids.from_any_state(samples.step, linear=self.linear, n_times=len(samples.t))
+                y = grid.outputs_from(self.z0, self.u, threads=threads)
+            else:
+                y = self._irregular_walk.outputs(self.prepared.output_weights.T)
+                y += self.u @ self.prepared.system.D.T
+        # Products of blocks and transforms may overflow a little before the outputs do: single steps tell.
+        return self._unflatten(y) if all_finite(y) else self.outputs(samples.t)
+
+    def outputs(self, t: Array) -> Array:
+        """Outputs y at any times."""
+        weights, D = self.prepared.output_weights, self.prepared.system.D
+        return self._gathered(t, lambda z, u: z @ weights.T + u @ D.T, width=len(D))
+
+    def neuron_states(self, t: Array) -> Array:
+        """(ξ, ξ̇) at any times."""
+        if self.neurons is not None:
+            return self._through(self.neurons).neuron_states(t)
+        system, coordinates = self.prepared.system, self.prepared.coordinates
+        return self._gathered(
+            t,
+            lambda z, u: coordinates.neurons_from_blocks(system.blocks_from_packed(z)) + u @ coordinates.J.T,
+            width=system.n_states,
+        )
+
+    def user_states(self, t: Array) -> Array:
+        """States x at any times."""
+        direct = self._in_user_states
+        if direct is not None:
+            return direct.user_states(t)
+        system, coordinates = self.prepared.system, self.prepared.coordinates
+        return self._gathered(
+            t, lambda z, _: coordinates.user_from_blocks(system.blocks_from_packed(z)), width=system.n_states
+        )
+
+    @cached_property
+    def _in_user_states(self) -> "ExactPath | None":
+        """The same run in the user's own states, where T would cost them digits."""
+        prepared = self.prepared.in_user_states
+        return None if prepared is None or prepared is self.prepared else self._through(prepared)
+
+    def _through(self, prepared: PreparedNetwork) -> "ExactPath":
+        """The same run by another engine."""
+        x0 = None if self.x0 is None else self.x0.reshape(*self.samples.batch_shape, self.x0.shape[-1])
+        return ExactPath(prepared, self.samples, x0)
+
+    def _gathered(self, t: Array, read: Any, *, width: int) -> Array:
+        """What is read off packed states and inputs at any times, `(..., len(t), width)`, a piece after the other."""
+        values = np.empty((len(self.u), len(t), width))
+        with threads_for_work(self.n_multiplications), np.errstate(over="ignore", invalid="ignore"):
+            for at, z, u in self.states_at(t):
+                values[:, at] = read(z, u)
+        if not all_finite(values):
+            place = int(np.argmin(np.isfinite(values).all(axis=(0, 2))))
+            raise SimulationError(
+                f"the solution exceeds the largest floating-point number at t = {t[place]:.6g}; simulate a shorter "
+                "time, or choose other units for inputs and states"
+            )
+        return self._unflatten(values)
+
+    @cached_property
+    def sampled_states(self) -> SampledStates:
+        """States at the samples."""
+        system, samples = self.prepared.system, self.samples
+        walk: EvenWalk | IrregularWalk = self._irregular_walk
+        if samples.step is not None:
+            grid = self.prepared.grids.single(samples.step, linear=self.linear)
+            blocks = self.prepared.grids.nested(samples.step, linear=self.linear, n_times=len(samples.t))
+            walk = EvenWalk(grid, blocks, self.u, self.z0)
+        return SampledStates(walk, n_samples=len(samples.t), numbers_per_sample=system.n_states * len(self.u))
+
+    @property
+    def _irregular_walk(self) -> IrregularWalk:
+        return IrregularWalk(self.any_length, self.samples.t, self.u, self.z0)
+
+    @cached_property
+    def any_length(self) -> AnyLength:
+        """Steps as long as those between samples, and shorter."""
+        return self.prepared.grids.any_length(longest_step(self.samples.t), linear=self.linear)
+
+    def states_at(self, t: Array) -> Iterator[tuple[Any, Array, Array]]:
+        """Which of the times, packed states `(batch, k, n)` and inputs there, some times after the other.
+
+        Between samples by one exact step of a fraction of an interval from the sample before.
+        """
+        samples, states = self.samples, self.sampled_states
+        if t is samples.t or np.array_equal(t, samples.t):
+            for own, z in states.pieces():
+                yield own, z, self.u[:, own]
+            return
+        at_once = max(1, _QUERIES // max(_PER_QUERY, self.prepared.system.n_states * len(self.u)))
+        for piece, at, before in in_order(t, samples.t, length=states.length, at_once=at_once):
+            own, z = states.piece(piece)
+            yield at, *self._between(t[at], before, z[:, before - own.start])
+
+    def _between(self, t: Array, before: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
+        """States and inputs at times between samples, from the states at the samples before them."""
+        h, now = t - self.samples.t[before], self.u[:, before]
+        then = self.samples.value(t).reshape(len(self.u), len(t), self.samples.n_inputs)
+        return (self.any_length.step(h, z, now, then) if h.any() else z), then
+
+    def _unflatten(self, values: Array) -> Array:
+        return values.reshape(*self.samples.batch_shape, *values.shape[1:])

@@ -1,0 +1,15 @@
+"""The exact engine's trajectory: the path, and how far it may be off."""
+
+from ltinet.bounds.solution_errors import SolutionErrorBound
+from ltinet.decompose.threads import threads_for_work
+from ltinet.solve.exact.error_bound import judge_exact
+from ltinet.solve.exact.path import ExactPath
+
+
+class ExactTrajectory(ExactPath):
+    """An exact path that bounds its own error."""
+
+    def error_bound(self, start: float, stop: float) -> SolutionErrorBound:
+        """How far outputs between two times may be off."""
+        with threads_for_work(self.n_multiplications):
+            return SolutionErrorBound(judge_exact(self, start, stop), self.samples.batch_shape)

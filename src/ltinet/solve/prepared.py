@@ -1,0 +1,156 @@
+"""What every engine needs from a network: its coordinates, its arrays, and the whole journey of x0.
+
+    x0 ──checked, one row for each member of a batch──▶ x ──T⁻¹──▶ z ──packed──▶ (Re v, Im v, dense states)
+                                                                   │
+                                                                   └──N──▶ (ξ, ζ) ──+ J u──▶ (ξ, ξ̇)
+
+`user_start` checks and spreads x0, `initial_state` takes it through T⁻¹ into the blocks (`coordinates`), the exact
+engine packs z into modes (`modal`) and steps there, solver engines go on to the neurons. Where T would cost a run too
+many digits (`for_run`) there is another prepared network of the same system, whose T is 1: all arrows but the first
+become equalities there.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ltinet.arrays import Array
+from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.threads import threads_for_work
+from ltinet.errors import InvalidSignalError
+from ltinet.model.matrices import Matrix
+from ltinet.model.system_matrices import SystemMatrices
+from ltinet.network.block_system import BlockSystem
+from ltinet.network.network import Network
+from ltinet.once import cached_property
+from ltinet.signals.times import TimeAxis
+from ltinet.solve.coordinates import Coordinates, as_given, placed
+from ltinet.solve.modal import ModalSystem, modal_system
+from ltinet.solve.steps.grids import Grids
+from ltinet.solve.steps.packing import pack_weights
+from ltinet.solve.steps.short_steps import is_short
+
+# cond(T) as given, beyond which states may be off by 1e-10 of their size after 10,000 steps, and outputs of runs that
+# begin in a state, which see differences of states.
+_COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
+_COSTS_SHORT_STEPS = 1e4  # likewise, for outputs after steps so short that little has happened yet
+_SMALL = 32  # states: one block of them costs little more than many
+
+
+Made = TypeVar("Made")
+
+
+class PreparedNetwork:
+    """A network with the arrays that its runs share."""
+
+    def __init__(
+        self,
+        network: Network,
+        form: BlockDiagonalForm | None,
+        *,
+        origin: SystemMatrices | None = None,
+        blocks: BlockSystem | None = None,
+    ) -> None:
+        self.network, self.form, self.origin = network, form, origin
+        self._blocks = blocks
+        self._last_axis: TimeAxis | None = None
+        self._kept: dict[Any, Any] = {}
+
+    @cached_property
+    def in_user_states(self) -> "PreparedNetwork | None":
+        """The same system as one block in the user's own states, where T would cost these digits; None elsewhere.
+
+        States that are small beside others in the user's units are small differences of large z.
+        """
+        form, origin = self.form, self.origin
+        if form is None or origin is None or not origin.n_states:
+            return None
+        if origin.n_states > _SMALL and form.condition_raw <= _COSTS_STATES:
+            return None
+        prepared = PreparedNetwork(self.network, None, origin=origin)
+        prepared.__dict__["_placed"] = as_given(origin)
+        return prepared
+
+    def for_run(self, longest_step: float, *, from_state: bool) -> "PreparedNetwork":
+        """The engine for a run: T may cost one that begins in a state, or takes short steps, too many digits.
+
+        Outputs of the first short steps are small beside the states that T mixes for them.
+        """
+        direct = self.in_user_states
+        if direct is None or self.form is None:
+            return self
+        costs = self.form.condition_raw
+        if from_state and costs > _COSTS_OUTPUTS:
+            return direct
+        is_small = self.network.n_states <= _SMALL and costs > _COSTS_SHORT_STEPS
+        return direct if is_small and is_short(direct.blocks.A, longest_step) else self
+
+    @cached_property
+    def _placed(self) -> tuple[BlockSystem, Coordinates]:
+        with threads_for_work(self.network.n_states**3):  # many solves of a few states
+            return placed(self.network, self.form, self._blocks)
+
+    @property
+    def blocks(self) -> BlockSystem:
+        """The network in block coordinates, without the maps to others where it is known already."""
+        return self._placed[0] if self.form is None or self._blocks is None else self._blocks
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Maps between the states of the user, of the blocks and of the neurons."""
+        return self._placed[1]
+
+    @cached_property
+    def system(self) -> ModalSystem:
+        """The same in modal coordinates, in which steps are taken."""
+        return modal_system(self.blocks)
+
+    @cached_property
+    def grids(self) -> Grids:
+        """What was prepared for evenly spaced samples."""
+        return Grids(self.system)
+
+    @cached_property
+    def output_weights(self) -> Matrix:
+        """From packed states to outputs, (p × n)."""
+        return pack_weights(self.system, self.system.C, [block.C for block in self.system.blocks])
+
+    def keep(self, make: "Callable[[PreparedNetwork], Made]") -> "Made":
+        """What a function makes of this network, made once: a place for what only some of those who run it need."""
+        if make not in self._kept:
+            self._kept.setdefault(make, make(self))
+        made: Made = self._kept[make]
+        return made
+
+    def time_axis(self, t: ArrayLike) -> TimeAxis:
+        """Times, checked; those of the last call are recognised and not checked again."""
+        if self._last_axis is None or not np.array_equal(np.asarray(t), self._last_axis.t):
+            self._last_axis = TimeAxis.of(t)
+        return self._last_axis
+
+    def initial_state(self, x0: ArrayLike | None, batch_shape: tuple[int, ...]) -> Array:
+        """States z of the blocks at the start, `(batch, n)`, from the user's x0."""
+        n = self.system.n_states
+        if x0 is None:
+            return np.zeros((math.prod(batch_shape), n))
+        return self.coordinates.blocks_from_user(self.user_start(x0, batch_shape))
+
+    def user_start(self, x0: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
+        """The user's x0, checked, one row for each member of a batch."""
+        n = self.system.n_states
+        x = np.asarray(x0, dtype=np.float64)
+        if x.ndim == 0 or x.shape[-1] != n or not np.all(np.isfinite(x)):
+            raise InvalidSignalError(
+                f"x0 has shape {x.shape} or is not finite; it must have {n} entries, one per state, along its last axis"
+            )
+        try:
+            x = np.broadcast_to(x, (*batch_shape, n))
+        except ValueError:
+            raise InvalidSignalError(
+                f"x0 has shape {x.shape} but the inputs come in a batch of shape {batch_shape}; give one state or one "
+                "for each input"
+            ) from None
+        return x.reshape(math.prod(batch_shape), n)

@@ -1,0 +1,1 @@
+"""Steps of one length, and the ways to take many of them."""

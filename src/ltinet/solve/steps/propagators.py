@@ -1,0 +1,174 @@
+"""Exact steps of z' = F z + G u over a time h, for inputs that are constant or straight lines between two samples.
+
+    linear    z(t+h) = e^{Fh} z + h(φ₁ − φ₂)(Fh) G u_k + h φ₂(Fh) G u_{k+1}
+    constant  z(t+h) = e^{Fh} z + h φ₁(Fh) G u_k
+
+with φ₁(z) = (e^z − 1)/z and φ₂(z) = (e^z − 1 − z)/z², entire functions: λ = 0 and defective blocks are ordinary cases.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from ltinet.model.matrices import Matrix
+from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
+from ltinet.tolerances import EPS
+
+_SMALL = 1.0  # |z| below which φ₂ is a Taylor series: the subtraction in (φ₁ − 1)/z would lose digits
+
+
+def phi_functions(z: NDArray[Any], exponentials: NDArray[Any] | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """φ₁ and φ₂, right to a few units for any z; e^z, where it is known, saves time.
+
+    Near 0 φ₂ is its Taylor series and φ₁ = 1 + z φ₂, elsewhere both are differences.
+    """
+    size = np.abs(z)
+    small = size < _SMALL
+    if small.all():
+        second = _phi2_near_zero(z, largest=float(size.max(initial=0.0)))
+        return 1.0 + z * second, second
+    away = np.where(small, 1.0, z) if small.any() else z
+    first = ((np.exp(away) if exponentials is None else exponentials) - 1.0) / away
+    second = (first - 1.0) / away
+    if away is not z:
+        near = z[small]
+        second[small] = _phi2_near_zero(near, largest=float(size[small].max()))
+        first[small] = 1.0 + near * second[small]
+    return first, second
+
+
+def phi2(z: NDArray[Any]) -> NDArray[Any]:
+    """(e^z − 1 − z)/z², with 1/2 at z = 0."""
+    return phi_functions(z)[1]
+
+
+def _phi2_near_zero(z: NDArray[Any], *, largest: float) -> NDArray[Any]:
+    """Σ z^k/(k+2)! for |z| up to `largest` ≤ 1, innermost factor first, as far as terms matter beside the first."""
+    term, count = 1.0, 0
+    while term > EPS / 16.0:
+        count += 1
+        term *= largest / (count + 2)
+    series = np.ones_like(z)
+    for power in range(count - 1, 0, -1):
+        series *= z
+        series /= power + 2
+        series += 1.0
+    series *= 0.5
+    return series
+
+
+def exp_of_multiples(rates: NDArray[np.complex128], length: float, counts: NDArray[np.intp]) -> NDArray[np.complex128]:
+    """e^{kλh} for rates λ (last axis) and whole numbers k (first axis), right to a few units whatever the size of kλh.
+
+    The product alone would be rounded, and its exponential be off by |kλh| units. What rounding took from it comes back
+    as a factor 1 + (kλh − fl(kλh)).
+    """
+    k = counts.astype(np.float64)[:, None]
+    z = np.empty((len(counts), len(rates)), dtype=np.complex128)
+    lost = np.empty_like(z)
+    h = np.float64(length)
+    for part, own_z, own_lost in ((rates.real, z.real, lost.real), (rates.imag, z.imag, lost.imag)):
+        once, lost_once = exact_product(part, h)
+        own_z[:], own_lost[:] = exact_product(once, k)
+        own_lost += k * lost_once
+    result: NDArray[np.complex128] = np.exp(z)
+    result += result * lost
+    return result
+
+
+def exact_product(
+    a: NDArray[np.float64] | np.float64, b: NDArray[np.float64] | np.float64
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """a·b rounded, and what rounding took from it (Dekker 1971); nothing where the halves of a number overflow."""
+    product = np.asarray(a * b)
+    a1, a2 = _halves(a)
+    b1, b2 = _halves(b)
+    lost = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+    return product, np.where(np.isfinite(lost), lost, 0.0)
+
+
+def _halves(a: NDArray[np.float64] | np.float64) -> tuple[Any, Any]:
+    """Two numbers of 26 bits that sum to a (Veltkamp 1968)."""
+    scaled = a * (2.0**27 + 1.0)
+    upper = scaled - (scaled - a)
+    return upper, a - upper
+
+
+class StepMatrices(NamedTuple):
+    """P = e^{Fh}, and what u at both ends of the step adds: z(t+h) = P z + begin u_k + end u_{k+1}."""
+
+    P: NDArray[Any]
+    begin: NDArray[Any]
+    end: NDArray[Any]
+
+
+def scalar_steps(rates: NDArray[Any], h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+    """Steps of v' = λ v + g for many rates λ (last axis) and many lengths h (first axis), per unit of g."""
+    z, lengths = rates * h[:, None], h[:, None]
+    P = np.exp(z)
+    first, second = phi_functions(z, P)
+    first *= lengths
+    if not linear:
+        return StepMatrices(P, first, np.zeros_like(first))
+    second *= lengths
+    return StepMatrices(P, first - second, second)
+
+
+def matrix_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+    """Steps of z' = F z + G u for many lengths h (first axis), by series where all of them are short."""
+    if is_short(F, float(h.max(initial=0.0))):
+        return _short_steps(F, G, h, linear=linear)
+    return _long_steps(F, G, h, linear=linear)
+
+
+def _short_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+    """Steps in which every entry is right relative to the terms that make it."""
+    phi, lengths = phi_functions_of_short(F, h), h[:, None, None]
+    first = lengths * (phi.first @ G)
+    if not linear:
+        return StepMatrices(phi.exponential, first, np.zeros_like(first))
+    second = lengths * (phi.second @ G)
+    return StepMatrices(phi.exponential, first - second, second)
+
+
+def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+    """One matrix exponential of the augmented system for each length.
+
+    exp([[Fh, Gh, 0], [0, 0, I], [0, 0, 0]]) has e^{Fh}, h φ₁ G and h φ₂ G in its first block row (Van Loan 1978). Gh is
+    scaled to the size of I and its size multiplied in at the end; a step of length zero is no special case.
+    """
+    n, m = G.shape
+    columns = max(m, 1)  # without inputs one of zeros: see `_exponentials`
+    size = float(np.max(np.abs(G), initial=0.0)) or 1.0
+    lengths = h[:, None, None]
+    augmented = np.zeros((len(h), n + 2 * columns, n + 2 * columns))
+    augmented[:, :n, :n], augmented[:, :n, n : n + m] = F * lengths, G / size
+    augmented[:, n : n + columns, n + columns :] = np.eye(columns)
+    gaps = np.abs(np.diff(F.diagonal(), append=0.0)) * h[:, None]
+    exponentials = _exponentials(augmented, n, nearly_equal=np.any((gaps > 0.0) & (gaps < 1.0), axis=1))
+    first = exponentials[:, :n, n : n + m] * (size * lengths)
+    if not linear:
+        return StepMatrices(exponentials[:, :n, :n], first, np.zeros_like(first))
+    second = exponentials[:, :n, n + columns :][:, :, :m] * (size * lengths)
+    return StepMatrices(exponentials[:, :n, :n], first - second, second)
+
+
+def _exponentials(augmented: NDArray[np.float64], n: int, *, nearly_equal: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Matrix exponentials, by a way that spares the digits of eigenvalues that are close but not equal.
+
+    SciPy treats triangular matrices apart, by divided differences (e^a − e^b)/(a − b): best for stiff ones, but six
+    digits are lost where a and b are 1e-9 apart. With the states upside down between the inputs and their increase
+    nothing is triangular, and SciPy squares its Padé approximant as it does for any other matrix.
+    """
+    result = np.empty_like(augmented)
+    if not nearly_equal.all():
+        result[~nearly_equal] = linalg.expm(augmented[~nearly_equal])
+    if nearly_equal.any():
+        columns = (augmented.shape[-1] - n) // 2
+        order = np.concatenate([n + np.arange(columns), np.arange(n)[::-1], n + columns + np.arange(columns)])
+        back = np.argsort(order)
+        turned = linalg.expm(augmented[nearly_equal][:, order[:, None], order])
+        result[nearly_equal] = turned[:, back[:, None], back]
+    return result

@@ -1,0 +1,1 @@
+"""Steps of any lengths, without an exponential for each."""

@@ -1,0 +1,121 @@
+"""Exact steps of many lengths for a dense block: matrix exponentials at some lengths, and polynomials between them.
+
+Every entry of e^{Fh}, h φ₁(Fh) G and h φ₂(Fh) G is an entire function of h. Between one power of two and the next it is
+interpolated at Chebyshev lengths, so that a step costs a matrix product instead of a matrix exponential. Lengths within
+a factor of two keep all errors relative to the entry itself.
+"""
+
+import math
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from ltinet.arrays import Array
+from ltinet.solve.steps.propagators import StepMatrices, matrix_steps
+from ltinet.solve.uneven import chebyshev
+from ltinet.tolerances import EPS
+
+_FIRST = 16  # degree that is tried first
+_LARGEST = 2**24  # numbers in the coefficients of one series, for memory
+# Coefficients fall at least geometrically: what is left at half of the degree is squared at all of it. This is far
+# above the rounding of exponentials, and its square far below.
+_AT_HALF = 2.0**-40
+
+
+class InterpolatedSteps:
+    """Steps of blocks z' = F z + G u of equal size, for any lengths.
+
+    A series is prepared once so many lengths are asked for that it pays, for all blocks of as many terms as the one
+    that needs most.
+    """
+
+    def __init__(self, F: Array, G: Array, *, linear: bool) -> None:
+        self._F, self._G, self._linear = F, G, linear
+        self.numbers = F.size + 2 * G.size
+        """In the matrices of a step."""
+        self._seen: dict[int, int] = {}
+        self._series: dict[int, _Series] = {}
+
+    def as_it_is(self) -> "InterpolatedSteps":
+        """The same with what is prepared now, for a few lengths that are not counted."""
+        found = copy(self)
+        found._seen = {}
+        return found
+
+    def of(self, h: Array) -> StepMatrices:
+        """Steps of lengths h `(k,)` for F `(blocks, n, n)` and G `(blocks, n, m)`: arrays `(k, blocks, n, n or m)`."""
+        values = np.empty((len(h), self.numbers))
+        exponents = np.frexp(h)[1]
+        for exponent in np.unique(exponents[h > 0.0]).tolist():
+            rows = np.flatnonzero((exponents == exponent) & (h > 0.0))
+            values[rows] = self._within(exponent, h[rows])
+        P, begin, end = self._matrices(values)
+        if not h.all():
+            still = h == 0.0
+            P[still], begin[still], end[still] = np.eye(P.shape[-1]), 0.0, 0.0
+        return StepMatrices(P, begin, end)
+
+    def _within(self, exponent: int, h: Array) -> Array:
+        """For lengths between 2^(exponent − 1) and 2^exponent."""
+        if exponent not in self._series:
+            lengths, which = np.unique(h, return_inverse=True)
+            self._seen[exponent] = self._seen.get(exponent, 0) + len(lengths)
+            series = self._prepared(exponent, at_most=self._seen[exponent] // 2)
+            if series is None:
+                return self._exact(lengths)[which]
+            self._series[exponent] = series
+        return self._series[exponent].values(h)
+
+    def _prepared(self, exponent: int, *, at_most: int) -> "_Series | None":
+        """A series of as many terms as it takes, None if these are too many."""
+        degree, ends = _FIRST, (math.ldexp(1.0, exponent - 1), math.ldexp(1.0, exponent))
+        if degree >= at_most:
+            return None
+        values = self._exact(chebyshev.nodes(*ends, degree))
+        while (coefficients := self._coefficients(values)) is None:
+            degree *= 2
+            if degree >= at_most or degree * self.numbers > _LARGEST:
+                return None
+            both = np.empty((degree + 1, self.numbers))
+            both[::2], both[1::2] = values, self._exact(chebyshev.nodes(*ends, degree)[1::2])
+            values = both
+        return _Series(*ends, coefficients)
+
+    def _coefficients(self, values: Array) -> Array | None:
+        """Those that matter of the series through values at nodes, None if it has too few, for some block."""
+        coefficients = chebyshev.coefficients(values)
+        sizes, largest = np.abs(coefficients), np.abs(values).max(axis=0)
+        for left, scale in zip(*map(self._matrices, (sizes[: len(sizes) // 2 + 1], largest[None])), strict=True):
+            if not np.all(left.max(axis=(0, 2, 3), initial=0.0) <= _AT_HALF * scale.max(axis=(0, 2, 3), initial=0.0)):
+                return None  # or some number is not finite
+        matters = np.flatnonzero((sizes > EPS / 8.0 * largest).any(axis=1))
+        return np.ascontiguousarray(coefficients[matters[0] if len(matters) else -1 :])
+
+    def _exact(self, h: Array) -> Array:
+        """All numbers of the matrices of a step, one matrix exponential for each length and block."""
+        parts = [matrix_steps(F, G, h, linear=self._linear) for F, G in zip(self._F, self._G, strict=True)]
+        stacked = [np.stack(blocks, axis=1) for blocks in zip(*parts, strict=True)]
+        return np.concatenate([part.reshape(len(h), part[0].size) for part in stacked], axis=1)
+
+    def _matrices(self, values: Array) -> StepMatrices:
+        """The matrices `(k, blocks, n, n or m)` whose numbers are rows of values."""
+        blocks, n, m = self._G.shape
+        P, begin, end = np.split(values, [self._F.size, self._F.size + self._G.size], axis=1)
+        shape = (len(values), blocks, n)
+        return StepMatrices(P.reshape(*shape, n), begin.reshape(*shape, m), end.reshape(*shape, m))
+
+
+@dataclass(frozen=True)
+class _Series:
+    """A Chebyshev series between two lengths for every number of the matrices."""
+
+    low: float
+    high: float
+    coefficients: Array
+
+    def values(self, h: Array) -> Array:
+        """One row for each length."""
+        polynomials = np.empty((len(self.coefficients), len(h)))
+        chebyshev.polynomials(h, self.low, self.high, out=polynomials)
+        return np.asarray(polynomials.T @ self.coefficients)
