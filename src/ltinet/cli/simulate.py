@@ -1,8 +1,7 @@
 """`ltinet simulate`: from a table of inputs to a table of outputs."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import click
 import numpy as np
 import typer
 
@@ -18,6 +17,11 @@ from ltinet.export.sample_files import WRITERS
 from ltinet.signals.sampled import Hold
 from ltinet.solve.engines import ENGINES
 from ltinet.solve.solvers.options import DEGREES
+
+if TYPE_CHECKING:
+    EngineName = str
+else:
+    EngineName = Literal[tuple(ENGINES)]  # those that there are: the command line lists them and refuses others
 
 
 def simulate(  # noqa: PLR0913 - every option of the command is a parameter
@@ -48,11 +52,8 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
         ),
     ] = None,
     engine: Annotated[
-        str,
-        typer.Option(
-            click_type=click.Choice(list(ENGINES)),
-            help="In closed form, or with a solver for each neuron (the paper's Algorithms 3 and A.1).",
-        ),
+        EngineName,
+        typer.Option(help="In closed form, or with a solver for each neuron (the paper's Algorithms 3 and A.1)."),
     ] = "exact",
     method: Annotated[
         str | None,
