@@ -73,10 +73,10 @@ class Toy:
 
 
 POLYNOMIAL = ([0.0, 2.0, 4.0], [[1.0, 0.0], [0.0, -1.0], [0.0, -1.0]])
-FINE = np.unique(np.concatenate([np.linspace(0.0, 2.0, 20_001), np.linspace(2.0, 4.0, 3)]))
+FINE = np.unique(np.concatenate([np.linspace(0.0, 2.0, 2_001), np.linspace(2.0, 4.0, 3)]))
 KINDS = {
     "samples": lambda: ltinet.SampledSignal(
-        np.insert(FINE, 20_000, 2.0), np.concatenate([FINE[:20_001] ** 2, [-1.0], 1.0 - FINE[20_001:]])
+        np.insert(FINE, 2_000, 2.0), np.concatenate([FINE[:2_001] ** 2, [-1.0], 1.0 - FINE[2_001:]])
     ),
     "function": lambda: ltinet.FunctionSignal(u, n_inputs=1, derivative=rate, knots=[JUMP]),
     "polynomial": lambda: ltinet.PolynomialSignal(*POLYNOMIAL),
@@ -95,9 +95,9 @@ def net():
 def test_every_engine_runs_every_kind(net, kind, engine):
     solution = net.simulate(KINDS[kind](), T, engine=engine)
     error = np.abs(solution.y[:, 0] - y(T)).max()
-    lines = 2.5e-9 if kind == "samples" else 0.0  # what 20,000 lines are from t²: h²/4, half of it on average
+    lines = 2.5e-7 if kind == "samples" else 0.0  # what 2,000 lines are from t²: h²/4, half of it on average
     assert error <= float(solution.error_bound()[0]) + lines
-    assert error <= 1e-7  # tolerance of lines and of solvers is 1e-8 of max |u| = 4
+    assert error <= 1e-7 + lines  # tolerance of lines and of solvers is 1e-8 of max |u| = 4
 
 
 @pytest.mark.parametrize("kind", [own for own in KINDS if own != "scipy's polynomial"])
@@ -105,13 +105,13 @@ def test_values_derivatives_and_weights_belong_together(kind):
     signal = KINDS[kind]()
     assert isinstance(signal, ltinet.Signal)
     t = np.array([0.5, 1.7, 2.0, 3.3])
-    np.testing.assert_allclose(signal.value(t)[:, 0], u(t), atol=3e-9)
-    np.testing.assert_allclose(signal.value_before(np.array([2.0]))[:, 0], [4.0], atol=3e-9)
-    np.testing.assert_allclose(signal.derivative(t)[:, 0], rate(t), atol=2e-4)  # lines of length 1e-4
+    np.testing.assert_allclose(signal.value(t)[:, 0], u(t), atol=3e-7)
+    np.testing.assert_allclose(signal.value_before(np.array([2.0]))[:, 0], [4.0], atol=3e-7)
+    np.testing.assert_allclose(signal.derivative(t)[:, 0], rate(t), atol=2e-3)  # lines of length 1e-3
     assert JUMP in signal.knots
     both = signal.through(np.array([[2.0], [-1.0]]))
     assert both.n_inputs == 2
-    np.testing.assert_allclose(both.value(t), u(t)[:, None] * [2.0, -1.0], atol=6e-9)
+    np.testing.assert_allclose(both.value(t), u(t)[:, None] * [2.0, -1.0], atol=6e-7)
     assert [own.batch_shape for own in signal.unbatched()] == [()]
 
 
@@ -123,7 +123,7 @@ def test_kinds_can_be_mixed_in_a_batch(net, engine):
     assert together.y.shape == (len(kinds), len(T), 1)
     bound = together.error_bound()
     for own, values, most in zip(kinds, together.y[..., 0], bound[:, 0], strict=True):
-        assert np.abs(values - y(T)).max() <= most + (2.5e-9 if own == "samples" else 0.0), own
+        assert np.abs(values - y(T)).max() <= most + (2.5e-7 if own == "samples" else 0.0), own
 
 
 def test_times_counted_from_an_offset_stay_the_same_input():
