@@ -12,6 +12,10 @@ def test_files_are_short() -> None:
     assert {name: length for name, length in HOUSE.file_lengths.items() if length > 350} == {}
 
 
+def test_few_files_stand_directly_in_solve() -> None:
+    assert HOUSE.files_in["solve"] <= 8
+
+
 def test_functions_are_short() -> None:
     assert percentile(list(HOUSE.function_lengths.values()), 0.9) <= 20
     assert {name: length for name, length in HOUSE.function_lengths.items() if length > 70} == {}
