@@ -24,9 +24,9 @@ from ltinet.tolerances import EPS
 
 _LARGEST_EXPONENT = 700.0  # of a number that is finite
 _FADED = 2.0**-60  # what is left of a state within a step of K samples, from which on it is taken to have faded
-_MEASURED = 6  # lengths h, h/2, h/4, … at which exponentials for uneven steps are looked at
 _TINY = 2.0**-1022  # below it numbers lose their digits
 _FACTOR = 4.0  # eps: a complex product √5 u, the exponential in it two units, the sum another
+_FACTOR_OF_KNOWN = 1.7  # eps: the product and the sum alone, √5 u + u, where exponentials are measured by themselves
 
 
 def roundings(n_terms: int) -> float:
@@ -70,23 +70,14 @@ class ScalarSteps:
     """|C|, (p × n)."""
     h: float
     width: int
-    is_exact_multiple: bool
-    """Whether λh is known beyond its rounding: on even grids it is, on uneven ones it is a rounded product."""
+    is_even: bool
+    """Whether all steps are alike; if not, how far their exponentials are off is measured elsewhere."""
 
     @cached_property
     def kept(self) -> Array:
         """|P^K|, for steps of different lengths the largest of them."""
         kept = np.exp(np.minimum(self.rates.real * (self.h * self.width), _LARGEST_EXPONENT))
-        return np.asarray(kept if self.is_exact_multiple else np.maximum(1.0, kept))
-
-    @cached_property
-    def turned(self) -> Array:
-        """|λh P|, by which P is off in units where λh is a rounded product: at most |λ|/(e |Re λ|) of what decays."""
-        if self.is_exact_multiple:
-            return np.zeros(len(self.rates))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            decaying = np.abs(self.rates) / (math.e * np.maximum(-self.rates.real, 0.0))
-        return np.minimum(np.abs(self.rates) * self.h, np.where(self.rates == 0.0, 0.0, decaying))
+        return np.asarray(kept if self.is_even else np.maximum(1.0, kept))
 
     @cached_property
     def entering(self) -> Array:
@@ -110,9 +101,10 @@ class ScalarSteps:
         n_terms = self.width * self.inputs.shape[1]
         driven = self.driven(sizes)
         # P^K w is also what is left of the state at the end of the step when its inputs are taken away.
-        of_states = (_FACTOR + self.turned) * np.minimum(self.kept * sizes.behind, sizes.here + driven)
+        factor = _FACTOR if self.is_even else _FACTOR_OF_KNOWN
+        of_states = factor * np.minimum(self.kept * sizes.behind, sizes.here + driven)
         faded = np.where(self.kept < _FADED, self.kept, 0.0) * sizes.behind
-        return np.asarray(EPS * (of_states + (_FACTOR + self.turned + roundings(n_terms)) * driven) + faded)
+        return np.asarray(EPS * (of_states + (factor + roundings(n_terms)) * driven) + faded)
 
     def in_outputs(self, sizes: StepSizes, *, share: float) -> Array:
         """Rounding of the sums that make the outputs of K samples, `(cells, p)`."""
@@ -151,23 +143,21 @@ class DenseSteps:
     shares: Array | None
     """For steps of different lengths which share of them, `(cells, …)`, is about as long as each of h, h/2, h/4, …"""
     found: Callable[[float], Array]
-    """The engine's own e^{Fh} for a length."""
+    """The engine's own e^{Fh} for a length; for steps of different lengths these are measured elsewhere."""
 
     @cached_property
     def chain(self) -> DenseChain:
         """Exponentials up to K steps, with the errors of those that the engine uses."""
         chain = dense_chain(self.F, self.h * self.width, steps=self.width)
-        if self.shares is None:
-            n_levels = self.width.bit_length()
-            powers = [self.found(self.h)]
-            with np.errstate(over="ignore", invalid="ignore"):
-                for _ in range(n_levels - 1):
-                    powers.append(powers[-1] @ powers[-1])
-            used = np.array(powers[::-1])
-        else:
-            n_levels = min(_MEASURED, len(chain.errors))
-            used = np.array([self.found(self.h * 0.5**level) for level in range(n_levels)])
-        return measured(chain, exponentials(self.F, self.h * self.width, n_levels - 1), used)
+        if self.shares is not None:
+            return chain
+        n_levels = self.width.bit_length()
+        powers = [self.found(self.h)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in range(n_levels - 1):
+                powers.append(powers[-1] @ powers[-1])
+        exact = exponentials(self.F, self.h * self.width, n_levels - 1)
+        return measured(chain, exact, np.array(powers[::-1]))
 
     @cached_property
     def one(self) -> DenseChain:

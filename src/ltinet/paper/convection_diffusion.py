@@ -11,7 +11,7 @@ import numpy as np
 import ltinet
 from ltinet.paper.forward_passes import Effort, ForwardPasses, evaluations_in_one_piece, run_every_way
 from ltinet.paper.inputs import heat_pulse
-from ltinet.progress import Tell
+from ltinet.paper.telling import Tell
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import ltinet
 from ltinet.paper.forward_passes import Effort, ForwardPasses, evaluations_in_one_piece, run_every_way
 from ltinet.paper.inputs import heat_pulse
-from ltinet.progress import Tell
+from ltinet.paper.telling import Tell
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import ltinet
 from ltinet.paper.forward_passes import Effort, ForwardPasses, run_every_way
 from ltinet.paper.inputs import sines
 from ltinet.paper.kmeans import kmeans
-from ltinet.progress import Tell
+from ltinet.paper.telling import Tell
 
 SEED = 0
 BUDGET = 15.0

@@ -13,7 +13,7 @@ import ltinet
 from ltinet.paper.forward_passes import Effort, ForwardPasses, evaluations_in_one_piece, run_every_way
 from ltinet.paper.inputs import sines
 from ltinet.paper.kmeans import kmeans
-from ltinet.progress import Tell
+from ltinet.paper.telling import Tell
 
 SEED = 0
 

@@ -22,6 +22,9 @@ _ROUNDING = 8.0
 # what happens in a step. The rounding of 10⁹ even times without an offset is within it; larger shares are not rounding
 # of the grid but of an offset, and such times are taken as they were given.
 _SHARE = 1e-6
+# Of an offset only this much of a step is forgiven: outputs move by a share of their size in a share of a step, times
+# λh where they are fast, and 1e-10 is noticed.
+_UNTOLD = 1e-12
 # Entries up to which OpenBLAS forms the sum of squares on one thread.
 _ON_ONE_THREAD = 10_000
 
@@ -113,7 +116,8 @@ def even_step(t: Times) -> float | None:
     """The step of evenly spaced times, None if they are not even.
 
     Even means: each is as close to t[0] + k·step as rounding brings it, and that is little compared with the step. The
-    first alone would take any times for even whose steps are near the rounding of a large offset.
+    first alone would take any times for even whose steps are near the rounding of a large offset: beyond what a grid
+    without one is rounded by, times are even only if nobody could tell.
     """
     if len(t) < 2:
         return None
@@ -121,7 +125,9 @@ def even_step(t: Times) -> float | None:
     if step <= 0.0:
         return None
     off = _off(t, step)
-    bound = min(_ROUNDING * EPS * max(abs(float(t[0])), abs(float(t[-1]))), _SHARE * step)
+    of_grid = _ROUNDING * EPS * float(t[-1] - t[0])
+    of_offset = min(_ROUNDING * EPS * max(abs(float(t[0])), abs(float(t[-1]))), _UNTOLD * step)
+    bound = min(max(of_grid, of_offset), _SHARE * step)
     return step if off.max() <= bound and off.min() >= -bound else None
 
 

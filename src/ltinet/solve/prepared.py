@@ -111,7 +111,7 @@ class PreparedNetwork:
     @cached_property
     def grids(self) -> Grids:
         """What was prepared for evenly spaced samples."""
-        return Grids(self.system)
+        return Grids(self.system, careful=self.form is None and self.origin is not None)
 
     @cached_property
     def output_weights(self) -> Matrix:

@@ -1,8 +1,11 @@
 """How many digits of its outputs a network keeps, to choose between two networks of one system."""
 
+import math
+
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.errors import SimulationError
 from ltinet.signals.sampled import SampledSignal
 from ltinet.solve.exact.certify import certify
 from ltinet.solve.exact.engine import ExactEngine
@@ -20,8 +23,16 @@ _MARGIN = 100.0  # by which an estimate may be wrong
 def certified_error(prepared: PreparedNetwork) -> float:
     """The largest certified error of an output over 1,000 steps of 0.3/|λ|max, relative to its size in such a run.
 
-    From rest, for any input, and from a state in which all states of the user are one in size.
+    From rest, for any input, and from a state in which all states of the user are one in size. Infinite where such a
+    run exceeds all numbers.
     """
+    try:
+        return _certified_error(prepared)
+    except SimulationError:
+        return math.inf
+
+
+def _certified_error(prepared: PreparedNetwork) -> float:
     step, largest = _probe(prepared)
     is_seen = largest > 0.0
     if not is_seen.any():

@@ -121,8 +121,8 @@ class ExactRun:
         return found
 
     def _shifted(self, sizes: StepSizes) -> StepSizes:
-        """Those of w = z − G₁ u, in which steps are taken."""
-        if not self.linear:
+        """Those of w = z − G₁ u, in which even steps are taken."""
+        if not self.linear or self.shares is not None:
             return sizes
         arrays = self.arrays
         with np.errstate(over="ignore", invalid="ignore"):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Hashable
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from ltinet.solve.modal import ModalSystem
@@ -10,6 +11,7 @@ from ltinet.solve.steps.allocation import keep_freed_memory
 from ltinet.solve.steps.convolution import Convolution
 from ltinet.solve.steps.even_walk import NestedBlocks
 from ltinet.solve.steps.fastest_way import fast_convolution, nested_blocks, uniform_grid
+from ltinet.solve.steps.hump import rises
 from ltinet.solve.steps.one_step import OneStep, one_step
 from ltinet.solve.steps.single_steps import SingleSteps, single_steps
 from ltinet.solve.steps.time_blocks import TimeBlocks
@@ -22,13 +24,15 @@ Made = TypeVar("Made")
 class Grids:
     """Prepared grids by step length, hold and number of samples; the last few of each kind are kept.
 
+    `careful` is for coordinates in which blocks were not made to keep digits: the user's own.
+
     Several threads may ask at once. There is no lock: what two of them prepare at the same time is the same, and one
     held in the moment of a fork would stay held in the child for ever.
     """
 
-    def __init__(self, system: ModalSystem) -> None:
+    def __init__(self, system: ModalSystem, *, careful: bool = False) -> None:
         keep_freed_memory()
-        self._system = system
+        self._system, self._careful = system, careful
         self._steps: dict[Hashable, OneStep] = {}
         self._single: dict[Hashable, SingleSteps] = {}
         self._blocks: dict[Hashable, SingleSteps | TimeBlocks] = {}
@@ -36,8 +40,8 @@ class Grids:
         self._convolutions: dict[Hashable, Convolution | None] = {}
         self._any_length: dict[Hashable, AnyLength] = {}
 
-    def __reduce__(self) -> tuple[type["Grids"], tuple[ModalSystem]]:
-        return Grids, (self._system,)  # prepared anew where it arrives
+    def __reduce__(self) -> tuple[Callable[[ModalSystem], "Grids"], tuple[ModalSystem]]:
+        return partial(Grids, careful=self._careful), (self._system,)  # prepared anew where it arrives
 
     def step(self, length: float, *, linear: bool) -> OneStep:
         """One step."""
@@ -50,7 +54,14 @@ class Grids:
     def from_any_state(self, length: float, *, linear: bool, n_times: int) -> SingleSteps | TimeBlocks:
         """Outputs of about so many samples; one grid serves up to twice as many."""
         key = (length, linear, n_times.bit_length())
-        return self._kept(self._blocks, key, lambda: uniform_grid(self.step(length, linear=linear), n_times))
+        return self._kept(self._blocks, key, lambda: self._fastest(self.step(length, linear=linear), n_times))
+
+    def _fastest(self, step: OneStep, n_times: int) -> SingleSteps | TimeBlocks:
+        """The fastest grid; where one is careful, of those whose powers of a step keep their digits."""
+        grid = uniform_grid(step, n_times)
+        if self._careful and any(rises(block.F, grid.width * step.length) for block in self._system.blocks):
+            return single_steps(step)
+        return grid
 
     def nested(self, length: float, *, linear: bool, n_times: int) -> NestedBlocks | None:
         """The blocks of such outputs with narrower ones within them, for states at all samples."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.solve.steps.hump import rises
 from ltinet.solve.steps.propagators import StepMatrices, matrix_steps
 from ltinet.solve.uneven import chebyshev
 from ltinet.tolerances import EPS
@@ -36,6 +37,10 @@ class InterpolatedSteps:
         """In the matrices of a step."""
         self._seen: dict[int, int] = {}
         self._series: dict[int, _Series] = {}
+
+    def rises(self, over: float) -> bool:
+        """Whether products of these matrices over a time lose digits."""
+        return rises(self._F, over)
 
     def as_it_is(self) -> "InterpolatedSteps":
         """The same with what is prepared now, for a few lengths that are not counted."""

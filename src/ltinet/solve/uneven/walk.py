@@ -70,7 +70,7 @@ class IrregularWalk:
         for scalars in self.steps.scalars:
             after[:, scalars.place] = steps.of_scalars(scalars, before[:, scalars.place], sink)
         for dense in self.steps.dense:
-            walk = steps.of_small_blocks if dense.n_states <= _SMALL_BLOCK else steps.of_large_blocks
+            walk = steps.of_small_blocks if steps.may_multiply(dense) else steps.of_large_blocks
             after[:, dense.columns] = walk(dense, before, sink)
         return after
 
@@ -100,6 +100,15 @@ class _Steps:
             steps, runs = self.runs.at_place(place)
             sink.take(steps, scalars.place, own[runs].view(np.float64).swapaxes(0, 1))
         return np.asarray(states[-1, -1].view(np.float64))
+
+    def may_multiply(self, dense: Dense) -> bool:
+        """Whether the matrices of a run may be multiplied with each other: it pays, and rounding does not grow.
+
+        In products of matrices that rise before they fall, digits are lost that a product with a state keeps.
+        """
+        if dense.n_states > _SMALL_BLOCK:
+            return False
+        return not dense.steps.rises(float(self.runs.lengths(self.t).max(initial=0.0)))
 
     def of_small_blocks(self, dense: Dense, before: Array, sink: Sink) -> Array:
         """Dense blocks from all packed states at the beginning; their own at the end."""

@@ -1,0 +1,20 @@
+"""How far norms of e^{Fs} may rise before they fall: where they do, products of such matrices lose digits.
+
+A product of a matrix with a state keeps them. ‖e^{Fs}‖ ≤ e^{μs}, with μ the largest eigenvalue of the symmetric part of
+F, and falls as e^{αs} in the long run, with α the largest real part of an eigenvalue of F.
+"""
+
+import numpy as np
+
+from ltinet.arrays import Array
+
+_TOLERATED = 2.3  # e^2.3 = 10: by how much norms may rise within what is multiplied
+
+
+def rises(F: Array, over: float) -> bool:
+    """Whether e^{Fs} of some matrices F `(…, n, n)` may rise too far above e^{αs} within a time."""
+    if not F.size:
+        return False
+    symmetric = 0.5 * (F + F.swapaxes(-1, -2))
+    speed = np.linalg.eigvalsh(symmetric).max(axis=-1) - np.linalg.eigvals(F).real.max(axis=-1)
+    return bool(np.max(speed, initial=0.0) * over > _TOLERATED)
