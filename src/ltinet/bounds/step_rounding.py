@@ -5,7 +5,8 @@ units, and its sums have K m terms.
 
 A sum of N products is off by at most N u Σ|terms|, u = eps/2, and roundings that do not know of each other add up as
 their root (Higham & Mary 2019): the worst case for that, partial sums that all grow, has a standard deviation of
-√N u Σ|terms|/3. The bound counts the smaller of N u and 2 √N u, six of these.
+√N u Σ|terms|/3. The bound counts the smaller of N u and 2 √N u, six of these. Roundings do know of each other where
+the same number is added again and again, a held input to an integrator: there the bound counts N u.
 """
 
 import math
@@ -24,6 +25,7 @@ from ltinet.tolerances import EPS
 
 _LARGEST_EXPONENT = 700.0  # of a number that is finite
 _FADED = 2.0**-60  # what is left of a state within a step of K samples, from which on it is taken to have faded
+_STILL = 1e-9  # |λ| times K steps: what a state that changes so little is given by a held input is the same each time
 _TINY = 2.0**-1022  # below it numbers lose their digits
 _FACTOR = 4.0  # eps: a complex product √5 u, the exponential in it two units, the sum another
 _FACTOR_OF_KNOWN = 1.7  # eps: the product and the sum alone, √5 u + u, where exponentials are measured by themselves
@@ -32,6 +34,11 @@ _FACTOR_OF_KNOWN = 1.7  # eps: the product and the sum alone, √5 u + u, where 
 def roundings(n_terms: int) -> float:
     """By how many eps a sum of so many products is off, relative to the sum of their sizes."""
     return min(0.5 * n_terms, math.sqrt(n_terms))
+
+
+def _beyond_chance(n_terms: int) -> float:
+    """By how many eps more where all terms are equal, so that all roundings may go in one direction."""
+    return 0.5 * n_terms - roundings(n_terms)
 
 
 def _steps_within(width: int) -> float:
@@ -72,12 +79,20 @@ class ScalarSteps:
     width: int
     is_even: bool
     """Whether all steps are alike; if not, how far their exponentials are off is measured elsewhere."""
+    repeats: bool
+    """Whether inputs are held for many samples."""
 
     @cached_property
     def kept(self) -> Array:
         """|P^K|, for steps of different lengths the largest of them."""
         kept = np.exp(np.minimum(self.rates.real * (self.h * self.width), _LARGEST_EXPONENT))
         return np.asarray(kept if self.is_even else np.maximum(1.0, kept))
+
+    @cached_property
+    def in_one_direction(self) -> Array:
+        """By how many eps of what is driven a sum is off beyond what chance gives, `(n,)`."""
+        stands_still = self.repeats & (np.abs(self.rates) * (self.h * self.width) < _STILL)
+        return np.where(stands_still, _beyond_chance(self.width * self.inputs.shape[1]), 0.0)
 
     @cached_property
     def entering(self) -> Array:
@@ -104,7 +119,8 @@ class ScalarSteps:
         factor = _FACTOR if self.is_even else _FACTOR_OF_KNOWN
         of_states = factor * np.minimum(self.kept * sizes.behind, sizes.here + driven)
         faded = np.where(self.kept < _FADED, self.kept, 0.0) * sizes.behind
-        return np.asarray(EPS * (of_states + (factor + roundings(n_terms)) * driven) + faded)
+        of_inputs = (factor + roundings(n_terms) + self.in_one_direction) * driven
+        return np.asarray(EPS * (of_states + of_inputs) + faded)
 
     def in_outputs(self, sizes: StepSizes, *, share: float) -> Array:
         """Rounding of the sums that make the outputs of K samples, `(cells, p)`."""
@@ -115,7 +131,7 @@ class ScalarSteps:
             lasting = np.minimum(
                 _steps_within(self.width), 1.0 + 1.0 / np.maximum(-16.0 * self.rates.real * self.h, 0.0)
             )
-        single = lasting * EPS * (states + driven)
+        single = EPS * (lasting * (states + driven) + self.in_one_direction * driven)
         return np.asarray((share * (states + driven) + single + _TINY) @ self.outputs.T)
 
     def moved_by_sample(self, *, linear: bool) -> Array:
@@ -142,6 +158,8 @@ class DenseSteps:
     width: int
     shares: Array | None
     """For steps of different lengths which share of them, `(cells, …)`, is about as long as each of h, h/2, h/4, …"""
+    repeats: bool
+    """Whether inputs are held for many samples."""
     found: Callable[[float], Array]
     """The engine's own e^{Fh} for a length; for steps of different lengths these are measured elsewhere."""
 
@@ -170,6 +188,13 @@ class DenseSteps:
         )
 
     @cached_property
+    def in_one_direction(self) -> float:
+        """By how many eps of what is driven a sum is off beyond what chance gives."""
+        if not self.repeats or np.abs(np.linalg.eigvals(self.F)).min(initial=np.inf) * self.h * self.width > _STILL:
+            return 0.0
+        return _beyond_chance(self.width * self.inputs.shape[1])
+
+    @cached_property
     def entering(self) -> Array:
         """What a unit of input adds in K samples, all signs alike, (n × m)."""
         return self.chain.integral @ self.inputs
@@ -185,7 +210,7 @@ class DenseSteps:
     def committed(self, sizes: StepSizes) -> Array:
         """In one step, `(cells, n)`."""
         n, n_terms = len(self.F), self.width * self.inputs.shape[1]
-        share = (_FACTOR + roundings(n) + roundings(n_terms)) * EPS
+        share = (_FACTOR + roundings(n) + roundings(n_terms) + self.in_one_direction) * EPS
         of_inputs = share * self.driven(sizes, self.chain.integral, self.chain.reach)
         of_inputs = of_inputs + self.driven(sizes, self.chain.integral_of_errors, self.chain.error_to[0])
         own = (1.0 + roundings(n)) * EPS
@@ -209,7 +234,8 @@ class DenseSteps:
         once = self.chain.error_to[level] + (1.0 + roundings(len(self.F))) * EPS * self.chain.reach_to[level]
         within = self.chain.reach @ (_steps_within(self.width) * once)
         of_states = share * peak + weights @ (largest + within)
-        of_inputs = self.driven(sizes, share * area, share * peak)
+        of_sums = share + EPS * self.in_one_direction
+        of_inputs = self.driven(sizes, of_sums * area, of_sums * peak)
         of_inputs = of_inputs + self.driven(sizes, weights @ self.chain.integral_of_errors, weights @ largest)
         return np.asarray(sizes.behind @ of_states.T + of_inputs)
 

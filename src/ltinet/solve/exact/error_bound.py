@@ -26,6 +26,7 @@ from ltinet.tolerances import EPS
 _CELLS, _MOST_CELLS = 32, 256
 _LARGEST = 1e300  # what takes the place of a number that is not finite
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
+_HELD = 0.02  # share of samples that repeat the one before
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
 
 
@@ -48,6 +49,8 @@ class ExactRun:
     """On uneven times: which share of the steps in each cell is about as long as h, h/2, h/4, …"""
     uneven: UnevenErrors | None = None
     """On uneven times: how far the engine's own steps are off."""
+    repeats: bool = True
+    """Whether some inputs are held for many samples; without knowing them, they may be."""
     convolution: Convolution | None = None
 
     @property
@@ -67,9 +70,20 @@ class ExactRun:
         scalars = slice(0, arrays.n_scalars)
         inputs, outputs = arrays.mode_inputs[scalars], arrays.mode_outputs[:, scalars]
         width = self.window
-        first = ScalarSteps(arrays.system.rates, inputs, outputs, self.h, width, self.shares is None)
+        first = ScalarSteps(
+            arrays.system.rates, inputs, outputs, self.h, width, is_even=self.shares is None, repeats=self.repeats
+        )
         dense = [
-            DenseSteps(block.F, np.abs(block.G), block.C, self.h, width, self.shares, partial(_exponential, block))
+            DenseSteps(
+                block.F,
+                np.abs(block.G),
+                block.C,
+                self.h,
+                width,
+                self.shares,
+                self.repeats,
+                partial(_exponential, block),
+            )
             for block in arrays.system.blocks
         ]
         return [(scalars, first), *zip(arrays.mode_slices, dense, strict=True)]
@@ -189,6 +203,12 @@ def _window_sums(u: Array, width: int, around: NDArray[np.intp]) -> Array:
     return np.array([total[first : last + 1].max(axis=0) for first, last in around.tolist()])
 
 
+def _repeats(u: Array) -> bool:
+    """Whether some input keeps a value other than zero for more than a few of its samples."""
+    same = (u[:, 1:] == u[:, :-1]) & (u[:, 1:] != 0.0)
+    return bool(np.any(np.mean(same, axis=1) > _HELD)) if u.shape[1] > 1 else False
+
+
 def _running_max(values: Array, n_behind: int) -> Array:
     """The largest of each row and some rows before it."""
     result = values.copy()
@@ -263,6 +283,7 @@ def _run_of(path: ExactPath, arrays: EngineArrays, start: float, stop: float) ->
         linear=path.linear,
         shares=shares,
         uneven=uneven,
+        repeats=_repeats(path.u),
         convolution=path.convolution,
     )
     return run, np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Hashable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from ltinet.solve.steps.time_blocks import TimeBlocks
 from ltinet.solve.uneven.any_length import AnyLength
 
 _KEPT = 8  # of each kind
+_MANY = 64  # steps that are worked on together, about
 Made = TypeVar("Made")
 
 
@@ -45,7 +47,11 @@ class Grids:
 
     def step(self, length: float, *, linear: bool) -> OneStep:
         """One step."""
-        return self._kept(self._steps, (length, linear), lambda: one_step(self._system, length, linear=linear))
+        return self._kept(self._steps, (length, linear), lambda: self._one_step(length, linear=linear))
+
+    def _one_step(self, length: float, *, linear: bool) -> OneStep:
+        careful = self._careful and any(rises(block.F, _MANY * length) for block in self._system.blocks)
+        return replace(one_step(self._system, length, linear=linear), careful=careful)
 
     def single(self, length: float, *, linear: bool) -> SingleSteps:
         """States at all samples."""
@@ -58,10 +64,7 @@ class Grids:
 
     def _fastest(self, step: OneStep, n_times: int) -> SingleSteps | TimeBlocks:
         """The fastest grid; where one is careful, of those whose powers of a step keep their digits."""
-        grid = uniform_grid(step, n_times)
-        if self._careful and any(rises(block.F, grid.width * step.length) for block in self._system.blocks):
-            return single_steps(step)
-        return grid
+        return single_steps(step) if step.careful else uniform_grid(step, n_times)
 
     def nested(self, length: float, *, linear: bool, n_times: int) -> NestedBlocks | None:
         """The blocks of such outputs with narrower ones within them, for states at all samples."""

@@ -67,6 +67,8 @@ class OneStep:
     Gamma: Drive
     starts_apart: bool
     """Whether w = z − G₁ u would lose the state at the first sample: G₁ grows as e^{λh} where a state grows."""
+    careful: bool = False
+    """Whether P of dense blocks must not be multiplied with itself: its norms rise before they fall."""
 
     @cached_property
     def shift(self) -> Matrix:
@@ -99,7 +101,7 @@ class OneStep:
         """The last of some powers, as that by which states are multiplied."""
         pairs = self.system.n_pairs
         last = powers.scalars[-1]
-        return Decay(last[:pairs], last[pairs:].real, tuple(own[-1] for own in powers.dense))
+        return Decay(last[:pairs], last[pairs:].real, tuple(own[-1] for own in powers.dense), careful=self.careful)
 
     def into(self, powers: Powers, drive: Drive) -> Array:
         """P^k G for some k, packed and transposed: `(count, m, n)`."""

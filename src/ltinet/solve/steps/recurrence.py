@@ -23,6 +23,8 @@ class Decay:
     pairs: Complex
     reals: Array
     blocks: tuple[Matrix, ...]
+    careful: bool = False
+    """Whether matrices are not to be multiplied with each other, since their norms rise before they fall."""
 
 
 def accumulate(ends: Array, first: Array, decay: Decay) -> None:
@@ -41,7 +43,7 @@ def accumulate(ends: Array, first: Array, decay: Decay) -> None:
     offset = scalars
     for matrix in decay.blocks:
         own = slice(offset, offset + len(matrix))
-        _scan_dense(matrix, ends[..., own], first[..., own])
+        _scan_dense(matrix, ends[..., own], first[..., own], careful=decay.careful)
         offset = own.stop
 
 
@@ -104,10 +106,10 @@ def _scan_one_by_one(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any
     return last
 
 
-def _scan_dense(decay: Matrix, ends: Array, first: Array) -> None:
+def _scan_dense(decay: Matrix, ends: Array, first: Array, *, careful: bool) -> None:
     """The same for a dense block: ends_b ← ends_b + decay · ends_{b−1}."""
     batch, n_steps, n = ends.shape
-    length = 1 if n_steps <= _FEW else run_length(n_steps ** (1 / 2), growth=_growth(decay))
+    length = 1 if careful or n_steps <= _FEW else run_length(n_steps ** (1 / 2), growth=_growth(decay))
     n_runs = n_steps // length if length > 1 else 0
     last = first
     if n_runs:
