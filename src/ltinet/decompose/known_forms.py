@@ -1,7 +1,6 @@
 """Every form of a matrix that is worth having: from one block with cond(T) = 1 to the fewest connections of all."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ltinet.decompose.schur import is_decoupled, is_symmetric
 from ltinet.decompose.separate import Separation
 from ltinet.decompose.threads import threads_for
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import heapq
 import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 from operator import xor
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from ltinet.decompose.coupling import (
 )
 from ltinet.decompose.partition import agglomerate
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 
 # Merges maximise I(a; b) / (n_a n_b)^power: 0 looks only at the condition, 1 at what a connection buys.
 _POWERS = (1.0, 1.5, 0.5, 2.0)

@@ -8,7 +8,6 @@ asks, the sparsest within a bound is taken, and a larger bound never has more co
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from ltinet.decompose.choose.splitting import split_one_by_one
 from ltinet.decompose.coupling import GRAM_LIMIT, Partition
 from ltinet.decompose.schur import SchurForm
 from ltinet.decompose.separate import Separation, separate, separate_neurons, with_kernel_together
+from ltinet.once import cached_property
 from ltinet.tolerances import EPS, rounding
 
 # Condition numbers up to which angles are looked at. Two bases at an angle below that span a plane that is known to few

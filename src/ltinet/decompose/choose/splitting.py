@@ -8,7 +8,6 @@ orthogonal swaps, a neuron leaves the block by one Sylvester equation, and the r
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from ltinet.decompose.coupling import condition_number
 from ltinet.decompose.schur import SchurForm
 from ltinet.decompose.separate import Separation
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 
 _ITERATIONS = 20  # of the power method: its largest singular value stands apart where T is ill conditioned
 _SMALL = 128  # the order up to which all singular values cost no more
