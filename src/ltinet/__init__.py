@@ -15,6 +15,7 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
+from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.model.system_matrices import Descriptor
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
@@ -47,6 +48,7 @@ __all__ = [
     "InvalidNetworkError",
     "InvalidSignalError",
     "InvalidSystemError",
+    "Ladder",
     "LayerParameters",
     "LtinetError",
     "MissingDependencyError",
@@ -56,6 +58,7 @@ __all__ = [
     "PartitionError",
     "PlottingError",
     "PolynomialSignal",
+    "Rung",
     "SampledSignal",
     "Signal",
     "SignalBatch",
@@ -66,6 +69,7 @@ __all__ = [
     "as_state_space",
     "block_diagonalize",
     "construct",
+    "ladder",
     "load",
     "load_system",
     "named_system",

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ltinet.decompose.block_diagonal import candidate_forms, units_of
+from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.pipeline import BlockChoice
 from ltinet.errors import PartitionError
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.alignment import align_pairs
@@ -46,14 +46,15 @@ def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: b
         forms = candidate_forms(system.A, wanted, balance=balance)
     except PartitionError as error:  # blocks are layers here, and so is the parameter called
         raise PartitionError(str(error).replace("n_blocks", "n_layers")) from None
-    found = _in_coordinates_of(forms[0], system)
+    found = network_in(forms[0], system)
     has_no_rival = balance is not None or wanted.clustering is not None
     if has_no_rival or _keeps_digits(found, is_sparser_as_given=len(forms) > 1):
         return found
     return _with_more_digits(found, forms[1:], wanted)
 
 
-def _in_coordinates_of(form: BlockDiagonalForm, system: SystemMatrices) -> Construction:
+def network_in(form: BlockDiagonalForm, system: SystemMatrices) -> Construction:
+    """The network of a system in a block-diagonal form of its A (Algorithm 2)."""
     form = align_pairs(form, B=system.B, C=system.C)
     blocks = in_block_coordinates(system, form)
     return Construction(synthesise(blocks), form, system, blocks)
@@ -81,7 +82,7 @@ def _with_more_digits(found: Construction, others: Sequence[BlockDiagonalForm], 
     if error <= _UNNOTICED:
         return found
     form = others[0] if others else candidate_forms(found.system.A, wanted, balance=False)[0]
-    rival = _in_coordinates_of(form, found.system)
+    rival = network_in(form, found.system)
     rival_error = certified_error(rival.prepared)
     if not error > 10.0 * rival_error:
         return found

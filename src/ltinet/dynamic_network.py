@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.bounds.certificate import Certificate
 from ltinet.construction import construct_network
+from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.pipeline import BlockChoice, ClusteringAlgorithm
 from ltinet.decompose.threads import threads_for
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.export.other_libraries import to_control, to_scipy

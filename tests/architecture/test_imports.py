@@ -14,6 +14,7 @@ LEVELS = [
     {"__main__"},
     {"cli"},
     {"paper"},
+    {"ladders"},
     {"solver_tolerances"},
     {"dynamic_network"},  # the façades: their methods are doors to the rooms below
     {"state_space"},

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from ltinet.decompose.balance import balance as balance_matrix
+from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.decompose.coupling import condition_number
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.partition import NotSparserError
-from ltinet.decompose.pipeline import BlockChoice, ClusteringAlgorithm, decompose
+from ltinet.decompose.pipeline import decompose
 from ltinet.decompose.schur import is_symmetric
 from ltinet.decompose.threads import threads_for
 from ltinet.errors import PartitionError

@@ -51,11 +51,22 @@ class Atoms:
 
     def columns(self, group: Group) -> NDArray[np.intp]:
         """Columns of the basis that belong to the atoms of a group."""
-        return np.concatenate([np.arange(self.starts[atom], self.starts[atom + 1]) for atom in group])
+        return np.array([column for atom in group for column in self._own_columns[atom]], dtype=np.intp)
+
+    @cached_property
+    def _own_columns(self) -> list[range]:
+        starts = self.starts.tolist()
+        return [range(start, stop) for start, stop in itertools.pairwise(starts)]
 
     def connections(self, partition: Partition) -> int:
         """Neuron-to-neuron connections inside the blocks, each pair of neurons once."""
-        return sum(count * (count - 1) // 2 for count in (int(self.neurons[list(group)].sum()) for group in partition))
+        neurons = self._neuron_counts
+        counts = (sum([neurons[atom] for atom in group]) for group in partition)
+        return sum(count * (count - 1) // 2 for count in counts)
+
+    @cached_property
+    def _neuron_counts(self) -> list[int]:
+        return [int(count) for count in self.neurons]
 
 
 def condition_number(T: Matrix) -> float:
@@ -67,7 +78,7 @@ def condition_number(T: Matrix) -> float:
         return 1.0
     T = T / (np.max(np.abs(T)) or 1.0)
     if len(T) > _SMALL:
-        condition = _gram_condition(T.T @ T)
+        condition = gram_condition(T.T @ T)
         if condition <= GRAM_LIMIT:
             return condition
     singular_values = np.linalg.svd(T, compute_uv=False)
@@ -88,7 +99,7 @@ def partition_condition(atoms: Atoms, partition: Partition, *, limit: float = 1.
         for group in partition:
             if len(group) > 1 and not whiten(gram, atoms.columns(group)):
                 return float("inf")
-    return _gram_condition(gram)
+    return gram_condition(gram)
 
 
 def whiten(gram: Matrix, columns: NDArray[np.intp]) -> bool:
@@ -147,6 +158,24 @@ def escape_conditions(atoms: Atoms, group: Group) -> NDArray[np.float64]:
     return (1.0 + np.sqrt(1.0 - sine_squared)) / np.sqrt(sine_squared)
 
 
+def alone_conditions(atoms: Atoms) -> NDArray[np.float64]:
+    """For each atom, a lower bound on cond(T) of every partition in which it stands alone.
+
+    The others together span the same whatever their groups are. The rows of T⁻¹ that belong to the atom have norm 1/s,
+    with s the sine of its angle with that span, and two subspaces at that angle have cond = (1 + √(1 − s²))/s. Where T
+    is singular to working precision the rows say nothing, and the groups of all atoms must do.
+    """
+    try:
+        inverse = np.linalg.inv(atoms.basis)
+    except np.linalg.LinAlgError:
+        inverse = np.full_like(atoms.basis, np.inf)
+    if not np.abs(inverse).max(initial=0.0) < 0.01 / EPS:
+        return escape_conditions(atoms, tuple(range(len(atoms.neurons))))
+    rows = np.split(inverse, atoms.starts[1:-1])
+    norms = np.array([math.sqrt(max(_largest_eigenvalue(own @ own.T), 1.0)) for own in rows])
+    return np.asarray(norms + np.sqrt(norms * norms - 1.0))
+
+
 def _largest_eigenvalue(block: Matrix) -> float:
     """Largest eigenvalue of a symmetric matrix, written out for the sizes of single neurons."""
     if len(block) == 1:
@@ -157,7 +186,8 @@ def _largest_eigenvalue(block: Matrix) -> float:
     return float(np.linalg.eigvalsh(block)[-1])
 
 
-def _gram_condition(gram: Matrix) -> float:
+def gram_condition(gram: Matrix) -> float:
+    """cond₂(T) from TᵀT, infinite where that is singular to working precision."""
     eigenvalues = np.linalg.eigvalsh(gram)
     smallest = eigenvalues[0]
     return float(np.sqrt(eigenvalues[-1] / smallest)) if smallest > 0 else float("inf")

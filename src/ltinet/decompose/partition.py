@@ -120,11 +120,14 @@ def agglomerate(atoms: Atoms, *, power: float) -> Iterator[Merge]:
     neurons = atoms.neurons.astype(float)
     price = np.multiply.outer(neurons, neurons) ** power
     lost = lost_volume(gram)
+    # Merging two groups recovers exactly I(a; b) of the volume that T lacks, whatever the other groups are: this makes
+    # greedy merging sound, and tells the volume after each merge without a determinant.
     while len(groups) > 1:
         keep, gone = divmod(
             int((information / price).argmax()), len(price)
         )  # symmetric: the first maximum has keep < gone
         lost -= information[keep, gone]
+        # Below rounding only the nearness of eigenvalues is left, which orthonormalising would wipe out.
         nearness = np.minimum(EPS, np.maximum(information[keep], information[gone]))
         groups[keep] = tuple(sorted(groups[keep] + groups.pop(gone)))
         columns[keep] = np.concatenate([columns[keep], columns.pop(gone)])
@@ -189,6 +192,7 @@ def _first_fitting(meter: ConditionMeter, power: float) -> Partition:
             if meter.fits(merge.partition, gram=merge.gram):
                 break
             too_few, step = step - 1, 2 * step
+    # Condition numbers fall along the sequence but for small exceptions: bisection may miss one, and loses little.
     enough = len(sequence) - 1
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
@@ -202,6 +206,8 @@ def _relax(meter: ConditionMeter, partition: Partition) -> Partition:
     improved = True
     while improved and meter.evaluations_left > 0:
         improved = False
+        # The largest group first: leaving it saves most connections. The bounds are exact for the group alone and too
+        # low for the whole, so that the first one above the limit ends the group and others must be measured.
         for group in sorted((g for g in partition if len(g) > 1), key=len, reverse=True):
             bounds = escape_conditions(atoms, group)
             for index in np.argsort(bounds):

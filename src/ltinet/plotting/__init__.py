@@ -7,6 +7,7 @@ from ltinet.plotting.comparison import draw_comparison
 from ltinet.plotting.conditioning import draw_condition, draw_weight_norm
 from ltinet.plotting.error_bounds import draw_errors_and_bounds
 from ltinet.plotting.evaluations import draw_evaluations_per_layer, draw_evaluations_per_neuron
+from ltinet.plotting.ladder import draw_ladder
 from ltinet.plotting.snapshots import draw_snapshots
 from ltinet.plotting.sparsity import draw_sparsity
 from ltinet.plotting.spectrum import draw_spectrum
@@ -19,6 +20,7 @@ __all__ = [
     "draw_errors_and_bounds",
     "draw_evaluations_per_layer",
     "draw_evaluations_per_neuron",
+    "draw_ladder",
     "draw_outputs",
     "draw_snapshots",
     "draw_sparsity",

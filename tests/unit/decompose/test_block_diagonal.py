@@ -11,8 +11,9 @@ from hard_matrices import HARD, clusters_in_triangle, haar, random_dense, rotate
 from ltinet import InvalidSystemError, PartitionError, block_diagonalize
 from ltinet.decompose import block_diagonal as door
 from ltinet.decompose.balance import BalancedMatrix
+from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.decompose.partition import NotSparserError
-from ltinet.decompose.pipeline import BlockChoice, decompose
+from ltinet.decompose.pipeline import decompose
 
 TRIANGULAR = np.array([[1.0, 2.0, 3.0], [0.0, 3.0, 4.0], [0.0, 0.0, 5.0]])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hard_matrices import HARD, clusters_in_triangle, jordan, random_dense, rotated
-from ltinet.decompose.budget import _bonds, _condition_of_two, within_budget
+from ltinet.decompose.choose.by_condition import _bonds, _condition_of_two, within_budget
 from ltinet.decompose.reorder import reorder
 from ltinet.decompose.schur import SchurForm, real_schur
 from ltinet.decompose.separate import separate

@@ -1,4 +1,8 @@
-"""The sparsest form within a condition budget: search on angles, then check on the transformation that comes out."""
+"""The sparsest form within one bound on the condition number: by angles, then on the T that comes out, and again.
+
+It knows of one bound only, and may find more connections with more room; `rungs` knows all bounds together and does
+not, at a higher price.
+"""
 
 import math
 
@@ -35,7 +39,7 @@ def within_budget(
         uncertain |= separation.condition > GRAM_LIMIT
         atoms = separation.atoms
         # Of all that could be connected in a block a half is, at least.
-        if fewer_than is not None and atoms.connections(_inseparable(atoms, max_condition)) > 2 * fewer_than:
+        if fewer_than is not None and atoms.connections(inseparable(atoms, max_condition)) > 2 * fewer_than:
             raise NotSparserError
         partition = _indistinguishable(atoms, max_condition)
         if partition is None:
@@ -57,11 +61,11 @@ def _indistinguishable(atoms: Atoms, max_condition: float) -> Partition | None:
     Two nearly parallel bases span a plane that is known to eps/angle only: they must be treated as one before the
     search compares anything with them.
     """
-    partition = _inseparable(atoms, max(max_condition, _INSEPARABLE))
+    partition = inseparable(atoms, max(max_condition, _INSEPARABLE))
     return partition if len(partition) < len(atoms.neurons) else None
 
 
-def _inseparable(atoms: Atoms, max_condition: float) -> Partition:
+def inseparable(atoms: Atoms, max_condition: float) -> Partition:
     """Groups of atoms that share a block in every partition with cond(T) ≤ max_condition."""
     groups = components(pair_conditions(atoms) > max_condition)
     return tuple(tuple(group.tolist()) for group in groups)
