@@ -29,6 +29,10 @@ def main() -> None:
     assert_type(form.plot.spectrum(), Axes)
     assert_type(form.plot.tradeoff(), Axes)
 
+    ladder = ltinet.ladder(system)
+    assert_type(ladder, ltinet.Ladder)
+    assert_type(ladder[0].condition, float)
+
     net = ltinet.construct(system)
     assert_type(net, ltinet.DynamicNetwork)
     assert_type(net.form, ltinet.BlockDiagonalForm | None)

@@ -15,6 +15,7 @@ from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roun
 from ltinet.once import cached_property
 from ltinet.solve.exact.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.exact.path import ExactPath
+from ltinet.solve.exact.sizes import repeats, running_max, window_sums
 from ltinet.solve.exact.uneven_steps import UnevenErrors, shares_of_lengths, uneven_errors
 from ltinet.solve.exact.user_kernel import user_kernel
 from ltinet.solve.modal import DenseBlock
@@ -26,7 +27,6 @@ from ltinet.tolerances import EPS
 _CELLS, _MOST_CELLS = 32, 256
 _LARGEST = 1e300  # what takes the place of a number that is not finite
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
-_HELD = 0.02  # share of samples that repeat the one before
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
 
 
@@ -99,7 +99,7 @@ class ExactRun:
         """Sizes of states and inputs at samples, and over as many cells as a step is long."""
         steps = 1 if self.window == 1 else 2  # what faded in one was there at the beginning of the one before
         n_behind = min(math.ceil((steps * self.window - 1) * self.h / self.cell), len(states) - 1)
-        return StepSizes(states, _running_max(states, n_behind), _running_max(inputs, n_behind), summed, norms)
+        return StepSizes(states, running_max(states, n_behind), running_max(inputs, n_behind), summed, norms)
 
     @cached_property
     def user_kernel(self) -> DenseKernel:
@@ -194,29 +194,6 @@ class Late(NamedTuple):
     """The largest change of u from one sample to the next."""
 
 
-def _window_sums(u: Array, width: int, around: NDArray[np.intp]) -> Array:
-    """Σ|u| over `width` samples that end in each cell, the largest of them."""
-    total = np.cumsum(np.abs(u), axis=0)
-    if len(u) <= width + 1:
-        return np.tile(total[-1], (len(around), 1))
-    total[width:] -= total[:-width].copy()
-    return np.array([total[first : last + 1].max(axis=0) for first, last in around.tolist()])
-
-
-def _repeats(u: Array) -> bool:
-    """Whether some input keeps a value other than zero for more than a few of its samples."""
-    same = (u[:, 1:] == u[:, :-1]) & (u[:, 1:] != 0.0)
-    return bool(np.any(np.mean(same, axis=1) > _HELD)) if u.shape[1] > 1 else False
-
-
-def _running_max(values: Array, n_behind: int) -> Array:
-    """The largest of each row and some rows before it."""
-    result = values.copy()
-    for shift in range(1, n_behind + 1):
-        np.maximum(result[shift:], values[:-shift], out=result[shift:])
-    return result
-
-
 def weighted(sizes: Array, weights: Array) -> Array:
     """Sizes · |weights|ᵀ, in which nothing seen of anything is nothing."""
     with np.errstate(invalid="ignore"):
@@ -252,7 +229,7 @@ def judge_exact(path: ExactPath, start: float, stop: float) -> tuple[OutputError
         if late_by > 0.0:
             pairs = [np.diff(u[first : last + 1], axis=0) for first, last in around.tolist()]
             late = Late(late_by, rates[member], np.array([np.abs(own).max(axis=0, initial=0.0) for own in pairs]))
-        sums, norms = _window_sums(u, run.window, around), np.linalg.norm(u, axis=0)
+        sums, norms = window_sums(u, run.window, around), np.linalg.norm(u, axis=0)
         sizes = run.sizes(states[member], inputs, summed=sums, norms=norms)
         parts = run.parts(sizes, start=own_start, user_start=user_start, late=late)
         if path.input_error > 0.0:
@@ -283,7 +260,7 @@ def _run_of(path: ExactPath, arrays: EngineArrays, start: float, stop: float) ->
         linear=path.linear,
         shares=shares,
         uneven=uneven,
-        repeats=_repeats(path.u),
+        repeats=repeats(path.u),
         convolution=path.convolution,
     )
     return run, np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])

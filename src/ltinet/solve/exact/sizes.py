@@ -1,0 +1,31 @@
+"""How large inputs and states are in cells of time, and whether inputs are held."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.arrays import Array
+
+_HELD = 0.02  # share of samples that repeat the one before
+
+
+def window_sums(u: Array, width: int, around: NDArray[np.intp]) -> Array:
+    """Σ|u| over `width` samples that end in each cell, the largest of them."""
+    total = np.cumsum(np.abs(u), axis=0)
+    if len(u) <= width + 1:
+        return np.tile(total[-1], (len(around), 1))
+    total[width:] -= total[:-width].copy()
+    return np.array([total[first : last + 1].max(axis=0) for first, last in around.tolist()])
+
+
+def repeats(u: Array) -> bool:
+    """Whether some input keeps a value other than zero for more than a few of its samples."""
+    same = (u[:, 1:] == u[:, :-1]) & (u[:, 1:] != 0.0)
+    return bool(np.any(np.mean(same, axis=1) > _HELD)) if u.shape[1] > 1 else False
+
+
+def running_max(values: Array, n_behind: int) -> Array:
+    """The largest of each row and some rows before it."""
+    result = values.copy()
+    for shift in range(1, n_behind + 1):
+        np.maximum(result[shift:], values[:-shift], out=result[shift:])
+    return result
