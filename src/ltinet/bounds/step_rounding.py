@@ -29,6 +29,8 @@ _STILL = 1e-9  # |λ| times K steps: what a state that changes so little is give
 _TINY = 2.0**-1022  # below it numbers lose their digits
 _FACTOR = 4.0  # eps: a complex product √5 u, the exponential in it two units, the sum another
 _FACTOR_OF_KNOWN = 1.7  # eps: the product and the sum alone, √5 u + u, where exponentials are measured by themselves
+_REAL_FACTOR, _REAL_FACTOR_OF_KNOWN = 2.5, 1.0  # the same for real numbers: product and sum u each, exponential 3 u
+_LESS_FOR_REAL = 0.6  # eps: a product of real numbers u, not √5 u
 
 
 def roundings(n_terms: int) -> float:
@@ -116,7 +118,10 @@ class ScalarSteps:
         n_terms = self.width * self.inputs.shape[1]
         driven = self.driven(sizes)
         # P^K w is also what is left of the state at the end of the step when its inputs are taken away.
-        factor = _FACTOR if self.is_even else _FACTOR_OF_KNOWN
+        complex_factor, real_factor = (
+            (_FACTOR, _REAL_FACTOR) if self.is_even else (_FACTOR_OF_KNOWN, _REAL_FACTOR_OF_KNOWN)
+        )
+        factor = np.where(self.rates.imag == 0.0, real_factor, complex_factor)
         of_states = factor * np.minimum(self.kept * sizes.behind, sizes.here + driven)
         faded = np.where(self.kept < _FADED, self.kept, 0.0) * sizes.behind
         of_inputs = (factor + roundings(n_terms) + self.in_one_direction) * driven
@@ -132,7 +137,8 @@ class ScalarSteps:
                 _steps_within(self.width), 1.0 + 1.0 / np.maximum(-16.0 * self.rates.real * self.h, 0.0)
             )
         single = EPS * (lasting * (states + driven) + self.in_one_direction * driven)
-        return np.asarray((share * (states + driven) + single + _TINY) @ self.outputs.T)
+        own_share = share - EPS * np.where(self.rates.imag == 0.0, _LESS_FOR_REAL, 0.0)
+        return np.asarray((own_share * (states + driven) + single + _TINY) @ self.outputs.T)
 
     def moved_by_sample(self, *, linear: bool) -> Array:
         """What a unit change of an input does to a state when it comes a unit of time late, (n × m)."""
@@ -210,7 +216,8 @@ class DenseSteps:
     def committed(self, sizes: StepSizes) -> Array:
         """In one step, `(cells, n)`."""
         n, n_terms = len(self.F), self.width * self.inputs.shape[1]
-        share = (_FACTOR + roundings(n) + roundings(n_terms) + self.in_one_direction) * EPS
+        factor = _FACTOR if self.shares is None else _FACTOR_OF_KNOWN
+        share = (factor + roundings(n) + roundings(n_terms) + self.in_one_direction) * EPS
         of_inputs = share * self.driven(sizes, self.chain.integral, self.chain.reach)
         of_inputs = of_inputs + self.driven(sizes, self.chain.integral_of_errors, self.chain.error_to[0])
         own = (1.0 + roundings(n)) * EPS
@@ -221,7 +228,7 @@ class DenseSteps:
         n_levels = min(self.shares.shape[1], len(self.chain.errors))
         shares = self.shares[:, :n_levels].copy()
         shares[:, -1] += self.shares[:, n_levels:].sum(axis=1)  # shorter steps err less
-        per_state = self.chain.error_to[:n_levels] + own * self.chain.reach_to[:n_levels]
+        per_state = own * self.chain.reach_to[:n_levels]
         return np.asarray(np.einsum("cl,lij,cj->ci", shares, per_state, sizes.behind, optimize=True) + of_inputs)
 
     def in_outputs(self, sizes: StepSizes, *, share: float) -> Array:

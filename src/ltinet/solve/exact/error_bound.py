@@ -26,6 +26,7 @@ from ltinet.tolerances import EPS
 
 _CELLS, _MOST_CELLS = 32, 256
 _LARGEST = 1e300  # what takes the place of a number that is not finite
+_FACTORS_OF_STATES = 1.0  # eps, beside sums, where outputs are C z of a state: a product ½, the last sum ½
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
 
@@ -163,6 +164,8 @@ class ExactRun:
         system = self.arrays.system
         n_terms = system.n_states + (self.width * system.n_inputs if self.convolution is None else 0)
         share = (_FACTORS + roundings(system.n_states) + roundings(n_terms)) * EPS
+        if self.window == 1:  # outputs are C z + D u
+            share = (_FACTORS_OF_STATES + roundings(n_terms)) * EPS
         total = share * (sizes.inputs @ np.abs(system.D).T)
         for own, steps in self.kinds:
             total = total + steps.in_outputs(sizes.part(own), share=share)
