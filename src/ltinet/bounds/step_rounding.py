@@ -43,7 +43,7 @@ def _beyond_chance(n_terms: int) -> float:
     return 0.5 * n_terms - roundings(n_terms)
 
 
-def _steps_within(width: int) -> float:
+def steps_within(width: int) -> float:
     """How many steps a state inside a block of so many has behind it: those of blocks of 16 within it."""
     return float(width > 1) + (width // 16 if width > 16 else 0)
 
@@ -127,15 +127,13 @@ class ScalarSteps:
         of_inputs = (factor + roundings(n_terms) + self.in_one_direction) * driven
         return np.asarray(EPS * (of_states + of_inputs) + faded)
 
-    def in_outputs(self, sizes: StepSizes, *, share: float) -> Array:
-        """Rounding of the sums that make the outputs of K samples, `(cells, p)`."""
+    def in_outputs(self, sizes: StepSizes, *, share: float, n_within: float) -> Array:
+        """Rounding of the sums that make the outputs of K samples, `(cells, p)`, with so many steps within a block."""
         driven = self.driven(sizes)
         states = np.minimum(np.maximum(1.0, self.kept) * sizes.behind, sizes.here + driven)
         # Between samples and for states there are steps within blocks, each off in the same direction.
         with np.errstate(divide="ignore"):
-            lasting = np.minimum(
-                _steps_within(self.width), 1.0 + 1.0 / np.maximum(-16.0 * self.rates.real * self.h, 0.0)
-            )
+            lasting = np.minimum(n_within, 1.0 + 1.0 / np.maximum(-16.0 * self.rates.real * self.h, 0.0))
         single = EPS * (lasting * (states + driven) + self.in_one_direction * driven)
         own_share = share - EPS * np.where(self.rates.imag == 0.0, _LESS_FOR_REAL, 0.0)
         return np.asarray((own_share * (states + driven) + single + _TINY) @ self.outputs.T)
@@ -231,15 +229,15 @@ class DenseSteps:
         per_state = own * self.chain.reach_to[:n_levels]
         return np.asarray(np.einsum("cl,lij,cj->ci", shares, per_state, sizes.behind, optimize=True) + of_inputs)
 
-    def in_outputs(self, sizes: StepSizes, *, share: float) -> Array:
-        """Rounding of the sums that make the outputs of K samples, `(cells, p)`."""
+    def in_outputs(self, sizes: StepSizes, *, share: float, n_within: float) -> Array:
+        """Rounding of the sums that make the outputs of K samples, `(cells, p)`, with so many steps within a block."""
         area, peak = beginning(self.C, self.chain)
         weights = np.abs(self.C)
         largest = self.chain.error_to[0]
         # Between samples and for states there are steps within blocks, each off in the same direction.
         level = min(max(math.ceil(math.log2(self.width)) - 4, 0), len(self.chain.errors) - 1)
         once = self.chain.error_to[level] + (1.0 + roundings(len(self.F))) * EPS * self.chain.reach_to[level]
-        within = self.chain.reach @ (_steps_within(self.width) * once)
+        within = self.chain.reach @ (n_within * once)
         of_states = share * peak + weights @ (largest + within)
         of_sums = share + EPS * self.in_one_direction
         of_inputs = self.driven(sizes, of_sums * area, of_sums * peak)

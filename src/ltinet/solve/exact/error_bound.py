@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed, DenseKernel, dense_kernel, scalar_errors
 from ltinet.bounds.output_errors import OutputErrorBound
-from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings
+from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings, steps_within
 from ltinet.once import cached_property
 from ltinet.solve.exact.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.exact.path import ExactPath
@@ -162,13 +162,17 @@ class ExactRun:
     def _sums(self, sizes: StepSizes) -> Array:
         """Rounding of the sums that make the outputs, or the responses that inputs are convolved with."""
         system = self.arrays.system
-        n_terms = system.n_states + (self.width * system.n_inputs if self.convolution is None else 0)
-        share = (_FACTORS + roundings(system.n_states) + roundings(n_terms)) * EPS
-        if self.window == 1:  # outputs are C z + D u
-            share = (_FACTORS_OF_STATES + roundings(n_terms)) * EPS
+        n, m = system.n_states, system.n_inputs
+        n_within = steps_within(self.width) if self.convolution is None else 0.0
+        if self.convolution is not None:  # responses are sums over states; what transforms add is counted elsewhere
+            share = (_FACTORS + roundings(n)) * EPS
+        elif self.window == 1:  # outputs are C z + D u
+            share = (_FACTORS_OF_STATES + roundings(n + m)) * EPS
+        else:  # responses as before, then sums over them and over states
+            share = (_FACTORS + roundings(n) + roundings(n + self.width * m)) * EPS
         total = share * (sizes.inputs @ np.abs(system.D).T)
         for own, steps in self.kinds:
-            total = total + steps.in_outputs(sizes.part(own), share=share)
+            total = total + steps.in_outputs(sizes.part(own), share=share, n_within=n_within)
         return np.asarray(total)
 
     def outputs(self, errors: Committed) -> Array:
