@@ -12,7 +12,6 @@ from ltinet.bounds.certificate import Certificate
 from ltinet.construction import construct_network
 from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.threads import threads_for
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.export.other_libraries import to_control, to_scipy
 from ltinet.listing import listed_without
@@ -40,6 +39,7 @@ from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solution import Solution
 from ltinet.state_space import StateSpace, as_state_space
+from ltinet.threads import threads_for
 
 if TYPE_CHECKING:
     import scipy.signal

@@ -11,9 +11,9 @@ from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.partition import NotSparserError
 from ltinet.decompose.pipeline import decompose
 from ltinet.decompose.schur import is_symmetric
-from ltinet.decompose.threads import threads_for
 from ltinet.errors import PartitionError
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix
+from ltinet.threads import threads_for
 
 
 def block_diagonalize(

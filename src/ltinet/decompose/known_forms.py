@@ -13,9 +13,9 @@ from ltinet.decompose.pipeline import already_decoupled, assemble, schur_form
 from ltinet.decompose.repeated import with_repeated_together
 from ltinet.decompose.schur import is_decoupled, is_symmetric
 from ltinet.decompose.separate import Separation
-from ltinet.decompose.threads import threads_for
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
+from ltinet.threads import threads_for
 
 
 @dataclass(frozen=True, eq=False)

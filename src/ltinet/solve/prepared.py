@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.threads import threads_for_work
 from ltinet.errors import InvalidSignalError
 from ltinet.model.matrices import Matrix
 from ltinet.model.system_matrices import SystemMatrices
@@ -32,6 +31,7 @@ from ltinet.solve.modal import ModalSystem, modal_system
 from ltinet.solve.steps.grids import Grids
 from ltinet.solve.steps.packing import pack_weights
 from ltinet.solve.steps.short_steps import is_short
+from ltinet.threads import threads_for_work
 
 # cond(T) as given, beyond which states may be off by 1e-10 of their size after 10,000 steps, and outputs of runs that
 # begin in a state, which see differences of states.

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.arrays import Array
-from ltinet.decompose.threads import threads_for_work
 from ltinet.errors import SimulationError
 from ltinet.once import cached_property
 from ltinet.signals.sampled import SampledSignal
@@ -20,6 +19,7 @@ from ltinet.solve.steps.convolution import Convolution
 from ltinet.solve.steps.even_walk import EvenWalk
 from ltinet.solve.uneven.any_length import AnyLength
 from ltinet.solve.uneven.walk import IrregularWalk, longest_step
+from ltinet.threads import threads_for_work
 
 _QUERIES = 2**18  # numbers: times between samples that are worked on together
 _PER_QUERY = 32  # numbers at least, however few states there are: the terms of the series for its length

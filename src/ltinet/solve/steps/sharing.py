@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from ltinet.decompose.threads import one_blas_thread
 from ltinet.errors import SimulationError
+from ltinet.threads import one_blas_thread
 
 
 def n_threads(n_jobs: int) -> int:

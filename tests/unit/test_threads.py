@@ -6,7 +6,7 @@ import threading
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from ltinet.decompose.threads import one_blas_thread, threads_for, threads_for_work
+from ltinet.threads import one_blas_thread, threads_for, threads_for_work
 
 
 def counts():
