@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import lapack
 
 from ltinet.arrays import Array
 from ltinet.bounds.double_double import DoubleDouble
@@ -79,7 +80,7 @@ def dense_chain(F: Array, length: float, *, steps: int = 1) -> DenseChain:
     If the length is that of several steps, it goes down to one: longer exponentials are powers of that of a step.
     """
     n = len(F)
-    norm = float(np.linalg.norm(F, 1)) * length
+    norm = float(np.linalg.norm(lapack.dgebal(F, scale=1, permute=0)[0], 1)) * length if n else 0.0
     enough = max(math.ceil(math.log2(norm)) if norm > 0.0 else 0, math.ceil(math.log2(steps)))
     halvings = min(enough, _MOST_HALVINGS)
     M = F * (length * 0.5**halvings)
@@ -108,16 +109,19 @@ class Pairs(NamedTuple):
 
     first: NDArray[np.intp]
     omega: Array
+    unit: Array
+    """What the second state of each is measured in, in units of the first."""
 
 
 def pairs_of(F: Array) -> Pairs:
     """The pairs of a block."""
     first = np.flatnonzero(np.diagonal(F, -1))
     size = np.sqrt(np.abs(F[first, first + 1])) * np.sqrt(np.abs(F[first + 1, first]))
-    return Pairs(first, np.asarray(size))
+    _, _, _, units, _ = lapack.dgebal(F, scale=1, permute=0)
+    return Pairs(first, np.asarray(size), units[first + 1] / units[first])
 
 
-def smeared(values: Array, pairs: Pairs, *, gaps: ArrayLike) -> Array:
+def smeared(values: Array, pairs: Pairs, *, gaps: ArrayLike, of_rows: bool = False) -> Array:
     """What turns in a plane passes through zero, its size does not: columns of pairs between places that are looked at.
 
     Within a gap g a pair turns by ω g, and brings that share of its other component. `gaps` are those along the first
@@ -127,10 +131,12 @@ def smeared(values: Array, pairs: Pairs, *, gaps: ArrayLike) -> Array:
     angle = angle.reshape(*angle.shape[:-1], *(1,) * (values.ndim - angle.ndim), angle.shape[-1])
     result = values.copy()
     one, other = values[..., pairs.first], values[..., pairs.first + 1]
-    result[..., pairs.first], result[..., pairs.first + 1] = np.hypot(one, angle * other), np.hypot(other, angle * one)
+    unit = 1.0 / pairs.unit if of_rows else pairs.unit
+    result[..., pairs.first] = np.hypot(one, angle * other * unit)
+    result[..., pairs.first + 1] = np.hypot(other, angle * one / unit)
     return result
 
 
 def smeared_rows(values: Array, pairs: Pairs, *, gaps: ArrayLike) -> Array:
     """The same for rows."""
-    return smeared(values.swapaxes(-1, -2), pairs, gaps=gaps).swapaxes(-1, -2)
+    return smeared(values.swapaxes(-1, -2), pairs, gaps=gaps, of_rows=True).swapaxes(-1, -2)

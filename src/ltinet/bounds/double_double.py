@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
 from ltinet.arrays import Array
 from ltinet.bounds.residual import exact_terms, two_part_sum
@@ -24,8 +25,13 @@ class DoubleDouble(NamedTuple):
 
 
 def exponentials(F: Array, length: float, n_halvings: int) -> list[DoubleDouble]:
-    """e^{Fs} at s = length, length/2, …, length/2^n, each right to some 20 digits of its norm."""
+    """e^{Fs} at s = length, length/2, …, length/2^n, each right to some 20 digits of its norm in units that suit F.
+
+    Units are powers of two, which cost no digit there and back.
+    """
     n = len(F)
+    units = np.asarray(lapack.dgebal(F, scale=1, permute=0)[3]) if n else np.ones(0)
+    F, back = F * units / units[:, None], units[:, None] / units
     norm = float(np.linalg.norm(F, 1)) * length
     halvings = max(n_halvings, min(math.ceil(math.log2(norm)) + 2 if norm > 0.0 else 0, _MOST_HALVINGS))
     scaled = _scaled(F, length * 0.5**halvings)
@@ -36,7 +42,7 @@ def exponentials(F: Array, length: float, n_halvings: int) -> list[DoubleDouble]
     for _ in range(halvings):
         R = _product(R, R)
         found.append(R)
-    return found[::-1][: n_halvings + 1]
+    return [DoubleDouble(own.high * back, own.low * back) for own in found[::-1][: n_halvings + 1]]
 
 
 def _product(left: DoubleDouble, right: DoubleDouble) -> DoubleDouble:

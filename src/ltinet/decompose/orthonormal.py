@@ -110,7 +110,7 @@ def _coupled_block(columns: Matrix, block: Matrix) -> tuple[Matrix, Matrix]:
         turn[i : i + 2, i : i + 2] = [[cosine, -flip * sine], [sine, flip * cosine]]
         standard[i, i + 1], standard[i + 1, i] = flip * upper, flip * lower
     similar = turn.T @ similar @ turn
-    coupled = np.triu(np.abs(similar) > _rounding_of(S, block, similar), 1)
+    coupled = np.triu(~(np.abs(similar) <= _rounding_of(S, block, similar)), 1)  # what is no number is kept
     coupled[pairs, pairs + 1] = False
     return Q @ turn, np.where(coupled, similar, standard)
 
@@ -122,7 +122,8 @@ def _rounding_of(S: Matrix, block: Matrix, similar: Matrix) -> Matrix | float:
     largest = noise * float(np.linalg.norm(S) * np.linalg.norm(block)) / float(np.abs(S.diagonal()).min())
     if not ((similar != 0.0) & (np.abs(similar) <= largest)).any():
         return 0.0
-    return np.asarray(noise * (np.abs(S) @ np.abs(block) @ np.abs(lapack.dtrtri(S)[0])))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(noise * (np.abs(S) @ np.abs(block) @ np.abs(lapack.dtrtri(S)[0])))
 
 
 def _standard_rotation(

@@ -21,13 +21,13 @@ class SignalBatch:
     signals: tuple[Signal, ...]
 
     def __init__(self, signals: Sequence[Signal]) -> None:
-        own = tuple(signals)
+        own = tuple(signals) if isinstance(signals, list | tuple) else (signals,)
         wrong = [type(one).__name__ for one in own if not isinstance(one, Signal) or one.batch_shape]
         if not own or wrong or len({one.n_inputs for one in own}) > 1:
             raise InvalidSignalError(
                 f"a batch is made of single signals with equal numbers of inputs, at least one; got {len(own)} of "
                 f"{[getattr(one, 'n_inputs', None) for one in own]} inputs"
-                + (f", of which {wrong} are no single signals" if wrong else "")
+                + (f", of which {wrong} are no single signals: SampledSignal(t, u) is one" if wrong else "")
             )
         object.__setattr__(self, "signals", own)
 

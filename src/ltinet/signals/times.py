@@ -22,9 +22,6 @@ _ROUNDING = 8.0
 # what happens in a step. The rounding of 10⁹ even times without an offset is within it; larger shares are not rounding
 # of the grid but of an offset, and such times are taken as they were given.
 _SHARE = 1e-6
-# Of an offset only this much of a step is forgiven: outputs move by a share of their size in a share of a step, times
-# λh where they are fast, and 1e-10 is noticed.
-_UNTOLD = 1e-12
 # Entries up to which OpenBLAS forms the sum of squares on one thread.
 _ON_ONE_THREAD = 10_000
 
@@ -53,6 +50,20 @@ class TimeAxis:
     def step(self) -> float | None:
         """The common distance of the times, None if they are not evenly spaced to rounding."""
         return even_step(self.t)
+
+    @cached_property
+    def beside_grid(self) -> float:
+        """How far even times stand beside their grid because of an offset; 0 without one, where rounding is as ever."""
+        first, last = float(self.t[0]), float(self.t[-1])
+        if self.step is None or max(abs(first), abs(last)) <= 2.0 * (last - first):
+            return 0.0
+        return float(np.abs(_off(self.t, self.step)).max())
+
+    def as_given(self) -> "TimeAxis":
+        """The same times, each of them taken as it was given, whether they are even or not."""
+        axis = TimeAxis(self.t)
+        axis.__dict__["step"] = None
+        return axis
 
 
 def as_times(t: Any, name: str) -> Times:
@@ -116,8 +127,7 @@ def even_step(t: Times) -> float | None:
     """The step of evenly spaced times, None if they are not even.
 
     Even means: each is as close to t[0] + k·step as rounding brings it, and that is little compared with the step. The
-    first alone would take any times for even whose steps are near the rounding of a large offset: beyond what a grid
-    without one is rounded by, times are even only if nobody could tell.
+    first alone would take any times for even whose steps are near the rounding of a large offset.
     """
     if len(t) < 2:
         return None
@@ -125,9 +135,7 @@ def even_step(t: Times) -> float | None:
     if step <= 0.0:
         return None
     off = _off(t, step)
-    of_grid = _ROUNDING * EPS * float(t[-1] - t[0])
-    of_offset = min(_ROUNDING * EPS * max(abs(float(t[0])), abs(float(t[-1]))), _UNTOLD * step)
-    bound = min(max(of_grid, of_offset), _SHARE * step)
+    bound = min(_ROUNDING * EPS * max(abs(float(t[0])), abs(float(t[-1]))), _SHARE * step)
     return step if off.max() <= bound and off.min() >= -bound else None
 
 

@@ -37,6 +37,8 @@ from ltinet.threads import threads_for_work
 # begin in a state, which see differences of states.
 _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
 _COSTS_SHORT_STEPS = 1e4  # likewise, for outputs after steps so short that little has happened yet
+_UNTOLD = 1e-10  # of its size: by what an output may be off because of times beside their grid
+_FADES = 40.0  # |λ| times a step: what is left after it is below a double
 _SMALL = 32  # states: one block of them costs little more than many
 
 
@@ -75,18 +77,21 @@ class PreparedNetwork:
         return prepared
 
     def for_run(self, longest_step: float, *, from_state: bool) -> "PreparedNetwork":
-        """The engine for a run: T may cost one that begins in a state, or takes short steps, too many digits.
+        """The network for a run: T may cost one that begins in a state, or takes short steps, too many digits.
 
         Outputs of the first short steps are small beside the states that T mixes for them.
         """
-        direct = self.in_user_states
-        if direct is None or self.form is None:
+        costs = 0.0 if self.form is None else self.form.condition_raw
+        limit = _COSTS_OUTPUTS if from_state else _COSTS_SHORT_STEPS
+        direct = self.in_user_states if costs > min(limit, _COSTS_SHORT_STEPS) else None
+        if direct is None or not is_short(direct.blocks.A, longest_step):
             return self
-        costs = self.form.condition_raw
-        if from_state and costs > _COSTS_OUTPUTS:
-            return direct
-        is_small = self.network.n_states <= _SMALL and costs > _COSTS_SHORT_STEPS
-        return direct if is_small and is_short(direct.blocks.A, longest_step) else self
+        return direct if from_state or self.network.n_states <= _SMALL else self
+
+    def rival(self, *, from_state: bool) -> "PreparedNetwork | None":
+        """Another network for a run from a state: T costs it digits; an exponential of a long step may cost more."""
+        costs = 0.0 if self.form is None else self.form.condition_raw
+        return self.in_user_states if from_state and costs > _COSTS_OUTPUTS else None
 
     @cached_property
     def _placed(self) -> tuple[BlockSystem, Coordinates]:
@@ -117,6 +122,21 @@ class PreparedNetwork:
     def output_weights(self) -> Matrix:
         """From packed states to outputs, (p × n)."""
         return pack_weights(self.system, self.system.C, [block.C for block in self.system.blocks])
+
+    @cached_property
+    def _fastest(self) -> float:
+        """The largest |λ|."""
+        dense = [np.abs(np.linalg.eigvals(block.F)).max(initial=0.0) for block in self.system.blocks]
+        return float(np.max(np.concatenate([np.abs(self.system.rates), dense]), initial=0.0))
+
+    def feels(self, axis: TimeAxis) -> bool:
+        """Whether outputs tell even times at an offset from the grid that they stand beside.
+
+        In a time δ a state moves by up to |λ|δ of its size; one that has faded between two samples does not.
+        """
+        if axis.step is None or axis.beside_grid == 0.0:
+            return False
+        return axis.beside_grid * min(self._fastest, _FADES / axis.step) > _UNTOLD
 
     def keep(self, make: "Callable[[PreparedNetwork], Made]") -> "Made":
         """What a function makes of this network, made once: a place for what only some of those who run it need."""

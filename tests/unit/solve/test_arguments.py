@@ -52,7 +52,8 @@ def test_unknown_engines(net, engine):
 
 def test_every_option_of_a_run_belongs_to_an_engine_or_to_all():
     parameters = inspect.signature(ltinet.DynamicNetwork.simulate).parameters
-    assert set(parameters) - {"self", "u", "t", "x0", "hold", "engine", "n_jobs"} == {
+    # `options` are those of engines that this one door does not know by name.
+    assert set(parameters) - {"self", "u", "t", "x0", "hold", "engine", "n_jobs", "options"} == {
         *SOLVER_OPTIONS,
         "input_tolerance",
     }

@@ -5,7 +5,7 @@ import pytest
 from flint import arb, arb_mat, ctx
 
 from ltinet.solve.steps.propagators import matrix_steps
-from ltinet.solve.steps.short_steps import balanced_norm, is_short, phi_functions_of_short
+from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short, size_in_best_units
 from ltinet.tolerances import EPS
 
 _FACTOR = 40.0  # units of Σ|M|^k/k!: up to 20 products of matrices, each off by a few units, most of them far smaller
@@ -45,7 +45,7 @@ def test_every_entry_is_right_in_any_units(kind):
     rng = np.random.default_rng([5, len(kind)])
     for _ in range(25):
         F = _drawn(rng, kind)
-        longest = 10.0 ** rng.uniform(-8, 0) / (balanced_norm(F) or 1.0)
+        longest = 10.0 ** rng.uniform(-8, 0) / (size_in_best_units(F) or 1.0)
         units = 2.0 ** rng.integers(-60, 60, len(F))
         F = F * units / units[:, None]
         exponential, first, second, sizes = _exact(F * (0.99 * longest))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array
+from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
 from ltinet.solve.arguments import checked_input_tolerance
 from ltinet.solve.exact.trajectory import ExactTrajectory
@@ -39,9 +40,13 @@ class ExactEngine:
         tolerance = checked_input_tolerance(options.get("input_tolerance", _INPUT_TOLERANCE))
         threads = n_threads(n_jobs)
         samples, refinement, off = signal.sampled_over(t, tolerance=tolerance)
+        if prepared.feels(samples.axis):
+            samples = SampledSignal(samples.axis.as_given(), samples.u, hold=samples.hold)
         own = prepared.for_run(samples.longest_step, from_state=x0 is not None)
-        neurons = None if own is prepared else prepared
-        trajectory = ExactTrajectory(own, samples, x0, input_error=off, neurons=neurons)
+        trajectory = _trajectory(own, prepared, samples, x0, off=off)
+        rival = prepared.rival(from_state=x0 is not None) if own is prepared else None
+        if rival is not None:
+            trajectory = _better(trajectory, _trajectory(rival, prepared, samples, x0, off=off))
         y = _outputs_at(trajectory, t, threads=threads)
         stats: dict[str, Any] = {
             "engine": "exact",
@@ -51,6 +56,22 @@ class ExactEngine:
             "samples_per_interval": refinement,
         }
         return Solution(t, y, trajectory, stats)
+
+
+def _trajectory(
+    own: PreparedNetwork, prepared: PreparedNetwork, samples: SampledSignal, x0: ArrayLike | None, *, off: float
+) -> ExactTrajectory:
+    """A run by one of the networks of a system; neurons are known to the one that was prepared first."""
+    return ExactTrajectory(own, samples, x0, input_error=off, neurons=None if own is prepared else prepared)
+
+
+def _better(one: ExactTrajectory, other: ExactTrajectory) -> ExactTrajectory:
+    """The run whose outputs are known better, by the worst of them; which costs the bounds of both."""
+    start, stop = float(one.samples.t[0]), float(one.samples.t[-1])
+    first, second = (np.asarray(sum(own.error_bound(start, stop).overall().values())) for own in (one, other))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(np.isfinite(second), second / first, np.inf)
+    return other if np.isfinite(second).all() and not np.nanmax(ratio, initial=0.0) >= 1.0 else one
 
 
 def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array:

@@ -64,9 +64,12 @@ class EvenWalk:
         assert self.blocks is not None  # noqa: S101 - the caller has looked
         narrow, inside = self.blocks.narrow, self.blocks.inside
         n, n_blocks = starts.shape[-1], starts.shape[0] * starts.shape[1]
+        if not n_blocks:  # a batch of none
+            return np.zeros((*u.shape[:2], n))
         width = u.shape[0] * u.shape[1] // n_blocks
         each, w = u.reshape(n_blocks, width, u.shape[-1]), starts.reshape(n_blocks, n)
         if width > narrow.width:
             within, _ = narrow.starts(each, w)
-            each, w = each.reshape(-1, narrow.width, u.shape[-1]), within.reshape(-1, n)
+            n_narrow = n_blocks * width // narrow.width
+            each, w = each.reshape(n_narrow, narrow.width, u.shape[-1]), within.reshape(n_narrow, n)
         return inside.states(each, w).reshape(*u.shape[:2], n)

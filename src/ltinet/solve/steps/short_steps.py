@@ -9,12 +9,11 @@ suit it, and cancels little there.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from ltinet.arrays import Array
 from ltinet.tolerances import EPS
 
-_SHORT = 1.0  # norm of Fh in balanced units: e^|Fh| is at most e, so that little cancels
+_SHORT = 1.0  # size of Fh in the best units: e^|Fh| is at most e there, so that little cancels
 _FEW = 64  # states: the series takes about thrice as many products of matrices as SciPy does
 _MOST_TERMS = 64 + 20  # along a chain of so many states, and then as for a norm of one
 
@@ -27,17 +26,14 @@ class PhiFunctions(NamedTuple):
     second: Array
 
 
-def balanced_norm(F: Array) -> float:
-    """The norm of F in units of the states that make it small."""
-    if not F.size:
-        return 0.0
-    scaled, *_ = lapack.dgebal(F, scale=1, permute=0)
-    return float(np.linalg.norm(scaled, 1))
+def size_in_best_units(F: Array) -> float:
+    """The norm of F in units of the states that make it smallest: the largest eigenvalue of |F| (Perron 1907)."""
+    return float(np.linalg.eigvals(np.abs(F)).real.max(initial=0.0)) if F.size else 0.0
 
 
 def is_short(F: Array, longest: float) -> bool:
     """Whether steps up to this length are short for F: small enough that a series costs little, and of few terms."""
-    return len(F) <= _FEW and balanced_norm(F) * longest <= _SHORT
+    return len(F) <= _FEW and size_in_best_units(F) * longest <= _SHORT
 
 
 def phi_functions_of_short(F: Array, h: Array) -> PhiFunctions:
