@@ -148,3 +148,32 @@ def test_a_certificate_of_a_coupled_unstable_layer_is_no_crash():
     net = ltinet.construct(([[1.0, 1.0], [0.0, 1.0]], [[0.0], [1.0]], [[1.0, 0.0]]))
     certificate = net.certificate(horizon=800.0)
     assert not np.any(np.isnan(certificate.total))
+
+
+@pytest.mark.parametrize("fast", [1e12, 1e16, 1e20])
+def test_a_stiff_system_from_a_state_in_long_steps(fast):
+    """Y = 2 t + 2 − … : the slow state integrates u, the fast one follows it within 1/fast; x1 + x2 moves by 2 u."""
+    A = np.array([[-fast, fast], [1.0, -1.0]])
+    net = ltinet.construct(ltinet.StateSpace(A, np.ones((2, 1)), np.ones((1, 2))))
+    sol = net.simulate(np.ones(40), 10.0 * np.arange(40), x0=[0.0, 1.0])
+    expected = 2.0 * (1.0 / (1.0 + 1.0 / fast) + sol.t)
+    assert np.abs(sol.y[1:, 0] - expected[1:]).max() <= 4.0 / fast + 1e-9
+    assert sol.error_bound()[0] <= 1e-9
+
+
+@pytest.mark.parametrize("decades", [2, 4, 6, 8])
+def test_the_bound_does_not_depend_on_the_units_of_states(decades):
+    """A change of units changes nothing that is measured relative to each state."""
+    M = np.array([[-1.0, 2.0, 0.5], [-2.0, -1.0, 0.3], [0.1, 0.2, -3.0]])
+    units = 2.0 ** np.round(np.log2([10.0**decades, 1.0, 10.0**-decades]))
+    system = ltinet.StateSpace(M * units[:, None] / units, units[:, None] * np.ones((3, 1)), np.diag(1.0 / units))
+    sol = ltinet.construct(system).simulate(np.ones(100), 0.1 * np.arange(100))
+    assert np.all(sol.error_bound() <= 1e-12 * np.abs(sol.y).max(axis=0))
+
+
+def test_a_system_without_inputs_has_states_and_a_bound():
+    sol = ltinet.construct(ltinet.StateSpace([[-1.0]], np.zeros((1, 0)), [[1.0]])).simulate(
+        None, np.linspace(0.0, 4.0, 41), x0=[1.0]
+    )
+    np.testing.assert_allclose(sol.states[:, 0], np.exp(-sol.t), rtol=1e-14)
+    assert np.abs(sol([0.55]) - np.exp(-0.55)) <= sol.error_bound(0.55)

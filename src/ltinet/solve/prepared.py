@@ -36,7 +36,7 @@ from ltinet.threads import threads_for_work
 # cond(T) as given, beyond which states may be off by 1e-10 of their size after 10,000 steps, and outputs of runs that
 # begin in a state, which see differences of states.
 _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
-_COSTS_SHORT_STEPS = 1e4  # likewise, for outputs after steps so short that little has happened yet
+_COSTS_SHORT_STEPS = 3e3  # likewise, for outputs after steps so short that little has happened yet
 _UNTOLD = 1e-10  # of its size: by what an output may be off because of times beside their grid
 _FADES = 40.0  # |λ| times a step: what is left after it is below a double
 _SMALL = 32  # states: one block of them costs little more than many

@@ -71,6 +71,7 @@ class ExactRun:
         scalars = slice(0, arrays.n_scalars)
         inputs, outputs = arrays.mode_inputs[scalars], arrays.mode_outputs[:, scalars]
         width = self.window
+        doubled = 1 << (width - 1).bit_length()  # exponentials of blocks are known at powers of two
         first = ScalarSteps(
             arrays.system.rates, inputs, outputs, self.h, width, is_even=self.shares is None, repeats=self.repeats
         )
@@ -80,7 +81,7 @@ class ExactRun:
                 np.abs(block.G),
                 block.C,
                 self.h,
-                width,
+                doubled,
                 self.shares,
                 self.repeats,
                 partial(_exponential, block),

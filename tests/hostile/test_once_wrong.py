@@ -1,0 +1,30 @@
+"""Runs of other seeds that were wrong or above their bound once, each for a reason of its own."""
+
+import pytest
+
+from .draw import draw
+from .judge import judge
+
+ONCE_WRONG = {
+    "11/defective/37": "powers of a step in the user's own coordinates",
+    "11/defective/114": "a held input to an integrator: roundings in one direction",
+    "11/defective/132": "powers of a step in the user's own coordinates",
+    "11/hurwitz/26": "rounded times at an offset, taken as even",
+    "11/jordan/158": "likewise",
+    "11/non_normal/98": "a certificate whose run exceeds all numbers",
+    "12/defective/17": "products of matrices over uneven steps",
+    "12/defective/98": "powers of a step in the user's own coordinates",
+    "12/defective/115": "likewise, within single steps",
+    "12/non_normal/137": "a certificate whose run exceeds all numbers",
+    "12/similarity/113": "products of matrices over uneven steps",
+    "12/similarity/162": "powers of a step in the user's own coordinates",
+    "21/defective/154": "a warning in the construction of a form",
+    "21/integrating/88": "an exponential of a nilpotent block that was off",
+    "22/similarity/99": "short steps through an ill-conditioned T",
+}
+
+
+@pytest.mark.parametrize("name", ONCE_WRONG)
+def test_what_was_wrong_once_is_right(name):
+    outcome = judge(draw(name))
+    assert not outcome.fails, (outcome.raised, outcome.wrong, outcome.above, outcome.unbounded)
