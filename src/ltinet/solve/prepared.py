@@ -29,6 +29,7 @@ from ltinet.signals.times import TimeAxis
 from ltinet.solve.coordinates import Coordinates, as_given, placed
 from ltinet.solve.modal import ModalSystem, modal_system
 from ltinet.solve.steps.grids import Grids
+from ltinet.solve.steps.hump import rises
 from ltinet.solve.steps.packing import pack_weights
 from ltinet.solve.steps.short_steps import is_short
 from ltinet.threads import threads_for_work
@@ -87,6 +88,13 @@ class PreparedNetwork:
         if direct is None or not is_short(direct.blocks.A, longest_step):
             return self
         return direct if from_state or self.network.n_states <= _SMALL else self
+
+    def for_states(self, longest_step: float) -> "PreparedNetwork | None":
+        """The network in the user's own states, where these keep more digits: not where exponentials lose them."""
+        direct = self.in_user_states
+        if direct is None or self.form is None or self.form.condition_raw > _COSTS_STATES:
+            return direct
+        return None if rises(direct.blocks.A, longest_step) else direct
 
     def rival(self, *, from_state: bool) -> "PreparedNetwork | None":
         """Another network for a run from a state: T costs it digits; an exponential of a long step may cost more."""

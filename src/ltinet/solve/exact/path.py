@@ -124,7 +124,7 @@ class ExactPath:
     @cached_property
     def _in_user_states(self) -> "ExactPath | None":
         """The same run in the user's own states, where T would cost them digits."""
-        prepared = self.prepared.in_user_states
+        prepared = self.prepared.for_states(self.samples.longest_step)
         return None if prepared is None or prepared is self.prepared else self._through(prepared)
 
     def _through(self, prepared: PreparedNetwork) -> "ExactPath":
