@@ -189,4 +189,6 @@ def _step_matrix(grid: SingleSteps) -> Any:
 
 def _real(values: ArrayLike, name: str) -> Array:
     """A copy as real numbers, at least one-dimensional."""
+    if type(values) is np.ndarray and values.dtype == np.float64:  # nothing to look at, and no time to lose
+        return np.array(values, ndmin=1)
     return np.array(real_array(values, name), ndmin=1)

@@ -19,7 +19,6 @@ from ltinet.solve.steps.time_blocks import TimeBlocks
 from ltinet.solve.uneven.any_length import AnyLength
 
 _KEPT = 8  # of each kind
-_HIGH = 1e7  # by how much norms of blocks that were made to keep digits may rise: more than half of the digits
 _MANY = 64  # steps that are worked on together, about
 Made = TypeVar("Made")
 
@@ -51,8 +50,7 @@ class Grids:
         return self._kept(self._steps, (length, linear), lambda: self._one_step(length, linear=linear))
 
     def _one_step(self, length: float, *, linear: bool) -> OneStep:
-        by = 10.0 if self._careful else _HIGH
-        careful = any(rises(block.F, _MANY * length, by=by) for block in self._system.blocks)
+        careful = self._careful and any(rises(block.F, _MANY * length) for block in self._system.blocks)
         return replace(one_step(self._system, length, linear=linear), careful=careful)
 
     def single(self, length: float, *, linear: bool) -> SingleSteps:
