@@ -48,9 +48,11 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
 
 def _recognised(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> tuple[Signal, str]:
     """The signal that u is or becomes, and how to tell of the shape of samples."""
-    if isinstance(u, Signal):
-        return u, ""
-    for fits, make in KINDS:
-        if fits(u):
-            return make(u, n_inputs), ""
+    # To ask an object for all names of a signal takes longer than a short run: arrays are not asked.
+    if not isinstance(u, np.ndarray | list):
+        if isinstance(u, Signal):
+            return u, ""
+        for fits, make in KINDS:
+            if fits(u):
+                return make(u, n_inputs), ""
     return SampledSignal(axis, u, hold=hold), f" (shape {np.shape(u)})"

@@ -88,7 +88,7 @@ class SampledSignal:
     @property
     def longest_step(self) -> float:
         """The longest distance between two samples that follow each other, 0 for a single one."""
-        return float(np.max(np.diff(self.t), initial=0.0)) if self.step is None else self.step
+        return self.axis.longest_step
 
     @property
     def degree(self) -> int:

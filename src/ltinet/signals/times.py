@@ -22,6 +22,7 @@ _ROUNDING = 8.0
 # what happens in a step. The rounding of 10⁹ even times without an offset is within it; larger shares are not rounding
 # of the grid but of an offset, and such times are taken as they were given.
 _SHARE = 1e-6
+_AT_ONCE = 2**18  # times that are looked at together
 # Entries up to which OpenBLAS forms the sum of squares on one thread.
 _ON_ONE_THREAD = 10_000
 
@@ -50,6 +51,15 @@ class TimeAxis:
     def step(self) -> float | None:
         """The common distance of the times, None if they are not evenly spaced to rounding."""
         return even_step(self.t)
+
+    @cached_property
+    def longest_step(self) -> float:
+        """The longest distance between two times that follow each other, 0 for a single one."""
+        if self.step is not None:
+            return self.step
+        # Piece by piece: a difference of all would take memory.
+        pieces = (self.t[begin : begin + _AT_ONCE + 1] for begin in range(0, len(self.t), _AT_ONCE))
+        return max(float(np.diff(own).max(initial=0.0)) for own in pieces)
 
     @cached_property
     def beside_grid(self) -> float:

@@ -18,7 +18,7 @@ from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.convolution import Convolution
 from ltinet.solve.steps.even_walk import EvenWalk
 from ltinet.solve.uneven.any_length import AnyLength
-from ltinet.solve.uneven.walk import IrregularWalk, longest_step
+from ltinet.solve.uneven.walk import IrregularWalk
 from ltinet.threads import threads_for_work
 
 _QUERIES = 2**18  # numbers: times between samples that are worked on together
@@ -164,7 +164,7 @@ class ExactPath:
     @cached_property
     def any_length(self) -> AnyLength:
         """Steps as long as those between samples, and shorter."""
-        return self.prepared.grids.any_length(longest_step(self.samples.t), linear=self.linear)
+        return self.prepared.grids.any_length(self.samples.longest_step, linear=self.linear)
 
     def states_at(self, t: Array) -> Iterator[tuple[Any, Array, Array]]:
         """Which of the times, packed states `(batch, k, n)` and inputs there, some times after the other.

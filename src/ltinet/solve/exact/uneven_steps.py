@@ -1,8 +1,8 @@
 """How far the steps that the engine takes at uneven times are from exact ones, measured.
 
-Steps of different lengths come from series and tables that they share (`solve.any_length`): what is rounded there, or
-left out beyond the last term, is in every step. It is looked at where it is used, at some lengths of every octave, and
-compared with exponentials of more digits.
+Steps of different lengths come from series and tables that they share (`solve.uneven.any_length`): what is rounded
+there, or left out beyond the last term, is in every step. It is looked at where it is used, at some lengths of every
+octave, and compared with exponentials of more digits.
 """
 
 import math

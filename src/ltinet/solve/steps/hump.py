@@ -8,13 +8,14 @@ import numpy as np
 
 from ltinet.arrays import Array
 
+_TOLERATED = np.log(10.0)
 _FEW = 64  # states: of larger blocks eigenvalues would take longer than a run
 
 
-def rises(F: Array, over: float, *, by: float = 10.0) -> bool:
-    """Whether e^{Fs} of some matrices F `(…, n, n)` may rise above e^{αs} by more than a factor within a time."""
+def rises(F: Array, over: float) -> bool:
+    """Whether e^{Fs} of some matrices F `(…, n, n)` may rise above e^{αs} by more than tenfold within a time."""
     if not F.size or F.shape[-1] > _FEW:
         return False
     symmetric = 0.5 * (F + F.swapaxes(-1, -2))
     speed = np.linalg.eigvalsh(symmetric).max(axis=-1) - np.linalg.eigvals(F).real.max(axis=-1)
-    return bool(np.max(speed, initial=0.0) * over > np.log(by))
+    return bool(np.max(speed, initial=0.0) * over > _TOLERATED)

@@ -17,11 +17,6 @@ _SMALL_BLOCK = 16  # states up to which products of matrices, all runs side by s
 _MATRICES_AT_ONCE = 2**20  # numbers in the matrices of larger blocks
 
 
-def longest_step(t: Array) -> float:
-    """The largest distance of two times that follow each other; a difference of all would take memory."""
-    return max(float(np.diff(t[begin : begin + _AT_ONCE + 1]).max(initial=0.0)) for begin in range(0, len(t), _AT_ONCE))
-
-
 @dataclass(frozen=True, eq=False)
 class IrregularWalk:
     """States along samples u `(batch, T, m)` at times t; a repeated time is a step of length zero."""
