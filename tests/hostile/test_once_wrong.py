@@ -23,6 +23,10 @@ ONCE_WRONG = {
     "22/similarity/99": "short steps through an ill-conditioned T",
     "32/defective/96": "a residual that feeds back through the error that it makes",
     "32/defective/117": "likewise",
+    "32/repeated/9": "states coupled by rounding only, turned into each other",
+    "32/repeated/49": "likewise",
+    "42/nearly_real/7": "two of the user's own states, turned into each other as if they were a pair",
+    "53/repeated/70": "states coupled by rounding only, turned into each other",
 }
 
 

@@ -132,16 +132,20 @@ def modal_system(system: BlockSystem) -> ModalSystem:
         B=np.vstack([B[:, 0] + 1j * B[:, 1], system.B[first]]),
         C=np.hstack([(C[:, :, 0] - 1j * C[:, :, 1]).T, system.C[:, first]]),
         n_pairs=len(rates),
-        blocks=tuple(_dense_block(system, starts[block] + np.arange(sizes[block])) for block in dense),
+        blocks=tuple(
+            _dense_block(system, starts[block] + np.arange(sizes[block]), is_pair=n_reals[block] == 0)
+            for block in dense
+        ),
         D=system.D,
         states=np.concatenate([at[:, 0], first]),
         planes=planes,
     )
 
 
-def _dense_block(system: BlockSystem, own: NDArray[np.intp]) -> DenseBlock:
+def _dense_block(system: BlockSystem, own: NDArray[np.intp], *, is_pair: bool) -> DenseBlock:
+    """A block as it is; a pair in its best basis. Two of the user's own states are not turned into each other."""
     F, G, C = system.A[own[:, None], own], system.B[own], system.C[:, own]
-    if len(F) != 2 or F[0, 1] == 0.0 or F[1, 0] == 0.0:
+    if len(F) != 2 or not is_pair:
         return DenseBlock(F, G, C, own)
     basis, inverse = _basis_of_pair(F)
     return DenseBlock(inverse @ F @ basis, inverse @ G, C @ basis, own, basis, inverse)

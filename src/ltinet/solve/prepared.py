@@ -33,6 +33,7 @@ from ltinet.solve.steps.hump import rises
 from ltinet.solve.steps.packing import pack_weights
 from ltinet.solve.steps.short_steps import is_short
 from ltinet.threads import threads_for_work
+from ltinet.tolerances import EPS
 
 # cond(T) as given, beyond which states may be off by 1e-10 of their size after 10,000 steps, and outputs of runs that
 # begin in a state, which see differences of states.
@@ -40,6 +41,7 @@ _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
 _COSTS_SHORT_STEPS = 3e3  # likewise, for outputs after steps so short that little has happened yet
 _UNTOLD = 1e-10  # of its size: by what an output may be off because of times beside their grid
 _FADES = 40.0  # |λ| times a step: what is left after it is below a double
+_ROUNDINGS = 16.0  # n eps: what a well-conditioned change of states leaves beside a multiple of the identity
 _SMALL = 32  # states: one block of them costs little more than many
 
 
@@ -77,11 +79,22 @@ class PreparedNetwork:
         prepared.__dict__["_placed"] = as_given(origin)
         return prepared
 
+    @cached_property
+    def _is_nearly_diagonal(self) -> bool:
+        """Whether few states are coupled by rounding only: any T turns such states into each other."""
+        if self.origin is None or not 1 < self.origin.n_states <= _SMALL:
+            return False
+        A = np.abs(self.origin.A)
+        couplings = A - np.diag(A.diagonal())
+        return bool(0.0 < couplings.max() <= _ROUNDINGS * len(A) * EPS * A.diagonal().min())
+
     def for_run(self, longest_step: float, *, from_state: bool) -> "PreparedNetwork":
         """The network for a run: T may cost one that begins in a state, or takes short steps, too many digits.
 
         Outputs of the first short steps are small beside the states that T mixes for them.
         """
+        if self._is_nearly_diagonal and self.in_user_states is not None:
+            return self.in_user_states
         costs = 0.0 if self.form is None else self.form.condition_raw
         limit = _COSTS_OUTPUTS if from_state else _COSTS_SHORT_STEPS
         direct = self.in_user_states if costs > min(limit, _COSTS_SHORT_STEPS) else None
