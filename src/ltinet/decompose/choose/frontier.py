@@ -1,9 +1,10 @@
 """Partitions that no other one beats in both condition number and connections: what every budget is answered from.
 
 A budget asks for the fewest connections within a condition number. Answered one budget at a time, a search forgets what
-it met on the way to another: more budget could then mean more connections. Here all budgets are searched together. The
-merge sequences of all prices give a first frontier; then single atoms leave their groups or change over to others, most
-promising first, and whatever is not beaten joins and has its neighbours tried in turn (a Pareto local search).
+it met on the way to another: more budget could then mean more connections. Here all budgets are searched together.
+Merge sequences and partitions that are best at a price (`priced`) give a first frontier; then single atoms leave their
+groups or change over to others, most promising first, and whatever is not beaten joins and has its neighbours tried in
+turn (a Pareto local search).
 """
 
 import heapq
@@ -126,7 +127,8 @@ class _Search:
             for merge in agglomerate(self.atoms, power=power):
                 self._start(merge.partition)
         for condition, partition in self.starts:
-            self._propose(partition, condition)
+            if not self.found.is_beaten(condition, int(self.atoms.connections(partition) / _SLACK)):
+                self._propose(partition, condition)
         self._try_neighbours(_evaluations(n))
         return self.found
 
@@ -141,7 +143,7 @@ class _Search:
                 own = self.atoms.basis[:, self.atoms.columns(group)]
                 self.bases[group] = own if len(group) == 1 else np.linalg.qr(own)[0]
             bases.append(self.bases[group])
-        T = np.hstack(bases)
+        T = np.concatenate(bases, axis=1)
         gram = T.T @ T
         if enough <= GRAM_LIMIT and not _has_larger_eigenvalues(gram, 1.0 / enough**2):
             return math.inf
@@ -203,7 +205,7 @@ class _Search:
     def _propose(self, partition: Partition, condition: float) -> None:
         """Put the atoms that could best leave a group, or change over to another one, into the queue.
 
-        Sums of shares tell how ‖T⁻¹‖_F would change; cond(T) is hoped to change by the same factor.
+        Sums of shares tell how ‖T⁻¹‖_F² − n would change, and cond(T) − 1 is hoped to change as its root.
         """
         neurons, labels = self.atoms.neurons, _labels(partition)
         everyone = np.arange(len(labels))
@@ -216,29 +218,28 @@ class _Search:
         left = self.atoms.connections(partition) - neurons * (sizes[labels] - neurons)
         alone = np.maximum(_grown(condition, lost / excess), self.alone)
         can_leave = (sizes[labels] > neurons) & (self.alone <= self.limit)
-        self._queue_best(partition, (everyone, np.full(len(labels), -1), left, alone), can_leave)
-        if len(partition) == 1:
-            return
-        to_groups[everyone, labels] = np.inf
-        target = to_groups.argmin(axis=1)  # shared most with: shares of what is close are negative
-        changed = _grown(condition, (lost + 2.0 * to_groups[everyone, target]) / excess)
-        self._queue_best(partition, (everyone, target, left + neurons * sizes[target], changed), changed <= self.limit)
+        moves = [(everyone, np.full(len(labels), -1), left, np.where(can_leave, alone, np.inf))]
+        if len(partition) > 1:
+            to_groups[everyone, labels] = np.inf
+            target = to_groups.argmin(axis=1)  # shared most with: shares of what is close are negative
+            changed = _grown(condition, (lost + 2.0 * to_groups[everyone, target]) / excess)
+            moves.append((everyone, target, left + neurons * sizes[target], changed))
+        self._queue_best(partition, moves)
 
-    def _queue_best(self, partition: Partition, moves: _Moves, is_possible: NDArray[np.bool_]) -> None:
-        """Put those of some moves into the queue that promise most."""
-        atoms, targets, connections, hopes = moves
-        hopes = np.maximum(hopes, 1.0)
-        fewest_first, conditions = np.array(self.found.connections[::-1]), np.array(self.found.conditions[::-1])
-        enough = np.append(self.limit, conditions)[np.searchsorted(fewest_first, connections, side="right")]
-        promise = np.where(is_possible, np.log(enough / hopes), -np.inf)
-        for place in np.argsort(-promise)[:_BEST].tolist():
-            if promise[place] <= -_HOPELESS:
-                break
-            atom, target = int(atoms[place]), int(targets[place])
-            bound = float(self.alone[atom]) if target < 0 else 1.0
-            candidate = _Candidate(partition, atom, target, int(connections[place]), float(hopes[place]), bound)
-            self.n_queued += 1
-            heapq.heappush(self.queue, (-float(promise[place]), self.n_queued, candidate))
+    def _queue_best(self, partition: Partition, moves: list[_Moves]) -> None:
+        """Put those of each kind of moves into the queue that promise most."""
+        fewest_first = np.array(self.found.connections[::-1])
+        enough = np.array([self.limit, *self.found.conditions[::-1]])
+        for atoms, targets, connections, hopes in moves:
+            enough_for = enough[fewest_first.searchsorted(connections, side="right")]
+            promise = np.log(enough_for) - np.log(np.maximum(hopes, 1.0))
+            best = np.argsort(-promise)[:_BEST]
+            for place in best[promise[best] > -_HOPELESS].tolist():
+                atom, target, hope = int(atoms[place]), int(targets[place]), max(float(hopes[place]), 1.0)
+                bound = float(self.alone[atom]) if target < 0 else 1.0
+                self.n_queued += 1
+                candidate = _Candidate(partition, atom, target, int(connections[place]), hope, bound)
+                heapq.heappush(self.queue, (-float(promise[place]), self.n_queued, candidate))
 
 
 def _grown(condition: float, growth: NDArray[np.float64]) -> NDArray[np.float64]:
