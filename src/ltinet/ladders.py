@@ -119,8 +119,8 @@ def ladder(system: Any, *, balance: bool | None = None) -> Ladder:
     of no bound; T and the blocks of a rung are assembled on request. With `balance` states are balanced first, without
     it they stay as given, None does both and keeps what is better.
 
-    Cost: from tens of Schur forms for a hundred states and more to thousands for ten, a tenth of a second then; hardly
-    more than one for normal matrices.
+    Cost: about that of five searches for one bound, more where eigenvalues crowd and T must be looked at itself;
+    hardly more than one Schur form for normal matrices.
 
     Raises:
         InvalidSystemError: `system` is neither a finite real square matrix nor a system.

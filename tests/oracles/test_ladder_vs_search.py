@@ -1,7 +1,7 @@
 """Hypothesis: the ladder has what searches for one budget after another find, and more budget buys no connections.
 
-The oracle is the search that `block_diagonalize` makes for one budget. It is greedy, and so is the ladder: at a single
-budget either may be luckier by some connections, but not over budgets at large.
+The oracle is the search that `block_diagonalize` makes for one budget. It is greedy, and so is the ladder: of larger
+matrices either may be luckier at a single budget by some connections, but not over budgets at large.
 """
 
 import numpy as np
@@ -17,9 +17,12 @@ from ltinet.decompose.schur import is_decoupled
 
 N_BUDGETS = 25
 
-# Where angles promise what does not come out (eigenvalues that nearly coincide), or where all forms have nearly one and
-# the same condition number, searches that look at their T in between find up to a quarter fewer connections in all.
-BETTER_SEARCHED = {"b767_flutter", "building", "lf10_beam_descriptor"}
+# Where conditions of all forms lie within some hundredths (building), or eigenvalues nearly coincide and the order of
+# swaps decides (the others), searches that look at their T in between are luckier at single budgets.
+LUCKY_SEARCHES = {"b767_flutter", "building", "lf10_beam_descriptor"}
+
+# Here they are over all budgets, too, by a few connections: 1631 are 1628 with the budgets drawn for lf10.
+LUCKY_OVER_ALL_BUDGETS = {"b767_flutter", "lf10_beam_descriptor"}
 
 
 def grcar(n, random):
@@ -75,27 +78,27 @@ def compared(A, random, n_budgets=N_BUDGETS):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("n", [5, 9])
+@pytest.mark.parametrize("n", [5, 9, 12, 20])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_of_small_matrices_no_search_finds_fewer_connections(family, n, seed):
     ladder, searches = compared(*drawn(family, n, seed))
     assert (ladder <= searches).all()
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("n", [12, 20])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_over_all_budgets_the_ladder_has_no_more_connections_than_searches(family, n, seed):
-    ladder, searches = compared(*drawn(family, n, seed))
+def test_over_all_budgets_the_ladder_has_no_more_connections_than_searches(family):
+    ladder, searches = compared(*drawn(family, 35, 0))
     assert ladder.sum() <= searches.sum()
 
 
 @pytest.mark.parametrize("name", [name for name in DATA_SETS if name != "beam"])  # of 348 states: takes too long here
-def test_over_all_budgets_of_data_sets(data_dir, name):
+def test_of_data_sets_no_search_finds_fewer_connections(data_dir, name):
     if name == "helicopter_v73":
         pytest.importorskip("h5py", reason="MATLAB 7.3 files need h5py")
     outputs = {"C": np.eye(28)} if name == "helicopter_v73" else {}
     A = ltinet.load_system(data_dir / f"{name}.mat", **outputs).A
-    ladder, searches = compared(A, np.random.default_rng(0), n_budgets=10)
-    if name not in BETTER_SEARCHED:
+    ladder, searches = compared(A, np.random.default_rng(0))
+    if name not in LUCKY_SEARCHES:
+        assert (ladder <= searches).all()
+    if name not in LUCKY_OVER_ALL_BUDGETS:
         assert ladder.sum() <= searches.sum()

@@ -1,23 +1,24 @@
 """Partitions that no other one beats in both condition number and connections: what every budget is answered from.
 
 A budget asks for the fewest connections within a condition number. Answered one budget at a time, a search forgets what
-it met on the way to another: more budget could then mean more connections. Here all budgets are searched together. The
-merge sequences of all prices give a first frontier; then single atoms leave their groups or change over to others, most
-promising first, and whatever is not beaten joins and has its neighbours tried in turn (a Pareto local search).
+it met on the way to another: more budget could then mean more connections. Here all budgets are searched together.
+Merge sequences and partitions that are best at a price (`priced`) give a first frontier; then single atoms leave their
+groups or change over to others, most promising first, and whatever is not beaten joins and has its neighbours tried in
+turn (a Pareto local search).
 """
 
 import heapq
 import math
 from bisect import bisect_left, bisect_right
+from collections import deque
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import xor
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from ltinet.decompose.choose.priced import priced_partitions
 from ltinet.decompose.coupling import (
     GRAM_LIMIT,
     Atoms,
@@ -30,6 +31,7 @@ from ltinet.decompose.coupling import (
 from ltinet.decompose.partition import agglomerate
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
+from ltinet.tolerances import EPS
 
 # Merges maximise I(a; b) / (n_a n_b)^power: 0 looks only at the condition, 1 at what a connection buys.
 _POWERS = (1.0, 1.5, 0.5, 2.0)
@@ -37,8 +39,15 @@ _POWERS = (1.0, 1.5, 0.5, 2.0)
 # Up to this order one merge sequence costs less than reading it: all prices are tried.
 _SMALL = 80
 
-# Atoms of a group that are candidates to leave it, those with most promise.
-_BEST = 8
+# Atoms that are candidates to leave their groups, and as many to change over, those with most promise.
+_BEST = 10
+
+# A candidate that would have to be so many times better (as a logarithm) than can be hoped is none.
+_HOPELESS = 0.7
+
+# Neighbours that are measured; so many of them with one at most that has joined are enough.
+_MEASURED = 250
+_PATIENCE = 30
 
 # Partitions of the merge sequences with so many times the connections of the best are starting points, too.
 _SLACK = 1.3
@@ -74,9 +83,13 @@ def frontier(atoms: Atoms, *, limit: float) -> Frontier:
     """The frontier of partitions of atoms with cond(T) ≤ limit, as far as a bounded number of measurements shows it.
 
     It does not depend on any budget, only on the atoms and the limit: a larger budget can only find more of it. Cost:
-    the merge sequences, O(n³) each, and some hundred eigenvalue problems of order n.
+    merge sequences and priced partitions, O(n³) each, and some hundred eigenvalue problems of order n.
     """
     return _Search(atoms, limit).run()
+
+
+# Of some moves: the atoms, their targets, the connections after, the condition numbers to hope for.
+_Moves = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
 
 
 @dataclass
@@ -84,11 +97,10 @@ class _Search:
     atoms: Atoms
     limit: float
     found: Frontier = field(default_factory=Frontier)
-    measured: set[int] = field(default_factory=set)
-    """Partitions that were measured or are beaten, by their fingerprints."""
+    measured: set[frozenset[Group]] = field(default_factory=set)
+    n_queued: int = 0
     queue: list[tuple[float, int, "_Candidate"]] = field(default_factory=list)
     bases: dict[Group, Matrix] = field(default_factory=dict)
-    evaluations_left: int = 0
     starts: list[tuple[float, Partition]] = field(default_factory=list)
 
     @cached_property
@@ -108,16 +120,20 @@ class _Search:
         n = len(self.atoms.gram)
         whole = (tuple(range(len(self.atoms.neurons))),)
         self.found.add(1.0, self.atoms.connections(whole), whole)
-        self._measure(self.atoms.singletons)
+        self._start(self.atoms.singletons)
+        for partition in priced_partitions(self.shares, self.atoms.neurons):
+            self._start(partition)
         for power in _POWERS if n <= _SMALL else _POWERS[:1]:
             for merge in agglomerate(self.atoms, power=power):
-                self._measure(merge.partition)
-        self.evaluations_left = _evaluations(n)
-        self._try_neighbours()
+                self._start(merge.partition)
+        for condition, partition in self.starts:
+            if not self.found.is_beaten(condition, int(self.atoms.connections(partition) / _SLACK)):
+                self._propose(partition, condition)
+        self._try_neighbours(_evaluations(n))
         return self.found
 
-    def _condition(self, partition: Partition, connections: int) -> float:
-        """cond₂ of the T of a partition, infinite where that is beaten for certain by one with so many connections.
+    def _condition(self, partition: Partition, enough: float) -> float:
+        """cond₂ of the T of a partition, infinite where that is beyond enough for certain.
 
         Bases of groups are orthonormalised by QR; from Gram matrices they would be known to half the digits.
         """
@@ -127,21 +143,25 @@ class _Search:
                 own = self.atoms.basis[:, self.atoms.columns(group)]
                 self.bases[group] = own if len(group) == 1 else np.linalg.qr(own)[0]
             bases.append(self.bases[group])
-        T = np.hstack(bases)
-        if self.limit > GRAM_LIMIT:
-            return condition_number(T)
+        T = np.concatenate(bases, axis=1)
         gram = T.T @ T
-        if not _has_larger_eigenvalues(gram, 1.0 / self._enough(connections) ** 2):
+        if enough <= GRAM_LIMIT and not _has_larger_eigenvalues(gram, 1.0 / enough**2):
             return math.inf
-        return gram_condition(gram)
+        condition = gram_condition(gram)
+        return condition if condition <= 0.1 * GRAM_LIMIT else condition_number(T)
 
-    def _measure(self, partition: Partition) -> None:
-        """Measure a partition of a merge sequence; those that are beaten by little are starting points, too."""
-        key, connections = fingerprint(partition), self.atoms.connections(partition)
-        if key in self.measured:
-            return
+    def _is_new(self, partition: Partition) -> bool:
+        key = frozenset(partition)
+        is_new = key not in self.measured
         self.measured.add(key)
-        condition = self._condition(partition, int(connections / _SLACK))
+        return is_new
+
+    def _start(self, partition: Partition) -> None:
+        """Measure a partition; beaten by little it is a starting point, too."""
+        if not self._is_new(partition):
+            return
+        connections = self.atoms.connections(partition)
+        condition = self._condition(partition, self._enough(int(connections / _SLACK)))
         if condition <= self.limit:
             self._join(condition, connections, partition)
             self.starts.append((condition, partition))
@@ -155,27 +175,28 @@ class _Search:
         n_not_more = bisect_right(fewest_first, connections)
         return self.limit if n_not_more == 0 else self.found.conditions[len(fewest_first) - n_not_more]
 
-    def _try_neighbours(self) -> None:
+    def _try_neighbours(self, most: int) -> None:
         """Try the most promising neighbour next, until none is left that could help or it has cost enough.
 
         Promise is by how much the partition would beat those known, if its condition were as good as it can be hoped.
         What joins brings new candidates; what others have beaten meanwhile is put back or forgotten.
         """
-        for condition, partition in self.starts:
-            self._propose(partition, condition)
-        while self.queue and self.evaluations_left > 0:
-            _, _, candidate = heapq.heappop(self.queue)
+        recent = deque([True] * _PATIENCE, maxlen=_PATIENCE)
+        while self.queue and most > 0 and sum(recent) > 1:
+            _, number, candidate = heapq.heappop(self.queue)
+            if self.found.is_beaten(candidate.bound, candidate.connections):
+                continue
             current = self._promise(candidate)
-            if candidate.key in self.measured or self.found.is_beaten(candidate.bound, candidate.connections):
-                continue
             if self.queue and current < -self.queue[0][0]:
-                heapq.heappush(self.queue, (-current, candidate.key, candidate))
+                heapq.heappush(self.queue, (-current, number, candidate))
                 continue
-            self.measured.add(candidate.key)
-            self.evaluations_left -= 1
-            partition = candidate.move.result
-            condition = self._condition(partition, candidate.connections)
-            if self._join(condition, candidate.connections, partition):
+            partition = candidate.result
+            if not self._is_new(partition):
+                continue
+            most -= 1
+            condition = self._condition(partition, self._enough(candidate.connections))
+            recent.append(self._join(condition, candidate.connections, partition))
+            if recent[-1]:
                 self._propose(partition, condition)
 
     def _promise(self, candidate: "_Candidate") -> float:
@@ -184,45 +205,46 @@ class _Search:
     def _propose(self, partition: Partition, condition: float) -> None:
         """Put the atoms that could best leave a group, or change over to another one, into the queue.
 
-        Sums of shares tell how ‖T⁻¹‖_F would change; cond(T) is hoped to change by the same factor.
+        Sums of shares tell how ‖T⁻¹‖_F² − n would change, and cond(T) − 1 is hoped to change as its root.
         """
-        before, neurons, labels = self.atoms.connections(partition), self.atoms.neurons, _labels(partition)
-        belongs = labels[:, None] == np.arange(len(partition))
-        to_groups, sizes, own = self.shares @ belongs, neurons @ belongs, (np.arange(len(labels)), labels)
-        total = max(float(to_groups[own].sum()), float(len(self.atoms.gram)))  # less it cannot be, but for rounding
-        lost = -2.0 * (to_groups[own] - self.shares.diagonal())
-        after = before - neurons * (sizes[labels] - neurons)
-        alone = np.maximum(_grown(condition, lost / total), self.alone)
-        masks, key = [_mask(group) for group in partition], fingerprint(partition)
-        for source in (number for number, group in enumerate(partition) if len(group) > 1):
-            members = np.array(partition[source])
-            for atom in members[np.argsort(alone[members])[:_BEST]].tolist():
-                child = key ^ _change(masks[source], 0, 1 << atom)
-                move = _Move(partition, atom, source, None)
-                self._queue(_Candidate(move, int(after[atom]), child, float(alone[atom]), float(self.alone[atom])))
-        if len(partition) == 1:
-            return
-        to_groups[own] = np.inf
-        target = to_groups.argmin(
-            axis=1
-        )  # the group that an atom shares most with: shares of what is close are negative
-        changed = np.maximum(_grown(condition, (lost + 2.0 * to_groups.min(axis=1)) / total), 1.0)
-        after += neurons * sizes[target]
-        for atom in np.argsort(changed)[:_BEST].tolist():
-            if not self.found.is_beaten(float(changed[atom]), int(after[atom])):
-                move = _Move(partition, atom, int(labels[atom]), int(target[atom]))
-                child = key ^ _change(masks[labels[atom]], masks[target[atom]], 1 << atom)
-                self._queue(_Candidate(move, int(after[atom]), child, float(changed[atom]), 1.0))
+        neurons, labels = self.atoms.neurons, _labels(partition)
+        everyone = np.arange(len(labels))
+        belongs = (labels[:, None] == np.arange(len(partition))).astype(float)
+        to_groups, sizes = self.shares @ belongs, (neurons @ belongs).astype(np.intp)
+        to_own = to_groups[everyone, labels]
+        n = float(len(self.atoms.gram))
+        excess = max(float(to_own.sum()) - n, n * EPS)  # zero for orthogonal T; less it cannot be, but for rounding
+        lost = -2.0 * (to_own - self.shares.diagonal())
+        left = self.atoms.connections(partition) - neurons * (sizes[labels] - neurons)
+        alone = np.maximum(_grown(condition, lost / excess), self.alone)
+        can_leave = (sizes[labels] > neurons) & (self.alone <= self.limit)
+        moves = [(everyone, np.full(len(labels), -1), left, np.where(can_leave, alone, np.inf))]
+        if len(partition) > 1:
+            to_groups[everyone, labels] = np.inf
+            target = to_groups.argmin(axis=1)  # shared most with: shares of what is close are negative
+            changed = _grown(condition, (lost + 2.0 * to_groups[everyone, target]) / excess)
+            moves.append((everyone, target, left + neurons * sizes[target], changed))
+        self._queue_best(partition, moves)
 
-    def _queue(self, candidate: "_Candidate") -> None:
-        is_beaten = candidate.bound > self.limit or self.found.is_beaten(candidate.bound, candidate.connections)
-        if not is_beaten and candidate.key not in self.measured:
-            heapq.heappush(self.queue, (-self._promise(candidate), candidate.key, candidate))
+    def _queue_best(self, partition: Partition, moves: list[_Moves]) -> None:
+        """Put those of each kind of moves into the queue that promise most."""
+        fewest_first = np.array(self.found.connections[::-1])
+        enough = np.array([self.limit, *self.found.conditions[::-1]])
+        for atoms, targets, connections, hopes in moves:
+            enough_for = enough[fewest_first.searchsorted(connections, side="right")]
+            promise = np.log(enough_for) - np.log(np.maximum(hopes, 1.0))
+            best = np.argsort(-promise)[:_BEST]
+            for place in best[promise[best] > -_HOPELESS].tolist():
+                atom, target, hope = int(atoms[place]), int(targets[place]), max(float(hopes[place]), 1.0)
+                bound = float(self.alone[atom]) if target < 0 else 1.0
+                self.n_queued += 1
+                candidate = _Candidate(partition, atom, target, int(connections[place]), hope, bound)
+                heapq.heappush(self.queue, (-float(promise[place]), self.n_queued, candidate))
 
 
 def _grown(condition: float, growth: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A condition number after ‖T⁻¹‖_F² has grown by some part of it."""
-    return np.asarray(condition * np.sqrt(np.maximum(1.0 + growth, 0.0)))
+    """A condition number after ‖T⁻¹‖_F² − n has grown by some part of it; of orthogonal T both are one and zero."""
+    return np.asarray(1.0 + (condition - 1.0) * np.sqrt(np.maximum(1.0 + growth, 0.0)))
 
 
 def _labels(partition: Partition) -> NDArray[np.intp]:
@@ -235,7 +257,7 @@ def _labels(partition: Partition) -> NDArray[np.intp]:
 
 def _evaluations(n_states: int) -> int:
     """How many neighbours are measured: each costs a fraction of a Schur form that is larger for small matrices."""
-    return 250 if n_states <= 64 else 20_000 // n_states
+    return _MEASURED if n_states <= 64 else _MEASURED * 64 // n_states
 
 
 def _has_larger_eigenvalues(gram: Matrix, bound: float) -> bool:
@@ -248,47 +270,24 @@ def _has_larger_eigenvalues(gram: Matrix, bound: float) -> bool:
     return bool(lapack.dpotrf(shifted, lower=1, overwrite_a=1)[1] == 0)
 
 
-def fingerprint(partition: Partition) -> int:
-    """A number that tells partitions apart, and changes with the groups that change only."""
-    return reduce(xor, (hash((_mask(group),)) for group in partition))
-
-
-def _change(source: int, target: int, atom: int) -> int:
-    """What an atom that goes from one group to another one, or to none, changes in a fingerprint; all as masks."""
-    left = source & ~atom
-    changed = hash((source,)) ^ hash((target | atom,))
-    return changed ^ (hash((left,)) if left else 0) ^ (hash((target,)) if target else 0)
-
-
-def _mask(group: Group) -> int:
-    return sum(1 << atom for atom in group)
-
-
-class _Move(NamedTuple):
-    """An atom of a partition that leaves its group, for another one or for none."""
+class _Candidate(NamedTuple):
+    """An atom of a partition that leaves its group for another one (or for none, −1), and what that may bring."""
 
     partition: Partition
     atom: int
-    source: int
-    target: int | None
+    target: int
+    connections: int
+    hope: float
+    """A condition number to hope for."""
+    bound: float
+    """One that it has at least."""
 
     @property
     def result(self) -> Partition:
         """The partition after the move."""
-        groups = list(self.partition)
-        groups[self.source] = tuple(member for member in groups[self.source] if member != self.atom)
-        if self.target is None:
+        groups = [tuple(own for own in group if own != self.atom) for group in self.partition]
+        if self.target < 0:
             groups.append((self.atom,))
         else:
             groups[self.target] = tuple(sorted((*groups[self.target], self.atom)))
         return tuple(group for group in groups if group)
-
-
-class _Candidate(NamedTuple):
-    """A neighbour of a partition: its connections and fingerprint, a condition to hope for, and a bound on it."""
-
-    move: _Move
-    connections: int
-    key: int
-    hope: float
-    bound: float

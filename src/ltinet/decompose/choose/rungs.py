@@ -4,9 +4,10 @@ A search for one bound after the other may find more connections with more room.
 asks, the sparsest within a bound is taken, and a larger bound never has more connections. There are two kinds:
 
 - frontiers of partitions up to rising limits, judged by angles between invariant subspaces (`frontier`);
-- blocks of these split one neuron at a time to full precision (`splitting`), where angles are rounding errors.
+- blocks split one neuron at a time to full precision (`splitting`), where angles are rounding errors.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -86,13 +87,14 @@ class _Knowledge:
     def __init__(self, schur: SchurForm, up_to: float) -> None:
         self.apart = separate_neurons(schur)
         least = self.apart.condition * (1.0 + np.sqrt(EPS))  # with all neurons apart nothing is left to win
-        self.limits = [min(limit, up_to, least) for limit in _LIMITS]
+        self.limits = list(dict.fromkeys(min(limit, up_to, least) for limit in _LIMITS))
 
     def all(self) -> list[Rung]:
         """Every rung that no other one beats, by rising condition number; measured on their T where angles may lie."""
-        known = [*self._by_angles, *self._by_splitting]
+        by_angles = list(self._by_angles())
+        known = _unbeaten([*by_angles, *self._by_splitting(by_angles)])
         trusted = 0.0 if self.is_uncertain else GRAM_LIMIT
-        return _unbeaten([rung if rung.condition <= trusted else rung.measured for rung in _unbeaten(known)])
+        return _unbeaten([rung if rung.condition <= trusted else rung.measured for rung in known])
 
     @cached_property
     def is_uncertain(self) -> bool:
@@ -108,31 +110,28 @@ class _Knowledge:
         by_imaginary = values[np.argsort(values.imag)]
         return any(bool((np.abs(np.diff(own)) <= _CLOSE * size).any()) for own in (values, by_imaginary))
 
-    @cached_property
-    def _apart(self) -> list[Rung]:
-        """All neurons apart, if that has an inverse."""
-        return [_as_it_is(self.apart)] if self.apart.is_within(_LARGEST) else []
-
-    @cached_property
-    def _by_angles(self) -> list[Rung]:
+    def _by_angles(self) -> Iterator[Rung]:
         """Frontiers up to one limit after the other, until all neurons stand apart.
 
-        Neurons that no bound up to a limit can tell apart are treated as one, and their joint span computed anew.
+        Neurons that no bound up to a limit can tell apart are treated as one, and their joint span computed anew. Where
+        that leaves the same atoms as the next limit, its frontier says it all.
         """
-        found = list(self._apart)
-        for limit in dict.fromkeys(self.limits):
-            found += _frontier_of(_distinguishable(self.apart, limit), limit)
-        return found
+        if self.apart.is_within(_LARGEST):
+            yield _as_it_is(self.apart)
+        bases = [_distinguishable(self.apart, limit) for limit in self.limits]
+        for place, (base, limit) in enumerate(zip(bases, self.limits, strict=True)):
+            if [own.n_blocks for own in bases[place + 1 : place + 2]] != [base.n_blocks]:
+                found = frontier(base.atoms, limit=limit)
+                for partition, condition in zip(found.partitions, found.conditions, strict=True):
+                    yield _rung(base, partition, condition)
 
-    @cached_property
-    def _by_splitting(self) -> list[Rung]:
-        """Blocks split one neuron at a time, from the sparsest form within each limit from 1e6 on."""
-        found: list[Rung] = []
-        for limit in [own for own in dict.fromkeys(self.limits) if own >= GRAM_LIMIT]:
-            start = min((rung for rung in self._by_angles if rung.condition <= limit), key=lambda rung: rung.pairs)
+    def _by_splitting(self, known: list[Rung]) -> Iterator[Rung]:
+        """Blocks split one neuron at a time: one block where angles may lie, and the sparsest within each of 1e6 on."""
+        for limit in [1.0] * self.is_uncertain + [own for own in self.limits if own >= GRAM_LIMIT]:
+            start = min((rung for rung in known if rung.condition <= limit), key=lambda rung: rung.pairs)
             if start.pairs > _as_it_is(self.apart).pairs and np.isfinite(_condition(start.separation)):
-                found += [Rung(start.separation.schur, *split) for split in split_one_by_one(start.separation)]
-        return found
+                for split in split_one_by_one(start.separation):
+                    yield Rung(start.separation.schur, *split)
 
 
 def _unbeaten(known: list[Rung]) -> list[Rung]:
@@ -151,11 +150,6 @@ def _distinguishable(separation: Separation, max_condition: float) -> Separation
             break
         separation = separation.merged(partition)
     return separation
-
-
-def _frontier_of(base: Separation, limit: float) -> list[Rung]:
-    found = frontier(base.atoms, limit=limit)
-    return [_rung(base, *own) for own in zip(found.partitions, found.conditions, strict=True)]
 
 
 def _rung(base: Separation, partition: Partition, condition: float) -> Rung:

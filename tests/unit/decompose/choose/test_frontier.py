@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hard_matrices import random_dense
-from ltinet.decompose.choose.frontier import Frontier, _change, _mask, _Move, fingerprint, frontier
+from ltinet.decompose.choose.frontier import Frontier, _Candidate, _Search, frontier
 from ltinet.decompose.coupling import alone_conditions, partition_condition
 from ltinet.decompose.schur import real_schur
 from ltinet.decompose.separate import separate_neurons
@@ -66,16 +66,28 @@ def test_the_bound_of_two_atoms_is_met():
     np.testing.assert_allclose(alone_conditions(atoms), np.linalg.cond(atoms.basis), rtol=1e-12)
 
 
-def test_fingerprints_do_not_depend_on_order():
-    assert fingerprint(((0, 1), (2,))) == fingerprint(((2,), (0, 1)))
-    assert fingerprint(((0, 1), (2,))) != fingerprint(((0,), (1, 2)))
+@pytest.mark.parametrize(
+    ("atom", "target", "expected"),
+    [
+        (1, -1, ((0, 2), (3, 5), (4,), (1,))),
+        (3, 0, ((0, 1, 2, 3), (5,), (4,))),
+        (4, 1, ((0, 1, 2), (3, 4, 5))),
+    ],
+)
+def test_an_atom_leaves_its_group_for_another_one_or_for_none(atom, target, expected):
+    assert _Candidate(((0, 1, 2), (3, 5), (4,)), atom, target, 0, 1.0, 1.0).result == expected
 
 
-@pytest.mark.parametrize(("atom", "source", "target"), [(1, 0, None), (3, 1, 0), (4, 2, 1)])
-def test_a_move_changes_the_fingerprint_to_that_of_its_result(atom, source, target):
-    partition = ((0, 1, 2), (3, 5), (4,))
-    moved = _Move(partition, atom, source, target).result
-    assert sorted(member for group in moved for member in group) == [0, 1, 2, 3, 4, 5]
-    assert moved != partition
-    to = 0 if target is None else _mask(partition[target])
-    assert fingerprint(moved) == fingerprint(partition) ^ _change(_mask(partition[source]), to, 1 << atom)
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_of_pairs_in_a_group_sum_to_the_norm_of_the_inverse(seed):
+    atoms, random = atoms_of(15, seed), np.random.default_rng(seed)
+    shares = _Search(atoms, 1e4).shares
+    for _ in range(10):
+        labels = random.integers(4, size=len(atoms.neurons))
+        bases = [
+            np.linalg.qr(atoms.basis[:, atoms.columns(tuple(np.flatnonzero(labels == label).tolist()))])[0]
+            for label in np.unique(labels)
+        ]
+        norm = np.linalg.norm(np.linalg.inv(np.hstack(bases)))
+        # Inverses of condition κ are known to n·eps·κ, and κ is below 1e3 here.
+        assert shares[labels[:, None] == labels].sum() == pytest.approx(norm**2, rel=1e-9)
