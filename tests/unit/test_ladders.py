@@ -115,3 +115,12 @@ def test_the_drawing_marks_what_a_bound_buys():
 def test_nonsense_is_not_drawn(points, budget):
     with pytest.raises(ltinet.PlottingError):
         draw_ladder(points, budget=budget, ax=axes_of_size())
+
+
+@pytest.mark.parametrize(
+    "call", [ltinet.block_diagonalize, ltinet.ladder, lambda A, **own: ltinet.construct((A, A, A), **own)]
+)
+@pytest.mark.parametrize("balance", ["x", 1, np.True_])
+def test_a_choice_of_units_that_is_none_is_told(call, balance):
+    with pytest.raises(ltinet.PartitionError, match="give True, False, or None to try both"):
+        call(np.eye(2), balance=balance)

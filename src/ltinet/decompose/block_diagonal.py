@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ltinet.decompose.balance import balance as balance_matrix
-from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
+from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm, require_choice_of_units
 from ltinet.decompose.coupling import condition_number
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.partition import NotSparserError
@@ -48,6 +48,7 @@ def block_diagonalize(
 def candidate_forms(A: Matrix, wanted: BlockChoice, *, balance: bool | None) -> tuple[BlockDiagonalForm, ...]:
     """The form that `block_diagonalize` returns and, where it was close, the one in other units of the states."""
     _check(wanted)
+    require_choice_of_units(balance)
     with threads_for(len(A)):
         # Of a symmetric matrix rows and columns have equal norms, and balancing leaves it alone.
         units = balance_matrix(A, rescale_states=balance is not False and not is_symmetric(A))

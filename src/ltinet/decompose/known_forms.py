@@ -6,7 +6,7 @@ import numpy as np
 
 from ltinet.decompose.balance import BalancedMatrix
 from ltinet.decompose.balance import balance as balance_matrix
-from ltinet.decompose.choose.choice import Found
+from ltinet.decompose.choose.choice import Found, require_choice_of_units
 from ltinet.decompose.choose.rungs import Rung, rungs_of
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.pipeline import already_decoupled, assemble, schur_form
@@ -44,6 +44,7 @@ def known_forms(A: Matrix, *, balance: bool | None) -> list[KnownForm]:
 
     With `balance` None states are balanced and, where that changes them, taken as given as well.
     """
+    require_choice_of_units(balance)
     with threads_for(len(A)):
         units = [balance_matrix(A, rescale_states=balance is not False and not is_symmetric(A))]
         if balance is None and (units[0].scaling != 1.0).any():

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.decompose.separate import Separation
+from ltinet.errors import PartitionError
 
 
 class ClusteringAlgorithm(Protocol):
@@ -38,3 +39,13 @@ class Found:
     separation: Separation
     tradeoff: dict[int, float] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+
+
+def require_choice_of_units(balance: object) -> None:
+    """Refuse what says neither that states are to be balanced, nor that they are not, nor that both be tried.
+
+    Raises:
+        PartitionError: it is none of True, False and None.
+    """
+    if balance is not None and not isinstance(balance, bool):
+        raise PartitionError(f"balance is {balance!r}; give True, False, or None to try both")
