@@ -22,12 +22,12 @@ LEVELS = [
     {"solve", "export"},
     {"network"},
     {"decompose"},
-    {"signals", "model", "plotting", "bounds"},
+    {"signals", "model", "plotting", "bounds", "tables"},
     {"tolerances", "errors", "shown", "arrays", "atomic", "listing", "once", "progress", "threads"},  # the ground
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # Libraries that only some users have: imported inside the function that needs them, never when ltinet is imported.
-OPTIONAL = {"control", "h5py", "joblib", "matplotlib", "pandas", "pymor", "sklearn", "slycot"}
+OPTIONAL = {"control", "h5py", "joblib", "matplotlib", "pandas", "pyarrow", "pymor", "sklearn", "slycot"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
