@@ -127,8 +127,11 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
 
 
 def _in_pieces(table: str, output: str) -> bool:
-    """Whether somebody waits for the first rows before the last ones are there."""
-    return is_stream(table) or is_stream(output)
+    """Whether somebody waits for the first rows before the last ones are there.
+
+    A file that is read at once is answered at once, and a fault in it leaves nothing written.
+    """
+    return is_stream(table) or (is_stream(output) and Path(table).stat().st_size > BLOCK)
 
 
 def _stream(network: DynamicNetwork, source: Reading, output: str, run: dict[str, Any]) -> int:
@@ -137,10 +140,10 @@ def _stream(network: DynamicNetwork, source: Reading, output: str, run: dict[str
 
     def pieces() -> Iterator[bytes]:
         nonlocal n_samples
-        yield csv_header(network.n_outputs)
         for t, y in streamed(network, source.chunks(), **run):
+            header = b"" if n_samples else csv_header(network.n_outputs)
             n_samples += len(t)
-            yield b"".join(csv_rows(t, y))
+            yield header + b"".join(csv_rows(t, y))
 
     deliver_pieces(output, _watched(pieces(), None, f"simulating {source.title}", output))
     return n_samples

@@ -103,13 +103,11 @@ def _chosen(text: str, options: TableOptions, title: str) -> tuple[str, Layout]:
 
 def _likely(text: str, found: dict[str, Layout | None], title: str) -> tuple[str, Layout]:
     """What to complain about, or a table of a single column."""
-    mark = next((mark for mark in found if mark in text.strip() and found[mark] is not None), next(iter(found)))
-    if (
-        mark == " "
-        and "," in found
-        and not any(own and own.header and len(own.header.cells) > 1 for own in found.values())
-    ):
-        mark = ","
+    present = [mark for mark in found if mark != " " and mark in text and found[mark] is not None]
+    blank = found.get(" ")
+    if not present and blank is not None and len(blank.rows[0].cells) > 1:
+        present = [" "]
+    mark = next(iter(present), "," if "," in found else next(iter(found)))
     layout = found[mark]
     if layout is None:
         raise _NoRowsError(

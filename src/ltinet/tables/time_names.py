@@ -11,7 +11,7 @@ _WORDS = (
 )
 _NAME = re.compile(
     rf"(?P<word>{_WORDS})"
-    r"(?:\s*[\[(](?P<bracketed>[^\])]*)[\])]|\s*/\s*(?P<per>\w+)|(?:\s+in\s+|[\s,]+|\.)(?P<after>\w+))?",
+    r"(?:\s*[\[(](?P<bracketed>.*)[\])]|\s*/\s*(?P<per>\w+)|(?:\s+in\s+|[\s,]+|\.)(?P<after>\w+))?",
     re.IGNORECASE,
 )
 # How many of the unit make a second, or how many seconds make the unit: one division or product, rounded once.
