@@ -22,7 +22,7 @@ from ltinet.tables.dialect import Dialect
 from ltinet.tables.form import Form, wrong_count
 from ltinet.tables.numbers import plain_numbers, plain_stamped
 from ltinet.tables.options import Gaps
-from ltinet.tables.source import Block
+from ltinet.tables.source import Block, n_lines
 
 
 @final
@@ -50,8 +50,6 @@ def rows_of(block: Block, form: Form, gaps: Gaps) -> Rows:
 
 
 def _plain(block: Block, form: Form) -> Rows | None:
-    if block.content.count(b"\n\n") or block.content.startswith(b"\n"):
-        return None  # lines would not follow each other
     columns, n_columns = form.columns, form.n_columns
     times: Array | list[str] = []
     if columns.is_stamped and columns.time is not None:
@@ -66,7 +64,9 @@ def _plain(block: Block, form: Form) -> Rows | None:
         table = numbers
         if columns.time is not None:
             times = np.ascontiguousarray(table[:, columns.time])
-    if len(table) != block.content.count(b"\n"):  # a line of blanks
+    if len(table) != n_lines(
+        block.content
+    ):  # there are blank lines, so that rows do not tell the numbers of their lines
         return None
     first, last = (columns.values[0], columns.values[-1]) if columns.values else (0, -1)
     in_order = columns.values == tuple(range(first, last + 1))

@@ -17,6 +17,7 @@ from ltinet.arrays import Array
 WIDTH = 26
 """Bytes that hold any number and a separator; unused ones are NUL."""
 _SMALLEST, _LARGEST = 1e-200, 1e15
+_BELOW_ZERO = 201  # exponents that there may be
 _SPLIT = 134217729.0  # 2²⁷ + 1 cuts a double into two halves whose products are exact (Dekker)
 _DOUBT = 1e-6  # relative to what is compared: far more than the error of S
 _ZERO, _POINT, _MINUS = b"0.-"
@@ -38,7 +39,8 @@ def shortest_texts(numbers: Array) -> Bytes:
     decimals, n_digits, exponents, certain = _shortest(np.where(usual, size, 0.3))
     certain &= usual
     digits = _digits(decimals)
-    for exponent in np.unique(exponents).tolist():
+    for counted in np.flatnonzero(np.bincount(exponents + _BELOW_ZERO)).tolist():
+        exponent = counted - _BELOW_ZERO
         own = np.flatnonzero(exponents == exponent)
         texts[own] = _laid_out(digits[own], n_digits[own], exponent)
     texts[:, 0] = (numbers < 0.0) * np.uint8(_MINUS)

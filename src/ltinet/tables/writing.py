@@ -7,7 +7,7 @@ import numpy as np
 from ltinet.arrays import Array
 from ltinet.tables.shortest import WIDTH, shortest_texts
 
-ROWS = 4096
+ROWS = 8192
 """Rows made into text at a time."""
 _FEW = 256  # numbers that are faster written one by one
 
