@@ -13,6 +13,7 @@ from ltinet.tables.options import Column, TableOptions
 from ltinet.tables.stamps import zone_named
 from ltinet.tables.time_names import KNOWN_UNITS, in_seconds, is_time_name, says_utc, unit_of, unit_text
 
+_LONGEST_NUMBER = 10
 KNOWN_UNITS_TEXT = ", ".join(KNOWN_UNITS)
 
 
@@ -51,11 +52,12 @@ def columns_of(layout: Layout, options: TableOptions, title: str) -> Columns:
         FileFormatError: it is not clear, or the options name what is not there.
     """
     names, empty = _names(layout)
-    cells = [[row.cells[place] for row in layout.rows if len(row.cells) == len(names)] for place in range(len(names))]
+    rows = [row for row in layout.rows if len(row.cells) == len(names)]
+    cells = [[row.cells[place] for row in rows] for place in range(len(names))]
     time = _time_column(names, cells, options, title)
     is_stamped = time is not None and any(map(is_stamp, cells[time]))
     if time is not None and not is_stamped:
-        _refuse_other_clocks(names[time], cells[time], layout, title)
+        _refuse_other_clocks(names[time], [(row.number, row.cells[time]) for row in rows], title)
     zone = None if options.zone is None else zone_named(options.zone)
     if time is not None and zone is None and says_utc(names[time]):
         zone = UTC
@@ -97,27 +99,28 @@ def _time_column(names: Sequence[str], cells: list[list[str]], options: TableOpt
 
 
 def place_of(column: Column, names: Sequence[str], option: str, title: str) -> int:
-    """The place of a column that was asked for: by its name, by its name but for capitals, or by its number."""
-    for known in (list(names), [name.casefold() for name in names]):
-        wanted = str(column) if known == list(names) else str(column).casefold()
-        if known.count(wanted) > 1:
-            numbers = ", ".join(str(k + 1) for k, name in enumerate(known) if name == wanted)
+    """The place of a column that was asked for: text by its name, with or without capitals, or a number from 1."""
+    text = str(column)
+    for wanted, known in ((text, list(names)), (text.casefold(), [name.casefold() for name in names])):
+        found = [place for place, name in enumerate(known) if name == wanted and isinstance(column, str)]
+        if len(found) > 1:
+            numbers = ", ".join(str(place + 1) for place in found)
             raise FileFormatError(
-                f"{title}: columns {numbers} are all called {shown_cell(wanted)}; give {option} by its number"
+                f"{title}: columns {numbers} are all called {shown_cell(text)}; give {option} by its number"
             )
-        if wanted in known:
-            return known.index(wanted)
-    if str(column).isdecimal() and 1 <= int(column) <= len(names):
-        return int(column) - 1
+        if found:
+            return found[0]
+    if text.isdecimal() and len(text) < _LONGEST_NUMBER and 1 <= int(text) <= len(names):
+        return int(text) - 1
     raise FileFormatError(
-        f"{title} has no column {shown_cell(str(column))}, which {option} asks for; it has {shown_names(names)}"
+        f"{title} has no column {shown_cell(text)}, which {option} asks for; it has {shown_names(names)}"
     )
 
 
-def _refuse_other_clocks(name: str, cells: Sequence[str], layout: Layout, title: str) -> None:
+def _refuse_other_clocks(name: str, cells: Sequence[tuple[int, str]], title: str) -> None:
     """Refuse dates in an order that only their writer knows, and times of day, which begin again at midnight."""
-    for row, cell in zip(layout.rows, cells, strict=False):
-        where = f"{title}, line {row.number}, column {shown_cell(name)}: {shown_cell(cell)}"
+    for line, cell in cells:
+        where = f"{title}, line {line}, column {shown_cell(name)}: {shown_cell(cell)}"
         instead = (
             'write times as in 2024-05-01T12:00:00, say which column has them with time="…", or give the step of '
             'evenly spaced rows, as in dt="0.01"'

@@ -16,6 +16,11 @@ _LINES = 400  # that are looked at; all of the beginning if there are no rows am
 
 
 @final
+class NoRowsError(FileFormatError):
+    """There are no rows of numbers; in a stream they may still come."""
+
+
+@final
 @dataclass(frozen=True)
 class Form:
     """How a table is written, and what its columns are."""
@@ -45,11 +50,11 @@ def form_of(head: Block, options: TableOptions, title: str) -> Form:
     """
     text = head.content[: head.content.rfind(b"\n", 0, HEAD) + 1 or len(head.content)].decode()
     if not text.strip():
-        raise FileFormatError(f"{title} is empty; expected is a header such as t,u1,u2 and a line for each time")
+        raise NoRowsError(f"{title} is empty; expected is a header such as t,u1,u2 and a line for each time")
     first = "\n".join(text.split("\n", _LINES)[:_LINES])
     try:
         delimiter, layout = _chosen(first, options, title)
-    except _NoRowsError:
+    except NoRowsError:
         delimiter, layout = _chosen(text, options, title)
     if layout.header is None and options.header is not False:
         raise FileFormatError(
@@ -80,10 +85,6 @@ def wrong_count(place: str, cells: list[str], names: object) -> str:
     )
 
 
-class _NoRowsError(FileFormatError):
-    pass
-
-
 def _chosen(text: str, options: TableOptions, title: str) -> tuple[str, Layout]:
     """The delimiter that gives a header and rows of numbers; only if none of the others does, blanks are one."""
     wanted = CANDIDATES if options.delimiter is None else (options.delimiter,)
@@ -110,7 +111,7 @@ def _likely(text: str, found: dict[str, Layout | None], title: str) -> tuple[str
     mark = next(iter(present), "," if "," in found else next(iter(found)))
     layout = found[mark]
     if layout is None:
-        raise _NoRowsError(
+        raise NoRowsError(
             f"{title} has a header but no samples; at least one line of numbers must follow, of which none was found"
         )
     return mark, layout

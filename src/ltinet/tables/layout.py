@@ -85,7 +85,7 @@ def layout_of(lines: Sequence[Line], *, header: bool | None) -> Layout | None:
     if header is False:
         return Layout(None, None, rows, is_clean)
     above = [line for line in lines if line.number < rows[0].number and any(line.cells)]
-    found = _header_in(above, len(rows[0].cells))
+    found = _header_in(above, len(rows[0].cells), forced=header is True)
     if found[0] is None and header and len(rows) > 1:  # names that look like numbers
         return Layout(rows[0], None, rows[1:], is_clean)
     return Layout(*found, rows, is_clean)
@@ -116,11 +116,11 @@ def _could_be_row(line: Line, below: Line) -> bool:
     return is_datum(line.cells[0]) or (len(line.cells) == len(below.cells) and is_gap(line.cells[0]))
 
 
-def _header_in(above: Sequence[Line], n_columns: int) -> tuple[Line | None, Line | None]:
+def _header_in(above: Sequence[Line], n_columns: int, *, forced: bool) -> tuple[Line | None, Line | None]:
     """The header and the row of units below it; a comment is one only if it has a name for each column."""
     usable = [line for line in above if not line.is_comment or len(line.cells) == n_columns]
     plain = [line for line in usable if not line.is_comment]
-    nearest = plain[-1] if plain and not plain[-1].n_data else None
+    nearest = plain[-1] if plain and (forced or not plain[-1].n_data) else None
     if nearest is None or (len(nearest.cells) != n_columns and usable[-1].is_comment):
         return (usable[-1] if usable and usable[-1].is_comment else nearest), None
     if len(plain) > 1 and len(plain[-2].cells) == len(nearest.cells) and _are_units(nearest.cells, plain[-2].cells):

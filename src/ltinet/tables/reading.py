@@ -11,12 +11,12 @@ from ltinet.arrays import Array
 from ltinet.errors import FileFormatError
 from ltinet.tables.clock import Clock
 from ltinet.tables.dialect import decimal_of
-from ltinet.tables.form import Form, form_of
+from ltinet.tables.form import Form, NoRowsError, form_of
 from ltinet.tables.gaps import GapFiller, Samples
 from ltinet.tables.layout import lines_of
 from ltinet.tables.options import TableOptions
 from ltinet.tables.rows import Rows, rows_of
-from ltinet.tables.source import Block, blocks_of
+from ltinet.tables.source import HEAD, Block, blocks_of
 
 
 @final
@@ -35,11 +35,7 @@ class Reading:
     def __init__(self, stream: BinaryIO, *, title: str, options: TableOptions) -> None:
         self.title, self._options = title, options
         self._blocks = blocks_of(stream, title=title, encoding=options.encoding)
-        head = next(self._blocks, Block(b"", 1))
-        # A stream may begin slowly: a header without rows says too little.
-        while (more := self._more_for(head)) is not None:
-            head = Block(head.content + more.content, 1)
-        self._form = form_of(head, options, title)
+        head, self._form = self._beginning()
         lines = head.content.split(b"\n", self._form.first_line - 1)
         self._first = Block(lines[-1], self._form.first_line)
         self._clock = Clock(self._form, options)
@@ -90,10 +86,17 @@ class Reading:
             yield self._first
         yield from self._blocks
 
-    def _more_for(self, head: Block) -> Block | None:
-        """The next block if the head has no two lines with a digit yet, None if it has, or nothing follows."""
-        rows = sum(any(sign in line for sign in b"0123456789") for line in head.content.split(b"\n", 400)[:400])
-        return next(self._blocks, None) if rows < 2 and len(head.content) < 1 << 16 else None
+    def _beginning(self) -> tuple[Block, Form]:
+        """What has come so far, and its form; a stream may begin slowly, and a header alone says too little."""
+        content = b""
+        while True:
+            block = next(self._blocks, None)
+            content += b"" if block is None else block.content
+            try:
+                return Block(content, 1), form_of(Block(content, 1), self._options, self.title)
+            except NoRowsError:
+                if block is None or len(content) >= HEAD:
+                    raise
 
 
 def _with_decimal_mark(form: Form, block: Block) -> Form:

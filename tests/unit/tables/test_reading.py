@@ -1,6 +1,7 @@
 """Hypothesis: a CSV file is read exactly or refused with the line and column at fault; what is written reads back."""
 
 import io
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -101,3 +102,81 @@ def test_what_is_wrong_is_named(content: bytes, expected: str) -> None:
     assert str(caught.value).startswith("the stream")
     assert expected in str(caught.value)
     assert len(str(caught.value)) < 320
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "t", "values"),
+    [
+        (b"Zeit;2020;2021\n0;1;2\n1;3;4\n", {"header": True}, [0, 1], [[1, 2], [3, 4]]),
+        (b"0,1,2\n0,5,6\n1,7,8\n", {"header": True, "time": 1}, [0, 1], [[5, 6], [7, 8]]),
+        (b"0,5,6\n1,7,8\n", {"header": False, "time": 1, "columns": 3}, [0, 1], [[6], [8]]),
+        (b"a,t\n5,0\n6,1\n", {"time": "T"}, [0, 1], [[5], [6]]),
+        (b"t,s,u\n0,ok,1\n1,ok,2\n", {"columns": ["u"]}, [0, 1], [[1], [2]]),
+        (b"t;u\n0;1,234\n1;2,345\n", {"decimal": ","}, [0, 1], [[1.234], [2.345]]),
+        (b"t;u\n0;1,234\n1;2,345\n", {"thousands": ","}, [0, 1], [[1234], [2345]]),
+        (b"t;u\n0;1.234,5\n1;1\n", {"thousands": "."}, [0, 1], [[1234.5], [1]]),
+        (b"t;u\n0;1'234.5\n1;1\n", {"thousands": "'"}, [0, 1], [[1234.5], [1]]),
+        (b"t (cycles),u\n0,1\n60,2\n", {"time_unit": "min"}, [0, 3600], [[1], [2]]),
+        (b"t u\n0 1\n1 2\n", {"delimiter": "space"}, [0, 1], [[1], [2]]),
+        (b"time,u\n2024-05-01 12:00,1\n2024-05-01 13:00,2\n", {"zone": "+02:00"}, [0, 3600], [[1], [2]]),
+    ],
+)
+def test_options_decide(content: bytes, options: dict, t: list, values: list) -> None:
+    table = read_table(io.BytesIO(content), **options)
+    np.testing.assert_array_equal(table.t, t)
+    np.testing.assert_array_equal(table.values, values)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"delimiter": "|"}, "delimiter is '|'"),
+        ({"decimal": ";"}, "decimal is ';'"),
+        ({"gaps": "guess"}, "gaps is 'guess'"),
+        ({"dt": -1.0}, "dt is -1.0"),
+        ({"dt": 1.0, "time": 1}, "both dt and time"),
+        ({"encoding": "klingon"}, "encoding is 'klingon'"),
+        ({"zone": "Mars/Olympus"}, "zone is 'Mars/Olympus'"),
+        ({"time": "x"}, "no column 'x'"),
+        ({"columns": [1, 2]}, "columns asks for the time"),
+        ({"time_unit": "fortnight"}, "time_unit is 'fortnight'"),
+        ({"decimal": ",", "thousands": ","}, "they must differ"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options: dict, expected: str) -> None:
+    with pytest.raises(FileFormatError) as caught:
+        read_table(io.BytesIO(b"t,u\n0,1\n1,2\n"), **options)
+    assert expected in str(caught.value)
+
+
+def test_stamps_keep_their_moment_and_nanoseconds() -> None:
+    table = read_table(io.BytesIO(b"time,u\n2024-05-01T12:00:00.000000001+02:00,1\n2024-05-01T10:00:01.5Z,2\n"))
+    assert table.start == datetime(2024, 5, 1, 10, tzinfo=UTC)
+    assert table.t.tolist() == [0.0, 1.499999999]
+
+
+def test_a_change_of_clocks_is_found_in_the_middle_of_a_long_table() -> None:
+    """Blocks are read one after the other; the hour is missing between two of them or within one."""
+    start = datetime(2024, 3, 30, 0, 0)
+    minutes = [k if k < 60 * 26 else k + 60 for k in range(60 * 48)]
+    stamps = [(start + timedelta(minutes=own)).isoformat(sep=" ") for own in minutes]
+    content = "Zeit;u\n" + "".join(f"{stamp};{k},5{'0' * 900}\n" for k, stamp in enumerate(stamps))
+    with pytest.raises(FileFormatError, match=rf"line {60 * 26 + 2}: the time is an hour further on than usual"):
+        read_table(io.BytesIO(content.encode()))
+    table = read_table(io.BytesIO(content.encode()), zone="Europe/Berlin")
+    np.testing.assert_array_equal(table.t, 60.0 * np.arange(60 * 48))
+    assert read_table(io.BytesIO(content.encode()), zone="UTC").t[-1] == 60.0 * minutes[-1]
+
+
+def test_blocks_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a long table is cut into blocks, it is the same table."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([np.arange(5000) / 7.0, rng.standard_normal((5000, 2))])
+    content = b"t,a,b\r\n" + b"".join(b"%r,%r,%r\r\n" % tuple(row) for row in table.tolist())
+    for size in (1000, 4097, 65536):
+        monkeypatch.setattr("ltinet.tables.source.BLOCK", size)
+        read = read_table(io.BytesIO(content))
+        assert np.column_stack([read.t, read.values]).tobytes() == table.tobytes()
+    bad = content.replace(b"\r\n", b"\r\n\r\n", 1) + b"9999,x,1\r\n"
+    with pytest.raises(FileFormatError, match="line 5003, column 'a': 'x'"):
+        read_table(io.BytesIO(bad))
