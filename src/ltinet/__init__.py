@@ -32,6 +32,7 @@ from ltinet.solve.solution import Solution
 from ltinet.solve.solvers.tolerance_search import ChosenTolerances
 from ltinet.solver_tolerances import tolerances_for
 from ltinet.state_space import StateSpace, as_state_space, load_system, named_system, save_system
+from ltinet.tables.table import Table, read_table
 
 __version__ = "0.2.0"
 
@@ -66,6 +67,7 @@ __all__ = [
     "Solution",
     "StateSpace",
     "Stepper",
+    "Table",
     "as_state_space",
     "block_diagonalize",
     "construct",
@@ -73,6 +75,7 @@ __all__ = [
     "load",
     "load_system",
     "named_system",
+    "read_table",
     "save_system",
     "tolerances_for",
 ]

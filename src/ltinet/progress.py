@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Tell = Callable[[str], None]
-_PATIENCE = 2.0  # seconds before a bar appears
+_PATIENCE = 1.0  # seconds before a bar appears
 
 
 def onlooker() -> "Console | None":
@@ -23,8 +23,8 @@ def onlooker() -> "Console | None":
     return Console(stderr=True)
 
 
-def counted(items: Iterable[Item], *, total: int, noun: str) -> Iterator[Item]:
-    """The items as they come; after two seconds a bar shows how many did.
+def counted(items: Iterable[Item], *, total: int | None, noun: str) -> Iterator[Item]:
+    """The items as they come; after a second a bar shows how many did, of how many if the total is known.
 
     The bar is gone when the items are: it is for those who wait, not for the record.
     """

@@ -22,23 +22,13 @@ LEVELS = [
     {"solve", "export"},
     {"network"},
     {"decompose"},
-    {"signals", "model", "plotting", "bounds"},
-    {
-        "tolerances",
-        "errors",
-        "shown",
-        "arrays",
-        "atomic",
-        "listing",
-        "once",
-        "progress",
-        "threads",
-        "exact_arithmetic",
-    },  # the ground
+    {"signals", "model", "plotting", "bounds", "tables"},
+    # the ground
+    {"tolerances", "errors", "shown", "arrays", "atomic", "listing", "once", "progress", "threads", "exact_arithmetic"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # Libraries that only some users have: imported inside the function that needs them, never when ltinet is imported.
-OPTIONAL = {"control", "h5py", "joblib", "matplotlib", "pandas", "pymor", "sklearn", "slycot"}
+OPTIONAL = {"control", "h5py", "joblib", "matplotlib", "pandas", "pyarrow", "pymor", "sklearn", "slycot"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -90,7 +90,7 @@ CASES = {
     "bad cell in a pipe": Case(
         "simulate net.safetensors -i -", "standard input, line 2, column 'a': '?'", {}, b"t,a,b\n0,?,2\n"
     ),
-    "times that descend": Case(SIMULATE, "u.csv: t must not descend", {"u.csv": b"t,a,b\n1,1,2\n0,2,3\n"}),
+    "times that descend": Case(SIMULATE, "u.csv, line 3: t must not descend", {"u.csv": b"t,a,b\n1,1,2\n0,2,3\n"}),
     "too many channels": Case(SIMULATE, "u.csv has 3 input columns", {"u.csv": b"t,a,b,c\n1,1,2,3\n"}),
     "pickled table": Case("simulate net.safetensors -i u.npz", "u.npz cannot be read", {"u.npz": PICKLED}),
     "table without u": Case("simulate net.safetensors -i u.npz", "has no u", {"u.npz": archive(t=EYE[0])}),
@@ -101,7 +101,7 @@ CASES = {
     "times in a square": Case(
         "simulate net.safetensors -i u.npz", "t has shape (2, 2)", {"u.npz": archive(t=EYE, u=EYE)}
     ),
-    "a number as input": Case("simulate net.safetensors -i u.npz", "1 input columns", {"u.npz": archive(t=0.0, u=1.0)}),
+    "a number as input": Case("simulate net.safetensors -i u.npz", "1 input column ", {"u.npz": archive(t=0.0, u=1.0)}),
     "initial state not finite": Case(f"{SIMULATE} --x0 nan,0,0,0,0,0", "x0"),
     "initial state of words": Case(f"{SIMULATE} --x0 rest", "--x0 is 'rest'"),
     "initial state too short": Case(f"{SIMULATE} --x0 1,2", "x0 has shape (2,)"),

@@ -106,4 +106,5 @@ def test_files_with_odd_names_are_found_and_named_plainly(run_here: Run, folder:
     text = complaint(run_here("simulate", "net.safetensors", "-i", odd.name))
     assert r"\x1b[31mu.csv, line 2, column 'b': 'x' is not a real number" in text
     odd.write_text("t,a,b\n1,1,1\n0,1,1\n")
-    assert r"\x1b[31mu.csv: t must not descend" in complaint(run_here("simulate", "net.safetensors", "-i", odd.name))
+    text = complaint(run_here("simulate", "net.safetensors", "-i", odd.name))
+    assert r"\x1b[31mu.csv, line 3: t must not descend" in text

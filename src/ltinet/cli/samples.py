@@ -3,21 +3,23 @@
 They live here and not among the signals because the formats are the border's: inside, signals are arrays.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ltinet.arrays import Array
-from ltinet.cli.csv_table import read_csv
-from ltinet.cli.streams import STANDARD, is_stream, readable
+from ltinet.cli.streams import incoming, is_stream, spooled, title_of
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.export.sample_files import WRITERS
 from ltinet.model.formats import mat, npz
 from ltinet.shown import shown, shown_names, shown_path
+from ltinet.tables.options import TableOptions
+from ltinet.tables.reading import Reading
 
-_KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".npz": "npz", ".mat": "mat"}
+_KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".dat": "csv", ".lvm": "csv", ".npz": "npz", ".mat": "mat"}
 
 
 @dataclass(frozen=True)
@@ -46,30 +48,44 @@ def format_of(target: str, wanted: str | None) -> str:
     return suffix.removeprefix(".")
 
 
-def read_samples(name: str) -> Samples:
-    """Times and inputs from a file, a pipe, or standard input for `-`.
+@contextmanager
+def opened_samples(name: str, options: TableOptions) -> Iterator[Samples | Reading]:
+    """Times and inputs from a file, a pipe, or standard input for `-`: arrays, or a table that is still to be read.
 
     Raises:
         FileFormatError: there is no such file, it is damaged, of another kind, or not a table of numbers with times.
     """
-    title = "standard input" if name == STANDARD else shown_path(name)
-    with readable(name) as path:
-        if path.is_dir() or not path.exists():
-            raise FileFormatError(f"{title} is a folder, not a table" if path.is_dir() else f"there is no file {title}")
-        kind = _KINDS.get(path.suffix.lower())
-        if kind is None:
-            raise FileFormatError(f"{shown_path(path)} is of an unknown kind; known are .csv, .npz and .mat")
-        if kind == "csv":
-            t, values = read_csv(path, title=title)
-        else:
-            arrays = read_arrays(path, ("t", "u"), title=title)
-            t, values = arrays["t"], np.atleast_1d(arrays["u"])
-            if t.size != max(t.shape, default=1):
-                raise FileFormatError(f"{title}: t has shape {t.shape}; it must be a list of times")
-            t = t.ravel()
-            if kind == "mat" and values.shape == (1, len(t)):  # MATLAB's vectors lie as often as they stand
-                values = values.T
-        return Samples(title, t, values[:, None] if values.ndim == 1 else values)
+    title = title_of(name)
+    if is_stream(name):
+        with incoming(name) as (stream, suffix):
+            if suffix == ".csv":
+                yield Reading(stream, title=title, options=options)
+                return
+            with spooled(stream.read(), title) as file:
+                yield _arrays(file, title)
+        return
+    path = Path(name)
+    if path.is_dir() or not path.exists():
+        raise FileFormatError(f"{title} is a folder, not a table" if path.is_dir() else f"there is no file {title}")
+    if _KINDS.get(path.suffix.lower()) == "csv":
+        with path.open("rb") as stream:
+            yield Reading(stream, title=title, options=options)
+    else:
+        yield _arrays(path, title)
+
+
+def _arrays(path: Path, title: str) -> Samples:
+    kind = _KINDS.get(path.suffix.lower())
+    if kind is None or kind == "csv":
+        raise FileFormatError(f"{shown_path(path)} is of an unknown kind; known are .csv, .npz and .mat")
+    arrays = read_arrays(path, ("t", "u"), title=title)
+    t, values = arrays["t"], np.atleast_1d(arrays["u"])
+    if t.size != max(t.shape, default=1):
+        raise FileFormatError(f"{title}: t has shape {t.shape}; it must be a list of times")
+    t = t.ravel()
+    if kind == "mat" and values.shape == (1, len(t)):  # MATLAB's vectors lie as often as they stand
+        values = values.T
+    return Samples(title, t, values[:, None] if values.ndim == 1 else values)
 
 
 def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, Array]:

@@ -1,81 +1,110 @@
 """`ltinet simulate`: from a table of inputs to a table of outputs."""
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
 
+from ltinet.cli import table_options as tables
 from ltinet.cli.initial_state import is_file, read_initial_state
 from ltinet.cli.messages import remark
 from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.samples import Samples, format_of, read_samples
+from ltinet.cli.samples import Samples, format_of, opened_samples
 from ltinet.cli.sources import read_network
-from ltinet.cli.streams import STANDARD, check_target, deliver, refuse_terminal
+from ltinet.cli.streaming import beyond_range, first_beyond_range, streamed
+from ltinet.cli.streams import STANDARD, check_target, deliver, deliver_pieces, is_stream, refuse_terminal
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import InvalidSignalError, SimulationError
-from ltinet.export.sample_files import WRITERS
+from ltinet.errors import InvalidSignalError
+from ltinet.export.sample_files import WRITERS, csv_header, csv_rows
+from ltinet.progress import counted
+from ltinet.shown import count_of
 from ltinet.signals.sampled import Hold
 from ltinet.solve.engines import ENGINES
 from ltinet.solve.solvers.options import DEGREES
+from ltinet.tables.options import TableOptions
+from ltinet.tables.reading import Chunk, Reading
+from ltinet.tables.source import BLOCK
+from ltinet.tables.table import gathered
+from ltinet.tables.writing import ROWS
 
 if TYPE_CHECKING:
     EngineName = str
 else:
     EngineName = Literal[tuple(ENGINES)]  # those that there are: the command line lists them and refuses others
 
+Table = Annotated[
+    str, typer.Option("--input", "-i", metavar="FILE", show_default=False, help="The table of inputs, or -.")
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="csv|npz|mat",
+        show_default="by the name of the output, csv for -",
+        help="The kind of the output.",
+    ),
+]
+HoldOption = Annotated[
+    Hold, typer.Option(help="The input between samples: straight lines, or steps (zero-order hold).")
+]
+InitialState = Annotated[
+    str | None,
+    typer.Option(
+        metavar="STATE",
+        show_default="zero",
+        help="The state of the system at the first time: numbers as in 1,0,-2, or a .npz or .mat file with x0.",
+    ),
+]
+Engine = Annotated[
+    EngineName,
+    typer.Option(help="In closed form, or with a solver for each neuron (the paper's Algorithms 3 and A.1)."),
+]
+Method = Annotated[
+    str | None, typer.Option(metavar="|".join(DEGREES), show_default="DOP853", help="Solver engines: the method.")
+]
+Rtol = Annotated[float | None, typer.Option(show_default="1e-8", help="Solver engines: the relative tolerance.")]
+Atol = Annotated[float | None, typer.Option(show_default="1e-10", help="Solver engines: the absolute tolerance.")]
+
 
 def simulate(  # noqa: PLR0913 - every option of the command is a parameter
     net: Annotated[str, typer.Argument(metavar="NET", hidden=True)],
-    table: Annotated[
-        str, typer.Option("--input", "-i", metavar="FILE", show_default=False, help="The table of inputs, or -.")
-    ],
+    table: Table,
     *,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The table of outputs.")] = STANDARD,
-    file_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="csv|npz|mat",
-            show_default="by the name of the output, csv for -",
-            help="The kind of the output.",
-        ),
-    ] = None,
-    hold: Annotated[
-        Hold, typer.Option(help="The input between samples: straight lines, or steps (zero-order hold).")
-    ] = "linear",
-    x0: Annotated[
-        str | None,
-        typer.Option(
-            metavar="STATE",
-            show_default="zero",
-            help="The state of the system at the first time: numbers as in 1,0,-2, or a .npz or .mat file with x0.",
-        ),
-    ] = None,
-    engine: Annotated[
-        EngineName,
-        typer.Option(help="In closed form, or with a solver for each neuron (the paper's Algorithms 3 and A.1)."),
-    ] = "exact",
-    method: Annotated[
-        str | None,
-        typer.Option(metavar="|".join(DEGREES), show_default="DOP853", help="Solver engines: the method."),
-    ] = None,
-    rtol: Annotated[
-        float | None, typer.Option(show_default="1e-8", help="Solver engines: the relative tolerance.")
-    ] = None,
-    atol: Annotated[
-        float | None, typer.Option(show_default="1e-10", help="Solver engines: the absolute tolerance.")
-    ] = None,
+    file_format: Format = None,
+    hold: HoldOption = "linear",
+    x0: InitialState = None,
+    engine: Engine = "exact",
+    method: Method = None,
+    rtol: Rtol = None,
+    atol: Atol = None,
+    delimiter: tables.Delimiter = None,
+    decimal: tables.Decimal = None,
+    thousands: tables.Thousands = None,
+    header: tables.Header = None,
+    time: tables.Time = None,
+    time_unit: tables.TimeUnit = None,
+    zone: tables.Zone = None,
+    dt: tables.Dt = None,
+    gaps: tables.FillGaps = "error",
+    columns: tables.ChosenColumns = None,
+    encoding: tables.Encoding = "utf-8",
 ) -> None:
     """Run a network: outputs at the times of a table of inputs.
 
     NET is a file that `ltinet construct` wrote.
 
-    The table is a CSV file with a header: the first column is called t or time, the others are the inputs in their
-    order; a time given twice marks a jump. It may also be a .npz or .mat file with arrays t and u. The outputs have the
-    columns t, y1, y2, … or the arrays t and y.
+    The table is a CSV file, as spreadsheets and loggers write them, with a column of times; the others are the inputs
+    in their order. A time given twice marks a jump. What can be read in two ways is refused with the option that
+    decides. It may also be a .npz or .mat file with arrays t and u. The outputs have the columns t, y1, y2, … or the
+    arrays t and y. What comes through a pipe is answered as it arrives.
     """
     if net == STANDARD == table:
         raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / '--input'")
+    reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
+    options = tables.table_options(reading, columns)
     solver = _given(engine, {"method": method, "rtol": rtol, "atol": atol})
     kind = format_of(output, file_format)
     check_target(output)
@@ -84,12 +113,65 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
     if kind != "csv":
         refuse_terminal(output)
     network = read_network(net)
-    start = None if x0 is None else read_initial_state(x0)
-    samples = read_samples(table)
-    result = _run(network, samples, {"x0": start, "hold": hold, "engine": engine, **solver})
-    deliver(output, lambda path: WRITERS[kind](path, result.t, result.values))
-    if output != STANDARD:
-        remark(f"{len(result.t)} samples of {network.n_outputs} outputs written to {output}")
+    run = {"x0": None if x0 is None else read_initial_state(x0), "hold": hold}
+    with tables.in_words_of_the_command_line(), opened_samples(table, options) as source:
+        if kind == "csv" and engine == "exact" and isinstance(source, Reading) and _in_pieces(table, output):
+            n_samples = _stream(network, source, output, run)
+        else:
+            whole = source if isinstance(source, Samples) else _read(source, network, table)
+            n_samples = _write(output, kind, _run(network, whole, {**run, "engine": engine, **solver}))
+        told = source.remarks if isinstance(source, Reading) else ()
+    for line in (*told, f"{n_samples} samples of {count_of(network.n_outputs, 'output')} written to {output}"):
+        if output != STANDARD:
+            remark(line)
+
+
+def _in_pieces(table: str, output: str) -> bool:
+    """Whether somebody waits for the first rows before the last ones are there.
+
+    A file that is read at once is answered at once, and a fault in it leaves nothing written.
+    """
+    return is_stream(table) or (is_stream(output) and Path(table).stat().st_size > BLOCK)
+
+
+def _stream(network: DynamicNetwork, source: Reading, output: str, run: dict[str, Any]) -> int:
+    _refuse_other_counts(len(source.names), source.title, network)
+    n_samples = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal n_samples
+        for t, y in streamed(network, source.chunks(), **run):
+            header = b"" if n_samples else csv_header(network.n_outputs)
+            n_samples += len(t)
+            yield header + b"".join(csv_rows(t, y))
+
+    deliver_pieces(output, _watched(pieces(), None, f"simulating {source.title}", output))
+    return n_samples
+
+
+def _read(source: Reading, network: DynamicNetwork, table: str) -> Samples:
+    _refuse_other_counts(len(source.names), source.title, network)
+    total = None if is_stream(table) else max(Path(table).stat().st_size // BLOCK, 1)
+
+    def watched(chunks: Iterable[Chunk]) -> Iterable[Chunk]:
+        return counted(chunks, total=total, noun=f"reading {source.title}")
+
+    whole = gathered(source, watched)
+    return Samples(source.title, whole.t, whole.values)
+
+
+def _write(output: str, kind: str, result: Samples) -> int:
+    if kind != "csv" or result.values.ndim > 2:
+        deliver(output, lambda path: WRITERS[kind](path, result.t, result.values))
+    else:
+        lines = _watched(csv_rows(result.t, result.values), len(result.t) // ROWS + 1, "writing", output)
+        deliver_pieces(output, chain([csv_header(result.values.shape[1])], lines))
+    return len(result.t)
+
+
+def _watched(pieces: Iterable[bytes], total: int | None, noun: str, output: str) -> Iterable[bytes]:
+    """The pieces, with a bar for those who wait, unless the rows themselves go to the terminal."""
+    return pieces if output == STANDARD else counted(pieces, total=total, noun=noun)
 
 
 def _given(engine: str, solver: dict[str, Any]) -> dict[str, Any]:
@@ -104,21 +186,20 @@ def _given(engine: str, solver: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(network: DynamicNetwork, samples: Samples, options: dict[str, Any]) -> Samples:
-    n_channels = samples.values.shape[-1]
-    if n_channels != network.n_inputs:
-        raise InvalidSignalError(
-            f"{samples.title} has {n_channels} input columns beside the time, but the network has {network.n_inputs} "
-            f"inputs; give one column for each"
-        )
+    _refuse_other_counts(samples.values.shape[-1], samples.title, network)
     try:
         solution = network.simulate(samples.values, samples.t, **options)
     except InvalidSignalError as error:
         raise InvalidSignalError(f"{samples.title}: {error}") from None
-    finite = np.isfinite(solution.y).all(axis=-1)
-    if not finite.all():
-        place = int(np.argmin(finite.reshape(-1, len(solution.t)).all(axis=0)))
-        raise SimulationError(
-            f"the outputs are beyond the range of double precision from t = {solution.t[place]:g} on; the network is "
-            "unstable or the inputs too large: end earlier or scale the inputs"
-        )
+    place = first_beyond_range(solution.y)
+    if place is not None:
+        raise beyond_range(float(solution.t[place]))
     return Samples("outputs", solution.t, solution.y)
+
+
+def _refuse_other_counts(n_channels: int, title: str, network: DynamicNetwork) -> None:
+    if n_channels != network.n_inputs:
+        raise InvalidSignalError(
+            f"{title} has {count_of(n_channels, 'input column')} beside the time, but the network has "
+            f"{count_of(network.n_inputs, 'input')}; give one column for each, or choose columns with --columns"
+        )

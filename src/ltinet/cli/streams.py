@@ -1,14 +1,17 @@
 """Where the program reads and writes: files, pipes and devices, and `-` for standard input and output.
 
-A file appears whole or not at all. Into a pipe or a device goes what is complete before the first byte is written.
+A file appears whole or not at all. Into a pipe or a device goes what is complete before the first byte is written; only
+tables that are simulated as they arrive leave row after row.
 """
 
+import io
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO, BinaryIO
 
 import typer
 
@@ -31,15 +34,39 @@ def readable(name: str) -> Iterator[Path]:
     if not is_stream(name):
         yield path
         return
-    title = "standard input" if name == STANDARD else shown_path(name)
-    content = _standard_input() if name == STANDARD else path.read_bytes()
-    if not content:
-        raise FileFormatError(f"{title} is empty; check the program before the pipe")
+    with incoming(name) as (stream, _), spooled(stream.read(), title_of(name)) as file:
+        yield file
+
+
+def title_of(name: str) -> str:
+    """What to call it in messages."""
+    return "standard input" if name == STANDARD else shown_path(name)
+
+
+@contextmanager
+def incoming(name: str) -> Iterator[tuple[BinaryIO, str]]:
+    """A pipe or a device to read from, and the suffix that its first bytes suggest; they are not taken from it.
+
+    Raises:
+        FileFormatError: nothing comes.
+    """
+    with ExitStack() as stack:
+        opened = _standard_input() if name == STANDARD else stack.enter_context(Path(name).open("rb"))
+        stream = opened if hasattr(opened, "peek") else io.BufferedReader(opened)  # type: ignore[type-var]
+        beginning = stream.peek(16)
+        if not beginning:
+            raise FileFormatError(f"{title_of(name)} is empty; check the program before the pipe")
+        yield stream, _suffix_of(beginning)
+
+
+@contextmanager
+def spooled(content: bytes, title: str) -> Iterator[Path]:
+    """A file with this content, for as long as it is needed; complaints about it name the title."""
     with tempfile.TemporaryDirectory(prefix="ltinet-") as folder:
-        spooled = Path(folder) / f"input{_suffix_of(content)}"
-        spooled.write_bytes(content)
-        with _called(title, instead_of=spooled):
-            yield spooled
+        file = Path(folder) / f"input{_suffix_of(content)}"
+        file.write_bytes(content)
+        with _called(title, instead_of=file):
+            yield file
 
 
 def check_target(target: str) -> None:
@@ -80,14 +107,39 @@ def deliver(target: str, write: Callable[[Path], None], *, suffix: str = "") -> 
                 write(staged)
             return
         content = _content_of(write, suffix)
-        if target != STANDARD:
-            path.write_bytes(content)
+    except OSError as error:
+        raise FileFormatError(f"{shown_path(target)} cannot be written: {error.strerror or error}") from None
+    deliver_pieces(target, [content])
+
+
+def deliver_pieces(target: str, pieces: Iterable[bytes]) -> None:
+    """Write what comes, piece by piece: into a stream at once, into a file that appears when all of it has come.
+
+    Raises:
+        FileFormatError: the file system or the reader of the pipe refuses; or whatever fails to make the next piece.
+    """
+    if target == STANDARD:
+        for piece in pieces:
+            send(piece)
+        return
+    try:
+        if is_stream(target):
+            with Path(target).open("wb", buffering=0) as stream:
+                _write_all(stream, pieces)
             return
+        with written_whole(Path(target)) as staged, staged.open("wb") as file:
+            _write_all(file, pieces)
     except BrokenPipeError:
         raise typer.Exit(_NOBODY_READS) from None
     except OSError as error:
         raise FileFormatError(f"{shown_path(target)} cannot be written: {error.strerror or error}") from None
-    send(content)
+
+
+def _write_all(stream: IO[bytes], pieces: Iterable[bytes]) -> None:
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:  # a pipe may take less than all
+            rest = rest[stream.write(rest) :]
 
 
 def send(content: str | bytes) -> None:
@@ -123,10 +175,10 @@ def _called(title: str, *, instead_of: Path) -> Iterator[None]:
         raise type(error)(str(error).replace(str(instead_of), title)) from None
 
 
-def _standard_input() -> bytes:
+def _standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise FileFormatError("standard input is closed; name a file")
-    return sys.stdin.buffer.read()
+    return sys.stdin.buffer
 
 
 def _suffix_of(content: bytes) -> str:

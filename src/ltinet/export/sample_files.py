@@ -1,6 +1,6 @@
 """Files of samples, every bit of them: CSV, `.npz` and `.mat` tables of times and outputs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -9,6 +9,7 @@ import numpy as np
 from ltinet.arrays import Array
 from ltinet.errors import FileFormatError
 from ltinet.model.formats import mat5, npz
+from ltinet.tables.writing import lines_of_numbers
 
 
 def write_csv(path: Path, t: Array, y: Array) -> None:
@@ -19,9 +20,19 @@ def write_csv(path: Path, t: Array, y: Array) -> None:
     """
     if y.ndim > 2:
         raise FileFormatError(f"a batch of shape {y.shape} has no place in a CSV file; write .npz or .mat instead")
-    with path.open("w", encoding="ascii", newline="\n") as stream:
-        stream.write(",".join(["t", *(f"y{index + 1}" for index in range(y.shape[1]))]) + "\n")
-        stream.writelines(",".join(map(repr, row)) + "\n" for row in np.column_stack([t, y]).tolist())
+    with path.open("wb") as stream:
+        stream.write(csv_header(y.shape[1]))
+        stream.writelines(csv_rows(t, y))
+
+
+def csv_header(n_outputs: int) -> bytes:
+    """The first line of a table of outputs."""
+    return (",".join(["t", *(f"y{index + 1}" for index in range(n_outputs))]) + "\n").encode("ascii")
+
+
+def csv_rows(t: Array, y: Array) -> Iterator[bytes]:
+    """The lines below it, some thousand at a time."""
+    return lines_of_numbers(np.column_stack([t, y]))
 
 
 def write_npz(path: Path, t: Array, y: Array) -> None:

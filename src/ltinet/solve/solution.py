@@ -13,6 +13,7 @@ from ltinet.listing import listed_without
 from ltinet.once import cached_property
 from ltinet.plotting.trajectory import draw_outputs
 from ltinet.signals.times import all_finite, as_times, real_times
+from ltinet.tables.frames import frame_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,6 +107,10 @@ class Solution:
         `outputs` chooses by index; without it at most ten are drawn, evenly spread over all.
         """
         return draw_outputs(self.t, self.y, outputs=outputs, ax=ax)
+
+    def to_frame(self) -> Any:
+        """The outputs as a pandas DataFrame: the times as its index, a column for each output; needs pandas."""
+        return frame_of(self.t, self.y, [f"y{index + 1}" for index in range(self.y.shape[-1])])
 
     @cached_property
     def _error(self) -> ErrorBound:

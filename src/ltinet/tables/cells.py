@@ -1,0 +1,95 @@
+"""Cells: how a line is cut into them, and what one can be: a number, a gap, a time stamp, or other text."""
+
+import csv
+import re
+
+from ltinet.shown import shown
+
+COMMENTS = ("#", "%")
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+STAMP = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?) ?(Z|z|UTC|[+-]\d\d(?::?\d\d)?|)", re.ASCII
+)
+"""ISO 8601: the date, the time of day, the zone, which may be missing."""
+_GAPS = frozenset(("", "nan", "na", "n/a", "#n/a", "#nv", "null", "none", "nil", "-", "--", "---", "nat"))
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?P<mark>[.,' ])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d+)?", re.ASCII)
+_DATE_LIKE = re.compile(r"\d{1,4}[./-](?:\d{1,2}|[A-Za-z]{3,9})[./-]\d{1,4}\b.*", re.ASCII)
+_CLOCK_LIKE = re.compile(r"\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s*[AaPp]\.?[Mm]\.?)?", re.ASCII)
+_LONGEST_SHOWN = 30
+
+
+def cut(line: str, delimiter: str) -> list[str]:
+    """The cells of a line, without quotes and the blanks around them.
+
+    Raises:
+        ValueError: a quote is opened and not closed.
+    """
+    if '"' not in line:
+        cells = line.split() if delimiter == " " else line.split(delimiter)
+        return [cell.strip() for cell in cells]
+    if line.count('"') % 2:
+        raise ValueError(line)
+    plain = " ".join(line.split()) if delimiter == " " else line
+    return [cell.strip() for cell in next(csv.reader([plain], delimiter=delimiter, skipinitialspace=True))]
+
+
+def is_comment(line: str) -> bool:
+    """Whether the line is for people: it begins with # or %."""
+    return line.lstrip().startswith(COMMENTS)
+
+
+def number_text(cell: str, decimal: str) -> str | None:
+    """The cell with a decimal point, if it is a number with this decimal mark; None if it is not."""
+    if decimal == ",":
+        if "." in cell or cell.endswith(",") or ",e" in cell.casefold():
+            return None
+        cell = cell.replace(",", ".")
+    return cell if NUMBER.fullmatch(cell) else None
+
+
+def without_thousands(cell: str, mark: str | None) -> str:
+    """The cell without separators of thousands where each stands before three digits; as it is otherwise."""
+    found = _GROUPED.fullmatch(cell) if mark is not None and mark in cell else None
+    return cell.replace(found["mark"], "") if found and found["mark"] == mark else cell
+
+
+def is_grouped(cell: str) -> bool:
+    """Whether the first mark in it may separate thousands, as in 1,234 or 1.234,5."""
+    return _GROUPED.fullmatch(cell) is not None
+
+
+def is_gap(cell: str) -> bool:
+    """Whether the cell says that there is no value: empty, NaN, NA, #NV, null, a dash."""
+    return cell.casefold() in _GAPS
+
+
+def is_stamp(cell: str) -> bool:
+    """Whether it is a date with a time of day in ISO 8601."""
+    return STAMP.fullmatch(cell) is not None
+
+
+def looks_like_a_date(cell: str) -> bool:
+    """Whether it is a date in an order that only its writer knows, or a bare date."""
+    return _DATE_LIKE.fullmatch(cell) is not None
+
+
+def looks_like_a_clock(cell: str) -> bool:
+    """Whether it is a time of day without a date."""
+    return _CLOCK_LIKE.fullmatch(cell) is not None
+
+
+def is_datum(cell: str) -> bool:
+    """Whether the cell belongs to a row of data and not to a header: a number in any notation, a date, a time."""
+    return (
+        number_text(cell, ".") is not None
+        or number_text(cell, ",") is not None
+        or is_stamp(cell)
+        or is_grouped(cell)
+        or looks_like_a_date(cell)
+        or looks_like_a_clock(cell)
+    )
+
+
+def shown_cell(cell: str) -> str:
+    """The cell in quotes, cut short, fit for a message."""
+    return f"'{shown(cell, longest=_LONGEST_SHOWN)}'"

@@ -1,0 +1,139 @@
+"""pandas in and out: DataFrames as tables, samples as DataFrames. pandas is imported only when a frame is asked for."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ltinet.arrays import Array
+from ltinet.errors import FileFormatError, MissingDependencyError
+from ltinet.tables.cells import shown_cell
+from ltinet.tables.columns import KNOWN_UNITS_TEXT, place_of
+from ltinet.tables.gaps import GapFiller, Samples
+from ltinet.tables.options import TableOptions
+from ltinet.tables.time_names import in_seconds, is_time_name, unit_of, unit_text
+
+_TITLE = "the DataFrame"
+
+
+def is_frame(source: object) -> bool:
+    """Whether it is a DataFrame, of pandas or in its manner."""
+    return hasattr(source, "columns") and hasattr(source, "index") and hasattr(source, "to_numpy")
+
+
+def frame_of(t: Array, values: Array, names: Sequence[str]) -> Any:
+    """A DataFrame with the times as its index, called t.
+
+    Raises:
+        MissingDependencyError: pandas is not installed.
+        FileFormatError: the values are a batch, for which a frame has no place.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingDependencyError("DataFrames need pandas; install ltinet[tables]") from None
+    if values.ndim != 2:
+        raise FileFormatError(f"a batch of shape {values.shape} has no place in a DataFrame; take one of it")
+    return pd.DataFrame(values, index=pd.Index(t, name="t"), columns=list(names))
+
+
+def arrays_of_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, tuple[str, ...], Any, tuple[str, ...]]:
+    """Times, values, names, the moment that times are counted from, and remarks.
+
+    The index has the times unless an option names a column or a step; an index that only counts the rows does not, and
+    a column with the name of a time is taken instead.
+
+    Raises:
+        FileFormatError: there are no times, or columns hold no numbers.
+    """
+    names = [str(name) for name in frame.columns]
+    time = _time_column(frame, names, options)
+    remarks: tuple[str, ...] = ()
+    if options.dt is not None:
+        t, start = options.dt * np.arange(len(frame), dtype=np.float64), None
+    elif time is None:
+        t, start, remarks = _times(frame.index, str(frame.index.name or ""), options)
+    else:
+        t, start, remarks = _times(frame.iloc[:, time], names[time], options)
+    if options.columns is None:
+        chosen = [place for place in range(len(names)) if place != time]
+    else:
+        chosen = [place_of(column, names, "columns", _TITLE) for column in options.columns]
+    values = _numbers(frame, names, chosen)
+    _refuse_disorder(t)
+    own = tuple(names[place] for place in chosen)
+    gaps = GapFiller(options.gaps, own, _TITLE)
+    if options.gaps == "error" and np.isnan(values).any():
+        row, column = np.argwhere(np.isnan(values))[0].tolist()
+        raise FileFormatError(
+            f"{_TITLE}, row {row}, column {shown_cell(own[column])} is a gap; to fill gaps say how, "
+            'gaps="hold" (the last value) or gaps="linear"'
+        )
+    filled = gaps.fill(Samples(t, values, np.arange(len(t))))
+    gaps.finish()
+    return filled.t, filled.values, own, start, (*remarks, *gaps.told())
+
+
+def _time_column(frame: Any, names: Sequence[str], options: TableOptions) -> int | None:
+    """The place of the column of times, None for the index."""
+    if options.time is not None:
+        return place_of(options.time, names, "time", _TITLE)
+    counts_rows = type(frame.index).__name__ == "RangeIndex" and not is_time_name(str(frame.index.name or ""))
+    if options.dt is not None or not counts_rows:
+        return None
+    found = [place for place, name in enumerate(names) if is_time_name(name)]
+    if len(found) == 1:
+        return found[0]
+    raise FileFormatError(
+        f"{_TITLE} has {len(found)} columns that are called as times are, and its index only counts rows; set the "
+        'times as its index, or name a column, as in time="t"'
+    )
+
+
+def _times(values: Any, name: str, options: TableOptions) -> tuple[Array, Any, tuple[str, ...]]:
+    kind = str(values.dtype)
+    if kind.startswith("datetime64"):
+        stamps = np.asarray(values.to_numpy(), dtype="datetime64[ns]").astype(np.int64)
+        first = values[0] if not hasattr(values, "iloc") else values.iloc[0]
+        return (stamps - stamps[0]) / 1e9, first.to_pydatetime(warn=False), ("times counted in seconds from the first",)
+    if kind.startswith("timedelta64"):
+        spans = np.asarray(values.to_numpy(), dtype="timedelta64[ns]").astype(np.int64)
+        return spans / 1e9, None, ()
+    if values.dtype.kind not in "iuf":
+        raise FileFormatError(
+            f"{_TITLE}: times of type {kind} are not known; give numbers, or pandas.to_datetime of them"
+        )
+    text = options.time_unit or unit_text(name)
+    unit = None if text is None else unit_of(text)
+    if text is not None and unit is None:
+        raise FileFormatError(
+            f'{_TITLE}: the unit {shown_cell(text)} is not known; give time_unit="s" ({KNOWN_UNITS_TEXT})'
+        )
+    factor, divisor = (1.0, 1.0) if unit is None else in_seconds(unit)
+    remarks = () if unit in (None, "s") else (f"times in {unit} brought to seconds",)
+    return np.asarray(values.to_numpy(), dtype=np.float64) * factor / divisor, None, remarks
+
+
+def _numbers(frame: Any, names: Sequence[str], chosen: Sequence[int]) -> Array:
+    values = np.empty((len(frame), len(chosen)))
+    for place, column in enumerate(chosen):
+        own = frame.iloc[:, column]
+        if getattr(own.dtype, "kind", "O") not in "biuf":
+            raise FileFormatError(
+                f"{_TITLE}: the column {shown_cell(names[column])} holds {own.dtype}, not numbers; leave it out with "
+                'columns="…" or convert it with pandas.to_numeric'
+            )
+        values[:, place] = own.to_numpy(dtype=np.float64, na_value=np.nan)
+    if np.isinf(values).any():
+        raise FileFormatError(f"{_TITLE}, row {np.argwhere(np.isinf(values))[0, 0]} has a number that is not finite")
+    return values
+
+
+def _refuse_disorder(t: Array) -> None:
+    if np.isnan(t).any():
+        raise FileFormatError(f"{_TITLE}, row {np.argmax(np.isnan(t))} has no time; remove the row")
+    descends = t[1:] < t[:-1]
+    if descends.any():
+        raise FileFormatError(
+            f"{_TITLE}, row {int(np.argmax(descends)) + 1}: times must not descend; sort the frame first"
+        )

@@ -1,0 +1,140 @@
+"""Hypothesis: rows that come through a pipe are answered as they come, with the numbers of the library."""
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from processes import csv_text, installed_program, launch
+
+import ltinet
+
+PATIENCE = 100.0  # seconds for what takes one on an idle machine
+COMMAND = ("simulate", "net.safetensors", "-i", "-")
+
+
+def lines_for(t: np.ndarray, u: np.ndarray) -> list[bytes]:
+    return csv_text(t, u).encode().splitlines(keepends=True)
+
+
+def grid(kind: str, n_times: int) -> np.ndarray:
+    if kind == "even":
+        return 0.1 * np.arange(n_times)
+    t = np.cumsum(np.random.default_rng(1).uniform(0.01, 0.2, n_times))
+    if kind == "jumps":
+        t[1::7] = t[0::7][: len(t[1::7])]
+    if kind == "even, then not":
+        t = 0.1 * np.arange(n_times)
+        t[n_times // 2 :] += 0.033
+    return np.sort(t)
+
+
+@pytest.mark.parametrize("hold", ["linear", "zero"])
+@pytest.mark.parametrize("kind", ["even", "uneven", "jumps", "even, then not"])
+def test_answers_come_before_the_next_rows(kind: str, hold: str, folder: Path) -> None:
+    """One row, then a few, then many: what was written is answered while the pipe stays open."""
+    net = ltinet.load(folder / "net.safetensors")
+    n_times = 300
+    t, u = grid(kind, n_times), np.random.default_rng(2).standard_normal((n_times, 2))
+    rows = lines_for(t, u)
+    x0 = "0.1,0,0.5,0,2,-1"
+    process = launch([*installed_program(), *COMMAND, "--hold", hold, "--x0", x0], cwd=folder)
+    answers = []
+    for begin, end in ((0, 2), (2, 4), (4, 12), (12, 200), (200, n_times + 1)):
+        process.stdin.write(b"".join(rows[begin:end]))
+        process.stdin.flush()
+        answers += [process.stdout.readline() for _ in range(end - begin)]
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (out, err, process.returncode) == (b"", b"", 0)
+    assert answers[0] == b"t,y1,y2,y3\n"
+    read = np.array([[float(cell) for cell in line.split(b",")] for line in answers[1:]])
+    expected = net.simulate(u, t, hold=hold, x0=[float(part) for part in x0.split(",")])
+    np.testing.assert_array_equal(read[:, 0], t)
+    # Each of the two is within its bound of the exact outputs; that of the stream adds up over its five pieces.
+    assert np.all(np.abs(read[:, 1:] - expected.y) <= 6.0 * expected.error_bound())
+
+
+def test_rows_that_were_right_come_before_the_complaint(folder: Path) -> None:
+    t, u = grid("even", 50), np.ones((50, 2))
+    rows = lines_for(t, u)
+    process = launch([*installed_program(), *COMMAND], cwd=folder)
+    out, err = process.communicate(b"".join(rows) + b"5.0,1,what\n6.0,1,1\n", timeout=PATIENCE)
+    assert process.returncode == 2
+    assert err.startswith(b"ltinet: standard input, line 52, column 'u2': 'what' is not a real number")
+    assert err.count(b"\n") == 1
+    net = ltinet.load(folder / "net.safetensors")
+    assert out.decode() == csv_text(t, net.simulate(u, t).y, "y")
+
+
+def test_a_third_row_of_one_time_is_refused_wherever_the_pipe_was_cut(folder: Path) -> None:
+    process = launch([*installed_program(), *COMMAND], cwd=folder)
+    for piece in (b"t,a,b\n0,1,1\n1,1,1\n", b"1,2,2\n", b"1,3,3\n"):
+        process.stdin.write(piece)
+        process.stdin.flush()
+        for _ in range(piece.count(b"\n") if piece != b"1,3,3\n" else 0):
+            process.stdout.readline()
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (out, process.returncode) == (b"", 2)
+    assert b"line 5: the time 1.0 is given a third time" in err
+
+
+def test_no_file_appears_where_a_line_is_bad(folder: Path) -> None:
+    process = launch([*installed_program(), *COMMAND, "-o", "y.csv"], cwd=folder)
+    _, err = process.communicate(b"t,a,b\n0,1,1\n1,1,1\nx,1,1\n", timeout=PATIENCE)
+    assert process.returncode == 2
+    assert b"line 4" in err
+    assert not (folder / "y.csv").exists()
+
+
+@pytest.mark.parametrize("source", ["pipe", "file"])
+def test_a_reader_that_has_seen_enough_ends_the_run(folder: Path, source: str) -> None:
+    """The input goes on for ever, or would take long; the run ends when its reader does."""
+    head, row = b"t,a,b\n", b"%d,0.1,0.2\n"
+    rows = [row % k for k in range(200_000)]
+    (folder / "long.csv").write_bytes(head + b"".join(rows))
+    command = [*installed_program(), "simulate", "net.safetensors", "-i", "-" if source == "pipe" else "long.csv"]
+    process = launch(command, cwd=folder)
+    if source == "pipe":
+        threading.Thread(target=_feed, args=(process.stdin, head + b"".join(rows)), daemon=True).start()
+    assert process.stdout.readline() == b"t,y1,y2,y3\n"
+    process.stdout.close()
+    assert process.wait(PATIENCE) == 141
+    assert process.stderr.read() == b""
+
+
+def _feed(pipe, content: bytes) -> None:
+    """Write for ever."""
+    try:
+        while True:
+            pipe.write(content)
+    except (BrokenPipeError, ValueError):
+        pass
+
+
+# The most memory that the process itself had: what the system tells of a child counts its parent's before the fork.
+TELLING_MEMORY = """
+import re, sys
+from ltinet.cli.app import main
+try:
+    main()
+finally:
+    sys.stderr.write(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the most memory there was")
+@pytest.mark.parametrize("kind", ["even", "uneven"])
+def test_memory_does_not_grow_with_the_stream(kind: str, folder: Path) -> None:
+    most = []
+    for n_times in (100_000, 400_000):
+        table = b"".join([b"t,a,b\n", *(b"%r,0.25,0.5\n" % float(time) for time in grid(kind, n_times))])
+        command = [sys.executable, "-c", TELLING_MEMORY, *COMMAND]
+        with Path(os.devnull).open("wb") as nowhere:
+            process = launch(command, cwd=folder, stdout=nowhere)
+            _, told = process.communicate(table, timeout=PATIENCE)
+        assert process.returncode == 0
+        most.append(1024 * int(told))
+    # All rows as numbers, in and out, would take 300,000 × 6 × 8 bytes more at least, and their text as much again.
+    assert most[1] - most[0] < 300_000 * 6 * 8
