@@ -9,15 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import lapack
 
 from ltinet.arrays import Array
 from ltinet.decompose.balance import balance
-from ltinet.errors import InvalidSystemError
-from ltinet.model.descriptor import eliminate_descriptor
 from ltinet.model.matrices import Matrix
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.threads import threads_for
 from ltinet.tolerances import EPS, rounding, sum_rounding
+
+_TURNED = 1e3  # times rounding: what turning M before leaves of a zero, with room
+_BLUR = 4.0 * EPS  # an entry of a unit vector that may as well be zero
 
 
 def dc_gain(system: SystemMatrices) -> Array:
@@ -30,24 +32,25 @@ def dc_gain(system: SystemMatrices) -> Array:
         A, B = (system.A, system.B) if descriptor is None else (descriptor.A, descriptor.B)
         E = np.eye(len(A)) if descriptor is None else descriptor.E
         at_rest = A if system.dt is None else A - E
-        try:
-            return _at_rest(at_rest, B, system.C, system.D)
-        except InvalidSystemError:  # it is singular: there are integrators
-            pass
-        own = system.A if system.dt is None else system.A - np.eye(system.n_states)
-        return _with_integrators(own, system)
+        gain = _at_rest(at_rest, B, system.C, system.D)
+        if gain is not None:
+            return gain
+        return _with_integrators(system.A if system.dt is None else system.A - np.eye(system.n_states), system)
 
 
-def _at_rest(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Array:
-    """D − C A⁻¹B, zero where rounding could not tell it from that: a velocity at rest is 0, not 6e-20.
+def _at_rest(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Array | None:
+    """D − C A⁻¹B, zero where it is rounding of its own terms; None where A is singular to working precision.
 
-    Rounding of X = A⁻¹B moves C X by up to |C A⁻¹| (|A||X| + |B|) units.
+    Rows and columns of A are scaled and X refined, so that every entry is right for an A whose entries are moved by
+    their own rounding (Skeel 1980): a velocity at rest is 0, not 6e-20.
     """
-    X = eliminate_descriptor(A, B)
+    if not len(A) or not B.shape[1]:
+        return D + 0.0
+    *_, X, reciprocal_condition, _, _, info = lapack.dgesvx(A, B, fact="E")
+    if 0 < info <= len(A) or not reciprocal_condition > len(A) * EPS:
+        return None
     gain = D - C @ X
-    left = np.abs(eliminate_descriptor(np.ascontiguousarray(A.T), C.T)).T
-    terms = np.abs(D) + np.abs(C) @ np.abs(X) + left @ (np.abs(A) @ np.abs(X) + np.abs(B))
-    return np.where(np.abs(gain) <= sum_rounding(len(A)) * terms, 0.0, gain)
+    return np.where(np.abs(gain) <= sum_rounding(len(A)) * (np.abs(D) + np.abs(C) @ np.abs(X)), 0.0, gain)
 
 
 def _with_integrators(A: Matrix, system: SystemMatrices) -> Array:
@@ -57,10 +60,12 @@ def _with_integrators(A: Matrix, system: SystemMatrices) -> Array:
     sizes_B, sizes_C = parts.sizes_inv @ np.abs(system.B), np.abs(system.C) @ parts.sizes
     rest = parts.A[n_zero:, n_zero:]
     gain = _at_rest(rest, B[n_zero:], C[:, n_zero:], system.D)
+    if gain is None:  # neither zero nor safely something else: nobody knows
+        gain = np.full(system.D.shape, np.nan)
     N, chain, sizes = parts.A[:n_zero, :n_zero], B[:n_zero], sizes_B[:n_zero]
     for _ in range(n_zero):  # R_1, R_2, …: the highest order that is there decides
         residue, size = C[:, :n_zero] @ chain, sizes_C[:, :n_zero] @ sizes
-        is_there = np.abs(residue) > 100.0 * rounding(len(A)) * size
+        is_there = np.abs(residue) > _TURNED * rounding(len(A)) * size
         gain[is_there] = np.copysign(np.inf, residue[is_there])
         chain, sizes = N @ chain, np.abs(N) @ sizes
     return gain
@@ -87,14 +92,13 @@ def _at_zero(A: Matrix) -> _AtZero:
     Q, n_zero = np.eye(n), 0
     below: list[tuple[int, int]] = []
     while n_zero < n:
-        magnitude = np.abs(Q[:, n_zero:])
-        noise = rounding(n) * (magnitude.T @ np.abs(M) @ magnitude)
-        vectors = _null_space(Q[:, n_zero:].T @ M @ Q[:, n_zero:], noise if n_zero else EPS * np.abs(M))
+        is_exact = bool((np.count_nonzero(Q, axis=0) == 1).all())
+        vectors = _null_space(Q[:, n_zero:].T @ M @ Q[:, n_zero:], rescale=is_exact)
         if not vectors.shape[1]:
             break
         turn, _ = np.linalg.qr(vectors, mode="complete")
-        turn[np.abs(turn) <= rounding(n)] = 0.0
         Q[:, n_zero:] = Q[:, n_zero:] @ turn
+        Q[np.abs(Q) <= _BLUR] = 0.0
         below.append((n_zero, n_zero + vectors.shape[1]))
         n_zero = below[-1][1]
     R = Q.T @ M @ Q
@@ -106,13 +110,16 @@ def _at_zero(A: Matrix) -> _AtZero:
     into, out_of = np.eye(n), np.eye(n)
     into[:n_zero, n_zero:], out_of[:n_zero, n_zero:] = X, -X
     rows, columns = units.scaling[:, None], units.scaling
+    sizes = np.abs(Q) + np.where(
+        np.count_nonzero(Q, axis=0) == 1, 0.0, 1.0
+    )  # all entries of a turned column are blurred
     return _AtZero(
         n_zero,
         decoupled * units.factor,
         rows * (Q @ into),
         (out_of @ Q.T) / columns,
-        rows * (np.abs(Q) @ np.abs(into)),
-        (np.abs(out_of) @ np.abs(Q).T) / columns,
+        rows * (sizes @ np.abs(into)),
+        (np.abs(out_of) @ sizes.T) / columns,
     )
 
 
@@ -124,23 +131,22 @@ def _decoupling(R: Matrix, n_zero: int) -> Matrix:
     return np.asarray(linalg.solve_sylvester(N, -rest, -R[:n_zero, n_zero:]), dtype=np.float64)
 
 
-def _null_space(M: Matrix, noise: Matrix) -> Matrix:
-    """Orthonormal columns that M takes to zero, entries below their noise being none.
+def _null_space(M: Matrix, *, rescale: bool) -> Matrix:
+    """Orthonormal columns that M takes to zero.
 
-    The rank is looked for after rows and columns are brought to one size, which changes no rank: beside −1e9 the
-    eigenvalue −1e-9 is no zero.
+    The rank of numbers that are exact is looked for after rows and columns are brought to one size, which changes no
+    rank: beside −1e9 the eigenvalue −1e-9 is no zero. After a turn this would only enlarge rounding.
     """
-    cleaned = np.where(np.abs(M) <= noise, 0.0, M)
-    rows, columns = _sizes(cleaned, axis=1), _sizes(cleaned, axis=0)
-    for _ in range(3):  # rows change columns
-        rows = rows * _sizes(cleaned / rows[:, None] / columns, axis=1)
-        columns = columns * _sizes(cleaned / rows[:, None] / columns, axis=0)
-    scaled = cleaned / rows[:, None] / columns
-    _, values, Vt = np.linalg.svd(scaled)
-    limit = max(rounding(len(M), float(values[0])), float(np.linalg.norm(noise / rows[:, None] / columns)))
+    rows, columns = np.ones(len(M)), np.ones(len(M))
+    for _ in range(3 if rescale else 0):  # rows change columns
+        rows = rows * _sizes(M / rows[:, None] / columns, axis=1)
+        columns = columns * _sizes(M / rows[:, None] / columns, axis=0)
+    _, values, Vt = np.linalg.svd(M / rows[:, None] / columns)
+    limit = (1.0 if rescale else _TURNED) * rounding(len(M), float(values[0]))
     vectors = Vt[values <= limit].T / columns[:, None]
-    vectors[np.abs(vectors) <= rounding(len(M)) * np.abs(vectors).max(axis=0, initial=0.0)] = 0.0
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=0))
+    vectors /= np.linalg.norm(vectors, axis=0)
+    vectors[np.abs(vectors) <= _BLUR] = 0.0
+    return np.asarray(vectors)
 
 
 def _sizes(matrix: Matrix, *, axis: int) -> Array:

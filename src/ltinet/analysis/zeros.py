@@ -17,6 +17,8 @@ from ltinet.threads import threads_for
 from ltinet.tolerances import rounding
 
 _SWEEPS = 20  # of balancing, more than any model needed
+# What rounding may grow by along a chain of rank decisions, each of which divides by what the one before left.
+_CHAIN = 30.0
 
 
 class Pencil(NamedTuple):
@@ -31,12 +33,13 @@ class Pencil(NamedTuple):
 def invariant_zeros(system: SystemMatrices) -> NDArray[np.complex128]:
     """All finite zeros of a system of any number of inputs and outputs, by falling real part.
 
-    Those that inputs or outputs do not reach count as well (decoupling zeros). Cost O((n + m)(n + p) n).
+    Modes that inputs do not reach or outputs do not see are zeros as well where they lower the rank. Cost
+    O((n + m)(n + p) n).
     """
     with threads_for(system.n_states):
         pencil = balanced(Pencil(system.A, system.B, system.C, system.D))
         whole = np.block([[pencil.A, pencil.B], [pencil.C, pencil.D]])
-        noise = rounding(max(whole.shape), float(np.linalg.norm(whole)))
+        noise = _CHAIN * rounding(max(whole.shape), float(np.linalg.norm(whole)))
         reduced = _without_infinite(pencil, noise)
         # Of the transposed system: now the outputs are as many as the rank, and D is square and regular.
         reduced = _transposed(_without_infinite(_transposed(reduced), noise))
