@@ -116,13 +116,13 @@ class _Refinement:
         """δH at some places, (len(s), p, m)."""
         own = self.resolvent
         n, m = self.B.shape
-        X = (own.V @ own.solve(s, own.B[:, None, :]).reshape(n, -1)).reshape(n, len(s), m)
+        X = own.form.states_of(own.solve(s, own.B[:, None, :]).reshape(n, -1)).reshape(n, len(s), m)
         moved = X if self.E is None else np.asarray(self.E @ X.reshape(n, -1)).reshape(X.shape)
         R = self.B[:, None, :] - s[:, None] * moved + np.asarray(self.A @ X.reshape(n, -1)).reshape(X.shape)
         rest: Complex = np.asarray(R).reshape(n, -1)
         if self.factors is not None:
             rest = lu_solve(self.factors, rest)
-        change = own.solve(s, (own.V_inv @ rest).reshape(n, len(s), m))
+        change = own.solve(s, own.form.to_modes(rest).reshape(n, len(s), m))
         return np.asarray((own.C @ change.reshape(n, -1)).reshape(-1, len(s), m).transpose(1, 0, 2))
 
 

@@ -133,6 +133,8 @@ def _surest(prepared: PreparedNetwork, u: Array, times: Array, x0: Array | None)
 
 def _doubt(solution: Solution) -> float:
     """By how much the worst of all outputs may be off, relative to its peak."""
+    if not solution.y.size:  # an empty batch, of no inputs
+        return 0.0
     peak = np.abs(solution.y).max(axis=-2, initial=0.0)
     share = np.divide(solution.error_bound(), peak, out=np.zeros_like(peak), where=peak > 0.0)
     return float(np.nan_to_num(share, nan=np.inf).max(initial=0.0))
