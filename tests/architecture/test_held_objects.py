@@ -18,7 +18,14 @@ def held() -> list[object]:
     system = ltinet.StateSpace([[-1.0, 2.0], [-2.0, -1.0]], [1.0, 0.0], [0.0, 1.0], E=2.0 * np.eye(2))
     net = ltinet.construct(system)
     layer = net.layers[0]
-    results = [net.simulate(t, t), net.stepper(0.1), net.certificate(horizon=1.0), ltinet.tolerances_for(net, u=t, t=t)]
+    facts = [net.damping(), net.step_info(), system.step_response()]
+    results = [
+        *facts,
+        net.simulate(t, t),
+        net.stepper(0.1),
+        net.certificate(horizon=1.0),
+        ltinet.tolerances_for(net, u=t, t=t),
+    ]
     parts = [net.form, net.plot, net.form.plot, net.parameters, layer, layer.neurons[0], layer.parameters]
     inputs = [ltinet.SampledSignal(t, t), ltinet.FunctionSignal(np.sin, n_inputs=1)]
     return [system, system.descriptor, net, *parts, *inputs, *results]
