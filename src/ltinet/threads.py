@@ -2,8 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -16,37 +15,22 @@ _FROM, _TO = 64, 384
 _LONG = 2**33
 
 
-@contextmanager
-def threads_for(n_states: int) -> Iterator[None]:
+def threads_for(n_states: int) -> AbstractContextManager[None]:
     """Limit BLAS to one thread while working on matrices of small order; leave it alone for larger ones."""
-    if not _FROM <= n_states <= _TO:
-        yield
-        return
-    with one_blas_thread():
-        yield
+    return _LIMIT if _FROM <= n_states <= _TO else _NO_LIMIT
 
 
-@contextmanager
-def threads_for_work(n_multiplications: int) -> Iterator[None]:
+def threads_for_work(n_multiplications: int) -> AbstractContextManager[None]:
     """Limit BLAS to one thread for work of many short products; leave it alone where these are long."""
-    if n_multiplications > _LONG:
-        yield
-        return
-    with one_blas_thread():
-        yield
+    return _NO_LIMIT if n_multiplications > _LONG else _LIMIT
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> AbstractContextManager[None]:
     """Limit BLAS to one thread, in the whole process, until the last of those who asked for it is done."""
-    _LIMIT.enter()
-    try:
-        yield
-    finally:
-        _LIMIT.leave()
+    return _LIMIT
 
 
-class _SharedLimit:
+class _SharedLimit(AbstractContextManager[None]):
     """One limit for all threads of the process that ask for it: what was before comes back once, at the end.
 
     Libraries are asked and told directly: a context of threadpoolctl takes longer than a short simulation.
@@ -56,7 +40,7 @@ class _SharedLimit:
         self.lock, self._users = threading.Lock(), 0
         self._before: list[tuple[Any, int]] = []
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         with self.lock:
             if self._users == 0:
                 counts = [(library, library.get_num_threads() or 1) for library in _blas_libraries()]
@@ -65,7 +49,7 @@ class _SharedLimit:
                     _set_threads(library, 1)
             self._users += 1
 
-    def leave(self) -> None:
+    def __exit__(self, *_: object) -> None:
         with self.lock:
             self._users = max(self._users - 1, 0)
             if self._users == 0:
@@ -98,7 +82,7 @@ def _blas_libraries() -> tuple[Any, ...]:
     return tuple(own for own in ThreadpoolController().lib_controllers if own.user_api == "blas")
 
 
-_LIMIT = _SharedLimit()
+_LIMIT, _NO_LIMIT = _SharedLimit(), nullcontext()
 if hasattr(os, "register_at_fork"):
     # With our lock held no thread is within threadpoolctl, whose own lock would stay held in the child.
     os.register_at_fork(

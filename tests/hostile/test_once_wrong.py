@@ -21,6 +21,8 @@ ONCE_WRONG = {
     "21/defective/154": "a warning in the construction of a form",
     "21/integrating/88": "an exponential of a nilpotent block that was off",
     "22/similarity/99": "short steps through an ill-conditioned T",
+    "32/defective/96": "a residual that feeds back through the error that it makes",
+    "32/defective/117": "likewise",
 }
 
 

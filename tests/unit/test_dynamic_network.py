@@ -209,3 +209,13 @@ def test_repr_print_and_html(net):
     assert len(str(net).splitlines()) <= 12
     assert str(net).startswith("dynamic neural network, 2 inputs → 1 output")
     assert net._repr_html_().startswith("<table>")
+
+
+def test_parameters_that_are_none_are_told():
+    with pytest.raises(ltinet.InvalidNetworkError, match=r"give NetworkParameters\(M, C, K, W, Phi, Psi\)"):
+        ltinet.DynamicNetwork.from_parameters(None)
+
+
+def test_chunks_that_are_a_number_are_told():
+    with pytest.raises(ltinet.InvalidSignalError, match="give a list or a generator of arrays"):
+        list(ltinet.construct(([[-1.0]], [[1.0]], [[1.0]])).simulate_stream(3, 0.1))

@@ -74,6 +74,11 @@ class Network:
     @classmethod
     def from_parameters(cls, parameters: NetworkParameters) -> "Network":
         """Build a network from the paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ) alone, with no system behind it."""
+        if not isinstance(parameters, NetworkParameters):
+            raise InvalidNetworkError(
+                f"parameters is a {type(parameters).__name__}; give NetworkParameters(M, C, K, W, Phi, Psi), as "
+                "net.parameters is"
+            )
         Psi = as_real_matrix(parameters.Psi, "Psi")
         counts = {name: len(values) for name, values in parameters._asdict().items() if name != "Psi"}
         if len(set(counts.values())) != 1:

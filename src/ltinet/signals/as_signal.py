@@ -27,6 +27,9 @@ KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Signal]], ...] = 
 )
 
 
+_NAMES = sorted(name for kind in Signal.__mro__ for name in vars(kind) if not name.startswith("_"))
+
+
 def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
     """Samples at the given times, a function of time, a signal as it is, or None for no input at all."""
     t = axis.t
@@ -55,4 +58,7 @@ def _recognised(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> tuple[S
         for fits, make in KINDS:
             if fits(u):
                 return make(u, n_inputs), ""
+        if hasattr(u, "value") and hasattr(u, "n_inputs"):
+            missing = [name for name in _NAMES if not hasattr(u, name)]
+            raise InvalidSignalError(f"u is a {type(u).__name__}; to be a signal it lacks {', '.join(missing)}")
     return SampledSignal(axis, u, hold=hold), f" (shape {np.shape(u)})"

@@ -34,8 +34,14 @@ class PolynomialSignal:
                 f"coefficients have shape {np.shape(coefficients)} for {len(times)} breaks; they must be (degree + 1, "
                 "pieces, n_inputs) with a piece between every two breaks"
             )
-        if not np.all(np.isfinite(given)) or np.any(times[1:] == times[:-1]):
-            raise InvalidSignalError("breaks must ascend strictly, and coefficients be finite")
+        if not np.all(np.isfinite(given)):
+            raise InvalidSignalError("coefficients has entries that are not finite; replace NaN and infinities")
+        same = np.flatnonzero(times[1:] == times[:-1])
+        if len(same):
+            raise InvalidSignalError(
+                f"breaks[{same[0]}] and the next are both {times[same[0]]:g}; breaks must ascend strictly: a jump "
+                "is one break between two pieces"
+            )
         given.setflags(write=False)
         times.setflags(write=False)
         object.__setattr__(self, "breaks", times)

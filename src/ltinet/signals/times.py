@@ -154,12 +154,11 @@ def all_finite(values: NDArray[np.float64]) -> bool:
 
     A few thousand entries at a time: for more BLAS wakes its threads, which takes longer than the sum.
     """
-    flat = values.ravel()
+    flat, total = values.ravel(), 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        total = sum(
-            float(np.dot(part, part))
-            for part in (flat[begin : begin + _ON_ONE_THREAD] for begin in range(0, len(flat), _ON_ONE_THREAD))
-        )
+        for begin in range(0, len(flat), _ON_ONE_THREAD):
+            part = flat[begin : begin + _ON_ONE_THREAD]
+            total += float(np.dot(part, part))
     return math.isfinite(total) or bool(np.all(np.isfinite(values)))
 
 

@@ -22,7 +22,7 @@ class Watched:
         self.signal = signal
         self._largest = np.zeros(signal.n_inputs)
         self._allowed: Values | None = None
-        self._seen = _first_look(base)
+        self._seen = first_look(float(base[0]), float(base[-1])) if len(base) else base
         self._seen_values = self.value(self._seen)
 
     def value(self, t: Times) -> Values:
@@ -82,10 +82,10 @@ def too_rough(where: str, tolerance: float) -> SimulationError:
     )
 
 
-def _first_look(base: Times) -> Times:
-    """Times between the base's, one in each of `FIRST_LOOK` equal parts, at irrational places that share no period."""
-    if len(base) < 2:
-        return base[:0]
+def first_look(start: float, stop: float) -> Times:
+    """Times in a span, one in each of `FIRST_LOOK` equal parts, at irrational places that share no period."""
+    if not stop > start:
+        return np.empty(0)
     part = np.arange(FIRST_LOOK)
     golden = part * 0.6180339887498949
-    return np.unique(base[0] + (base[-1] - base[0]) * ((part + golden % 1.0) / FIRST_LOOK))
+    return np.unique(start + (stop - start) * ((part + golden % 1.0) / FIRST_LOOK))

@@ -286,3 +286,21 @@ def test_the_error_of_a_function_is_its_own(n_times):
 def test_one_time_is_not_finite_among_many():
     with pytest.raises(ltinet.InvalidSignalError, match=r"not finite at t = 0\.5"):
         FunctionSignal(lambda t: np.where(t == 0.5, np.inf, t), n_inputs=1).value(np.linspace(0.0, 1.0, 101))
+
+
+def test_an_object_that_is_nearly_a_signal_is_told_what_it_lacks():
+    class Nearly:
+        n_inputs = 1
+
+        def value(self, t):
+            return t[:, None]
+
+    with pytest.raises(ltinet.InvalidSignalError, match=r"to be a signal it lacks batch_shape, .*value_before"):
+        ltinet.construct(([[-1.0]], [[1.0]], [[1.0]])).simulate(Nearly(), [0.0, 1.0])
+
+
+def test_a_break_given_twice_and_coefficients_that_are_not_finite_are_told_apart():
+    with pytest.raises(ltinet.InvalidSignalError, match=r"breaks\[0\] and the next are both 0"):
+        ltinet.PolynomialSignal([0.0, 0.0, 1.0], np.zeros((2, 2, 1)))
+    with pytest.raises(ltinet.InvalidSignalError, match="coefficients has entries that are not finite"):
+        ltinet.PolynomialSignal([0.0, 0.5, 1.0], np.full((2, 2, 1), np.nan))

@@ -6,6 +6,7 @@ from time import perf_counter
 
 import numpy as np
 import pytest
+from scipy import special
 
 import ltinet
 from ltinet import FunctionSignal, SampledSignal
@@ -295,3 +296,34 @@ def test_samples_that_go_on_before_and_after(net):
     for engine in ("neurons", "intervals"):
         sol = net.simulate(u, times, x0=X0, engine=engine)
         assert _deviation(sol.y, net.simulate(u, times, x0=X0).y) <= 1e-6
+
+
+@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_bound_sees_a_pulse_that_the_solver_steps_over(seed, engine):
+    """X' = −a x + e^{−((t − c)/w)²} has the solution e^{−a(t − c) + (aw/2)²} w √π/2 (erf(v(t)) − erf(v(0)))."""
+    rng = np.random.default_rng(seed)
+    a, c, w = rng.uniform(0.2, 3.0), rng.uniform(0.5, 3.5), 10.0 ** rng.uniform(-2.3, -1.0)
+    t = np.linspace(0.0, 4.0, int(rng.integers(5, 60)))
+    sol = ltinet.construct(([[-a]], [[1.0]], [[1.0]])).simulate(
+        lambda s: np.exp(-(((s - c) / w) ** 2)), t, engine=engine
+    )
+    below, above = special.erf(-c / w - 0.5 * a * w), special.erf((t - c) / w - 0.5 * a * w)
+    exact = np.exp(-a * (t - c) + (0.5 * a * w) ** 2) * 0.5 * w * math.sqrt(math.pi) * (above - below)
+    rounding = 1e-14 * np.max(exact)  # of the closed form: exponents and erf to some units in the last place
+    assert np.all(np.abs(sol.y[:, 0] - exact) <= sol.error_bound(t)[:, 0] + rounding)
+
+
+@pytest.mark.parametrize("engine", ["exact", "neurons", "intervals"])
+def test_a_batch_of_nothing_is_a_solution_without_errors(net, engine):
+    sol = net.simulate(np.zeros((3, 0, 9, 2)), T, engine=engine)
+    assert sol.y.shape == (3, 0, 9, 2)
+    assert sol.error_bound().shape == (3, 0, 2)
+    assert sol.error_bound(T[:4]).shape == (3, 0, 4, 2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_growth_beyond_all_numbers_is_one_error_that_tells_when(method):
+    growing = ltinet.construct(([[1000.0]], [[1.0]], [[1.0]]))
+    with pytest.raises(ltinet.SimulationError, match=r"largest floating-point number at t = 0\.6"):
+        growing.simulate(np.ones(3), [0.0, 0.5, 1.0], engine="neurons", method=method, rtol=1e-5, atol=1e-5)

@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from ltinet.arrays import Array
-from ltinet.bounds.cell_propagation import Committed, dense_kernel, scalar_errors
+from ltinet.bounds.cell_propagation import Committed
 from ltinet.bounds.certificate import Certificate
 from ltinet.bounds.layer_errors import layer_constant, paper_constant
 from ltinet.solve.exact.engine_arrays import engine_arrays
-from ltinet.solve.exact.error_bound import QUIETLY, ExactRun, cells_of, or_infinite, weighted
+from ltinet.solve.exact.run_errors import QUIETLY, ExactRun, cells_of, or_infinite, weighted
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solvers.network_arrays import arrays_of
 
@@ -50,11 +50,6 @@ def certify(prepared: PreparedNetwork, *, horizon: float, n_steps: int) -> Certi
 
 def _largest_states(run: ExactRun) -> Array:
     """How large the states can be in every cell for inputs up to one, from rest."""
-    arrays, n_cells = run.arrays, len(run.cells) - 1
-    driven = np.tile(np.sum(arrays.mode_inputs, axis=1), (n_cells, 1))
-    errors = Committed(np.zeros(driven.shape[1]), np.zeros_like(driven), run.n_steps, driven)
-    parts = [scalar_errors(arrays.growth, errors.part(slice(0, arrays.n_scalars)), cell=run.cell)]
-    for block, own in zip(arrays.system.blocks, arrays.mode_slices, strict=True):
-        kernel = dense_kernel(np.eye(len(block.F)), block.F, horizon=float(run.cells[-1]), n_cells=n_cells)
-        parts.append(kernel.output_errors(errors.part(own), cell=run.cell))
-    return np.hstack(parts)
+    n_cells = len(run.cells) - 1
+    driven = np.tile(np.sum(run.arrays.mode_inputs, axis=1), (n_cells, 1))
+    return run.states(Committed(np.zeros(driven.shape[1]), np.zeros_like(driven), run.n_steps, driven))

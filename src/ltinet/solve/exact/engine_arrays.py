@@ -101,10 +101,10 @@ class EngineArrays:
         form, n = self._form, self.system.n_states
         if n == 0 or (form is None and self._origin is None):
             return None
+        to_blocks, to_packed = self.system.blocks_from_packed(np.eye(n)).T, self.system.packed_from_blocks(np.eye(n)).T
         if form is None:  # the system as it was given
-            return np.eye(n), np.eye(n)
-        X = form.T @ self.system.blocks_from_packed(np.eye(n)).T
-        return X, self.system.packed_from_blocks(form.T_inv.T).T
+            return to_blocks, to_packed
+        return form.T @ to_blocks, self.system.packed_from_blocks(form.T_inv.T).T
 
     @cached_property
     def residuals(self) -> Residuals:

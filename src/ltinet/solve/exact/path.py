@@ -56,7 +56,7 @@ class ExactPath:
             return "convolution"
         return "blocks" if self.grid_width > 1 else "single steps"
 
-    @property
+    @cached_property
     def grid_width(self) -> int:
         """How many samples are worked on between two states that follow each other."""
         if self.samples.step is None:
@@ -65,7 +65,7 @@ class ExactPath:
             self.samples.step, linear=self.linear, n_times=len(self.samples.t)
         ).width
 
-    @property
+    @cached_property
     def convolution(self) -> Convolution | None:
         """The grid of a run by fast convolution, None for one that takes another way."""
         step = self.samples.step

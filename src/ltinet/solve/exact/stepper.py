@@ -65,6 +65,10 @@ class Stepper:
 
     def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
         """Outputs `(steps, p)` for one chunk of samples `(steps, m)` after the other; memory is that of a chunk."""
+        if not isinstance(chunks, Iterable):
+            raise InvalidSignalError(
+                f"chunks is a {type(chunks).__name__}; give a list or a generator of arrays (steps, {self._n_inputs})"
+            )
         for chunk in chunks:
             samples = _real(chunk, "a chunk")
             samples = samples[:, None] if samples.ndim == 1 else samples

@@ -11,6 +11,7 @@ from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.bounds.record import DenseOutput, LayerRecord, piece_grid
 from ltinet.bounds.rounding import bound_rounding
 from ltinet.signals.signal import Signal
+from ltinet.solve.solvers.function_pieces import Look, cut_for, look_at
 from ltinet.solve.solvers.layer_path import LayerRun
 from ltinet.solve.solvers.network_arrays import NetworkArrays, arrays_of
 from ltinet.solve.solvers.path import SolverPath
@@ -23,8 +24,9 @@ def judge_solvers(path: SolverPath, cells: Array) -> tuple[OutputErrorBound, ...
     bounds = []
     starts = _starts(path, arrays, cells[:1])
     for signal, runs, start in zip(path.signal.unbatched(), path.batches, starts, strict=True):
-        largest = _largest(signal, cells)
-        records = (_record(own.equations, run, signal, largest) for own, run in zip(gains, runs, strict=True))
+        look = look_at(signal, float(cells[0]), float(cells[-1]))
+        largest = np.maximum(_largest(signal, cells), np.max(np.abs(look.u), axis=0, initial=0.0))
+        records = (_record(own.equations, run, signal, largest, look) for own, run in zip(gains, runs, strict=True))
         layers = tuple(bound_layer(own, record, cells=cells) for own, record in zip(gains, records, strict=True))
         size = arrays.joined([own.size for own in layers], len(cells) - 1)
         rest = arrays.joined([own.rest for own in layers], len(cells) - 1)
@@ -67,8 +69,10 @@ def neuron_shares_of(path: SolverPath) -> Array:
     largest = np.zeros(network.n_neurons)
     for signal, runs in zip(path.signal.unbatched(), path.batches, strict=True):
         shares, sizes = [np.zeros(0)], np.zeros(network.n_inputs)  # rounding has no share
+        breaks = runs[0].paths[0].breaks if runs else np.zeros(1)
+        look = look_at(signal, float(breaks[0]), float(breaks[-1]))
         for equations, run, Phi in zip(arrays.layers, runs, network.Phi, strict=True):
-            own = neuron_shares(equations, _record(equations, run, signal, sizes), Phi)
+            own = neuron_shares(equations, _record(equations, run, signal, sizes, look), Phi)
             shares.append(np.max(own, axis=1, initial=0.0))
         largest = np.maximum(largest, np.concatenate(shares))
     return largest
@@ -80,10 +84,11 @@ def _starts(path: SolverPath, arrays: NetworkArrays, now: Array) -> Array:
     return z.reshape(len(path.batches), arrays.Phi.shape[1])
 
 
-def _record(equations: LayerEquations, run: LayerRun, signal: Signal, largest_input: Array) -> LayerRecord:
+def _record(equations: LayerEquations, run: LayerRun, signal: Signal, largest_input: Array, look: Look) -> LayerRecord:
     """What a run of a layer left behind, as bounds take it."""
     outputs = tuple(DenseOutput(path.breaks, path.coefficients) for path in run.paths)
     grid, rule = piece_grid(outputs, signal.knots)
+    grid = cut_for(signal, look, grid, rule) if len(look.t) else grid
     n = equations.n_states
     both = _on_pieces(signal, np.vstack([equations.G, equations.J]), grid=grid, rule=rule)
     return LayerRecord(

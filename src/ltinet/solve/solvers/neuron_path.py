@@ -17,6 +17,8 @@ from ltinet.solve.solvers.options import NeuronOptions
 from ltinet.solve.solvers.polynomials import PiecewisePolynomial, from_node_values, node_times
 
 Forcing = Callable[[float], float]
+_LARGEST = 1e300
+_TOO_LARGE = "too large"
 _RESIDUE = 16  # units in the last place: what rounding leaves of an interval after many steps is none of its own
 
 
@@ -50,13 +52,7 @@ def integrate_neuron(
         solver = _solver(neuron, forcing_of(index), span, state, options=options, trial_step=trial_step)
         longest, end = 0.0, span[1] - _RESIDUE * math.ulp(max(map(abs, span)))
         while solver.status == "running" and (solver.t < end or longest == 0.0):
-            with np.errstate(invalid="ignore"):  # DOP853 divides zero by zero where its error estimate underflows
-                message = solver.step()
-            if solver.status == "failed":
-                raise SimulationError(
-                    f"{options.method} failed for neuron {neuron.index} at t = {solver.t:g} ({message}); choose an "
-                    'implicit method such as "Radau", or larger tolerances'
-                )
+            _advance(solver, neuron, options)
             times = node_times(np.array([solver.t_old]), np.array([solver.t]), options.degree)[0]
             values.append(solver.dense_output()(times).T)
             edges.append(float(solver.t))
@@ -68,6 +64,26 @@ def integrate_neuron(
         state = solver.y + jumps[index]
     path = from_node_values(np.array(edges), np.array(values))
     return NeuronRun(path, state, trial_step, evaluations, len(values), perf_counter() - begin)
+
+
+def _advance(solver: Any, neuron: Neuron, options: NeuronOptions) -> None:
+    """Take a step, or tell why there is none."""
+    try:
+        with np.errstate(invalid="ignore", over="ignore"):  # DOP853 divides zero by zero where its estimate underflows
+            message = solver.step()
+    except ValueError:  # what SciPy's linear algebra says of infinities
+        message = _TOO_LARGE
+    # An error estimate of such states overflows before they do, and no step is short enough then.
+    if message == _TOO_LARGE or not np.all(np.abs(solver.y) < _LARGEST):
+        raise SimulationError(
+            f"neuron {neuron.index} exceeds the largest floating-point number at t = {solver.t:.6g}; simulate a "
+            "shorter time, or choose other units for inputs and states"
+        )
+    if solver.status == "failed":
+        raise SimulationError(
+            f"{options.method} failed for neuron {neuron.index} at t = {solver.t:g} ({message}); choose an implicit "
+            'method such as "Radau", or larger tolerances'
+        )
 
 
 def piece_forcing(left: float, right: float, series: Array) -> Forcing:

@@ -21,8 +21,9 @@ class SolverPath:
 
     def neuron_states(self, t: Array) -> Array:
         """(ξ, ξ̇) at any times."""
-        states = np.stack([_states(runs, t) for runs in self.batches])
-        states = states.reshape(*self.signal.batch_shape, *states.shape[1:])
+        n_states = self.prepared.network.output_weights.shape[1]
+        states = np.array([_states(runs, t) for runs in self.batches])
+        states = states.reshape(*self.signal.batch_shape, len(t), n_states)
         final = (t == self._stop)[:, None]  # dense outputs end before a jump at the very end
         jump = self.signal.value(t) - self.signal.value_before(t)
         return np.asarray(states + np.where(final, jump, 0.0) @ self.prepared.coordinates.J.T)

@@ -108,7 +108,7 @@ def _stats(batches: Sequence[Sequence[LayerRun]], plan: SolverPlan) -> dict[str,
     """Evaluations, steps and seconds per layer and neuron, summed over a batch, and in total."""
     stats: dict[str, Any] = {"engine": plan.algorithm, "across_knots": plan.across_knots}
     for name in ("evaluations", "steps", "seconds"):
-        layers = [np.sum([getattr(runs[index], name) for runs in batches], axis=0) for index in range(len(batches[0]))]
+        layers = [np.sum([getattr(own, name) for own in runs], axis=0) for runs in zip(*batches, strict=True)]
         stats[name] = tuple(tuple(own.tolist()) for own in layers)
         stats[f"total_{name}"] = sum(sum(own) for own in stats[name])
     return stats
