@@ -8,6 +8,7 @@ from scipy.integrate import solve_ivp
 
 from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.bounds.solution_errors import SolutionErrorBound
+from ltinet.solve.jumps import before_jumps
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solution import Solution
 
@@ -85,4 +86,5 @@ class ToyEngine:
         options: Mapping[str, Any],
     ) -> Solution:
         trajectory = ToyTrajectory(prepared, signal, t, x0, options.get("rtol", 1e-10))
-        return Solution(t, trajectory.outputs(t), trajectory, {"engine": "toy"})
+        y = before_jumps(trajectory.outputs(t), t, signal, prepared.origin.D)
+        return Solution(t, y, trajectory, {"engine": "toy"})

@@ -14,6 +14,7 @@ from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
 from ltinet.solve.arguments import checked_input_tolerance
 from ltinet.solve.exact.trajectory import ExactTrajectory
+from ltinet.solve.jumps import before_jumps
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solution import Solution
 from ltinet.solve.steps.sharing import n_threads
@@ -80,6 +81,8 @@ def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array
     if samples.t is t or np.array_equal(samples.t, t):
         return trajectory.sampled_outputs(threads=threads)
     places = np.searchsorted(samples.t, t, side="right") - 1
+    before = np.flatnonzero(t[1:] == t[:-1])  # of a time given twice the first is the one before the jump
+    places[before] = np.searchsorted(samples.t, t[before], side="left")
     if np.array_equal(samples.t[places], t):
         return trajectory.sampled_outputs(threads=threads)[..., places, :]
-    return trajectory.outputs(t)
+    return before_jumps(trajectory.outputs(t), t, samples, trajectory.prepared.system.D)

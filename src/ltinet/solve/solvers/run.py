@@ -12,6 +12,7 @@ from ltinet.arrays import Array
 from ltinet.errors import MissingDependencyError, SimulationError
 from ltinet.progress import counted
 from ltinet.signals.signal import Signal
+from ltinet.solve.jumps import before_jumps
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solvers.layer_path import Algorithm, LayerRun, LayerTask, solve_layer
 from ltinet.solve.solvers.options import SolverOptions
@@ -60,7 +61,8 @@ def simulate_with_solvers(
     batches = [runs[index * network.n_layers : (index + 1) * network.n_layers] for index in range(len(singles))]
     stop = float(t[-1]) if len(breaks) > 1 else np.nan  # at a single time there is no jump left to come
     trajectory = SolverTrajectory(prepared, signal, tuple(batches), stop=stop)
-    return trajectory.outputs(t), trajectory, _stats(batches, plan)
+    y = before_jumps(trajectory.outputs(t), t, signal, prepared.system.D)
+    return y, trajectory, _stats(batches, plan)
 
 
 def _breaks(signal: Signal, t: Array, plan: SolverPlan) -> Array:
