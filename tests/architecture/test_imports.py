@@ -24,7 +24,18 @@ LEVELS = [
     {"network"},
     {"decompose"},
     {"signals", "model", "plotting", "bounds"},
-    {"tolerances", "errors", "shown", "arrays", "atomic", "listing", "once", "progress", "threads"},  # the ground
+    {
+        "tolerances",
+        "errors",
+        "shown",
+        "arrays",
+        "atomic",
+        "listing",
+        "once",
+        "progress",
+        "threads",
+        "exact_arithmetic",
+    },  # the ground
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # Libraries that only some users have: imported inside the function that needs them, never when ltinet is imported.

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import lapack
 
 from ltinet.arrays import Array
 from ltinet.bounds.double_double import DoubleDouble
+from ltinet.bounds.units import best_units
 from ltinet.once import cached_property
 from ltinet.tolerances import EPS
 
@@ -80,7 +80,8 @@ def dense_chain(F: Array, length: float, *, steps: int = 1) -> DenseChain:
     If the length is that of several steps, it goes down to one: longer exponentials are powers of that of a step.
     """
     n = len(F)
-    norm = float(np.linalg.norm(lapack.dgebal(F, scale=1, permute=0)[0], 1)) * length if n else 0.0
+    units = best_units(F)
+    norm = float(np.linalg.norm(F * units / units[:, None], 1)) * length if n else 0.0
     enough = max(math.ceil(math.log2(norm)) if norm > 0.0 else 0, math.ceil(math.log2(steps)))
     halvings = min(enough, _MOST_HALVINGS)
     M = F * (length * 0.5**halvings)
@@ -117,7 +118,7 @@ def pairs_of(F: Array) -> Pairs:
     """The pairs of a block."""
     first = np.flatnonzero(np.diagonal(F, -1))
     size = np.sqrt(np.abs(F[first, first + 1])) * np.sqrt(np.abs(F[first + 1, first]))
-    _, _, _, units, _ = lapack.dgebal(F, scale=1, permute=0)
+    units = best_units(F)
     return Pairs(first, np.asarray(size), units[first + 1] / units[first])
 
 

@@ -8,10 +8,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from ltinet.arrays import Array
 from ltinet.bounds.residual import exact_terms, two_part_sum
+from ltinet.bounds.units import best_units
+from ltinet.exact_arithmetic import exact_product
 
 _TERMS = 14  # 4⁻¹⁵/15! < 1e-21: the Taylor series of a matrix of norm 1/4
 _MOST_HALVINGS = 64
@@ -30,11 +31,11 @@ def exponentials(F: Array, length: float, n_halvings: int) -> list[DoubleDouble]
     Units are powers of two, which cost no digit there and back.
     """
     n = len(F)
-    units = np.asarray(lapack.dgebal(F, scale=1, permute=0)[3]) if n else np.ones(0)
+    units = best_units(F)
     F, back = F * units / units[:, None], units[:, None] / units
     norm = float(np.linalg.norm(F, 1)) * length
     halvings = max(n_halvings, min(math.ceil(math.log2(norm)) + 2 if norm > 0.0 else 0, _MOST_HALVINGS))
-    scaled = _scaled(F, length * 0.5**halvings)
+    scaled = DoubleDouble(*exact_product(F, np.float64(length * 0.5**halvings)))
     R = DoubleDouble(np.eye(n), np.zeros((n, n)))
     for term in range(_TERMS, 0, -1):
         R = _plus_identity(_divided(_product(scaled, R), float(term)))
@@ -51,26 +52,11 @@ def _product(left: DoubleDouble, right: DoubleDouble) -> DoubleDouble:
         return DoubleDouble(*two_part_sum([*exact_terms(left.high, right.high), small], left.high.shape))
 
 
-def _scaled(F: Array, factor: float) -> DoubleDouble:
-    """F times a number: the number in two halves whose products with halves of F are exact."""
-    product = F * factor
-    upper, lower = _halves(F)
-    first, second = _halves(np.float64(factor))
-    lost = ((upper * first - product) + upper * second + lower * first) + lower * second
-    return DoubleDouble(product, np.where(np.isfinite(lost), lost, 0.0))
-
-
-def _halves(a: Array | np.float64) -> tuple[Array, Array]:
-    scaled = a * (2.0**27 + 1.0)
-    upper = np.asarray(scaled - (scaled - a))
-    return upper, np.asarray(a - upper)
-
-
 def _divided(R: DoubleDouble, by: float) -> DoubleDouble:
     """R divided by a small whole number."""
     quotient = R.high / by
-    upper, lower = _halves(quotient)
-    rest = ((R.high - upper * by) - lower * by) + R.low
+    back, lost = exact_product(quotient, np.float64(by))
+    rest = ((R.high - back) - lost) + R.low
     return DoubleDouble(quotient, rest / by)
 
 

@@ -6,13 +6,13 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed
 from ltinet.bounds.output_errors import OutputErrorBound
+from ltinet.exact_arithmetic import exact_product, exact_sum
 from ltinet.solve.exact.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.run_errors import QUIETLY, ExactRun, Late, cells_of, or_infinite
 from ltinet.solve.exact.sizes import repeats, window_sums
 from ltinet.solve.exact.uneven_steps import shares_of_lengths, uneven_errors
 from ltinet.solve.steps.packing import pack, unpack
-from ltinet.solve.steps.propagators import exact_product
 
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
 
@@ -105,12 +105,9 @@ def _off_grid(path: ExactPath) -> float:
     samples = path.samples
     if samples.step is None:
         return 0.0
-    t, start = samples.t, samples.t[0]
-    since = t - start
+    t = samples.t
+    since, lost_since = exact_sum(t, -t[:1])  # a double may stand far from zero and its step be tiny
     place, lost = exact_product(np.arange(len(t), dtype=np.float64), np.float64(samples.step))
-    # What rounding took from t − t₀ (Knuth 1969): a double may stand far from zero and its step be tiny.
-    other = since - t
-    lost_since = (t - (since - other)) - (start + other)
     return float(np.max(np.abs((since - place) + (lost_since - lost))))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from ltinet.exact_arithmetic import exact_product
 from ltinet.model.matrices import Matrix
 from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
@@ -76,24 +77,6 @@ def exp_of_multiples(rates: NDArray[np.complex128], length: float, counts: NDArr
     result: NDArray[np.complex128] = np.exp(z)
     result += result * lost
     return result
-
-
-def exact_product(
-    a: NDArray[np.float64] | np.float64, b: NDArray[np.float64] | np.float64
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """a·b rounded, and what rounding took from it (Dekker 1971); nothing where the halves of a number overflow."""
-    product = np.asarray(a * b)
-    a1, a2 = _halves(a)
-    b1, b2 = _halves(b)
-    lost = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
-    return product, np.where(np.isfinite(lost), lost, 0.0)
-
-
-def _halves(a: NDArray[np.float64] | np.float64) -> tuple[Any, Any]:
-    """Two numbers of 26 bits that sum to a (Veltkamp 1968)."""
-    scaled = a * (2.0**27 + 1.0)
-    upper = scaled - (scaled - a)
-    return upper, a - upper
 
 
 class StepMatrices(NamedTuple):

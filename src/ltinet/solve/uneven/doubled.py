@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.solve.steps.propagators import exact_product
+from ltinet.exact_arithmetic import exact_product, exact_sum
 
 _TINY = 2.0**-10  # |x| below which x³/6 + … need no more than the digits of a double, beside x
 
@@ -46,7 +46,7 @@ def less_product(given: Doubled, left: Doubled, right: NDArray[np.float64]) -> N
     total, lost = given.high, given.low - left.low @ right
     for column, row in zip(left.high.T, right, strict=True):
         term, lost_term = exact_product(column[:, None], row)
-        total, more = two_sum(total, -term)
+        total, more = exact_sum(total, -term)
         lost = lost + (more - lost_term)
     return np.asarray(total + lost)
 
@@ -57,20 +57,13 @@ def times(a: Doubled, b: Doubled) -> Doubled:
         high, low = exact_product(a.high, b.high)
     else:
         high, low = _complex_product(a.high, b.high)
-    return Doubled(*two_sum(high, low + (a.high * b.low + a.low * b.high)))
+    return Doubled(*exact_sum(high, low + (a.high * b.low + a.low * b.high)))
 
 
 def plus(a: Doubled, b: Doubled) -> Doubled:
     """The sum."""
-    high, low = two_sum(a.high, b.high)
-    return Doubled(*two_sum(high, low + (a.low + b.low)))
-
-
-def two_sum(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The sum rounded, and what rounding took from it (Knuth 1969)."""
-    total = a + b
-    of_b = total - a
-    return total, (a - (total - of_b)) + (b - of_b)
+    high, low = exact_sum(a.high, b.high)
+    return Doubled(*exact_sum(high, low + (a.low + b.low)))
 
 
 def _expm1(x: NDArray[Any]) -> Doubled:
@@ -91,8 +84,8 @@ def _complex_product(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], ND
     high, low = (np.empty(np.broadcast_shapes(a.shape, b.shape), dtype=np.complex128) for _ in range(2))
     (xv, lost_xv), (yw, lost_yw) = exact_product(a.real, b.real), exact_product(a.imag, b.imag)
     (xw, lost_xw), (yv, lost_yv) = exact_product(a.real, b.imag), exact_product(a.imag, b.real)
-    high.real, lost = two_sum(xv, -yw)
+    high.real, lost = exact_sum(xv, -yw)
     low.real = lost + (lost_xv - lost_yw)
-    high.imag, lost = two_sum(xw, yv)
+    high.imag, lost = exact_sum(xw, yv)
     low.imag = lost + (lost_xw + lost_yv)
     return high, low
