@@ -7,6 +7,7 @@ variables that hold numbers are read, and such fields of structs; all others are
 import math
 import struct
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -115,8 +116,9 @@ def _fields_of_structs(
     found: dict[str, bytes] = {}
     for name, variable in variables.items():
         if variable.header.kind == _STRUCT and math.prod(variable.header.shape) == 1:
-            fields = _content(file, variable, order, allowance).fields()
-            found |= {f"{name}.{field}": content for field, content in fields.items()}
+            with suppress(ValueError):  # what is no proper struct has no fields, and other variables may be fine
+                fields = _content(file, variable, order, allowance).fields()
+                found |= {f"{name}.{field}": content for field, content in fields.items()}
             require_few(found)
     return found
 
