@@ -1,5 +1,6 @@
 """The system as its users meet it: the object that they give and get, and the doors through which it comes and goes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, final
@@ -272,7 +273,7 @@ def as_state_space(obj: Any) -> StateSpace:
     return obj if isinstance(obj, StateSpace) else StateSpace.of(system_matrices_of(obj))
 
 
-def load_system(
+def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
     path: str | PathLike[str],
     *,
     A: MatrixLike | None = None,
@@ -280,12 +281,14 @@ def load_system(
     C: MatrixLike | None = None,
     D: MatrixLike | None = None,
     E: MatrixLike | None = None,
+    names: Mapping[str, str] | None = None,
     dt: float | None = None,
     max_bytes: float = DEFAULT_MAX_BYTES,
 ) -> StateSpace:
     """Read a system from a `.mat` file (any version), an `.npz` archive or a folder of Matrix Market files.
 
-    The variables are called A, B, C and, where present, D and E; sparse ones are filled in, others in the file ignored.
+    The variables are called A, B, C and, where present, D and E, or a, b, c, d, e, or are fields of one struct (sys.A);
+    `names={"A": "Amat"}` tells of others. Sparse ones are filled in, other variables ignored.
     A model in discrete time has its time step beside them as Ts or dt (or Td, sampling_time, sample_time, SampleTime).
     A matrix given by keyword is used instead of the file's, and supplies one that the file lacks:
     `load_system("helicopter.mat", C=np.eye(28))`. Nothing is unpickled, and nothing that the file says of itself is
@@ -298,6 +301,7 @@ def load_system(
         C: the output matrix.
         D: the feedthrough.
         E: the descriptor matrix.
+        names: variables of the file by the matrix that they are; fields of structs as "sys.A".
         dt: the time step, instead of the file's; 0 for continuous time, whatever the file says.
         max_bytes: the most that all matrices of the file may take as float64, 2 GiB unless another number is given;
             compressed files of some kilobytes can claim more than any memory has.
@@ -307,7 +311,7 @@ def load_system(
         InvalidSystemError: its matrices do not make a system, or what it has for a time step is none.
     """
     given = {name: value for name, value in zip("ABCDE", (A, B, C, D, E), strict=True) if value is not None}
-    return StateSpace.of(read_system(path, given, dt=dt, max_bytes=max_bytes))
+    return StateSpace.of(read_system(path, given, names=names, dt=dt, max_bytes=max_bytes))
 
 
 def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:

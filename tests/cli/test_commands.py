@@ -211,3 +211,12 @@ def test_somebody_at_a_terminal_is_told_what_is_done(folder: Path, command: str,
 
 def test_every_example_of_the_paper_can_be_asked_for() -> None:
     assert [str(example) for example in Example] == [*EXAMPLES, "all"]
+
+
+def test_matrices_under_other_names(run: Run, folder: Path) -> None:
+    np.savez(folder / "x.npz", Amat=-np.eye(2), B=np.ones((2, 1)), C=np.ones((1, 2)))
+    assert run("construct", "x.npz", "-o", "new.safetensors", "--matrix", "A=Amat").code == 0
+    assert ltinet.load(folder / "new.safetensors").n_states == 2
+    assert run("info", "x.npz", "--matrix", "A=Amat").code == 0
+    assert b"--matrix A=Amat" in run("info", "x.npz").err
+    assert b"give each matrix once" in run("info", "x.npz", "--matrix", "Amat").err

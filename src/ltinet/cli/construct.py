@@ -7,7 +7,7 @@ import typer
 
 from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.sources import NETWORK_SUFFIX, read_system
+from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, read_system
 from ltinet.cli.streams import check_target, deliver, is_stream, refuse_terminal
 from ltinet.dynamic_network import construct as construct_network
 from ltinet.errors import FileFormatError, PartitionError
@@ -33,6 +33,7 @@ def construct(
         int | None,
         typer.Option(metavar="N", show_default=False, help="N layers, with a small condition number, instead."),
     ] = None,
+    matrix: MatrixNames = None,
 ) -> None:
     """Construct the network of a system.
 
@@ -46,7 +47,7 @@ def construct(
     check_target(output)
     refuse_overwriting(output, {"the system": file})
     refuse_terminal(output)
-    system = read_system(file)
+    system = read_system(file, matrix)
     budget = _DEFAULT_CONDITION if max_condition is None else max_condition
     try:
         with working(f"constructing the network of {system.n_states} states"):

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from ltinet.cli.sources import read_system_or_network
+from ltinet.cli.sources import MatrixNames, read_system_or_network
 from ltinet.cli.streams import send
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.model.facts import SystemFacts, system_facts
@@ -23,13 +23,14 @@ Rows = list[tuple[str, str]]
 def info(
     file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with numbers in full precision.")] = False,
+    matrix: MatrixNames = None,
 ) -> None:
     """Show what a file holds.
 
     FILE is a network (.safetensors) or a system: a .mat or .npz file, a folder of Matrix Market files, or a built-in
     system such as example:heat_rod.
     """
-    thing = read_system_or_network(file)
+    thing = read_system_or_network(file, matrix)
     if isinstance(thing, DynamicNetwork):
         of_network = network_facts(thing.network, thing.form)
         _show(of_network, summary_rows(of_network), as_json=as_json)

@@ -1,26 +1,52 @@
 """Systems and networks by the name that a user types: a file, a folder, `-`, or a built-in example."""
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ltinet.cli.streams import readable
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError
 from ltinet.loading import load
-from ltinet.shown import shown_path
+from ltinet.shown import shown, shown_path
 from ltinet.state_space import StateSpace, load_system, named_system
 
 NETWORK_SUFFIX = ".safetensors"
 _EXAMPLE = "example:"
 
 
-def read_system(name: str) -> StateSpace:
+MatrixNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--matrix", metavar="A=NAME", show_default=False, help="Which variable of FILE is A, B, …; once for each."
+    ),
+]
+
+
+def read_system(name: str, matrix: list[str] | None = None) -> StateSpace:
     """The system in a file or folder, on standard input, or built in as `example:NAME`."""
     if name.startswith(_EXAMPLE):
         return named_system(name.removeprefix(_EXAMPLE))
+    names = _matrix_names(matrix)
     with readable(name) as path:
         if path.suffix.lower() == NETWORK_SUFFIX:
             raise FileFormatError(f"{shown_path(path)} is a network; give the system that it is to be constructed from")
-        return load_system(path)
+        return load_system(path, names=names)
+
+
+def _matrix_names(given: list[str] | None) -> dict[str, str] | None:
+    """The variables by matrix, from options such as A=Amat."""
+    names: dict[str, str] = {}
+    for text in given or []:
+        role, equals, name = text.partition("=")
+        if not equals or role in names:
+            raise typer.BadParameter(
+                f"{shown(text)} is not one matrix and its variable, such as A=Amat; give each matrix once",
+                param_hint="'--matrix'",
+            )
+        names[role] = name
+    return names or None
 
 
 def read_network(name: str) -> DynamicNetwork:
@@ -34,12 +60,13 @@ def read_network(name: str) -> DynamicNetwork:
         return load(path)
 
 
-def read_system_or_network(name: str) -> StateSpace | DynamicNetwork:
+def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateSpace | DynamicNetwork:
     """Either of them, told apart by the suffix."""
     if name.startswith(_EXAMPLE):
         return read_system(name)
     with readable(name) as path:
-        return load(path) if path.suffix.lower() == NETWORK_SUFFIX else load_system(path)
+        is_network = path.suffix.lower() == NETWORK_SUFFIX
+        return load(path) if is_network else load_system(path, names=_matrix_names(matrix))
 
 
 def _name_for(name: str) -> str:

@@ -14,12 +14,12 @@ from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
 from ltinet.model.formats import mat, mat5, mat73, matrix_market, npz
 from ltinet.model.formats.limits import allowance
 from ltinet.model.formats.opening import as_path, mode_of, reason_of, refusing, require_regular
+from ltinet.model.formats.roles import MATRIX_NAMES, likely_roles, prefix_of, roles
 from ltinet.model.formats.sampling_time import Readable, sampling_time
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix, shape_of
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown, shown_names, shown_path
 
-_MATRIX_NAMES = ("A", "B", "C", "D", "E")
 _TIME_STEP = "Ts"  # the name that MATLAB gives it
 
 
@@ -34,9 +34,16 @@ _KNOWN_PATHS = f"{', '.join(_READERS)}, or a folder of Matrix Market files (A.mt
 
 
 def read_system(
-    path: str | PathLike[str], given: Mapping[str, MatrixLike], *, dt: float | None, max_bytes: float
+    path: str | PathLike[str],
+    given: Mapping[str, MatrixLike],
+    *,
+    names: Mapping[str, str] | None,
+    dt: float | None,
+    max_bytes: float,
 ) -> SystemMatrices:
     """Read the system in a file or folder, with the given matrices and time step instead of the file's.
+
+    `names` tells which variables its matrices are, where they are called otherwise than `roles` knows.
 
     Raises:
         FileFormatError: the file is missing, damaged, too large, of an unknown kind, or lacks A, B or C.
@@ -47,17 +54,20 @@ def read_system(
     with refusing(path):
         file_format = _format_of_existing(path)
         variables = file_format.list_variables(path)
+        found = roles(path, variables, names, supplied=given)
         if dt is None:
-            dt = sampling_time(file_format, path, variables)
-        wanted = [name for name in _MATRIX_NAMES if name in variables and name not in given]
-        matrices = file_format.read(path, wanted, max_bytes=max_bytes)
+            dt = sampling_time(file_format, path, variables, beside=prefix_of(found))
+        found = {role: name for role, name in found.items() if role not in given}
+        read = file_format.read(path, list(found.values()), max_bytes=max_bytes)
+        matrices = {role: read[name] for role, name in found.items()}
         for name in ("D", "E"):  # MATLAB's [] stands for no feedthrough and for E = I
             if name in matrices and shape_of(matrices[name], name) == (0, 0):
                 del matrices[name]
     matrices |= given
     for name in ("A", "B", "C"):
         if name not in matrices:
-            raise FileFormatError(_missing_message(path, name, variables, matrices))
+            likely = likely_roles(file_format, path, variables) if name == "A" else {}
+            raise FileFormatError(_missing_message(path, name, variables, matrices, likely))
     try:
         return SystemMatrices(**matrices, dt=dt)
     except InvalidSystemError as error:
@@ -118,7 +128,7 @@ def _format_to_write(path: Path, mat_version: str) -> _Writable | None:
     if mat_version not in ("5", "7.3"):
         raise FileFormatError(f'mat_version is {shown(repr(mat_version))}; known are "5" and "7.3"')
     if path.is_dir():
-        ours = (*_MATRIX_NAMES, _TIME_STEP)
+        ours = (*MATRIX_NAMES, _TIME_STEP)
         strangers = [entry.name for entry in path.iterdir() if matrix_market.variable_of(entry) not in ours]
         if strangers:
             raise FileFormatError(
@@ -140,7 +150,15 @@ def _format_to_write(path: Path, mat_version: str) -> _Writable | None:
     )
 
 
-def _missing_message(path: Path, name: str, variables: Collection[str], matrices: Mapping[str, Any]) -> str:
+def _missing_message(
+    path: Path, name: str, variables: Collection[str], matrices: Mapping[str, Any], likely: Mapping[str, str]
+) -> str:
+    if likely:
+        named = ", ".join(f'"{role}": "{shown(own)}"' for role, own in likely.items())
+        return (
+            f"{shown_path(path)} has no {name} (it holds {shown_names(variables)}); by their sizes these could be its "
+            f"matrices: load_system(path, names={{{named}}}), or on the command line --matrix A={shown(likely['A'])} …"
+        )
     example = f"{name}=…"
     if name == "C":
         example = f"C=np.eye({len(as_square_matrix(matrices['A'], 'A'))}) for all states as outputs"

@@ -1,15 +1,17 @@
 """MATLAB's own binary files of versions 5 to 7, by a small strict reader; SciPy writes them.
 
 SciPy's reader trusts what it reads: nested cells end in a crash, row numbers of sparse matrices write anywhere. Here
-variables that hold numbers are read, and all others passed over by their length.
+variables that hold numbers are read, and such fields of structs; all others are passed over by their length.
 """
 
 import math
 import struct
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
 import scipy  # which loads scipy.io when it is first used: half of the time that importing ltinet would take
 
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, Allowance, require_few, times
@@ -31,7 +33,7 @@ from ltinet.shown import shown
 
 _HEADER_SIZE = 128
 _VERSION = 0x0100
-_SPARSE = 5
+_STRUCT, _SPARSE = 2, 5
 _NUMERIC = range(6, 16)
 _OTHERS = {1: "a cell array", 2: "a struct", 3: "an object", 4: "text", 16: "a function", 17: "an object"}
 
@@ -44,9 +46,11 @@ class _Variable(NamedTuple):
 
 
 def list_variables(path: Path) -> list[str]:
-    """Name the variables without reading them."""
+    """Name the variables without reading them, and the fields of structs as `sys.A`."""
     with opened(path) as file:
-        return list(_variables(file, _byte_order(file)))
+        order = _byte_order(file)
+        found = _variables(file, order)
+        return [*found, *_fields_of_structs(file, found, order, Allowance(DEFAULT_MAX_BYTES))]
 
 
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
@@ -60,7 +64,11 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
     with opened(path) as file:
         order = _byte_order(file)
         found = _variables(file, order)
-        return {name: _matrix(file, found[name], order, allowance) for name in names if name in found}
+        wanted = {name: _matrix(file, found[name], order, allowance) for name in names if name in found}
+        owners = {name.partition(".")[0] for name in names if name not in found}
+        structs = {name: found[name] for name in owners if name in found}
+        fields = _fields_of_structs(file, structs, order, allowance)
+        return wanted | {name: _field(name, fields[name], order, allowance) for name in names if name in fields}
 
 
 def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
@@ -101,13 +109,47 @@ def _variables(file: OpenedFile, order: Order) -> dict[str, _Variable]:
     return found
 
 
+def _fields_of_structs(
+    file: OpenedFile, variables: Mapping[str, _Variable], order: Order, allowance: Allowance
+) -> dict[str, bytes]:
+    """The fields of all structs with one element, as `sys.A`."""
+    found: dict[str, bytes] = {}
+    for name, variable in variables.items():
+        if variable.header.kind == _STRUCT and math.prod(variable.header.shape) == 1:
+            with suppress(ValueError):  # what is no proper struct has no fields, and other variables may be fine
+                fields = _content(file, variable, order, allowance).fields()
+                found |= {f"{name}.{field}": content for field, content in fields.items()}
+            require_few(found)
+    return found
+
+
+def _field(name: str, content: bytes, order: Order, allowance: Allowance) -> Any:
+    """The matrix in a field; MATLAB writes nothing at all for an empty one."""
+    if not content:
+        return np.zeros((0, 0))
+    elements = Elements(content, order)
+    header = elements.header()._replace(name=name)
+    _require_numbers(header, allowance)
+    return _numbers(elements, header)
+
+
 def _matrix(file: OpenedFile, variable: _Variable, order: Order, allowance: Allowance) -> Any:
-    name, kind, shape, _ = variable.header
+    _require_numbers(variable.header, allowance)
+    return _numbers(_content(file, variable, order, allowance), variable.header)
+
+
+def _require_numbers(header: Header, allowance: Allowance) -> None:
+    name, kind, shape, _ = header
     if kind != _SPARSE and kind not in _NUMERIC:
         raise UnusableError(f"{name} is {_OTHERS.get(kind, 'of an unknown class')}, not a matrix of numbers")
-    if variable.header.is_complex:
+    if header.is_complex:
         raise is_complex(name)
     allowance.claim(shape, name)
+
+
+def _content(file: OpenedFile, variable: _Variable, order: Order, allowance: Allowance) -> Elements:
+    """What follows the header of a variable."""
+    name = variable.header.name
     allowance.require(variable.length, name)
     content = file.bytes_at(variable.start, variable.length)
     if variable.is_compressed:
@@ -115,7 +157,11 @@ def _matrix(file: OpenedFile, variable: _Variable, order: Order, allowance: Allo
     elements = Elements(content, order)
     if elements.header() != variable.header:
         raise ValueError(f"{name} changed while it was read")
-    return _sparse(elements, variable.header) if kind == _SPARSE else _full(elements, variable.header)
+    return elements
+
+
+def _numbers(elements: Elements, header: Header) -> Any:
+    return _sparse(elements, header) if header.kind == _SPARSE else _full(elements, header)
 
 
 def _full(elements: Elements, header: Header) -> Any:

@@ -20,7 +20,8 @@ HEAD = 4096
 """Bytes from which the header of a matrix can always be read: flags, at most 32 lengths, a name."""
 
 _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
-_UINT32, _INDICES, _TEXT = 6, (5, 6), (1, 2, 16)
+_INT32, _UINT32, _INDICES, _TEXT = 5, 6, (5, 6), (1, 2, 16)
+_LONGEST_FIELD = 64  # MATLAB's own limit
 _COMPLEX = 0x08
 _OPAQUE = 17
 
@@ -61,6 +62,28 @@ class Elements:
         if not 2 <= len(shape) <= MOST_AXES or min(shape) < 0:
             raise ValueError(f"a variable has {len(shape)} axes, or one of negative length")
         return Header(self._text(), kind, shape, is_complex)
+
+    def fields(self) -> dict[str, bytes]:
+        """The fields of a struct with one element, each a matrix without its tag; those that are empty have no bytes.
+
+        Raises:
+            ValueError: they are not what a struct has.
+        """
+        lengths = self._integers((_INT32,))
+        width = int(lengths[0]) if len(lengths) == 1 else 0
+        text = self._text()
+        if not 0 < width <= _LONGEST_FIELD or len(text) % width:
+            raise ValueError("a struct has no proper names of fields")
+        names = [text[begin : begin + width].split("\0")[0] for begin in range(0, len(text), width)]
+        if len(set(names)) < len(names):
+            raise ValueError("a struct has two fields of one name")
+        found = {}
+        for name in names:
+            kind, content = self._next()
+            if kind != MATRIX:
+                raise ValueError(f"data of type {kind} stands where a field of a struct should")
+            found[name] = content
+        return found
 
     def indices(self) -> NDArray[np.int64]:
         """Row numbers, or where columns begin."""

@@ -36,9 +36,11 @@ def is_hdf5(path: Path) -> bool:
 
 
 def list_variables(path: Path) -> list[str]:
-    """Name the variables; groups such as `#refs#` are MATLAB's own bookkeeping."""
+    """Name the variables, and the fields of structs as `sys.A`; `#refs#` and its like are MATLAB's own bookkeeping."""
     with opened(path) as file:
-        return [name for name in _variables(Container(file)) if not name.startswith("#")]
+        container = Container(file)
+        names = [name for name in _variables(container) if not name.startswith("#")]
+        return [*names, *(f"{name}.{field}" for name in names for field in _fields(container, name))]
 
 
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
@@ -52,7 +54,13 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
     with opened(path) as file:
         container = Container(file)
         found = _variables(container)
-        return {name: _variable(container, found, name, allowance) for name in names if name in found}
+        wanted = {name: _variable(container, found, name, allowance) for name in names if name in found}
+        for name in names:
+            owner, _, field = name.partition(".")
+            fields = _fields(container, owner) if name not in found and owner in found else {}
+            if field in fields:
+                wanted[name] = _variable(container, {name: fields[field]}, name, allowance)
+        return wanted
 
 
 def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
@@ -90,6 +98,17 @@ def _variables(container: Container) -> Links:
     if links is None:
         raise ValueError("its root is not a group of variables")
     return links
+
+
+def _fields(container: Container, name: str) -> Links:
+    """The fields of a struct with one element; nothing for any other variable."""
+    target = _variables(container).get(name)
+    if not isinstance(target, int):
+        return {}
+    header = ObjectHeader(container, target)
+    if is_dataset(header) or "MATLAB_sparse" in attributes_of(header):
+        return {}
+    return links_of(container, header) or {}
 
 
 def _variable(container: Container, links: Links, name: str, allowance: Allowance) -> Any:

@@ -24,14 +24,17 @@ class Readable(Protocol):
         """Read those of `names` that are there."""
 
 
-def sampling_time(file_format: Readable, path: Path, variables: Collection[str]) -> float | None:
+def sampling_time(file_format: Readable, path: Path, variables: Collection[str], *, beside: str = "") -> float | None:
     """The time step of a model in discrete time, None in continuous time, for which zero and MATLAB's [] stand.
+
+    It is looked for as a variable and, where the matrices are fields of a struct, `beside` them.
 
     Raises:
         InvalidSystemError: there are several steps, or one that is not a positive number, such as MATLAB's -1.
     """
     found: dict[str, float] = {}
-    for name in (name for name in _NAMES if name in variables):
+    known = dict.fromkeys((*_NAMES, *(beside + name for name in _NAMES)))
+    for name in (name for name in known if name in variables):
         try:
             value = np.asarray(file_format.read(path, [name], max_bytes=DEFAULT_MAX_BYTES)[name])
         except ValueError as error:
