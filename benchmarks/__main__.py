@@ -28,6 +28,7 @@ MEASUREMENTS = (
     "work_precision",
     "construction",
     "sparsity",
+    "frequency",
     "scaling",
     "footprint",
     "import_time",

@@ -18,6 +18,7 @@ ORDER = (
     "construction",
     "bdschur",
     "sparsity",
+    "frequency",
     "scaling_n",
     "scaling_t",
     "scaling_batch",

@@ -1,9 +1,11 @@
 """Sparse continuous-time neural networks for linear time-invariant systems, constructed without training."""
 
+from ltinet.analysis.damping import Damping
+from ltinet.analysis.frequencies import frequencies_for
 from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.block_diagonal import block_diagonalize
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.dynamic_network import DynamicNetwork, construct, load
+from ltinet.dynamic_network import DynamicNetwork, construct
 from ltinet.errors import (
     FileFormatError,
     InvalidNetworkError,
@@ -16,12 +18,14 @@ from ltinet.errors import (
     SimulationError,
 )
 from ltinet.ladders import Ladder, Rung, ladder
+from ltinet.loading import load
 from ltinet.model.system_matrices import Descriptor
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
 from ltinet.network.neuron import Neuron
 from ltinet.plotting.doors import FormPlots, NetworkPlots
+from ltinet.responses.step_info import StepInfo
 from ltinet.signals.batch import SignalBatch
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.polynomial import PolynomialSignal
@@ -39,6 +43,7 @@ __all__ = [
     "BlockDiagonalForm",
     "Certificate",
     "ChosenTolerances",
+    "Damping",
     "Descriptor",
     "DynamicNetwork",
     "FileFormatError",
@@ -65,10 +70,12 @@ __all__ = [
     "SimulationError",
     "Solution",
     "StateSpace",
+    "StepInfo",
     "Stepper",
     "as_state_space",
     "block_diagonalize",
     "construct",
+    "frequencies_for",
     "ladder",
     "load",
     "load_system",

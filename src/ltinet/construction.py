@@ -8,6 +8,7 @@ from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import PartitionError
 from ltinet.model.system_matrices import SystemMatrices
+from ltinet.model.time_step import require_continuous_time
 from ltinet.network.alignment import align_pairs
 from ltinet.network.block_system import BlockSystem, in_block_coordinates
 from ltinet.network.network import Network
@@ -41,7 +42,9 @@ def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: b
 
     Raises:
         PartitionError: the layers asked for do not exist.
+        InvalidSystemError: the system is discrete in time.
     """
+    require_continuous_time(system, "construct(system)")
     try:
         forms = candidate_forms(system.A, wanted, balance=balance)
     except PartitionError as error:  # blocks are layers here, and so is the parameter called

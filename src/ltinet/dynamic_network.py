@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet.analysis.damping import Damping, damping_of
 from ltinet.bounds.certificate import Certificate
 from ltinet.construction import construct_network
 from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.errors import SimulationError
 from ltinet.export.other_libraries import to_control, to_scipy
 from ltinet.listing import listed_without
-from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
 from ltinet.model.matrices import Matrix
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
-from ltinet.network.files import StoredNetwork, read_network, write_network
+from ltinet.network.files import StoredNetwork, write_network
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
 from ltinet.network.response import frequency_response, poles
@@ -27,16 +27,16 @@ from ltinet.network.state_equations import to_state_space
 from ltinet.network.summary import summary_html, summary_text
 from ltinet.once import cached_property
 from ltinet.plotting.doors import NetworkPlots
-from ltinet.signals.as_signal import as_signal
+from ltinet.responses.selection import Channel, Times
+from ltinet.responses.step_info import StepInfo
 from ltinet.signals.numbers import real_array
-from ltinet.signals.order import told_if_exchanged
 from ltinet.signals.sampled import Hold
-from ltinet.signals.times import real_times, time_step
-from ltinet.solve.arguments import checked_n_jobs, positive
-from ltinet.solve.engines import chosen_engine
+from ltinet.signals.times import time_step
+from ltinet.solve.arguments import positive
 from ltinet.solve.exact.certify import certify
 from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.simulation import simulate
 from ltinet.solve.solution import Solution
 from ltinet.state_space import StateSpace, as_state_space
 from ltinet.threads import threads_for
@@ -170,6 +170,38 @@ class DynamicNetwork:
         """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time."""
         return frequency_response(self.network, omega)
 
+    def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
+        """Outputs after an input went from 0 to 1 at t = 0; see `StateSpace.step_response`."""
+        return self._answering.step_response(t, input=input, output=output)
+
+    def impulse_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
+        """Outputs after a unit impulse at t = 0; see `StateSpace.impulse_response`."""
+        return self._answering.impulse_response(t, input=input, output=output)
+
+    def initial_response(self, x0: ArrayLike, t: Times = None, *, output: Channel = None) -> Solution:
+        """Outputs from the state x0 at t = 0; see `StateSpace.initial_response`."""
+        return self._answering.initial_response(x0, t, output=output)
+
+    def step_info(self, *, settling: float = 0.02, rise: tuple[float, float] = (0.1, 0.9)) -> StepInfo:
+        """Rise time, settling time, overshoot and peak of all step responses; see `StateSpace.step_info`."""
+        return self._answering.step_info(settling=settling, rise=rise)
+
+    def zeros(self) -> NDArray[np.complex128]:
+        """The finite invariant zeros of the system that the network stands for."""
+        return self._answering.zeros()
+
+    def damping(self) -> Damping:
+        """Natural frequency, damping ratio and time constant of the poles of all neurons; prints as a table."""
+        return damping_of(self.poles(), None)
+
+    def dcgain(self) -> NDArray[np.float64]:
+        """The gain at rest, p×m; see `StateSpace.dcgain`."""
+        return self._answering.dcgain()
+
+    def bandwidth(self, *, drop: float = 3.0) -> NDArray[np.float64]:
+        """The first frequency at which each gain is `drop` decibels below that at rest; see `StateSpace.bandwidth`."""
+        return self._answering.bandwidth(drop=drop)
+
     def simulate(  # noqa: PLR0913 - every option of a run is a keyword of this one door
         self,
         u: Any,
@@ -218,15 +250,8 @@ class DynamicNetwork:
         """
         named = {"input_tolerance": input_tolerance, "method": method, "rtol": rtol, "atol": atol}
         steps = {"first_step": first_step, "max_step": max_step, "across_knots": across_knots}
-        chosen, given = chosen_engine(engine, {**named, **steps, **options})
-        n_jobs = checked_n_jobs(n_jobs)
-        try:
-            axis = self._prepared.time_axis(real_times(t, "t"))
-        except InvalidSignalError as error:
-            raise told_if_exchanged(error, u) from None
-        signal = as_signal(u, axis, n_inputs=self.n_inputs, hold=hold)
-        x0 = None if x0 is None else real_array(x0, "x0")
-        return chosen.run(self._prepared, signal, axis.t, x0=x0, n_jobs=n_jobs, options=given)
+        given = {**named, **steps, **options}
+        return simulate(self._prepared, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given)
 
     def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
         """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k."""
@@ -258,6 +283,11 @@ class DynamicNetwork:
     @cached_property
     def _prepared(self) -> PreparedNetwork:
         return PreparedNetwork(self.network, self.form, origin=self._origin, blocks=self.blocks)
+
+    @cached_property
+    def _answering(self) -> StateSpace:
+        """The system behind the network, or the network as one, which runs on what is prepared here."""
+        return StateSpace.of(self._origin or to_state_space(self.network), prepared=self._prepared)
 
     @property
     def _origin(self) -> SystemMatrices | None:
@@ -318,15 +348,3 @@ def construct(
     net = DynamicNetwork(found.network, found.form, state_space, found.blocks)
     net.__dict__["_prepared"] = found.prepared  # it may be prepared already
     return net
-
-
-def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNetwork:
-    """Read a network that `net.save` wrote, bit for bit.
-
-    A file whose tensors take more than `max_bytes`, 2 GiB unless another number is given, is refused.
-
-    Raises:
-        FileFormatError: there is no such file, it is damaged, not a network, too large, or of a newer format.
-    """
-    network, form, system, blocks = read_network(path, max_bytes=max_bytes)
-    return DynamicNetwork(network, form, None if system is None else StateSpace.of(system), blocks)

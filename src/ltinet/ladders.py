@@ -13,6 +13,7 @@ from ltinet.decompose.known_forms import KnownForm, known_forms
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError, PartitionError
 from ltinet.model.matrices import as_square_matrix
+from ltinet.model.time_step import require_continuous_time
 from ltinet.once import cached_property
 from ltinet.plotting.ladder import draw_ladder
 from ltinet.state_space import StateSpace, as_state_space
@@ -123,11 +124,12 @@ def ladder(system: Any, *, balance: bool | None = None) -> Ladder:
     more than one for normal matrices.
 
     Raises:
-        InvalidSystemError: `system` is neither a finite real square matrix nor a system.
+        InvalidSystemError: `system` is neither a finite real square matrix nor a system, or discrete in time.
     """
     if _is_matrix(system):
         return Ladder(tuple(map(Rung, known_forms(as_square_matrix(system, "A"), balance=balance))))
     state_space = as_state_space(system)
+    require_continuous_time(state_space, "ladder(system)")
     found = known_forms(state_space.A, balance=balance)
     return Ladder(tuple(Rung(known, state_space) for known in found))
 

@@ -4,6 +4,19 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, final
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.analysis.bandwidth import bandwidth_of
+from ltinet.analysis.damping import Damping, damping_of
+from ltinet.analysis.dc_gain import dc_gain
+from ltinet.analysis.frequencies import frequencies_for
+from ltinet.analysis.frequency_response import points_of, transfer_function
+from ltinet.analysis.poles import poles_of
+from ltinet.analysis.resolvent import Resolvent, resolvent_of
+from ltinet.analysis.zeros import invariant_zeros
+from ltinet.construction import construct_network
+from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.listing import listed_without
 from ltinet.model.convert import system_matrices_of
 from ltinet.model.files import read_system, write_system
@@ -11,16 +24,33 @@ from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
 from ltinet.model.library import build_system
 from ltinet.model.matrices import Matrix, MatrixLike
 from ltinet.model.system_matrices import Descriptor, SystemMatrices
+from ltinet.model.time_step import require_continuous_time
+from ltinet.once import cached_property
+from ltinet.responses.run import impulse_response, initial_response, step_response
+from ltinet.responses.selection import Channel, Times
+from ltinet.responses.step_info import StepInfo, step_info
+from ltinet.sampling.methods import SamplingMethod, checked_method
+from ltinet.sampling.to_continuous import to_continuous
+from ltinet.sampling.to_discrete import to_discrete
+from ltinet.solve.arguments import positive
+from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.solution import Solution
+from ltinet.threads import threads_for
+
+_MAX_CONDITION = 1e4  # what `construct` takes without being told
 
 
 @final
 @dataclass(frozen=True, init=False, repr=False)
 class StateSpace:
-    """A real, continuous-time, linear time-invariant system x' = A x + B u, y = C x + D u.
+    """A real, linear time-invariant system x' = A x + B u, y = C x + D u, or x[k+1] = A x[k] + B u[k] with a step dt.
 
     A is n×n, B n×m, C p×n and D p×m; each of n, m and p may be 0, and n = 0 is a static gain. The matrices are
     read-only float64 copies: changing the arrays they came from changes nothing here. Two systems are equal when all
-    four matrices are.
+    four matrices and dt are.
+
+    A system in discrete time knows its poles, zeros, damping, DC gain and frequency response; everything else is for
+    continuous time, and `to_continuous` leads there.
 
     Args:
         A: the state matrix; a number is 1×1.
@@ -30,24 +60,34 @@ class StateSpace:
             needs a system with a single input or a single output.
         E: the matrix of a descriptor system E x' = A x + B u. It must not be singular; it is eliminated here, so A and
             B of the result are E⁻¹A and E⁻¹B. What was given stays in `descriptor`.
+        dt: the time step of a system in discrete time; None or 0 for continuous time.
 
     Raises:
-        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, or E is singular.
+        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, E is singular, or dt is no time step.
     """
 
     matrices: SystemMatrices
     """All of them together, as the rooms below take them."""
 
     def __init__(
-        self, A: MatrixLike, B: MatrixLike, C: MatrixLike, D: MatrixLike | None = None, E: MatrixLike | None = None
+        self,
+        A: MatrixLike,
+        B: MatrixLike,
+        C: MatrixLike,
+        D: MatrixLike | None = None,
+        E: MatrixLike | None = None,
+        *,
+        dt: float | None = None,
     ) -> None:
-        object.__setattr__(self, "matrices", SystemMatrices(A, B, C, D, E))
+        object.__setattr__(self, "matrices", SystemMatrices(A, B, C, D, E, dt=dt))
 
     @classmethod
-    def of(cls, matrices: SystemMatrices) -> "StateSpace":
-        """The system of matrices that were checked already."""
+    def of(cls, matrices: SystemMatrices, *, prepared: PreparedNetwork | None = None) -> "StateSpace":
+        """The system of matrices that were checked already, and its network where that is prepared already."""
         system = cls.__new__(cls)
         object.__setattr__(system, "matrices", matrices)
+        if prepared is not None:
+            system.__dict__["_network"] = prepared
         return system
 
     @property
@@ -76,6 +116,11 @@ class StateSpace:
         return self.matrices.descriptor
 
     @property
+    def dt(self) -> float | None:
+        """The time step of a system in discrete time, x[k+1] = A x[k] + B u[k]; None in continuous time."""
+        return self.matrices.dt
+
+    @property
     def n_states(self) -> int:
         """The number of states, n."""
         return self.matrices.n_states
@@ -90,23 +135,139 @@ class StateSpace:
         """The number of outputs, p."""
         return self.matrices.n_outputs
 
+    def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
+        """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds.
+
+        Without `input` every input in its turn, along the first axis: `y` is `(m, T, p)`, `y[j, :, i]` the response of
+        output i to input j. With `input=j` it is `(T, p)`; `output=i` keeps one output, `(…, T, 1)`.
+
+        Without t up to 5,000 times are chosen from the poles that show: evenly spaced, or logarithmically where the
+        slowest and the fastest are too many decades apart, until every response has settled within 2 %. Integrators
+        and unstable systems never do; `sol.remarks` says where such a response ends and why.
+
+        Raises:
+            InvalidSignalError: t does not begin at 0, or there is no such input or output.
+            InvalidSystemError: the system is discrete in time.
+        """
+        return step_response(self._prepared("step_response()"), self.matrices, t, input=input, output=output)
+
+    def impulse_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
+        """Outputs after a unit impulse of an input at t = 0, from rest: exact, with bounds; laid out as step responses.
+
+        That is the response from the state B e_j (E⁻¹B e_j, for which bounds hold as it was rounded). Where D is not
+        zero there is an impulse D δ(t) besides, which no number shows; `sol.remarks` says so.
+        """
+        return impulse_response(self._prepared("impulse_response()"), self.matrices, t, input=input, output=output)
+
+    def initial_response(self, x0: ArrayLike, t: Times = None, *, output: Channel = None) -> Solution:
+        """Outputs from the state x0 at t = 0 without input: exact, with bounds.
+
+        They are `(T, p)`, with the axes of a batch of states in front. Times are chosen as for step responses.
+        """
+        return initial_response(self._prepared("initial_response(x0)"), self.matrices, x0, t=t, output=output)
+
+    def step_info(self, *, settling: float = 0.02, rise: tuple[float, float] = (0.1, 0.9)) -> StepInfo:
+        """Rise time, settling time, overshoot and peak of the step response of every output to every input.
+
+        All of them from the exact curve: no grid of times takes part in the result. `settling` is the band around the
+        final value, `rise` the two shares of it between which rise times are measured.
+        """
+        return step_info(self._prepared("step_info()"), self.matrices, settling=settling, rise=rise)
+
+    def poles(self) -> NDArray[np.complex128]:
+        """The eigenvalues of A by falling real part; of a pair, that with positive imaginary part first."""
+        return poles_of(self.matrices)
+
+    def zeros(self) -> NDArray[np.complex128]:
+        """The finite invariant zeros, by falling real part; any number of inputs and outputs."""
+        return invariant_zeros(self.matrices)
+
+    def damping(self) -> Damping:
+        """Natural frequency, damping ratio and time constant of every pole; prints as a table."""
+        return damping_of(self.poles(), self.dt)
+
+    def dcgain(self) -> NDArray[np.float64]:
+        """The gain at rest, p×m: inf with its sign where an integrator lies between; hidden ones do not count."""
+        return dc_gain(self.matrices)
+
+    def bandwidth(self, *, drop: float = 3.0) -> NDArray[np.float64]:
+        """The first frequency at which each gain is `drop` decibels below that at rest, p×m; inf where there is none.
+
+        NaN where the gain at rest is zero or infinite.
+        """
+        require_continuous_time(self, "system.bandwidth()")
+        frequencies = frequencies_for(self.poles(), self.zeros())
+        return bandwidth_of(self.frequency_response, self.dcgain(), frequencies, drop=positive(drop, "drop"))
+
+    def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time.
+
+        In discrete time H(e^{jω dt}). From one decomposition of A, which is kept; refined where the residual of
+        (jω E − A) X = B asks for it. At a pole every entry is complex(inf, nan).
+        """
+        return transfer_function(self._resolvent, points_of(omega, self.dt))
+
+    @cached_property
+    def _resolvent(self) -> Resolvent:
+        return resolvent_of(self.matrices)
+
+    @cached_property
+    def _network(self) -> PreparedNetwork:
+        """The network of the system as `construct` makes it, prepared to run."""
+        with threads_for(self.n_states):
+            return construct_network(self.matrices, BlockChoice(_MAX_CONDITION), balance=None).prepared
+
+    def _prepared(self, call: str) -> PreparedNetwork:
+        require_continuous_time(self, f"system.{call}")
+        return self._network
+
+    def to_continuous(self, method: SamplingMethod = "zoh") -> "StateSpace":
+        """The continuous-time system behind this one in discrete time, at its sampling times.
+
+        "zoh" takes inputs as held between samples, "foh" as lines between them; "tustin" is the trapezoidal rule,
+        s = (2/dt)(z − 1)/(z + 1). By the first two A = log(A_d)/dt, the logarithm whose frequencies are below π/dt: a
+        faster one, and nobody can tell from samples, comes out as its alias. A negative real eigenvalue has no
+        counterpart, nor has zero. By "foh" the states are x[k] − Q₁ u[k], as in `to_discrete`, and D changes.
+
+        Raises:
+            InvalidSystemError: there is no such system, or this one is continuous already.
+        """
+        return StateSpace.of(to_continuous(self.matrices, method=checked_method(method)))
+
+    def to_discrete(self, dt: float, *, method: SamplingMethod = "zoh") -> "StateSpace":
+        """The system in discrete time: its outputs at the times k dt.
+
+        Exact for inputs that are held between samples ("zoh") or go along lines ("foh"); "tustin" is the trapezoidal
+        rule, which keeps stability and bends frequencies. By "zoh" the states are x(k dt). By "foh" they are
+        x(k dt) − Q₁ u[k], where Q₁ is what the end of a line adds to a step, and D becomes D + C Q₁.
+
+        Raises:
+            InvalidSystemError: the system is discrete already, or dt is not positive.
+        """
+        return StateSpace.of(to_discrete(self.matrices, dt, method=checked_method(method)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"matrices": self.matrices}  # what was computed on the way is made anew
+
     def __dir__(self) -> list[str]:
         return listed_without(self, "matrices", "of")
 
     def __repr__(self) -> str:
-        return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"
+        step = "" if self.dt is None else f", dt={self.dt:g}"
+        return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{step})"
 
 
 def as_state_space(obj: Any) -> StateSpace:
     """Return `obj` as a `StateSpace`; one that is a `StateSpace` already is returned as it is.
 
-    Accepted are tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den), and the continuous-time systems of
-    scipy.signal, python-control and pyMOR. Systems given by state-space matrices keep their states. Transfer functions
-    are realised in controller form, one with several inputs column by column, which is not minimal when entries share
-    poles; zeros, poles and gain become a chain of second-order sections, without multiplying out the polynomials.
+    Accepted are tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den), and the systems of scipy.signal,
+    python-control and pyMOR, in continuous or discrete time. Systems given by state-space matrices keep their states.
+    Transfer functions are realised in controller form, one with several inputs column by column, which is not minimal
+    when entries share poles; zeros, poles and gain become a chain of second-order sections, without multiplying out the
+    polynomials.
 
     Raises:
-        InvalidSystemError: the object is not one of these, discrete in time, improper or parametric.
+        InvalidSystemError: the object is not one of these, its step has no length, it is improper or parametric.
     """
     return obj if isinstance(obj, StateSpace) else StateSpace.of(system_matrices_of(obj))
 
@@ -119,11 +280,13 @@ def load_system(
     C: MatrixLike | None = None,
     D: MatrixLike | None = None,
     E: MatrixLike | None = None,
+    dt: float | None = None,
     max_bytes: float = DEFAULT_MAX_BYTES,
 ) -> StateSpace:
     """Read a system from a `.mat` file (any version), an `.npz` archive or a folder of Matrix Market files.
 
     The variables are called A, B, C and, where present, D and E; sparse ones are filled in, others in the file ignored.
+    A model in discrete time has its time step beside them as Ts or dt (or Td, sampling_time, sample_time, SampleTime).
     A matrix given by keyword is used instead of the file's, and supplies one that the file lacks:
     `load_system("helicopter.mat", C=np.eye(28))`. Nothing is unpickled, and nothing that the file says of itself is
     believed before it is checked.
@@ -135,23 +298,25 @@ def load_system(
         C: the output matrix.
         D: the feedthrough.
         E: the descriptor matrix.
+        dt: the time step, instead of the file's; 0 for continuous time, whatever the file says.
         max_bytes: the most that all matrices of the file may take as float64, 2 GiB unless another number is given;
             compressed files of some kilobytes can claim more than any memory has.
 
     Raises:
         FileFormatError: the file is missing, damaged, too large, of an unknown kind, or lacks A, B or C.
-        InvalidSystemError: its matrices do not make a system, or it is a model in discrete time.
+        InvalidSystemError: its matrices do not make a system, or what it has for a time step is none.
     """
     given = {name: value for name, value in zip("ABCDE", (A, B, C, D, E), strict=True) if value is not None}
-    return StateSpace.of(read_system(path, given, max_bytes=max_bytes))
+    return StateSpace.of(read_system(path, given, dt=dt, max_bytes=max_bytes))
 
 
 def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
-    """Write A, B, C and D to a `.mat` or `.npz` file, or to a folder of Matrix Market files if `path` has no suffix.
+    """Write A, B, C, D to a `.mat` or `.npz` file, or to a folder of Matrix Market files if `path` has no suffix.
 
-    `system` may be anything that `as_state_space` accepts. Every bit comes back through `load_system`. The file appears
-    whole or not at all. A file of that name is replaced; a folder only if it holds nothing but such matrix files.
-    `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices beyond 2 GB.
+    A time step is written as Ts. `system` may be anything that `as_state_space` accepts. Every bit comes back through
+    `load_system`. The file appears whole or not at all. A file of that name is replaced; a folder only if it holds
+    nothing but such matrix files. `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices beyond
+    2 GB.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.

@@ -15,10 +15,11 @@ LEVELS = [
     {"cli"},
     {"paper"},
     {"ladders"},
-    {"solver_tolerances"},
+    {"solver_tolerances", "loading"},
     {"dynamic_network"},  # the façades: their methods are doors to the rooms below
     {"state_space"},
-    {"construction"},
+    {"construction", "responses"},
+    {"analysis", "sampling"},
     {"solve", "export"},
     {"network"},
     {"decompose"},

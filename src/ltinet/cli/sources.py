@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from ltinet.cli.streams import readable
-from ltinet.dynamic_network import DynamicNetwork, load
+from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError
+from ltinet.loading import load
 from ltinet.shown import shown_path
 from ltinet.state_space import StateSpace, load_system, named_system
 

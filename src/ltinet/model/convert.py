@@ -8,6 +8,7 @@ import numpy as np
 from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import as_real_matrix, shape_of
 from ltinet.model.system_matrices import SystemMatrices
+from ltinet.model.time_step import checked_time_step
 from ltinet.model.transfer_functions import realise_polynomial_matrix, realise_polynomials, realise_zpk
 from ltinet.shown import shown
 
@@ -24,13 +25,16 @@ def system_matrices_of(obj: Any) -> SystemMatrices:
     """The matrices of anything that `ltinet.as_state_space` takes.
 
     Raises:
-        InvalidSystemError: the object is not one of these, discrete in time, improper or parametric.
+        InvalidSystemError: the object is not one of these, its step has no length, it is improper or parametric.
     """
     if isinstance(obj, SystemMatrices):
         return obj
     if isinstance(obj, tuple | list):
         return _from_sequence(obj)
-    _require_continuous_time(obj)
+    return _matrices_of(obj).sampled(_time_step_of(obj))
+
+
+def _matrices_of(obj: Any) -> SystemMatrices:
     if hasattr(obj, "to_lti"):  # pyMOR SecondOrderModel
         obj = obj.to_lti()
     if hasattr(obj, "to_matrices"):  # pyMOR LTIModel: its A, B, C, D and E are operators
@@ -54,25 +58,30 @@ def _from_sequence(parts: Sequence[Any]) -> SystemMatrices:
         )
     if len(parts) == 5 and parts[4] is not None and shape_of(parts[4], "the fifth part") == ():
         raise InvalidSystemError(
-            f"the fifth part is a number, {shown(parts[4])}, as in scipy.signal's (A, B, C, D, dt) of a system that is "
-            "discrete in time, which ltinet does not run yet; pass the continuous-time model, or E as a matrix, [[…]]"
+            f"the fifth part is a number, {shown(parts[4])}, as in scipy.signal's (A, B, C, D, dt) of a system in "
+            "discrete time; pass ltinet.StateSpace(A, B, C, D, dt=…) if that is meant, or E as a matrix, [[…]]"
         )
     if len(parts) in (3, 4, 5):
         return SystemMatrices(*parts)
     raise InvalidSystemError(f"a {type(parts).__name__} of {len(parts)} parts is not a system; {_ACCEPTED}")
 
 
-def _require_continuous_time(obj: Any) -> None:
-    """Refuse a sampled system: a step other than None or 0 under any of the names in use, or one of scipy's dlti.
+def _time_step_of(obj: Any) -> float | None:
+    """The step of a sampled system, under any of the names in use; None and 0 stand for continuous time.
 
     scipy and control call it `dt`, which may be True for a step that nobody named, pyMOR `sampling_time`, others `Ts`.
     """
     for attribute in _SAMPLING:
         step = getattr(obj, attribute, None)
-        if step is not None and not callable(step) and not _is_zero(step):
-            raise _sampled(obj, f"{attribute} = {shown(step)}")
-    if any(base.__name__ == "dlti" for base in type(obj).__mro__):  # of dt = 0 as well, which is no continuous time
-        raise _sampled(obj, "it is a scipy.signal.dlti")
+        if step is None or callable(step) or _is_zero(step):
+            continue
+        try:
+            return checked_time_step(step)
+        except InvalidSystemError:
+            raise _without_step(obj, f"{attribute} = {shown(step)}") from None
+    if any(base.__name__ == "dlti" for base in type(obj).__mro__):  # of dt = 0, which is no continuous time there
+        raise _without_step(obj, "it is a scipy.signal.dlti")
+    return None
 
 
 def _is_zero(step: Any) -> bool:
@@ -80,11 +89,10 @@ def _is_zero(step: Any) -> bool:
     return given.dtype.kind in "biuf" and given.size == 1 and not given.any()
 
 
-def _sampled(obj: Any, why: str) -> InvalidSystemError:
+def _without_step(obj: Any, why: str) -> InvalidSystemError:
     return InvalidSystemError(
-        f"the {_type_name(obj)} is discrete in time ({why}); ltinet works with x' = A x + B u and does not run models "
-        "in discrete time yet: pass the continuous-time model it was sampled from, or convert it first (pyMOR: "
-        "model.to_continuous())"
+        f"the {_type_name(obj)} is discrete in time ({why}), and its time step has no length; give it one, or pass "
+        "ltinet.StateSpace(A, B, C, D, dt=0.1) with the step that is meant"
     )
 
 

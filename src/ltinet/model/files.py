@@ -7,17 +7,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+import numpy as np
+
 from ltinet.atomic import write_folder_whole, write_whole
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
 from ltinet.model.formats import mat, mat5, mat73, matrix_market, npz
 from ltinet.model.formats.limits import allowance
 from ltinet.model.formats.opening import as_path, mode_of, reason_of, refusing, require_regular
-from ltinet.model.formats.sampling_time import Readable, require_continuous_time
+from ltinet.model.formats.sampling_time import Readable, sampling_time
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix, shape_of
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown, shown_names, shown_path
 
 _MATRIX_NAMES = ("A", "B", "C", "D", "E")
+_TIME_STEP = "Ts"  # the name that MATLAB gives it
 
 
 class _Writable(Protocol):
@@ -30,19 +33,22 @@ _WRITERS: Mapping[str, _Writable] = {".mat": mat5, ".npz": npz}
 _KNOWN_PATHS = f"{', '.join(_READERS)}, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
 
 
-def read_system(path: str | PathLike[str], given: Mapping[str, MatrixLike], *, max_bytes: float) -> SystemMatrices:
-    """Read the system in a file or folder, with the given matrices instead of the file's.
+def read_system(
+    path: str | PathLike[str], given: Mapping[str, MatrixLike], *, dt: float | None, max_bytes: float
+) -> SystemMatrices:
+    """Read the system in a file or folder, with the given matrices and time step instead of the file's.
 
     Raises:
         FileFormatError: the file is missing, damaged, too large, of an unknown kind, or lacks A, B or C.
-        InvalidSystemError: its matrices do not make a system, or it is a model in discrete time.
+        InvalidSystemError: its matrices do not make a system, or its time step is none.
     """
     path = as_path(path)
     max_bytes = allowance(max_bytes).max_bytes
     with refusing(path):
         file_format = _format_of_existing(path)
         variables = file_format.list_variables(path)
-        require_continuous_time(file_format, path, variables)
+        if dt is None:
+            dt = sampling_time(file_format, path, variables)
         wanted = [name for name in _MATRIX_NAMES if name in variables and name not in given]
         matrices = file_format.read(path, wanted, max_bytes=max_bytes)
         for name in ("D", "E"):  # MATLAB's [] stands for no feedthrough and for E = I
@@ -53,7 +59,7 @@ def read_system(path: str | PathLike[str], given: Mapping[str, MatrixLike], *, m
         if name not in matrices:
             raise FileFormatError(_missing_message(path, name, variables, matrices))
     try:
-        return SystemMatrices(**matrices)
+        return SystemMatrices(**matrices, dt=dt)
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{shown_path(path)}: {error}") from None
     except MemoryError as error:
@@ -61,7 +67,7 @@ def read_system(path: str | PathLike[str], given: Mapping[str, MatrixLike], *, m
 
 
 def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_version: str) -> None:
-    """Write A, B, C and D in the format of the path's suffix, whole or not at all.
+    """Write A, B, C, D and a time step in the format of the path's suffix, whole or not at all.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.
@@ -69,6 +75,8 @@ def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_versi
     """
     path = as_path(path)
     matrices = {"A": system.A, "B": system.B, "C": system.C, "D": system.D}
+    if system.dt is not None:
+        matrices[_TIME_STEP] = np.array([[system.dt]])
     try:
         file_format = _format_to_write(path, mat_version)
         if not path.parent.is_dir():
@@ -110,7 +118,8 @@ def _format_to_write(path: Path, mat_version: str) -> _Writable | None:
     if mat_version not in ("5", "7.3"):
         raise FileFormatError(f'mat_version is {shown(repr(mat_version))}; known are "5" and "7.3"')
     if path.is_dir():
-        strangers = [entry.name for entry in path.iterdir() if matrix_market.variable_of(entry) not in _MATRIX_NAMES]
+        ours = (*_MATRIX_NAMES, _TIME_STEP)
+        strangers = [entry.name for entry in path.iterdir() if matrix_market.variable_of(entry) not in ours]
         if strangers:
             raise FileFormatError(
                 f"the folder {shown_path(path)} holds other things ({', '.join(map(shown, sorted(strangers)[:3]))}, …) "

@@ -1,4 +1,4 @@
-"""What a system is made of: x' = A x + B u, y = C x + D u, validated once and immutable from then on."""
+"""What a system is made of: x' = A x + B u (or x⁺ = A x + B u), y = C x + D u, validated once, then immutable."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import numpy as np
 from ltinet.errors import InvalidSystemError
 from ltinet.model.descriptor import eliminate_descriptor
 from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix, shape_of
+from ltinet.model.time_step import checked_time_step
 
 
 class Descriptor(NamedTuple):
@@ -34,9 +35,18 @@ class SystemMatrices:
     D: Matrix
     descriptor: Descriptor | None
     """E, A and B as they were given, where there was an E: E⁻¹A is rounded, and error bounds count that."""
+    dt: float | None
+    """The time step of a system in discrete time, x[k+1] = A x[k] + B u[k]; None in continuous time."""
 
     def __init__(
-        self, A: MatrixLike, B: MatrixLike, C: MatrixLike, D: MatrixLike | None = None, E: MatrixLike | None = None
+        self,
+        A: MatrixLike,
+        B: MatrixLike,
+        C: MatrixLike,
+        D: MatrixLike | None = None,
+        E: MatrixLike | None = None,
+        *,
+        dt: float | None = None,
     ) -> None:
         A = as_square_matrix(A, "A")
         n = len(A)
@@ -56,6 +66,18 @@ class SystemMatrices:
         for name, matrix in (("A", A), ("B", B), ("C", C), ("D", D)):
             object.__setattr__(self, name, matrix)
         object.__setattr__(self, "descriptor", descriptor)
+        object.__setattr__(self, "dt", checked_time_step(dt))
+
+    def sampled(self, dt: float | None) -> "SystemMatrices":
+        """The same matrices as a system in discrete time with this step; None or 0 for continuous time."""
+        step = checked_time_step(dt)
+        if step == self.dt:
+            return self
+        other = SystemMatrices.__new__(SystemMatrices)
+        for name, value in vars(self).items():
+            object.__setattr__(other, name, value)
+        object.__setattr__(other, "dt", step)
+        return other
 
     @property
     def n_states(self) -> int:
@@ -76,21 +98,24 @@ class SystemMatrices:
         if not isinstance(other, SystemMatrices):
             return NotImplemented
         pairs = ((self.A, other.A), (self.B, other.B), (self.C, other.C), (self.D, other.D))
-        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+        return self.dt == other.dt and all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
     def __hash__(self) -> int:
         # The door leaves no −0.0 and no NaN, so equal matrices have equal bytes.
-        return hash(tuple((matrix.shape, matrix.tobytes()) for matrix in (self.A, self.B, self.C, self.D)))
+        return hash((self.dt, *((matrix.shape, matrix.tobytes()) for matrix in (self.A, self.B, self.C, self.D))))
 
     def __repr__(self) -> str:
         return f"SystemMatrices(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"
 
     def __reduce__(self) -> tuple[Callable[..., "SystemMatrices"], tuple[Any, ...]]:
         # NumPy unpickles arrays writeable; going through the door again makes them read-only.
-        if self.descriptor is None:
-            return SystemMatrices, (self.A, self.B, self.C, self.D)
-        E, A, B = self.descriptor
-        return SystemMatrices, (A, B, self.C, self.D, E)
+        E, A, B = (None, self.A, self.B) if self.descriptor is None else self.descriptor
+        return _anew, (A, B, self.C, self.D, E, self.dt)
+
+
+def _anew(*parts: Any) -> SystemMatrices:
+    *matrices, dt = parts
+    return SystemMatrices(*matrices, dt=dt)
 
 
 def _input_matrix(B: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:

@@ -61,6 +61,11 @@ class Solution:
     stats: Mapping[str, Any]
     """How it was computed: the engine and its choices; for solver engines evaluations, steps and seconds per neuron."""
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What one might not expect: why a response ends where it does, what is not shown."""
+        return tuple(self.stats.get("remarks", ()))
+
     def __call__(self, t: ArrayLike) -> Array:
         """Dense output: y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""
         times = real_times(t, "t")

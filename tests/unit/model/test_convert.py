@@ -149,30 +149,47 @@ def test_pymor_models():
     K = np.array([[2.0, -1.0], [-1.0, 2.0]])
     second_order = iosys.SecondOrderModel.from_matrices(2 * np.eye(2), 0.1 * K, K, B, C)
     np.testing.assert_array_equal(as_state_space(second_order).A[2:], np.hstack([-K, -0.1 * K]) / 2)
-    with pytest.raises(InvalidSystemError, match=r"sampling_time = 0\.1"):
-        as_state_space(iosys.LTIModel.from_matrices(A, B, C, sampling_time=0.1))
+    assert as_state_space(iosys.LTIModel.from_matrices(A, B, C, sampling_time=0.1)) == StateSpace(A, B, C, dt=0.1)
+
+
+@pytest.mark.parametrize(
+    ("sampled", "expected"),
+    [
+        (signal.StateSpace(A, B, C, D, dt=0.1), StateSpace(A, B, C, D, dt=0.1)),
+        (signal.ZerosPolesGain([], [0.5], 1.0, dt=0.5), StateSpace(0.5, 1.0, 1.0, dt=0.5)),
+        (control.ss(A, B, C, D, dt=0.1), StateSpace(A, B, C, D, dt=0.1)),
+        (control.tf([1.0], [1.0, 2.0], dt=2.0), StateSpace(-2.0, 1.0, 1.0, dt=2.0)),
+        (signal.dlti([1.0], [1.0, 0.5], dt=0.1), StateSpace(-0.5, 1.0, 1.0, dt=0.1)),
+        (
+            SimpleNamespace(to_matrices=lambda: (A, B, C, None, None), sampling_time=0.1),
+            StateSpace(A, B, C, dt=0.1),
+        ),
+        *(
+            (SimpleNamespace(A=A, B=B, C=C, **{name: 0.1}), StateSpace(A, B, C, dt=0.1))
+            for name in ("dt", "Ts", "ts", "sample_time")
+        ),
+        (SimpleNamespace(A=A, B=B, C=C, dt=np.array([0.1])), StateSpace(A, B, C, dt=0.1)),
+    ],
+    ids=lambda obj: f"{type(obj).__module__}.{type(obj).__name__}",
+)
+def test_sampled_systems_keep_their_time_step(sampled, expected):
+    assert as_state_space(sampled) == expected
+    assert as_state_space(sampled).dt == expected.dt
 
 
 @pytest.mark.parametrize(
     "sampled",
     [
-        signal.StateSpace(A, B, C, D, dt=0.1),
         signal.TransferFunction([1.0], [1.0, 2.0], dt=True),
-        signal.ZerosPolesGain([], [0.5], 1.0, dt=0.5),
-        control.ss(A, B, C, D, dt=0.1),
         control.ss(A, B, C, D, dt=True),
-        control.tf([1.0], [1.0, 2.0], dt=2.0),
         signal.dlti(A, B, C, D),
-        signal.dlti([1.0], [1.0, 0.5], dt=0.1),
         signal.StateSpace(A, B, C, D, dt=0),  # scipy makes a dlti of it
-        SimpleNamespace(to_matrices=lambda: (A, B, C, None, None), sampling_time=0.1),
-        *(SimpleNamespace(A=A, B=B, C=C, **{name: 0.1}) for name in ("dt", "Ts", "ts", "sample_time")),
-        *(SimpleNamespace(A=A, B=B, C=C, dt=dt) for dt in (-1, np.nan, np.array([0.1]), "0.1", [], True)),
+        *(SimpleNamespace(A=A, B=B, C=C, dt=dt) for dt in (-1, np.nan, "0.1", [], True)),
     ],
     ids=lambda obj: f"{type(obj).__module__}.{type(obj).__name__}",
 )
-def test_sampled_systems_are_refused_with_a_way_out(sampled):
-    with pytest.raises(InvalidSystemError, match=r"discrete in time.*pass the continuous-time model"):
+def test_a_time_step_without_a_length_is_refused_with_a_way_out(sampled):
+    with pytest.raises(InvalidSystemError, match=r"discrete in time.*no length.*StateSpace\(A, B, C, D, dt=0\.1\)"):
         as_state_space(sampled)
 
 
@@ -199,7 +216,7 @@ def test_sampled_systems_are_refused_with_a_way_out(sampled):
             ([[-1.0]], [[1.0]], [[1.0]], [[0.0]], 0.1),
             r"fifth part is a number, 0\.1, as in .*\(A, B, C, D, dt\).*discrete",
         ),
-        (signal.cont2discrete((A, B, C, D), 0.1), r"discrete in time, which ltinet does not run yet"),
+        (signal.cont2discrete((A, B, C, D), 0.1), r"in discrete time; pass ltinet\.StateSpace\(A, B, C, D, dt="),
         (np.eye(3), r"numpy\.ndarray is not a system.*accepted are .*control.*pyMOR LTIModel"),
         (None, r"NoneType is not a system"),
         (control.frd([1.0, 2.0], [1.0, 2.0]), r"FrequencyResponseData is not a system"),

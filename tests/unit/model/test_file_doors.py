@@ -39,28 +39,46 @@ def save_with(folder, kind, **more):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["Ts", "dt", "Td", "sampling_time", "sample_time", "SampleTime"])
-def test_a_model_in_discrete_time_is_refused_by_name(tmp_path, kind, name):
+def test_a_model_in_discrete_time_is_known_by_its_time_step(tmp_path, kind, name):
     path = save_with(tmp_path, kind, **{name: 0.1})
-    with pytest.raises(InvalidSystemError, match=rf"s.* is a model in discrete time \({name} = 0\.1\); .*d2c"):
-        load_system(path)
-    with pytest.raises(InvalidSystemError, match="discrete time"):
-        load_system(path, A=A)
+    assert load_system(path) == StateSpace(SYSTEM.A, SYSTEM.B, SYSTEM.C, SYSTEM.D, dt=0.1)
+    assert load_system(path, dt=0) == SYSTEM
+    assert load_system(path, dt=0.2).dt == 0.2
+
+
+@pytest.mark.parametrize("name", ["s.mat", "s.npz", "s"])
+def test_a_time_step_comes_back_from_a_file(tmp_path, name):
+    system = StateSpace(SYSTEM.A, SYSTEM.B, SYSTEM.C, SYSTEM.D, dt=0.1)
+    for _ in range(2):  # the second time over the first
+        save_system(system, tmp_path / name)
+        assert load_system(tmp_path / name) == system
+    save_system(SYSTEM, tmp_path / name)
+    assert load_system(tmp_path / name) == SYSTEM
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_time_steps_are_refused(tmp_path, kind):
+    (tmp_path / "same").mkdir()
+    assert load_system(save_with(tmp_path / "same", kind, Ts=0.1, dt=0.1)).dt == 0.1
+    with pytest.raises(InvalidSystemError, match=r"several time steps \(Ts = 0\.1, dt = 0\.2\); say which"):
+        load_system(save_with(tmp_path, kind, Ts=0.1, dt=0.2))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("step", [0.0, -1.0, 1e-300], ids=str)
 def test_zero_is_continuous_time_and_nothing_else_is(tmp_path, kind, step):
     path = save_with(tmp_path, kind, Ts=step)
-    if step == 0.0:
-        assert load_system(path) == SYSTEM
-    else:
-        with pytest.raises(InvalidSystemError, match="discrete time"):
+    if step >= 0.0:
+        assert load_system(path).dt == (step or None)
+    else:  # MATLAB's way to say that nobody knows
+        with pytest.raises(InvalidSystemError, match=r"Ts = -1, which is no time step; give it: .*dt="):
             load_system(path)
+        assert load_system(path, dt=0.5).dt == 0.5
 
 
 @pytest.mark.parametrize(
     ("value", "is_continuous"),
-    [([], True), (np.zeros((1, 1)), True), (0, True), (False, True), (True, False), ("0.1", False), ([0.1, 0.2], False),
+    [([], True), (np.zeros((1, 1)), True), (0, True), (False, True), ("0.1", False), ([0.1, 0.2], False),
      (1j, False), (np.nan, False)],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["mat5", "npz"])
@@ -69,13 +87,18 @@ def test_whatever_a_sampling_time_may_be(tmp_path, kind, value, is_continuous):
     if is_continuous:
         assert load_system(path) == SYSTEM
     else:
-        with pytest.raises(InvalidSystemError, match="is a model in discrete time"):
+        with pytest.raises(InvalidSystemError, match=r"dt = .* is no time step; .*or dt=0"):
             load_system(path)
+
+
+def test_a_sampling_time_that_is_only_true_is_none(tmp_path):
+    with pytest.raises(InvalidSystemError, match=r"dt = 1, which is no time step"):
+        load_system(save_with(tmp_path, "npz", dt=True))
 
 
 def test_a_sampling_time_that_could_run_code_is_not_read(tmp_path):
     np.savez(tmp_path / "s.npz", A=A, B=B, C=C, dt=np.array(None))
-    with pytest.raises(InvalidSystemError, match=r"discrete time \(dt = .*object array"):
+    with pytest.raises(InvalidSystemError, match=r"has dt = .*object array"):
         load_system(tmp_path / "s.npz")
 
 

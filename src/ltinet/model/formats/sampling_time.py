@@ -24,14 +24,13 @@ class Readable(Protocol):
         """Read those of `names` that are there."""
 
 
-def require_continuous_time(file_format: Readable, path: Path, variables: Collection[str]) -> None:
-    """Refuse a model with a sampling time: run as a continuous one it would answer, and wrongly.
-
-    Zero and MATLAB's [] stand for continuous time; anything else, also what is no number, does not.
+def sampling_time(file_format: Readable, path: Path, variables: Collection[str]) -> float | None:
+    """The time step of a model in discrete time, None in continuous time, for which zero and MATLAB's [] stand.
 
     Raises:
-        InvalidSystemError: it has one.
+        InvalidSystemError: there are several steps, or one that is not a positive number, such as MATLAB's -1.
     """
+    found: dict[str, float] = {}
     for name in (name for name in _NAMES if name in variables):
         try:
             value = np.asarray(file_format.read(path, [name], max_bytes=DEFAULT_MAX_BYTES)[name])
@@ -39,8 +38,18 @@ def require_continuous_time(file_format: Readable, path: Path, variables: Collec
             value = np.array(one_line(error))
         if value.dtype.kind in "biufc" and not np.any(value):
             continue
-        step = f"{value.item():g}" if value.dtype.kind in "biuf" and value.size == 1 else shown(value)
+        step = float(value.item()) if value.dtype.kind in "iuf" and value.size == 1 else np.nan
+        if not 0.0 < step < np.inf:
+            told = f"{value.item():g}" if value.dtype.kind in "biuf" and value.size == 1 else shown(value)
+            raise InvalidSystemError(
+                f"{shown_path(path)} has {name} = {told}, which is no time step; give it: load_system(path, dt=0.1), "
+                f"or dt=0 if the model is continuous in time and {name} means something else"
+            )
+        found[name] = step
+    if len(set(found.values())) > 1:
+        told = ", ".join(f"{name} = {step:g}" for name, step in found.items())
         raise InvalidSystemError(
-            f"{shown_path(path)} is a model in discrete time ({name} = {step}); ltinet works with x' = A x + B u: save "
-            f"the continuous-time model it was sampled from (in MATLAB: d2c); remove {name} if it means something else"
+            f"{shown_path(path)} has several time steps ({told}); say which: load_system(path, dt=0.1), or dt=0 for "
+            "continuous time"
         )
+    return next(iter(found.values()), None)

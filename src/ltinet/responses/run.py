@@ -1,0 +1,159 @@
+"""The responses that everybody asks for first, by the exact engine, at times that are given or chosen."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ltinet.analysis.dc_gain import dc_gain
+from ltinet.arrays import Array
+from ltinet.errors import InvalidSignalError
+from ltinet.model.system_matrices import SystemMatrices
+from ltinet.responses.modes import Modes, modes_of
+from ltinet.responses.selection import checked_index, of_output, with_neurons_of
+from ltinet.responses.times import lengthened, reference_of, span_of, times_until
+from ltinet.signals.numbers import real_array
+from ltinet.signals.times import real_times
+from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.simulation import simulate
+from ltinet.solve.solution import Solution
+
+_SETTLED = 0.015  # of the reference, in the last tenth of the times: below the 2 % that everybody speaks of
+_MOST_TRIES = 12
+_UNDOUBTED = 1e-12  # of the peak: where bounds are below, no other coordinates are tried
+
+Run = Callable[[Array], Solution]
+
+
+def step_response(
+    prepared: PreparedNetwork, system: SystemMatrices, t: ArrayLike | None, *, input: Any, output: Any
+) -> Solution:
+    """Outputs after one input went from 0 to 1 at t = 0, from rest."""
+    chosen, own = _chosen(system, input, output)
+    final = _part(dc_gain(system), chosen, own)
+    modes = pushed_modes(prepared, chosen, own, to_step=True)
+    directions = np.eye(system.n_inputs)[chosen if chosen is not None else slice(None)]
+
+    def run(times: Array) -> Solution:
+        u = np.broadcast_to(directions[..., None, :], (*directions.shape[:-1], len(times), system.n_inputs))
+        return _surest(prepared, u, times, None)
+
+    return of_output(_at_times(run, t, modes, final, own), own)
+
+
+def impulse_response(
+    prepared: PreparedNetwork, system: SystemMatrices, t: ArrayLike | None, *, input: Any, output: Any
+) -> Solution:
+    """Outputs after a unit impulse of one input at t = 0: those of the state x0 = B e_j, without D δ(t)."""
+    chosen, own = _chosen(system, input, output)
+    modes = pushed_modes(prepared, chosen, own, to_step=False)
+    starts = system.B.T[chosen if chosen is not None else slice(None)]
+    D = _part(system.D, chosen, own)
+    told = ("D is not zero: the response also has the impulse D δ(t) at t = 0, which no number shows",)
+
+    def run(times: Array) -> Solution:
+        u = np.zeros((*starts.shape[:-1], 1, system.n_inputs))
+        still = np.broadcast_to(u, (*u.shape[:-2], len(times), u.shape[-1]))
+        return _surest(prepared, still, times, starts)
+
+    found = of_output(_at_times(run, t, modes, np.zeros(D.shape), own), own)
+    return _with_remarks(found, told) if D.any() else found
+
+
+def initial_response(
+    prepared: PreparedNetwork, system: SystemMatrices, x0: ArrayLike, *, t: ArrayLike | None, output: Any
+) -> Solution:
+    """Outputs from the state x0 at t = 0 without input; x0 may be a batch `(..., n)`."""
+    own = checked_index(output, system.n_outputs, "output")
+    start = real_array(x0, "x0")
+    batch = start.shape[:-1]
+    rows = prepared.user_start(start, batch)
+    packed = prepared.system.packed_from_blocks(prepared.initial_state(start, batch))
+    modes = modes_of(prepared.system, packed, _outputs(system, own), to_step=False)
+
+    def run(times: Array) -> Solution:
+        u = np.broadcast_to(np.zeros(system.n_inputs), (*batch, len(times), system.n_inputs))
+        return _surest(prepared, u, times, start)
+
+    return of_output(_at_times(run, t, modes, np.zeros((len(_outputs(system, own)), len(rows))), own), own)
+
+
+def pushed_modes(prepared: PreparedNetwork, chosen: int | None, own: int | None, *, to_step: bool) -> Modes:
+    """The modes that inputs push."""
+    modal, B = prepared.system, prepared.blocks.B.T
+    packed = modal.packed_from_blocks(B if chosen is None else B[chosen : chosen + 1])
+    outputs = list(range(modal.n_outputs)) if own is None else [own]
+    return modes_of(modal, packed, outputs, to_step=to_step)
+
+
+def _at_times(run: Run, t: ArrayLike | None, modes: Modes, final: Array, own: int | None) -> Solution:
+    """The response at the times given, or at times chosen so that it has settled where it settles."""
+    if t is not None:
+        times = real_times(t, "t")
+        if times.ndim == 1 and len(times) and times[0] != 0.0:
+            raise InvalidSignalError(
+                f"t begins at {times[0]:g}, but responses begin at 0; give times from 0 on, such as "
+                "np.linspace(0, 10, 501)"
+            )
+        return run(times)
+    span = span_of(modes, final)
+    solution = run(times_until(span))
+    for _ in range(_MOST_TRIES if span.settles else 0):
+        y = solution.y if own is None else solution.y[..., own : own + 1]
+        if _has_settled(solution.t, y, final):
+            break
+        span = lengthened(span)
+        solution = run(times_until(span))
+    return _with_remarks(solution, span.remarks) if span.remarks else solution
+
+
+def _has_settled(t: Array, y: Array, final: Array) -> bool:
+    """Whether all outputs stay near their final value in the last tenth of the times."""
+    flat = y.reshape(-1, *y.shape[-2:])
+    peak = np.abs(flat).max(axis=1, initial=0.0)
+    reference = reference_of(final.T, peak)
+    late = flat[:, t >= 0.9 * t[-1]]
+    return bool((np.abs(late - final.T[:, None, :]) <= _SETTLED * reference[:, None, :]).all())
+
+
+def _surest(prepared: PreparedNetwork, u: Array, times: Array, x0: Array | None) -> Solution:
+    """A run in the coordinates, of blocks or of the user, in which it is known to more digits.
+
+    The user's own are tried where T may cost digits and times are even: uneven ones take an exponential for each.
+    """
+    solution = simulate(prepared, u, t=times, x0=x0, hold="zero")
+    direct = prepared.in_user_states
+    if direct is None or solution.stats["grid"] != "uniform" or _doubt(solution) <= _UNDOUBTED:
+        return solution
+    other = simulate(direct, u, t=times, x0=x0, hold="zero")
+    return with_neurons_of(other, solution) if _doubt(other) < _doubt(solution) else solution
+
+
+def _doubt(solution: Solution) -> float:
+    """By how much the worst of all outputs may be off, relative to its peak."""
+    if not solution.y.size:  # an empty batch, of no inputs
+        return 0.0
+    peak = np.abs(solution.y).max(axis=-2, initial=0.0)
+    share = np.divide(solution.error_bound(), peak, out=np.zeros_like(peak), where=peak > 0.0)
+    return float(np.nan_to_num(share, nan=np.inf).max(initial=0.0))
+
+
+def _chosen(system: SystemMatrices, input: Any, output: Any) -> tuple[int | None, int | None]:
+    return checked_index(input, system.n_inputs, "input"), checked_index(output, system.n_outputs, "output")
+
+
+def _part(gains: Array, chosen: int | None, own: int | None) -> Array:
+    """The entries of a p×m matrix between the outputs and inputs that are asked for."""
+    rows = slice(None) if own is None else slice(own, own + 1)
+    columns = slice(None) if chosen is None else slice(chosen, chosen + 1)
+    return gains[rows, columns]
+
+
+def _outputs(system: SystemMatrices, own: int | None) -> list[int]:
+    return list(range(system.n_outputs)) if own is None else [own]
+
+
+def _with_remarks(solution: Solution, remarks: tuple[str, ...]) -> Solution:
+    return replace(solution, stats={**solution.stats, "remarks": (*solution.remarks, *remarks)})

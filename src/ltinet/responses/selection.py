@@ -1,0 +1,104 @@
+"""One input or all of them, one output or all of them."""
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from ltinet.arrays import Array
+from ltinet.errors import InvalidSignalError
+from ltinet.shown import shown
+from ltinet.solve.solution import ErrorBound, Solution, Trajectory
+
+Channel: TypeAlias = int | None
+"""An input or an output, counted from 0; None for all of them."""
+Times: TypeAlias = ArrayLike | None
+"""The times of a response; None for those that suit it."""
+
+
+def checked_index(index: Any, count: int, what: str) -> int | None:
+    """An input or an output by its number, counted from 0; None for all of them.
+
+    Raises:
+        InvalidSignalError: there is no such one.
+    """
+    if index is None:
+        return None
+    try:
+        number = -1 if isinstance(index, bool) else operator.index(index)
+    except TypeError:
+        number = -1
+    if not 0 <= number < count:
+        known = f"0 to {count - 1}" if count > 1 else "0" if count else "none, there are no such"
+        raise InvalidSignalError(f"{what} is {shown(repr(index))}; give one of {known}, or None for all")
+    return number
+
+
+def of_output(solution: Solution, output: int | None) -> Solution:
+    """The solution of one output alone, or as it is."""
+    if output is None:
+        return solution
+    own = slice(output, output + 1)
+    return replace(solution, y=solution.y[..., own], trajectory=_OneOutput(solution.trajectory, own))
+
+
+def with_neurons_of(solution: Solution, neurons: Solution) -> Solution:
+    """A solution in the user's own coordinates, where neurons are not known, with those of another."""
+    return replace(solution, trajectory=_TwoRuns(solution.trajectory, neurons.trajectory))
+
+
+@dataclass(frozen=True, eq=False)
+class _TwoRuns:
+    """The same run in two coordinates."""
+
+    own: Trajectory
+    neurons: Trajectory
+
+    def outputs(self, t: Array) -> Array:
+        return self.own.outputs(t)
+
+    def user_states(self, t: Array) -> Array:
+        return self.own.user_states(t)
+
+    def neuron_states(self, t: Array) -> Array:
+        return self.neurons.neuron_states(t)
+
+    def error_bound(self, start: float, stop: float) -> ErrorBound:
+        return self.own.error_bound(start, stop)
+
+
+@dataclass(frozen=True, eq=False)
+class _OneOutput:
+    """A trajectory of which one output is shown."""
+
+    whole: Trajectory
+    own: slice
+
+    def outputs(self, t: Array) -> Array:
+        return self.whole.outputs(t)[..., self.own]
+
+    def user_states(self, t: Array) -> Array:
+        return self.whole.user_states(t)
+
+    def neuron_states(self, t: Array) -> Array:
+        return self.whole.neuron_states(t)
+
+    def error_bound(self, start: float, stop: float) -> ErrorBound:
+        return _OneBound(self.whole.error_bound(start, stop), self.own)
+
+
+@dataclass(frozen=True, eq=False)
+class _OneBound:
+    whole: ErrorBound
+    own: slice
+
+    def at(self, t: Array) -> dict[str, Array]:
+        return self._chosen(self.whole.at(t))
+
+    def overall(self) -> dict[str, Array]:
+        return self._chosen(self.whole.overall())
+
+    def _chosen(self, parts: Mapping[str, Array]) -> dict[str, Array]:
+        return {name: part[..., self.own] for name, part in parts.items()}

@@ -1,0 +1,126 @@
+"""Rise time, settling time, overshoot and peak of step responses, from the exact curve and not from samples of it."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any, final
+
+import numpy as np
+
+from ltinet.analysis.dc_gain import dc_gain
+from ltinet.arrays import Array
+from ltinet.errors import SimulationError
+from ltinet.model.system_matrices import SystemMatrices
+from ltinet.responses.curve import Curve, step_curves
+from ltinet.shown import shown
+from ltinet.solve.prepared import PreparedNetwork
+
+_FIELDS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
+_SHOWN = 40  # rows that are printed
+_ROUNDED = 1e-9  # of the final value: what lies closer to it is rounding of a curve that never goes beyond
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class StepInfo:
+    """What one reads off the step response from every input to every output, each p×m; prints as a table.
+
+    NaN stands for what does not exist: where the final value is zero or infinite there is nothing to rise to, and
+    nothing to settle at.
+    """
+
+    final_value: Array
+    """The gain at rest."""
+    rise_time: Array
+    """From first reaching 10 % of the final value to first reaching 90 %."""
+    settling_time: Array
+    """After which the response stays within 2 % of the final value."""
+    overshoot: Array
+    """By how much it goes beyond the final value, in percent of it."""
+    undershoot: Array
+    """By how much it goes in the other direction, in percent of the final value."""
+    peak: Array
+    """The largest |y|, or what |y| tends to if that is more."""
+    peak_time: Array
+    """When that is; infinite if it is never reached."""
+
+    def __repr__(self) -> str:
+        p, m = self.final_value.shape
+        return f"StepInfo({p} × {m} step responses)"
+
+    def __str__(self) -> str:
+        rows = [("input", "output", *_FIELDS), *self._rows()]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+        return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in ("input", "output", *_FIELDS))
+        body = "".join(
+            "<tr>" + "".join(f'<td style="text-align:right">{escape(cell)}</td>' for cell in row) + "</tr>"
+            for row in self._rows()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        values = [getattr(self, name.replace(" ", "_")) for name in _FIELDS]
+        places = [(j, i) for j in range(self.final_value.shape[1]) for i in range(self.final_value.shape[0])]
+        rows = [(str(j), str(i), *(f"{value[i, j]:.5g}" for value in values)) for j, i in places[:_SHOWN]]
+        if len(places) > _SHOWN:
+            rows.append((f"⋮ {len(places) - _SHOWN} more", *[""] * (len(_FIELDS) + 1)))
+        return rows
+
+
+def step_info(prepared: PreparedNetwork, system: SystemMatrices, *, settling: Any, rise: Any) -> StepInfo:
+    """Facts of all step responses; times are found on the dense output by narrowing down, to about twelve digits."""
+    band, (low, high) = _fraction(settling, "settling"), _two_fractions(rise)
+    final = dc_gain(system)
+    facts = np.full((len(_FIELDS), *final.shape), np.nan)
+    facts[0] = final
+    for j in range(system.n_inputs):
+        for i, curve in enumerate(step_curves(prepared, system, j, final[:, j], band=band)):
+            facts[1:, i, j] = _facts(curve, float(final[i, j]), band, low, high)
+    return StepInfo(*facts)
+
+
+def _facts(curve: Curve, final: float, band: float, low: float, high: float) -> tuple[float, ...]:
+    """Rise time, settling time, overshoot, undershoot, peak and its time."""
+    if not np.isfinite(final):
+        return (np.nan, np.nan, np.nan, np.nan, np.inf, np.inf)
+    top_time, top = curve.largest(1.0)
+    bottom_time, bottom = curve.largest(-1.0)
+    time, peak = (top_time, top) if top >= bottom else (bottom_time, bottom)
+    if abs(final) * (1.0 + _ROUNDED) >= peak:
+        time, peak = np.inf, abs(final)
+    if not curve.settles:
+        time, peak = np.inf, np.inf
+    if final == 0.0 or not curve.settles:
+        return (np.nan, np.nan, np.nan, np.nan, peak, time)
+    beyond, against = (top, bottom) if final > 0.0 else (bottom, top)
+    size = abs(final)
+    return (
+        curve.first_reaching(high * final) - curve.first_reaching(low * final),
+        curve.settling_time(final, band * size),
+        100.0 * (beyond - size) / size if beyond > size * (1.0 + _ROUNDED) else 0.0,
+        100.0 * max(0.0, against / size),
+        peak,
+        time,
+    )
+
+
+def _fraction(value: Any, name: str) -> float:
+    number = float(value) if isinstance(value, (int, float, np.floating)) and not isinstance(value, bool) else np.nan
+    if not 0.0 < number < 1.0:
+        raise SimulationError(f"{name} is {shown(repr(value))}; give a share of the final value, between 0 and 1")
+    return number
+
+
+def _two_fractions(rise: Any) -> tuple[float, float]:
+    try:
+        low, high = rise
+    except (TypeError, ValueError):
+        raise SimulationError(
+            f"rise is {shown(repr(rise))}; give two shares of the final value, as (0.1, 0.9)"
+        ) from None
+    low, high = _fraction(low, "rise[0]"), _fraction(high, "rise[1]")
+    if not low < high:
+        raise SimulationError(f"rise is {shown(repr(rise))}; the first share must be below the second")
+    return low, high

@@ -1,0 +1,1 @@
+"""From continuous time to discrete time and back."""

@@ -1,0 +1,128 @@
+"""Hypothesis: responses are what a simulation of the same input gives, at times that show them until they settle."""
+
+import numpy as np
+import pytest
+
+import ltinet
+from ball_oracle import respond
+from ltinet import InvalidSignalError, StateSpace, construct
+from small_systems import SMALL_SYSTEMS
+
+
+def drawn(A, seed, m=2, p=3):
+    rng = np.random.default_rng(seed)
+    n = len(A)
+    return StateSpace(A, rng.standard_normal((n, m)), rng.standard_normal((p, n)), rng.standard_normal((p, m)))
+
+
+@pytest.mark.parametrize("name", SMALL_SYSTEMS)
+def test_responses_of_every_kind_of_spectrum_lie_within_their_bounds(name):
+    system = drawn(SMALL_SYSTEMS[name], 1)
+    n, t = system.n_states, np.arange(9) * 2.0**-4
+    start = np.random.default_rng(2).standard_normal(n)
+    u = np.zeros((5, 9, 2))
+    u[:2] = np.eye(2)[:, None, :]
+    x0 = np.concatenate([np.zeros((2, n)), system.B.T, start[None]])
+    truth = respond(system.A, system.B, system.C, system.D, u=u, t=t, x0=x0, hold="zero").y
+    for own in (system, construct(system)):
+        runs = own.step_response(t), own.impulse_response(t), own.initial_response(start, t)
+        y = np.concatenate([runs[0].y, runs[1].y, runs[2].y[None]])
+        bounds = np.concatenate([runs[0].error_bound(), runs[1].error_bound(), runs[2].error_bound()[None]])
+        assert np.all(truth.distance(y) <= bounds[:, None, :])
+        assert np.all(truth.distance(y) <= 1e-9 * np.abs(truth.mid).max(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("name", SMALL_SYSTEMS)
+def test_chosen_times_fit_every_kind_of_spectrum(name):
+    system = drawn(SMALL_SYSTEMS[name], 1)
+    poles, sol = system.poles(), system.step_response()
+    assert 200 < len(sol.t) <= 5000
+    assert sol.t[0] == 0.0
+    assert np.all(np.isfinite(sol.y))
+    gain = system.dcgain()
+    if np.all(poles.real < -1e-12 * np.abs(poles).max()) and np.isfinite(gain).all():
+        late = sol.y[:, sol.t >= 0.95 * sol.t[-1]]
+        assert np.all(np.abs(late - gain.T[:, None]) <= 0.02 * np.maximum(np.abs(gain.T), 1e-9)[:, None])
+        assert sol.remarks == ()
+    else:
+        assert any(word in sol.remarks[0] for word in ("grows", "not damped", "integrator"))
+        assert f"{sol.t[-1]:g}" in sol.remarks[0]
+
+
+def test_axes_are_kept_and_pairs_chosen():
+    system = drawn(SMALL_SYSTEMS["six pairs"], 3)
+    t = np.linspace(0.0, 1.0, 11)
+    whole = system.step_response(t)
+    assert whole.y.shape == (2, 11, 3)
+    for kind in ("step_response", "impulse_response"):
+        every = getattr(system, kind)(t)
+        pair = getattr(system, kind)(t, input=1, output=2)
+        assert pair.y.shape == (11, 1)
+        np.testing.assert_allclose(pair.y[:, 0], every.y[1, :, 2], rtol=0.0, atol=1e-13)  # of order one
+        assert pair.error_bound().shape == (1,)
+        assert pair([0.25]).shape == (1, 1)
+        assert set(pair.error_parts([0.5])) == set(every.error_parts([0.5]))
+        assert pair.states.shape == (11, 12)
+        assert pair.neuron_states.shape == (11, 12)
+    assert system.initial_response(np.ones((4, 12)), t).y.shape == (4, 11, 3)
+    assert system.initial_response(np.ones(12), output=0).y.shape[1] == 1
+    single = StateSpace(-1.0, 1.0, 1.0)
+    assert single.step_response(t).y.shape == (1, 11, 1)  # nothing is squeezed
+
+
+def test_a_step_response_is_that_of_the_simulation():
+    system = drawn(SMALL_SYSTEMS["six pairs"], 3)
+    net, t = construct(system), np.linspace(0.0, 3.0, 61)
+    u = np.zeros((61, 2))
+    u[:, 1] = 1.0
+    y = net.simulate(u, t, hold="zero").y
+    np.testing.assert_allclose(net.step_response(t, input=1).y, y, rtol=0.0, atol=1e-12 * np.abs(y).max())
+
+
+def test_slow_and_fast_modes_are_both_visible():
+    system = StateSpace(np.diag([-1e6, -1e-3]), [1e6, 1e-3], [1.0, 1.0])
+    sol = system.step_response(input=0)
+    assert sol.t[-1] > 4e3
+    assert sol.t[1] < 1e-6
+    assert np.interp(1.0, sol.t, sol.y[:, 0]) == pytest.approx(1.001, abs=1e-3)
+    hidden = StateSpace(np.diag([-1e6, -1e-3]), [0.0, 1e-3], [1.0, 1.0]).step_response(input=0)
+    assert np.ptp(np.diff(hidden.t)) <= 1e-9 * hidden.t[-1]  # what nobody sees needs no times
+
+
+def test_the_impulse_of_a_feedthrough_is_told():
+    assert "D δ(t)" in StateSpace(-1.0, 1.0, 1.0, 2.0).impulse_response().remarks[0]
+    assert StateSpace(-1.0, 1.0, 1.0).impulse_response().remarks == ()
+    two = StateSpace(-1.0, [[1.0, 1.0]], 1.0, [[0.0, 1.0]])
+    assert two.impulse_response(input=0).remarks == ()
+    assert two.impulse_response(input=1).remarks != ()
+
+
+def test_descriptor_systems_start_from_where_their_impulse_leads():
+    system = StateSpace([[-2.0]], [[3.0]], [[1.0]], E=[[4.0]])
+    sol = system.impulse_response(np.linspace(0.0, 2.0, 5))
+    np.testing.assert_allclose(sol.y[0, :, 0], 0.75 * np.exp(-0.5 * sol.t), rtol=1e-14)
+
+
+def test_static_gains_networks_of_parameters_and_no_inputs():
+    gain = StateSpace(np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), 3.0)
+    assert np.all(gain.step_response().y == 3.0)
+    assert np.all(gain.impulse_response().y == 0.0)
+    bare = ltinet.DynamicNetwork.from_parameters(construct(StateSpace(-1.0, 1.0, 1.0)).parameters)
+    sol = bare.step_response(input=0)
+    np.testing.assert_allclose(sol.y[:, 0], -np.expm1(-sol.t), atol=1e-14)
+    assert StateSpace(-1.0, np.zeros((1, 0)), 1.0).step_response().y.shape[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"input": 2}, r"input is 2; give one of 0 to 1, or None"),
+        ({"output": -1}, r"output is -1; give one of 0 to 2"),
+        ({"input": True}, r"input is True"),
+        ({"input": "u"}, r"input is 'u'"),
+        ({"t": [1.0, 2.0]}, r"t begins at 1, but responses begin at 0"),
+    ],
+)
+def test_bad_arguments_are_told(arguments, message):
+    with pytest.raises(InvalidSignalError, match=message):
+        drawn(SMALL_SYSTEMS["real"], 0).step_response(**arguments)
