@@ -1,4 +1,4 @@
-"""Hypothesis: frequencies to draw go around what a system has, not around what rounding left of a zero at the origin."""
+"""Hypothesis: frequencies to draw go around what a system has, not what rounding left of a zero at the origin."""
 
 import numpy as np
 import pytest
