@@ -88,6 +88,31 @@ def lightness(colour):
     return 116.0 * np.cbrt(Y) - 16.0 if Y > (6 / 29) ** 3 else Y * (29 / 3) ** 3
 
 
+# How people without red, green or blue cones see linear RGB (Machado, Oliveira and Fernandes 2009, severity 1).
+VISIONS = (
+    np.eye(3),
+    np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+    np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
+)
+TO_XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+
+
+def least_difference(one, other):
+    """The distance of two colours in CIE L*a*b*, for the kind of vision to which they are most alike."""
+    return min(np.linalg.norm(cie_lab(one, vision) - cie_lab(other, vision)) for vision in VISIONS)
+
+
+def cie_lab(colour, vision):
+    rgb = np.array(to_rgb(colour))
+    linear = vision @ np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = TO_XYZ @ np.clip(linear, 0.0, 1.0) / (TO_XYZ @ np.ones(3))
+    f = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116.0 * f[1] - 16.0, 500.0 * (f[0] - f[1]), 200.0 * (f[1] - f[2])])
+
+
 def face_colours(collection):
     return [to_hex(colour) for colour in collection.get_facecolors()]
 

@@ -10,6 +10,8 @@ from sphinx.writers.html5 import HTML5Translator
 
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _BAR = re.compile(r"<mo([^>]*)>([|‖])</mo>")  # of absolute values and norms; browsers space it like a sign between two
+# A tall letter under a dot: browsers place the dot by the height of the letter, which fonts give too low for ξ.
+_DOTTED_XI = re.compile(r'(<mover accent="true">\s*)<mi>ξ</mi>')
 _SAME_AS = {r"\dots": r"\ldots", r"\big": r"\bigl", r"\Big": r"\Bigl"}  # what docutils knows by other names only
 
 
@@ -22,7 +24,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def as_mathml(formula: str, *, as_block: bool = False) -> str:
     """A formula in LaTeX as MathML; docutils raises MathError at a command that it does not know."""
     known = _COMMAND.sub(lambda found: _SAME_AS.get(found[0], found[0]), formula)
-    return _BAR.sub(r'<mo\1 lspace="0" rspace="0">\2</mo>', tex2mathml(known, as_block=as_block))
+    formula = _BAR.sub(r'<mo\1 lspace="0" rspace="0">\2</mo>', tex2mathml(known, as_block=as_block))
+    return _DOTTED_XI.sub(r'\1<mpadded height="0.92em"><mi>ξ</mi></mpadded>', formula)
 
 
 def _inline(translator: HTML5Translator, node: nodes.math) -> None:

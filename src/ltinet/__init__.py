@@ -24,7 +24,7 @@ from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
 from ltinet.network.neuron import Neuron
-from ltinet.plotting.doors import FormPlots, NetworkPlots
+from ltinet.plotting.doors import FormPlots, NetworkPlots, SystemPlots
 from ltinet.responses.step_info import StepInfo
 from ltinet.signals.batch import SignalBatch
 from ltinet.signals.function import FunctionSignal
@@ -73,6 +73,7 @@ __all__ = [
     "StateSpace",
     "StepInfo",
     "Stepper",
+    "SystemPlots",
     "Table",
     "as_state_space",
     "block_diagonalize",

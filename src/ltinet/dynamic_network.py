@@ -266,8 +266,8 @@ class DynamicNetwork:
 
     @property
     def plot(self) -> NetworkPlots:
-        """Drawings: `net.plot.architecture()`, `.spectrum()`, `.sparsity()`, `.overview()`; they need matplotlib."""
-        return NetworkPlots(self.network)
+        """Drawings: `net.plot()` for a slide, `net.plot.architecture()`, `.bode()`, `.step()`, …; need matplotlib."""
+        return NetworkPlots(self, self._answering.shown_frequencies)
 
     def certificate(self, *, horizon: float, n_steps: int = 1000) -> Certificate:
         """What the exact engine promises up to a horizon, per unit of max |u| and without running anything.

@@ -27,6 +27,7 @@ from ltinet.model.matrices import Matrix, MatrixLike
 from ltinet.model.system_matrices import Descriptor, SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.once import cached_property
+from ltinet.plotting.doors import SystemPlots
 from ltinet.responses.run import impulse_response, initial_response, step_response
 from ltinet.responses.selection import Channel, Times
 from ltinet.responses.step_info import StepInfo, step_info
@@ -208,6 +209,15 @@ class StateSpace:
         """
         return transfer_function(self._resolvent, points_of(omega, self.dt))
 
+    @property
+    def plot(self) -> SystemPlots:
+        """Drawings: `system.plot()` for a slide, `system.plot.bode()`, `.step()`, …; they need matplotlib."""
+        return SystemPlots(self, self.shown_frequencies)
+
+    def shown_frequencies(self) -> NDArray[np.float64]:
+        """The angular frequencies at which drawings show the system: those that `frequencies_for` chooses."""
+        return frequencies_for(self.poles(), self.zeros(), dt=self.dt)
+
     @cached_property
     def _resolvent(self) -> Resolvent:
         return resolvent_of(self.matrices)
@@ -251,7 +261,7 @@ class StateSpace:
         return {"matrices": self.matrices}  # what was computed on the way is made anew
 
     def __dir__(self) -> list[str]:
-        return listed_without(self, "matrices", "of")
+        return listed_without(self, "matrices", "of", "shown_frequencies")
 
     def __repr__(self) -> str:
         step = "" if self.dt is None else f", dt={self.dt:g}"

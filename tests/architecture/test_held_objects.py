@@ -26,7 +26,7 @@ def held() -> list[object]:
         net.certificate(horizon=1.0),
         ltinet.tolerances_for(net, u=t, t=t),
     ]
-    parts = [net.form, net.plot, net.form.plot, net.parameters, layer, layer.neurons[0], layer.parameters]
+    parts = [net.form, net.plot, system.plot, net.form.plot, net.parameters, layer, layer.neurons[0], layer.parameters]
     inputs = [ltinet.SampledSignal(t, t), ltinet.FunctionSignal(np.sin, n_inputs=1)]
     return [system, system.descriptor, net, *parts, *inputs, *results]
 

@@ -42,6 +42,10 @@ def main() -> None:
     assert_type(net.plot, ltinet.NetworkPlots)
     assert_type(net.plot.architecture(), Axes)
     assert_type(net.plot.overview(), Figure | SubFigure)
+    assert_type(net.plot(), Figure | SubFigure)
+    assert_type(net.plot.nyquist(), Axes)
+    assert_type(system.plot, ltinet.SystemPlots)
+    assert_type(system.plot(), Figure | SubFigure)
     assert_type(net.frequency_response([1.0]), NDArray[np.complex128])
     assert_type(net.certificate(horizon=1.0), ltinet.Certificate)
 

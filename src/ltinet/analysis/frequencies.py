@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.arrays import Array
+from ltinet.tolerances import EPS
 
 _PER_DECADE, _MOST = 100, 1000  # of the plain logarithmic grid
 _LIGHT = 0.3  # damping ratio below which the plain grid may miss a resonance
@@ -22,7 +23,9 @@ def frequencies_for(poles: ArrayLike, zeros: ArrayLike = (), *, dt: float | None
     if dt is not None:
         with np.errstate(divide="ignore"):
             s = np.log(s) / dt
-    s = s[np.isfinite(s) & (np.abs(s) > 0.0)]
+    sizes = np.abs(s[np.isfinite(s)])
+    # What is no more than the rounding of eigenvalues is at the origin for all that anybody knows.
+    s = s[np.isfinite(s) & (np.abs(s) > 10.0 * len(s) * EPS * np.max(sizes, initial=0.0))]
     largest = np.pi / dt if dt is not None else np.inf
     sizes = np.abs(s)
     low, high = (0.1 * sizes.min(), 10.0 * sizes.max()) if len(s) else (min(1.0, largest) / 100.0, 100.0)

@@ -58,7 +58,7 @@ def _plain(resolvent: Resolvent, s: Complex) -> Complex:
     gains = 1.0 / (s[:, None] - resolvent.rates)
     if D.size <= _FEW:
         products = C.T[:, :, None] * B[:, None, :]
-        return np.asarray(D + (gains @ products.reshape(len(products), -1)).reshape(shape))
+        return np.asarray(D + (gains @ products.reshape(len(products), D.size)).reshape(shape))
     return np.asarray(D + (C * gains[:, None, :]) @ B)
 
 

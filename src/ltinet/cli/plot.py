@@ -12,6 +12,7 @@ from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refus
 from ltinet.errors import FileFormatError
 from ltinet.plotting import new_figure, save_figure
 from ltinet.plotting.canvas import FORMATS
+from ltinet.plotting.overview import SLIDE
 from ltinet.shown import shown, shown_path
 
 Kind = Literal["overview", "architecture", "spectrum", "sparsity"]
@@ -42,7 +43,7 @@ def plot(
         refuse_terminal(output)
     drawings = read_network(net).plot
     if kind == "overview":
-        figure = new_figure(width=12.0, height=7.0)
+        figure = new_figure(*SLIDE)
         drawings.overview(figure=figure)
     else:
         figure = new_figure()

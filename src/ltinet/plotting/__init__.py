@@ -1,6 +1,7 @@
 """Drawings of networks, forms and solutions with matplotlib: data in, Axes out."""
 
 from ltinet.plotting.architecture import draw_architecture
+from ltinet.plotting.bode import draw_bode
 from ltinet.plotting.canvas import new_figure, save_figure
 from ltinet.plotting.colours import layer_colour, layer_marker
 from ltinet.plotting.comparison import draw_comparison
@@ -8,21 +9,28 @@ from ltinet.plotting.conditioning import draw_condition, draw_weight_norm
 from ltinet.plotting.error_bounds import draw_errors_and_bounds
 from ltinet.plotting.evaluations import draw_evaluations_per_layer, draw_evaluations_per_neuron
 from ltinet.plotting.ladder import draw_ladder
+from ltinet.plotting.nyquist import draw_nyquist
+from ltinet.plotting.response_grid import draw_responses
 from ltinet.plotting.snapshots import draw_snapshots
+from ltinet.plotting.solution_panels import draw_solution
 from ltinet.plotting.sparsity import draw_sparsity
 from ltinet.plotting.spectrum import draw_spectrum
 from ltinet.plotting.trajectory import draw_outputs
 
 __all__ = [
     "draw_architecture",
+    "draw_bode",
     "draw_comparison",
     "draw_condition",
     "draw_errors_and_bounds",
     "draw_evaluations_per_layer",
     "draw_evaluations_per_neuron",
     "draw_ladder",
+    "draw_nyquist",
     "draw_outputs",
+    "draw_responses",
     "draw_snapshots",
+    "draw_solution",
     "draw_sparsity",
     "draw_spectrum",
     "draw_weight_norm",

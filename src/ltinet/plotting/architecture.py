@@ -1,13 +1,14 @@
 """The network as the paper draws it: inputs at the left, neurons in their horizontal layers, outputs at the right."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ltinet.plotting.arrangement import Arrangement, Band, arrange
 from ltinet.plotting.canvas import axes_or_new
-from ltinet.plotting.colours import add_layer_key, layer_colours
+from ltinet.plotting.colours import layer_colours
 from ltinet.plotting.drawn import DrawnNetwork
 from ltinet.plotting.glyphs import RADIUS, add_balls
 from ltinet.shown import count_of
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
 
 _NODES = 5  # inputs or outputs drawn one by one
 _BOX = 0.22  # half the side of the square that stands for an input or an output
+_RAMP = 3.0  # length of the strip of colours that stands for all layers
 _WIRE = "0.72"
 _INK = "0.25"
-_BELOW = 2.4  # height kept free under the layers for the direct path and the key
+_KEY, _PATH = 1.6, 0.9  # heights kept free under the layers for the key and, where there is one, the direct path
 _ABOVE = 1.0  # and over them for the names of inputs and outputs
-_BESIDE = 2.2  # width kept free beside inputs and outputs for their names
+_BESIDE = 1.9  # width kept free beside inputs and outputs for their names
+_ASPECT = 0.62  # height over width of the layers on a figure of their own
+_WIDTH, _HEIGHTS = 6.4, (2.0, 7.0)  # of that figure, in inches
 
 
 def draw_architecture(network: DrawnNetwork, *, ax: "Axes | None" = None) -> "Axes":
@@ -32,20 +36,21 @@ def draw_architecture(network: DrawnNetwork, *, ax: "Axes | None" = None) -> "Ax
     not zero. Every neuron sees the inputs and is seen by the outputs: a line to its layer stands for that. The dashed
     line is the direct path Ψ u. Networks of more than twelve layers are condensed as `arrangement` says.
     """
-    axes = axes_or_new(ax)
-    box = axes.get_window_extent()
     arrangement = arrange(
         [layer.n_neurons for layer in network.layers],
         connected=[bool(layer.edges) for layer in network.layers],
-        aspect=0.8 * float(box.height / box.width),  # what stands below and above takes the rest
+        aspect=_ASPECT if ax is None else _aspect_of(axes_or_new(ax)),
     )
+    has_path = _has_direct_path(network)
+    width = arrangement.width + 2.0 * _BESIDE
+    below = _KEY + (_PATH if has_path else 0.0)
+    height = arrangement.height + _ABOVE + below
+    axes = axes_or_new(ax, width=_WIDTH, height=float(np.clip(_WIDTH * height / width, *_HEIGHTS)))
     colours = layer_colours(len(network.layers))
     axes.set_axis_off()
     axes.set_aspect("equal")
     axes.set_xlim(-_BESIDE, arrangement.width + _BESIDE)
-    axes.set_ylim(-_BELOW, arrangement.height + _ABOVE)
-    if arrangement.is_condensed:
-        add_layer_key(axes, len(network.layers))
+    axes.set_ylim(-below, arrangement.height + _ABOVE)
     scale = _points_per_unit(axes)
     font = float(np.clip(0.55 * scale, 6.5, 9.0))  # names fit into the places that the arrangement keeps for them
     for band in arrangement.bands:
@@ -55,9 +60,16 @@ def draw_architecture(network: DrawnNetwork, *, ax: "Axes | None" = None) -> "Ax
             edges = [edge for edge in network.layers[band.layer].edges if shown.keys() >= set(edge)]
             _draw_connections(axes, edges, shown, band=band, colour=colours[band.layer])
     _draw_neurons(axes, network, arrangement, colours)
-    _draw_ends(axes, network, arrangement, font=font)
-    _draw_key(axes, network, middle=arrangement.width / 2.0, font=font, scale=scale)
+    _draw_ends(axes, network, arrangement, has_path=has_path, font=font)
+    place = (arrangement.width / 2.0, 0.5 * _KEY - below)
+    _draw_key(axes, network, place, ramp=colours if arrangement.is_condensed else (), font=font, scale=scale)
     return axes
+
+
+def _aspect_of(axes: "Axes") -> float:
+    """Height over width that the layers may take; what stands below and above takes the rest."""
+    box = axes.get_window_extent()
+    return 0.8 * float(box.height / box.width)
 
 
 def _points_per_unit(axes: "Axes") -> float:
@@ -118,7 +130,7 @@ def _draw_neurons(axes: "Axes", network: DrawnNetwork, arrangement: Arrangement,
     add_balls(axes, places, second_order=second, colours=[colours[ball.layer] for ball in balls])
 
 
-def _draw_ends(axes: "Axes", network: DrawnNetwork, arrangement: Arrangement, *, font: float) -> None:
+def _draw_ends(axes: "Axes", network: DrawnNetwork, arrangement: Arrangement, *, has_path: bool, font: float) -> None:
     """Inputs, outputs, and the lines between them and the layers."""
     from matplotlib.collections import LineCollection
 
@@ -128,7 +140,7 @@ def _draw_ends(axes: "Axes", network: DrawnNetwork, arrangement: Arrangement, *,
     wires = [[(_BOX, y), (arrangement.left, middle)] for y in inputs for middle in middles]
     wires += [[(arrangement.right, middle), (arrangement.width - _BOX, y)] for y in outputs for middle in middles]
     axes.add_collection(LineCollection(wires, colors=_WIRE, linewidths=0.6, zorder=1))
-    if inputs and outputs and _has_direct_path(network):
+    if inputs and outputs and has_path:
         x = [0.0, 0.0, arrangement.width, arrangement.width]
         y = [min(inputs) - _BOX, -0.5, -0.5, min(outputs) - _BOX]
         axes.plot(x, y, color=_INK, linewidth=0.8, linestyle="--", zorder=1)
@@ -167,15 +179,44 @@ def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Seque
     return heights
 
 
-def _draw_key(axes: "Axes", network: DrawnNetwork, *, middle: float, font: float, scale: float) -> None:
-    """What the balls mean, for the kinds that the network has, side by side in the middle."""
+def _draw_key(
+    axes: "Axes",
+    network: DrawnNetwork,
+    place: tuple[float, float],
+    *,
+    ramp: Sequence[str],
+    font: float,
+    scale: float,
+) -> None:
+    """What the balls and, where rows do not name the layers, their colours mean, side by side around a place."""
     n_second = sum(int(np.count_nonzero(layer.is_second_order)) for layer in network.layers)
     n_first = sum(layer.n_neurons for layer in network.layers) - n_second
     kinds = [(n_first, False, "first-order neuron"), (n_second, True, "second-order neuron")]
     entries = [(count_of(n, name), second) for n, second, name in kinds if n]
-    widths = [0.8 + 0.55 * len(text) * font / scale for text, _ in entries]  # letters are about 0.55 em wide
-    x = middle - (sum(widths) + len(widths) - 1) / 2.0
+    ends = ("layer 0", str(len(ramp) - 1)) if ramp else ("", "")
+    n_letters = sum(len(text) for text, _ in entries) + sum(map(len, ends))
+    fixed = 0.95 * len(entries) + (_RAMP + 0.6 if ramp else 0.0) + len(entries) - (not ramp)
+    # Letters are about 0.55 em wide; a long key on a narrow drawing is written in smaller ones.
+    letter = min(0.55 * font / scale, max(2.0 * place[0] + 2.0 * _BESIDE - fixed, 1.0) / max(n_letters, 1))
+    font = letter * scale / 0.55
+    widths = [0.95 + letter * len(text) for text, _ in entries]
+    x, y = place[0] - (fixed + letter * n_letters) / 2.0, place[1]
     for (text, is_second), width in zip(entries, widths, strict=True):
-        add_balls(axes, [(x + RADIUS, -1.6)], second_order=[is_second], colours=["0.35"])
-        axes.text(x + 0.95, -1.6, text, fontsize=font, color=_INK, ha="left", va="center")
+        add_balls(axes, [(x + RADIUS, y)], second_order=[is_second], colours=["0.35"])
+        axes.text(x + 0.95, y, text, fontsize=font, color=_INK, ha="left", va="center")
         x += width + 1.0
+    if ramp:
+        x += letter * len(ends[0])
+        axes.text(x, y, ends[0], fontsize=font, color=_INK, ha="right", va="center")
+        _draw_ramp(axes, ramp, left=x + 0.3, y=y)
+        axes.text(x + _RAMP + 0.6, y, ends[1], fontsize=font, color=_INK, ha="left", va="center")
+
+
+def _draw_ramp(axes: "Axes", colours: Sequence[str], *, left: float, y: float) -> None:
+    """All colours side by side."""
+    from matplotlib.collections import PolyCollection
+
+    edges = left + np.linspace(0.0, _RAMP, len(colours) + 1)
+    low, high = y - 0.6 * RADIUS, y + 0.6 * RADIUS
+    boxes = [[(x0, low), (x1, low), (x1, high), (x0, high)] for x0, x1 in pairwise(edges)]
+    axes.add_collection(PolyCollection(boxes, facecolors=list(colours), edgecolors=list(colours), linewidths=0.3))

@@ -16,7 +16,9 @@ _COLUMNS = 24  # balls side by side that can still be told apart
 _GRID_ROWS = 18
 _GAP = 3  # places that the words for neurons left out take
 _LABEL = 2.6  # width kept free for the name of a layer
-_SIDE = 2.6  # between a column of inputs or outputs and the layers
+_SIDE = 2.6  # between a column of inputs or outputs and the layers, where wires fan out
+_SHORT_SIDE = 1.4  # and where there is but one band that they lead to
+_LEAST_COLUMNS = 6  # of a grid: above it stands how many layers it has
 _BETWEEN = 0.3  # between bands
 _FLATTEST = 0.7  # least room above a row for the arcs of its connections
 
@@ -95,15 +97,16 @@ def arrange(sizes: Sequence[int], *, connected: Sequence[bool], aspect: float) -
     `connected` says of each layer whether its neurons feed each other: above those, arcs need room.
     """
     layers = [_layer_plan(layer, size, connected=connected[layer]) for layer, size in enumerate(sizes)]
-    plans = layers if len(layers) <= _ROWS else _condensed(layers, sizes)
+    plans = layers if len(layers) <= _ROWS else _condensed(layers, sizes, aspect=aspect)
     columns = max((plan.columns for plan in plans), default=0)
-    width = 2.0 * _SIDE + _LABEL + max(columns, 3) + 0.4
+    side = _SIDE if len(plans) > 1 else _SHORT_SIDE
+    width = 2.0 * side + _LABEL + max(columns, 3) + 0.4
     fixed = sum(plan.height + _BETWEEN for plan in plans)
     arcs = sum(plan.has_arcs for plan in plans)
     room = min(max((aspect * width - fixed) / max(arcs, 1), _FLATTEST), max(0.3 * columns, _FLATTEST))
     height = fixed + arcs * room
     width = max(width, height / aspect)
-    left, right = _SIDE, width - _SIDE
+    left, right = side, width - side
     bands, top = [], height
     for plan in plans:
         band = _place(plan, left=left, right=right, top=top, room=room if plan.has_arcs else 0.0)
@@ -121,7 +124,7 @@ def _layer_plan(layer: int, size: int, *, connected: bool) -> _Plan:
     return _Plan(layer, f"layer {layer}", (tuple(order),), has_arcs=connected and size > 2)
 
 
-def _condensed(layers: Sequence[_Plan], sizes: Sequence[int]) -> list[_Plan]:
+def _condensed(layers: Sequence[_Plan], sizes: Sequence[int], *, aspect: float) -> list[_Plan]:
     coupled = [layer for layer, size in enumerate(sizes) if size > 1]
     singles = [layer for layer, size in enumerate(sizes) if size == 1]
     largest = sorted(sorted(coupled, key=lambda layer: -sizes[layer])[:_COUPLED])
@@ -131,13 +134,26 @@ def _condensed(layers: Sequence[_Plan], sizes: Sequence[int]) -> list[_Plan]:
         between = f"{min(rest)} to {max(rest)}" if min(rest) < max(rest) else f"{min(rest)}"
         plans.append(_Plan(None, f"… and {count_of(len(rest), 'more layer')} of {between} neurons each", ()))
     if singles:
-        plans.append(_grid_plan(singles, columns=max((plan.columns for plan in plans), default=0)))
+        above = sum(plan.height + _BETWEEN for plan in plans)
+        least = max((plan.columns for plan in plans), default=_LEAST_COLUMNS)
+        plans.append(_grid_plan(singles, columns=_grid_columns(len(singles), least, above=above, aspect=aspect)))
     return plans
+
+
+def _grid_columns(count: int, least: int, *, above: float, aspect: float) -> int:
+    """How many columns fill a drawing of this aspect, below what stands above them."""
+    side = _SIDE if above else _SHORT_SIDE
+
+    def distance(columns: int) -> float:
+        rows = min(math.ceil(count / columns), _GRID_ROWS)
+        return abs(math.log((above + rows + 0.9) / (2.0 * side + _LABEL + columns + 0.4) / aspect))
+
+    least = min(max(least, math.ceil(count / _GRID_ROWS)), _COLUMNS)
+    return min(range(least, _COLUMNS + 1), key=distance)
 
 
 def _grid_plan(singles: Sequence[int], *, columns: int) -> _Plan:
     """Layers of one neuron in reading order; beyond what fits, the first and the last of them."""
-    columns = min(max(math.ceil(math.sqrt(1.35 * len(singles))), columns), _COLUMNS)
     cells: list[tuple[int, int]] = [(layer, 0) for layer in singles]
     rows: list[tuple[tuple[int, int] | str, ...]] = [
         tuple(cells[start : start + columns]) for start in range(0, len(cells), columns)

@@ -2,7 +2,7 @@
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ltinet.atomic import write_whole
 from ltinet.errors import FileFormatError, MissingDependencyError, PlottingError
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 
 
-def axes_or_new(ax: "Axes | None") -> "Axes":
-    """The axes that came, or those of a new pyplot figure, which a notebook shows by itself."""
+def axes_or_new(ax: "Axes | None", *, width: float = 6.4, height: float = 4.8) -> "Axes":
+    """The axes that came, or those of a new pyplot figure of this size in inches, which a notebook shows by itself."""
     require_matplotlib()
     from matplotlib.axes import Axes
 
     if ax is None:
         from matplotlib import pyplot
 
-        return pyplot.subplots(layout="constrained")[1]
+        return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
     if not isinstance(ax, Axes):
         raise PlottingError(f"ax is a {type(ax).__name__}; give one matplotlib Axes, or leave it out for a new figure")
     return ax
@@ -92,6 +92,12 @@ def count_whole_numbers(axis: "Axis") -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(nbins="auto", integer=True))
+
+
+def add_grid(axes: "Axes", *, axis: Literal["both", "x", "y"] = "both") -> None:
+    """Faint lines behind everything that is drawn, to read values by."""
+    axes.grid(True, axis=axis, color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
 
 
 def write_instead(axes: "Axes", text: str) -> None:

@@ -1,7 +1,10 @@
-"""One colour per layer, the same in every drawing of a network, told apart also in greyscale.
+"""One colour per layer, the same in every drawing of a network, told apart also in greyscale; and colours of lines.
 
 Up to ten layers have colours of their own, made in CIE LCh with lightness L* from 14 to 82, at least 6 apart from each
 other and 28 from the next layer's, and markers of their own. More layers follow viridis, whose lightness rises evenly.
+
+Lines that are no layers have the colours of Okabe and Ito (2008) less yellow, which is too pale on white: those with
+normal vision and those without red, green or blue cones tell them apart. Dashes are the second cue.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +21,8 @@ COLOURS = (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 Dashes = Literal["-", "--", "-.", ":"]
 LINE_STYLES: tuple[Dashes, ...] = ("-", "--", "-.", ":")
+LINE_COLOURS = ("#0072b2", "#d55e00", "#000000", "#56b4e9", "#cc79a7", "#009e73", "#e69f00")
+"""In this order lines of the same dashes, four or eight apart, are those that differ most."""
 _LIGHTEST = 0.92  # of viridis: the rest is too pale on white
 
 
@@ -39,9 +44,10 @@ def layer_marker(index: int, *, n_layers: int) -> str:
 
 
 def line_styles(count: int) -> tuple[tuple[str, Dashes], ...]:
-    """(colour, dashes) of lines that are no layers: dark to light in a colour map that layers never use."""
-    colours = _sampled("plasma", np.linspace(0.0, 0.8, count))
-    return tuple((colour, LINE_STYLES[index % len(LINE_STYLES)]) for index, colour in enumerate(colours))
+    """(colour, dashes) of lines that are no layers; no two of the first 28 are the same, and neighbours never."""
+    return tuple(
+        (LINE_COLOURS[index % len(LINE_COLOURS)], LINE_STYLES[index % len(LINE_STYLES)]) for index in range(count)
+    )
 
 
 def add_layer_key(axes: "Axes", n_layers: int) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.arrays import Array
 from ltinet.errors import PlottingError
-from ltinet.plotting.canvas import figure_or_new, write_instead
+from ltinet.plotting.canvas import add_grid, figure_or_new, write_instead
 from ltinet.plotting.colours import line_styles
 from ltinet.plotting.trajectory import add_output_key, checked_outputs, chosen_outputs
 
@@ -76,7 +76,7 @@ def _draw_outputs(axes: "Axes", times: Array, y: Array, expected: Array) -> None
 def _draw_errors(row: NDArray[Any], times: Array, errors: Sequence[Array]) -> None:
     for axes, error in zip(row, errors, strict=True):
         axes.set_yscale("log")
-        axes.grid(True, axis="y", color="0.9", linewidth=0.6)
+        add_grid(axes, axis="y")
         if not np.any(error > 0.0):
             write_instead(axes, "zero everywhere")
             continue

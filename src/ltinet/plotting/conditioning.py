@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import PlottingError
-from ltinet.plotting.canvas import axes_or_new, count_whole_numbers
+from ltinet.plotting.canvas import add_grid, axes_or_new, count_whole_numbers
 from ltinet.shown import count_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _draw_growth(
     _set_limits(axes, pairs, budget)
     axes.set_xlabel("number of layers")
     axes.set_ylabel(label)
-    axes.grid(True, axis="y", color="0.9", linewidth=0.6)
+    add_grid(axes, axis="y")
     if budget is not None or chosen is not None:
         axes.legend(fontsize="small")
     return axes

@@ -1,15 +1,22 @@
-"""What stands behind `net.plot` and `form.plot`: one line for every drawing."""
+"""What stands behind `net.plot`, `system.plot` and `form.plot`: one line for every drawing."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ltinet.arrays import Array
 from ltinet.listing import listed_without
+from ltinet.plotting.answers import Answers, Names
 from ltinet.plotting.architecture import draw_architecture
 from ltinet.plotting.canvas import figure_or_new
 from ltinet.plotting.conditioning import draw_condition
-from ltinet.plotting.drawn import DrawnForm, DrawnNetwork
+from ltinet.plotting.drawn import AnsweringNetwork, DrawnForm, DrawnSystem
+from ltinet.plotting.network_pattern import draw_network_sparsity, draw_network_spectrum
+from ltinet.plotting.overview import SLIDE, draw_network_overview, draw_system_overview
+from ltinet.plotting.pairs import Pair
 from ltinet.plotting.sparsity import draw_sparsity
 from ltinet.plotting.spectrum import draw_spectrum
 
@@ -21,9 +28,25 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class NetworkPlots:
-    """Drawings of a network; each takes the Axes to draw on, or makes a new figure, and returns the Axes."""
+    """Drawings of a network: `net.plot()` is an overview, fit for a slide, and each of these a drawing alone.
 
-    network: DrawnNetwork
+    They take the Axes, or those of several panels the empty Figure, to draw on, or make a new one, and return the Axes.
+    """
+
+    network: AnsweringNetwork
+    frequencies: Callable[[], Array]
+    names: Names = None
+    input_names: Names = None
+
+    def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure | SubFigure":
+        """Draw neurons, poles, connections, step response and gain on one slide of 16:9, and return its figure."""
+        page = figure_or_new(figure, width=SLIDE[0], height=SLIDE[1])
+        draw_network_overview(self.network, self._answers, page)
+        return page
+
+    def overview(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure | SubFigure":
+        """The same as `net.plot()`."""
+        return self(figure=figure)
 
     def architecture(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw inputs, neurons in their horizontal layers, and outputs."""
@@ -31,29 +54,107 @@ class NetworkPlots:
 
     def spectrum(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw the poles of all neurons, coloured by layer."""
-        poles = [[pole for neuron in layer.neurons for pole in neuron.poles] for layer in self.network.layers]
-        return draw_spectrum(poles, ax=ax)
+        return draw_network_spectrum(self.network, ax=ax)
 
     def sparsity(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw which neurons feed which; the title counts the connections whose weights are not zero."""
-        layers = self.network.layers
-        axes = draw_sparsity([(layer.C != 0.0) | (layer.K != 0.0) | (layer.M != 0.0) for layer in layers], ax=ax)
-        count, n = sum(len(layer.edges) for layer in layers), sum(layer.n_neurons for layer in layers)
-        axes.set_title(f"{count} of {n * (n - 1) // 2} possible connections carry weight", fontsize="medium")
-        return axes
+        """Draw neurons as dots and which feeds which as squares; the title counts the weights that are not zero."""
+        return draw_network_sparsity(self.network, ax=ax)
 
-    def overview(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure | SubFigure":
-        """Draw architecture, spectrum and sparsity on one page, and return its figure."""
-        page = figure_or_new(figure, width=12.0, height=7.0)
-        left, right = page.subfigures(1, 2, width_ratios=(1.45, 1.0), squeeze=False)[0]
-        upper, lower = right.subplots(2, 1, gridspec_kw={"hspace": 0.08})
-        self.architecture(ax=left.subplots())
-        self.spectrum(ax=upper)
-        self.sparsity(ax=lower)
-        return page
+    def bode(
+        self,
+        omega: ArrayLike | None = None,
+        *,
+        pairs: Sequence[Pair] | None = None,
+        figure: "Figure | SubFigure | None" = None,
+    ) -> NDArray[Any]:
+        """Draw magnitude and phase of H(jω), of all pairs (output, input) or of those given; two Axes come back.
+
+        Without omega frequencies are chosen from poles and zeros.
+        """
+        return self._answers.draw_bode(omega, pairs=pairs, figure=figure)
+
+    def nyquist(
+        self,
+        omega: ArrayLike | None = None,
+        *,
+        pairs: Sequence[Pair] | None = None,
+        limit: float | None = None,
+        ax: "Axes | None" = None,
+    ) -> "Axes":
+        """Draw H(jω) in the complex plane, with −1; what is larger than `limit` is cut (see `draw_nyquist`)."""
+        return self._answers.draw_nyquist(omega, pairs=pairs, limit=limit, ax=ax)
+
+    def step(self, t: ArrayLike | None = None, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
+        """Draw the response of every output to a step of every input, and the value it comes to, on a grid of Axes."""
+        return self._answers.draw_step(t, figure=figure)
+
+    def impulse(self, t: ArrayLike | None = None, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
+        """Draw the response of every output to an impulse of every input on a grid of Axes."""
+        return self._answers.draw_impulse(t, figure=figure)
+
+    @property
+    def _answers(self) -> Answers:
+        return Answers(self.network, self.frequencies, self.names, self.input_names)
 
     def __dir__(self) -> list[str]:
-        return listed_without(self, "network")
+        return listed_without(self, "network", "frequencies", "names", "input_names")
+
+
+@final
+@dataclass(frozen=True)
+class SystemPlots:
+    """Drawings of a system: `system.plot()` is an overview, fit for a slide, and each of these a drawing alone."""
+
+    system: DrawnSystem
+    frequencies: Callable[[], Array]
+    names: Names = None
+    input_names: Names = None
+
+    def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure | SubFigure":
+        """Draw magnitude, phase, step response and poles on one slide of 16:9, and return its figure."""
+        page = figure_or_new(figure, width=SLIDE[0], height=SLIDE[1])
+        draw_system_overview(self._answers, page)
+        return page
+
+    def spectrum(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the poles."""
+        return draw_spectrum([self.system.poles()], ax=ax)
+
+    def bode(
+        self,
+        omega: ArrayLike | None = None,
+        *,
+        pairs: Sequence[Pair] | None = None,
+        figure: "Figure | SubFigure | None" = None,
+    ) -> NDArray[Any]:
+        """Draw magnitude and phase; see `NetworkPlots.bode`."""
+        return self._answers.draw_bode(omega, pairs=pairs, figure=figure)
+
+    def nyquist(
+        self,
+        omega: ArrayLike | None = None,
+        *,
+        pairs: Sequence[Pair] | None = None,
+        limit: float | None = None,
+        ax: "Axes | None" = None,
+    ) -> "Axes":
+        """Draw the frequency response in the complex plane; see `NetworkPlots.nyquist`."""
+        return self._answers.draw_nyquist(omega, pairs=pairs, limit=limit, ax=ax)
+
+    def step(self, t: ArrayLike | None = None, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
+        """Draw step responses; see `NetworkPlots.step`."""
+        return self._answers.draw_step(t, figure=figure)
+
+    def impulse(self, t: ArrayLike | None = None, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
+        """Draw impulse responses; see `NetworkPlots.impulse`."""
+        return self._answers.draw_impulse(t, figure=figure)
+
+    @property
+    def _answers(self) -> Answers:
+        return Answers(self.system, self.frequencies, self.names, self.input_names)
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "system", "frequencies", "names", "input_names")
 
 
 @final

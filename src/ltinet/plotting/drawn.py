@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ltinet.arrays import Array
 
@@ -94,6 +94,63 @@ class DrawnNetwork(Protocol):
     def n_outputs(self) -> int:
         """Number of outputs."""
         ...
+
+
+class DrawnResponse(Protocol):
+    """Outputs over time, as far as they are drawn."""
+
+    @property
+    def t(self) -> Array:
+        """Times."""
+        ...
+
+    @property
+    def y(self) -> Array:
+        """Outputs, `(inputs, T, outputs)`, or `(T, outputs)` of a single input."""
+        ...
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What one might not expect of it."""
+        ...
+
+
+class DrawnSystem(Protocol):
+    """What answers to inputs, a system or a network, as far as its answers are drawn."""
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        ...
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        ...
+
+    def poles(self) -> NDArray[np.complex128]:
+        """Its poles."""
+        ...
+
+    def dcgain(self) -> Array:
+        """The gain at rest, `(outputs, inputs)`."""
+        ...
+
+    def step_response(self, t: ArrayLike | None = None, *, input: int | None = None) -> DrawnResponse:
+        """Outputs after one input, or each in its turn, went from 0 to 1."""
+        ...
+
+    def impulse_response(self, t: ArrayLike | None = None, *, input: int | None = None) -> DrawnResponse:
+        """Outputs after a unit impulse of one input, or of each in its turn."""
+        ...
+
+    def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """H(jω), `(frequencies, outputs, inputs)`."""
+        ...
+
+
+class AnsweringNetwork(DrawnNetwork, DrawnSystem, Protocol):
+    """A network whose neurons and answers are drawn."""
 
 
 class DrawnForm(Protocol):

@@ -1,25 +1,30 @@
 """Errors over time beside what bounds them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ltinet.arrays import Array
 from ltinet.errors import PlottingError
-from ltinet.plotting.canvas import axes_or_new
+from ltinet.plotting.canvas import add_grid, axes_or_new
 from ltinet.plotting.colours import add_side_legend, line_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_DOTS = 14  # along each bound
+_LEAST = 0.05  # of the errors of a run may fall below the axis
+
 
 def draw_errors_and_bounds(
     t: ArrayLike, runs: Mapping[str, tuple[ArrayLike, ArrayLike]], *, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw for each run its error `(T,)`, a solid line, and the bound of it `(T,)`, a dashed one, on a log axis.
+    """Draw for each run its error `(T,)`, a line, and the bound of it `(T,)`, a lighter one with dots, on a log axis.
 
-    Errors of zero, as at the start, have no place on that axis and are left out.
+    Errors of zero, as at the start, have no place on that axis and are left out. The axis begins at where all but
+    the least twentieth of the errors lie, so that first steps which are right to 1e-22 do not press all else together.
     """
     times = np.asarray(t, dtype=np.float64)
     pairs = {name: tuple(np.asarray(values, dtype=np.float64) for values in run) for name, run in runs.items()}
@@ -32,15 +37,38 @@ def draw_errors_and_bounds(
     from matplotlib.lines import Line2D
 
     axes = axes_or_new(ax)
+    every = max(1, len(times) // _DOTS)
     handles = []
-    for (name, values), (colour, _) in zip(pairs.items(), line_styles(len(pairs)), strict=True):
-        for array, dashes in zip(values, ("-", "--"), strict=True):
-            axes.plot(times, np.where(array > 0.0, array, np.nan), color=colour, linestyle=dashes)
+    for number, ((name, (error, bound)), (colour, _)) in enumerate(
+        zip(pairs.items(), line_styles(len(pairs)), strict=True)
+    ):
+        # The bound is drawn below and its dots above: where both are one line the eye still sees two.
+        axes.plot(times, _positive(bound), color=colour, linewidth=4.0, alpha=0.3)
+        axes.plot(times, _positive(error), color=colour, linewidth=1.3)
+        axes.plot(times, _positive(bound), linestyle="none", marker="v", markersize=5.0, markerfacecolor="white",
+                  markeredgecolor=colour, markevery=(number * every // max(len(pairs), 1), every))  # fmt: skip
         handles.append(Line2D([], [], color=colour, label=name))
-    handles += [Line2D([], [], color="0.4", label="error"), Line2D([], [], color="0.4", linestyle="--", label="bound")]
+    handles += [
+        Line2D([], [], color="0.4", linewidth=1.3, label="error"),
+        Line2D([], [], color="0.7", linewidth=4.0, marker="v", markersize=5.0, markerfacecolor="white",
+               markeredgecolor="0.4", label="bound"),
+    ]  # fmt: skip
     axes.set_yscale("log")
     axes.set_xlabel("time")
     axes.set_ylabel("largest error of an output")
     add_side_legend(axes, handles, title="")
     axes.margins(x=0.01)
+    add_grid(axes, axis="y")
+    _start_above_the_least(axes, [error for error, _ in pairs.values()])
     return axes
+
+
+def _positive(values: Array) -> Array:
+    return np.where(values > 0.0, values, np.nan)
+
+
+def _start_above_the_least(axes: "Axes", errors: Sequence[Array]) -> None:
+    """The lower end of the axis, below all but the smallest errors of each run."""
+    lows = [float(np.quantile(error[error > 0.0], _LEAST)) for error in errors if np.any(error > 0.0)]
+    if lows and 0.3 * min(lows) > axes.get_ylim()[0]:
+        axes.set_ylim(bottom=0.3 * min(lows))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Counts = NDArray[np.float64]
+_COST = "one evaluation of a neuron: a few numbers; one of the full system: an n × n product"
 
 
 def draw_evaluations_per_neuron(
@@ -81,6 +82,7 @@ def _finish(axes: "Axes", counts: Counts, full_system: int | None) -> None:
         label = f"full system: {full_system}"
         axes.axhline(full_system, color="0.25", linestyle="--", linewidth=1.2, label=label)
         highest = max(highest, full_system)
+        axes.set_title(_COST, fontsize="small", color="0.25")
         layer_key = axes.get_legend()
         axes.legend(fontsize="small", loc="upper right")
         if layer_key is not None:  # axes have one legend; the first stays as an ordinary artist

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import PlottingError
-from ltinet.plotting.canvas import axes_or_new, count_whole_numbers
+from ltinet.plotting.canvas import add_grid, axes_or_new, count_whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def draw_ladder(points: ArrayLike, *, budget: float | None = None, ax: "Axes | N
     axes.set_ylim(1.0 / top**0.06, top * top**0.06)
     axes.set_xlabel("connections")
     axes.set_ylabel("condition number of T")
-    axes.grid(True, axis="y", color="0.9", linewidth=0.6)
+    add_grid(axes, axis="y")
     count_whole_numbers(axes.xaxis)
     return axes
 

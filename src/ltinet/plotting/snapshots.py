@@ -24,12 +24,15 @@ def draw_snapshots(
     reference: ArrayLike | None = None,
     reference_name: str = "reference",
     extent: Extent | None = None,
+    quantity: str = "value",
+    axis_names: tuple[str, str] = ("x", "y"),
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
     """Draw named fields `(k, ny, nx)` at k times, `[:, 0, 0]` at the lower left; the Axes come as (rows, k).
 
     All fields share one colour bar. With a `reference` its row follows, and one row of |field − reference| for each
     solution, with a colour bar of its own. `extent` is (left, right, bottom, top) in the units of the grid.
+    `quantity` names what the colours stand for, `axis_names` the axes of the grid.
     """
     moments = _checked_times(times)
     fields = {name: _checked(name, field, len(moments)) for name, field in solutions.items()}
@@ -45,13 +48,19 @@ def draw_snapshots(
     panels = canvas.subplots(n_rows, len(moments), squeeze=False)  # shared axes would draw at half the speed
     low, high = min(map(np.min, fields.values())), max(map(np.max, fields.values()))
     for row, (name, field) in zip(panels, fields.items(), strict=False):
-        image = _draw_row(row, name, field, limits=(low, high), colours=_FIELD_MAP, extent=extent)
-    canvas.colorbar(image, ax=panels[: len(fields)], label="field", pad=0.02)
+        image = _draw_row(
+            row, name, field, limits=(low, high), colours=_FIELD_MAP, extent=extent, vertical=axis_names[1]
+        )
+    canvas.colorbar(image, ax=panels[: len(fields)], label=quantity, pad=0.02)
     for row, (name, error) in zip(panels[len(fields) :], errors.items(), strict=True):
         # A bar of one colour would hide that the error is zero.
         top = max(float(np.max(error)), np.finfo(float).tiny)
-        image = _draw_row(row, name, error, limits=(0.0, top), colours=_ERROR_MAP, extent=extent)
-        canvas.colorbar(image, ax=row, label="absolute error", pad=0.02, format=_power_of_ten)
+        image = _draw_row(
+            row, name, error, limits=(0.0, top), colours=_ERROR_MAP, extent=extent, vertical=axis_names[1]
+        )
+        canvas.colorbar(image, ax=row, label="|error|", pad=0.02, format=_power_of_ten)
+    for axes in panels[-1]:
+        axes.set_xlabel(axis_names[0])
     for axes, moment in zip(panels[0], moments, strict=True):
         axes.set_title(f"time {moment:g}", fontsize="medium")
     return np.asarray(panels)
@@ -81,7 +90,14 @@ def _same_shape(fields: Mapping[str, Fields], expected: Fields) -> Mapping[str, 
 
 
 def _draw_row(
-    row: NDArray[Any], name: str, field: Fields, *, limits: tuple[float, float], colours: str, extent: Extent | None
+    row: NDArray[Any],
+    name: str,
+    field: Fields,
+    *,
+    limits: tuple[float, float],
+    colours: str,
+    extent: Extent | None,
+    vertical: str,
 ) -> Any:
     for axes, values in zip(row, field, strict=True):
         image = axes.imshow(values, origin="lower", vmin=limits[0], vmax=limits[1], cmap=colours, extent=extent)
@@ -91,7 +107,7 @@ def _draw_row(
         if extent is None:
             axes.set_xticks([])
             axes.set_yticks([])
-    row[0].set_ylabel(name)
+    row[0].set_ylabel(f"{name}\n{vertical}")
     return image
 
 

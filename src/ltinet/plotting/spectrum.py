@@ -21,10 +21,11 @@ _NEAR = 0.25  # of the width of the spectrum
 _SQUARE = 4.0  # spans that differ by less than this factor are drawn to one scale
 
 
-def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, ax: "Axes | None" = None) -> "Axes":
+def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, key: bool = True, ax: "Axes | None" = None) -> "Axes":
     """Draw the eigenvalues of each layer, given as one sequence of complex numbers per layer.
 
-    A spectrum that is all real has nothing to show on the imaginary axis: there the layers stand above each other.
+    `key=False` leaves out which colour is which layer, where another drawing beside says it. A spectrum that is all
+    real has nothing to show on the imaginary axis: there the layers stand above each other.
     """
     layers = _checked(eigenvalues)
     axes = axes_or_new(ax)
@@ -43,7 +44,8 @@ def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, ax: "Axes | None" = None)
         _set_layer_axis(axes, len(layers))
     else:
         axes.set_ylabel("imaginary part (1/time)")
-        add_layer_key(axes, len(layers))
+        if key:
+            add_layer_key(axes, len(layers))
     return axes
 
 

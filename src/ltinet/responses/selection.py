@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError
 from ltinet.shown import shown
-from ltinet.solve.solution import ErrorBound, Solution, Trajectory
+from ltinet.solve.solution import ErrorBound, KnowsInput, Solution, Trajectory
 
 Channel: TypeAlias = int | None
 """An input or an output, counted from 0; None for all of them."""
@@ -84,6 +85,11 @@ class _OneOutput:
 
     def neuron_states(self, t: Array) -> Array:
         return self.whole.neuron_states(t)
+
+    def input_corners(self, t: Array) -> tuple[Array, Array]:
+        if not isinstance(self.whole, KnowsInput):
+            return t, np.zeros((len(t), 0))
+        return self.whole.input_corners(t)
 
     def error_bound(self, start: float, stop: float) -> ErrorBound:
         return _OneBound(self.whole.error_bound(start, stop), self.own)

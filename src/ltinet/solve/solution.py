@@ -1,8 +1,9 @@
 """What a simulation returns: outputs at the times asked for, and on request outputs and states at any other."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,12 +12,15 @@ from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError
 from ltinet.listing import listed_without
 from ltinet.once import cached_property
+from ltinet.plotting.solution_panels import draw_solution
 from ltinet.plotting.trajectory import draw_outputs
 from ltinet.signals.times import all_finite, as_times, real_times
 from ltinet.tables.frames import frame_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_CHEAP_BOUND = 20_000  # times in all: the bound of so many takes about as long as drawing them
 
 
 class ErrorBound(Protocol):
@@ -48,6 +52,15 @@ class Trajectory(Protocol):
 
     def error_bound(self, start: float, stop: float) -> ErrorBound:
         """How far outputs between two times may be off."""
+        ...
+
+
+@runtime_checkable
+class KnowsInput(Protocol):
+    """A trajectory that can show the input which it was driven by."""
+
+    def input_corners(self, t: Array) -> tuple[Array, Array]:
+        """Times `(K,)` and inputs `(..., K, m)`, before and after each of the times t and each knot between them."""
         ...
 
 
@@ -106,12 +119,42 @@ class Solution:
         parts = self._error.at(self._within(np.atleast_1d(times)))
         return {name: own[..., 0, :] for name, own in parts.items()} if times.ndim == 0 else parts
 
-    def plot(self, *, outputs: Sequence[int] | None = None, ax: "Axes | None" = None) -> "Axes":
-        """Draw the outputs over time on `ax`, or on a new figure, and return the Axes; needs matplotlib.
+    def plot(
+        self,
+        *,
+        outputs: Sequence[int] | None = None,
+        names: Sequence[str] | None = None,
+        input_names: Sequence[str] | None = None,
+        bound: bool | None = None,
+        ax: "Axes | None" = None,
+    ) -> "Axes":
+        """Draw the outputs over time, and the input below, on a new figure, and return the topmost Axes.
 
-        `outputs` chooses by index; without it at most ten are drawn, evenly spread over all.
+        Outputs of other units, or of peaks more than 30 times apart, have axes of their own; `ax` draws outputs alone,
+        all on these. `outputs` chooses by index; without it at most ten are drawn, evenly spread over all. `names` are
+        those of all outputs, `input_names` of all inputs; units stand in brackets at their end, "Force (N)".
+
+        `bound=True` draws a band of the width of `error_bound`, and says how large that is: most bands are thinner than
+        the line. It costs more than the simulation did, so without a word it is drawn of up to 20,000 times alone.
+        Needs matplotlib.
         """
-        return draw_outputs(self.t, self.y, outputs=outputs, ax=ax)
+        wanted = math.prod(self.y.shape[:-1]) <= _CHEAP_BOUND if bound is None else bound
+        errors = self.error_bound(self.t) if wanted and self.y.size else None
+        if ax is not None:
+            return draw_outputs(self.t, self.y, outputs=outputs, names=names, bound=errors, ax=ax)
+        axes: Axes = draw_solution(
+            self.t, self.y, outputs=outputs, names=names, bound=errors, inputs=self._drawn_input,
+            input_names=input_names,
+        )[0]  # fmt: skip
+        return axes
+
+    @property
+    def _drawn_input(self) -> tuple[Array, Array] | None:
+        """The input, where it is known and more than zero."""
+        if not isinstance(self.trajectory, KnowsInput) or not len(self.t):
+            return None
+        times, values = self.trajectory.input_corners(self.t)
+        return (times, values) if np.any(values) else None
 
     def to_frame(self) -> Any:
         """The outputs as a pandas DataFrame: the times as its index, a column for each output; needs pandas."""

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 import ltinet
 from drawing_checks import example, network_of
 from ltinet.plotting import draw_comparison, draw_outputs, new_figure, save_figure
-from ltinet.plotting.doors import NetworkPlots
 
 
 def test_importing_ltinet_does_not_import_matplotlib():
@@ -27,7 +26,8 @@ def test_a_missing_matplotlib_is_named_with_the_command_that_brings_it():
         "import ltinet\n"
         "net = ltinet.construct(ltinet.named_system('triangular', n_states=2))\n"
         "sol = net.simulate([[0.0, 0.0], [0.0, 0.0]], [0.0, 1.0])\n"
-        "doors = [net.plot.architecture, net.plot.spectrum, net.plot.sparsity, net.plot.overview]\n"
+        "doors = [net.plot.architecture, net.plot.spectrum, net.plot.sparsity, net.plot.overview, net.plot.step]\n"
+        "doors += [net.plot, net.plot.bode, net.plot.nyquist, net.system.plot, net.system.plot.impulse]\n"
         "for draw in [*doors, sol.plot, net.form.plot.tradeoff, net.form.plot.spectrum, net.form.plot.sparsity]:\n"
         "    try:\n"
         "        draw()\n"
@@ -55,7 +55,7 @@ def test_global_settings_stay_as_they_are(tmp_path):
 
 def test_the_overview_fits_any_empty_figure_and_leaves_none_behind():
     figure = new_figure(12.0, 7.0)
-    assert NetworkPlots(network_of([1, 2], [1])).overview(figure=figure) is figure
+    assert ltinet.DynamicNetwork(network_of([1, 2], [1])).plot(figure=figure) is figure
     assert pyplot.get_fignums() == []
     with pytest.raises(ltinet.PlottingError, match="axes already"):
         example(4).plot.overview(figure=figure)

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from drawing_checks import axes_of_size, example, face_colours, lightness
+from drawing_checks import axes_of_size, example, face_colours, least_difference, lightness
 from ltinet.plotting import (
     draw_evaluations_per_layer,
     draw_evaluations_per_neuron,
@@ -35,12 +35,21 @@ def test_many_layers_grow_lighter_one_by_one(n_layers):
     assert values[-1] < 90.0, "the last layer must not vanish on white paper"
 
 
-def test_lines_that_are_no_layers_differ_in_lightness_or_dashes():
+def test_ten_lines_are_told_apart_by_anybody_by_colour_or_by_dashes():
+    """Lines of the same dashes differ in colour for every kind of vision; neighbours differ in dashes."""
     styles = line_styles(10)
     assert len(set(styles)) == 10
-    values = [lightness(colour) for colour, _ in styles]
-    assert np.all(np.diff(values) > 2.0)
     assert all(a[1] != b[1] for a, b in pairwise(styles))
+    for a, b in combinations(styles, 2):
+        if a[0] != b[0]:
+            assert least_difference(a[0], b[0]) > 15.0  # CIE76; about 2.3 can just be noticed
+        if a[1] == b[1]:
+            assert least_difference(a[0], b[0]) > 20.0
+
+
+def test_the_first_four_lines_differ_in_lightness_or_hue_for_anybody():
+    colours = [colour for colour, _ in line_styles(4)]
+    assert min(least_difference(a, b) for a, b in combinations(colours, 2)) > 24.0
 
 
 @pytest.mark.parametrize("n_layers", [1, 4, 10, 400])
@@ -73,4 +82,5 @@ def test_a_layer_has_one_colour_in_every_drawing(n_layers):
     assert set(expected) <= {colour for group in architecture.collections for colour in face_colours(group)}
 
     sparsity = net.plot.sparsity(ax=axes_of_size())
-    assert list(dict.fromkeys(face_colours(sparsity.collections[0]))) == list(dict.fromkeys(expected))
+    dots = face_colours(sparsity.collections[1])
+    assert dots == [expected[layer] for layer in layer_of]

@@ -17,6 +17,7 @@ def test_every_neuron_is_a_point_at_its_count():
     np.testing.assert_array_equal(points[np.argsort(points[:, 0])], list(enumerate([100, 140, 50, 80, 90, 130])))
     assert set(axes.lines[0].get_ydata()) == {120}
     assert {"full system: 120", "layer", "0", "1", "2"} <= {text for text, _ in shown_texts(axes.figure)}
+    assert "a few numbers" in axes.get_title()  # an evaluation of a neuron costs less than one of the system
     check_texts(axes.figure)
 
 

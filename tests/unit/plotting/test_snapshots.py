@@ -23,6 +23,8 @@ def test_rows_are_solutions_reference_and_errors():
     assert {image.get_clim() for image in images[:3].ravel()} == {(low, high)}
     assert [axes.get_title() for axes in panels[0]] == ["time 0", "time 0.5", "time 10"]
     assert panels[0, 0].images[0].origin == "lower"
+    assert [axes.get_xlabel() for axes in panels[-1]] == ["x"] * 3
+    assert panels[0, 0].get_ylabel() == "A\ny"
 
 
 @pytest.mark.parametrize("extent", [None, (0.0, 10.0, 0.0, 9.5)])
@@ -34,9 +36,10 @@ def test_texts_neither_overlap_nor_leave_the_figure(extent):
 
 def test_fields_alone_need_no_error_rows_and_a_figure_may_be_given():
     figure = new_figure(6.0, 2.0)
-    panels = draw_snapshots(TIMES, {"A": FIELD}, figure=figure)
+    panels = draw_snapshots(TIMES, {"A": FIELD}, quantity="temperature", figure=figure)
     assert panels.shape == (1, 3)
     assert len(figure.axes) == 3 + 1  # one colour bar
+    assert figure.axes[-1].get_ylabel() == "temperature"
 
 
 def test_an_error_of_zero_is_drawn_dark():

@@ -6,7 +6,6 @@ import pytest
 import ltinet
 from drawing_checks import EXAMPLES, axes_of_size, check_texts, example, network_of, shown_texts
 from ltinet.plotting import draw_sparsity
-from ltinet.plotting.doors import NetworkPlots
 
 
 def filled(axes, size):
@@ -28,10 +27,16 @@ def test_boxes_cover_the_pattern():
     np.testing.assert_array_equal(filled(draw_sparsity(patterns, ax=axes_of_size()), 12), expected)
 
 
-def test_the_title_counts_connections():
-    axes = NetworkPlots(network_of([1, 2, 1], [1])).sparsity(ax=axes_of_size())
-    assert axes.get_title() == "3 of 6 possible connections carry weight"
-    assert np.count_nonzero(filled(axes, 4)) == 3 + 4
+def test_squares_are_connections_and_dots_neurons_and_the_title_counts_both():
+    axes = ltinet.DynamicNetwork(network_of([1, 2, 1], [1])).plot.sparsity(ax=axes_of_size())
+    assert axes.get_title() == "4 neurons, 3 of 6 possible connections"
+    assert np.count_nonzero(filled(axes, 4)) == 3
+    np.testing.assert_array_equal(axes.collections[1].get_offsets(), np.column_stack([range(4)] * 2))
+
+
+def test_a_network_without_connections_shows_no_square():
+    net = ltinet.DynamicNetwork(network_of([1], [2], [1]))
+    assert net.plot.sparsity(ax=axes_of_size()).collections[0].get_paths() == []
 
 
 def test_the_form_shows_the_entries_of_its_matrix():

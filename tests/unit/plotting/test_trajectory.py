@@ -78,3 +78,39 @@ def test_nothing_to_draw_is_said_in_words(shape):
 def test_bad_arguments_are_refused(t, y, outputs, message):
     with pytest.raises(ltinet.PlottingError, match=message):
         draw_outputs(t, y, outputs=outputs, ax=axes_of_size())
+
+
+def test_names_and_units_reach_labels_and_legend():
+    axes = draw_outputs(T, np.column_stack([T, 2 * T]), names=["in (K)", "_out$ (K)"], ax=axes_of_size())
+    assert axes.get_ylabel() == "outputs (K)"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["in (K)", r" _out\$ (K)"]
+    check_texts(axes.figure)
+    assert draw_outputs(T, T, names=["Force (N)"], ax=axes_of_size()).get_ylabel() == "Force (N)"
+    with pytest.raises(ltinet.PlottingError, match="one for each of 2 outputs"):
+        draw_outputs(T, np.zeros((21, 2)), names=["a"], ax=axes_of_size())
+
+
+def test_a_long_name_keeps_its_unit():
+    from ltinet.plotting.names import drawn_text
+
+    assert drawn_text("temperature of the outermost wall of the house (°C)") == "temperature of the out… (°C)"
+
+
+def test_a_bound_is_a_band_where_it_can_be_seen_and_always_a_number():
+    y = np.sin(T)
+    wide = draw_outputs(T, y, bound=np.full((21, 1), 0.1), ax=axes_of_size())
+    edge = wide.collections[0].get_paths()[0].vertices
+    assert edge[:, 1].max() == pytest.approx(y.max() + 0.1)
+    assert wide.get_title() == "errors below 0.1"
+    thin = draw_outputs(T, y, bound=[1e-12], ax=axes_of_size())
+    assert len(thin.collections) == 0
+    assert thin.get_title() == "errors below 1e-12"
+
+
+def test_a_bound_without_limits_leaves_the_lines_readable():
+    axes = draw_outputs(T, np.sin(T), bound=[np.inf], ax=axes_of_size())
+    low, high = axes.get_ylim()
+    assert high - low < 3.5 * np.ptp(np.sin(T))
+    assert axes.get_title() == "no bound on the errors is known"
+    with pytest.raises(ltinet.PlottingError, match="bound has shape"):
+        draw_outputs(T, np.zeros((21, 2)), bound=np.zeros((3, 7)), ax=axes_of_size())

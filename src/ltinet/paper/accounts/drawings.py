@@ -46,6 +46,7 @@ def draw_fields(passes: ForwardPasses) -> "Figure":
         {name: y[at].reshape(-1, side, side) for name, y in solutions.items()},
         reference=passes.lsim[at].reshape(-1, side, side),
         reference_name="lsim",
+        quantity="temperature",
         extent=(-0.25, 9.75, -0.25, 9.75),  # points 0, 0.5, …, 9.5 lie in the middle of their squares
         figure=figure,
     )
@@ -73,9 +74,9 @@ def draw_outputs_and_errors(passes: ForwardPasses) -> "Figure":
 def bounds_picture(passes: ForwardPasses) -> Picture:
     """Error and bound together."""
     return Picture(
-        "bounds", "Largest error of any output over time (solid) and the bound that the solution gives of it (dashed): "
+        "bounds", "Largest error of any output over time and the bound that the solution gives of it (triangles): "
         "Algorithms 3 and A.1 against the exact engine, the exact engine against lsim.",
-        "Every dashed line lies above the solid line of its colour.",
+        "Every line of triangles lies above the thin line of its colour.",
         lambda: _draw_bounds(passes),
     )  # fmt: skip
 

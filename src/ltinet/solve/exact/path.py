@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.arrays import Array
 from ltinet.errors import SimulationError
 from ltinet.once import cached_property
+from ltinet.signals.corners import input_corners
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.times import all_finite
 from ltinet.solve.exact.queries import in_order
@@ -99,6 +100,10 @@ class ExactPath:
         """Outputs y at any times."""
         weights, D = self.prepared.output_weights, self.prepared.system.D
         return self._gathered(t, lambda z, u: z @ weights.T + u @ D.T, width=len(D))
+
+    def input_corners(self, t: Array) -> tuple[Array, Array]:
+        """The input as a picture shows it, at the times t and at knots between them."""
+        return input_corners(self.samples, t)
 
     def neuron_states(self, t: Array) -> Array:
         """(ξ, ξ̇) at any times."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.signals.corners import input_corners
 from ltinet.signals.signal import Signal
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solvers.layer_path import LayerRun
@@ -32,6 +33,10 @@ class SolverPath:
         """Outputs y at any times."""
         network = self.prepared.network
         return np.asarray(self.neuron_states(t) @ network.output_weights.T + self.signal.value(t) @ network.Psi.T)
+
+    def input_corners(self, t: Array) -> tuple[Array, Array]:
+        """The input as a picture shows it, at the times t and at knots between them."""
+        return input_corners(self.signal, t)
 
     def user_states(self, t: Array) -> Array:
         """States x at any times."""

@@ -36,6 +36,11 @@ class ShiftedTrajectory:
         """(ξ, ξ̇) at any times."""
         return self.inner.neuron_states(t - self.origin)
 
+    def input_corners(self, t: Array) -> tuple[Array, Array]:
+        """The input as a picture shows it, at the times t and at knots between them."""
+        times, values = self.inner.input_corners(t - self.origin)
+        return times + self.origin, values
+
     def error_bound(self, start: float, stop: float) -> SolutionErrorBound:
         """How far outputs between two times may be off."""
         return replace(self.inner.error_bound(start - self.origin, stop - self.origin), origin=self.origin)

@@ -1,0 +1,20 @@
+"""Write the picture of the README: the slide of a chain of masses, of which each becomes a neuron of its own."""
+
+from pathlib import Path
+
+import ltinet
+from ltinet.plotting import new_figure, save_figure
+from ltinet.plotting.overview import SLIDE
+
+TARGET = Path(__file__).parent / "_static" / "overview.png"
+
+
+def main() -> None:
+    """Draw it anew."""
+    figure = new_figure(*SLIDE)
+    ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=24)).plot(figure=figure)
+    save_figure(figure, TARGET)
+
+
+if __name__ == "__main__":
+    main()

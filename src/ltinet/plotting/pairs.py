@@ -1,0 +1,120 @@
+"""Pairs of an output and an input: which of them are drawn, and how they are called."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.arrays import Array
+from ltinet.errors import PlottingError
+from ltinet.plotting.colours import Dashes, add_side_legend, line_styles
+from ltinet.plotting.names import Channels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+Pair = tuple[int, int]
+Complex = NDArray[np.complex128]
+_PAIRS = 10  # lines that can be told apart
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs (output, input) of a drawing, the largest of all where they are too many, and their names."""
+
+    chosen: tuple[Pair, ...]
+    outputs: Channels
+    inputs: Channels
+
+    @property
+    def count(self) -> int:
+        """How many there are in all."""
+        return self.outputs.count * self.inputs.count
+
+    @property
+    def styles(self) -> tuple[tuple[str, Dashes], ...]:
+        """(colour, dashes) of each."""
+        return line_styles(len(self.chosen))
+
+    def add_key(self, axes: "Axes") -> None:
+        """Say beside the axes which line is which pair, and how many are left out, unless there is but one."""
+        if self.count > 1:
+            some = len(self.chosen) < self.count
+            count = f"\n({len(self.chosen)} of {self.count})" if some else ""
+            add_side_legend(axes, self.handles, title=f"{self.title}{count}")
+
+    @property
+    def handles(self) -> list["Line2D"]:
+        """A short line for each pair, with its name."""
+        from matplotlib.lines import Line2D
+
+        return [
+            Line2D([], [], color=colour, linestyle=dashes, label=self.name(pair))
+            for pair, (colour, dashes) in zip(self.chosen, self.styles, strict=True)
+        ]
+
+    @property
+    def title(self) -> str:
+        """What the names list."""
+        if self.inputs.count == 1:
+            return "output"
+        return "input" if self.outputs.count == 1 else "output ← input"
+
+    def name(self, pair: Pair) -> str:
+        """The name of a pair; of a single input or output nothing is said."""
+        if self.inputs.count == 1:
+            return self.outputs.short(pair[0])
+        if self.outputs.count == 1:
+            return self.inputs.short(pair[1])
+        return f"{self.outputs.short(pair[0])} ← {self.inputs.short(pair[1])}"
+
+
+def pairs_of(
+    sizes: Array,
+    pairs: Sequence[Pair] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    input_names: Sequence[str] | None = None,
+    most: int = _PAIRS,
+) -> Pairs:
+    """The pairs asked for, or all, or the ten of largest size where there are more; `sizes` is `(p, m)`."""
+    outputs = Channels(sizes.shape[0], names, noun="output")
+    inputs = Channels(sizes.shape[1], input_names, noun="input")
+    if pairs is not None:
+        return Pairs(_checked(pairs, sizes.shape), outputs, inputs)
+    largest = np.argsort(-np.nan_to_num(sizes, nan=np.inf), axis=None, kind="stable")[:most]
+    rows, columns = np.unravel_index(np.sort(largest), sizes.shape)
+    return Pairs(tuple(zip(rows.tolist(), columns.tolist(), strict=True)), outputs, inputs)
+
+
+def _checked(pairs: Sequence[Pair], shape: tuple[int, ...]) -> tuple[Pair, ...]:
+    try:
+        chosen = np.asarray(pairs)
+    except ValueError:
+        chosen = np.empty(0)
+    if chosen.ndim != 2 or chosen.shape[1] != 2 or len(chosen) == 0 or not np.issubdtype(chosen.dtype, np.integer):
+        raise PlottingError(f"pairs is {pairs!r}; give pairs (output, input), such as [(0, 0), (1, 0)]")
+    if np.any((chosen < 0) | (chosen >= shape)):
+        raise PlottingError(f"pairs is {pairs!r}, but there are {shape[0]} outputs and {shape[1]} inputs, from 0 on")
+    return tuple((int(output), int(input)) for output, input in chosen)
+
+
+def checked_responses(H: ArrayLike) -> Complex:
+    """Frequency responses `(K, p, m)`; a single one may come as `(K,)`."""
+    try:
+        values = np.asarray(H, dtype=np.complex128)
+    except (TypeError, ValueError):
+        raise PlottingError("H must be an array of complex numbers, such as net.frequency_response(omega)") from None
+    values = values[:, None, None] if values.ndim == 1 else values
+    if values.ndim != 3:
+        raise PlottingError(f"H has shape {values.shape}; give (frequencies, outputs, inputs)")
+    return values
+
+
+def peaks_of(H: Complex) -> Array:
+    """The largest finite |H| of every pair, 0 where there is none."""
+    sizes = np.abs(H)
+    return np.asarray(np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0, initial=0.0))
