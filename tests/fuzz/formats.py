@@ -57,14 +57,22 @@ def _system_agrees(read: Callable[[Any], dict]) -> Callable[[Any, Any, Path], bo
 
 def expected_system(variables: dict) -> ltinet.StateSpace:
     """The system of the matrices that a reference reader found."""
+    steps = set()
     for name in SAMPLING_TIMES:
-        assert name not in variables or (variables[name] is not None and not np.any(variables[name]))
+        assert name not in variables or variables[name] is not None
+        if np.any(variables.get(name, 0.0)):
+            step = np.asarray(variables[name])
+            assert step.size == 1
+            assert step.dtype.kind in "iuf"
+            assert 0.0 < step.item() < np.inf
+            steps.add(float(step.item()))
+    assert len(steps) <= 1
     matrices = {name: variables[name] for name in MATRICES if name in variables}
     assert all(value is not None for value in matrices.values())
     for name in ("D", "E"):
         if name in matrices and np.shape(matrices[name]) == (0, 0):
             del matrices[name]
-    return ltinet.StateSpace(**matrices)
+    return ltinet.StateSpace(**matrices, dt=next(iter(steps), None))
 
 
 def _hdf5_agrees(system: ltinet.StateSpace, _: Any, path: Path) -> bool:
