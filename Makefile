@@ -34,12 +34,12 @@ test-kernels: $(VENV)/.test
 test-oldest: $(OLDEST)/.installed
 	OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n auto $(PYTEST_ARGS)
 
-# The built wheel in an empty environment, with the first example of the README.
+# The built wheel in an empty environment, as the README says to install it, with the first example there.
 wheel-check:
 	rm -rf build/wheel
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel/dist .
-	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/dist/*.whl
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/dist/*.whl)[plot]"
 	build/wheel/bin/python tests/readme_example.py
 
 lint: $(VENV)/.dev
