@@ -5,14 +5,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from ltinet.errors import FileFormatError
-from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
 from ltinet.model.formats.sampling_time import Readable
 from ltinet.model.matrices import shape_of
 from ltinet.shown import shown, shown_names, shown_path
 
 MATRIX_NAMES = ("A", "B", "C", "D", "E")
 _NEEDED = ("A", "B", "C")
-_LOOKED_AT = 100  # variables of a file that has no A
+_LOOKED_AT, _LOOKED_AT_BYTES = 100, 2**26  # variables of a file that has no A, and the most that one may take
 
 
 def roles(
@@ -42,8 +41,8 @@ def likely_roles(file_format: Readable, path: Path, variables: Collection[str]) 
     """What A, and B and C, could be by their sizes, where exactly one square matrix is there; nothing elsewhere."""
     shapes: dict[str, tuple[int, ...]] = {}
     for name in list(variables)[:_LOOKED_AT]:
-        with suppress(ValueError):  # no numbers, or too large
-            shapes[name] = shape_of(file_format.read(path, [name], max_bytes=DEFAULT_MAX_BYTES)[name], name)
+        with suppress(Exception):  # no numbers, too large or damaged, which every format says in its own way
+            shapes[name] = shape_of(file_format.read(path, [name], max_bytes=_LOOKED_AT_BYTES)[name], name)
     square = [name for name, shape in shapes.items() if len(shape) == 2 and shape[0] == shape[1] > 1]
     if len(square) != 1:
         return {}
