@@ -1,5 +1,7 @@
 """Hypothesis: matrices are found in structs and under other names; what is ambiguous is refused with the way out."""
 
+from contextlib import suppress
+
 import h5py
 import numpy as np
 import pytest
@@ -115,3 +117,18 @@ def test_a_field_that_is_no_matrix_is_told(tmp_path):
 def test_npz_archives_take_names_too(tmp_path):
     np.savez(tmp_path / "x.npz", Amat=A, b=B, C=C, D=D)
     assert ltinet.load_system(tmp_path / "x.npz", names={"A": "Amat", "B": "b"}) == SYSTEM
+
+
+@pytest.mark.parametrize("save", [_save_5, _save_7, _save_73])
+def test_damaged_structs_are_the_same_or_refused(tmp_path, save):
+    """Whatever three bytes of a file become, it loads as a system or is refused by one of our errors."""
+    path = tmp_path / "x.mat"
+    save(path, {"sys": CAPITAL, "k": 2.0})
+    content, rng = path.read_bytes(), np.random.default_rng(5)
+    for _ in range(150):
+        damaged = bytearray(content)
+        for place in rng.integers(0, len(content), 3):
+            damaged[place] = rng.integers(0, 256)
+        path.write_bytes(bytes(damaged))
+        with suppress(ltinet.LtinetError):
+            assert isinstance(ltinet.load_system(path), ltinet.StateSpace)
