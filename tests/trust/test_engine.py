@@ -3,6 +3,8 @@
 *Right* is an error of at most 1e-10 of the peak of an output, unless a test says what else the data allow.
 """
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from scipy import signal
@@ -177,3 +179,11 @@ def test_a_system_without_inputs_has_states_and_a_bound():
     )
     np.testing.assert_allclose(sol.states[:, 0], np.exp(-sol.t), rtol=1e-14)
     assert np.abs(sol([0.55]) - np.exp(-0.55)) <= sol.error_bound(0.55)
+
+
+def test_a_pair_whose_couplings_span_all_numbers_has_a_solution_or_one_error():
+    """Between 1e-310 and 1e308 lie more powers of two than the inverse of a scale has."""
+    A = np.array([[0.0, 1.7e308], [-1e-310, 0.0]])
+    net = ltinet.construct((A, np.ones((2, 1)), np.ones((1, 2))), balance=False)
+    with suppress(ltinet.SimulationError):
+        assert np.all(np.isfinite(net.simulate(np.ones(4), 0.5 * np.arange(4)).y))

@@ -19,6 +19,7 @@ from ltinet.once import cached_property
 # Writing a pair [[a, b], [c, d]] as a complex number needs its eigenvectors, whose condition number κ costs digits:
 # κ + 1/κ = (|b| + |c|)/ω. Beyond this it stays a 2×2 block.
 _WORST_PAIR = 100.0
+_WIDEST = 500  # as a power of two: beyond, the inverse of a scale is no number
 
 
 class DenseBlock(NamedTuple):
@@ -145,7 +146,7 @@ def modal_system(system: BlockSystem) -> ModalSystem:
 def _dense_block(system: BlockSystem, own: NDArray[np.intp], *, is_pair: bool) -> DenseBlock:
     """A block as it is; a pair in its best basis. Two of the user's own states are not turned into each other."""
     F, G, C = system.A[own[:, None], own], system.B[own], system.C[:, own]
-    if len(F) != 2 or not is_pair:
+    if not is_pair or len(F) != 2 or F[0, 1] == 0.0 or F[1, 0] == 0.0:
         return DenseBlock(F, G, C, own)
     basis, inverse = _basis_of_pair(F)
     return DenseBlock(inverse @ F @ basis, inverse @ G, C @ basis, own, basis, inverse)
@@ -159,7 +160,8 @@ def _basis_of_pair(F: Matrix) -> tuple[Array, Array]:
     angle = 0.5 * math.atan2(F[1, 1] - F[0, 0], F[0, 1] + F[1, 0])
     turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
     b, c = (abs(float((turn.T @ F @ turn)[place])) for place in ((0, 1), (1, 0)))
-    scale = np.array([1.0, 2.0 ** round(0.5 * (math.log2(c) - math.log2(b))) if b > 0.0 and c > 0.0 else 1.0])
+    halves = round(0.5 * (math.log2(c) - math.log2(b))) if b > 0.0 and c > 0.0 else 0
+    scale = np.array([1.0, 2.0 ** max(-_WIDEST, min(halves, _WIDEST))])
     return turn * scale, turn.T / scale[:, None]
 
 
