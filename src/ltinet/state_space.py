@@ -19,6 +19,7 @@ from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.listing import listed_without
 from ltinet.model.convert import system_matrices_of
 from ltinet.model.matrices import Matrix, MatrixLike
+from ltinet.model.names import NamesLike, SignalNames, names_or_numbers
 from ltinet.model.system_matrices import Descriptor, SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.once import cached_property
@@ -29,6 +30,7 @@ from ltinet.responses.step_info import StepInfo, step_info
 from ltinet.sampling.methods import SamplingMethod, checked_method
 from ltinet.sampling.to_continuous import to_continuous
 from ltinet.sampling.to_discrete import to_discrete
+from ltinet.shown import shown_rows
 from ltinet.solve.arguments import positive
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solution import Solution
@@ -44,7 +46,7 @@ class StateSpace:
 
     A is n×n, B n×m, C p×n and D p×m; each of n, m and p may be 0, and n = 0 is a static gain. The matrices are
     read-only float64 copies: changing the arrays they came from changes nothing here. Two systems are equal when all
-    four matrices and dt are.
+    four matrices and dt are, whatever their names.
 
     A system in discrete time knows its poles, zeros, damping, DC gain and frequency response; everything else is for
     continuous time, and `to_continuous` leads there.
@@ -58,15 +60,20 @@ class StateSpace:
         E: the matrix of a descriptor system E x' = A x + B u. It must not be singular; it is eliminated here, so A and
             B of the result are E⁻¹A and E⁻¹B. What was given stays in `descriptor`.
         dt: the time step of a system in discrete time; None or 0 for continuous time.
+        inputs: a name for each input, units as part of it: ["Force (N)"]; u1, u2, … if left out. DataFrames bring
+            names along: rows and columns of A are states, columns of B inputs, rows of C outputs.
+        outputs: a name for each output; y1, y2, … if left out.
+        states: a name for each state; x1, x2, … if left out.
 
     Raises:
-        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, E is singular, or dt is no time step.
+        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, E is singular, dt is no time step,
+            or names are not one text for each, all different.
     """
 
     matrices: SystemMatrices
     """All of them together, as the rooms below take them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - matrices, and names for each kind of signal
         self,
         A: MatrixLike,
         B: MatrixLike,
@@ -75,8 +82,12 @@ class StateSpace:
         E: MatrixLike | None = None,
         *,
         dt: float | None = None,
+        inputs: NamesLike = None,
+        outputs: NamesLike = None,
+        states: NamesLike = None,
     ) -> None:
-        object.__setattr__(self, "matrices", SystemMatrices(A, B, C, D, E, dt=dt))
+        names = SignalNames.of(inputs, outputs, states)
+        object.__setattr__(self, "matrices", SystemMatrices(A, B, C, D, E, dt=dt, names=names))
 
     @classmethod
     def of(cls, matrices: SystemMatrices, *, prepared: PreparedNetwork | None = None) -> "StateSpace":
@@ -131,6 +142,21 @@ class StateSpace:
     def n_outputs(self) -> int:
         """The number of outputs, p."""
         return self.matrices.n_outputs
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """How the inputs are called; u1, u2, … where nobody gave names."""
+        return names_or_numbers(self.matrices.names.inputs, "inputs", self.n_inputs)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """How the outputs are called; y1, y2, … where nobody gave names."""
+        return names_or_numbers(self.matrices.names.outputs, "outputs", self.n_outputs)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """How the states are called; x1, x2, … where nobody gave names."""
+        return names_or_numbers(self.matrices.names.states, "states", self.n_states)
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds.
@@ -207,7 +233,8 @@ class StateSpace:
     @property
     def plot(self) -> SystemPlots:
         """Drawings: `system.plot()` for a slide, `system.plot.bode()`, `.step()`, …; they need matplotlib."""
-        return SystemPlots(self, self.shown_frequencies)
+        names = self.matrices.names
+        return SystemPlots(self, self.shown_frequencies, names.outputs, names.inputs)
 
     def shown_frequencies(self) -> NDArray[np.float64]:
         """The angular frequencies at which drawings show the system: those that `frequencies_for` chooses."""
@@ -261,6 +288,10 @@ class StateSpace:
     def __repr__(self) -> str:
         step = "" if self.dt is None else f", dt={self.dt:g}"
         return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{step})"
+
+    def __str__(self) -> str:
+        rows = self.matrices.names.rows
+        return shown_rows(repr(self), rows) if rows else repr(self)
 
 
 def as_state_space(obj: Any) -> StateSpace:
