@@ -19,7 +19,7 @@ from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.listing import listed_without
 from ltinet.model.convert import system_matrices_of
 from ltinet.model.matrices import Matrix, MatrixLike
-from ltinet.model.names import NamesLike, SignalNames, names_or_numbers
+from ltinet.model.names import NamesLike, SignalNames
 from ltinet.model.system_matrices import Descriptor, SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.once import cached_property
@@ -146,23 +146,24 @@ class StateSpace:
     @property
     def input_names(self) -> tuple[str, ...]:
         """How the inputs are called; u1, u2, … where nobody gave names."""
-        return names_or_numbers(self.matrices.names.inputs, "inputs", self.n_inputs)
+        return self.matrices.input_names
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """How the outputs are called; y1, y2, … where nobody gave names."""
-        return names_or_numbers(self.matrices.names.outputs, "outputs", self.n_outputs)
+        return self.matrices.output_names
 
     @property
     def state_names(self) -> tuple[str, ...]:
         """How the states are called; x1, x2, … where nobody gave names."""
-        return names_or_numbers(self.matrices.names.states, "states", self.n_states)
+        return self.matrices.state_names
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds.
 
         Without `input` every input in its turn, along the first axis: `y` is `(m, T, p)`, `y[j, :, i]` the response of
-        output i to input j. With `input=j` it is `(T, p)`; `output=i` keeps one output, `(…, T, 1)`.
+        output i to input j. With `input=j` it is `(T, p)`; `output=i` keeps one output, `(…, T, 1)`. Both by
+        number, from 0 on, or by name.
 
         Without t up to 5,000 times are chosen from the poles that show: evenly spaced, or logarithmically where the
         slowest and the fastest are too many decades apart, until every response has settled within 2 %. Integrators

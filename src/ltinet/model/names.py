@@ -1,19 +1,17 @@
 """How inputs, outputs and states are called, units as part of the name: "Force (N)"."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, TypeAlias, final
 
 from ltinet.errors import InvalidSystemError
-from ltinet.shown import count_of, shown
+from ltinet.shown import count_of, shown, shown_first
 
 NamesLike: TypeAlias = Sequence[str] | None
 """One name for each input, output or state, in their order; None where nobody gave any."""
 
 Names: TypeAlias = tuple[str, ...]
 _LONGEST = 200  # characters: what is longer is a description, and would fill screens and files
-_LISTED = 5  # names in a line of a summary
 _LETTERS = {"inputs": "u", "outputs": "y", "states": "x"}
 
 
@@ -77,30 +75,20 @@ class SignalNames:
     @property
     def rows(self) -> list[tuple[str, str]]:
         """A line of a summary for each kind that has names."""
-        return [(kind, _listed(own)) for kind, own in self.given.items()]
+        return [(kind, shown_first(own)) for kind, own in self.given.items()]
 
     @property
     def _kinds(self) -> list[tuple[str, Names | None]]:
         return [(kind, getattr(self, kind)) for kind in _LETTERS]
 
 
+UNNAMED = SignalNames()
+"""Of a system whose signals nobody named."""
+
+
 def names_or_numbers(given: Names | None, kind: str, count: int) -> Names:
     """The names that were given, or u1, u2, … for inputs, y1, … for outputs and x1, … for states."""
     return tuple(f"{_LETTERS[kind]}{index + 1}" for index in range(count)) if given is None else given
-
-
-def near(name: object, known: Sequence[str]) -> str:
-    """What may have been meant by a name that nobody knows, and else what there is."""
-    by_small_letters: Mapping[str, str] = {other.casefold(): other for other in known}
-    matches = get_close_matches(str(name).casefold(), list(by_small_letters), n=3, cutoff=0.5)
-    if matches:
-        return f"did you mean {' or '.join(repr(shown(by_small_letters[match])) for match in matches)}?"
-    return f"known are {_listed(known)}" if known else "there are none"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = [f"… ({len(names)} in all)"] if len(names) > _LISTED else []
-    return ", ".join([*(shown(name) for name in names[:_LISTED]), *more]) or "none"
 
 
 def _checked(given: Any, kind: str) -> Names:

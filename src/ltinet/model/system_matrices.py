@@ -10,10 +10,8 @@ from ltinet.errors import InvalidSystemError
 from ltinet.model.descriptor import eliminate_descriptor
 from ltinet.model.labelled import names_of_frames
 from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix, shape_of
-from ltinet.model.names import SignalNames
+from ltinet.model.names import UNNAMED, Names, SignalNames, names_or_numbers
 from ltinet.model.time_step import checked_time_step
-
-_UNNAMED = SignalNames()
 
 
 class Descriptor(NamedTuple):
@@ -53,7 +51,7 @@ class SystemMatrices:
         E: MatrixLike | None = None,
         *,
         dt: float | None = None,
-        names: SignalNames = _UNNAMED,
+        names: SignalNames = UNNAMED,
     ) -> None:
         names = names.over(names_of_frames(A, B, C, D, E))
         A = as_square_matrix(A, "A")
@@ -114,6 +112,21 @@ class SystemMatrices:
     def n_outputs(self) -> int:
         """The number of outputs, p."""
         return len(self.C)
+
+    @property
+    def input_names(self) -> Names:
+        """How the inputs are called; u1, u2, … where nobody gave names."""
+        return names_or_numbers(self.names.inputs, "inputs", self.n_inputs)
+
+    @property
+    def output_names(self) -> Names:
+        """How the outputs are called; y1, y2, … where nobody gave names."""
+        return names_or_numbers(self.names.outputs, "outputs", self.n_outputs)
+
+    @property
+    def state_names(self) -> Names:
+        """How the states are called; x1, x2, … where nobody gave names."""
+        return names_or_numbers(self.names.states, "states", self.n_states)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SystemMatrices):

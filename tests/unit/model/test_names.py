@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import ltinet
 from ltinet.errors import InvalidSystemError
-from ltinet.model.names import SignalNames, near
+from ltinet.model.names import SignalNames
+from ltinet.shown import near
 from named_signals import GIVEN, NAMES, A, B, C, named, names_of
 
 
