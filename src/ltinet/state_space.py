@@ -158,6 +158,17 @@ class StateSpace:
         """How the states are called; x1, x2, … where nobody gave names."""
         return self.matrices.state_names
 
+    def with_names(
+        self, *, inputs: NamesLike = None, outputs: NamesLike = None, states: NamesLike = None
+    ) -> "StateSpace":
+        """The same system with other names, of a file for example; those that are left out stay as they are.
+
+        Raises:
+            InvalidSystemError: names are not one text for each, all different.
+        """
+        names = SignalNames.of(inputs, outputs, states).over(self.matrices.names)
+        return StateSpace.of(self.matrices.named(names))
+
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds.
 
@@ -299,7 +310,8 @@ def as_state_space(obj: Any) -> StateSpace:
     """Return `obj` as a `StateSpace`; one that is a `StateSpace` already is returned as it is.
 
     Accepted are tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den), and the systems of scipy.signal,
-    python-control and pyMOR, in continuous or discrete time. Systems given by state-space matrices keep their states.
+    python-control and pyMOR, in continuous or discrete time. Systems given by state-space matrices keep their states,
+    and labels of python-control are names here.
     Transfer functions are realised in controller form, one with several inputs column by column, which is not minimal
     when entries share poles; zeros, poles and gain become a chain of second-order sections, without multiplying out the
     polynomials.

@@ -69,7 +69,7 @@ def _from_mapping(u: Mapping[Any, Any], names: Names, n_times: int) -> Any:
     missing, unknown = [name for name in names if name not in u], [name for name in u if name not in names]
     if missing or unknown:
         lacking = [f"it lacks {shown_names([repr(name) for name in missing])}"] if missing else []
-        strange = [f"there is no input {shown(repr(name))}, {near(name, names)}" for name in unknown[:_TOLD]]
+        strange = [f"{shown(repr(name))} is no input ({near(name, names)})" for name in unknown[:_TOLD]]
         raise InvalidSignalError(f"u does not name every input once: {'; '.join([*strange, *lacking])}")
     values = [u[name] for name in names]
     if any(callable(value) for value in values):

@@ -105,3 +105,14 @@ def test_what_may_have_been_meant():
     assert near("Force [N]", known).startswith("did you mean 'Force (N)'")
     assert near("zzz", known) == "known are Force (N), Torque (Nm), Wind"
     assert near("zzz", []) == "there are none"
+
+
+def test_names_of_a_system_can_be_replaced():
+    system = ltinet.StateSpace(A, B, C).with_names(inputs=NAMES["inputs"], states=NAMES["states"])
+    assert names_of(system) == (GIVEN[0], ("y1",), GIVEN[2])
+    assert names_of(system.with_names(outputs=["y"], states=["a", "b"])) == (GIVEN[0], ("y",), ("a", "b"))
+    assert names_of(system) == (GIVEN[0], ("y1",), GIVEN[2])
+    with pytest.raises(InvalidSystemError, match="1 name, but the system has 2 inputs"):
+        system.with_names(inputs=["a"])
+    sampled = ltinet.StateSpace(A, B, C, dt=0.1).with_names(outputs=["y"])
+    assert (sampled.dt, sampled.output_names) == (0.1, ("y",))
