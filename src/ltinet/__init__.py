@@ -5,7 +5,7 @@ from ltinet.analysis.frequencies import frequencies_for
 from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.block_diagonal import block_diagonalize
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.dynamic_network import DynamicNetwork, construct
+from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import (
     FileFormatError,
     InvalidNetworkError,
@@ -24,6 +24,7 @@ from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
 from ltinet.network.neuron import Neuron
+from ltinet.networks import construct
 from ltinet.plotting.doors import FormPlots, NetworkPlots, SystemPlots
 from ltinet.responses.step_info import StepInfo
 from ltinet.signals.batch import SignalBatch
@@ -35,7 +36,8 @@ from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.solution import Solution
 from ltinet.solve.solvers.tolerance_search import ChosenTolerances
 from ltinet.solver_tolerances import tolerances_for
-from ltinet.state_space import StateSpace, as_state_space, load_system, named_system, save_system
+from ltinet.state_space import StateSpace, as_state_space
+from ltinet.systems import load_system, named_system, save_system
 from ltinet.tables.table import Table, read_table
 
 __version__ = "0.2.0"

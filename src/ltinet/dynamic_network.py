@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.analysis.damping import Damping, damping_of
 from ltinet.bounds.certificate import Certificate
-from ltinet.construction import construct_network
-from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import SimulationError
 from ltinet.export.other_libraries import to_control, to_scipy
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
+from ltinet.model.names import UNNAMED, SignalNames, names_or_numbers
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.files import StoredNetwork, write_network
@@ -38,8 +37,7 @@ from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.simulation import simulate
 from ltinet.solve.solution import Solution
-from ltinet.state_space import StateSpace, as_state_space
-from ltinet.threads import threads_for
+from ltinet.state_space import StateSpace
 
 if TYPE_CHECKING:
     import scipy.signal
@@ -97,6 +95,16 @@ class DynamicNetwork:
         return self.network.n_outputs
 
     @property
+    def input_names(self) -> tuple[str, ...]:
+        """How the inputs are called; u1, u2, … where nobody gave names."""
+        return names_or_numbers(self._names.inputs, "inputs", self.n_inputs)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """How the outputs are called; y1, y2, … where nobody gave names."""
+        return names_or_numbers(self._names.outputs, "outputs", self.n_outputs)
+
+    @property
     def n_states(self) -> int:
         """Dimension of the system that the network represents."""
         return self.network.n_states
@@ -152,15 +160,15 @@ class DynamicNetwork:
 
     def to_state_space(self) -> StateSpace:
         """The network as (A, B, C, D); its states are the ξ of each layer, then ξ̇ − J u of its second-order neurons."""
-        return StateSpace.of(to_state_space(self.network))
+        return StateSpace.of(self._realised)
 
     def to_scipy(self) -> "scipy.signal.StateSpace":
         """The network as a `scipy.signal.StateSpace`."""
-        return to_scipy(to_state_space(self.network))
+        return to_scipy(self._realised)
 
     def to_control(self) -> Any:
         """The network as a `control.StateSpace`; needs python-control."""
-        return to_control(to_state_space(self.network))
+        return to_control(self._realised)
 
     def poles(self) -> NDArray[np.complex128]:
         """Poles of all neurons, layer by layer."""
@@ -228,7 +236,9 @@ class DynamicNetwork:
 
         Args:
             u: samples `(T, m)` or `(batch, T, m)` at the times t (`(T,)` for a single input), a function of time, a
-                `SampledSignal` or `FunctionSignal`, or None for no input.
+                `SampledSignal` or `FunctionSignal`, or None for no input. By name: a dictionary with samples `(T,)`, a
+                number or a function for each input, `{"Force (N)": u}`; a `Table` or DataFrame, whose columns are taken
+                by name where they are called exactly as the inputs are, and else in their order.
             t: times, ascending, evenly spaced or not; a time given twice marks a jump of u. Numbers in the unit of
                 time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are seconds.
             x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
@@ -267,7 +277,8 @@ class DynamicNetwork:
     @property
     def plot(self) -> NetworkPlots:
         """Drawings: `net.plot()` for a slide, `net.plot.architecture()`, `.bode()`, `.step()`, …; need matplotlib."""
-        return NetworkPlots(self, self._answering.shown_frequencies)
+        names = self._names
+        return NetworkPlots(self, self._answering.shown_frequencies, names.outputs, names.inputs)
 
     def certificate(self, *, horizon: float, n_steps: int = 1000) -> Certificate:
         """What the exact engine promises up to a horizon, per unit of max |u| and without running anything.
@@ -287,11 +298,20 @@ class DynamicNetwork:
     @cached_property
     def _answering(self) -> StateSpace:
         """The system behind the network, or the network as one, which runs on what is prepared here."""
-        return StateSpace.of(self._origin or to_state_space(self.network), prepared=self._prepared)
+        return StateSpace.of(self._origin or self._realised, prepared=self._prepared)
 
     @property
     def _origin(self) -> SystemMatrices | None:
         return None if self.system is None else self.system.matrices
+
+    @property
+    def _names(self) -> SignalNames:
+        return UNNAMED if self.system is None else self.system.matrices.names
+
+    @property
+    def _realised(self) -> SystemMatrices:
+        """The network as a system; its states are its own, its inputs and outputs those of the system behind it."""
+        return to_state_space(self.network).named(self._names.of_ends)
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
@@ -314,37 +334,7 @@ class DynamicNetwork:
         return repr(self.network).replace("Network(", "DynamicNetwork(", 1)
 
     def __str__(self) -> str:
-        return summary_text(self.network, self.form)
+        return summary_text(self.network, self.form, names=self._names)
 
     def _repr_html_(self) -> str:
-        return summary_html(self.network, self.form)
-
-
-def construct(
-    system: Any,
-    *,
-    max_condition: float = 1e4,
-    n_layers: int | None = None,
-    clustering: ClusteringAlgorithm | None = None,
-    balance: bool | None = None,
-) -> DynamicNetwork:
-    """Construct the network of a system (Algorithms 1 and 2), without training: the input–output maps are the same.
-
-    `system` is anything that `as_state_space` takes. The layers are chosen as in `block_diagonalize`: the sparsest form
-    found with cond(T) ≤ `max_condition`, or `n_layers` layers, or the clusters of `clustering`.
-
-    With `balance` the states are brought to units of one size first, without it they stay as given. None takes the
-    sparser of the two networks, unless its certified error (relative to the outputs, 1,000 steps of 0.3/|λ|max) is more
-    than 1e-10 and more than ten times that of the other; `print(net.form)` tells which it was and why.
-
-    Raises:
-        InvalidSystemError: `system` cannot be read as a real continuous-time system.
-        PartitionError: the layers asked for do not exist.
-    """
-    state_space = as_state_space(system)
-    wanted = BlockChoice(max_condition, n_layers, clustering)
-    with threads_for(state_space.n_states):
-        found = construct_network(state_space.matrices, wanted, balance=balance)
-    net = DynamicNetwork(found.network, found.form, state_space, found.blocks)
-    net.__dict__["_prepared"] = found.prepared  # it may be prepared already
-    return net
+        return summary_html(self.network, self.form, names=self._names)

@@ -5,10 +5,12 @@ cursor, retitle a terminal or turn the reading direction round, and one message 
 """
 
 from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 
 _LONGEST_NAME = 60
 _LONGEST_PATH = 240
 _MOST_NAMES = 10
+_FEW = 5  # names in a line of their own
 
 
 def without_controls(text: object) -> str:
@@ -43,6 +45,21 @@ def shown_names(names: Collection[object]) -> str:
     first = sorted(map(str, names))[:_MOST_NAMES]
     more = [f"… and {len(names) - len(first)} more"] if len(names) > len(first) else []
     return ", ".join([*(shown(name) for name in first), *more]) or "nothing"
+
+
+def near(name: object, known: Sequence[str]) -> str:
+    """What may have been meant by a name that nobody knows, and else what there is."""
+    by_small_letters = {other.casefold(): other for other in known}
+    matches = get_close_matches(str(name).casefold(), list(by_small_letters), n=3, cutoff=0.5)
+    if matches:
+        return f"did you mean {' or '.join(repr(shown(by_small_letters[match])) for match in matches)}?"
+    return f"known are {shown_first(known)}" if known else "there are none"
+
+
+def shown_first(names: Sequence[str]) -> str:
+    """The first names in their own order, and how many there are in all."""
+    more = [f"… ({len(names)} in all)"] if len(names) > _FEW else []
+    return ", ".join([*(shown(name) for name in names[:_FEW]), *more]) or "none"
 
 
 def count_of(number: int, noun: str) -> str:

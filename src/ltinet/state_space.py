@@ -1,9 +1,7 @@
-"""The system as its users meet it: the object that they give and get, and the doors through which it comes and goes."""
+"""The system as its users meet it: the object that they give and get."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +18,8 @@ from ltinet.construction import construct_network
 from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.listing import listed_without
 from ltinet.model.convert import system_matrices_of
-from ltinet.model.files import read_system, write_system
-from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
-from ltinet.model.library import build_system
 from ltinet.model.matrices import Matrix, MatrixLike
+from ltinet.model.names import NamesLike, SignalNames
 from ltinet.model.system_matrices import Descriptor, SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.once import cached_property
@@ -34,6 +30,7 @@ from ltinet.responses.step_info import StepInfo, step_info
 from ltinet.sampling.methods import SamplingMethod, checked_method
 from ltinet.sampling.to_continuous import to_continuous
 from ltinet.sampling.to_discrete import to_discrete
+from ltinet.shown import shown_rows
 from ltinet.solve.arguments import positive
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solution import Solution
@@ -49,7 +46,7 @@ class StateSpace:
 
     A is n×n, B n×m, C p×n and D p×m; each of n, m and p may be 0, and n = 0 is a static gain. The matrices are
     read-only float64 copies: changing the arrays they came from changes nothing here. Two systems are equal when all
-    four matrices and dt are.
+    four matrices and dt are, whatever their names.
 
     A system in discrete time knows its poles, zeros, damping, DC gain and frequency response; everything else is for
     continuous time, and `to_continuous` leads there.
@@ -63,15 +60,20 @@ class StateSpace:
         E: the matrix of a descriptor system E x' = A x + B u. It must not be singular; it is eliminated here, so A and
             B of the result are E⁻¹A and E⁻¹B. What was given stays in `descriptor`.
         dt: the time step of a system in discrete time; None or 0 for continuous time.
+        inputs: a name for each input, units as part of it: ["Force (N)"]; u1, u2, … if left out. DataFrames bring
+            names along: rows and columns of A are states, columns of B inputs, rows of C outputs.
+        outputs: a name for each output; y1, y2, … if left out.
+        states: a name for each state; x1, x2, … if left out.
 
     Raises:
-        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, E is singular, or dt is no time step.
+        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, E is singular, dt is no time step,
+            or names are not one text for each, all different.
     """
 
     matrices: SystemMatrices
     """All of them together, as the rooms below take them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - matrices, and names for each kind of signal
         self,
         A: MatrixLike,
         B: MatrixLike,
@@ -80,8 +82,12 @@ class StateSpace:
         E: MatrixLike | None = None,
         *,
         dt: float | None = None,
+        inputs: NamesLike = None,
+        outputs: NamesLike = None,
+        states: NamesLike = None,
     ) -> None:
-        object.__setattr__(self, "matrices", SystemMatrices(A, B, C, D, E, dt=dt))
+        names = SignalNames.of(inputs, outputs, states)
+        object.__setattr__(self, "matrices", SystemMatrices(A, B, C, D, E, dt=dt, names=names))
 
     @classmethod
     def of(cls, matrices: SystemMatrices, *, prepared: PreparedNetwork | None = None) -> "StateSpace":
@@ -137,11 +143,38 @@ class StateSpace:
         """The number of outputs, p."""
         return self.matrices.n_outputs
 
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """How the inputs are called; u1, u2, … where nobody gave names."""
+        return self.matrices.input_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """How the outputs are called; y1, y2, … where nobody gave names."""
+        return self.matrices.output_names
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """How the states are called; x1, x2, … where nobody gave names."""
+        return self.matrices.state_names
+
+    def with_names(
+        self, *, inputs: NamesLike = None, outputs: NamesLike = None, states: NamesLike = None
+    ) -> "StateSpace":
+        """The same system with other names, of a file for example; those that are left out stay as they are.
+
+        Raises:
+            InvalidSystemError: names are not one text for each, all different.
+        """
+        names = SignalNames.of(inputs, outputs, states).over(self.matrices.names)
+        return StateSpace.of(self.matrices.named(names))
+
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds.
 
         Without `input` every input in its turn, along the first axis: `y` is `(m, T, p)`, `y[j, :, i]` the response of
-        output i to input j. With `input=j` it is `(T, p)`; `output=i` keeps one output, `(…, T, 1)`.
+        output i to input j. With `input=j` it is `(T, p)`; `output=i` keeps one output, `(…, T, 1)`. Both by
+        number, from 0 on, or by name.
 
         Without t up to 5,000 times are chosen from the poles that show: evenly spaced, or logarithmically where the
         slowest and the fastest are too many decades apart, until every response has settled within 2 %. Integrators
@@ -212,7 +245,8 @@ class StateSpace:
     @property
     def plot(self) -> SystemPlots:
         """Drawings: `system.plot()` for a slide, `system.plot.bode()`, `.step()`, …; they need matplotlib."""
-        return SystemPlots(self, self.shown_frequencies)
+        names = self.matrices.names
+        return SystemPlots(self, self.shown_frequencies, names.outputs, names.inputs)
 
     def shown_frequencies(self) -> NDArray[np.float64]:
         """The angular frequencies at which drawings show the system: those that `frequencies_for` chooses."""
@@ -267,12 +301,17 @@ class StateSpace:
         step = "" if self.dt is None else f", dt={self.dt:g}"
         return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{step})"
 
+    def __str__(self) -> str:
+        rows = self.matrices.names.rows
+        return shown_rows(repr(self), rows) if rows else repr(self)
+
 
 def as_state_space(obj: Any) -> StateSpace:
     """Return `obj` as a `StateSpace`; one that is a `StateSpace` already is returned as it is.
 
     Accepted are tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den), and the systems of scipy.signal,
-    python-control and pyMOR, in continuous or discrete time. Systems given by state-space matrices keep their states.
+    python-control and pyMOR, in continuous or discrete time. Systems given by state-space matrices keep their states,
+    and labels of python-control are names here.
     Transfer functions are realised in controller form, one with several inputs column by column, which is not minimal
     when entries share poles; zeros, poles and gain become a chain of second-order sections, without multiplying out the
     polynomials.
@@ -281,68 +320,3 @@ def as_state_space(obj: Any) -> StateSpace:
         InvalidSystemError: the object is not one of these, its step has no length, it is improper or parametric.
     """
     return obj if isinstance(obj, StateSpace) else StateSpace.of(system_matrices_of(obj))
-
-
-def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
-    path: str | PathLike[str],
-    *,
-    A: MatrixLike | None = None,
-    B: MatrixLike | None = None,
-    C: MatrixLike | None = None,
-    D: MatrixLike | None = None,
-    E: MatrixLike | None = None,
-    names: Mapping[str, str] | None = None,
-    dt: float | None = None,
-    max_bytes: float = DEFAULT_MAX_BYTES,
-) -> StateSpace:
-    """Read a system from a `.mat` file (any version), an `.npz` archive or a folder of Matrix Market files.
-
-    The variables are called A, B, C and, where present, D and E, or a, b, c, d, e, or are fields of one struct (sys.A);
-    `names={"A": "Amat"}` tells of others. Sparse ones are filled in, other variables ignored.
-    A model in discrete time has its time step beside them as Ts or dt (or Td, sampling_time, sample_time, SampleTime).
-    A matrix given by keyword is used instead of the file's, and supplies one that the file lacks:
-    `load_system("helicopter.mat", C=np.eye(28))`. Nothing is unpickled, and nothing that the file says of itself is
-    believed before it is checked.
-
-    Args:
-        path: the file or folder.
-        A: the state matrix, instead of the file's; the other matrices likewise.
-        B: the input matrix.
-        C: the output matrix.
-        D: the feedthrough.
-        E: the descriptor matrix.
-        names: variables of the file by the matrix that they are; fields of structs as "sys.A".
-        dt: the time step, instead of the file's; 0 for continuous time, whatever the file says.
-        max_bytes: the most that all matrices of the file may take as float64, 2 GiB unless another number is given;
-            compressed files of some kilobytes can claim more than any memory has.
-
-    Raises:
-        FileFormatError: the file is missing, damaged, too large, of an unknown kind, or lacks A, B or C.
-        InvalidSystemError: its matrices do not make a system, or what it has for a time step is none.
-    """
-    given = {name: value for name, value in zip("ABCDE", (A, B, C, D, E), strict=True) if value is not None}
-    return StateSpace.of(read_system(path, given, names=names, dt=dt, max_bytes=max_bytes))
-
-
-def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
-    """Write A, B, C, D to a `.mat` or `.npz` file, or to a folder of Matrix Market files if `path` has no suffix.
-
-    A time step is written as Ts. `system` may be anything that `as_state_space` accepts. Every bit comes back through
-    `load_system`. The file appears whole or not at all. A file of that name is replaced; a folder only if it holds
-    nothing but such matrix files. `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices beyond
-    2 GB.
-
-    Raises:
-        FileFormatError: the suffix is unknown, or the file cannot be written there.
-        MissingDependencyError: h5py is needed and not installed.
-    """
-    write_system(as_state_space(system).matrices, path, mat_version=mat_version)
-
-
-def named_system(name: str, **parameters: Any) -> StateSpace:
-    """Build the system called `name`; `NAMED_SYSTEMS` lists the names, and each function documents its parameters.
-
-    Raises:
-        InvalidSystemError: there is no system of that name, it has no such parameter, or a value does not fit.
-    """
-    return StateSpace.of(build_system(name, parameters))

@@ -15,8 +15,9 @@ LEVELS = [
     {"cli"},
     {"paper"},
     {"ladders"},
-    {"solver_tolerances", "loading"},
+    {"solver_tolerances", "loading", "networks"},
     {"dynamic_network"},  # the façades: their methods are doors to the rooms below
+    {"systems"},
     {"state_space"},
     {"construction", "responses"},
     {"analysis", "sampling"},

@@ -27,18 +27,26 @@ _VALUES = (
     [[1, 2.0]],
     [[1.5, 2.0]],
     ["\x1b"],
+    {"inputs": ["a", "b"]},
+    {"inputs": ["a", "a"]},
+    {"outputs": ["\x1b"], "states": None},
+    {"inputs": "ab"},
+    {"more": ["a"]},
     10**400,
     float("nan"),
 )
 
 
 def network_seeds(folder) -> list[bytes]:
-    """With a form and without, coupled, with pairs, a static gain."""
+    """With a form and without, coupled, with pairs, with names, a static gain."""
     nets = [
         ltinet.construct(ltinet.named_system("triangular")),
         ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=2)),
         ltinet.construct(
             ltinet.StateSpace([[-1.0, 2.0], [0.0, -3.0]], [[1.0], [1.0]], np.eye(2), E=[[2.0, 0.0], [1.0, 1.0]])
+        ),
+        ltinet.construct(
+            ltinet.StateSpace([[-1.0]], [[1.0, 2.0]], [[1.0]], inputs=["Force (N)", "Wärme"], outputs=["y \U0001f600"])
         ),
         ltinet.DynamicNetwork(random_network(((1, 2), (2,)), 2, 1)),
         ltinet.construct(ltinet.StateSpace([], np.zeros((0, 2)), np.zeros((1, 0)), [[1.0, -2.0]])),
@@ -76,7 +84,7 @@ def _other_description(content: str, rng: Generator) -> str:
     if rng.integers(2):
         return mutate(content.encode(), rng, TEXT).decode("utf-8", "replace")
     description = json.loads(content)
-    description[pick([*description, "more"], rng)] = pick(_VALUES, rng)
+    description[pick([*description, "names", "more"], rng)] = pick(_VALUES, rng)
     return json.dumps(description, sort_keys=True)
 
 

@@ -9,8 +9,8 @@ from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, read_system
 from ltinet.cli.streams import check_target, deliver, is_stream, refuse_terminal
-from ltinet.dynamic_network import construct as construct_network
 from ltinet.errors import FileFormatError, PartitionError
+from ltinet.networks import construct as construct_network
 from ltinet.shown import shown_path
 
 _DEFAULT_CONDITION = 1e4

@@ -1,6 +1,6 @@
 """`ltinet simulate`: from a table of inputs to a table of outputs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,6 +20,7 @@ from ltinet.errors import InvalidSignalError
 from ltinet.export.sample_files import WRITERS, csv_header, csv_rows
 from ltinet.progress import counted
 from ltinet.shown import count_of
+from ltinet.signals.by_name import places_of
 from ltinet.signals.sampled import Hold
 from ltinet.solve.engines import ENGINES
 from ltinet.solve.solvers.options import DEGREES
@@ -96,10 +97,11 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
 
     NET is a file that `ltinet construct` wrote.
 
-    The table is a CSV file, as spreadsheets and loggers write them, with a column of times; the others are the inputs
-    in their order. A time given twice marks a jump. What can be read in two ways is refused with the option that
-    decides. It may also be a .npz or .mat file with arrays t and u. The outputs have the columns t, y1, y2, … or the
-    arrays t and y. What comes through a pipe is answered as it arrives.
+    The table is a CSV file, as spreadsheets and loggers write them, with a column of times; the others are the inputs,
+    by name where they are called as those of the network, else in their order. A time given twice marks a jump. What
+    can be read in two ways is refused with the option that decides. It may also be a .npz or .mat file with arrays t
+    and u. The outputs have the columns t, y1, y2, …, or the names that the network has for them, or the arrays t and y.
+    What comes through a pipe is answered as it arrives.
     """
     if net == STANDARD == table:
         raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / '--input'")
@@ -119,7 +121,8 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
             n_samples = _stream(network, source, output, run)
         else:
             whole = source if isinstance(source, Samples) else _read(source, network, table)
-            n_samples = _write(output, kind, _run(network, whole, {**run, "engine": engine, **solver}))
+            result = _run(network, whole, {**run, "engine": engine, **solver})
+            n_samples = _write(output, kind, result, network.output_names)
         told = source.remarks if isinstance(source, Reading) else ()
     for line in (*told, f"{n_samples} samples of {count_of(network.n_outputs, 'output')} written to {output}"):
         if output != STANDARD:
@@ -135,13 +138,12 @@ def _in_pieces(table: str, output: str) -> bool:
 
 
 def _stream(network: DynamicNetwork, source: Reading, output: str, run: dict[str, Any]) -> int:
-    _refuse_other_counts(len(source.names), source.title, network)
-    n_samples = 0
+    places, n_samples = _places(source, network), 0
 
     def pieces() -> Iterator[bytes]:
         nonlocal n_samples
-        for t, y in streamed(network, source.chunks(), **run):
-            header = b"" if n_samples else csv_header(network.n_outputs)
+        for t, y in streamed(network, _placed(source, places), **run):
+            header = b"" if n_samples else csv_header(network.output_names)
             n_samples += len(t)
             yield header + b"".join(csv_rows(t, y))
 
@@ -150,22 +152,35 @@ def _stream(network: DynamicNetwork, source: Reading, output: str, run: dict[str
 
 
 def _read(source: Reading, network: DynamicNetwork, table: str) -> Samples:
-    _refuse_other_counts(len(source.names), source.title, network)
+    places = _places(source, network)
     total = None if is_stream(table) else max(Path(table).stat().st_size // BLOCK, 1)
 
     def watched(chunks: Iterable[Chunk]) -> Iterable[Chunk]:
         return counted(chunks, total=total, noun=f"reading {source.title}")
 
     whole = gathered(source, watched)
-    return Samples(source.title, whole.t, whole.values)
+    return Samples(source.title, whole.t, whole.values if places is None else whole.values[:, places])
 
 
-def _write(output: str, kind: str, result: Samples) -> int:
+def _placed(source: Reading, places: list[int] | None) -> Iterable[Chunk]:
+    """The chunks of a table with a column for each input, in the order of the inputs."""
+    chunks = source.chunks()
+    return chunks if places is None else (Chunk(chunk.t, chunk.values[:, places]) for chunk in chunks)
+
+
+def _places(source: Reading, network: DynamicNetwork) -> list[int] | None:
+    """Where the columns of the inputs stand, if these were given names; None for their order."""
+    _refuse_other_counts(len(source.names), source.title, network)
+    names = None if network.system is None else network.system.matrices.names.inputs
+    return None if names is None else places_of(source.names, names, source.title)
+
+
+def _write(output: str, kind: str, result: Samples, names: Sequence[str]) -> int:
     if kind != "csv" or result.values.ndim > 2:
         deliver(output, lambda path: WRITERS[kind](path, result.t, result.values))
     else:
         lines = _watched(csv_rows(result.t, result.values), len(result.t) // ROWS + 1, "writing", output)
-        deliver_pieces(output, chain([csv_header(result.values.shape[1])], lines))
+        deliver_pieces(output, chain([csv_header(names)], lines))
     return len(result.t)
 
 

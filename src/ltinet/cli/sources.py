@@ -10,7 +10,8 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError
 from ltinet.loading import load
 from ltinet.shown import shown, shown_path
-from ltinet.state_space import StateSpace, load_system, named_system
+from ltinet.state_space import StateSpace
+from ltinet.systems import load_system, named_system
 
 NETWORK_SUFFIX = ".safetensors"
 _EXAMPLE = "example:"

@@ -30,4 +30,5 @@ def to_control(system: SystemMatrices) -> Any:
         raise MissingDependencyError(
             'python-control is not installed; install it with pip install "ltinet[control]"'
         ) from error
-    return control.StateSpace(system.A, system.B, system.C, system.D, remove_useless_states=False)
+    matrices = (system.A, system.B, system.C, system.D)
+    return control.StateSpace(*matrices, remove_useless_states=False, **system.names.given)

@@ -1,6 +1,8 @@
 """Files of samples, every bit of them: CSV, `.npz` and `.mat` tables of times and outputs."""
 
-from collections.abc import Callable, Iterator, Mapping
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -9,6 +11,7 @@ import numpy as np
 from ltinet.arrays import Array
 from ltinet.errors import FileFormatError
 from ltinet.model.formats import mat5, npz
+from ltinet.model.names import names_or_numbers
 from ltinet.tables.writing import lines_of_numbers
 
 
@@ -21,13 +24,15 @@ def write_csv(path: Path, t: Array, y: Array) -> None:
     if y.ndim > 2:
         raise FileFormatError(f"a batch of shape {y.shape} has no place in a CSV file; write .npz or .mat instead")
     with path.open("wb") as stream:
-        stream.write(csv_header(y.shape[1]))
+        stream.write(csv_header(names_or_numbers(None, "outputs", y.shape[1])))
         stream.writelines(csv_rows(t, y))
 
 
-def csv_header(n_outputs: int) -> bytes:
-    """The first line of a table of outputs."""
-    return (",".join(["t", *(f"y{index + 1}" for index in range(n_outputs))]) + "\n").encode("ascii")
+def csv_header(names: Sequence[str]) -> bytes:
+    """The first line of a table of outputs with these names, in quotes where they need them."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(["t", *names])
+    return line.getvalue().encode()
 
 
 def csv_rows(t: Array, y: Array) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ltinet.errors import InvalidSystemError
+from ltinet.model.labelled import names_of_labels
 from ltinet.model.matrices import as_real_matrix, shape_of
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.model.time_step import checked_time_step
@@ -31,7 +32,9 @@ def system_matrices_of(obj: Any) -> SystemMatrices:
         return obj
     if isinstance(obj, tuple | list):
         return _from_sequence(obj)
-    return _matrices_of(obj).sampled(_time_step_of(obj))
+    found = _matrices_of(obj).sampled(_time_step_of(obj))
+    names = names_of_labels(obj)
+    return found.named((names if _has(obj, "A", "B", "C") else names.of_ends).over(found.names))
 
 
 def _matrices_of(obj: Any) -> SystemMatrices:

@@ -8,7 +8,9 @@ import numpy as np
 
 from ltinet.errors import InvalidSystemError
 from ltinet.model.descriptor import eliminate_descriptor
+from ltinet.model.labelled import names_of_frames
 from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix, shape_of
+from ltinet.model.names import UNNAMED, Names, SignalNames, names_or_numbers
 from ltinet.model.time_step import checked_time_step
 
 
@@ -37,6 +39,8 @@ class SystemMatrices:
     """E, A and B as they were given, where there was an E: E⁻¹A is rounded, and error bounds count that."""
     dt: float | None
     """The time step of a system in discrete time, x[k+1] = A x[k] + B u[k]; None in continuous time."""
+    names: SignalNames
+    """How inputs, outputs and states are called, where they were given names; not part of equality."""
 
     def __init__(
         self,
@@ -47,7 +51,9 @@ class SystemMatrices:
         E: MatrixLike | None = None,
         *,
         dt: float | None = None,
+        names: SignalNames = UNNAMED,
     ) -> None:
+        names = names.over(names_of_frames(A, B, C, D, E))
         A = as_square_matrix(A, "A")
         n = len(A)
         B = _input_matrix(B, n, D)
@@ -67,16 +73,29 @@ class SystemMatrices:
             object.__setattr__(self, name, matrix)
         object.__setattr__(self, "descriptor", descriptor)
         object.__setattr__(self, "dt", checked_time_step(dt))
+        object.__setattr__(self, "names", self._fitting(names))
 
     def sampled(self, dt: float | None) -> "SystemMatrices":
         """The same matrices as a system in discrete time with this step; None or 0 for continuous time."""
         step = checked_time_step(dt)
-        if step == self.dt:
-            return self
+        return self if step == self.dt else self._with("dt", step)
+
+    def named(self, names: SignalNames) -> "SystemMatrices":
+        """The same system, its inputs, outputs and states called by these names and no others.
+
+        Raises:
+            InvalidSystemError: there are more or fewer than the system has.
+        """
+        return self if names == self.names else self._with("names", self._fitting(names))
+
+    def _fitting(self, names: SignalNames) -> SignalNames:
+        return names.fitting(n_inputs=self.n_inputs, n_outputs=self.n_outputs, n_states=self.n_states)
+
+    def _with(self, field: str, value: Any) -> "SystemMatrices":
         other = SystemMatrices.__new__(SystemMatrices)
-        for name, value in vars(self).items():
-            object.__setattr__(other, name, value)
-        object.__setattr__(other, "dt", step)
+        for name, own in vars(self).items():
+            object.__setattr__(other, name, own)
+        object.__setattr__(other, field, value)
         return other
 
     @property
@@ -94,6 +113,21 @@ class SystemMatrices:
         """The number of outputs, p."""
         return len(self.C)
 
+    @property
+    def input_names(self) -> Names:
+        """How the inputs are called; u1, u2, … where nobody gave names."""
+        return names_or_numbers(self.names.inputs, "inputs", self.n_inputs)
+
+    @property
+    def output_names(self) -> Names:
+        """How the outputs are called; y1, y2, … where nobody gave names."""
+        return names_or_numbers(self.names.outputs, "outputs", self.n_outputs)
+
+    @property
+    def state_names(self) -> Names:
+        """How the states are called; x1, x2, … where nobody gave names."""
+        return names_or_numbers(self.names.states, "states", self.n_states)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SystemMatrices):
             return NotImplemented
@@ -110,12 +144,12 @@ class SystemMatrices:
     def __reduce__(self) -> tuple[Callable[..., "SystemMatrices"], tuple[Any, ...]]:
         # NumPy unpickles arrays writeable; going through the door again makes them read-only.
         E, A, B = (None, self.A, self.B) if self.descriptor is None else self.descriptor
-        return _anew, (A, B, self.C, self.D, E, self.dt)
+        return _anew, (A, B, self.C, self.D, E, self.dt, self.names)
 
 
 def _anew(*parts: Any) -> SystemMatrices:
-    *matrices, dt = parts
-    return SystemMatrices(*matrices, dt=dt)
+    *matrices, dt, names = parts
+    return SystemMatrices(*matrices, dt=dt, names=names)
 
 
 def _input_matrix(B: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:

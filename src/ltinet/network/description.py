@@ -1,15 +1,18 @@
-"""What a network file says besides numbers: which parts it has, and how the blocks of its form were chosen."""
+"""What a network file says besides numbers: which parts it has, how blocks were chosen, what signals are called."""
 
 import json
 from typing import Any, NamedTuple
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.model.names import UNNAMED, SignalNames
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown
 
 _PARTS = {"has_form", "has_system", "has_descriptor"}
 _PARTS_OF_VERSION_1 = {"has_form"}
 _FORM_FACTS = {"budget", "seen", "remarks"}
+_NAMES = "names"  # only where there are any: files without are the same bytes as before
+_KINDS = {"inputs", "outputs", "states"}
 _LONGEST_REMARK = 2000
 
 
@@ -22,6 +25,7 @@ class Description(NamedTuple):
     budget: float | None = None
     seen: tuple[tuple[int, float], ...] = ()
     remarks: tuple[str, ...] = ()
+    names: SignalNames = UNNAMED
 
 
 def describe(form: BlockDiagonalForm | None, system: SystemMatrices | None) -> str:
@@ -33,6 +37,8 @@ def describe(form: BlockDiagonalForm | None, system: SystemMatrices | None) -> s
         facts["budget"] = None if form.budget is None else float(form.budget)
         facts["seen"] = [(int(count), float(condition)) for count, condition in form.seen]
         facts["remarks"] = form.remarks
+    if system is not None and system.names.given:
+        facts[_NAMES] = system.names.given
     return json.dumps(facts, sort_keys=True)
 
 
@@ -41,12 +47,14 @@ def parse_description(content: str, *, version: int) -> Description:
 
     Raises:
         ValueError: it is something else: text where a number is expected, facts that are missing or unknown.
+        InvalidSystemError: names are not lists of texts that can be printed.
     """
     facts = json.loads(content, object_pairs_hook=without_repetition)
     parts = _PARTS if version > 1 else _PARTS_OF_VERSION_1
     if not isinstance(facts, dict) or not all(isinstance(facts.get(part), bool) for part in parts):
         raise ValueError("its description does not say which parts there are")
-    if set(facts) != parts | (_FORM_FACTS if facts["has_form"] else set()):
+    named = {_NAMES} & set(facts) if facts.get("has_system") and version > 1 else set()
+    if set(facts) != parts | named | (_FORM_FACTS if facts["has_form"] else set()):
         raise ValueError(f"its description has the facts {shown(sorted(facts))}")
     has_system, has_descriptor = facts.get("has_system", False), facts.get("has_descriptor", False)
     if has_system > facts["has_form"] or has_descriptor > has_system:
@@ -55,7 +63,10 @@ def parse_description(content: str, *, version: int) -> Description:
     if not found.has_form:
         return found
     return found._replace(
-        budget=_budget(facts["budget"]), seen=_seen(facts["seen"]), remarks=_remarks(facts["remarks"])
+        budget=_budget(facts["budget"]),
+        seen=_seen(facts["seen"]),
+        remarks=_remarks(facts["remarks"]),
+        names=_names(facts[_NAMES]) if named else UNNAMED,
     )
 
 
@@ -95,3 +106,12 @@ def _remarks(value: Any) -> tuple[str, ...]:
         if len(remark) > _LONGEST_REMARK or not remark.isprintable():
             raise ValueError("remarks has an entry that is too long or has control characters")
     return tuple(value)
+
+
+def _names(value: Any) -> SignalNames:
+    """Names by kind; whether there is one for each input, output and state is asked when the system is there."""
+    if not isinstance(value, dict) or not value or not set(value) <= _KINDS:
+        raise ValueError("names is not a list for inputs, outputs or states")
+    if not all(isinstance(own, list) for own in value.values()):
+        raise ValueError("names has something that is not a list of texts")
+    return SignalNames.of(value.get("inputs"), value.get("outputs"), value.get("states"))

@@ -108,7 +108,8 @@ def _unpack(tensors: Tensors, description: Description) -> StoredNetwork:
     if form is None or not has_system:
         require_own_blocks(network, form)
         return StoredNetwork(network, form)
-    return StoredNetwork(network, form, *unpack_system(tensors, form))
+    system, blocks = unpack_system(tensors, form)
+    return StoredNetwork(network, form, system.named(description.names), blocks)
 
 
 def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Tensors]:

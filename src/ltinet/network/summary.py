@@ -4,6 +4,7 @@ from collections import Counter
 from html import escape
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.model.names import UNNAMED, SignalNames
 from ltinet.network.facts import LayerFacts, NetworkFacts, network_facts
 from ltinet.network.network import Network
 from ltinet.shown import count_of, shown_rows
@@ -11,14 +12,14 @@ from ltinet.shown import count_of, shown_rows
 _SHOWN = 3  # coupled layers listed one by one: with them and all other lines, a dozen
 
 
-def summary_text(network: Network, form: BlockDiagonalForm | None) -> str:
+def summary_text(network: Network, form: BlockDiagonalForm | None, *, names: SignalNames = UNNAMED) -> str:
     """Layers, neuron types, connections, weights, condition and residual as aligned lines."""
-    return shown_rows(*summary_rows(network_facts(network, form)))
+    return shown_rows(*summary_rows(network_facts(network, form), names))
 
 
-def summary_html(network: Network, form: BlockDiagonalForm | None) -> str:
+def summary_html(network: Network, form: BlockDiagonalForm | None, *, names: SignalNames = UNNAMED) -> str:
     """The same as a table, for a notebook."""
-    title, rows = summary_rows(network_facts(network, form))
+    title, rows = summary_rows(network_facts(network, form), names)
     cells = "".join(
         f'<tr><th style="text-align:left">{escape(label)}</th><td style="text-align:left">{escape(value)}</td></tr>'
         for label, value in rows
@@ -26,12 +27,13 @@ def summary_html(network: Network, form: BlockDiagonalForm | None) -> str:
     return f"<table><caption>{escape(title)}</caption><tbody>{cells}</tbody></table>"
 
 
-def summary_rows(facts: NetworkFacts) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and what there is to say as pairs of a label and a value."""
+def summary_rows(facts: NetworkFacts, names: SignalNames = UNNAMED) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and what there is to say as pairs of a label and a value; names where somebody gave them."""
     inputs, outputs = count_of(facts["n_inputs"], "input"), count_of(facts["n_outputs"], "output")
     kinds = f"{facts['n_layers']}: {_kinds(facts['layers'])}" if facts["n_layers"] else "none, a static gain"
     saved = f"{facts['n_weights_dense']} in a dense network ({facts['sparsity']:.1%} saved)"
     rows = [
+        *names.of_ends.rows,
         (
             "neurons",
             f"{facts['n_neurons']}: {facts['n_first_order']} first-order, {facts['n_second_order']} second-order",

@@ -66,7 +66,7 @@ def initial_response(
     prepared: PreparedNetwork, system: SystemMatrices, x0: ArrayLike, *, t: ArrayLike | None, output: Any
 ) -> Solution:
     """Outputs from the state x0 at t = 0 without input; x0 may be a batch `(..., n)`."""
-    own = checked_index(output, system.n_outputs, "output")
+    own = checked_index(output, system.output_names, "output")
     start = real_array(x0, "x0")
     batch = start.shape[:-1]
     rows = prepared.user_start(start, batch)
@@ -141,7 +141,7 @@ def _doubt(solution: Solution) -> float:
 
 
 def _chosen(system: SystemMatrices, input: Any, output: Any) -> tuple[int | None, int | None]:
-    return checked_index(input, system.n_inputs, "input"), checked_index(output, system.n_outputs, "output")
+    return checked_index(input, system.input_names, "input"), checked_index(output, system.output_names, "output")
 
 
 def _part(gains: Array, chosen: int | None, own: int | None) -> Array:

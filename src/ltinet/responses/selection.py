@@ -10,23 +10,29 @@ from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError
-from ltinet.shown import shown
+from ltinet.model.names import Names
+from ltinet.shown import near, shown
 from ltinet.solve.solution import ErrorBound, KnowsInput, Solution, Trajectory
 
-Channel: TypeAlias = int | None
-"""An input or an output, counted from 0; None for all of them."""
+Channel: TypeAlias = int | str | None
+"""An input or an output by its name, or counted from 0; None for all of them."""
 Times: TypeAlias = ArrayLike | None
 """The times of a response; None for those that suit it."""
 
 
-def checked_index(index: Any, count: int, what: str) -> int | None:
-    """An input or an output by its number, counted from 0; None for all of them.
+def checked_index(index: Any, names: Names, what: str) -> int | None:
+    """An input or an output by its name or its number, counted from 0; None for all of them.
 
     Raises:
         InvalidSignalError: there is no such one.
     """
     if index is None:
         return None
+    if isinstance(index, str):
+        if index not in names:
+            raise InvalidSignalError(f"there is no {what} {shown(repr(index))}; {near(index, names)}")
+        return names.index(index)
+    count = len(names)
     try:
         number = -1 if isinstance(index, bool) else operator.index(index)
     except TypeError:
@@ -42,7 +48,10 @@ def of_output(solution: Solution, output: int | None) -> Solution:
     if output is None:
         return solution
     own = slice(output, output + 1)
-    return replace(solution, y=solution.y[..., own], trajectory=_OneOutput(solution.trajectory, own))
+    alone = _OneOutput(solution.trajectory, own)
+    return replace(
+        solution, y=solution.y[..., own], trajectory=alone, signal_names=solution.signal_names.with_output(output)
+    )
 
 
 def with_neurons_of(solution: Solution, neurons: Solution) -> Solution:

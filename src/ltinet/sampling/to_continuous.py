@@ -31,7 +31,7 @@ def to_continuous(system: SystemMatrices, *, method: SamplingMethod) -> SystemMa
             "StateSpace(A, B, C, D, dt=0.1)"
         )
     if method == "tustin":
-        return _from_trapezoids(system, system.dt)
+        return _from_trapezoids(system, system.dt).named(system.names.of_ends)
     A = _logarithm(system.A, system.dt) / system.dt
     # Of an input that is held B_d = H B with H = dt φ₁(A dt); of lines B_d = H² B/dt and D_d = D + C Q₁.
     P, begin, end = step_of(A, np.eye(system.n_states), system.dt)
@@ -39,9 +39,9 @@ def to_continuous(system: SystemMatrices, *, method: SamplingMethod) -> SystemMa
     told = f"no input matrix gives this B: the system aliases at dt = {system.dt:g}; {_WAY_OUT}"
     B = solved(begin + end, system.B, told)
     if method == "zoh":
-        return SystemMatrices(A, B, system.C, system.D)
+        return SystemMatrices(A, B, system.C, system.D, names=system.names)
     B = system.dt * solved(begin + end, B, told)
-    return SystemMatrices(A, B, system.C, system.D - system.C @ (end @ B))
+    return SystemMatrices(A, B, system.C, system.D - system.C @ (end @ B), names=system.names.of_ends)
 
 
 def _logarithm(A: Matrix, dt: float) -> Matrix:

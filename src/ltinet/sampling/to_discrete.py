@@ -29,7 +29,8 @@ def to_discrete(system: SystemMatrices, dt: float, *, method: SamplingMethod) ->
         raise InvalidSystemError(
             f"after dt = {step:g} states of this system are beyond the largest number; give a shorter dt"
         )
-    return SystemMatrices(*parts, dt=step)
+    # Only by zoh the states stay what they are; the others mix them with inputs.
+    return SystemMatrices(*parts, dt=step, names=system.names if method == "zoh" else system.names.of_ends)
 
 
 def step_of(A: Matrix, B: Matrix, dt: float) -> StepMatrices:

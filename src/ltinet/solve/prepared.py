@@ -21,6 +21,7 @@ from ltinet.arrays import Array
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import InvalidSignalError
 from ltinet.model.matrices import Matrix
+from ltinet.model.names import UNNAMED, SignalNames
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
@@ -63,6 +64,11 @@ class PreparedNetwork:
         self._blocks = blocks
         self._last_axis: TimeAxis | None = None
         self._kept: dict[Any, Any] = {}
+
+    @property
+    def names(self) -> SignalNames:
+        """How inputs and outputs are called: as in the system that the network came from."""
+        return UNNAMED if self.origin is None else self.origin.names
 
     @cached_property
     def in_user_states(self) -> "PreparedNetwork | None":

@@ -1,12 +1,15 @@
 """One run of a network by any engine, from what a user gives: the options, the times, the input and the start."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from ltinet.errors import InvalidSignalError
+from ltinet.model.names import names_or_numbers
 from ltinet.signals.as_signal import as_signal
+from ltinet.signals.by_name import in_order
 from ltinet.signals.numbers import real_array
 from ltinet.signals.order import told_if_exchanged
 from ltinet.signals.sampled import Hold
@@ -35,6 +38,11 @@ def simulate(
         axis = prepared.time_axis(real_times(t, "t"))
     except InvalidSignalError as error:
         raise told_if_exchanged(error, u) from None
-    signal = as_signal(u, axis, n_inputs=prepared.network.n_inputs, hold=hold)
+    n_inputs = prepared.network.n_inputs
+    names = prepared.names
+    inputs = names_or_numbers(names.inputs, "inputs", n_inputs)
+    u = in_order(u, inputs, are_given=names.inputs is not None, n_times=len(axis.t))
+    signal = as_signal(u, axis, n_inputs=n_inputs, hold=hold)
     start = None if x0 is None else real_array(x0, "x0")
-    return chosen.run(prepared, signal, axis.t, x0=start, n_jobs=n_jobs, options=given)
+    solution = chosen.run(prepared, signal, axis.t, x0=start, n_jobs=n_jobs, options=given)
+    return replace(solution, signal_names=names) if names.given else solution

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError
 from ltinet.listing import listed_without
+from ltinet.model.names import UNNAMED, SignalNames, names_or_numbers
 from ltinet.once import cached_property
 from ltinet.plotting.solution_panels import draw_solution
 from ltinet.plotting.trajectory import draw_outputs
@@ -74,6 +75,12 @@ class Solution:
     trajectory: Trajectory = field(repr=False)
     stats: Mapping[str, Any]
     """How it was computed: the engine and its choices; for solver engines evaluations, steps and seconds per neuron."""
+    signal_names: SignalNames = UNNAMED
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """How the outputs are called; y1, y2, … where nobody gave names."""
+        return names_or_numbers(self.signal_names.outputs, "outputs", self.y.shape[-1])
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -132,7 +139,8 @@ class Solution:
 
         Outputs of other units, or of peaks more than 30 times apart, have axes of their own; `ax` draws outputs alone,
         all on these. `outputs` chooses by index; without it at most ten are drawn, evenly spread over all. `names` are
-        those of all outputs, `input_names` of all inputs; units stand in brackets at their end, "Force (N)".
+        those of all outputs, `input_names` of all inputs, instead of those that the system gave them; units stand in
+        brackets at their end, "Force (N)".
 
         `bound=True` draws a band of the width of `error_bound`, and says how large that is: most bands are thinner than
         the line. It costs more than the simulation did, so without a word it is drawn of up to 20,000 times alone.
@@ -140,6 +148,8 @@ class Solution:
         """
         wanted = math.prod(self.y.shape[:-1]) <= _CHEAP_BOUND if bound is None else bound
         errors = self.error_bound(self.t) if wanted and self.y.size else None
+        names = self.signal_names.outputs if names is None else names
+        input_names = self.signal_names.inputs if input_names is None else input_names
         if ax is not None:
             return draw_outputs(self.t, self.y, outputs=outputs, names=names, bound=errors, ax=ax)
         axes: Axes = draw_solution(
@@ -158,7 +168,7 @@ class Solution:
 
     def to_frame(self) -> Any:
         """The outputs as a pandas DataFrame: the times as its index, a column for each output; needs pandas."""
-        return frame_of(self.t, self.y, [f"y{index + 1}" for index in range(self.y.shape[-1])])
+        return frame_of(self.t, self.y, self.output_names)
 
     @cached_property
     def _error(self) -> ErrorBound:
@@ -176,7 +186,7 @@ class Solution:
         return times
 
     def __dir__(self) -> list[str]:
-        return listed_without(self, "trajectory", "judge")
+        return listed_without(self, "trajectory", "judge", "signal_names")
 
     def __repr__(self) -> str:
         n_times, n_outputs = self.y.shape[-2:]

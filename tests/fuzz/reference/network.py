@@ -52,6 +52,8 @@ def is_held_by(net, tensors: dict, description: dict) -> bool:
             "form.eigenvalues": np.stack([values.real, values.imag], axis=1),
         }
         held |= _system(net)
+        if _names(net) != description.get("names", {}):
+            return False
         facts = [form.budget, [list(pair) for pair in form.seen], list(form.remarks)]
         if facts != [description[name] for name in ("budget", "seen", "remarks")]:
             return False
@@ -59,6 +61,12 @@ def is_held_by(net, tensors: dict, description: dict) -> bool:
         np.array_equal(np.array(held[name], tensors[name].dtype).reshape(tensors[name].shape), tensors[name])
         for name in tensors
     )
+
+
+def _names(net) -> dict:
+    """The names that somebody gave, by kind, as JSON has them."""
+    given = {} if net.system is None else net.system.matrices.names.given
+    return {kind: list(names) for kind, names in given.items()}
 
 
 def _system(net) -> dict:

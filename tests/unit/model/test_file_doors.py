@@ -11,7 +11,8 @@ from scipy.io import savemat
 
 from ltinet import atomic
 from ltinet.errors import FileFormatError, InvalidSystemError
-from ltinet.state_space import StateSpace, load_system, save_system
+from ltinet.state_space import StateSpace
+from ltinet.systems import load_system, save_system
 
 A, B, C = np.diag([-1.0, -2.0]), np.ones((2, 1)), np.ones((1, 2))
 SYSTEM = StateSpace(A, B, C)

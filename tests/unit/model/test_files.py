@@ -19,7 +19,8 @@ from scipy.io import loadmat, mmwrite, savemat
 from ltinet import atomic
 from ltinet.errors import FileFormatError, InvalidSystemError, MissingDependencyError
 from ltinet.model.formats import mat73, npz
-from ltinet.state_space import StateSpace, load_system, save_system
+from ltinet.state_space import StateSpace
+from ltinet.systems import load_system, save_system
 
 FORMATS = [("s.mat", "5"), ("s.mat", "7.3"), ("s.npz", "5"), ("s", "5")]
 IDS = ["mat5", "mat73", "npz", "matrix_market"]

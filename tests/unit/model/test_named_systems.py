@@ -8,7 +8,8 @@ from sklearn.cluster import KMeans
 from ltinet.errors import InvalidSystemError
 from ltinet.model.library import NAMED_SYSTEMS
 from ltinet.model.paper_systems import BLOB_RADIUS, BLOBS
-from ltinet.state_space import StateSpace, load_system, named_system
+from ltinet.state_space import StateSpace
+from ltinet.systems import load_system, named_system
 from ltinet.tolerances import rounding
 
 

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 import ltinet
 from ltinet.errors import FileFormatError
-from ltinet.network.files import StoredNetwork, read_network, write_network
+from ltinet.network.files import StoredNetwork, _digest, read_network, write_network
 from ltinet.network.network import Network
+from named_signals import NAMES, named, names_of
 from network_examples import random_layer, random_network
 
 ARRAYS = ("A", "T", "T_inv", "scaling", "original")
@@ -231,3 +233,61 @@ def test_a_file_keeps_the_system_that_bounds_compare_with(tmp_path):
         np.testing.assert_array_equal(before.y, after.y)
         np.testing.assert_allclose(before.error_bound(), after.error_bound(), rtol=1e-6)
         assert (back.system.descriptor is None) == (E is None)
+
+
+def content_of(path):
+    return json.loads(header_of(path)["content"])
+
+
+@pytest.mark.parametrize("kinds", [("inputs",), ("outputs",), ("states",), ("inputs", "outputs", "states")])
+def test_a_file_keeps_the_names_that_were_given(tmp_path, kinds):
+    system = named(**{kind: None for kind in NAMES if kind not in kinds})
+    ltinet.construct(system).save(tmp_path / "net")
+    back = ltinet.load(tmp_path / "net")
+    assert names_of(back.system) == names_of(system)
+    assert (back.input_names, back.output_names) == (system.input_names, system.output_names)
+    assert set(content_of(tmp_path / "net")["names"]) == set(kinds)
+
+
+def test_a_file_without_names_is_as_it_was_before_there_were_any(tmp_path):
+    ltinet.construct(SYSTEMS["coupled"]).save(tmp_path / "net")
+    assert "names" not in content_of(tmp_path / "net")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ({"inputs": ["a"]}, "1 name, but the system has 2 inputs"),
+        ({"inputs": ["a", "a"]}, "comes twice"),
+        ({"inputs": ["a", 1]}, "not text"),
+        ({"inputs": ["a", "\x1b[2J"]}, "can be printed"),
+        ({"outputs": ["y" * 201]}, "1 to 200 characters"),
+        ({"outputs": "y"}, "not a list"),
+        ({"outputs": None}, "not a list"),
+        ({"others": ["y"]}, "not a list for inputs"),
+        ({}, "not a list for inputs"),
+        (["y"], "not a list for inputs"),
+        (None, "not a list for inputs"),
+    ],
+)
+def test_forged_names_are_refused(tmp_path, names, told):
+    ltinet.construct(named()).save(tmp_path / "net")
+    tensors, metadata = load_file(tmp_path / "net"), header_of(tmp_path / "net")
+    content = json.dumps(json.loads(metadata["content"]) | {"names": names})
+    save_file(tensors, tmp_path / "net", metadata | {"content": content, "sha256": _digest(content, tensors)})
+    with pytest.raises(FileFormatError, match=told):
+        ltinet.load(tmp_path / "net")
+
+
+def header_of(path):
+    with safe_open(path, framework="numpy") as file:
+        return file.metadata()
+
+
+def test_names_without_a_system_are_refused(tmp_path):
+    write_network(tmp_path / "net", StoredNetwork(random_network(((1,),), 1, 1)))
+    tensors, metadata = load_file(tmp_path / "net"), header_of(tmp_path / "net")
+    content = json.dumps(json.loads(metadata["content"]) | {"names": {"inputs": ["u"]}})
+    save_file(tensors, tmp_path / "net", metadata | {"content": content, "sha256": _digest(content, tensors)})
+    with pytest.raises(FileFormatError, match="has the facts"):
+        ltinet.load(tmp_path / "net")

@@ -119,7 +119,7 @@ def test_static_gains_networks_of_parameters_and_no_inputs():
         ({"input": 2}, r"input is 2; give one of 0 to 1, or None"),
         ({"output": -1}, r"output is -1; give one of 0 to 2"),
         ({"input": True}, r"input is True"),
-        ({"input": "u"}, r"input is 'u'"),
+        ({"input": "u"}, r"no input 'u'; did you mean 'u2' or 'u1'"),
         ({"t": [1.0, 2.0]}, r"t begins at 1, but responses begin at 0"),
     ],
 )

@@ -12,7 +12,7 @@ from scipy.io import loadmat, savemat
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
 from ltinet.model.formats import mat, mat4, mat5
 from ltinet.model.formats.refusals import BeyondLimitError
-from ltinet.state_space import load_system
+from ltinet.systems import load_system
 
 EYE = np.eye(3)
 RNG = np.random.default_rng(0)

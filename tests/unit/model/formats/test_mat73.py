@@ -9,7 +9,7 @@ from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.model.formats import mat73
 from ltinet.model.formats.hdf5.checksum import fletcher32, lookup3
 from ltinet.model.formats.refusals import BeyondLimitError
-from ltinet.state_space import load_system
+from ltinet.systems import load_system
 
 RNG = np.random.default_rng(0)
 FORMS = ["earliest", "v108", ("earliest", "v108")]

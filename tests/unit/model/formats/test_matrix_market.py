@@ -10,7 +10,7 @@ from scipy.io import mmread, mmwrite
 
 from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.model.formats import matrix_market
-from ltinet.state_space import load_system, save_system
+from ltinet.systems import load_system, save_system
 
 HEAD = "%%MatrixMarket matrix "
 RNG = np.random.default_rng(0)

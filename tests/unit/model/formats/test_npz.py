@@ -10,7 +10,7 @@ import pytest
 
 from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.model.formats import npz
-from ltinet.state_space import load_system
+from ltinet.systems import load_system
 
 RNG = np.random.default_rng(0)
 ARRAYS = {
