@@ -5,15 +5,16 @@ from typing import Annotated
 
 import typer
 
-from ltinet.cli.streams import readable
+from ltinet.cli.examples import EXAMPLE as _EXAMPLE
+from ltinet.cli.examples import built_in_system
+from ltinet.cli.streams import readable, title_of
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import FileFormatError
+from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.loading import load
 from ltinet.shown import shown, shown_path
-from ltinet.state_space import StateSpace, load_system, named_system
+from ltinet.state_space import StateSpace, load_system
 
 NETWORK_SUFFIX = ".safetensors"
-_EXAMPLE = "example:"
 
 
 MatrixNames = Annotated[
@@ -27,7 +28,7 @@ MatrixNames = Annotated[
 def read_system(name: str, matrix: list[str] | None = None) -> StateSpace:
     """The system in a file or folder, on standard input, or built in as `example:NAME`."""
     if name.startswith(_EXAMPLE):
-        return named_system(name.removeprefix(_EXAMPLE))
+        return built_in_system(name.removeprefix(_EXAMPLE))
     names = _matrix_names(matrix)
     with readable(name) as path:
         if path.suffix.lower() == NETWORK_SUFFIX:
@@ -67,6 +68,20 @@ def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateS
     with readable(name) as path:
         is_network = path.suffix.lower() == NETWORK_SUFFIX
         return load(path) if is_network else load_system(path, names=_matrix_names(matrix))
+
+
+def refuse_discrete_time(system: StateSpace | DynamicNetwork, name: str, what: str, *, besides: str = "") -> None:
+    """Refuse a system in discrete time, with the way out.
+
+    Raises:
+        InvalidSystemError: it is one.
+    """
+    if isinstance(system, StateSpace) and system.dt is not None:
+        raise InvalidSystemError(
+            f"{title_of(name)} is discrete in time (dt = {system.dt:g}), and {what} needs continuous time; convert it "
+            'first, in Python: ltinet.save_system(ltinet.load_system(path).to_continuous(), "continuous.mat")'
+            f"{besides and f'; {besides}'}"
+        )
 
 
 def _name_for(name: str) -> str:

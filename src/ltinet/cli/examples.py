@@ -1,0 +1,87 @@
+"""Built-in systems as they are typed: `example:heat_rod`, or with parameters `example:heat_rod,n_states=20`."""
+
+import inspect
+import os
+from collections.abc import Iterator
+
+from ltinet.errors import InvalidSystemError
+from ltinet.model.library import NAMED_SYSTEMS
+from ltinet.shown import shown
+from ltinet.state_space import StateSpace, named_system
+
+EXAMPLE = "example:"
+
+
+def built_in_system(text: str) -> StateSpace:
+    """The system of a name and its parameters, which commas separate; a shell takes all of it as one word.
+
+    Raises:
+        InvalidSystemError: there is no such system, it has no such parameter, or a value does not fit.
+    """
+    name, *assignments = text.split(",")
+    parameters: dict[str, int | float] = {}
+    for assignment in assignments:
+        key, equals, value = (part.strip() for part in assignment.partition("="))
+        if not equals or not key or key in parameters:
+            raise InvalidSystemError(
+                f"{shown(repr(assignment))} is not a parameter and its number, each once, as in {_sample(name)}"
+            )
+        parameters[key] = _number(key, value)
+    return named_system(name, **parameters)
+
+
+def completed_source(incomplete: str) -> list[str]:
+    """What an argument that begins like this may go on with: built-in systems and their parameters.
+
+    Bash takes a colon and an equals sign as the ends of words, hands over only what stands behind the last of them, and
+    puts the answer there.
+    """
+    typed = _before(incomplete)
+    whole = f"{typed}{incomplete}"
+    return [full.removeprefix(typed) for full in _continued(whole) if full.startswith(whole)]
+
+
+def _continued(whole: str) -> Iterator[str]:
+    if not whole.startswith(EXAMPLE) or "," not in whole:
+        yield from (f"{EXAMPLE}{name}" for name in NAMED_SYSTEMS)
+        return
+    begun, _, _ = whole.rpartition(",")
+    name, *given = begun.removeprefix(EXAMPLE).split(",")
+    if name in NAMED_SYSTEMS:
+        used = {assignment.partition("=")[0] for assignment in given}
+        yield from (f"{begun},{key}=" for key in _parameters(name) if key not in used)
+
+
+def _before(incomplete: str) -> str:
+    """What of the word stands before the part that the shell handed over."""
+    words, place = os.environ.get("COMP_WORDS", "").split(), os.environ.get("COMP_CWORD", "")
+    if not place.isdigit():
+        return ""
+    earlier = words[: int(place)]
+    if not incomplete and words[-1:] == [":"]:  # nothing was typed behind the colon
+        earlier = words
+    start = len(earlier)
+    while start > 1 and (earlier[start - 1] in (":", "=") or (start < len(earlier) and earlier[start] in (":", "="))):
+        start -= 1
+    return "".join(earlier[start:])
+
+
+def _number(key: str, value: str) -> int | float:
+    try:
+        return int(value)
+    except ValueError:
+        pass
+    try:
+        return float(value)
+    except ValueError:
+        raise InvalidSystemError(f"{shown(key)} is {shown(repr(value))}; it must be a number") from None
+
+
+def _parameters(name: str) -> dict[str, object]:
+    return {key: parameter.default for key, parameter in inspect.signature(NAMED_SYSTEMS[name]).parameters.items()}
+
+
+def _sample(name: str) -> str:
+    known = name if name in NAMED_SYSTEMS else "heat_rod"
+    key, value = next(iter(_parameters(known).items()))
+    return f"{EXAMPLE}{known},{key}={value}"
