@@ -9,6 +9,7 @@ import typer
 import ltinet
 from ltinet.cli.construct import construct
 from ltinet.cli.ending import exit_code_of
+from ltinet.cli.examples import answer_to_bash
 from ltinet.cli.info import info
 from ltinet.cli.plot import plot
 from ltinet.cli.reproduce import reproduce
@@ -37,6 +38,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without → or ‖ shows a question mark instead of failing
             stream.reconfigure(errors="replace")
+    answers = answer_to_bash()
+    if answers is not None:
+        send("\n".join(answers) + "\n")
+        sys.exit(0)
     with stopping_in_order():
         code = exit_code_of(lambda: app(prog_name="ltinet", standalone_mode=False))
     sys.exit(code)

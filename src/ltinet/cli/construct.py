@@ -7,7 +7,7 @@ import typer
 
 from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, read_system, refuse_discrete_time
+from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, SourceName, read_system, refuse_discrete_time
 from ltinet.cli.streams import check_target, deliver, is_stream, refuse_terminal
 from ltinet.dynamic_network import construct as construct_network
 from ltinet.errors import FileFormatError, PartitionError
@@ -17,7 +17,7 @@ _DEFAULT_CONDITION = 1e4
 
 
 def construct(
-    file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
+    file: SourceName,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="NET", show_default=False, help="The network file to write, or -.")
     ],

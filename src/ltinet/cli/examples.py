@@ -10,6 +10,7 @@ from ltinet.shown import shown
 from ltinet.state_space import StateSpace, named_system
 
 EXAMPLE = "example:"
+_BREAKS = (":", "=")  # where bash cuts words
 
 
 def built_in_system(text: str) -> StateSpace:
@@ -31,14 +32,32 @@ def built_in_system(text: str) -> StateSpace:
 
 
 def completed_source(incomplete: str) -> list[str]:
-    """What an argument that begins like this may go on with: built-in systems and their parameters.
+    """What an argument that begins like this may go on with: built-in systems and their parameters."""
+    return [full for full in _continued(incomplete) if full.startswith(incomplete)]
 
-    Bash takes a colon and an equals sign as the ends of words, hands over only what stands behind the last of them, and
-    puts the answer there.
+
+def answer_to_bash() -> list[str] | None:
+    """What `example:heat_rod,n` may go on with in bash, None where something else is to be completed.
+
+    Bash cuts words at colons and equals signs, and replaces by the answer only what stands behind the last of them. The
+    word is put together again in the environment, where the completion of what comes after it looks for it.
     """
-    typed = _before(incomplete)
-    whole = f"{typed}{incomplete}"
-    return [full.removeprefix(typed) for full in _continued(whole) if full.startswith(whole)]
+    words, place = os.environ.get("COMP_WORDS", "").split(), os.environ.get("COMP_CWORD", "")
+    if not os.environ.get("_LTINET_COMPLETE", "").endswith("bash") or not place.isdigit():
+        return None
+    start = next((at for at in range(len(words) - 1) if words[at : at + 2] == [EXAMPLE[:-1], ":"]), None)
+    if start is None:
+        return None
+    stop = start + 1
+    while stop < len(words) and (words[stop] in _BREAKS or words[stop - 1] in _BREAKS):
+        stop += 1
+    whole = "".join(words[start:stop])
+    if start <= int(place) < stop:
+        kept = max(whole.rfind(mark) for mark in _BREAKS) + 1
+        return [full[kept:] for full in completed_source(whole)]
+    os.environ["COMP_WORDS"] = " ".join([*words[:start], whole, *words[stop:]])
+    os.environ["COMP_CWORD"] = str(int(place) - (stop - start - 1))
+    return None
 
 
 def _continued(whole: str) -> Iterator[str]:
@@ -50,20 +69,6 @@ def _continued(whole: str) -> Iterator[str]:
     if name in NAMED_SYSTEMS:
         used = {assignment.partition("=")[0] for assignment in given}
         yield from (f"{begun},{key}=" for key in _parameters(name) if key not in used)
-
-
-def _before(incomplete: str) -> str:
-    """What of the word stands before the part that the shell handed over."""
-    words, place = os.environ.get("COMP_WORDS", "").split(), os.environ.get("COMP_CWORD", "")
-    if not place.isdigit():
-        return ""
-    earlier = words[: int(place)]
-    if not incomplete and words[-1:] == [":"]:  # nothing was typed behind the colon
-        earlier = words
-    start = len(earlier)
-    while start > 1 and (earlier[start - 1] in (":", "=") or (start < len(earlier) and earlier[start] in (":", "="))):
-        start -= 1
-    return "".join(earlier[start:])
 
 
 def _number(key: str, value: str) -> int | float:

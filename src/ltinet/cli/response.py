@@ -13,7 +13,7 @@ from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.pictures import drawn
 from ltinet.cli.response_tables import response_figures, write_frequencies, write_times
-from ltinet.cli.sources import MatrixNames, read_system_or_network, refuse_discrete_time
+from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
 from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal, send
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError
@@ -42,7 +42,7 @@ class _Asked:
 
 
 def response(
-    file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
+    file: SourceName,
     *,
     kind: Annotated[Kind, typer.Option(help="After a step or an impulse; over frequency as Bode or Nyquist.")] = "step",
     input: Annotated[

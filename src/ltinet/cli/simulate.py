@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ltinet.cli import table_options as tables
-from ltinet.cli.initial_state import is_file, read_initial_state
+from ltinet.cli.channels import channel_names
+from ltinet.cli.initial_state import checked_initial_state, is_file
 from ltinet.cli.messages import remark
 from ltinet.cli.overwriting import refuse_overwriting
+from ltinet.cli.pictures import drawn, picture_suffix
 from ltinet.cli.samples import Samples, format_of, opened_samples
 from ltinet.cli.sources import read_network
 from ltinet.cli.streaming import beyond_range, first_beyond_range, streamed
@@ -18,10 +20,13 @@ from ltinet.cli.streams import STANDARD, check_target, deliver, deliver_pieces, 
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError
 from ltinet.export.sample_files import WRITERS, csv_header, csv_rows
+from ltinet.plotting import save_figure
+from ltinet.plotting.canvas import require_matplotlib
 from ltinet.progress import counted
 from ltinet.shown import count_of
 from ltinet.signals.sampled import Hold
 from ltinet.solve.engines import ENGINES
+from ltinet.solve.solution import Solution
 from ltinet.solve.solvers.options import DEGREES
 from ltinet.tables.options import TableOptions
 from ltinet.tables.reading import Chunk, Reading
@@ -57,6 +62,10 @@ InitialState = Annotated[
         help="The state of the system at the first time: numbers as in 1,0,-2, or a .npz or .mat file with x0.",
     ),
 ]
+Picture = Annotated[
+    str | None,
+    typer.Option("--plot", metavar="FILE", show_default=False, help="A picture of the outputs: .png, .svg or .pdf."),
+]
 Engine = Annotated[
     EngineName,
     typer.Option(help="In closed form, or with a solver for each neuron (the paper's Algorithms 3 and A.1)."),
@@ -72,7 +81,13 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
     net: Annotated[str, typer.Argument(metavar="NET", hidden=True)],
     table: Table,
     *,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The table of outputs.")] = STANDARD,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", show_default="-, none with --plot", help="The table of outputs."
+        ),
+    ] = None,
+    picture: Picture = None,
     file_format: Format = None,
     hold: HoldOption = "linear",
     x0: InitialState = None,
@@ -106,31 +121,59 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
     reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
     options = tables.table_options(reading, columns)
     solver = _given(engine, {"method": method, "rtol": rtol, "atol": atol})
-    kind = format_of(output, file_format)
-    check_target(output)
-    start_file = {"the initial state": x0} if x0 is not None and is_file(x0) else {}
-    refuse_overwriting(output, {"the table of inputs": table, "the network": net, **start_file})
-    if kind != "csv":
-        refuse_terminal(output)
+    target = output or (STANDARD if picture is None else None)
+    sources = {"the table of inputs": table, "the network": net}
+    if x0 is not None and is_file(x0):
+        sources["the initial state"] = x0
+    kind = _checked_targets(target, picture, file_format, sources)
     network = read_network(net)
-    run = {"x0": None if x0 is None else read_initial_state(x0), "hold": hold}
+    run = {"x0": None if x0 is None else checked_initial_state(x0, network.n_states), "hold": hold}
     with tables.in_words_of_the_command_line(), opened_samples(table, options) as source:
-        if kind == "csv" and engine == "exact" and isinstance(source, Reading) and _in_pieces(table, output):
-            n_samples = _stream(network, source, output, run)
+        if engine == "exact" and isinstance(source, Reading) and picture is None and _in_pieces(table, target, kind):
+            n_samples = _stream(network, source, str(target), run)
         else:
             whole = source if isinstance(source, Samples) else _read(source, network, table)
-            n_samples = _write(output, kind, _run(network, whole, {**run, "engine": engine, **solver}))
+            solution = _run(network, whole, {**run, "engine": engine, **solver})
+            if picture is not None:
+                _draw(picture, solution, source.names if isinstance(source, Reading) else None)
+            n_samples = len(solution.t) if target is None else _write(target, kind, solution)
         told = source.remarks if isinstance(source, Reading) else ()
-    for line in (*told, f"{n_samples} samples of {count_of(network.n_outputs, 'output')} written to {output}"):
-        if output != STANDARD:
+    written = ", ".join(name for name in (target, picture) if name is not None)
+    for line in (*told, f"{n_samples} samples of {count_of(network.n_outputs, 'output')} written to {written}"):
+        if target != STANDARD:
             remark(line)
 
 
-def _in_pieces(table: str, output: str) -> bool:
+def _checked_targets(target: str | None, picture: str | None, wanted: str | None, sources: dict[str, str]) -> str:
+    """The kind of table that is written, csv where there is none; places that cannot be written are refused."""
+    kind = "csv" if target is None else format_of(target, wanted)
+    if picture is not None:
+        picture_suffix(picture)
+        require_matplotlib()
+        if picture == target or (is_stream(picture) and target == STANDARD):
+            raise typer.BadParameter("the picture and the table need two places", param_hint="'--plot' / '--output'")
+        refuse_terminal(picture)
+    for place in (target, picture):
+        if place is not None:
+            check_target(place)
+            refuse_overwriting(place, sources)
+    if kind != "csv" and target is not None:
+        refuse_terminal(target)
+    return kind
+
+
+def _draw(picture: str, solution: Solution, input_names: tuple[str, ...] | None) -> None:
+    figure = drawn(lambda: solution.plot(names=channel_names(solution.y.shape[-1], "y"), input_names=input_names))
+    deliver(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
+
+
+def _in_pieces(table: str, output: str | None, kind: str) -> bool:
     """Whether somebody waits for the first rows before the last ones are there.
 
     A file that is read at once is answered at once, and a fault in it leaves nothing written.
     """
+    if output is None or kind != "csv":
+        return False
     return is_stream(table) or (is_stream(output) and Path(table).stat().st_size > BLOCK)
 
 
@@ -160,12 +203,12 @@ def _read(source: Reading, network: DynamicNetwork, table: str) -> Samples:
     return Samples(source.title, whole.t, whole.values)
 
 
-def _write(output: str, kind: str, result: Samples) -> int:
-    if kind != "csv" or result.values.ndim > 2:
-        deliver(output, lambda path: WRITERS[kind](path, result.t, result.values))
+def _write(output: str, kind: str, result: Solution) -> int:
+    if kind != "csv" or result.y.ndim > 2:
+        deliver(output, lambda path: WRITERS[kind](path, result.t, result.y))
     else:
-        lines = _watched(csv_rows(result.t, result.values), len(result.t) // ROWS + 1, "writing", output)
-        deliver_pieces(output, chain([csv_header(result.values.shape[1])], lines))
+        lines = _watched(csv_rows(result.t, result.y), len(result.t) // ROWS + 1, "writing", output)
+        deliver_pieces(output, chain([csv_header(result.y.shape[1])], lines))
     return len(result.t)
 
 
@@ -185,7 +228,7 @@ def _given(engine: str, solver: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _run(network: DynamicNetwork, samples: Samples, options: dict[str, Any]) -> Samples:
+def _run(network: DynamicNetwork, samples: Samples, options: dict[str, Any]) -> Solution:
     _refuse_other_counts(samples.values.shape[-1], samples.title, network)
     try:
         solution = network.simulate(samples.values, samples.t, **options)
@@ -194,7 +237,7 @@ def _run(network: DynamicNetwork, samples: Samples, options: dict[str, Any]) -> 
     place = first_beyond_range(solution.y)
     if place is not None:
         raise beyond_range(float(solution.t[place]))
-    return Samples("outputs", solution.t, solution.y)
+    return solution
 
 
 def _refuse_other_counts(n_channels: int, title: str, network: DynamicNetwork) -> None:

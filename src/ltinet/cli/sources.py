@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ltinet.cli.examples import EXAMPLE as _EXAMPLE
-from ltinet.cli.examples import built_in_system
+from ltinet.cli.examples import built_in_system, completed_source
 from ltinet.cli.streams import readable, title_of
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSystemError
@@ -17,6 +17,7 @@ from ltinet.state_space import StateSpace, load_system
 NETWORK_SUFFIX = ".safetensors"
 
 
+SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocompletion=completed_source)]
 MatrixNames = Annotated[
     list[str] | None,
     typer.Option(
