@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.analysis.damping import Damping, damping_of
 from ltinet.bounds.certificate import Certificate
-from ltinet.construction import construct_network
+from ltinet.construction import construct_network, the_only_one
 from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import SimulationError
@@ -322,7 +322,7 @@ class DynamicNetwork:
 
 def construct(
     system: Any,
-    *,
+    *matrices: Any,
     max_condition: float = 1e4,
     n_layers: int | None = None,
     clustering: ClusteringAlgorithm | None = None,
@@ -341,7 +341,7 @@ def construct(
         InvalidSystemError: `system` cannot be read as a real continuous-time system.
         PartitionError: the layers asked for do not exist.
     """
-    state_space = as_state_space(system)
+    state_space = as_state_space(the_only_one(system, matrices))
     wanted = BlockChoice(max_condition, n_layers, clustering)
     with threads_for(state_space.n_states):
         found = construct_network(state_space.matrices, wanted, balance=balance)

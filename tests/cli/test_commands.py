@@ -37,7 +37,7 @@ def test_completion_of_commands_and_choices(run: Run) -> None:
         return run(environment=shell).out.decode().split()
 
     assert completed("ltinet con") == ["construct"]
-    assert completed("ltinet simulate --hold ") == ["linear", "zero"]
+    assert completed("ltinet simulate --hold ") == ["linear", "zero", "foh", "zoh"]
     assert b"_ltinet_completion()" in run(environment={"_LTINET_COMPLETE": "source_bash"}).out
 
 

@@ -1,5 +1,6 @@
 """Systems and networks by the name that a user types: a file, a folder, `-`, or a built-in example."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,10 @@ from ltinet.state_space import StateSpace, load_system
 
 NETWORK_SUFFIX = ".safetensors"
 
-
+# The part of an advice that is for Python.
+_PYTHON = re.compile(
+    r"give it: load_system\(path, .*?\), or (?=store)|load_system\(path, names=\{.*?\}\), or on the command line "
+)
 SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocompletion=completed_source)]
 MatrixNames = Annotated[
     list[str] | None,
@@ -34,7 +38,20 @@ def read_system(name: str, matrix: list[str] | None = None) -> StateSpace:
     with readable(name) as path:
         if path.suffix.lower() == NETWORK_SUFFIX:
             raise FileFormatError(f"{shown_path(path)} is a network; give the system that it is to be constructed from")
+        return _load_system(path, names)
+
+
+def _load_system(path: Path, names: dict[str, str] | None) -> StateSpace:
+    """The system of a file; advice about it is for the command line."""
+    try:
         return load_system(path, names=names)
+    except FileFormatError as error:
+        if path.is_dir() and not names and not list(path.glob("*.mtx*")):
+            raise FileFormatError(
+                f"{shown_path(path)} is a folder without matrices; give a .mat or .npz file, or a folder that holds "
+                "A.mtx, B.mtx and C.mtx"
+            ) from None
+        raise FileFormatError(_PYTHON.sub("", str(error))) from None
 
 
 def _matrix_names(given: list[str] | None) -> dict[str, str] | None:
@@ -68,7 +85,7 @@ def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateS
         return read_system(name)
     with readable(name) as path:
         is_network = path.suffix.lower() == NETWORK_SUFFIX
-        return load(path) if is_network else load_system(path, names=_matrix_names(matrix))
+        return load(path) if is_network else _load_system(path, _matrix_names(matrix))
 
 
 def refuse_discrete_time(system: StateSpace | DynamicNetwork, name: str, what: str, *, besides: str = "") -> None:
