@@ -22,7 +22,7 @@ def chosen_channel(text: str | None, names: Sequence[str], *, option: str, noun:
         return None
     if text in names:
         return names.index(text)
-    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= len(names):
+    if text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= len(names):
         return int(text) - 1
     numbered = f"a number from 1 to {len(names)}, or one of " if len(names) > 1 else ""
     raise typer.BadParameter(

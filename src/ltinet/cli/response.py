@@ -1,4 +1,4 @@
-"""`ltinet response`: how a system answers a step, an impulse or an oscillation, as a picture, a table or in figures."""
+"""`ltinet response`: how a system answers a step, an impulse or an oscillation, as a picture, table or numbers."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from ltinet.cli.channels import channel_names, chosen_channel
 from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.pictures import drawn
-from ltinet.cli.response_tables import response_figures, write_frequencies, write_times
+from ltinet.cli.response_tables import response_numbers, write_frequencies, write_times
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
 from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal, send
 from ltinet.dynamic_network import DynamicNetwork
@@ -26,7 +26,7 @@ from ltinet.state_space import StateSpace
 
 Kind = Literal["step", "impulse", "bode", "nyquist"]
 _IN_TIME = ("step", "impulse")
-_IN_FIGURES = ("step", "bode")
+_IN_NUMBERS = ("step", "bode")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,11 @@ def response(
     target: Annotated[
         str | None,
         typer.Option(
-            "-o", "--out", metavar="FILE", show_default="figures", help="A picture (.png .svg .pdf) or table (.csv …)."
+            "-o",
+            "--out",
+            metavar="FILE",
+            show_default="print",
+            help="A picture (.png, .svg, .pdf) or a table (.csv, .npz, .mat).",
         ),
     ] = None,
     file_format: Annotated[
@@ -63,11 +67,11 @@ def response(
     ] = None,
     matrix: MatrixNames = None,
 ) -> None:
-    """Show how a system or a network answers: step, impulse, Bode, Nyquist.
+    """Show how a system answers: step, impulse, Bode, Nyquist.
 
     FILE is a network (.safetensors) or a system: a .mat or .npz file, a folder of Matrix Market files, or a built-in
     system such as example:heat_rod. Times and frequencies are chosen to suit it. Without -o rise time, settling time
-    and overshoot (step), or gain at rest and bandwidth (bode) are printed. Tables have .csv, .npz or .mat files.
+    and overshoot (step), or gain at rest and bandwidth (bode) are printed.
     """
     wanted = _format_for(target, file_format, kind)
     if target is not None:
@@ -80,7 +84,7 @@ def response(
         what = f"a {kind} response" if kind in _IN_TIME else "a bandwidth"
         refuse_discrete_time(asked.system, file, what, besides="Bode and Nyquist, with -o, take it as it is")
     if target is None:
-        send(_figures(asked) + "\n")
+        send(_numbers(asked) + "\n")
         return
     _write(asked, target, wanted)
 
@@ -89,7 +93,7 @@ def _format_for(target: str | None, wanted: str | None, kind: Kind) -> str:
     """The suffix says what is written; a stream has none."""
     known = (*WRITERS, *FORMATS)
     if target is None:
-        if kind not in _IN_FIGURES or wanted is not None:
+        if kind not in _IN_NUMBERS or wanted is not None:
             raise typer.BadParameter(
                 f"name a picture or a table to write, as in -o {kind}.png or -o {kind}.csv", param_hint="'-o'"
             )
@@ -174,13 +178,13 @@ def _draw(asked: _Asked, solution: Solution | None) -> Any:
     return plots.bode(pairs=pairs) if asked.kind == "bode" else plots.nyquist(pairs=pairs)
 
 
-def _figures(asked: _Asked) -> str:
+def _numbers(asked: _Asked) -> str:
     rows = range(len(asked.names))[_places(asked.output)]
     columns = range(len(asked.input_names))[_places(asked.input)]
     pairs = {
         (row, column): f"{asked.input_names[column]} → {asked.names[row]}" for column in columns for row in rows
     }  # fmt: skip
-    return response_figures(asked.system, asked.kind, pairs)
+    return response_numbers(asked.system, asked.kind, pairs)
 
 
 def _places(chosen: int | None) -> slice:

@@ -1,4 +1,4 @@
-"""Responses as tables in files, and in figures on the screen."""
+"""Responses as tables in files, and as numbers on the screen."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ from ltinet.state_space import StateSpace
 from ltinet.tables.writing import lines_of_numbers
 
 _SHOWN = 40  # rows that are printed
-_STEP_FIGURES = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
+_STEP_NUMBERS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
 
 
 def write_times(
@@ -67,19 +67,19 @@ def write_frequencies(
     _write_csv(target, header, np.column_stack([omega, *chain.from_iterable(parts)]))
 
 
-def response_figures(
+def response_numbers(
     system: StateSpace | DynamicNetwork, kind: str, pairs: Mapping[tuple[int, int], str]
 ) -> str:  # fmt: skip
     """What one reads off a step response or a Bode plot, one row for each pair (output, input); "–" for what is not."""
     if kind == "step":
         info = system.step_info()
-        figures = {name: getattr(info, name.replace(" ", "_")) for name in _STEP_FIGURES}
+        numbers = {name: getattr(info, name.replace(" ", "_")) for name in _STEP_NUMBERS}
     else:
-        figures = {"gain at rest": system.dcgain(), "bandwidth": system.bandwidth()}
+        numbers = {"gain at rest": system.dcgain(), "bandwidth": system.bandwidth()}
     heading = {"overshoot": "overshoot %", "undershoot": "undershoot %", "bandwidth": "bandwidth (rad/time)"}
-    rows = [("", *(heading.get(name, name) for name in figures))]
+    rows = [("", *(heading.get(name, name) for name in numbers))]
     for (row, column), title in list(pairs.items())[:_SHOWN]:
-        rows.append((shown(title), *(_shown_number(values[row, column]) for values in figures.values())))
+        rows.append((shown(title), *(_shown_number(values[row, column]) for values in numbers.values())))
     widths = [max(len(cells[place]) for cells in rows) for place in range(len(rows[0]))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) for cells in rows]
     if len(pairs) > _SHOWN:
