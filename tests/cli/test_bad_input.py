@@ -104,7 +104,7 @@ CASES = {
     "a number as input": Case("simulate net.safetensors -i u.npz", "1 input column ", {"u.npz": archive(t=0.0, u=1.0)}),
     "initial state not finite": Case(f"{SIMULATE} --x0 nan,0,0,0,0,0", "x0"),
     "initial state of words": Case(f"{SIMULATE} --x0 rest", "--x0 is 'rest'"),
-    "initial state too short": Case(f"{SIMULATE} --x0 1,2", "x0 has shape (2,)"),
+    "initial state too short": Case(f"{SIMULATE} --x0 1,2", "--x0 has 2 numbers, but the system has 6 states"),
 }  # fmt: skip
 
 
