@@ -89,3 +89,8 @@ __all__ = [
     "save_system",
     "tolerances_for",
 ]
+
+
+def __dir__() -> list[str]:
+    """What users may use; the rooms below stay reachable."""
+    return [*__all__, "__version__"]

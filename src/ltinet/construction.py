@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ltinet.decompose.block_diagonal import candidate_forms, units_of
 from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.errors import PartitionError
+from ltinet.errors import InvalidSystemError, PartitionError
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.network.alignment import align_pairs
@@ -54,6 +55,21 @@ def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: b
     if has_no_rival or _keeps_digits(found, is_sparser_as_given=len(forms) > 1):
         return found
     return _with_more_digits(found, forms[1:], wanted)
+
+
+def the_only_one(system: Any, others: Sequence[Any]) -> Any:
+    """The system, which is one argument: a tuple where it is given by matrices.
+
+    Raises:
+        InvalidSystemError: there are others beside it.
+    """
+    if not others:
+        return system
+    names = ", ".join("ABCDE"[: len(others) + 1]) if len(others) < 5 else "A, B, C, …"
+    raise InvalidSystemError(
+        f"construct takes one system, and {len(others) + 1} arguments came; put matrices into a tuple: "
+        f"construct(({names})); all options are given by name, as in max_condition=100"
+    )
 
 
 def network_in(form: BlockDiagonalForm, system: SystemMatrices) -> Construction:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ltinet.construction import construct_network
+from ltinet.construction import construct_network, the_only_one
 from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.state_space import as_state_space
@@ -11,7 +11,7 @@ from ltinet.threads import threads_for
 
 def construct(
     system: Any,
-    *,
+    *matrices: Any,
     max_condition: float = 1e4,
     n_layers: int | None = None,
     clustering: ClusteringAlgorithm | None = None,
@@ -30,7 +30,7 @@ def construct(
         InvalidSystemError: `system` cannot be read as a real continuous-time system.
         PartitionError: the layers asked for do not exist.
     """
-    state_space = as_state_space(system)
+    state_space = as_state_space(the_only_one(system, matrices))
     wanted = BlockChoice(max_condition, n_layers, clustering)
     with threads_for(state_space.n_states):
         found = construct_network(state_space.matrices, wanted, balance=balance)

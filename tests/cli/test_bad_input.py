@@ -50,7 +50,7 @@ CASES = {
     "unknown method": Case(f"{SIMULATE} --engine neurons --method Euler", "method is 'Euler'"),
     "negative tolerance": Case(f"{SIMULATE} --engine neurons --rtol -1", "rtol is -1"),
     "both from standard input": Case("simulate - -i -", "only one of them"),
-    "unknown example of the paper": Case("reproduce everything", "'everything' is not one of"),
+    "unknown example of the paper": Case("reproduce everything", "there is no example 'everything'"),
     "unknown picture": Case("plot net.safetensors --kind selfie -o p.png", "'selfie' is not one of"),
     # places to write to
     "output is a folder": Case(f"{SIMULATE} -o place.csv", "place.csv is a folder", {"place.csv/x": b""}),
@@ -71,7 +71,7 @@ CASES = {
     "complex system": Case("info s.npz", "complex", {"s.npz": archive(A=1j * EYE, B=EYE, C=EYE)}),
     "system with NaN": Case("info s.npz", "A has", {"s.npz": archive(A=np.nan * EYE, B=EYE, C=EYE)}),
     "shapes that do not fit": Case("info s.npz", "B has shape", {"s.npz": archive(A=EYE, B=np.eye(3), C=EYE)}),
-    "empty folder as system": Case("info market", "has no A", {"market/readme": b""}),
+    "empty folder as system": Case("info market", "is a folder without matrices", {"market/readme": b""}),
     "network as system": Case("construct net.safetensors -o new.safetensors", "is a network"),
     "nothing on standard input": Case("info -", "standard input is empty"),
     "text on standard input": Case("construct - -o new.safetensors", "standard input is of an unknown", {}, b"hello"),
@@ -104,7 +104,7 @@ CASES = {
     "a number as input": Case("simulate net.safetensors -i u.npz", "1 input column ", {"u.npz": archive(t=0.0, u=1.0)}),
     "initial state not finite": Case(f"{SIMULATE} --x0 nan,0,0,0,0,0", "x0"),
     "initial state of words": Case(f"{SIMULATE} --x0 rest", "--x0 is 'rest'"),
-    "initial state too short": Case(f"{SIMULATE} --x0 1,2", "x0 has shape (2,)"),
+    "initial state too short": Case(f"{SIMULATE} --x0 1,2", "--x0 has 2 numbers, but the system has 6 states"),
 }  # fmt: skip
 
 

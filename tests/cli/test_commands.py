@@ -1,5 +1,6 @@
 """Hypothesis: the program does what the Python calls do, bit for bit, with every format and through pipes."""
 
+import inspect
 import io
 import json
 import os
@@ -14,17 +15,18 @@ from processes import INPUTS, PIPE_SIZE, TIMES, Run, csv_text, installed_program
 from scipy.io import loadmat, savemat
 
 import ltinet
-from ltinet.cli.reproduce import Example
+from ltinet.cli.reproduce import NUMBERS, Example
 from ltinet.paper.reproduce import EXAMPLES
 
 
-def test_version(run: Run) -> None:
+def test_version(run: Run, run_here: Run) -> None:
     assert run("--version") == (0, f"ltinet {ltinet.__version__}\n".encode(), b"")
+    assert run_here("-V") == (0, f"ltinet {ltinet.__version__}\n".encode(), b"")
 
 
 def test_without_arguments_the_module_prints_its_help() -> None:
     out, err = launch([sys.executable, "-m", "ltinet"]).communicate()
-    for command in ("info", "construct", "simulate", "plot", "reproduce"):
+    for command in ("info", "response", "construct", "simulate", "plot", "reproduce"):
         assert f"\n  {command} " in out.decode()
     assert err == b""
 
@@ -35,12 +37,14 @@ def test_completion_of_commands_and_choices(run: Run) -> None:
         return run(environment=shell).out.decode().split()
 
     assert completed("ltinet con") == ["construct"]
-    assert completed("ltinet simulate --hold ") == ["linear", "zero"]
+    assert completed("ltinet simulate --hold ") == ["linear", "zero", "foh", "zoh"]
     assert b"_ltinet_completion()" in run(environment={"_LTINET_COMPLETE": "source_bash"}).out
 
 
 def test_info_of_a_network_is_its_summary(run: Run, net: ltinet.DynamicNetwork) -> None:
-    assert run("info", "net.safetensors") == (0, f"{net}\n".encode(), b"")
+    code, out, err = run("info", "net.safetensors")
+    assert (code, err) == (0, b"")
+    assert out.decode().startswith(f"{net}\n  poles ")
 
 
 def test_info_as_json(run_here: Run, net: ltinet.DynamicNetwork, system: ltinet.StateSpace) -> None:
@@ -145,7 +149,7 @@ def test_inputs_from_standard_input(run: Run, net: ltinet.DynamicNetwork, t: lis
 
 def test_networks_pass_through_pipes(run: Run, net: ltinet.DynamicNetwork, folder: Path) -> None:
     network = run("construct", "-", "-o", "-", stdin=(folder / "system.npz").read_bytes()).out
-    assert run("info", "-", stdin=network) == (0, f"{net}\n".encode(), b"")
+    assert run("info", "-", stdin=network).out.startswith(f"{net}\n".encode())
     archive = run("simulate", "-", "-i", "u.csv", "-o", "-", "--format", "npz", stdin=network).out
     with np.load(io.BytesIO(archive)) as written:
         np.testing.assert_array_equal(written["y"], net.simulate(INPUTS, TIMES).y)
@@ -211,6 +215,9 @@ def test_somebody_at_a_terminal_is_told_what_is_done(folder: Path, command: str,
 
 def test_every_example_of_the_paper_can_be_asked_for() -> None:
     assert [str(example) for example in Example] == [*EXAMPLES, "all"]
+    for number, name in NUMBERS.items():
+        account = inspect.getsource(EXAMPLES[str(name)].account)
+        assert f'label="{number}"' in account
 
 
 def test_matrices_under_other_names(run: Run, folder: Path) -> None:

@@ -53,7 +53,7 @@ class Damping:
     def _row(self, at: int) -> tuple[str, str, str, str]:
         ratio = self.damping_ratio[at]
         return (
-            _shown_pole(complex(self.poles[at])),
+            shown_pole(complex(self.poles[at])),
             f"{self.natural_frequency[at]:.5g}",
             "–" if np.isnan(ratio) else f"{ratio:.5g}",
             f"{self.time_constant[at]:.5g}",
@@ -72,7 +72,8 @@ def damping_of(poles: NDArray[np.complex128], dt: float | None) -> Damping:
     return Damping(poles[order], frequency, ratio, constant)
 
 
-def _shown_pole(pole: complex) -> str:
+def shown_pole(pole: complex) -> str:
+    """A pole in five digits."""
     if pole.imag == 0.0:
         return f"{pole.real:.5g}"
     return f"{pole.real:.5g} {'+' if pole.imag > 0 else '−'} {abs(pole.imag):.5g}i"

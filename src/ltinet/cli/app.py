@@ -9,9 +9,11 @@ import typer
 import ltinet
 from ltinet.cli.construct import construct
 from ltinet.cli.ending import exit_code_of
+from ltinet.cli.examples import answer_to_bash
 from ltinet.cli.info import info
 from ltinet.cli.plot import plot
 from ltinet.cli.reproduce import reproduce
+from ltinet.cli.response import response
 from ltinet.cli.simulate import simulate
 from ltinet.cli.stopping import stopping_in_order
 from ltinet.cli.streams import send
@@ -24,7 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-for command in (info, construct, simulate, plot, reproduce):
+for command in (info, response, construct, simulate, plot, reproduce):
     app.command()(command)
 
 
@@ -36,6 +38,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without → or ‖ shows a question mark instead of failing
             stream.reconfigure(errors="replace")
+    answers = answer_to_bash()
+    if answers is not None:
+        send("\n".join(answers) + "\n")
+        sys.exit(0)
     with stopping_in_order():
         code = exit_code_of(lambda: app(prog_name="ltinet", standalone_mode=False))
     sys.exit(code)
@@ -51,7 +57,8 @@ def _print_version(wanted: bool) -> None:
 def _start(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001 - its callback has printed it
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:

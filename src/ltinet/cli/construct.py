@@ -7,7 +7,7 @@ import typer
 
 from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, read_system
+from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, SourceName, read_system, refuse_discrete_time
 from ltinet.cli.streams import check_target, deliver, is_stream, refuse_terminal
 from ltinet.errors import FileFormatError, PartitionError
 from ltinet.networks import construct as construct_network
@@ -17,7 +17,7 @@ _DEFAULT_CONDITION = 1e4
 
 
 def construct(
-    file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
+    file: SourceName,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="NET", show_default=False, help="The network file to write, or -.")
     ],
@@ -48,6 +48,7 @@ def construct(
     refuse_overwriting(output, {"the system": file})
     refuse_terminal(output)
     system = read_system(file, matrix)
+    refuse_discrete_time(system, file, "a network")
     budget = _DEFAULT_CONDITION if max_condition is None else max_condition
     try:
         with working(f"constructing the network of {system.n_states} states"):

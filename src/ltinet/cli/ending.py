@@ -12,6 +12,11 @@ from ltinet.shown import without_controls
 
 REFUSED = 2
 INTERRUPTED = 130
+# What comes through typer from a library of which nobody at a terminal has heard.
+_PLAIN = {
+    "Input should be a valid number, unable to parse string as a number": "this is no number",
+    "Input should be a valid integer, unable to parse string as an integer": "this is no whole number",
+}
 _LONGEST = 1000  # characters of a complaint: what was typed may be longer than what is to be said about it
 
 
@@ -51,6 +56,8 @@ def _line_about(error: Exception) -> str | None:
 def _about_arguments(error: Any) -> str:
     context = getattr(error, "ctx", None)
     message = error.format_message().strip().rstrip(".").replace("Value error, ", "")
+    for pydantic, plain in _PLAIN.items():
+        message = message.replace(pydantic, plain)
     return f"{message}; see {context.command_path if context else 'ltinet'} --help"
 
 

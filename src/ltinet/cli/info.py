@@ -2,18 +2,21 @@
 
 import json
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from ltinet.cli.sources import MatrixNames, read_system_or_network
+from ltinet.cli.behaviour import as_figure, behaviour
+from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network
 from ltinet.cli.streams import send
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.model.facts import SystemFacts, system_facts
-from ltinet.network.facts import NetworkFacts, network_facts
+from ltinet.model.names import UNNAMED
+from ltinet.network.facts import network_facts
 from ltinet.network.summary import summary_rows
 from ltinet.shown import count_of, shown_rows
 
@@ -21,30 +24,33 @@ Rows = list[tuple[str, str]]
 
 
 def info(
-    file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with numbers in full precision.")] = False,
+    file: SourceName,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, numbers in full precision.")] = False,
     matrix: MatrixNames = None,
 ) -> None:
     """Show what a file holds.
 
     FILE is a network (.safetensors) or a system: a .mat or .npz file, a folder of Matrix Market files, or a built-in
-    system such as example:heat_rod.
+    system such as example:heat_rod. In JSON "inf", "-inf" and null stand for what has no number there: an infinite
+    gain or time constant, the damping ratio of an integrator.
     """
     thing = read_system_or_network(file, matrix)
+    further, more = behaviour(thing)
     if isinstance(thing, DynamicNetwork):
         of_network = network_facts(thing.network, thing.form)
-        _show(of_network, summary_rows(of_network), as_json=as_json)
+        title, rows = summary_rows(of_network, names=UNNAMED if thing.system is None else thing.system.matrices.names)
+        _show({**of_network, **further}, title, [*rows, *more], as_json=as_json)
     else:
         of_system = system_facts(thing.matrices)
-        _show(of_system, _system_rows(of_system), as_json=as_json)
+        title, rows = _system_rows(of_system)
+        _show({**of_system, **further}, title, [*rows, *more], as_json=as_json)
 
 
-def _show(facts: NetworkFacts | SystemFacts, lines: tuple[str, Rows], *, as_json: bool) -> None:
+def _show(facts: Mapping[str, Any], title: str, rows: Rows, *, as_json: bool) -> None:
     if as_json:
-        send(json.dumps(facts, indent=2) + "\n")
-        return
-    title, rows = lines
-    if sys.stdout is not None and sys.stdout.isatty():
+        plain = {name: as_figure(fact) if isinstance(fact, float) else fact for name, fact in facts.items()}
+        send(json.dumps(plain, indent=2, allow_nan=False) + "\n")
+    elif sys.stdout is not None and sys.stdout.isatty():
         _print_table(title, rows)
     else:
         send(shown_rows(title, rows) + "\n")

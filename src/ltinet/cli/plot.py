@@ -1,19 +1,16 @@
 """`ltinet plot`: a picture of a network."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from ltinet.cli.messages import remark
 from ltinet.cli.overwriting import refuse_overwriting
+from ltinet.cli.pictures import picture_suffix
 from ltinet.cli.sources import read_network
-from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal
-from ltinet.errors import FileFormatError
+from ltinet.cli.streams import STANDARD, check_target, deliver, refuse_terminal
 from ltinet.plotting import new_figure, save_figure
-from ltinet.plotting.canvas import FORMATS
 from ltinet.plotting.overview import SLIDE
-from ltinet.shown import shown, shown_path
 
 Kind = Literal["overview", "architecture", "spectrum", "sparsity"]
 
@@ -36,7 +33,7 @@ def plot(
 
     NET is a file that `ltinet construct` wrote.
     """
-    suffix = _suffix_for(output, stream_format)
+    suffix = picture_suffix(output, stream_format)
     check_target(output)
     refuse_overwriting(output, {"the network": net})
     if suffix != ".svg":
@@ -51,21 +48,3 @@ def plot(
     deliver(output, lambda path: save_figure(figure, path), suffix=suffix)
     if output != STANDARD:
         remark(f"{kind} written to {output}")
-
-
-def _suffix_for(output: str, wanted: str | None) -> str:
-    """The suffix says what is written; a stream has none."""
-    known = ", ".join(FORMATS)
-    if is_stream(output):
-        chosen = wanted or "png"
-        if chosen not in FORMATS:
-            raise FileFormatError(f"--format is {shown(repr(chosen))}; known are {known}")
-        return f".{chosen}"
-    suffix = Path(output).suffix.lower()
-    if suffix.removeprefix(".") not in FORMATS:
-        raise FileFormatError(f"{shown_path(output)} is of an unknown kind; known are {known}")
-    if wanted is not None and suffix != f".{wanted}":
-        raise FileFormatError(
-            f"{shown_path(output)} and --format {shown(wanted)} do not agree; --format is for standard output"
-        )
-    return suffix

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ltinet.cli.streams import send
+from ltinet.shown import shown
 
 
 class Example(StrEnum):
@@ -19,10 +20,23 @@ class Example(StrEnum):
     ALL = "all"
 
 
+NUMBERS = {
+    "3.1": Example.DIFFUSION,
+    "3.2": Example.HORIZONTAL_LAYERS,
+    "3.3": Example.LAYER_TYPES,
+    "SM2.2": Example.CONVECTION_DIFFUSION,
+}
+"""The examples by the numbers of their sections in the paper."""
+
+
+def _completed(incomplete: str) -> list[str]:
+    return [name for name in (*Example, *NUMBERS) if name.startswith(incomplete)]
+
+
 def reproduce(
     examples: Annotated[
-        list[Example] | None,
-        typer.Argument(metavar="EXAMPLE", hidden=True),
+        list[str] | None,
+        typer.Argument(metavar="EXAMPLE", hidden=True, autocompletion=_completed),
     ] = None,
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("reproduction"),
@@ -30,14 +44,24 @@ def reproduce(
 ) -> None:
     """Reproduce the figures and numbers of the paper.
 
-    EXAMPLE is one or more of diffusion, horizontal-layers, layer-types and convection-diffusion, or all, which it is
-    when left out. Prints the path of the report.
+    EXAMPLE is one or more of diffusion, horizontal-layers, layer-types and convection-diffusion, or their numbers in
+    the paper, 3.1, 3.2, 3.3 and SM2.2, or all, which it is when left out. Prints the path of the report.
     """
+    wanted = [_example(text) for text in examples or []]
     if out.exists() and not out.is_dir():
         raise typer.BadParameter(f"{out} is a file; give a folder", param_hint="'--out'")
     # Only this command needs the paper's examples; they take long to import.
     from ltinet.paper.reproduce import reproduce as write_report
 
     every = [example for example in Example if example != Example.ALL]
-    names = every if not examples or Example.ALL in examples else [example for example in every if example in examples]
+    names = every if not wanted or Example.ALL in wanted else [example for example in every if example in wanted]
     send(f"{write_report([str(name) for name in names], out=out, quick=quick)}\n")
+
+
+def _example(text: str) -> Example:
+    if text.upper() in NUMBERS:
+        return NUMBERS[text.upper()]
+    if text in list(Example):
+        return Example(text)
+    known = ", ".join([*Example, *NUMBERS])
+    raise typer.BadParameter(f"there is no example {shown(repr(text))}; there are {known}", param_hint="'EXAMPLE'")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ltinet.cli import table_options as tables
-from ltinet.cli.initial_state import is_file, read_initial_state
+from ltinet.cli.initial_state import checked_initial_state, is_file
 from ltinet.cli.messages import remark
 from ltinet.cli.overwriting import refuse_overwriting
+from ltinet.cli.pictures import drawn, picture_suffix
 from ltinet.cli.samples import Samples, format_of, opened_samples
 from ltinet.cli.sources import read_network
 from ltinet.cli.streaming import beyond_range, first_beyond_range, streamed
@@ -18,11 +19,14 @@ from ltinet.cli.streams import STANDARD, check_target, deliver, deliver_pieces, 
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError
 from ltinet.export.sample_files import WRITERS, csv_header, csv_rows
+from ltinet.plotting import save_figure
+from ltinet.plotting.canvas import require_matplotlib
 from ltinet.progress import counted
 from ltinet.shown import count_of
 from ltinet.signals.by_name import places_of
 from ltinet.signals.sampled import Hold
 from ltinet.solve.engines import ENGINES
+from ltinet.solve.solution import Solution
 from ltinet.solve.solvers.options import DEGREES
 from ltinet.tables.options import TableOptions
 from ltinet.tables.reading import Chunk, Reading
@@ -58,6 +62,10 @@ InitialState = Annotated[
         help="The state of the system at the first time: numbers as in 1,0,-2, or a .npz or .mat file with x0.",
     ),
 ]
+Picture = Annotated[
+    str | None,
+    typer.Option("--plot", metavar="FILE", show_default=False, help="A picture of the outputs: .png, .svg or .pdf."),
+]
 Engine = Annotated[
     EngineName,
     typer.Option(help="In closed form, or with a solver for each neuron (the paper's Algorithms 3 and A.1)."),
@@ -73,7 +81,13 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
     net: Annotated[str, typer.Argument(metavar="NET", hidden=True)],
     table: Table,
     *,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The table of outputs.")] = STANDARD,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", show_default="-, none with --plot", help="The table of outputs."
+        ),
+    ] = None,
+    picture: Picture = None,
     file_format: Format = None,
     hold: HoldOption = "linear",
     x0: InitialState = None,
@@ -108,32 +122,61 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
     reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
     options = tables.table_options(reading, columns)
     solver = _given(engine, {"method": method, "rtol": rtol, "atol": atol})
-    kind = format_of(output, file_format)
-    check_target(output)
-    start_file = {"the initial state": x0} if x0 is not None and is_file(x0) else {}
-    refuse_overwriting(output, {"the table of inputs": table, "the network": net, **start_file})
-    if kind != "csv":
-        refuse_terminal(output)
+    target = output or (STANDARD if picture is None else None)
+    sources = {"the table of inputs": table, "the network": net}
+    if x0 is not None and is_file(x0):
+        sources["the initial state"] = x0
+    kind = _checked_targets(target, picture, file_format, sources)
     network = read_network(net)
-    run = {"x0": None if x0 is None else read_initial_state(x0), "hold": hold}
+    run = {"x0": None if x0 is None else checked_initial_state(x0, network.n_states), "hold": hold}
     with tables.in_words_of_the_command_line(), opened_samples(table, options) as source:
-        if kind == "csv" and engine == "exact" and isinstance(source, Reading) and _in_pieces(table, output):
-            n_samples = _stream(network, source, output, run)
+        if engine == "exact" and isinstance(source, Reading) and picture is None and _in_pieces(table, target, kind):
+            n_samples = _stream(network, source, str(target), run)
         else:
             whole = source if isinstance(source, Samples) else _read(source, network, table)
-            result = _run(network, whole, {**run, "engine": engine, **solver})
-            n_samples = _write(output, kind, result, network.output_names)
+            solution = _run(network, whole, {**run, "engine": engine, **solver})
+            if picture is not None:
+                _draw(picture, solution, network, source.names if isinstance(source, Reading) else None)
+            n_samples = len(solution.t) if target is None else _write(target, kind, solution, network.output_names)
         told = source.remarks if isinstance(source, Reading) else ()
-    for line in (*told, f"{n_samples} samples of {count_of(network.n_outputs, 'output')} written to {output}"):
-        if output != STANDARD:
+    written = ", ".join(name for name in (target, picture) if name is not None)
+    for line in (*told, f"{n_samples} samples of {count_of(network.n_outputs, 'output')} written to {written}"):
+        if target != STANDARD:
             remark(line)
 
 
-def _in_pieces(table: str, output: str) -> bool:
+def _checked_targets(target: str | None, picture: str | None, wanted: str | None, sources: dict[str, str]) -> str:
+    """The kind of table that is written, csv where there is none; places that cannot be written are refused."""
+    kind = "csv" if target is None else format_of(target, wanted)
+    if picture is not None:
+        picture_suffix(picture)
+        require_matplotlib()
+        if picture == target or (is_stream(picture) and target == STANDARD):
+            raise typer.BadParameter("the picture and the table need two places", param_hint="'--plot' / '--output'")
+        refuse_terminal(picture)
+    for place in (target, picture):
+        if place is not None:
+            check_target(place)
+            refuse_overwriting(place, sources)
+    if kind != "csv" and target is not None:
+        refuse_terminal(target)
+    return kind
+
+
+def _draw(picture: str, solution: Solution, network: DynamicNetwork, columns: tuple[str, ...] | None) -> None:
+    """Draw outputs and inputs under their names; inputs that have none are called as the columns of the table."""
+    inputs = columns if _input_names(network) is None else network.input_names
+    figure = drawn(lambda: solution.plot(names=network.output_names, input_names=inputs))
+    deliver(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
+
+
+def _in_pieces(table: str, output: str | None, kind: str) -> bool:
     """Whether somebody waits for the first rows before the last ones are there.
 
     A file that is read at once is answered at once, and a fault in it leaves nothing written.
     """
+    if output is None or kind != "csv":
+        return False
     return is_stream(table) or (is_stream(output) and Path(table).stat().st_size > BLOCK)
 
 
@@ -171,15 +214,20 @@ def _placed(source: Reading, places: list[int] | None) -> Iterable[Chunk]:
 def _places(source: Reading, network: DynamicNetwork) -> list[int] | None:
     """Where the columns of the inputs stand, if these were given names; None for their order."""
     _refuse_other_counts(len(source.names), source.title, network)
-    names = None if network.system is None else network.system.matrices.names.inputs
+    names = _input_names(network)
     return None if names is None else places_of(source.names, names, source.title)
 
 
-def _write(output: str, kind: str, result: Samples, names: Sequence[str]) -> int:
-    if kind != "csv" or result.values.ndim > 2:
-        deliver(output, lambda path: WRITERS[kind](path, result.t, result.values))
+def _input_names(network: DynamicNetwork) -> tuple[str, ...] | None:
+    """The names that the inputs were given, None where they were not."""
+    return None if network.system is None else network.system.matrices.names.inputs
+
+
+def _write(output: str, kind: str, result: Solution, names: Sequence[str]) -> int:
+    if kind != "csv" or result.y.ndim > 2:
+        deliver(output, lambda path: WRITERS[kind](path, result.t, result.y))
     else:
-        lines = _watched(csv_rows(result.t, result.values), len(result.t) // ROWS + 1, "writing", output)
+        lines = _watched(csv_rows(result.t, result.y), len(result.t) // ROWS + 1, "writing", output)
         deliver_pieces(output, chain([csv_header(names)], lines))
     return len(result.t)
 
@@ -200,7 +248,7 @@ def _given(engine: str, solver: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _run(network: DynamicNetwork, samples: Samples, options: dict[str, Any]) -> Samples:
+def _run(network: DynamicNetwork, samples: Samples, options: dict[str, Any]) -> Solution:
     _refuse_other_counts(samples.values.shape[-1], samples.title, network)
     try:
         solution = network.simulate(samples.values, samples.t, **options)
@@ -209,7 +257,7 @@ def _run(network: DynamicNetwork, samples: Samples, options: dict[str, Any]) -> 
     place = first_beyond_range(solution.y)
     if place is not None:
         raise beyond_range(float(solution.t[place]))
-    return Samples("outputs", solution.t, solution.y)
+    return solution
 
 
 def _refuse_other_counts(n_channels: int, title: str, network: DynamicNetwork) -> None:

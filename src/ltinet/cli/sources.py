@@ -1,22 +1,28 @@
 """Systems and networks by the name that a user types: a file, a folder, `-`, or a built-in example."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ltinet.cli.streams import readable
+from ltinet.cli.examples import EXAMPLE as _EXAMPLE
+from ltinet.cli.examples import built_in_system, completed_source
+from ltinet.cli.streams import readable, title_of
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import FileFormatError
+from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.loading import load
 from ltinet.shown import shown, shown_path
 from ltinet.state_space import StateSpace
-from ltinet.systems import load_system, named_system
+from ltinet.systems import load_system
 
 NETWORK_SUFFIX = ".safetensors"
-_EXAMPLE = "example:"
 
-
+# The part of an advice that is for Python.
+_PYTHON = re.compile(
+    r"give it: load_system\(path, .*?\), or (?=store)|load_system\(path, names=\{.*?\}\), or on the command line "
+)
+SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocompletion=completed_source)]
 MatrixNames = Annotated[
     list[str] | None,
     typer.Option(
@@ -28,12 +34,25 @@ MatrixNames = Annotated[
 def read_system(name: str, matrix: list[str] | None = None) -> StateSpace:
     """The system in a file or folder, on standard input, or built in as `example:NAME`."""
     if name.startswith(_EXAMPLE):
-        return named_system(name.removeprefix(_EXAMPLE))
+        return built_in_system(name.removeprefix(_EXAMPLE))
     names = _matrix_names(matrix)
     with readable(name) as path:
         if path.suffix.lower() == NETWORK_SUFFIX:
             raise FileFormatError(f"{shown_path(path)} is a network; give the system that it is to be constructed from")
+        return _load_system(path, names)
+
+
+def _load_system(path: Path, names: dict[str, str] | None) -> StateSpace:
+    """The system of a file; advice about it is for the command line."""
+    try:
         return load_system(path, names=names)
+    except FileFormatError as error:
+        if path.is_dir() and not names and not list(path.glob("*.mtx*")):
+            raise FileFormatError(
+                f"{shown_path(path)} is a folder without matrices; give a .mat or .npz file, or a folder that holds "
+                "A.mtx, B.mtx and C.mtx"
+            ) from None
+        raise FileFormatError(_PYTHON.sub("", str(error))) from None
 
 
 def _matrix_names(given: list[str] | None) -> dict[str, str] | None:
@@ -67,7 +86,21 @@ def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateS
         return read_system(name)
     with readable(name) as path:
         is_network = path.suffix.lower() == NETWORK_SUFFIX
-        return load(path) if is_network else load_system(path, names=_matrix_names(matrix))
+        return load(path) if is_network else _load_system(path, _matrix_names(matrix))
+
+
+def refuse_discrete_time(system: StateSpace | DynamicNetwork, name: str, what: str, *, besides: str = "") -> None:
+    """Refuse a system in discrete time, with the way out.
+
+    Raises:
+        InvalidSystemError: it is one.
+    """
+    if isinstance(system, StateSpace) and system.dt is not None:
+        raise InvalidSystemError(
+            f"{title_of(name)} is discrete in time (dt = {system.dt:g}), and {what} needs continuous time; convert it "
+            'first, in Python: ltinet.save_system(ltinet.load_system(path).to_continuous(), "continuous.mat")'
+            f"{besides and f'; {besides}'}"
+        )
 
 
 def _name_for(name: str) -> str:

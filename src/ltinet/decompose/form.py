@@ -15,6 +15,7 @@ from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.plotting.doors import FormPlots
+from ltinet.shown import count_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,11 +182,11 @@ def _certificate_lines(form: BlockDiagonalForm) -> list[str]:
     largest = sorted(form.neurons_per_block, reverse=True)[:5]
     lines = [
         f"block-diagonal form of a {len(form.A)} × {len(form.A)} matrix",
-        f"  eigenvalues        {n_real} real, {n_pairs} complex pairs",
+        f"  eigenvalues        {n_real} real, {count_of(n_pairs, 'complex pair')}",
         f"  blocks             {form.n_blocks} (most neurons in one: {', '.join(map(str, largest)) or '–'})",
         f"  connections        {form.n_connections} of {_pairs(n_real + n_pairs)} possible",
         f"  cond(T)            {form.condition:.4g} balanced, {form.condition_raw:.4g} as given",
-        f"  residual           {form.residual:.2e}  (‖AT − TA‖ / ‖A‖‖T‖)",
+        f"  residual           {form.residual:.2e}  (‖A T − T A_bd‖ / ‖A‖‖T‖)",
         f"  separation         {form.separation:.4g}",
     ]
     shown = form.notes[:4]

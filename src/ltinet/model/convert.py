@@ -1,6 +1,7 @@
 """Other libraries' systems become ours; they are known by their attributes, and none of them is imported."""
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,11 @@ def system_matrices_of(obj: Any) -> SystemMatrices:
     """
     if isinstance(obj, SystemMatrices):
         return obj
+    if isinstance(obj, str | PathLike):
+        raise InvalidSystemError(
+            f"{shown(repr(str(obj)))} is text and not a system; if it is a path, read the system first: "
+            "load_system(path), as in construct(load_system(path))"
+        )
     if isinstance(obj, tuple | list):
         return _from_sequence(obj)
     found = _matrices_of(obj).sampled(_time_step_of(obj))

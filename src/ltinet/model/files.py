@@ -115,6 +115,11 @@ def _format_of_existing(path: Path) -> Readable:
     suffix = path.suffix.lower()
     if suffix in _READERS:
         return _READERS[suffix]
+    if suffix == ".safetensors":
+        raise FileFormatError(
+            f"{shown_path(path)} is a network, not a system; read it with ltinet.load(path), whose .system is the "
+            "system that it was constructed from"
+        )
     if suffix in (".mtx", ".gz"):
         raise FileFormatError(
             f"{shown_path(path)} is one matrix; pass the folder that holds A.mtx, B.mtx, C.mtx: "

@@ -142,6 +142,11 @@ def _refusing(path: Path) -> Iterator[None]:
     except BeyondLimitError as error:
         raise FileFormatError(f"{shown_path(path)} cannot be read: {error}") from None
     except (OSError, ValueError, MemoryError, RecursionError) as error:
+        if path.suffix.lower() in (".mat", ".npz"):
+            raise FileFormatError(
+                f"{shown_path(path)} is not a network but looks like a system; read it with ltinet.load_system(path), "
+                "and construct its network: ltinet.construct(ltinet.load_system(path))"
+            ) from None
         raise FileFormatError(
             f"{shown_path(path)} is not a readable safetensors file ({one_line(error)}); it may be damaged or cut off"
         ) from None

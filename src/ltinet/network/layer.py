@@ -13,6 +13,7 @@ from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_
 from ltinet.network.maps import LayerMatrices, LayerParameters, n_dynn, n_dynn_inverse
 from ltinet.network.neuron import Neuron
 from ltinet.once import cached_property
+from ltinet.shown import count_of
 
 
 @final
@@ -191,8 +192,9 @@ def _checked_parameters(parameters: LayerParameters, n_inputs: int) -> LayerPara
         expected = 2 * n_inputs + 2 * (n_neurons - 1 - i)
         if w.shape != (1, expected):
             raise InvalidNetworkError(
-                f"neuron {i} has weights of shape {np.shape(parameters.weights[i])}; with {n_inputs} inputs and "
-                f"{n_neurons - 1 - i} neurons after it they are {expected} numbers: [e | v | −k −c of each of those]"
+                f"neuron {i} has weights of shape {np.shape(parameters.weights[i])}; with "
+                f"{count_of(n_inputs, 'input')} and {n_neurons - 1 - i} neurons after it they "
+                f"are {expected} numbers: [e | v | −k −c of each of those]"
             )
     masses, dampings, stiffnesses = (tuple(values.tolist()) for values in diagonals)
     return LayerParameters(masses, dampings, stiffnesses, tuple(w[0] for w in weights))

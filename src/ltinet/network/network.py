@@ -13,6 +13,7 @@ from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.once import cached_property
+from ltinet.shown import count_of
 
 
 class NetworkParameters(NamedTuple):
@@ -54,8 +55,8 @@ class Network:
             expected = (len(Psi), layer.n_states)
             if phi.shape != expected or layer.n_inputs != Psi.shape[1]:
                 raise InvalidNetworkError(
-                    f"layer {index} has {layer.n_inputs} inputs and Phi[{index}] has shape {phi.shape}; with Psi of "
-                    f"shape {Psi.shape} they must be {Psi.shape[1]} and {expected}"
+                    f"layer {index} has {count_of(layer.n_inputs, 'input')} and Phi[{index}] has shape {phi.shape}; "
+                    f"with Psi of shape {Psi.shape} they must be {Psi.shape[1]} and {expected}"
                 )
         self._fill(tuple(layers), outputs, Psi)
 

@@ -11,6 +11,7 @@ from ltinet.arrays import Array
 from ltinet.errors import PlottingError
 from ltinet.plotting.colours import Dashes, add_side_legend, line_styles
 from ltinet.plotting.names import Channels
+from ltinet.shown import count_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +99,10 @@ def _checked(pairs: Sequence[Pair], shape: tuple[int, ...]) -> tuple[Pair, ...]:
     if chosen.ndim != 2 or chosen.shape[1] != 2 or len(chosen) == 0 or not np.issubdtype(chosen.dtype, np.integer):
         raise PlottingError(f"pairs is {pairs!r}; give pairs (output, input), such as [(0, 0), (1, 0)]")
     if np.any((chosen < 0) | (chosen >= shape)):
-        raise PlottingError(f"pairs is {pairs!r}, but there are {shape[0]} outputs and {shape[1]} inputs, from 0 on")
+        raise PlottingError(
+            f"pairs is {pairs!r}, but there are {count_of(shape[0], 'output')} and "
+            f"{count_of(shape[1], 'input')}, from 0 on"
+        )
     return tuple((int(output), int(input)) for output, input in chosen)
 
 

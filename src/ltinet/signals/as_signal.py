@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ltinet.errors import InvalidSignalError
+from ltinet.shown import count_of
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.polynomial import PolynomialSignal
 from ltinet.signals.sampled import Hold, SampledSignal
@@ -38,8 +39,8 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
     signal, shape = _recognised(u, axis, n_inputs=n_inputs, hold=hold)
     if signal.n_inputs != n_inputs:
         raise InvalidSignalError(
-            f"u has {signal.n_inputs} channels{shape} but the network has {n_inputs} inputs; its last axis must have "
-            "one entry per input"
+            f"u has {count_of(signal.n_inputs, 'channel')}{shape} but the network has {count_of(n_inputs, 'input')}; "
+            "its last axis must have one entry per input"
         )
     if t[0] < signal.start or t[-1] > signal.stop:
         raise InvalidSignalError(

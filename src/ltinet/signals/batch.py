@@ -8,6 +8,7 @@ import numpy as np
 
 from ltinet.errors import InvalidSignalError
 from ltinet.once import cached_property
+from ltinet.shown import count_of
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.sampled import Lines, SampledSignal
 from ltinet.signals.signal import Signal
@@ -100,4 +101,4 @@ class SignalBatch:
         return None if any(own is None for own in moved) else SignalBatch([own for own in moved if own is not None])
 
     def __repr__(self) -> str:
-        return f"SignalBatch({len(self.signals)} signals of {self.n_inputs} inputs)"
+        return f"SignalBatch({count_of(len(self.signals), 'signal')} of {count_of(self.n_inputs, 'input')})"

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import InvalidSignalError
+from ltinet.shown import count_of
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.numbers import real_array
 from ltinet.signals.refine import sample_function
@@ -130,4 +131,4 @@ class PolynomialSignal:
 
     def __repr__(self) -> str:
         pieces = self.coefficients.shape[1]
-        return f"PolynomialSignal({pieces} pieces of degree {self.degree}, {self.n_inputs} inputs)"
+        return f"PolynomialSignal({pieces} pieces of degree {self.degree}, {count_of(self.n_inputs, 'input')})"

@@ -1,8 +1,9 @@
 """Samples with a hold: what a measurement or another program's output is."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, final
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,11 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.errors import InvalidSignalError
 from ltinet.listing import listed_without
 from ltinet.once import cached_property
+from ltinet.shown import count_of, shown
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.numbers import real_array
 from ltinet.signals.times import TimeAxis, all_finite
 
-Hold = Literal["linear", "zero"]
+Hold = Literal["linear", "zero", "foh", "zoh"]
+"""Lines or steps between samples; "foh" and "zoh" are other names for them, first- and zero-order hold."""
+_HOLDS: Mapping[str, Literal["linear", "zero"]] = {"linear": "linear", "zero": "zero", "foh": "linear", "zoh": "zero"}
 
 
 class Lines(NamedTuple):
@@ -43,8 +47,7 @@ class SampledSignal:
     def __init__(self, t: ArrayLike | TimeAxis, u: ArrayLike, *, hold: Hold = "linear") -> None:
         axis = t if isinstance(t, TimeAxis) else TimeAxis.of(t)
         values = _as_samples(u, len(axis.t))
-        if not isinstance(hold, str) or hold not in ("linear", "zero"):
-            raise InvalidSignalError(f'hold is {hold!r}; it must be "linear" (straight lines) or "zero" (steps)')
+        hold = checked_hold(hold)
         values.setflags(write=False)
         object.__setattr__(self, "axis", axis)
         object.__setattr__(self, "u", values)
@@ -164,8 +167,21 @@ class SampledSignal:
         return listed_without(self, "axis")
 
     def __repr__(self) -> str:
-        what = f"{len(self.t)} samples of {self.n_inputs} inputs"
+        what = f"{len(self.t)} samples of {count_of(self.n_inputs, 'input')}"
         return f"SampledSignal({what}, hold={self.hold!r}, batch={self.batch_shape})"
+
+
+def checked_hold(hold: Any) -> Literal["linear", "zero"]:
+    """The hold by the name that it has here.
+
+    Raises:
+        InvalidSignalError: there is no such hold.
+    """
+    if not isinstance(hold, str) or hold not in _HOLDS:
+        raise InvalidSignalError(
+            f'hold is {shown(repr(hold))}; it must be "linear" or "foh" (straight lines), "zero" or "zoh" (steps)'
+        )
+    return _HOLDS[hold]
 
 
 def _as_samples(u: ArrayLike, n_times: int) -> Values:
@@ -174,10 +190,23 @@ def _as_samples(u: ArrayLike, n_times: int) -> Values:
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim < 2 or values.shape[-2] != n_times:
-        raise InvalidSignalError(
-            f"u has shape {given.shape} but there are {n_times} times; it must be (n_times, n_inputs) or "
-            "(batch, n_times, n_inputs), time before channels: pass u.T if channels come first"
-        )
+        raise InvalidSignalError(_other_count(given.shape, n_times))
     if not all_finite(values):
         raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
     return values
+
+
+def _other_count(shape: tuple[int, ...], n_times: int) -> str:
+    """What to do about samples of which there are more or fewer than times."""
+    times = count_of(n_times, "time")
+    if len(shape) > 1 and shape[-1] == n_times:
+        turned = "u.T" if len(shape) == 2 else "np.swapaxes(u, -1, -2)"
+        return (
+            f"u has shape {shape} but there are {times}; it must be (n_times, n_inputs) or (batch, n_times, n_inputs), "
+            f"time before channels: pass {turned} if channels come first"
+        )
+    n_samples = shape[-2] if len(shape) > 1 else shape[0] if shape else 1
+    return (
+        f"u has {count_of(n_samples, 'sample')} (shape {shape}) but there are {times}; give one sample, a row of u, "
+        "for each time"
+    )

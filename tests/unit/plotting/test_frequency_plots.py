@@ -92,7 +92,7 @@ def test_of_many_pairs_the_ten_largest_are_drawn_and_the_key_says_so():
         ([], [], {}, "empty"),
         (OMEGA, np.zeros((401, 2)), {}, "H has shape"),
         (OMEGA, ["a"], {}, "complex numbers"),
-        (OMEGA, LAG, {"pairs": [(0, 1)]}, "1 outputs and 1 inputs"),
+        (OMEGA, LAG, {"pairs": [(0, 1)]}, "1 output and 1 input"),
         (OMEGA, LAG, {"pairs": [0]}, "give pairs"),
         (OMEGA, LAG, {"names": ["a", "b"]}, "one for each"),
     ],

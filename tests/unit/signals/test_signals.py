@@ -62,7 +62,7 @@ def test_samples_are_copied_and_frozen():
         ([0.0, 1.0, 2.0], np.zeros((1, 3)), "time before channels"),
         ([0.0, 1.0], [[0.0], [np.nan]], "not finite"),
         ([0.0, 1.0], [1j, 0.0], "real numbers"),
-        ([0.0, 1.0], 3.0, "time before channels"),
+        ([0.0, 1.0], 3.0, "u has 1 sample .* 2 times"),
     ],
 )
 def test_what_is_no_signal_is_refused(t, u, message):

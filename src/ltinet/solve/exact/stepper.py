@@ -10,8 +10,9 @@ from scipy import sparse
 
 from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.shown import count_of
 from ltinet.signals.numbers import real_array
-from ltinet.signals.sampled import Hold
+from ltinet.signals.sampled import Hold, checked_hold
 from ltinet.signals.times import all_finite
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.single_steps import SingleSteps
@@ -31,8 +32,7 @@ class Stepper:
     def __init__(self, prepared: PreparedNetwork, dt: float, *, hold: Hold, x0: ArrayLike | None) -> None:
         if not (np.isfinite(dt) and dt > 0.0):
             raise InvalidSignalError(f"dt is {dt}; give a positive time step")
-        if hold not in ("linear", "zero"):
-            raise InvalidSignalError(f'hold is {hold!r}; it must be "linear" or "zero"')
+        hold = checked_hold(hold)
         self.dt, self.hold = float(dt), hold
         if prepared.system.n_states <= _DENSE:  # steps are dense products anyhow
             prepared = prepared.for_run(self.dt, from_state=True)
@@ -56,7 +56,9 @@ class Stepper:
         """Take the next input sample `(m,)` and return the output `(p,)` at its time."""
         value = _real(u, "u")
         if value.shape != (self._n_inputs,):
-            raise InvalidSignalError(f"u has shape {value.shape}; a step takes {self._n_inputs} numbers, one per input")
+            raise InvalidSignalError(
+                f"u has shape {value.shape}; a step takes {count_of(self._n_inputs, 'number')}, one per input"
+            )
         # A finite sum is the faster proof for a few inputs; one that overflows proves nothing.
         if not math.isfinite(sum(value.tolist())) and not np.isfinite(value).all():
             raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")

@@ -1,0 +1,69 @@
+"""Hypothesis: built-in systems take their parameters on the command line, and shells complete them."""
+
+import json
+
+import pytest
+from processes import Run
+
+from ltinet.cli.examples import answer_to_bash, completed_source
+from ltinet.model.library import NAMED_SYSTEMS
+
+
+def test_parameters(run_here: Run) -> None:
+    facts = json.loads(run_here("info", "example:heat_rod,n_states=7,diffusivity=0.5", "--json").out)
+    assert facts["n_states"] == 7
+    slow = json.loads(run_here("info", "example:heat_rod,n_states=7,diffusivity=0.25", "--json").out)
+    assert facts["poles"][0][0] == pytest.approx(2.0 * slow["poles"][0][0])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("heat_rod,n=3", "heat_rod has no parameter n; it has n_states, diffusivity"),
+        ("heat_rod,n_states", "'n_states' is not a parameter and its number, each once, as in example:heat_rod,n_s"),
+        ("heat_rod,n_states=2,n_states=3", "each once"),
+        ("heat_rod,n_states=many", "n_states is 'many'; it must be a number"),
+        ("heat_rod,n_states=2.5", "n_states is 2.5; it must be a whole number"),
+        ("cold_rod,n_states=2", "there is no system named 'cold_rod'"),
+        ("heat_rod,", "'' is not a parameter"),
+    ],
+)
+def test_what_is_wrong_is_said(run_here: Run, text: str, said: str) -> None:
+    code, out, err = run_here("info", f"example:{text}")
+    assert (code, out) == (2, b"")
+    assert said in err.decode()
+
+
+def test_completion() -> None:
+    assert completed_source("ex") == [f"example:{name}" for name in NAMED_SYSTEMS]
+    assert completed_source("example:he") == ["example:heat_rod"]
+    assert completed_source("example:heat_rod,") == ["example:heat_rod,n_states=", "example:heat_rod,diffusivity="]
+    assert completed_source("example:heat_rod,n_states=3,") == ["example:heat_rod,n_states=3,diffusivity="]
+    assert completed_source("model.mat") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "answers"),
+    [
+        ("ltinet info example :", 3, list(NAMED_SYSTEMS)),
+        ("ltinet info example : he", 4, ["heat_rod"]),
+        ("ltinet info example : heat_rod,n_states = 3,di", 6, ["3,diffusivity="]),
+        ("ltinet info model.mat --j", 3, None),
+        ("ltinet construct example : heat_rod --la", 5, None),
+    ],
+)
+def test_bash_cuts_words_at_colons(monkeypatch: pytest.MonkeyPatch, words: str, place: int, answers: object) -> None:
+    for name, value in (("_LTINET_COMPLETE", "complete_bash"), ("COMP_WORDS", words), ("COMP_CWORD", str(place))):
+        monkeypatch.setenv(name, value)
+    assert answer_to_bash() == answers
+
+
+def test_completion_in_bash_itself(run: Run) -> None:
+    def completed(words: str, place: int) -> list[str]:
+        shell = {"_LTINET_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(place)}
+        return run(environment=shell).out.decode().split()
+
+    assert completed("ltinet info example : heat_rod,n", 4) == ["heat_rod,n_states="]
+    assert completed("ltinet construct example : heat_rod --la", 5) == ["--layers"]
+    assert completed("ltinet response mass", 2) == []
+    assert completed("ltinet reproduce 3", 2) == ["3.1", "3.2", "3.3"]
