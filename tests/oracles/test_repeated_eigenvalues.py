@@ -109,4 +109,4 @@ def test_files_keep_a_pair_that_became_two(tmp_path):
     assert loaded == net
     assert loaded.form.n_connections == 1
     assert len(net.plot.architecture().collections) > 0
-    assert net.plot.sparsity().get_title().startswith("1 of 1 possible")
+    assert net.plot.sparsity().get_title() == "2 neurons, 1 of 1 possible connections"

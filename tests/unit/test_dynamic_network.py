@@ -102,8 +102,8 @@ def test_errors_speak_of_layers():
         ltinet.construct(SYSTEM, max_condition=0.5)
     with pytest.raises(ltinet.InvalidSystemError):
         ltinet.construct("system")
-    with pytest.raises(TypeError):
-        ltinet.construct(SYSTEM, 10.0)  # options go by name
+    with pytest.raises(ltinet.InvalidSystemError, match="all options are given by name"):
+        ltinet.construct(SYSTEM, 10.0)
 
 
 def test_properties_are_those_of_the_network(net):

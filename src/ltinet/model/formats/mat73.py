@@ -39,8 +39,9 @@ def list_variables(path: Path) -> list[str]:
     """Name the variables, and the fields of structs as `sys.A`; `#refs#` and its like are MATLAB's own bookkeeping."""
     with opened(path) as file:
         container = Container(file)
-        names = [name for name in _variables(container) if not name.startswith("#")]
-        return [*names, *(f"{name}.{field}" for name in names for field in _fields(container, name))]
+        found = _variables(container)
+        names = [name for name in found if not name.startswith("#")]
+        return [*names, *(f"{name}.{field}" for name in names for field in _fields(container, found[name]))]
 
 
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
         wanted = {name: _variable(container, found, name, allowance) for name in names if name in found}
         for name in names:
             owner, _, field = name.partition(".")
-            fields = _fields(container, owner) if name not in found and owner in found else {}
+            fields = _fields(container, found[owner]) if name not in found and owner in found else {}
             if field in fields:
                 wanted[name] = _variable(container, {name: fields[field]}, name, allowance)
         return wanted
@@ -100,9 +101,8 @@ def _variables(container: Container) -> Links:
     return links
 
 
-def _fields(container: Container, name: str) -> Links:
+def _fields(container: Container, target: int | str) -> Links:
     """The fields of a struct with one element; nothing for any other variable."""
-    target = _variables(container).get(name)
     if not isinstance(target, int):
         return {}
     header = ObjectHeader(container, target)
