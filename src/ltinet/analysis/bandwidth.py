@@ -5,12 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.analysis.narrowing import narrowed
 from ltinet.arrays import Array
 
 Response = Callable[[Array], NDArray[np.complex128]]
 Test = Callable[[Array], NDArray[np.bool_]]
-
-_POINTS, _ROUNDS = 65, 7  # of narrowing down a crossing: 64⁷ steps, which is to the last digit
 
 
 def bandwidth_of(response: Response, at_rest: Array, frequencies: Array, *, drop: float) -> Array:
@@ -35,21 +34,9 @@ def bandwidth_of(response: Response, at_rest: Array, frequencies: Array, *, drop
             continue
         first = int(below[0])
         start = grid[first - 1] if first else 0.0
-        result[i, j] = _narrowed(_falls_below(response, (i, j), float(limit[i, j])), start, float(grid[first]))
+        result[i, j] = narrowed(_falls_below(response, (i, j), float(limit[i, j])), start, float(grid[first]))
     return result
 
 
 def _falls_below(response: Response, pair: tuple[int, int], limit: float) -> Test:
     return lambda omega: np.abs(response(omega)[:, *pair]) < limit
-
-
-def _narrowed(is_below: Test, start: float, stop: float) -> float:
-    """The first frequency of an interval at whose end the gain is below, to the last digit."""
-    for _ in range(_ROUNDS):
-        points = np.linspace(start, stop, _POINTS)
-        places = np.flatnonzero(is_below(points[1:]))
-        first = int(places[0]) if len(places) else _POINTS - 2
-        start, stop = float(points[first]), float(points[first + 1])
-        if not start < stop:
-            break
-    return stop

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.analysis.narrowing import narrowed
 from ltinet.arrays import Array
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.responses.modes import Modes
@@ -23,7 +24,6 @@ _PER_RADIAN = 3.0  # samples of the fastest mode that is still there: nineteen i
 _GONE = 1e-7  # of the reference: what a mode may be below and still be overlooked
 # By how much a cubic may miss the height of a turn, of the largest |y|: (1/3)⁴/384 of a mode is 3e-5.
 _DOUBT = 1e-3
-_POINTS, _ROUNDS = 129, 6  # of narrowing down: 128⁶ steps
 _MOST_PER_PIECE = 200_000
 _MOST_TRIES = 12
 
@@ -88,18 +88,6 @@ class Curve:
         start, stop = float(self.t[place - 1]), float(self.t[place + 1])
         before = float(np.sign(self.slope(np.array([start]))[0]))
         return narrowed(lambda t: np.sign(self.slope(t)) != before, start, stop)
-
-
-def narrowed(holds: Callable[[Array], NDArray[np.bool_]], start: float, stop: float) -> float:
-    """The first time of an interval at which something holds that holds at its end."""
-    for _ in range(_ROUNDS):
-        points = np.linspace(start, stop, _POINTS)
-        places = np.flatnonzero(holds(points[1:]))
-        first = int(places[0]) if len(places) else _POINTS - 2
-        start, stop = float(points[first]), float(points[first + 1])
-        if not start < stop:
-            break
-    return stop
 
 
 def step_curves(

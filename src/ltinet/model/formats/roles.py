@@ -34,7 +34,8 @@ def roles(
 
 def prefix_of(found: Mapping[str, str]) -> str:
     """The struct that A comes from, with its dot, or nothing: a sampling time stands beside A."""
-    return found.get("A", "").rpartition(".")[0] + "." if "." in found.get("A", "") else ""
+    owner, dot, _ = found.get("A", "").rpartition(".")
+    return owner + dot
 
 
 def likely_roles(file_format: Readable, path: Path, variables: Collection[str]) -> dict[str, str]:
