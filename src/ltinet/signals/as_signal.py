@@ -36,8 +36,9 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
     t = axis.t
     if u is None:
         return SampledSignal(axis, np.zeros((len(t), n_inputs)), hold=hold)
-    signal, shape = _recognised(u, axis, n_inputs=n_inputs, hold=hold)
+    signal = _recognised(u, axis, n_inputs=n_inputs, hold=hold)
     if signal.n_inputs != n_inputs:
+        shape = f" (shape {np.shape(u)})" if isinstance(signal, SampledSignal) and signal is not u else ""
         raise InvalidSignalError(
             f"u has {count_of(signal.n_inputs, 'channel')}{shape} but the network has {count_of(n_inputs, 'input')}; "
             "its last axis must have one entry per input"
@@ -50,16 +51,16 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
     return signal
 
 
-def _recognised(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> tuple[Signal, str]:
-    """The signal that u is or becomes, and how to tell of the shape of samples."""
+def _recognised(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
+    """The signal that u is or becomes."""
     # To ask an object for all names of a signal takes longer than a short run: arrays are not asked.
     if not isinstance(u, np.ndarray | list):
         if isinstance(u, Signal):
-            return u, ""
+            return u
         for fits, make in KINDS:
             if fits(u):
-                return make(u, n_inputs), ""
+                return make(u, n_inputs)
         if hasattr(u, "value") and hasattr(u, "n_inputs"):
             missing = [name for name in _NAMES if not hasattr(u, name)]
             raise InvalidSignalError(f"u is a {type(u).__name__}; to be a signal it lacks {', '.join(missing)}")
-    return SampledSignal(axis, u, hold=hold), f" (shape {np.shape(u)})"
+    return SampledSignal(axis, u, hold=hold)

@@ -31,7 +31,7 @@ def in_order(u: Any, names: Names, *, are_given: bool, n_times: int) -> Any:
     Raises:
         InvalidSignalError: names are missing, unknown, or contradict the order of columns.
     """
-    if u is None or isinstance(u, np.ndarray | list):
+    if u is None or isinstance(u, list):
         return u
     if isinstance(u, Mapping):
         return _from_mapping(u, names, n_times)

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ltinet.errors import InvalidSignalError
-from ltinet.model.names import names_or_numbers
+from ltinet.model.names import UNNAMED, names_or_numbers
 from ltinet.signals.as_signal import as_signal
 from ltinet.signals.by_name import in_order
 from ltinet.signals.numbers import real_array
@@ -40,9 +41,10 @@ def simulate(
         raise told_if_exchanged(error, u) from None
     n_inputs = prepared.network.n_inputs
     names = prepared.names
-    inputs = names_or_numbers(names.inputs, "inputs", n_inputs)
-    u = in_order(u, inputs, are_given=names.inputs is not None, n_times=len(axis.t))
+    if not isinstance(u, np.ndarray):  # an array has no names
+        inputs = names_or_numbers(names.inputs, "inputs", n_inputs)
+        u = in_order(u, inputs, are_given=names.inputs is not None, n_times=len(axis.t))
     signal = as_signal(u, axis, n_inputs=n_inputs, hold=hold)
     start = None if x0 is None else real_array(x0, "x0")
     solution = chosen.run(prepared, signal, axis.t, x0=start, n_jobs=n_jobs, options=given)
-    return replace(solution, signal_names=names) if names.given else solution
+    return replace(solution, signal_names=names) if names != UNNAMED else solution

@@ -41,12 +41,16 @@ class ExactPath:
         self.prepared, self.samples, self.input_error = prepared, samples, input_error
         self.neurons = neurons  # the engine that knows of neurons, where the run is in the user's states
         self.x0 = None if x0 is None else prepared.user_start(x0, samples.batch_shape)
-        with np.errstate(over="ignore", invalid="ignore"):  # said below, by the time
-            self.z0 = prepared.system.packed_from_blocks(
-                prepared.initial_state(self.x0, (math.prod(samples.batch_shape),))
-            )
         self.u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
         self.linear = samples.hold == "linear"
+        self.z0 = self._packed_start()
+
+    def _packed_start(self) -> Array:
+        system, batch = self.prepared.system, len(self.u)
+        if self.x0 is None:
+            return np.zeros((batch, system.n_states))
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is told by the time where it shows
+            return system.packed_from_blocks(self.prepared.initial_state(self.x0, (batch,)))
 
     @property
     def way(self) -> str:
@@ -70,7 +74,7 @@ class ExactPath:
     def convolution(self) -> Convolution | None:
         """The grid of a run by fast convolution, None for one that takes another way."""
         step = self.samples.step
-        if step is None or self.z0.any():
+        if step is None or (self.x0 is not None and self.z0.any()):
             return None
         return self.prepared.grids.from_rest(step, linear=self.linear, n_times=len(self.samples.t))
 
