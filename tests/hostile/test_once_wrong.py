@@ -27,6 +27,7 @@ ONCE_WRONG = {
     "32/repeated/49": "likewise",
     "42/nearly_real/7": "two of the user's own states, turned into each other as if they were a pair",
     "53/repeated/70": "states coupled by rounding only, turned into each other",
+    "61/nearly_real/154": "steps far shorter than the longest, whose exponentials nobody had looked at",
 }
 
 

@@ -19,10 +19,10 @@ from ltinet.solve.modal import DenseBlock
 from ltinet.solve.steps.propagators import exp_of_multiples, scalar_steps
 from ltinet.solve.uneven.any_length import AnyLength, Dense, Scalars
 
-_LEVELS = 24  # octaves of lengths below the longest that shares tell apart
-_MEASURED = 6  # of them, those that are looked at: shorter steps err less
+_LEVELS = 24  # octaves of lengths below the longest that are told apart: shorter steps hardly move anything
 _WITHIN = (1.0, 0.9, 0.77, 0.66, 0.54)  # of the longest length of an octave: where scalars are looked at
 _WITHIN_BLOCKS = (0.9, 0.6)  # the same for blocks, whose exponentials with twice the digits cost time
+_SMALL_BLOCK = 8  # states up to which these cost little
 _BETWEEN = 2.0  # by how much steps may be farther off than at the lengths looked at
 
 
@@ -59,8 +59,7 @@ class UnevenErrors:
 
     def committed(self, sizes: StepSizes) -> Array:
         """In one step, `(cells, modes)`."""
-        shares = self.shares[:, :_MEASURED].copy()
-        shares[:, -1] += self.shares[:, _MEASURED:].sum(axis=1)
+        shares = self.shares
         total = np.zeros_like(sizes.here)
         for own, off in self.scalars:
             total[:, own] = (shares @ off.per_state) * sizes.behind[:, own]
@@ -74,26 +73,29 @@ class UnevenErrors:
 def uneven_errors(steps: AnyLength, slices: list[slice], *, longest: float, shares: Array) -> UnevenErrors:
     """Look at the steps of a run whose longest is known; `slices` is where the modes of its coupled blocks stand."""
     steps = steps.as_it_is()
+    shares = shares[:, : int(np.max(np.flatnonzero(shares.any(axis=0)), initial=0)) + 1]
+    n_levels = shares.shape[1]
     scalars, first = [], 0
     for own in steps.scalars:
         place = slice(first, first + len(own.steps.rates))
-        scalars.append((place, _scalars_off(own, longest=longest, linear=steps.linear)))
+        scalars.append((place, _scalars_off(own, _lengths(longest, _WITHIN, n_levels), linear=steps.linear)))
         first = place.stop
     blocks = []
     for dense in steps.dense:
-        offs = _blocks_off(dense, [steps.system.blocks[k] for k in dense.numbers], longest=longest, linear=steps.linear)
+        own_blocks = [steps.system.blocks[number] for number in dense.numbers]
+        within = _WITHIN if len(own_blocks[0].F) <= _SMALL_BLOCK else _WITHIN_BLOCKS
+        offs = _blocks_off(dense, own_blocks, _lengths(longest, within, n_levels), linear=steps.linear)
         blocks += [(slices[number], off) for number, off in zip(dense.numbers, offs, strict=True)]
     return UnevenErrors(shares, scalars, blocks)
 
 
-def _lengths(longest: float, within: tuple[float, ...]) -> Array:
+def _lengths(longest: float, within: tuple[float, ...], n_levels: int) -> Array:
     """`(levels, places)`."""
-    return np.asarray(longest * np.multiply.outer(0.5 ** np.arange(_MEASURED), within))
+    return np.asarray(longest * np.multiply.outer(0.5 ** np.arange(n_levels), within))
 
 
-def _scalars_off(scalars: Scalars, *, longest: float, linear: bool) -> Off:
+def _scalars_off(scalars: Scalars, lengths: Array, *, linear: bool) -> Off:
     """Exponentials with the digits that rounding takes from λh; φ functions, which hardly feel them, as they are."""
-    lengths = _lengths(longest, _WITHIN)
     h, rates, drive = lengths.ravel(), scalars.steps.rates, scalars.steps.drive
     exact = np.array([exp_of_multiples(rates.astype(np.complex128), length, np.array([1]))[0] for length in h.tolist()])
     per_state = _largest(np.abs(scalars.steps.factors(h) - exact), lengths)
@@ -108,8 +110,7 @@ def _scalars_off(scalars: Scalars, *, longest: float, linear: bool) -> Off:
     return Off(per_state, _largest(off, lengths))
 
 
-def _blocks_off(dense: Dense, blocks: list[DenseBlock], *, longest: float, linear: bool) -> list[Off]:
-    lengths = _lengths(longest, _WITHIN_BLOCKS)
+def _blocks_off(dense: Dense, blocks: list[DenseBlock], lengths: Array, *, linear: bool) -> list[Off]:
     P, begin, end = dense.steps.of(lengths.ravel())
     found = []
     for number, block in enumerate(blocks):
