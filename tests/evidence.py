@@ -104,13 +104,13 @@ def assert_reasons(form):
 
 
 def assert_eigenvalues_of(A, form):
-    """Each eigenvalue belongs to a matrix within 10·n·eps·‖A‖ of A in balanced coordinates: backward stability.
+    """Each eigenvalue belongs to a matrix within 10·n·eps·‖A‖ of A in the units of the form: backward stability.
 
     The distance to the nearest matrix with eigenvalue λ is σ_min(A − λI); the trace fixes what single λ cannot.
     """
     if len(A) == 0:
         return
-    unit, scale = power_of_two_near(np.max(np.abs(A))), balancing_scale(A)
+    unit, scale = power_of_two_near(np.max(np.abs(A))), form.scaling
     balanced = A / unit * scale / scale[:, None]
     noise = 10.0 * len(A) * EPS * np.linalg.norm(balanced, 2)
     values = np.concatenate(form.eigenvalues) / unit
