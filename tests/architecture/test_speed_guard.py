@@ -68,11 +68,11 @@ def test_uneven_times_of_a_large_coupled_layer_take_few_instructions_a_sample():
 
 
 def test_a_streaming_step_takes_few_instructions():
-    """Measured 103."""
+    """Measured 103; 822 with NumPy 1, whose `errstate` is written in Python. A loop over states has thousands."""
     net, _, _ = long_work(1)
     stepper = net.stepper(0.01)
     stepper.step([1.0])
-    assert instructions(lambda: stepper.step([1.0])) < 500
+    assert instructions(lambda: stepper.step([1.0])) < 1200
 
 
 def test_construction_does_not_loop_over_pairs_of_states():

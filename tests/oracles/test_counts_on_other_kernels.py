@@ -26,6 +26,9 @@ NAMED = {
     "triangular": {},
 }
 FREE_VECTORS = {"j100_jet_engine", "diffusion"}
+# A known fault: here one step of the search is decided by less than rounding, and the oldest OpenBLAS that is allowed
+# goes another way with its kernel for old processors: 19 connections, not 1.
+DECIDED_BY_ROUNDING = {"lf10_beam_descriptor 10"}
 PROGRAM = """
 import json, sys
 import numpy as np
@@ -66,8 +69,9 @@ def test_counts_are_the_same(counts, data_sets, kernel):
     if any(name != "openblas" or own.lower() not in known for name, own in blas_libraries(kernel)):
         pytest.skip(f"NumPy and SciPy have no kernel {kernel}")
     other = counted(data_sets, kernel)
-    assert {name: own[0] for name, own in other.items()} == {name: own[0] for name, own in counts.items()}
-    determined = [name for name in counts if name.split()[0] not in FREE_VECTORS and name != "pde 10"]
+    steady = counts.keys() - DECIDED_BY_ROUNDING
+    assert {name: other[name][0] for name in steady} == {name: counts[name][0] for name in steady}
+    determined = [name for name in sorted(steady) if name.split()[0] not in FREE_VECTORS and name != "pde 10"]
     assert {name: other[name][1] for name in determined} == {name: counts[name][1] for name in determined}
 
 
