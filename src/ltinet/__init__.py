@@ -17,6 +17,7 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
+from ltinet.identified import Identified, identify
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
 from ltinet.model.system_matrices import Descriptor
@@ -53,6 +54,7 @@ __all__ = [
     "FormPlots",
     "FunctionSignal",
     "HorizontalLayer",
+    "Identified",
     "InvalidNetworkError",
     "InvalidSignalError",
     "InvalidSystemError",
@@ -81,6 +83,7 @@ __all__ = [
     "block_diagonalize",
     "construct",
     "frequencies_for",
+    "identify",
     "ladder",
     "load",
     "load_system",

@@ -319,4 +319,5 @@ def as_state_space(obj: Any) -> StateSpace:
     Raises:
         InvalidSystemError: the object is not one of these, its step has no length, it is improper or parametric.
     """
-    return obj if isinstance(obj, StateSpace) else StateSpace.of(system_matrices_of(obj))
+    held = getattr(obj, "system", obj)  # a result that holds the system it found
+    return held if isinstance(held, StateSpace) else StateSpace.of(system_matrices_of(obj))

@@ -1,0 +1,1 @@
+"""From measured records to models: arrays in, models in modal coordinates out."""

@@ -1,0 +1,97 @@
+"""A sampled model as modes: v_i[k+1] = λ_i v_i[k] + b_i u[k], y = Re Σ c_i (v_i + ρ_i b_i u) + D u.
+
+Real poles have real b_i and c_i; of a pair of complex ones only that with Im λ > 0 is kept, and c_i counts for both.
+ρ_i is 0 where inputs are held. Where they are lines between samples, v_i is the state less what the sample of the same
+time brings, and ρ_i restores it (`hold_factors`); D is that of continuous time in both cases.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.identification.hold_factors import direct_share
+from ltinet.model.matrices import Matrix
+
+Complex = NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False)
+class ModalModel:
+    """Poles `(k,)`, c `(p, k)`, b `(k, m)` and D `(p, m)` of a model at samples."""
+
+    poles: Complex
+    is_pair: NDArray[np.bool_]
+    """Which of the modes are pairs: on its way to a better model a pair may pass below the real axis."""
+    C: Complex
+    B: Complex
+    D: Matrix
+    linear: bool
+
+    @property
+    def order(self) -> int:
+        """Number of states."""
+        return len(self.poles) + int(self.is_pair.sum())
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        return int(self.D.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.D)
+
+    @property
+    def direct_shares(self) -> Complex:
+        """ρ of every mode."""
+        return direct_share(self.poles) if self.linear else np.zeros_like(self.poles)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether no mode grows."""
+        return bool(np.all(np.abs(self.poles) <= 1.0))
+
+    def all_poles(self) -> Complex:
+        """Both of every pair."""
+        return np.concatenate([self.poles, self.poles[self.is_pair].conj()])
+
+    def with_inputs(self, B: Complex, D: Matrix) -> "ModalModel":
+        """The same modes, driven otherwise."""
+        return replace(self, B=B, D=D)
+
+    def sampled(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """Real A, B, C and D of x[k+1] = A x[k] + B u[k], y = C x + D u, pairs as 2×2 rotations."""
+        order, places = self.order, self.places()
+        A, B, C = np.zeros((order, order)), np.zeros((order, self.n_inputs)), np.zeros((self.n_outputs, order))
+        for place, pole, b, c, pair in zip(places, self.poles, self.B, self.C.T, self.is_pair, strict=True):
+            A[place, place], B[place], C[:, place] = pole.real, b.real, c.real
+            if pair:
+                A[place, place + 1], A[place + 1, place], A[place + 1, place + 1] = -pole.imag, pole.imag, pole.real
+                B[place + 1], C[:, place + 1] = b.imag, -c.imag
+        return A, B, C, self.D + (self.C @ (self.direct_shares[:, None] * self.B)).real
+
+    def places(self) -> list[int]:
+        """Where the (first) state of every mode stands."""
+        sizes = 1 + self.is_pair.astype(np.intp)
+        return [int(place) for place in np.cumsum(sizes) - sizes]
+
+
+def modes_of(A: Matrix, C: Matrix, *, n_inputs: int, linear: bool) -> ModalModel:
+    """The modes of A, undriven; of a scale in which all c_i have norm 1."""
+    values, vectors = np.linalg.eig(A)
+    kept = values.imag >= 0.0
+    poles, seen = values[kept].astype(np.complex128), np.asarray(C @ vectors[:, kept], dtype=np.complex128)
+    norms = np.linalg.norm(seen, axis=0)
+    seen = seen / np.where(norms > 0.0, norms, 1.0)
+    real = poles.imag == 0.0
+    seen[:, real] = seen[:, real].real  # eig gives real vectors for these
+    return ModalModel(
+        poles, ~real, seen, np.zeros((len(poles), n_inputs), complex), np.zeros((len(C), n_inputs)), linear=linear
+    )
+
+
+def with_hold(model: ModalModel, *, linear: bool) -> ModalModel:
+    """The same with another hold between samples."""
+    return replace(model, linear=linear)

@@ -1,0 +1,328 @@
+"""From measured records to a continuous-time system: `identify`, and what it found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.arrays import Array
+from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import InvalidSignalError
+from ltinet.identification.candidates import Setting
+from ltinet.identification.continuous import continuous
+from ltinet.identification.delays import found_delays
+from ltinet.identification.estimation import Estimate, Tried, Wishes, any_grows, estimate
+from ltinet.identification.given import given_records, time_step_of
+from ltinet.identification.linear_part import N_TRENDS, Trend, fitted_start
+from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.record import Record, n_samples
+from ltinet.identification.subspace import METHODS
+from ltinet.networks import construct
+from ltinet.once import cached_property
+from ltinet.shown import shown
+from ltinet.signals.sampled import Hold, checked_hold
+from ltinet.state_space import StateSpace
+
+_MOST_DELAY = 18  # samples that are looked for
+_POOR = 50.0  # %: a fit below is told
+_GOOD = 0.02  # of the outputs: with a smaller error on unseen samples a stable model explains all there is
+_FAR_BETTER = 0.5  # of the error of a stable model
+_LONGEST_GROWTH = 1e-9
+Complex = NDArray[np.complex128]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Identified:
+    """A continuous-time system found in records, with the evidence for it; `print` shows it."""
+
+    system: StateSpace
+    """In continuous time, without the delay, for inputs and outputs less their offsets."""
+    dt: float
+    hold: Literal["linear", "zero"]
+    delay: tuple[int, ...]
+    """Samples by which each input comes late."""
+    method: str
+    block_rows: int
+    refined: bool
+    trend: Trend
+    input_offsets: Array
+    """What inputs were counted from, `(m,)`: their means."""
+    output_offsets: Array
+    """What the model adds to its outputs, `(p,)`."""
+    fits: Array
+    """On the records that it was found in: 100 (1 − ‖y − ŷ‖/‖y − mean‖) %, by simulation, `(p,)`."""
+    warnings: tuple[str, ...]
+    remarks: tuple[str, ...]
+    tried: tuple[Tried, ...] = field(repr=False)
+    """Models on the way here, with their errors on samples that they had not seen."""
+    singular_values: Array = field(repr=False)
+    modes: ModalModel = field(repr=False)
+    """The model at samples, mode by mode."""
+
+    @property
+    def order(self) -> int:
+        """Number of states at samples; a negative real pole there takes one more in continuous time."""
+        return self.modes.order
+
+    @cached_property
+    def net(self) -> DynamicNetwork:
+        """The network of the system."""
+        return construct(self.system)
+
+    @cached_property
+    def discrete(self) -> StateSpace:
+        """The model at samples, x[k+1] = A x[k] + B u[k], y = C x + D u."""
+        A, B, C, D = self.modes.sampled()
+        return StateSpace(A, B, C, D, dt=self.dt, inputs=self.system.input_names, outputs=self.system.output_names)
+
+    def poles(self) -> Complex:
+        """The poles in continuous time."""
+        return self.system.poles()
+
+    def simulate(self, u: Any, *, x0: ArrayLike | None = None) -> Array:
+        """Outputs `(T, p)` for inputs `(T, m)` at steps of dt: delays, offsets and the hold of the records included.
+
+        Without x0 the run begins at rest, with inputs and outputs at their offsets.
+        """
+        inputs = self._delayed(self._inputs(u))
+        t = self.dt * np.arange(len(inputs))
+        run = self.net.simulate(inputs - self.input_offsets, t, hold=self.hold, x0=x0)
+        return np.asarray(run.y + self.output_offsets)
+
+    def fit(self, u: Any, y: Any) -> Array:
+        """How well the model explains other records, in % for each output, `(p,)`: 100 (1 − ‖y − ŷ‖/‖y − mean‖).
+
+        ŷ is simulated; only the states at the first sample are fitted. Several experiments count as one.
+        """
+        given = given_records(u, y)
+        self._require_channels(given.records[0])
+        return _fits(self.modes, self._prepared(given.records))
+
+    def _prepared(self, records: tuple[Record, ...]) -> tuple[Record, ...]:
+        """Records without offsets and delays."""
+        return tuple(
+            Record(own.u - self.input_offsets, own.y - self.output_offsets).shifted(self.delay) for own in records
+        )
+
+    def _inputs(self, u: Any) -> Array:
+        values = np.asarray(u, dtype=np.float64)
+        values = values[:, None] if values.ndim == 1 else values
+        if values.ndim != 2 or values.shape[1] != self.system.n_inputs or not np.all(np.isfinite(values)):
+            raise InvalidSignalError(
+                f"u has shape {np.shape(u)}; give finite samples (T, {self.system.n_inputs}) at steps of {self.dt:g}"
+            )
+        return values
+
+    def _delayed(self, u: Array) -> Array:
+        """Inputs as late as they act; before the first sample they stood still."""
+        columns = [np.concatenate([np.full(d, u[0, j]), u[: len(u) - d, j]]) for j, d in enumerate(self.delay)]
+        return np.stack(columns, axis=1)
+
+    def _require_channels(self, record: Record) -> None:
+        wanted = self.system.n_inputs, self.system.n_outputs
+        if (record.u.shape[1], record.y.shape[1]) != wanted:
+            raise InvalidSignalError(
+                f"u and y have {record.u.shape[1]} and {record.y.shape[1]} channels; the model has {wanted[0]} inputs "
+                f"and {wanted[1]} outputs"
+            )
+
+    def __repr__(self) -> str:
+        fits = ", ".join(f"{value:.1f} %" for value in self.fits[:4].tolist())
+        return f"Identified(order={self.order}, dt={self.dt:g}, fit={fits}{', …' if len(self.fits) > 4 else ''})"
+
+    def __str__(self) -> str:
+        return "\n".join(_told(self))
+
+
+def identify(  # noqa: PLR0913 - every option is a keyword of this one door
+    u: Any,
+    y: Any,
+    *,
+    dt: float | None = None,
+    t: ArrayLike | None = None,
+    order: int | Sequence[int] | None = None,
+    method: Literal["auto", "moesp", "n4sid", "cva"] = "auto",
+    block_rows: int | None = None,
+    trend: Trend = "constant",
+    delay: int | Sequence[int] | Literal["auto"] = "auto",
+    feedthrough: bool = True,
+    hold: Hold = "zero",
+    stable: bool | Literal["auto"] = "auto",
+    refine: bool = True,
+) -> Identified:
+    """Find the continuous-time system behind measured inputs and outputs.
+
+    Subspace methods give poles, least squares on the simulated outputs the rest, and an output-error refinement is kept
+    where it predicts samples better that it has not seen. Whatever is not given is decided on such samples too.
+
+    Args:
+        u: inputs `(T, m)` or `(T,)`: arrays, tables, DataFrames, or a list of them, one for each experiment. NaN marks
+            missing samples, which split a record into experiments.
+        y: outputs `(T, p)` or `(T,)`, likewise.
+        dt: time between samples.
+        t: the times themselves, instead of dt; they must be evenly spaced.
+        order: number of states; several to choose from; all up to 40 that records allow if left out.
+        method: which subspace method.
+        block_rows: of the Hankel matrix; some are tried if left out.
+        trend: "none" takes records as they are, "constant" counts inputs from their means and estimates offsets of
+            outputs, "linear" slopes as well.
+        delay: samples by which inputs come late, one number or one for each; "auto" looks for them.
+        feedthrough: whether inputs may act on outputs at once.
+        hold: what inputs do between samples: "zero" for steps, as most actuators do, "linear" for lines.
+        stable: True mirrors poles that grow, False keeps them; "auto" keeps them, with a warning, where that predicts
+            unseen samples far better.
+        refine: whether to try the output-error refinement.
+
+    Raises:
+        InvalidSignalError: the records cannot be used, or say too little; the message says what would help.
+    """
+    step = time_step_of(dt, t)
+    given = given_records(u, y)
+    linear = checked_hold(hold) == "linear"
+    wishes = _wishes(order, method, block_rows, refine)
+    if trend not in N_TRENDS:
+        raise InvalidSignalError(f'trend is {shown(repr(trend))}; it must be "none", "constant" or "linear"')
+    offsets = _means(given.records) if trend != "none" else np.zeros(given.records[0].u.shape[1])
+    centred = tuple(Record(own.u - offsets, own.y) for own in given.records)
+    delays = _delays(delay, centred)
+    shifted = tuple(own.shifted(delays) for own in centred)
+    scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
+    setting = Setting(feedthrough, trend, linear, scale, stable is not False, max(map(len, shifted)))
+    found = estimate(shifted, wishes, setting)
+    if stable == "auto" and found.error > _GOOD:
+        found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
+    return _result(found, shifted, step, delays, offsets, given.inputs, given.outputs, given.remarks, trend)
+
+
+def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
+    """The stable model, unless one that grows predicts unseen samples far better: an unstable plant in a loop."""
+    if not any_grows(records, found.block_rows, found.linear.model.order):
+        return found
+    free = estimate(records, wishes, setting)
+    return free if not free.linear.model.is_stable and free.error < _FAR_BETTER * found.error else found
+
+
+def _result(  # noqa: PLR0913 - the parts of one result
+    found: Estimate,
+    records: tuple[Record, ...],
+    dt: float,
+    delays: tuple[int, ...],
+    offsets: Array,
+    inputs: tuple[str, ...] | None,
+    outputs: tuple[str, ...] | None,
+    remarks: tuple[str, ...],
+    trend: Trend,
+) -> Identified:
+    model = found.linear.model
+    own = continuous(model, dt)
+    level = np.mean(
+        [start.trends[:, 0] if start.trends.size else np.zeros(model.n_outputs) for start in found.linear.starts],
+        axis=0,
+    )
+    spread = sum(((own_record.y - own_record.y.mean(axis=0)) ** 2).sum(axis=0) for own_record in records)
+    fits = 100.0 * (1.0 - np.sqrt(found.linear.errors / spread))
+    return Identified(
+        system=StateSpace(own.A, own.B, own.C, own.D, inputs=inputs, outputs=outputs),
+        dt=dt,
+        hold="linear" if model.linear else "zero",
+        delay=delays,
+        method=found.method,
+        block_rows=found.block_rows,
+        refined=found.is_refined,
+        trend=trend,
+        input_offsets=offsets,
+        output_offsets=np.asarray(level),
+        fits=np.asarray(fits),
+        warnings=_warnings(model, own.n_doubled, np.asarray(fits), remarks, records),
+        remarks=remarks,
+        tried=found.tried,
+        singular_values=found.singular_values,
+        modes=model,
+    )
+
+
+def _warnings(
+    model: ModalModel, n_doubled: int, fits: Array, remarks: tuple[str, ...], records: tuple[Record, ...]
+) -> tuple[str, ...]:
+    told = [remark for remark in remarks if "outlier" in remark]
+    growing = np.abs(model.poles) > 1.0 + _LONGEST_GROWTH
+    if growing.any():
+        told.append(f"the model is unstable, |λ| up to {np.abs(model.poles).max():.6g} at samples; stable=True mirrors")
+    if n_doubled:
+        told.append(
+            f"{n_doubled} negative real pole(s) at samples became pairs at half the sampling frequency: another order, "
+            "or a shorter dt, may explain the records better"
+        )
+    poor = np.flatnonzero(fits < _POOR)
+    if len(poor):
+        told.append(f"output {poor[0] + 1} is explained by {fits[poor[0]]:.0f} % only")
+    steps = [_steps_of(np.concatenate([own.y[:, j] for own in records])) for j in range(model.n_outputs)]
+    coarse = [j for j, count in enumerate(steps) if count < 16]
+    if coarse:
+        told.append(f"output {coarse[0] + 1} has {steps[coarse[0]]} different values only: a coarse converter?")
+    return tuple(told)
+
+
+def _steps_of(values: Array) -> int:
+    return len(np.unique(values[: 2**14]))
+
+
+def _fits(model: ModalModel, records: tuple[Record, ...]) -> Array:
+    ones = np.ones(model.n_outputs)
+    errors = sum(fitted_start(model, own, trend="none", scale=ones)[1] for own in records)
+    spread = sum(((own.y - own.y.mean(axis=0)) ** 2).sum(axis=0) for own in records)
+    return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
+
+
+def _wishes(order: Any, method: Any, block_rows: Any, refine: Any) -> Wishes:
+    if method not in ("auto", *METHODS):
+        raise InvalidSignalError(f'method is {shown(repr(method))}; it must be "auto", "moesp", "n4sid" or "cva"')
+    orders = None if order is None else tuple(sorted({int(n) for n in np.atleast_1d(np.asarray(order, dtype=np.intp))}))
+    if orders is not None and (not orders or orders[0] < 1):
+        raise InvalidSignalError(f"order is {shown(repr(order))}; give a number of states from 1 on, or several")
+    if block_rows is not None and (not isinstance(block_rows, int) or block_rows < 2):
+        raise InvalidSignalError(f"block_rows is {shown(repr(block_rows))}; give a whole number from 2 on")
+    return Wishes(orders, METHODS if method == "auto" else (method,), block_rows, bool(refine))
+
+
+def _means(records: tuple[Record, ...]) -> Array:
+    return np.asarray(sum(own.u.sum(axis=0) for own in records) / n_samples(records))
+
+
+def _delays(delay: Any, records: tuple[Record, ...]) -> tuple[int, ...]:
+    m = records[0].u.shape[1]
+    if isinstance(delay, str) and delay == "auto":
+        return found_delays(records, most=_MOST_DELAY)
+    given = np.broadcast_to(np.asarray(delay), (m,)) if np.ndim(delay) == 0 else np.asarray(delay)
+    if given.shape != (m,) or given.dtype.kind not in "iu" or np.any(given < 0):
+        raise InvalidSignalError(f'delay is {shown(repr(delay))}; give "auto", or whole samples, one or {m} of them')
+    return tuple(int(own) for own in given)
+
+
+def _told(found: Identified) -> list[str]:
+    names = found.system.output_names
+    lines = [
+        f"identified system of order {found.order}",
+        f"  inputs, outputs    {found.system.n_inputs}, {found.system.n_outputs}",
+        f"  samples            at steps of {found.dt:g}, {found.hold} hold",
+        f"  found by           {found.method}, {found.block_rows} block rows{', refined' if found.refined else ''}",
+        *(
+            f"  fit                {value:6.2f} %  {name}"
+            for name, value in zip(names, found.fits.tolist(), strict=True)
+        ),
+    ]
+    if any(found.delay):
+        lines.append(f"  delay              {', '.join(map(str, found.delay))} samples")
+    poles = found.poles()
+    shown_poles = sorted(poles[poles.imag >= 0.0], key=abs)
+    for pole in shown_poles[:8]:
+        both = f" ± {pole.imag:.4g}j" if pole.imag else ""
+        lines.append(f"  pole               {pole.real:.4g}{both}")
+    if len(shown_poles) > 8:
+        lines.append(f"  …                  {len(shown_poles) - 8} more")
+    lines += [f"  note               {remark}" for remark in found.remarks]
+    lines += [f"  warning            {warning}" for warning in found.warnings]
+    return lines
