@@ -19,7 +19,7 @@ LEVELS = [
     {"dynamic_network"},  # the façades: their methods are doors to the rooms below
     {"systems"},
     {"state_space"},
-    {"construction", "responses"},
+    {"construction", "responses", "identify"},
     {"analysis", "sampling"},
     {"solve", "export"},
     {"network"},

@@ -1,0 +1,1 @@
+"""From measured data to a continuous-time system."""
