@@ -51,6 +51,9 @@ def _distance(new: Complex, old: Complex) -> float:
 
 def _moved(data: ScaledResponse, poles: Complex, *, feedthrough: bool) -> Complex:
     """The zeros of σ(s) = d + Σ c̃ᵢ φᵢ(s), where σ H ≈ Σ cᵢ φᵢ + d′ in the sense of weighted least squares."""
+    strength = float(np.linalg.norm(data.weights * np.abs(data.H)))
+    if strength == 0.0:  # nothing asks for any pole
+        return poles
     phi = fractions(data.s, poles)
     size = np.linalg.norm(phi, axis=0)
     phi = phi / size
@@ -58,7 +61,6 @@ def _moved(data: ScaledResponse, poles: Complex, *, feedthrough: bool) -> Comple
     n_points = len(data.s)
     # Relaxed: not d = 1, but Σ Re σ = K, with the weight of one mean equation.
     sigma = np.append(phi.real.sum(axis=0), n_points) / n_points
-    strength = float(np.linalg.norm(data.weights * np.abs(data.H)))
     M = np.vstack([equations, strength * sigma])
     right = np.zeros(len(M))
     right[-1] = strength
@@ -73,14 +75,17 @@ def _moved(data: ScaledResponse, poles: Complex, *, feedthrough: bool) -> Comple
 
 
 def _common_equations(data: ScaledResponse, phi: Complex, *, feedthrough: bool) -> Array:
-    """Of every channel the rows of R that hold the unknowns of σ alone, one below the other."""
+    """Of every channel the equations that are left for the unknowns of σ alone, one below the other."""
     K, N = phi.shape
-    own = np.column_stack([phi, np.ones((K, 1))]) if feedthrough else phi
     both = np.column_stack([phi, np.ones((K, 1))])
-    H, weights = data.H.reshape(K, -1).T, data.weights.reshape(K, -1).T
-    M = stacked(
-        weights[:, :, None]
-        * np.concatenate([np.broadcast_to(own, (len(H), *own.shape)), -H[:, :, None] * both], axis=2)
-    )
+    own = both if feedthrough else phi
+    H, weights = data.H.reshape(K, -1).T[:, :, None], data.weights.reshape(K, -1).T[:, :, None]
+    wanted = stacked(-weights * H * both)
+    if np.all(weights == weights[:, :1]):  # the channels' own unknowns have one factorisation for all of them
+        Q = np.linalg.qr(stacked(own))[0]
+        for _ in range(2):  # the second time takes away what rounding left of the first
+            wanted = wanted - Q @ (Q.T @ wanted)
+        return np.asarray(np.linalg.qr(wanted, mode="r")).reshape(-1, N + 1)
+    M = np.concatenate([stacked(weights * own), wanted], axis=2)
     R = np.asarray(np.linalg.qr(M, mode="r"))
     return np.asarray(R[:, own.shape[1] :, own.shape[1] :]).reshape(-1, N + 1)
