@@ -6,6 +6,7 @@ import numpy as np
 
 from ltinet.identify.from_frequency.data import ScaledResponse
 from ltinet.identify.from_frequency.descent import Downhill, descended
+from ltinet.identify.from_frequency.extension import extended
 from ltinet.identify.from_frequency.linear import refitted
 from ltinet.identify.from_frequency.parents import Parent, ladder
 from ltinet.identify.from_frequency.realisation import Realisation
@@ -55,6 +56,8 @@ class _Search:
         larger = [tried for tried in self.models if tried > order]
         if larger:  # one that went downhill already, without the states that matter least
             starts.append(truncations(self.models[min(larger)], self.fitted.s).of_order(order))
+        if order - 1 in self.models:
+            starts.append(extended(self.models[order - 1], self.fitted, feedthrough=self.how.feedthrough))
         if not starts:  # fewer states than asked for say all there is
             starts = [max(self.parents, key=lambda own: own.n_states).truncation.of_order(order)]
         return descended(best_start(starts, self.fitted, feedthrough=self.how.feedthrough), self.fitted, self.how)

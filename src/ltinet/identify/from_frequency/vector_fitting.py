@@ -77,15 +77,15 @@ def _moved(data: ScaledResponse, poles: Complex, *, feedthrough: bool) -> Comple
 def _common_equations(data: ScaledResponse, phi: Complex, *, feedthrough: bool) -> Array:
     """Of every channel the equations that are left for the unknowns of σ alone, one below the other."""
     K, N = phi.shape
-    both = np.column_stack([phi, np.ones((K, 1))])
+    both: Complex = np.column_stack([phi, np.ones((K, 1))]).astype(np.complex128)
     own = both if feedthrough else phi
     H, weights = data.H.reshape(K, -1).T[:, :, None], data.weights.reshape(K, -1).T[:, :, None]
-    wanted = stacked(-weights * H * both)
+    wanted = stacked(np.asarray(-weights * H * both, dtype=np.complex128))
     if np.all(weights == weights[:, :1]):  # the channels' own unknowns have one factorisation for all of them
         Q = np.linalg.qr(stacked(own))[0]
         for _ in range(2):  # the second time takes away what rounding left of the first
             wanted = wanted - Q @ (Q.T @ wanted)
         return np.asarray(np.linalg.qr(wanted, mode="r")).reshape(-1, N + 1)
-    M = np.concatenate([stacked(weights * own), wanted], axis=2)
+    M = np.concatenate([stacked(np.asarray(weights * own, dtype=np.complex128)), wanted], axis=2)
     R = np.asarray(np.linalg.qr(M, mode="r"))
     return np.asarray(R[:, own.shape[1] :, own.shape[1] :]).reshape(-1, N + 1)
