@@ -56,11 +56,14 @@ class _Search:
         larger = [tried for tried in self.models if tried > order]
         if larger:  # one that went downhill already, without the states that matter least
             starts.append(truncations(self.models[min(larger)], self.fitted.s).of_order(order))
-        if order - 1 in self.models:
-            starts.append(extended(self.models[order - 1], self.fitted, feedthrough=self.how.feedthrough))
         if not starts:  # fewer states than asked for say all there is
             starts = [max(self.parents, key=lambda own: own.n_states).truncation.of_order(order)]
-        return descended(best_start(starts, self.fitted, feedthrough=self.how.feedthrough), self.fitted, self.how)
+        starts = [best_start(starts, self.fitted, feedthrough=self.how.feedthrough)]
+        if order - 1 in self.models:
+            starts.append(extended(self.models[order - 1], self.fitted, feedthrough=self.how.feedthrough))
+        # Where two starts lead is not seen from them: both go downhill.
+        ends = [descended(start, self.fitted, self.how) for start in starts]
+        return min(ends, key=lambda model: self.fitted.error(model.response(self.fitted.s)))
 
 
 def best_start(starts: list[Realisation], data: ScaledResponse, *, feedthrough: bool) -> Realisation:
