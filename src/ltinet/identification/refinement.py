@@ -8,7 +8,6 @@ million samples as for a thousand once the sequences are there.
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize
 
 from ltinet.arrays import Array
 from ltinet.identification.linear_part import Linear, Start, Trend, squared_errors
@@ -41,6 +40,8 @@ def refined(
     n_rows = problem.residuals(theta).size
     if n_rows < len(theta):
         return None
+    from scipy import optimize  # here, because few calls need it and it takes its time
+
     found = optimize.least_squares(
         problem.residuals,
         theta,

@@ -6,7 +6,7 @@ sent through one common filter. With that of an autoregressive model of the resi
 """
 
 import numpy as np
-from scipy import linalg, signal
+from scipy import linalg
 
 from ltinet.arrays import Array
 from ltinet.identification.record import Record
@@ -33,5 +33,9 @@ def autoregression(residuals: list[Array], n_coefficients: int = N_COEFFICIENTS)
 def whitened(record: Record, coefficients: Array) -> Record:
     """A record through the filter, without the samples at its beginning that lack others before them."""
     lost = len(coefficients) - 1
-    u, y = (signal.lfilter(coefficients, [1.0], own, axis=0)[lost:] for own in (record.u, record.y))
-    return Record(np.ascontiguousarray(u), np.ascontiguousarray(y))
+    n = len(record) - lost
+    u, y = (
+        np.asarray(sum(c * own[lost - k : lost - k + n] for k, c in enumerate(coefficients.tolist())))
+        for own in (record.u, record.y)
+    )
+    return Record(u, y)

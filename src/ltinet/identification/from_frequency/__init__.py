@@ -1,0 +1,1 @@
+"""From a measured frequency response to a continuous-time system."""
