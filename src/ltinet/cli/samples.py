@@ -3,7 +3,7 @@
 They live here and not among the signals because the formats are the border's: inside, signals are arrays.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,12 @@ from ltinet.cli.streams import incoming, is_stream, spooled, title_of
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.export.sample_files import WRITERS
 from ltinet.model.formats import mat, npz
+from ltinet.progress import counted
 from ltinet.shown import shown, shown_names, shown_path
 from ltinet.tables.options import TableOptions
-from ltinet.tables.reading import Reading
+from ltinet.tables.reading import Chunk, Reading
+from ltinet.tables.source import BLOCK
+from ltinet.tables.table import Table, gathered
 
 _KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".dat": "csv", ".lvm": "csv", ".npz": "npz", ".mat": "mat"}
 
@@ -72,6 +75,16 @@ def opened_samples(name: str, options: TableOptions) -> Iterator[Samples | Readi
             yield Reading(stream, title=title, options=options)
     else:
         yield _arrays(path, title)
+
+
+def read_whole(source: Reading, name: str) -> Table:
+    """All of a table that goes by this name, with a bar for those who wait."""
+    total = None if is_stream(name) else max(Path(name).stat().st_size // BLOCK, 1)
+
+    def watched(chunks: Iterable[Chunk]) -> Iterable[Chunk]:
+        return counted(chunks, total=total, noun=f"reading {source.title}")
+
+    return gathered(source, watched)
 
 
 def _arrays(path: Path, title: str) -> Samples:

@@ -12,7 +12,7 @@ from ltinet.cli.initial_state import checked_initial_state, is_file
 from ltinet.cli.messages import remark
 from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.pictures import drawn, picture_suffix
-from ltinet.cli.samples import Samples, format_of, opened_samples
+from ltinet.cli.samples import Samples, format_of, opened_samples, read_whole
 from ltinet.cli.sources import read_network
 from ltinet.cli.streaming import beyond_range, first_beyond_range, streamed
 from ltinet.cli.streams import STANDARD, check_target, deliver, deliver_pieces, is_stream, refuse_terminal
@@ -31,7 +31,6 @@ from ltinet.solve.solvers.options import DEGREES
 from ltinet.tables.options import TableOptions
 from ltinet.tables.reading import Chunk, Reading
 from ltinet.tables.source import BLOCK
-from ltinet.tables.table import gathered
 from ltinet.tables.writing import ROWS
 
 if TYPE_CHECKING:
@@ -196,12 +195,7 @@ def _stream(network: DynamicNetwork, source: Reading, output: str, run: dict[str
 
 def _read(source: Reading, network: DynamicNetwork, table: str) -> Samples:
     places = _places(source, network)
-    total = None if is_stream(table) else max(Path(table).stat().st_size // BLOCK, 1)
-
-    def watched(chunks: Iterable[Chunk]) -> Iterable[Chunk]:
-        return counted(chunks, total=total, noun=f"reading {source.title}")
-
-    whole = gathered(source, watched)
+    whole = read_whole(source, table)
     return Samples(source.title, whole.t, whole.values if places is None else whole.values[:, places])
 
 

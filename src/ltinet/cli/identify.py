@@ -1,0 +1,203 @@
+"""`ltinet identify`: from a table of measurements to the file of a network."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ltinet.cli import table_options as tables
+from ltinet.cli.messages import remark, working
+from ltinet.cli.overwriting import refuse_overwriting
+from ltinet.cli.samples import opened_samples, read_whole
+from ltinet.cli.sources import NETWORK_SUFFIX
+from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal, send, title_of
+from ltinet.errors import FileFormatError, InvalidSignalError
+from ltinet.identified import Identified
+from ltinet.identified import identify as identify_system
+from ltinet.shown import shown, shown_path
+from ltinet.signals.sampled import Hold
+from ltinet.signals.times import TimeAxis
+from ltinet.tables.options import TableOptions
+from ltinet.tables.reading import Reading
+from ltinet.tables.table import Table
+
+_MOST_STATES = 1000  # that can be asked for: no record says more
+_NUMBERS = re.compile(r"\d{1,9}(,\d{1,9})*", re.ASCII)
+_RANGE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
+_STABLE: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
+_WORDS = {"stable=True": "--stable yes", "block_rows": "--block-rows"}
+
+Data = Annotated[str, typer.Argument(metavar="DATA", hidden=True)]
+Inputs = Annotated[
+    str, typer.Option(metavar="NAMES", show_default=False, help="Columns that drive, names or numbers: Force,2.")
+]
+Outputs = Annotated[
+    str, typer.Option(metavar="NAMES", show_default=False, help="Columns that answer, names or numbers: y1,y2.")
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="NET", show_default="none", help="The network file to write, or -."),
+]
+Order = Annotated[
+    str | None,
+    typer.Option(metavar="N", show_default="chosen", help="Number of states: 4, or 2-8 or 2,4,6 to choose from."),
+]
+Method = Annotated[Literal["auto", "moesp", "n4sid", "cva"], typer.Option(help="The subspace method.")]
+BlockRows = Annotated[
+    int | None, typer.Option(metavar="S", show_default="chosen", help="Block rows of the Hankel matrix.")
+]
+TrendOption = Annotated[
+    Literal["none", "constant", "linear"], typer.Option(help="What outputs have beside the system: offsets, slopes.")
+]
+Delay = Annotated[str, typer.Option(metavar="N", help="Samples by which inputs come late: auto, 3, or 0,3.")]
+HoldOption = Annotated[Hold, typer.Option(help="Inputs between samples: steps (zero-order hold), or straight lines.")]
+Stable = Annotated[
+    Literal["auto", "yes", "no"], typer.Option(help="Mirror poles that grow, keep them, or as the data say.")
+]
+Refine = Annotated[bool, typer.Option("--refine/--no-refine", help="Whether to try the output-error refinement.")]
+
+
+def identify(  # noqa: PLR0913 - every option of the command is a parameter
+    data: Data,
+    inputs: Inputs,
+    outputs: Outputs,
+    *,
+    target: Target = None,
+    order: Order = None,
+    method: Method = "auto",
+    block_rows: BlockRows = None,
+    trend: TrendOption = "constant",
+    delay: Delay = "auto",
+    hold: HoldOption = "zero",
+    stable: Stable = "auto",
+    refine: Refine = True,
+    delimiter: tables.Delimiter = None,
+    decimal: tables.Decimal = None,
+    thousands: tables.Thousands = None,
+    header: tables.Header = None,
+    time: tables.Time = None,
+    time_unit: tables.TimeUnit = None,
+    zone: tables.Zone = None,
+    dt: tables.Dt = None,
+    gaps: tables.FillGaps = "error",
+    encoding: tables.Encoding = "utf-8",
+) -> None:
+    """Find the system behind measured inputs and outputs.
+
+    DATA is a CSV file with evenly spaced times, as spreadsheets and loggers write them. What was found is printed, and
+    its network written where -o says.
+    """
+    _check_places(target, data)
+    n_inputs = len(inputs.split(","))
+    orders, delays = _orders(order), _delays(delay)
+    reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
+    table = _table(data, tables.table_options(reading, f"{inputs},{outputs}"))
+    try:
+        with working(f"identifying from {len(table.t)} samples"):
+            found = identify_system(
+                _part(table, slice(None, n_inputs)),
+                _part(table, slice(n_inputs, None)),
+                dt=_step(table),
+                order=orders,
+                method=method,
+                block_rows=block_rows,
+                trend=trend,
+                delay=delays,
+                hold=hold,
+                stable=_STABLE[stable],
+                refine=refine,
+            )
+    except InvalidSignalError as error:
+        raise InvalidSignalError(f"{title_of(data)}: {_in_words_of_the_command_line(str(error))}") from None
+    for line in table.remarks:
+        remark(line)
+    _deliver(found, target)
+
+
+def _check_places(target: str | None, data: str) -> None:
+    """Refuse, before the work, a place that cannot be written."""
+    if target is None:
+        return
+    if not is_stream(target) and Path(target).suffix.lower() != NETWORK_SUFFIX:
+        raise FileFormatError(f"{shown_path(target)} does not end in {NETWORK_SUFFIX}, as the file of a network does")
+    check_target(target)
+    refuse_overwriting(target, {"the table": data})
+    refuse_terminal(target)
+
+
+def _orders(text: str | None) -> int | list[int] | None:
+    """From 4, 2,4,6 or 2-8."""
+    if text is None:
+        return None
+    between = _RANGE.fullmatch(text)
+    if between:
+        orders = list(range(int(between[1]), min(int(between[2]), _MOST_STATES + 1) + 1))
+    else:
+        orders = [int(part) for part in text.split(",")] if _NUMBERS.fullmatch(text) else []
+    if not orders or min(orders) < 1 or max(orders) > _MOST_STATES:
+        raise typer.BadParameter(
+            f"{shown(repr(text))} is no number of states; give one from 1 to {_MOST_STATES}, such as 4, or several, "
+            "such as 2-8 or 2,4,6",
+            param_hint="'--order'",
+        )
+    return orders if len(orders) > 1 else orders[0]
+
+
+def _delays(text: str) -> int | list[int] | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if not _NUMBERS.fullmatch(text):
+        raise typer.BadParameter(
+            f"{shown(repr(text))} is no delay; give auto, samples for all inputs, such as 3, or for each, such as 0,3",
+            param_hint="'--delay'",
+        )
+    delays = [int(part) for part in text.split(",")]
+    return delays if len(delays) > 1 else delays[0]
+
+
+def _table(data: str, options: TableOptions) -> Table:
+    """The columns of inputs and then those of outputs, each of them once."""
+    try:
+        with tables.in_words_of_the_command_line(), opened_samples(data, options) as source:
+            if not isinstance(source, Reading):
+                raise FileFormatError(
+                    f"{source.title} holds arrays; give a table with inputs and outputs, as in a .csv"
+                )
+            return read_whole(source, data)
+    except FileFormatError as error:
+        raise FileFormatError(str(error).replace("columns asks", "--inputs and --outputs ask")) from None
+
+
+def _part(table: Table, columns: slice) -> Table:
+    return Table(table.t, table.values[:, columns], table.names[columns], table.start, ())
+
+
+def _step(table: Table) -> float:
+    """The distance of its rows in time."""
+    step = TimeAxis.of(table.t).step
+    if step is None or not step > 0.0:
+        raise InvalidSignalError(
+            "the times are not evenly spaced; resample the table first, in Python: te = np.linspace(t[0], t[-1], "
+            "len(t)), then np.interp(te, t, column) for every column; if rows are even and times only rounded, give "
+            "their step with --dt"
+        )
+    return step
+
+
+def _deliver(found: Identified, target: str | None) -> None:
+    """Print what was found, on the error stream where the network takes the other, and write its network."""
+    told = _in_words_of_the_command_line(str(found))
+    if target == STANDARD:
+        typer.echo(told, err=True)
+    else:
+        send(f"{told}\n")
+    if target is not None:
+        deliver(target, found.net.save)
+        remark(f"network of {found.net.n_neurons} neurons written to {target}")
+
+
+def _in_words_of_the_command_line(text: str) -> str:
+    for python, typed in _WORDS.items():
+        text = text.replace(python, typed)
+    return text
