@@ -13,6 +13,7 @@ from ltinet.model.system_matrices import SystemMatrices
 from ltinet.responses.curve import Curve, step_curves
 from ltinet.shown import shown
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.tolerances import rounding
 
 _FIELDS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
 _SHOWN = 40  # rows that are printed
@@ -78,7 +79,15 @@ def step_info(prepared: PreparedNetwork, system: SystemMatrices, *, settling: An
     for j in range(system.n_inputs):
         for i, curve in enumerate(step_curves(prepared, system, j, final[:, j], band=band)):
             facts[1:, i, j] = _facts(curve, float(final[i, j]), band, low, high)
+    _forget_rounding(facts, rounding(system.n_states))
     return StepInfo(*facts)
+
+
+def _forget_rounding(facts: Array, share: float) -> None:
+    """No undershoot where the curve goes the other way by rounding of its peak only."""
+    final, undershoot, peak = (facts[_FIELDS.index(name)] for name in ("final value", "undershoot", "peak"))
+    with np.errstate(invalid="ignore"):
+        undershoot[undershoot * np.abs(final) <= 100.0 * share * peak] = 0.0
 
 
 def _facts(curve: Curve, final: float, band: float, low: float, high: float) -> tuple[float, ...]:
