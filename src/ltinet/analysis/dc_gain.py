@@ -38,6 +38,14 @@ def dc_gain(system: SystemMatrices) -> Array:
         return _with_integrators(system.A if system.dt is None else system.A - np.eye(system.n_states), system)
 
 
+def count_integrators(system: SystemMatrices) -> int:
+    """How many poles at zero a system in continuous time has, those that rounding moved and hidden ones included."""
+    with threads_for(system.n_states):
+        A = system.A if system.descriptor is None else system.descriptor.A
+        is_regular = _at_rest(A, np.zeros((len(A), 1)), np.zeros((0, len(A))), np.zeros((0, 1))) is not None
+        return 0 if is_regular else _at_zero(system.A).n_zero
+
+
 def _at_rest(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Array | None:
     """D − C A⁻¹B, zero where it is rounding of its own terms; None where A is singular to working precision.
 
