@@ -190,9 +190,16 @@ class DynamicNetwork:
         """Outputs from the state x0 at t = 0; see `StateSpace.initial_response`."""
         return self._answering.initial_response(x0, t, output=output)
 
-    def step_info(self, *, settling: float = 0.02, rise: tuple[float, float] = (0.1, 0.9)) -> StepInfo:
-        """Rise time, settling time, overshoot and peak of all step responses; see `StateSpace.step_info`."""
-        return self._answering.step_info(settling=settling, rise=rise)
+    def step_info(
+        self,
+        *,
+        input: Channel = None,
+        output: Channel = None,
+        settling: float = 0.02,
+        rise: tuple[float, float] = (0.1, 0.9),
+    ) -> StepInfo:
+        """Rise time, settling time, overshoot and peak of step responses; see `StateSpace.step_info`."""
+        return self._answering.step_info(input=input, output=output, settling=settling, rise=rise)
 
     def zeros(self) -> NDArray[np.complex128]:
         """The finite invariant zeros of the system that the network stands for."""
