@@ -132,7 +132,7 @@ class Solution:
     def plot(
         self,
         *,
-        outputs: Sequence[int] | None = None,
+        outputs: Sequence[int | str] | None = None,
         names: Sequence[str] | None = None,
         input_names: Sequence[str] | None = None,
         bound: bool | None = None,
@@ -141,9 +141,9 @@ class Solution:
         """Draw the outputs over time, and the input below, on a new figure, and return the topmost Axes.
 
         Outputs of other units, or of peaks more than 30 times apart, have axes of their own; `ax` draws outputs alone,
-        all on these. `outputs` chooses by index; without it at most ten are drawn, evenly spread over all. `names` are
-        those of all outputs, `input_names` of all inputs, instead of those that the system gave them; units stand in
-        brackets at their end, "Force (N)".
+        all on these. `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all.
+        `names` are those of all outputs, `input_names` of all inputs, instead of those that the system gave them; units
+        stand in brackets at their end, "Force (N)".
 
         `bound=True` draws a band of the width of `error_bound`, and says how large that is: most bands are thinner than
         the line. It costs more than the simulation did, so without a word it is drawn of up to 20,000 times alone.
