@@ -171,7 +171,10 @@ class DynamicNetwork:
         return to_control(self._realised)
 
     def poles(self) -> NDArray[np.complex128]:
-        """Poles of all neurons, layer by layer."""
+        """Poles of all neurons, layer by layer: what `neuron.poles`, an attribute, holds of each of them.
+
+        A method, as on `StateSpace` and in python-control, where they come by falling real part.
+        """
         return poles(self.network)
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:

@@ -56,7 +56,7 @@ class Neuron:
 
     @property
     def poles(self) -> tuple[complex, ...]:
-        """Roots of m s² + c s + k, without cancellation; one for a first-order neuron."""
+        """Roots of m s² + c s + k, without cancellation; one for a first-order neuron; `net.poles()` has all."""
         if self.order == 1:
             return (complex(0.0 - self.k / self.c),)  # 0 − 0 is +0: an integrator's pole prints as 0
         half, product = -0.5 * self.c / self.m, self.k / self.m
