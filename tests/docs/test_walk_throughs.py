@@ -20,7 +20,7 @@ def typed(section: str) -> list[str]:
     """What somebody types: commands after `$`, and lines of Python."""
     lines = []
     for kind, text in _FENCE.findall(section):
-        lines += [line for line in text.splitlines() if kind == "python" or line.startswith("$ ")]
+        lines += [line for line in text.splitlines() if (line if kind == "python" else line.startswith("$ "))]
     return lines
 
 
