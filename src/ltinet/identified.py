@@ -19,6 +19,7 @@ from ltinet.identification.linear_part import N_TRENDS, Trend, fitted_start
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.record import Record, n_samples
 from ltinet.identification.subspace import METHODS
+from ltinet.identification.units import Units, units_of
 from ltinet.networks import construct
 from ltinet.once import cached_property
 from ltinet.shown import shown
@@ -186,7 +187,8 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     if trend not in N_TRENDS:
         raise InvalidSignalError(f'trend is {shown(repr(trend))}; it must be "none", "constant" or "linear"')
     offsets = _means(given.records) if trend != "none" else np.zeros(given.records[0].u.shape[1])
-    centred = tuple(Record(own.u - offsets, own.y) for own in given.records)
+    units = units_of(given.records)
+    centred = tuple(units.scaled(Record(own.u - offsets, own.y)) for own in given.records)
     delays = _delays(delay, centred)
     shifted = tuple(own.shifted(delays) for own in centred)
     scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
@@ -194,7 +196,7 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     found = estimate(shifted, wishes, setting)
     if stable == "auto" and found.error > _GOOD:
         found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
-    return _result(found, shifted, step, delays, offsets, given.inputs, given.outputs, given.remarks, trend)
+    return _result(found, units, shifted, step, delays, offsets, given.inputs, given.outputs, given.remarks, trend)
 
 
 def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
@@ -207,6 +209,7 @@ def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wis
 
 def _result(  # noqa: PLR0913 - the parts of one result
     found: Estimate,
+    units: Units,
     records: tuple[Record, ...],
     dt: float,
     delays: tuple[int, ...],
@@ -216,14 +219,15 @@ def _result(  # noqa: PLR0913 - the parts of one result
     remarks: tuple[str, ...],
     trend: Trend,
 ) -> Identified:
-    model = found.linear.model
+    spread = sum(((one.y - one.y.mean(axis=0)) ** 2).sum(axis=0) for one in records)
+    fits = 100.0 * (1.0 - np.sqrt(found.linear.errors / spread))
+    restored = units.restored(found.linear)
+    model = restored.model
     own = continuous(model, dt)
     level = np.mean(
-        [start.trends[:, 0] if start.trends.size else np.zeros(model.n_outputs) for start in found.linear.starts],
+        [start.trends[:, 0] if start.trends.size else np.zeros(model.n_outputs) for start in restored.starts],
         axis=0,
     )
-    spread = sum(((own_record.y - own_record.y.mean(axis=0)) ** 2).sum(axis=0) for own_record in records)
-    fits = 100.0 * (1.0 - np.sqrt(found.linear.errors / spread))
     return Identified(
         system=StateSpace(own.A, own.B, own.C, own.D, inputs=inputs, outputs=outputs),
         dt=dt,
@@ -280,8 +284,9 @@ def _fits(model: ModalModel, records: tuple[Record, ...]) -> Array:
 def _wishes(order: Any, method: Any, block_rows: Any, refine: Any) -> Wishes:
     if method not in ("auto", *METHODS):
         raise InvalidSignalError(f'method is {shown(repr(method))}; it must be "auto", "moesp", "n4sid" or "cva"')
-    orders = None if order is None else tuple(sorted({int(n) for n in np.atleast_1d(np.asarray(order, dtype=np.intp))}))
-    if orders is not None and (not orders or orders[0] < 1):
+    given = np.atleast_1d(np.asarray([] if order is None else order))
+    orders = None if order is None else tuple(sorted({int(n) for n in given.tolist()}))
+    if orders is not None and (not orders or orders[0] < 1 or given.dtype.kind not in "iu"):
         raise InvalidSignalError(f"order is {shown(repr(order))}; give a number of states from 1 on, or several")
     if block_rows is not None and (not isinstance(block_rows, int) or block_rows < 2):
         raise InvalidSignalError(f"block_rows is {shown(repr(block_rows))}; give a whole number from 2 on")
