@@ -17,6 +17,8 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
+from ltinet.identification.confidence import FrequencyBand, PoleConfidence, StepBand
+from ltinet.identification.residual_tests import ResidualTests
 from ltinet.identified import Identified, identify
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
@@ -52,6 +54,7 @@ __all__ = [
     "DynamicNetwork",
     "FileFormatError",
     "FormPlots",
+    "FrequencyBand",
     "FunctionSignal",
     "HorizontalLayer",
     "Identified",
@@ -67,7 +70,9 @@ __all__ = [
     "Neuron",
     "PartitionError",
     "PlottingError",
+    "PoleConfidence",
     "PolynomialSignal",
+    "ResidualTests",
     "Rung",
     "SampledSignal",
     "Signal",
@@ -75,6 +80,7 @@ __all__ = [
     "SimulationError",
     "Solution",
     "StateSpace",
+    "StepBand",
     "StepInfo",
     "Stepper",
     "SystemPlots",
