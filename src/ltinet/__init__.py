@@ -23,6 +23,7 @@ from ltinet.identified import Identified, identify
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
 from ltinet.model.system_matrices import Descriptor
+from ltinet.network.equation import NeuronEquation
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
@@ -68,6 +69,7 @@ __all__ = [
     "NetworkParameters",
     "NetworkPlots",
     "Neuron",
+    "NeuronEquation",
     "PartitionError",
     "PlottingError",
     "PoleConfidence",

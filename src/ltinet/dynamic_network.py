@@ -171,7 +171,10 @@ class DynamicNetwork:
         return to_control(self._realised)
 
     def poles(self) -> NDArray[np.complex128]:
-        """Poles of all neurons, layer by layer."""
+        """Poles of all neurons, layer by layer: what `neuron.poles`, an attribute, holds of each of them.
+
+        A method, as on `StateSpace` and in python-control, where they come by falling real part.
+        """
         return poles(self.network)
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
@@ -190,9 +193,16 @@ class DynamicNetwork:
         """Outputs from the state x0 at t = 0; see `StateSpace.initial_response`."""
         return self._answering.initial_response(x0, t, output=output)
 
-    def step_info(self, *, settling: float = 0.02, rise: tuple[float, float] = (0.1, 0.9)) -> StepInfo:
-        """Rise time, settling time, overshoot and peak of all step responses; see `StateSpace.step_info`."""
-        return self._answering.step_info(settling=settling, rise=rise)
+    def step_info(
+        self,
+        *,
+        input: Channel = None,
+        output: Channel = None,
+        settling: float = 0.02,
+        rise: tuple[float, float] = (0.1, 0.9),
+    ) -> StepInfo:
+        """Rise time, settling time, overshoot and peak of step responses; see `StateSpace.step_info`."""
+        return self._answering.step_info(input=input, output=output, settling=settling, rise=rise)
 
     def zeros(self) -> NDArray[np.complex128]:
         """The finite invariant zeros of the system that the network stands for."""

@@ -31,6 +31,7 @@ from ltinet.identification.record import Record, n_samples
 from ltinet.identification.residual_tests import ResidualTests
 from ltinet.identification.residuals import residuals_of
 from ltinet.identification.text import pole_lines
+from ltinet.identification.units import Units, units_of
 from ltinet.networks import construct
 from ltinet.once import cached_property
 from ltinet.shown import shown
@@ -71,7 +72,7 @@ class Identified:
     modes: ModalModel = field(repr=False)
     """The model at samples, mode by mode."""
     covariance: ParameterCovariance | None = field(default=None, repr=False)
-    """Of the parameters of `modes`; None where there are too many of them, or some that no output shows."""
+    """Of the parameters, in units of the records; None where they are too many or some of them are not seen."""
 
     @property
     def order(self) -> int:
@@ -229,8 +230,10 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     wishes = asked_wishes(order, method, block_rows, refine)
     if trend not in N_TRENDS:
         raise InvalidSignalError(f'trend is {shown(repr(trend))}; it must be "none", "constant" or "linear"')
-    offsets = _means(given.records) if trend != "none" else np.zeros(given.records[0].u.shape[1])
-    centred = tuple(Record(own.u - offsets, own.y) for own in given.records)
+    offsets = _means(given.records, "u") if trend != "none" else np.zeros(given.records[0].u.shape[1])
+    levels = _means(given.records, "y") if trend != "none" else np.zeros(given.records[0].y.shape[1])
+    units = units_of(given.records)
+    centred = tuple(units.scaled(Record(own.u - offsets, own.y - levels)) for own in given.records)
     delays = asked_delays(delay, centred)
     shifted = tuple(own.shifted(delays) for own in centred)
     scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
@@ -239,7 +242,7 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     if stable == "auto" and found.error > _GOOD:
         found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
     covariance = parameter_covariance(found.linear, shifted, feedthrough=feedthrough, trend=trend)
-    return _result(found, shifted, step, delays, offsets, given, covariance, trend)
+    return _result(found, units, shifted, step, delays, (offsets, levels), given, covariance, trend)
 
 
 def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
@@ -250,24 +253,26 @@ def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wis
     return free if not free.linear.model.is_stable and free.error < _FAR_BETTER * found.error else found
 
 
-def _result(
+def _result(  # noqa: PLR0913 - the parts of one result
     found: Estimate,
+    units: Units,
     records: tuple[Record, ...],
     dt: float,
     delays: tuple[int, ...],
-    offsets: Array,
+    offsets: tuple[Array, Array],
     given: Given,
     covariance: ParameterCovariance | None,
     trend: Trend,
 ) -> Identified:
-    model = found.linear.model
+    spread = sum(((one.y - one.y.mean(axis=0)) ** 2).sum(axis=0) for one in records)
+    fits = 100.0 * (1.0 - np.sqrt(found.linear.errors / spread))
+    restored = units.restored(found.linear)
+    model = restored.model
     own = continuous(model, dt)
     level = np.mean(
-        [start.trends[:, 0] if start.trends.size else np.zeros(model.n_outputs) for start in found.linear.starts],
+        [start.trends[:, 0] if start.trends.size else np.zeros(model.n_outputs) for start in restored.starts],
         axis=0,
     )
-    spread = sum(((own_record.y - own_record.y.mean(axis=0)) ** 2).sum(axis=0) for own_record in records)
-    fits = 100.0 * (1.0 - np.sqrt(found.linear.errors / spread))
     return Identified(
         system=StateSpace(own.A, own.B, own.C, own.D, inputs=given.inputs, outputs=given.outputs),
         dt=dt,
@@ -277,15 +282,15 @@ def _result(
         block_rows=found.block_rows,
         refined=found.is_refined,
         trend=trend,
-        input_offsets=offsets,
-        output_offsets=np.asarray(level),
+        input_offsets=offsets[0],
+        output_offsets=np.asarray(level + offsets[1]),
         fits=np.asarray(fits),
         warnings=cautions(found.linear, records, fits=np.asarray(fits), n_doubled=own.n_doubled, remarks=given.remarks),
         remarks=given.remarks,
         tried=found.tried,
         singular_values=found.singular_values,
         modes=model,
-        covariance=covariance,
+        covariance=covariance and replace(covariance, gain=units.outputs[:, None] / units.inputs),
     )
 
 
@@ -296,8 +301,8 @@ def _fits(model: ModalModel, records: tuple[Record, ...]) -> Array:
     return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
 
 
-def _means(records: tuple[Record, ...]) -> Array:
-    return np.asarray(sum(own.u.sum(axis=0) for own in records) / n_samples(records))
+def _means(records: tuple[Record, ...], name: Literal["u", "y"]) -> Array:
+    return np.asarray(sum(getattr(own, name).sum(axis=0) for own in records) / n_samples(records))
 
 
 def _told(found: Identified) -> list[str]:

@@ -38,17 +38,24 @@ def counted(items: Iterable[Item], *, total: int | None, noun: str) -> Iterator[
     progress = Progress(*columns, console=console, transient=True)
     bar = progress.add_task(noun, total=total)
     # By a timer, since the first item alone may take long.
-    timer = Timer(_PATIENCE, progress.start)
-    timer.daemon = True
-    timer.start()
-    try:
+    with after_a_while(progress.start, progress.stop):
         for item in items:
             progress.advance(bar)
             yield item
+
+
+@contextmanager
+def after_a_while(start: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
+    """Start something where the work has not ended after a second, and stop it with the work."""
+    timer = Timer(_PATIENCE, start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
     finally:
         timer.cancel()
         timer.join()
-        progress.stop()
+        stop()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from ltinet.analysis.frequencies import frequencies_for
 from ltinet.analysis.frequency_response import points_of, transfer_function
 from ltinet.analysis.poles import poles_of
 from ltinet.analysis.resolvent import Resolvent, resolvent_of
+from ltinet.analysis.system_view import system_rows
 from ltinet.analysis.zeros import invariant_zeros
 from ltinet.construction import construct_network
 from ltinet.decompose.choose.choice import BlockChoice
@@ -35,6 +36,7 @@ from ltinet.solve.arguments import positive
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solution import Solution
 from ltinet.threads import threads_for
+from ltinet.views import html_facts
 
 _MAX_CONDITION = 1e4  # what `construct` takes without being told
 
@@ -201,13 +203,22 @@ class StateSpace:
         """
         return initial_response(self._prepared("initial_response(x0)"), self.matrices, x0, t=t, output=output)
 
-    def step_info(self, *, settling: float = 0.02, rise: tuple[float, float] = (0.1, 0.9)) -> StepInfo:
+    def step_info(
+        self,
+        *,
+        input: Channel = None,
+        output: Channel = None,
+        settling: float = 0.02,
+        rise: tuple[float, float] = (0.1, 0.9),
+    ) -> StepInfo:
         """Rise time, settling time, overshoot and peak of the step response of every output to every input.
 
         All of them from the exact curve: no grid of times takes part in the result. `settling` is the band around the
-        final value, `rise` the two shares of it between which rise times are measured.
+        final value, `rise` the two shares of it between which rise times are measured. `input` and `output` choose one,
+        by number from 0 on or by name; the axis stays.
         """
-        return step_info(self._prepared("step_info()"), self.matrices, settling=settling, rise=rise)
+        prepared = self._prepared("step_info()")
+        return step_info(prepared, self.matrices, input=input, output=output, settling=settling, rise=rise)
 
     def poles(self) -> NDArray[np.complex128]:
         """The eigenvalues of A by falling real part; of a pair, that with positive imaginary part first."""
@@ -304,6 +315,9 @@ class StateSpace:
     def __str__(self) -> str:
         rows = self.matrices.names.rows
         return shown_rows(repr(self), rows) if rows else repr(self)
+
+    def _repr_html_(self) -> str:
+        return html_facts(*system_rows(self.matrices))
 
 
 def as_state_space(obj: Any) -> StateSpace:

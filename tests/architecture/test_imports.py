@@ -26,7 +26,8 @@ LEVELS = [
     {"decompose"},
     {"signals", "model", "plotting", "bounds", "tables"},
     # the ground
-    {"tolerances", "errors", "shown", "arrays", "atomic", "listing", "once", "progress", "threads", "exact_arithmetic"},
+    {"tolerances", "errors", "shown", "views", "arrays", "atomic", "listing", "once", "progress", "threads"}
+    | {"exact_arithmetic"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # Libraries that only some users have: imported inside the function that needs them, never when ltinet is imported.

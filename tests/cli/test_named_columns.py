@@ -54,3 +54,18 @@ def test_a_column_in_the_place_of_another_input_is_refused(source: str, folder: 
     done = run_here("simulate", "named.safetensors", "-i", table, stdin=text.encode())
     assert (done.code, done.out) == (2, b"")
     assert b"'Force (N)' at place 2" in done.err.replace(b"\n", b" ")
+
+
+def test_construct_names_signals(folder: Path, run_here: Run) -> None:
+    """Names with commas of their own are quoted as in CSV; the network file keeps them, tables have them."""
+    ltinet.save_system(ltinet.StateSpace(-np.eye(2), np.eye(2), np.eye(2)), folder / "plain.mat")
+    options = ("--inputs", 'Force (N),"Wind, gusts (N)"', "--outputs", "Position (m), Wärme (K)")
+    done = run_here("construct", "plain.mat", *options, "-o", "called.safetensors")
+    assert (done.code, done.err) == (0, b"")
+    system = ltinet.load(folder / "called.safetensors").system
+    assert system.input_names == INPUTS
+    assert system.output_names == ("Position (m)", "Wärme (K)")
+    done = run_here("construct", "plain.mat", "--inputs", "one", "-o", "x.safetensors")
+    assert done.code == 2
+    assert "inputs has 1 name, but the system has 2 inputs" in done.err.decode()
+    assert not (folder / "x.safetensors").exists()

@@ -121,3 +121,31 @@ def test_a_simulation_counts_its_layers(n_jobs, tmp_path):
         sign.touch()
         output, _ = _end_of(process, ours)
     assert output == "(2, 1)\n"
+
+
+WORK = """
+import sys
+from ltinet import progress
+from ltinet.cli.messages import working
+
+progress._PATIENCE = {patience}
+with working("reading [b]model[/b].mat"):
+    {wait}
+print("done")
+"""
+
+
+def test_work_that_takes_long_is_named_and_cleared():
+    with _at_a_terminal(WORK.format(patience=0.1, wait=FOR_A_LINE)) as (process, ours):
+        _until(ours, b"reading [b]model[/b].mat")  # a name from anywhere is text, no markup
+        _go_on(process)
+        output, seen = _end_of(process, ours)
+    assert output == "done\n"
+    assert "\x1b[2K" in seen
+
+
+def test_work_that_is_soon_done_is_not_named():
+    with _at_a_terminal(WORK.format(patience=1e6, wait="pass")) as (process, ours):
+        output, seen = _end_of(process, ours)
+    assert output == "done\n"
+    assert "reading" not in seen

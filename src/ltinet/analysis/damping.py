@@ -1,13 +1,13 @@
 """How modes behave: natural frequency, damping ratio and time constant of every pole, as a table."""
 
 from dataclasses import dataclass
-from html import escape
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-_SHOWN = 40  # rows that are printed; of more the slowest and the fastest
+from ltinet.views import html_table, left_out, shown_places, text_table
+
 _HEADINGS = ("pole", "natural frequency", "damping ratio", "time constant")
 
 
@@ -32,32 +32,23 @@ class Damping:
         return f"Damping({len(self)} poles)"
 
     def __str__(self) -> str:
-        rows = [_HEADINGS, *self._rows()]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADINGS))]
-        return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+        return text_table(_HEADINGS, self._rows())
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in _HEADINGS)
-        body = "".join(
-            "<tr>" + "".join(f'<td style="text-align:right">{escape(cell)}</td>' for cell in row) + "</tr>"
-            for row in self._rows()
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(_HEADINGS, self._rows())
 
-    def _rows(self) -> list[tuple[str, str, str, str]]:
-        places: list[int | None] = list(range(len(self)))
-        if len(places) > _SHOWN:
-            places = [*places[: _SHOWN // 2], None, *places[-_SHOWN // 2 :]]
-        return [(f"⋮ {len(self) - _SHOWN} more", "", "", "") if at is None else self._row(at) for at in places]
+    def _rows(self) -> list[list[str]]:
+        rows = shown_places(len(self))
+        return [left_out(len(self), len(_HEADINGS)) if at is None else self._row(at) for at in rows]
 
-    def _row(self, at: int) -> tuple[str, str, str, str]:
+    def _row(self, at: int) -> list[str]:
         ratio = self.damping_ratio[at]
-        return (
+        return [
             shown_pole(complex(self.poles[at])),
             f"{self.natural_frequency[at]:.5g}",
             "–" if np.isnan(ratio) else f"{ratio:.5g}",
             f"{self.time_constant[at]:.5g}",
-        )
+        ]
 
 
 def damping_of(poles: NDArray[np.complex128], dt: float | None) -> Damping:

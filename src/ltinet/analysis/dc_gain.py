@@ -38,6 +38,14 @@ def dc_gain(system: SystemMatrices) -> Array:
         return _with_integrators(system.A if system.dt is None else system.A - np.eye(system.n_states), system)
 
 
+def count_integrators(system: SystemMatrices) -> int:
+    """How many poles at zero a system in continuous time has, those that rounding moved and hidden ones included."""
+    with threads_for(system.n_states):
+        A = system.A if system.descriptor is None else system.descriptor.A
+        is_regular = _at_rest(A, np.zeros((len(A), 1)), np.zeros((0, len(A))), np.zeros((0, 1))) is not None
+        return 0 if is_regular else _at_zero(system.A).n_zero
+
+
 def _at_rest(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Array | None:
     """D − C A⁻¹B, zero where it is rounding of its own terms; None where A is singular to working precision.
 
@@ -62,17 +70,18 @@ def _with_integrators(A: Matrix, system: SystemMatrices) -> Array:
     gain = _at_rest(rest, B[n_zero:], C[:, n_zero:], system.D)
     if gain is None:  # neither zero nor safely something else: nobody knows
         gain = np.full(system.D.shape, np.nan)
-    N, chain, sizes = parts.A[:n_zero, :n_zero], B[:n_zero], sizes_B[:n_zero]
+    N, sizes_N, chain, sizes = parts.A[:n_zero, :n_zero], parts.nilpotent_sizes, B[:n_zero], sizes_B[:n_zero]
     for _ in range(n_zero):  # R_1, R_2, …: the highest order that is there decides
         residue, size = C[:, :n_zero] @ chain, sizes_C[:, :n_zero] @ sizes
         is_there = np.abs(residue) > _TURNED * rounding(len(A)) * size
         gain[is_there] = np.copysign(np.inf, residue[is_there])
-        chain, sizes = N @ chain, np.abs(N) @ sizes
+        # Entries of N are sums, too: one that should be zero is rounding of its terms, not of itself.
+        chain, sizes = N @ chain, np.abs(N) @ sizes + sizes_N @ np.abs(chain)
     return gain
 
 
 class _AtZero(NamedTuple):
-    """A = T diag(N, A₂) T⁻¹ with N nilpotent and A₂ regular; `sizes` bound the terms that T and T⁻¹ are made of."""
+    """A = T diag(N, A₂) T⁻¹ with N nilpotent and A₂ regular; `sizes` bound the terms that T, T⁻¹ and N are made of."""
 
     n_zero: int
     A: Matrix
@@ -80,6 +89,7 @@ class _AtZero(NamedTuple):
     T_inv: Matrix
     sizes: Array
     sizes_inv: Array
+    nilpotent_sizes: Array
 
 
 def _at_zero(A: Matrix) -> _AtZero:
@@ -101,18 +111,17 @@ def _at_zero(A: Matrix) -> _AtZero:
         Q[np.abs(Q) <= _BLUR] = 0.0
         below.append((n_zero, n_zero + vectors.shape[1]))
         n_zero = below[-1][1]
-    R = Q.T @ M @ Q
+    # All entries of a column that was turned are blurred.
+    sizes = np.abs(Q) + np.where(np.count_nonzero(Q, axis=0) == 1, 0.0, 1.0)
+    R, sizes_R = Q.T @ M @ Q, sizes.T @ np.abs(M) @ sizes
     for start, stop in below:  # what null spaces of null spaces leave there is rounding
-        R[start:, start:stop] = 0.0
+        R[start:, start:stop] = sizes_R[start:, start:stop] = 0.0
     X = _decoupling(R, n_zero)
     decoupled = np.array(R)
     decoupled[:n_zero, n_zero:] = 0.0
     into, out_of = np.eye(n), np.eye(n)
     into[:n_zero, n_zero:], out_of[:n_zero, n_zero:] = X, -X
     rows, columns = units.scaling[:, None], units.scaling
-    sizes = np.abs(Q) + np.where(
-        np.count_nonzero(Q, axis=0) == 1, 0.0, 1.0
-    )  # all entries of a turned column are blurred
     return _AtZero(
         n_zero,
         decoupled * units.factor,
@@ -120,6 +129,7 @@ def _at_zero(A: Matrix) -> _AtZero:
         (out_of @ Q.T) / columns,
         rows * (sizes @ np.abs(into)),
         (np.abs(out_of) @ sizes.T) / columns,
+        sizes_R[:n_zero, :n_zero] * units.factor,
     )
 
 

@@ -1,5 +1,6 @@
 """Inputs and outputs as the command line counts them: from 1, as tables do, or by the names of their columns."""
 
+import csv
 from collections.abc import Sequence
 
 import typer
@@ -29,3 +30,10 @@ def chosen_channel(text: str | None, names: Sequence[str], *, option: str, noun:
         f"{shown(repr(text))} is no {noun} of this system; give {numbered}{shown_names(names)}, or leave it out",
         param_hint=f"'{option}'",
     )
+
+
+def listed_names(text: str | None) -> list[str] | None:
+    """Names with commas between them; one with a comma of its own stands in quotation marks, as in CSV."""
+    if text is None:
+        return None
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]

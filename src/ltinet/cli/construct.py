@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ltinet.cli.channels import listed_names
 from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, SourceName, read_system, refuse_discrete_time
@@ -34,6 +35,13 @@ def construct(
         typer.Option(metavar="N", show_default=False, help="N layers, with a small condition number, instead."),
     ] = None,
     matrix: MatrixNames = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", show_default=False, help='What the inputs are called: "Force (N),Torque (Nm)".'),
+    ] = None,
+    outputs: Annotated[
+        str | None, typer.Option(metavar="NAMES", show_default=False, help="What the outputs are called.")
+    ] = None,
 ) -> None:
     """Construct the network of a system.
 
@@ -48,6 +56,7 @@ def construct(
     refuse_overwriting(output, {"the system": file})
     refuse_terminal(output)
     system = read_system(file, matrix)
+    system = system.with_names(inputs=listed_names(inputs), outputs=listed_names(outputs))
     refuse_discrete_time(system, file, "a network")
     budget = _DEFAULT_CONDITION if max_condition is None else max_condition
     try:

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from ltinet.cli.behaviour import as_figure, behaviour
+from ltinet.cli.messages import working
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network
 from ltinet.cli.streams import send
 from ltinet.dynamic_network import DynamicNetwork
@@ -35,7 +36,8 @@ def info(
     gain or time constant, the damping ratio of an integrator.
     """
     thing = read_system_or_network(file, matrix)
-    further, more = behaviour(thing)
+    with working(f"looking at {count_of(thing.n_states, 'state')}"):
+        further, more = behaviour(thing)
     if isinstance(thing, DynamicNetwork):
         of_network = network_facts(thing.network, thing.form)
         title, rows = summary_rows(of_network, names=UNNAMED if thing.system is None else thing.system.matrices.names)

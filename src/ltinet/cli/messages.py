@@ -3,18 +3,21 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ltinet.progress import onlooker
+from rich.markup import escape
+
+from ltinet.progress import after_a_while, onlooker
 from ltinet.shown import without_controls
 
 
 @contextmanager
 def working(message: str) -> Iterator[None]:
-    """Show that something is going on."""
+    """Show that something is going on, to those who have waited for a second."""
     console = onlooker()
     if console is None:
         yield
         return
-    with console.status(message):
+    status = console.status(escape(without_controls(message)))
+    with after_a_while(status.start, status.stop):
         yield
 
 

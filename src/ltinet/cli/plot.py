@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ltinet.cli.messages import remark
+from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.pictures import picture_suffix
 from ltinet.cli.sources import read_network
@@ -39,12 +39,13 @@ def plot(
     if suffix != ".svg":
         refuse_terminal(output)
     drawings = read_network(net).plot
-    if kind == "overview":
-        figure = new_figure(*SLIDE)
-        drawings.overview(figure=figure)
-    else:
-        figure = new_figure()
-        getattr(drawings, kind)(ax=figure.add_subplot())
-    deliver(output, lambda path: save_figure(figure, path), suffix=suffix)
+    with working(f"drawing the {kind}"):
+        if kind == "overview":
+            figure = new_figure(*SLIDE)
+            drawings.overview(figure=figure)
+        else:
+            figure = new_figure()
+            getattr(drawings, kind)(ax=figure.add_subplot())
+        deliver(output, lambda path: save_figure(figure, path), suffix=suffix)
     if output != STANDARD:
         remark(f"{kind} written to {output}")

@@ -1,6 +1,7 @@
 """`ltinet simulate`: from a table of inputs to a table of outputs."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,7 +10,7 @@ import typer
 
 from ltinet.cli import table_options as tables
 from ltinet.cli.initial_state import checked_initial_state, is_file
-from ltinet.cli.messages import remark
+from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.pictures import drawn, picture_suffix
 from ltinet.cli.samples import Samples, format_of, opened_samples
@@ -134,7 +135,9 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
             n_samples = _stream(network, source, str(target), run)
         else:
             whole = source if isinstance(source, Samples) else _read(source, network, table)
-            solution = _run(network, whole, {**run, "engine": engine, **solver})
+            told_by_engine = engine != "exact"  # solvers count their layers
+            with nullcontext() if told_by_engine else working(f"simulating {source.title}"):
+                solution = _run(network, whole, {**run, "engine": engine, **solver})
             if picture is not None:
                 _draw(picture, solution, network, source.names if isinstance(source, Reading) else None)
             n_samples = len(solution.t) if target is None else _write(target, kind, solution, network.output_names)
@@ -166,8 +169,9 @@ def _checked_targets(target: str | None, picture: str | None, wanted: str | None
 def _draw(picture: str, solution: Solution, network: DynamicNetwork, columns: tuple[str, ...] | None) -> None:
     """Draw outputs and inputs under their names; inputs that have none are called as the columns of the table."""
     inputs = columns if _input_names(network) is None else network.input_names
-    figure = drawn(lambda: solution.plot(names=network.output_names, input_names=inputs))
-    deliver(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
+    with working("drawing"):
+        figure = drawn(lambda: solution.plot(names=network.output_names, input_names=inputs))
+        deliver(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
 
 
 def _in_pieces(table: str, output: str | None, kind: str) -> bool:

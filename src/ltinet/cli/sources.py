@@ -8,6 +8,7 @@ import typer
 
 from ltinet.cli.examples import EXAMPLE as _EXAMPLE
 from ltinet.cli.examples import built_in_system, completed_source
+from ltinet.cli.messages import working
 from ltinet.cli.streams import readable, title_of
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSystemError
@@ -39,7 +40,8 @@ def read_system(name: str, matrix: list[str] | None = None) -> StateSpace:
     with readable(name) as path:
         if path.suffix.lower() == NETWORK_SUFFIX:
             raise FileFormatError(f"{shown_path(path)} is a network; give the system that it is to be constructed from")
-        return _load_system(path, names)
+        with working(f"reading {shown_path(name)}"):
+            return _load_system(path, names)
 
 
 def _load_system(path: Path, names: dict[str, str] | None) -> StateSpace:
@@ -77,7 +79,8 @@ def read_network(name: str) -> DynamicNetwork:
                 f"{shown_path(path)} is not a network; construct one first: ltinet construct {shown_path(name)} -o "
                 f"{shown_path(_name_for(name))}"
             )
-        return load(path)
+        with working(f"reading {shown_path(name)}"):
+            return load(path)
 
 
 def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateSpace | DynamicNetwork:
@@ -86,7 +89,8 @@ def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateS
         return read_system(name)
     with readable(name) as path:
         is_network = path.suffix.lower() == NETWORK_SUFFIX
-        return load(path) if is_network else _load_system(path, _matrix_names(matrix))
+        with working(f"reading {shown_path(name)}"):
+            return load(path) if is_network else _load_system(path, _matrix_names(matrix))
 
 
 def refuse_discrete_time(system: StateSpace | DynamicNetwork, name: str, what: str, *, besides: str = "") -> None:

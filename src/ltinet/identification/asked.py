@@ -20,8 +20,9 @@ def asked_wishes(order: Any, method: Any, block_rows: Any, refine: Any) -> Wishe
     """Orders, methods and block rows as numbers."""
     if method not in ("auto", *METHODS):
         raise InvalidSignalError(f'method is {shown(repr(method))}; it must be "auto", "moesp", "n4sid" or "cva"')
-    orders = None if order is None else tuple(sorted({int(n) for n in np.atleast_1d(np.asarray(order, dtype=np.intp))}))
-    if orders is not None and (not orders or orders[0] < 1):
+    given = np.atleast_1d(np.asarray([] if order is None else order))
+    orders = None if order is None else tuple(sorted({int(n) for n in given.tolist()}))
+    if orders is not None and (not orders or orders[0] < 1 or given.dtype.kind not in "iu"):
         raise InvalidSignalError(f"order is {shown(repr(order))}; give a number of states from 1 on, or several")
     if block_rows is not None and (not isinstance(block_rows, int) or block_rows < 2):
         raise InvalidSignalError(f"block_rows is {shown(repr(block_rows))}; give a whole number from 2 on")

@@ -93,14 +93,19 @@ def driven(A: Matrix, C: Matrix, records: tuple[Record, ...], setting: Setting) 
 
 
 def tested(model: Linear, parts: "Halves", setting: Setting) -> Array | None:
-    """Squared errors on the ends of the records, where trends go on and starts are fitted; None if no numbers."""
+    """Squared errors on the ends of the records, where trends go on and starts are fitted; None if no numbers.
+
+    They are those of samples that nothing was fitted to: every state of a start takes one away.
+    """
     if grows(model.model, setting):
         return None
     found = []
     for seen, unseen, start in zip(parts.seen, parts.unseen, model.starts, strict=True):
         rest = Record(unseen.u, unseen.y - continued(start.trends, len(seen), len(unseen)))
         found.append(fitted_start(model.model, rest, trend="none", scale=setting.scale)[1])
-    errors = np.sum(found, axis=0)
+    n = sum(len(own) for own in parts.unseen)
+    left = n - model.model.order * len(parts.unseen) / model.model.n_outputs
+    errors = np.sum(found, axis=0) * (n / left if left > 0.0 else np.inf)
     return errors if np.all(np.isfinite(errors)) else None
 
 

@@ -122,7 +122,9 @@ def frequency_band(found: ParameterCovariance, omega: Array, dt: float) -> Frequ
         rows = [[np.einsum("xpmk,xpmk->xpm", a, b) for b in parts] for a in seen]
         responses.append(value)
         covariances.append(np.stack([np.stack(row, axis=-1) for row in rows], axis=-2))
-    return FrequencyBand(omega, np.concatenate(responses), np.concatenate(covariances))
+    squared = (found.gain**2)[..., None, None]
+    response = np.concatenate(responses) * found.gain
+    return FrequencyBand(omega, response, squared * np.concatenate(covariances))
 
 
 def step_band(found: ParameterCovariance, t: Array, dt: float) -> StepBand:
@@ -141,7 +143,7 @@ def step_band(found: ParameterCovariance, t: Array, dt: float) -> StepBand:
         variance = np.einsum("xpmk,xpmk->xpm", gradient.real @ found.matrix, gradient.real)
         responses.append(value.real)
         deviations.append(np.sqrt(np.maximum(variance, 0.0)))
-    return StepBand(t, np.concatenate(responses), np.concatenate(deviations))
+    return StepBand(t, found.gain * np.concatenate(responses), found.gain * np.concatenate(deviations))
 
 
 def _portions(points: Array, found: ParameterCovariance) -> list[Array]:

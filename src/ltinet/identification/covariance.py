@@ -37,6 +37,8 @@ class ParameterCovariance:
 
     parameters: Parameters
     matrix: Matrix
+    gain: Matrix
+    """Units of outputs by units of inputs `(p, m)`, where parameters are told in units of the records."""
 
     @property
     def model(self) -> ModalModel:
@@ -82,7 +84,8 @@ def parameter_covariance(
         inverse = linalg.solve_triangular(seen, np.eye(len(seen)), check_finite=False)
     lost = n_values / (n_values - len(parameters))  # residuals are smaller than the noise by what was fitted
     matrix = (lost * n_seen / n_samples(records)) * (inverse @ middle @ inverse.T)
-    return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)))
+    ones = np.ones_like(linear.model.D)
+    return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)), ones)
 
 
 def residual_parts(linear: Linear, records: tuple[Record, ...]) -> list[_Part]:

@@ -13,6 +13,7 @@ from ltinet.identification.candidates import Candidate, Halves, Setting, improve
 
 TOLERATED = 0.005  # of the error on unseen samples
 _FLOOR = 1e-9  # of the outputs: errors below are taken for equal, nothing is measured better
+_SHARE = 0.5  # unseen samples by seen ones
 _REFINED = 4  # orders up to the chosen one that are looked at again after refinement
 
 
@@ -33,18 +34,29 @@ def best_of_orders(found: Sequence[Candidate], score: Array) -> dict[int, tuple[
     return dict(sorted(best.items()))
 
 
-def smallest_good(best: dict[int, tuple[Candidate, float]]) -> int:
-    """The smallest order within the tolerance."""
-    limit = (1.0 + TOLERATED) * min(value for _, value in best.values())
-    return min(order for order, (_, value) in best.items() if value <= limit)
+def smallest_good(best: dict[int, tuple[Candidate, float]], n_unseen: int) -> int:
+    """The smallest order within the tolerance, or within what chance gives an order with that many more parameters.
+
+    Parameters that explain nothing change the error on N unseen samples, relative to itself, by chance: by about
+    √(count · N/N_seen)/N, of which two are tolerated.
+    """
+    first, (leader, least) = min(best.items(), key=lambda item: item[1][1])
+    model = leader.linear.model
+    per_state, n = model.n_inputs + model.n_outputs, n_unseen * model.n_outputs
+
+    def limit(order: int) -> float:
+        by_chance = 2.0 * np.sqrt(max(first - order, 0) * per_state * _SHARE) / n
+        return float((1.0 + max(TOLERATED, by_chance)) * least)
+
+    return min(order for order, (_, value) in best.items() if value <= limit(order))
 
 
 def chosen_order(found: Sequence[Candidate], parts: Halves, setting: Setting) -> int:
     """By candidates as they are, then among the orders just below by refined ones."""
     n_unseen = sum(len(own) for own in parts.unseen)
     best = best_of_orders(found, scores(found, setting, n_unseen))
-    first = smallest_good(best)
+    first = smallest_good(best, n_unseen)
     nearby = [order for order in best if first - _REFINED < order <= first]
     again = [improved(best[order][0], parts, setting) or best[order][0] for order in nearby]
     score = scores(again, setting, n_unseen)
-    return smallest_good(best_of_orders(again, score))
+    return smallest_good(best_of_orders(again, score), n_unseen)

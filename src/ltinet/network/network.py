@@ -12,15 +12,17 @@ from ltinet.errors import InvalidNetworkError
 from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
+from ltinet.network.parameter_table import parameter_table
 from ltinet.once import cached_property
 from ltinet.shown import count_of
+from ltinet.views import html_table, text_table
 
 
 class NetworkParameters(NamedTuple):
     """The paper's parameter sets (Definition 2): (𝓜, 𝓒, 𝓚, 𝓦) of the hidden layers, (Φ, Ψ) of the output layer.
 
     Φ has for every layer and neuron the p×2 matrix φ_i of its output [ξ_i, ξ̇_i]; p×1 for first-order neurons, whose ξ̇
-    is not stored.
+    is not stored. Prints as a table, a neuron in each row.
     """
 
     M: tuple[tuple[float, ...], ...]
@@ -29,6 +31,12 @@ class NetworkParameters(NamedTuple):
     W: tuple[tuple[Matrix, ...], ...]
     Phi: tuple[tuple[Matrix, ...], ...]
     Psi: Matrix
+
+    def __repr__(self) -> str:
+        return text_table(*parameter_table(self.M, self.C, self.K, self.W, self.Phi))
+
+    def _repr_html_(self) -> str:
+        return html_table(*parameter_table(self.M, self.C, self.K, self.W, self.Phi))
 
 
 @final

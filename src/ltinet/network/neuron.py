@@ -7,6 +7,8 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.network.equation import NeuronEquation, equation_of
+
 Vector = NDArray[np.float64]
 
 
@@ -54,7 +56,7 @@ class Neuron:
 
     @property
     def poles(self) -> tuple[complex, ...]:
-        """Roots of m s² + c s + k, without cancellation; one for a first-order neuron."""
+        """Roots of m s² + c s + k, without cancellation; one for a first-order neuron; `net.poles()` has all."""
         if self.order == 1:
             return (complex(0.0 - self.k / self.c),)  # 0 − 0 is +0: an integrator's pole prints as 0
         half, product = -0.5 * self.c / self.m, self.k / self.m
@@ -64,6 +66,16 @@ class Neuron:
             return root, root.conjugate()
         larger = half + np.copysign(np.sqrt(discriminant), half)
         return (complex(larger), complex(product / larger)) if larger != 0.0 else (0j, 0j)
+
+    @property
+    def equation(self) -> NeuronEquation:
+        """The differential equation as text, LaTeX in a notebook; neurons of the layer and inputs count from 1."""
+        return equation_of(
+            self.index,
+            (self.k, self.c, self.m),
+            (self.e.tolist(), self.v.tolist()),
+            (self.stiffness_couplings.tolist(), self.damping_couplings.tolist()),
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Neuron):

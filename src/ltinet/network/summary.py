@@ -1,13 +1,13 @@
 """A network in a dozen lines, for a terminal or a notebook, whatever its size."""
 
 from collections import Counter
-from html import escape
 
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.model.names import UNNAMED, SignalNames
 from ltinet.network.facts import LayerFacts, NetworkFacts, network_facts
 from ltinet.network.network import Network
 from ltinet.shown import count_of, shown_rows
+from ltinet.views import html_facts
 
 _SHOWN = 3  # coupled layers listed one by one: with them and all other lines, a dozen
 
@@ -19,12 +19,7 @@ def summary_text(network: Network, form: BlockDiagonalForm | None, *, names: Sig
 
 def summary_html(network: Network, form: BlockDiagonalForm | None, *, names: SignalNames = UNNAMED) -> str:
     """The same as a table, for a notebook."""
-    title, rows = summary_rows(network_facts(network, form), names)
-    cells = "".join(
-        f'<tr><th style="text-align:left">{escape(label)}</th><td style="text-align:left">{escape(value)}</td></tr>'
-        for label, value in rows
-    )
-    return f"<table><caption>{escape(title)}</caption><tbody>{cells}</tbody></table>"
+    return html_facts(*summary_rows(network_facts(network, form), names))
 
 
 def summary_rows(facts: NetworkFacts, names: SignalNames = UNNAMED) -> tuple[str, list[tuple[str, str]]]:

@@ -79,7 +79,7 @@ class Answers:
         shape = (self.system.n_outputs, self.system.n_inputs)
         return self._draw(self.system.impulse_response, t, final=np.full(shape, np.nan), figure=figure)
 
-    def steps_of(self, pairs: Sequence[Pair]) -> tuple[Array, list[Array]]:
+    def steps_of(self, pairs: Sequence[tuple[int, int]]) -> tuple[Array, list[Array]]:
         """Times, and the step response of each of these pairs (output, input)."""
         if self.system.n_inputs <= _INPUTS:
             every = self.system.step_response()

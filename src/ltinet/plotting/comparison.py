@@ -10,6 +10,7 @@ from ltinet.arrays import Array
 from ltinet.errors import PlottingError
 from ltinet.plotting.canvas import add_grid, figure_or_new, write_instead
 from ltinet.plotting.colours import line_styles
+from ltinet.plotting.names import Channels
 from ltinet.plotting.trajectory import add_output_key, checked_outputs, chosen_outputs
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def draw_comparison(
     *,
     reference: ArrayLike,
     reference_name: str = "reference",
-    outputs: Sequence[int] | None = None,
+    outputs: Sequence[int | str] | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
     """Draw one column for each of the named solutions `(T, p)`, all to the same scales; the Axes come as (3, columns).
@@ -34,7 +35,7 @@ def draw_comparison(
     times, expected = checked_outputs(t, reference)
     results = {name: checked_outputs(t, y)[1] for name, y in solutions.items()}
     _check(results, expected)
-    chosen = chosen_outputs(expected.shape[-1], outputs)
+    chosen = chosen_outputs(Channels(expected.shape[-1], None, noun="output"), outputs)
     canvas = figure_or_new(figure, width=3.6 * len(results) + 1.2, height=6.6)
     panels = canvas.subplots(3, len(results), sharex=True, sharey="row", squeeze=False)
     errors = {name: np.abs(y - expected)[:, chosen] for name, y in results.items()}

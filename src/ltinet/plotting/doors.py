@@ -69,7 +69,7 @@ class NetworkPlots:
     ) -> NDArray[Any]:
         """Draw magnitude and phase of H(jω), of all pairs (output, input) or of those given; two Axes come back.
 
-        Without omega frequencies are chosen from poles and zeros.
+        A pair is two numbers, counted from 0, or two names. Without omega frequencies are chosen from poles and zeros.
         """
         return self._answers.draw_bode(omega, pairs=pairs, figure=figure)
 

@@ -1,11 +1,15 @@
 """Names of inputs and outputs as drawings write them, and the units that they end with."""
 
+import operator
 import re
 from collections.abc import Sequence
 from textwrap import wrap
+from typing import Any
+
+import numpy as np
 
 from ltinet.errors import PlottingError
-from ltinet.shown import count_of, shown
+from ltinet.shown import count_of, near, shown
 
 _LONGEST = 28  # letters: longer names would take the room of the drawing
 _UNIT = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$")
@@ -19,6 +23,29 @@ class Channels:
             raise PlottingError(f"{noun} names are {names!r}; give one for each of {count_of(count, noun)}")
         self.count, self.noun = count, noun
         self._names = None if names is None else tuple(str(name) for name in names)
+
+    def place(self, wanted: Any, *, argument: str) -> int:
+        """The index of a channel that is given by its name or by its number, counted from 0.
+
+        Raises:
+            PlottingError: there is no such one.
+        """
+        if isinstance(wanted, str):
+            letter = {"input": "u", "output": "y"}.get(self.noun, self.noun)
+            known = self._names or tuple(f"{letter}{index + 1}" for index in range(self.count))
+            if wanted not in known:
+                raise PlottingError(f"{argument}: there is no {self.noun} {shown(repr(wanted))}; {near(wanted, known)}")
+            return known.index(wanted)
+        try:
+            number = -1 if isinstance(wanted, (bool, np.bool_)) else operator.index(wanted)
+        except TypeError:
+            number = -1
+        if not 0 <= number < self.count:
+            raise PlottingError(
+                f"{argument}: there is no {self.noun} {shown(repr(wanted))} of {count_of(self.count, self.noun)}; give "
+                "its name, or its number from 0 on"
+            )
+        return number
 
     def short(self, index: int) -> str:
         """What stands in a legend that says what it lists: the name, or the number where there is none."""

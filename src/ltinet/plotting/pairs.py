@@ -11,13 +11,14 @@ from ltinet.arrays import Array
 from ltinet.errors import PlottingError
 from ltinet.plotting.colours import Dashes, add_side_legend, line_styles
 from ltinet.plotting.names import Channels
-from ltinet.shown import count_of
+from ltinet.shown import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-Pair = tuple[int, int]
+Pair = tuple[int | str, int | str]
+"""An output and an input, each by its number, counted from 0, or by its name."""
 Complex = NDArray[np.complex128]
 _PAIRS = 10  # lines that can be told apart
 
@@ -26,7 +27,7 @@ _PAIRS = 10  # lines that can be told apart
 class Pairs:
     """The pairs (output, input) of a drawing, the largest of all where they are too many, and their names."""
 
-    chosen: tuple[Pair, ...]
+    chosen: tuple[tuple[int, int], ...]
     outputs: Channels
     inputs: Channels
 
@@ -64,7 +65,7 @@ class Pairs:
             return "output"
         return "input" if self.outputs.count == 1 else "output ← input"
 
-    def name(self, pair: Pair) -> str:
+    def name(self, pair: tuple[int, int]) -> str:
         """The name of a pair; of a single input or output nothing is said."""
         if self.inputs.count == 1:
             return self.outputs.short(pair[0])
@@ -85,25 +86,22 @@ def pairs_of(
     outputs = Channels(sizes.shape[0], names, noun="output")
     inputs = Channels(sizes.shape[1], input_names, noun="input")
     if pairs is not None:
-        return Pairs(_checked(pairs, sizes.shape), outputs, inputs)
+        return Pairs(_checked(pairs, outputs, inputs), outputs, inputs)
     largest = np.argsort(-np.nan_to_num(sizes, nan=np.inf), axis=None, kind="stable")[:most]
     rows, columns = np.unravel_index(np.sort(largest), sizes.shape)
     return Pairs(tuple(zip(rows.tolist(), columns.tolist(), strict=True)), outputs, inputs)
 
 
-def _checked(pairs: Sequence[Pair], shape: tuple[int, ...]) -> tuple[Pair, ...]:
+def _checked(pairs: Sequence[Pair], outputs: Channels, inputs: Channels) -> tuple[tuple[int, int], ...]:
     try:
-        chosen = np.asarray(pairs)
-    except ValueError:
-        chosen = np.empty(0)
-    if chosen.ndim != 2 or chosen.shape[1] != 2 or len(chosen) == 0 or not np.issubdtype(chosen.dtype, np.integer):
-        raise PlottingError(f"pairs is {pairs!r}; give pairs (output, input), such as [(0, 0), (1, 0)]")
-    if np.any((chosen < 0) | (chosen >= shape)):
+        chosen = [(output, input) for output, input in pairs]
+    except (TypeError, ValueError):
+        chosen = []
+    if not chosen or any(isinstance(pair, str) for pair in pairs):
         raise PlottingError(
-            f"pairs is {pairs!r}, but there are {count_of(shape[0], 'output')} and "
-            f"{count_of(shape[1], 'input')}, from 0 on"
+            f"pairs is {shown(repr(pairs))}; give pairs (output, input), such as [(0, 0), (1, 0)], by number or by name"
         )
-    return tuple((int(output), int(input)) for output, input in chosen)
+    return tuple((outputs.place(i, argument="pairs"), inputs.place(j, argument="pairs")) for i, j in chosen)
 
 
 def checked_responses(H: ArrayLike) -> Complex:

@@ -36,7 +36,7 @@ def draw_solution(
     t: ArrayLike,
     y: ArrayLike,
     *,
-    outputs: Sequence[int] | None = None,
+    outputs: Sequence[int | str] | None = None,
     names: Sequence[str] | None = None,
     bound: ArrayLike | None = None,
     inputs: tuple[ArrayLike, ArrayLike] | None = None,
@@ -50,8 +50,8 @@ def draw_solution(
     The Axes come from top to bottom; they share the axis of time.
     """
     times, values = checked_outputs(t, y)
-    chosen = chosen_outputs(values.shape[-1], outputs)
     channels = Channels(values.shape[-1], names, noun="output")
+    chosen = chosen_outputs(channels, outputs)
     errors = checked_bound(bound, values)
     driven = None if inputs is None else checked_outputs(*inputs)
     panels = panels_of(np.abs(values).reshape(-1, values.shape[-1]), chosen, channels) if values.size else [chosen]

@@ -12,6 +12,7 @@ from ltinet.errors import PlottingError
 from ltinet.plotting.canvas import add_grid, axes_or_new, write_instead
 from ltinet.plotting.colours import Dashes, add_side_legend, line_styles
 from ltinet.plotting.names import Channels
+from ltinet.shown import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,20 +27,20 @@ def draw_outputs(
     t: ArrayLike,
     y: ArrayLike,
     *,
-    outputs: Sequence[int] | None = None,
+    outputs: Sequence[int | str] | None = None,
     names: Sequence[str] | None = None,
     bound: ArrayLike | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw outputs y `(..., T, p)` over the times t `(T,)`.
 
-    `outputs` chooses by index; without it at most ten are drawn, evenly spread over all. `names` has one for each of
-    the p outputs. `bound` on the errors, of the shape of y or `(..., p)`, is a band around each line. Of a batch of
-    more than twelve each output is drawn as its median and the range of all.
+    `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all. `names` has one for
+    each of the p outputs. `bound` on the errors, of the shape of y or `(..., p)`, is a band around each line. Of a
+    batch of more than twelve each output is drawn as its median and the range of all.
     """
     times, values = checked_outputs(t, y)
-    chosen = chosen_outputs(values.shape[-1], outputs)
     channels = Channels(values.shape[-1], names, noun="output")
+    chosen = chosen_outputs(channels, outputs)
     errors = checked_bound(bound, values)
     axes = axes_or_new(ax)
     axes.set_xlabel("time")
@@ -129,17 +130,15 @@ def checked_bound(bound: ArrayLike | None, values: Array) -> Array | None:
         ) from None
 
 
-def chosen_outputs(n_outputs: int, outputs: Sequence[int] | None) -> tuple[int, ...]:
-    """The outputs asked for, or up to ten spread evenly over all."""
+def chosen_outputs(channels: Channels, outputs: Sequence[int | str] | None) -> tuple[int, ...]:
+    """The outputs asked for, by number or by name, or up to ten spread evenly over all."""
     if outputs is None:
-        count = min(n_outputs, _OUTPUTS)
-        return tuple(np.linspace(0, max(n_outputs - 1, 0), count).round().astype(int).tolist())
-    indices = np.atleast_1d(np.asarray(outputs))
-    if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer) or len(indices) == 0:
-        raise PlottingError(f"outputs is {outputs!r}; give indices, such as [0, 2]")
-    if np.any((indices < 0) | (indices >= n_outputs)):
-        raise PlottingError(f"outputs is {outputs!r}, but there are {n_outputs} outputs, counted from 0")
-    return tuple(indices.tolist())
+        count = min(channels.count, _OUTPUTS)
+        return tuple(np.linspace(0, max(channels.count - 1, 0), count).round().astype(int).tolist())
+    wanted = [outputs] if isinstance(outputs, str) or np.ndim(outputs) == 0 else list(outputs)
+    if not wanted:
+        raise PlottingError(f"outputs is {shown(repr(outputs))}; give numbers or names, such as [0, 2]")
+    return tuple(channels.place(own, argument="outputs") for own in wanted)
 
 
 def add_output_key(

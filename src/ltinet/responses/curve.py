@@ -94,7 +94,7 @@ def step_curves(
     prepared: PreparedNetwork, system: SystemMatrices, j: int, final: Array, *, band: float
 ) -> Iterator[Curve]:
     """The step responses of all outputs to one input, as far as they take to settle within a band."""
-    modes = pushed_modes(prepared, j, None, to_step=True)
+    modes = pushed_modes(prepared, system, j, None, to_step=True)
     span = span_of(modes, final[:, None])
     end = span.end
     for _ in range(_MOST_TRIES if span.settles else 1):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ltinet.analysis.dc_gain import dc_gain
+from ltinet.analysis.dc_gain import count_integrators, dc_gain
 from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.responses.modes import Modes, modes_of
 from ltinet.responses.selection import checked_index, of_output, with_neurons_of
-from ltinet.responses.times import lengthened, reference_of, span_of, times_until
+from ltinet.responses.times import lengthened, most_times, reference_of, span_of, times_until
 from ltinet.signals.numbers import real_array
 from ltinet.signals.times import real_times
 from ltinet.solve.prepared import PreparedNetwork
@@ -33,7 +33,7 @@ def step_response(
     """Outputs after one input went from 0 to 1 at t = 0, from rest."""
     chosen, own = _chosen(system, input, output)
     final = _part(dc_gain(system), chosen, own)
-    modes = pushed_modes(prepared, chosen, own, to_step=True)
+    modes = pushed_modes(prepared, system, chosen, own, to_step=True)
     directions = np.eye(system.n_inputs)[chosen if chosen is not None else slice(None)]
 
     def run(times: Array) -> Solution:
@@ -48,7 +48,7 @@ def impulse_response(
 ) -> Solution:
     """Outputs after a unit impulse of one input at t = 0: those of the state x0 = B e_j, without D δ(t)."""
     chosen, own = _chosen(system, input, output)
-    modes = pushed_modes(prepared, chosen, own, to_step=False)
+    modes = pushed_modes(prepared, system, chosen, own, to_step=False)
     starts = system.B.T[chosen if chosen is not None else slice(None)]
     D = _part(system.D, chosen, own)
     told = ("D is not zero: the response also has the impulse D δ(t) at t = 0, which no number shows",)
@@ -71,7 +71,8 @@ def initial_response(
     batch = start.shape[:-1]
     rows = prepared.user_start(start, batch)
     packed = prepared.system.packed_from_blocks(prepared.initial_state(start, batch))
-    modes = modes_of(prepared.system, packed, _outputs(system, own), to_step=False)
+    n_integrators = count_integrators(system)
+    modes = modes_of(prepared.system, packed, _outputs(system, own), to_step=False, n_integrators=n_integrators)
 
     def run(times: Array) -> Solution:
         u = np.broadcast_to(np.zeros(system.n_inputs), (*batch, len(times), system.n_inputs))
@@ -80,12 +81,14 @@ def initial_response(
     return of_output(_at_times(run, t, modes, np.zeros((len(_outputs(system, own)), len(rows))), own), own)
 
 
-def pushed_modes(prepared: PreparedNetwork, chosen: int | None, own: int | None, *, to_step: bool) -> Modes:
+def pushed_modes(
+    prepared: PreparedNetwork, system: SystemMatrices, chosen: int | None, own: int | None, *, to_step: bool
+) -> Modes:
     """The modes that inputs push."""
     modal, B = prepared.system, prepared.blocks.B.T
     packed = modal.packed_from_blocks(B if chosen is None else B[chosen : chosen + 1])
-    outputs = list(range(modal.n_outputs)) if own is None else [own]
-    return modes_of(modal, packed, outputs, to_step=to_step)
+    outputs, n_integrators = _outputs(system, own), count_integrators(system)
+    return modes_of(modal, packed, outputs, to_step=to_step, n_integrators=n_integrators)
 
 
 def _at_times(run: Run, t: ArrayLike | None, modes: Modes, final: Array, own: int | None) -> Solution:
@@ -98,14 +101,14 @@ def _at_times(run: Run, t: ArrayLike | None, modes: Modes, final: Array, own: in
                 "np.linspace(0, 10, 501)"
             )
         return run(times)
-    span = span_of(modes, final)
-    solution = run(times_until(span))
+    span, most = span_of(modes, final), most_times(modes.amplitudes[0].size if len(modes.rates) else 1)
+    solution = run(times_until(span, most))
     for _ in range(_MOST_TRIES if span.settles else 0):
         y = solution.y if own is None else solution.y[..., own : own + 1]
         if _has_settled(solution.t, y, final):
             break
         span = lengthened(span)
-        solution = run(times_until(span))
+        solution = run(times_until(span, most))
     return _with_remarks(solution, span.remarks) if span.remarks else solution
 
 

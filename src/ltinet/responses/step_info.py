@@ -1,7 +1,6 @@
 """Rise time, settling time, overshoot and peak of step responses, from the exact curve and not from samples of it."""
 
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -9,13 +8,17 @@ import numpy as np
 from ltinet.analysis.dc_gain import dc_gain
 from ltinet.arrays import Array
 from ltinet.errors import SimulationError
+from ltinet.model.names import Names
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.responses.curve import Curve, step_curves
+from ltinet.responses.selection import Channel, checked_index
 from ltinet.shown import shown
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.tolerances import rounding
+from ltinet.views import html_table, left_out, shown_places, text_table
 
 _FIELDS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
-_SHOWN = 40  # rows that are printed
+_HEADINGS = ("input", "output", *_FIELDS)
 _ROUNDED = 1e-9  # of the final value: what lies closer to it is rounding of a curve that never goes beyond
 
 
@@ -42,43 +45,64 @@ class StepInfo:
     """The largest |y|, or what |y| tends to if that is more."""
     peak_time: Array
     """When that is; infinite if it is never reached."""
+    input_names: Names = field(kw_only=True)
+    """How the inputs are called, along the last axis."""
+    output_names: Names = field(kw_only=True)
+    """How the outputs are called, along the first axis."""
 
     def __repr__(self) -> str:
         p, m = self.final_value.shape
         return f"StepInfo({p} × {m} step responses)"
 
     def __str__(self) -> str:
-        rows = [("input", "output", *_FIELDS), *self._rows()]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-        return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+        return text_table(_HEADINGS, self._rows())
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in ("input", "output", *_FIELDS))
-        body = "".join(
-            "<tr>" + "".join(f'<td style="text-align:right">{escape(cell)}</td>' for cell in row) + "</tr>"
-            for row in self._rows()
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(_HEADINGS, self._rows())
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def _rows(self) -> list[list[str]]:
         values = [getattr(self, name.replace(" ", "_")) for name in _FIELDS]
-        places = [(j, i) for j in range(self.final_value.shape[1]) for i in range(self.final_value.shape[0])]
-        rows = [(str(j), str(i), *(f"{value[i, j]:.5g}" for value in values)) for j, i in places[:_SHOWN]]
-        if len(places) > _SHOWN:
-            rows.append((f"⋮ {len(places) - _SHOWN} more", *[""] * (len(_FIELDS) + 1)))
+        inputs, outputs = ([shown(name) for name in names] for names in (self.input_names, self.output_names))
+        pairs = [(j, i) for j in range(len(inputs)) for i in range(len(outputs))]
+        rows = []
+        for place in shown_places(len(pairs)):
+            if place is None:
+                rows.append(left_out(len(pairs), len(_HEADINGS)))
+                continue
+            j, i = pairs[place]
+            rows.append([inputs[j], outputs[i], *(f"{value[i, j]:.5g}" for value in values)])
         return rows
 
 
-def step_info(prepared: PreparedNetwork, system: SystemMatrices, *, settling: Any, rise: Any) -> StepInfo:
-    """Facts of all step responses; times are found on the dense output by narrowing down, to about twelve digits."""
+def step_info(
+    prepared: PreparedNetwork, system: SystemMatrices, *, input: Channel, output: Channel, settling: Any, rise: Any
+) -> StepInfo:
+    """Facts of step responses; times are found on the dense output by narrowing down, to about twelve digits."""
     band, (low, high) = _fraction(settling, "settling"), _two_fractions(rise)
+    chosen = checked_index(input, system.input_names, "input")
+    own = checked_index(output, system.output_names, "output")
+    inputs = range(system.n_inputs) if chosen is None else [chosen]
+    outputs = range(system.n_outputs) if own is None else [own]
     final = dc_gain(system)
-    facts = np.full((len(_FIELDS), *final.shape), np.nan)
-    facts[0] = final
-    for j in range(system.n_inputs):
-        for i, curve in enumerate(step_curves(prepared, system, j, final[:, j], band=band)):
-            facts[1:, i, j] = _facts(curve, float(final[i, j]), band, low, high)
-    return StepInfo(*facts)
+    facts = np.full((len(_FIELDS), len(outputs), len(inputs)), np.nan)
+    facts[0] = final[np.ix_(outputs, inputs)]
+    for column, j in enumerate(inputs):
+        curves = list(step_curves(prepared, system, j, final[:, j], band=band))
+        for row, i in enumerate(outputs):
+            facts[1:, row, column] = _facts(curves[i], float(final[i, j]), band, low, high)
+    _forget_rounding(facts, rounding(system.n_states))
+    return StepInfo(
+        *facts,
+        input_names=tuple(system.input_names[j] for j in inputs),
+        output_names=tuple(system.output_names[i] for i in outputs),
+    )
+
+
+def _forget_rounding(facts: Array, share: float) -> None:
+    """No undershoot where the curve goes the other way by rounding of its peak only."""
+    final, undershoot, peak = (facts[_FIELDS.index(name)] for name in ("final value", "undershoot", "peak"))
+    with np.errstate(invalid="ignore"):
+        undershoot[undershoot * np.abs(final) <= 100.0 * share * peak] = 0.0
 
 
 def _facts(curve: Curve, final: float, band: float, low: float, high: float) -> tuple[float, ...]:

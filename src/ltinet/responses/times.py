@@ -11,6 +11,7 @@ from ltinet.responses.modes import Modes
 from ltinet.tolerances import rounding
 
 MOST_TIMES = 5000
+_MOST_NUMBERS = 20_000_000  # of all curves together: 160 MB
 _FEWEST = 201  # a curve of fewer points looks like a polygon
 _PER_RADIAN = 4.0  # of the fastest mode: 25 in a period
 _LEAST_PER_RADIAN = 1.0  # six in a period: below this time is spaced logarithmically
@@ -34,13 +35,12 @@ def span_of(modes: Modes, final: Array) -> Span:
 
     Without damping it never settles, and with growth it leaves: both get a sensible end and a remark.
     """
-    shown = modes.visible()
+    shown = modes.without_integrators().visible()
     rates = shown.rates
-    noise = rounding(len(modes.rates)) * np.maximum(np.abs(rates), 0.0)
-    is_still = _is_integrator(shown, final)
-    grows = (rates.real > noise) & ~is_still
-    swings = (np.abs(rates.real) <= noise) & (rates.imag != 0.0) & ~is_still
-    fades = ~(grows | swings | is_still)
+    noise = rounding(len(modes.rates)) * np.abs(rates)
+    grows = rates.real > noise
+    swings = (np.abs(rates.real) <= noise) & (rates.imag != 0.0)
+    fades = ~(grows | swings)
     if grows.any():
         end = math.log(_GROWTH) / float(rates.real[grows].max())
         told = f"it grows without bound; shown until t = {_rounded(end):g}, after a thousandfold growth"
@@ -50,26 +50,31 @@ def span_of(modes: Modes, final: Array) -> Span:
         slowest = float(np.abs(rates.imag[swings]).min())
         end = max(end, _PERIODS * 2.0 * math.pi / slowest)
         remarks.append(f"an oscillation of {slowest:g} rad per unit of time is not damped: it never settles")
-    if is_still.any():
+    if modes.show_integrators(final):
         end = 2.0 * end if end > 0.0 else 10.0
-        remarks.append("there is an integrator: it never settles")
+        remarks.append(_of_integrators(modes))
     end = _rounded(end) if end > 0.0 else 1.0
     remarks = [f"{remark}; shown until t = {end:g}" for remark in remarks]
     return Span(end, shown.fastest, not remarks, tuple(remarks))
 
 
-def times_until(span: Span) -> Array:
-    """At most 5,000 times from 0 to the end of a span, evenly spaced where that shows its fastest mode.
+def times_until(span: Span, most: int = MOST_TIMES) -> Array:
+    """At most so many times from 0 to the end of a span, evenly spaced where that shows its fastest mode.
 
     Otherwise they are spaced logarithmically, from a twentieth of the fastest mode's time on, after 0.
     """
     radians = span.end * span.fastest
-    if _LEAST_PER_RADIAN * radians <= MOST_TIMES:
-        count = int(np.clip(math.ceil(_PER_RADIAN * radians) + 1, _FEWEST, MOST_TIMES))
+    if _LEAST_PER_RADIAN * radians <= most:
+        count = int(np.clip(math.ceil(_PER_RADIAN * radians) + 1, _FEWEST, most))
         return np.linspace(0.0, span.end, count)
     first = 0.05 / span.fastest
-    count = int(np.clip(math.ceil(_PER_DECADE * math.log10(span.end / first)), _FEWEST, MOST_TIMES - 1))
+    count = int(np.clip(math.ceil(_PER_DECADE * math.log10(span.end / first)), _FEWEST - 1, most - 1))
     return np.concatenate([[0.0], np.geomspace(first, span.end, count)])
+
+
+def most_times(n_curves: int) -> int:
+    """How many times there may be for so many curves: 5,000, or fewer where all of them would fill the memory."""
+    return int(np.clip(_MOST_NUMBERS // max(n_curves, 1), _FEWEST, MOST_TIMES))
 
 
 def lengthened(span: Span) -> Span:
@@ -83,11 +88,10 @@ def reference_of(final: Array, peak: Array) -> Array:
     return np.where(np.isfinite(size) & (size > 1e-9 * peak), size, peak)
 
 
-def _is_integrator(modes: Modes, final: Array) -> NDArray[np.bool_]:
-    """Modes at zero; one that only looks so leaves a finite value at the end."""
-    is_small = np.abs(modes.rates) <= rounding(len(modes.rates)) * modes.fastest
-    has_integrator = not np.isfinite(final).all()
-    return np.asarray((is_small & has_integrator) | (modes.rates == 0.0))
+def _of_integrators(modes: Modes) -> str:
+    largest = float(np.abs(modes.rates[modes.is_integrator]).max(initial=0.0))
+    told = f" (poles of {largest:.1g} are rounding)" if largest > 0.0 else ""
+    return f"there is an integrator{told}: it {'never settles' if modes.to_step else 'need not return to zero'}"
 
 
 def _time_to_fade(modes: Modes, fades: NDArray[np.bool_], final: Array) -> float:

@@ -15,12 +15,15 @@ from ltinet.model.names import UNNAMED, SignalNames, names_or_numbers
 from ltinet.once import cached_property
 from ltinet.plotting.solution_panels import draw_solution
 from ltinet.plotting.trajectory import draw_outputs
+from ltinet.shown import count_of, shown, shown_first
 from ltinet.signals.times import all_finite, as_times, real_times
 from ltinet.tables.frames import frame_of
+from ltinet.views import html_facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_FEW = 5  # outputs whose numbers stand in one line
 _CHEAP_BOUND = 20_000  # times in all: the bound of so many takes about as long as drawing them
 
 
@@ -129,7 +132,7 @@ class Solution:
     def plot(
         self,
         *,
-        outputs: Sequence[int] | None = None,
+        outputs: Sequence[int | str] | None = None,
         names: Sequence[str] | None = None,
         input_names: Sequence[str] | None = None,
         bound: bool | None = None,
@@ -138,9 +141,9 @@ class Solution:
         """Draw the outputs over time, and the input below, on a new figure, and return the topmost Axes.
 
         Outputs of other units, or of peaks more than 30 times apart, have axes of their own; `ax` draws outputs alone,
-        all on these. `outputs` chooses by index; without it at most ten are drawn, evenly spread over all. `names` are
-        those of all outputs, `input_names` of all inputs, instead of those that the system gave them; units stand in
-        brackets at their end, "Force (N)".
+        all on these. `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all.
+        `names` are those of all outputs, `input_names` of all inputs, instead of those that the system gave them; units
+        stand in brackets at their end, "Force (N)".
 
         `bound=True` draws a band of the width of `error_bound`, and says how large that is: most bands are thinner than
         the line. It costs more than the simulation did, so without a word it is drawn of up to 20,000 times alone.
@@ -188,6 +191,32 @@ class Solution:
     def __dir__(self) -> list[str]:
         return listed_without(self, "trajectory", "judge", "signal_names")
 
+    def _repr_html_(self) -> str:
+        return html_facts(f"solution of {count_of(self.y.shape[-1], 'output')}", self._rows())
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """Times, outputs with their peaks, the error bound where it is cheap, and remarks."""
+        names, shape = self.output_names, self.y.shape
+        span = f"{len(self.t)}, from {self.t[0]:g} to {self.t[-1]:g}" if len(self.t) else "none"
+        rows = [("engine", str(self.stats.get("engine"))), ("times", span), ("outputs", shown_first(names))]
+        if len(shape) > 2:
+            rows.append(("runs", f"{math.prod(shape[:-2])}, y has shape {shape}"))
+        if self.y.size:
+            rows.append(("largest |y|", _of_outputs(names, np.abs(self.y).max(axis=tuple(range(len(shape) - 1))))))
+        if self.y.size and math.prod(shape[:-1]) <= _CHEAP_BOUND:
+            bound = self.error_bound().reshape(-1, shape[-1]).max(axis=0)
+            rows.append(("error bound", _of_outputs(names, bound)))
+        return [*rows, *(("remark", remark) for remark in self.remarks)]
+
     def __repr__(self) -> str:
         n_times, n_outputs = self.y.shape[-2:]
         return f"Solution(n_times={n_times}, n_outputs={n_outputs}, engine={self.stats.get('engine')!r})"
+
+
+def _of_outputs(names: Sequence[str], values: Array) -> str:
+    """A number for each output, of many for the first."""
+    if len(names) == 1:
+        return f"{values[0]:.5g}"
+    first = [f"{shown(name)}: {value:.5g}" for name, value in zip(names[:_FEW], values[:_FEW].tolist(), strict=True)]
+    more = [f"… ({len(names)} in all)"] if len(names) > _FEW else []
+    return ", ".join([*first, *more])

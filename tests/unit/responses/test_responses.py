@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 import ltinet
 from ball_oracle import respond
@@ -87,6 +88,52 @@ def test_slow_and_fast_modes_are_both_visible():
     assert np.interp(1.0, sol.t, sol.y[:, 0]) == pytest.approx(1.001, abs=1e-3)
     hidden = StateSpace(np.diag([-1e6, -1e-3]), [0.0, 1e-3], [1.0, 1.0]).step_response(input=0)
     assert np.ptp(np.diff(hidden.t)) <= 1e-9 * hidden.t[-1]  # what nobody sees needs no times
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_integrators_that_rounding_moved_are_no_slow_poles(seed):
+    """In other coordinates an integrator is a pole of ±1e-15, a chain of them a circle of √eps around zero."""
+    rng = np.random.default_rng(seed)
+    rates = rng.uniform(0.5, 2.0, 4)
+    A = linalg.block_diag(np.eye(int(rng.integers(1, 4)), k=1), -np.diag(rates))
+    Q, _ = np.linalg.qr(rng.standard_normal(A.shape))
+    B, C = rng.standard_normal((len(A), 1)), rng.standard_normal((2, len(A)))
+    plain, turned = StateSpace(A, B, C), StateSpace(Q @ A @ Q.T, Q @ B, C @ Q.T)
+    x0 = rng.standard_normal(len(A))
+    for own, other in (
+        (plain.step_response(), turned.step_response()),
+        (plain.impulse_response(), turned.impulse_response()),
+        (plain.initial_response(x0), turned.initial_response(Q @ x0)),
+    ):
+        assert other.t[-1] <= 2.0 * own.t[-1] <= 4.0 * other.t[-1]  # what is strong in a block nobody knows exactly
+        assert "integrator" in other.remarks[0]
+        assert "grows" not in other.remarks[0]
+
+
+def test_diffusion_without_losses_is_shown_until_it_is_even():
+    system = ltinet.named_system("diffusion", points=6)
+    sol = system.step_response(input=0, output=0)
+    assert sol.t[-1] < 50.0 / np.sort(np.abs(system.poles()))[1]
+    assert "it never settles" in sol.remarks[0]
+
+
+def test_hidden_integrators_and_slow_poles_are_none():
+    rng = np.random.default_rng(5)
+    Q, _ = np.linalg.qr(rng.standard_normal((4, 4)))
+    hidden = StateSpace(Q @ np.diag([0.0, -1.0, -2.0, -3.0]) @ Q.T, Q @ [0.0, 1.0, 1.0, 1.0], Q @ [1.0, 1.0, 1.0, 1.0])
+    assert hidden.step_response().t[-1] < 20.0
+    assert hidden.step_response().remarks == ()
+    slow = StateSpace(np.diag([-1e-9, -1e9]), [1e-9, 1e9], [1.0, 1.0])
+    assert slow.step_response().t[-1] > 1e9
+    assert slow.step_response().remarks == ()
+
+
+def test_many_curves_take_fewer_times():
+    system = StateSpace([[-1.0, 250.0], [-250.0, -1.0]], np.ones((2, 80)), np.ones((80, 2)))
+    assert system.step_response(input=0, output=0).t.size > 3125
+    sol, gain = system.step_response(), system.dcgain()
+    assert 201 <= sol.t.size <= 3125  # 20 million numbers
+    assert np.all(np.abs(sol.y[:, -1] - gain.T) <= 0.02 * np.abs(gain.T))
 
 
 def test_the_impulse_of_a_feedthrough_is_told():

@@ -14,7 +14,6 @@ def second_order(zeta, omega, gain=1.0):
 
 def by_formula(zeta, omega):
     """Rise time and settling time of a damped oscillation, from its formula in 30 digits."""
-    mpmath.mp.dps = 30
     damped, rate = omega * mpmath.sqrt(1 - mpmath.mpf(zeta) ** 2), mpmath.mpf(zeta) * omega
 
     def y(t):
@@ -36,7 +35,8 @@ def by_formula(zeta, omega):
 def test_damped_oscillations_against_their_formula(zeta, omega):
     for own in (second_order(zeta, omega, -2.0), construct(second_order(zeta, omega, -2.0))):
         info = own.step_info()
-        rise, settling = by_formula(zeta, omega)
+        with mpmath.workdps(30):
+            rise, settling = by_formula(zeta, omega)
         overshoot = 100.0 * np.exp(-np.pi * zeta / np.sqrt(1.0 - zeta**2))
         assert info.final_value[0, 0] == pytest.approx(-2.0, rel=1e-12)
         assert info.rise_time[0, 0] == pytest.approx(rise, rel=1e-9)

@@ -1,0 +1,153 @@
+"""Hypothesis: `identify` finds drawn systems, says what it is not sure of, and refuses what says nothing."""
+
+import numpy as np
+import pytest
+
+import ltinet
+from drawn_records import drawn_system, record, run
+
+
+def first_order(n_samples=600, seed=0):
+    rng = np.random.default_rng(seed)
+    one = record(rng, (np.array([[0.8]]), np.ones((1, 1)), np.ones((1, 1))), n_samples, noise=0.01)
+    return one.u, one.y
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_drawn_systems_are_found(seed):
+    rng = np.random.default_rng([1, seed])
+    order, n_inputs, n_outputs = int(rng.integers(2, 6)), *rng.integers(1, 3, 2).tolist()
+    system = drawn_system(rng, order, n_inputs, n_outputs)
+    one = record(rng, system, 2000, noise=0.01)
+    found = ltinet.identify(one.u, one.y, dt=0.5, order=order, trend="none")
+    u = rng.standard_normal((500, n_inputs))
+    # 1 % of noise on 2,000 samples leaves errors of about √(parameters/samples) of it in the outputs.
+    assert found.fit(u, run(*system, u)).min() > 99.5
+    assert found.order == order
+    assert found.net.n_outputs == n_outputs
+    assert ltinet.construct(found).n_inputs == n_inputs
+    assert np.abs(found.simulate(u) - run(*system, u)).max() < 0.02 * np.abs(run(*system, u)).max()
+
+
+def test_the_way_back_to_samples_is_exact():
+    u, y = first_order()
+    found = ltinet.identify(u, y, dt=0.1, order=1)
+    again = found.system.to_discrete(0.1, method="zoh")
+    assert pytest.approx(found.discrete.A, rel=1e-12) == again.A
+    assert pytest.approx(found.discrete.B, rel=1e-12) == again.B
+    assert found.discrete.dt == 0.1
+
+
+def test_several_experiments_beat_each_one_alone():
+    rng = np.random.default_rng(7)
+    system = drawn_system(rng, 3, 1, 1)
+    records = [record(rng, system, n, noise=0.3) for n in (300, 500, 400)]
+    u = rng.standard_normal((2000, 1))
+    truth = run(*system, u)
+
+    def fit(own):
+        found = ltinet.identify([one.u for one in own], [one.y for one in own], dt=1.0, order=3, delay=0)
+        return found.fit(u, truth)[0]
+
+    assert fit(records) > max(fit([one]) for one in records)
+
+
+def test_offsets_and_slopes_are_found():
+    u, y = first_order(1500)
+    found = ltinet.identify(u + 3.0, y + 7.0, dt=0.1, order=1)
+    assert found.input_offsets == pytest.approx(3.0 + u.mean())
+    assert found.fit(u + 3.0, y + 7.0)[0] > 99.0
+    assert found.simulate(u + 3.0)[200:] == pytest.approx(y[200:] + 7.0, abs=0.2)
+    drifting = y + np.linspace(0.0, 5.0, 1500)[:, None]
+    assert ltinet.identify(u, drifting, dt=0.1, order=1, trend="linear").poles() == pytest.approx(
+        found.poles(), rel=0.01
+    )
+
+
+def test_units_change_nothing_but_units():
+    u, y = first_order()
+    plain, huge = (ltinet.identify(s * u, y / s, dt=0.1, order=1) for s in (1.0, 2.0**400))
+    assert huge.poles() == pytest.approx(plain.poles(), rel=1e-9)
+    assert huge.fits == pytest.approx(plain.fits, rel=1e-9)
+
+
+def test_an_order_is_chosen_and_can_be_restricted():
+    u, y = first_order(2000)
+    assert ltinet.identify(u, y, dt=0.1).order <= 2
+    assert ltinet.identify(u, y, dt=0.1, order=range(2, 4)).order in (2, 3)
+
+
+def test_missing_samples_split_a_record():
+    u, y = first_order()
+    u[100:103] = np.nan
+    found = ltinet.identify(u, y, dt=0.1, order=1)
+    assert "2 experiments" in found.remarks[0]
+    assert found.fits[0] > 99.0
+
+
+def test_an_unstable_plant_in_a_loop_is_kept_with_a_warning():
+    rng = np.random.default_rng(0)
+    x, u, y = 0.0, np.empty((800, 1)), np.empty((800, 1))
+    for k in range(800):
+        y[k] = x + 0.01 * rng.standard_normal()
+        u[k] = -0.5 * y[k] + rng.standard_normal()
+        x = 1.1 * x + u[k, 0]
+    found = ltinet.identify(u[:120], y[:120], dt=1.0, order=1)
+    assert np.abs(found.discrete.A[0, 0] - 1.1) < 0.01
+    assert "unstable" in found.warnings[0]
+
+
+def test_it_prints_what_a_person_judges_by():
+    u, y = first_order()
+    told = str(ltinet.identify(u, y, dt=0.1, order=1))
+    assert "order 1" in told
+    assert "fit" in told
+    assert "pole" in told
+
+
+def bad_records():
+    u, y = first_order(200)
+    gap = u * np.nan
+    uneven = 0.1 * np.arange(200.0)
+    uneven[5] += 0.03
+    return {
+        "still": ((np.ones_like(u), y), {"dt": 0.1}, "never changes"),
+        "nothing": ((0.0 * u, y), {"dt": 0.1}, "never changes"),
+        "gaps": ((gap, y), {"dt": 0.1}, "gap"),
+        "one sample": ((u[:1], y[:1]), {"dt": 0.1}, "longer record"),
+        "channels": ((np.ones((5, 9)), np.ones((5, 1))), {"dt": 0.1}, "u.T"),
+        "copies": ((u, np.hstack([y, 2.0 * y])), {"dt": 0.1}, "2 times y"),
+        "lengths": ((u[:-1], y), {"dt": 0.1}, "199 samples"),
+        "complex": ((u + 1j, y), {"dt": 0.1}, "complex"),
+        "no step": ((u, y), {}, "dt"),
+        "step": ((u, y), {"dt": 0.0}, "positive"),
+        "uneven": ((u, y), {"t": uneven}, "np.interp"),
+        "order": ((u, y), {"dt": 0.1, "order": 0}, "order is 0"),
+        "half": ((u, y), {"dt": 0.1, "order": 1.5}, "order is 1.5"),
+        "too many": ((u, y), {"dt": 0.1, "order": 300}, "need about"),
+        "method": ((u, y), {"dt": 0.1, "method": "pem"}, "moesp"),
+        "block rows": ((u, y), {"dt": 0.1, "block_rows": 90}, "fewer block_rows"),
+        "delay": ((u, y), {"dt": 0.1, "delay": -1}, "whole samples"),
+        "hold": ((u, y), {"dt": 0.1, "hold": "cubic"}, "zero"),
+        "trend": ((u, y), {"dt": 0.1, "trend": "mean"}, "constant"),
+        "lists": (([u, u], [y]), {"dt": 0.1}, "2 experiments"),
+    }
+
+
+@pytest.mark.parametrize("name", bad_records())
+def test_bad_records_are_refused(name):
+    records, options, expected = bad_records()[name]
+    with pytest.raises(ltinet.InvalidSignalError, match=expected):
+        ltinet.identify(*records, **options)
+
+
+def test_an_outlier_is_told():
+    u, y = first_order()
+    y[300] = 1e6
+    assert "outlier" in ltinet.identify(u, y, dt=0.1, order=1).warnings[0]
+
+
+def test_noise_alone_is_told():
+    rng = np.random.default_rng(0)
+    found = ltinet.identify(rng.standard_normal(400), rng.standard_normal(400), dt=1.0)
+    assert any("explained by" in warning for warning in found.warnings)

@@ -1,0 +1,154 @@
+"""Hypothesis: every part of the way from a record to a model does what its equation says, on drawn systems."""
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+import ltinet
+from drawn_records import drawn_system, record, run
+from ltinet.identification.continuous import continuous
+from ltinet.identification.delays import found_delays
+from ltinet.identification.hankel import compressed
+from ltinet.identification.linear_part import all_outputs, driven_outputs, fitted_inputs
+from ltinet.identification.modal_model import modes_of
+from ltinet.identification.parameters import Parameters
+from ltinet.identification.record import Record
+from ltinet.identification.sequences import compressed_sequences, sequences
+from ltinet.identification.subspace import METHODS, subspace
+from ltinet.identification.whitening import autoregression, whitened
+
+
+def hankel(one, s):
+    z = np.hstack([one.u, one.y])
+    n, m = len(z) - 2 * s + 1, one.u.shape[1]
+    rows = [z[k : k + n] for k in range(2 * s)]
+    parts = [
+        [r[:, :m] for r in rows[s:]],
+        [r[:, :m] for r in rows[:s]],
+        [r[:, m:] for r in rows[:s]],
+        [r[:, m:] for r in rows[s:]],
+    ]
+    return np.hstack([own for part in parts for own in part])
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.0], ids=["by products", "by rotations"])
+def test_the_compressed_matrix_is_the_factor_of_all_records(noise):
+    rng = np.random.default_rng(0)
+    system = drawn_system(rng, 3, 2, 2)
+    records = (record(rng, system, 150, noise=noise), record(rng, system, 90, noise=noise))
+    H = np.vstack([hankel(own, 6) for own in records])
+    for s in (6, 4):
+        found = compressed(records, 6).narrowed(s)
+        own = np.vstack([hankel(one.part(slice(6 - s, len(one) - 6 + s)), s) for one in records])
+        assert np.allclose(found.R.T @ found.R, own.T @ own, rtol=0.0, atol=1e-10 * np.abs(H.T @ H).max())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(6))
+def test_clean_records_give_their_poles(seed, method):
+    rng = np.random.default_rng(seed)
+    order, n_inputs, n_outputs = rng.integers(1, 6), *rng.integers(1, 4, 2)
+    system = drawn_system(rng, order, n_inputs, n_outputs, negative=True)
+    found = subspace(compressed((record(rng, system, 800),), 8), method)
+    A, _ = found.model(order)
+    true = np.linalg.eigvals(system[0])
+    # The Hankel values that are left after the weakest state decide; 1e-6 is far above their rounding and far below
+    # the distance of drawn poles.
+    assert all(np.abs(np.linalg.eigvals(A) - pole).min() < 1e-6 for pole in true)
+
+
+def test_sequences_are_what_modes_do():
+    rng = np.random.default_rng(1)
+    system = drawn_system(rng, 5, 2, 3)
+    one = record(rng, system, 400)
+    modes = modes_of(system[0], system[2], n_inputs=2, linear=False)
+    whole = sequences(modes, one)
+    for i, pole in enumerate(modes.poles):
+        assert np.allclose(whole.decays[:, i], pole ** np.arange(400))
+        v = np.zeros(400, complex)
+        for k in range(399):
+            v[k + 1] = pole * v[k] + one.u[k, 1]
+        assert np.allclose(whole.driven[:, i, 1], v)
+    small = compressed_sequences(modes, one)
+    assert len(small.outputs) < 60
+    assert np.allclose(small.driven[:, 0].conj().T @ small.outputs, whole.driven[:, 0].conj().T @ whole.outputs)
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_derivatives_are_those_of_the_outputs(linear):
+    rng = np.random.default_rng(2)
+    one = record(rng, drawn_system(rng, 4, 2, 2), 200, noise=0.1)
+    A, C = subspace(compressed((one,), 6), "moesp").model(4)
+    modes = modes_of(A, C, n_inputs=2, linear=linear)
+    found = fitted_inputs(modes, (one,), feedthrough=True, trend="constant", scale=np.ones(2))
+    own = Parameters(found.model, feedthrough=True, trend="constant", n_records=1)
+    theta = own.packed(found.model, found.starts)
+    model, (start,) = own.unpacked(theta)
+    columns = own.derivatives(sequences(model, one, own.drive(model, start)), model, start, record=0)
+    for place in range(len(theta)):
+        step = 1e-6 * max(1.0, abs(theta[place]))
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = theta.copy()
+            moved[place] += sign * step
+            other, (first,) = own.unpacked(moved)
+            ends.append(all_outputs(sequences(other, one), other, first))
+        slope = (ends[0] - ends[1]).T / (2.0 * step)
+        assert np.abs(slope - columns[:, :, place]).max() <= 1e-6 * (1e-3 + np.abs(slope).max())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_continuous_time_gives_the_same_samples(seed):
+    rng = np.random.default_rng(seed)
+    system = drawn_system(rng, 5, 2, 2, negative=True)
+    one = record(rng, system, 300, noise=0.01)
+    modes = modes_of(system[0], system[2], n_inputs=2, linear=False)
+    model = fitted_inputs(modes, (one,), feedthrough=True, trend="none", scale=np.ones(2)).model
+    found = continuous(model, 0.1)
+    net = ltinet.construct(ltinet.StateSpace(found.A, found.B, found.C, found.D))
+    y = net.simulate(one.u, 0.1 * np.arange(300), hold="zero").y
+    expected = driven_outputs(sequences(model, one), model)
+    assert np.abs(y - expected).max() <= 1e-10 * np.abs(expected).max()
+    A, B, C, D = model.sampled()
+    assert np.allclose(run(A, B, C, one.u) + one.u @ D.T, expected)
+
+
+def test_lines_between_samples_are_told_by_the_model():
+    """A system driven by lines, identified with lines: D is that of continuous time, 0, and poles are true."""
+    rng = np.random.default_rng(5)
+    system = ltinet.StateSpace([[-1.0, 3.0], [-3.0, -1.0]], [[1.0], [0.5]], [[1.0, 0.0]])
+    t = 0.2 * np.arange(600)
+    u = rng.standard_normal((600, 1))
+    y = ltinet.construct(system).simulate(u, t, hold="linear").y
+    found = ltinet.identify(u, y, dt=0.2, order=2, hold="linear", trend="none", delay=0)
+    assert np.sort_complex(found.poles()) == pytest.approx(np.sort_complex(system.poles()), abs=1e-8)
+    assert np.abs(found.system.D).max() <= 1e-8
+    omega = np.geomspace(0.1, 10.0, 20)
+    assert found.system.frequency_response(omega) == pytest.approx(system.frequency_response(omega), abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_delays_are_found(seed):
+    rng = np.random.default_rng([3, seed])
+    system = drawn_system(rng, 3, 2, 2)
+    one = record(rng, system, 2000, noise=0.03)
+    delays = tuple(rng.integers(0, 6, 2).tolist())
+    longest = max(delays)
+    early = np.stack([one.u[d : len(one) - longest + d, j] for j, d in enumerate(delays)], axis=1)
+    late = Record(early, one.y[: len(one) - longest])
+    assert found_delays((late,), most=10) == delays
+    assert np.array_equal(late.shifted(delays).u, one.u[longest : len(late)])
+
+
+def test_whitening_leaves_the_system_and_whitens_the_noise():
+    rng = np.random.default_rng(4)
+    noise = np.zeros((5000, 1))
+    for k in range(1, 5000):
+        noise[k] = 0.9 * noise[k - 1] + rng.standard_normal()
+    coefficients = autoregression([noise])
+    assert coefficients[:2] == pytest.approx([1.0, -0.9], abs=0.05)  # three standard deviations: √(0.19/5000) each
+    system = drawn_system(rng, 2, 1, 1)
+    one = record(rng, system, 300)
+    filtered = whitened(one, coefficients)
+    A, _ = subspace(compressed((filtered,), 5), "moesp").model(2)
+    assert all(np.abs(np.linalg.eigvals(A) - pole).min() < 1e-6 for pole in linalg.eigvals(system[0]))
