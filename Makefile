@@ -7,7 +7,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint house format docs bench bench-quick bench-sparsity \
-        bench-speed clean
+        bench-speed bench-identify clean
 
 # The paper, reproduced: the last line is the path of a page to open.
 demo: $(VENV)/.paper
@@ -73,6 +73,10 @@ bench-sparsity: $(VENV)/.bench
 
 bench-speed: $(VENV)/.bench
 	$(BENCH) --only construction
+
+# 200 systems drawn at random: orders, confidence of poles, fits, delays; make bench-identify COUNT=40 WORKERS=4.
+bench-identify: $(VENV)/.bench
+	$(BENCH).identify_monte_carlo --count $(or $(COUNT),200) --workers $(or $(WORKERS),2)
 
 clean:
 	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

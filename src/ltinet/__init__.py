@@ -17,6 +17,8 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
+from ltinet.identification.confidence import FrequencyBand, PoleConfidence, StepBand
+from ltinet.identification.residual_tests import ResidualTests
 from ltinet.identified import Identified, identify
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
@@ -53,6 +55,7 @@ __all__ = [
     "DynamicNetwork",
     "FileFormatError",
     "FormPlots",
+    "FrequencyBand",
     "FunctionSignal",
     "HorizontalLayer",
     "Identified",
@@ -69,7 +72,9 @@ __all__ = [
     "NeuronEquation",
     "PartitionError",
     "PlottingError",
+    "PoleConfidence",
     "PolynomialSignal",
+    "ResidualTests",
     "Rung",
     "SampledSignal",
     "Signal",
@@ -77,6 +82,7 @@ __all__ = [
     "SimulationError",
     "Solution",
     "StateSpace",
+    "StepBand",
     "StepInfo",
     "Stepper",
     "SystemPlots",

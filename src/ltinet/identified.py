@@ -10,15 +10,27 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.arrays import Array
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError
+from ltinet.identification.asked import asked_delays, asked_points, asked_wishes
 from ltinet.identification.candidates import Setting
+from ltinet.identification.cautions import cautions
+from ltinet.identification.confidence import (
+    FrequencyBand,
+    PoleConfidence,
+    StepBand,
+    frequency_band,
+    pole_confidences,
+    step_band,
+)
 from ltinet.identification.continuous import continuous
-from ltinet.identification.delays import found_delays
+from ltinet.identification.covariance import ParameterCovariance, parameter_covariance
 from ltinet.identification.estimation import Estimate, Tried, Wishes, any_grows, estimate
-from ltinet.identification.given import given_records, time_step_of
+from ltinet.identification.given import Given, given_records, time_step_of
 from ltinet.identification.linear_part import N_TRENDS, Trend, fitted_start
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.record import Record, n_samples
-from ltinet.identification.subspace import METHODS
+from ltinet.identification.residual_tests import ResidualTests
+from ltinet.identification.residuals import residuals_of
+from ltinet.identification.text import pole_lines
 from ltinet.identification.units import Units, units_of
 from ltinet.networks import construct
 from ltinet.once import cached_property
@@ -26,11 +38,8 @@ from ltinet.shown import shown
 from ltinet.signals.sampled import Hold, checked_hold
 from ltinet.state_space import StateSpace
 
-_MOST_DELAY = 18  # samples that are looked for
-_POOR = 50.0  # %: a fit below is told
 _GOOD = 0.02  # of the outputs: with a smaller error on unseen samples a stable model explains all there is
 _FAR_BETTER = 0.5  # of the error of a stable model
-_LONGEST_GROWTH = 1e-9
 Complex = NDArray[np.complex128]
 
 
@@ -62,6 +71,8 @@ class Identified:
     singular_values: Array = field(repr=False)
     modes: ModalModel = field(repr=False)
     """The model at samples, mode by mode."""
+    covariance: ParameterCovariance | None = field(default=None, repr=False)
+    """Of the parameters, in units of the records; None where they are too many or some of them are not seen."""
 
     @property
     def order(self) -> int:
@@ -101,6 +112,39 @@ class Identified:
         given = given_records(u, y)
         self._require_channels(given.records[0])
         return _fits(self.modes, self._prepared(given.records))
+
+    def residuals(self, u: Any, y: Any) -> ResidualTests:
+        """What the model leaves over of these or other records, with its correlations and their 99 % bands.
+
+        Only the states at the first sample are fitted, and trends where they belong to the model.
+        """
+        given = given_records(u, y)
+        self._require_channels(given.records[0])
+        return residuals_of(self.modes, self._prepared(given.records), self.trend)
+
+    def pole_confidence(self) -> tuple[PoleConfidence, ...]:
+        """The poles of continuous time with their covariances, of pairs that with Im > 0.
+
+        Regions hold the true pole as often as they say where the model is refined and has the order of the system; a
+        model that is not refined is less certain.
+        """
+        return pole_confidences(self._certain(), self.dt)
+
+    def frequency_band(self, omega: ArrayLike) -> FrequencyBand:
+        """H(jω) of the system, without the delay, with the covariance of every entry."""
+        return frequency_band(self._certain(), asked_points(omega, "omega"), self.dt)
+
+    def step_band(self, t: ArrayLike) -> StepBand:
+        """Step responses of the system from rest, without the delay, at times from 0 on, with standard deviations."""
+        return step_band(self._certain(), asked_points(t, "t"), self.dt)
+
+    def _certain(self) -> ParameterCovariance:
+        if self.covariance is None:
+            raise InvalidSignalError(
+                "the records do not tell how certain this model is: it has too many parameters, or some that no output "
+                "shows; identify a smaller order"
+            )
+        return self.covariance
 
     def _prepared(self, records: tuple[Record, ...]) -> tuple[Record, ...]:
         """Records without offsets and delays."""
@@ -183,20 +227,22 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     step = time_step_of(dt, t)
     given = given_records(u, y)
     linear = checked_hold(hold) == "linear"
-    wishes = _wishes(order, method, block_rows, refine)
+    wishes = asked_wishes(order, method, block_rows, refine)
     if trend not in N_TRENDS:
         raise InvalidSignalError(f'trend is {shown(repr(trend))}; it must be "none", "constant" or "linear"')
-    offsets = _means(given.records) if trend != "none" else np.zeros(given.records[0].u.shape[1])
+    offsets = _means(given.records, "u") if trend != "none" else np.zeros(given.records[0].u.shape[1])
+    levels = _means(given.records, "y") if trend != "none" else np.zeros(given.records[0].y.shape[1])
     units = units_of(given.records)
-    centred = tuple(units.scaled(Record(own.u - offsets, own.y)) for own in given.records)
-    delays = _delays(delay, centred)
+    centred = tuple(units.scaled(Record(own.u - offsets, own.y - levels)) for own in given.records)
+    delays = asked_delays(delay, centred)
     shifted = tuple(own.shifted(delays) for own in centred)
     scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
     setting = Setting(feedthrough, trend, linear, scale, stable is not False, max(map(len, shifted)))
     found = estimate(shifted, wishes, setting)
     if stable == "auto" and found.error > _GOOD:
         found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
-    return _result(found, units, shifted, step, delays, offsets, given.inputs, given.outputs, given.remarks, trend)
+    covariance = parameter_covariance(found.linear, shifted, feedthrough=feedthrough, trend=trend)
+    return _result(found, units, shifted, step, delays, (offsets, levels), given, covariance, trend)
 
 
 def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
@@ -213,10 +259,9 @@ def _result(  # noqa: PLR0913 - the parts of one result
     records: tuple[Record, ...],
     dt: float,
     delays: tuple[int, ...],
-    offsets: Array,
-    inputs: tuple[str, ...] | None,
-    outputs: tuple[str, ...] | None,
-    remarks: tuple[str, ...],
+    offsets: tuple[Array, Array],
+    given: Given,
+    covariance: ParameterCovariance | None,
     trend: Trend,
 ) -> Identified:
     spread = sum(((one.y - one.y.mean(axis=0)) ** 2).sum(axis=0) for one in records)
@@ -229,7 +274,7 @@ def _result(  # noqa: PLR0913 - the parts of one result
         axis=0,
     )
     return Identified(
-        system=StateSpace(own.A, own.B, own.C, own.D, inputs=inputs, outputs=outputs),
+        system=StateSpace(own.A, own.B, own.C, own.D, inputs=given.inputs, outputs=given.outputs),
         dt=dt,
         hold="linear" if model.linear else "zero",
         delay=delays,
@@ -237,41 +282,16 @@ def _result(  # noqa: PLR0913 - the parts of one result
         block_rows=found.block_rows,
         refined=found.is_refined,
         trend=trend,
-        input_offsets=offsets,
-        output_offsets=np.asarray(level),
+        input_offsets=offsets[0],
+        output_offsets=np.asarray(level + offsets[1]),
         fits=np.asarray(fits),
-        warnings=_warnings(model, own.n_doubled, np.asarray(fits), remarks, records),
-        remarks=remarks,
+        warnings=cautions(found.linear, records, fits=np.asarray(fits), n_doubled=own.n_doubled, remarks=given.remarks),
+        remarks=given.remarks,
         tried=found.tried,
         singular_values=found.singular_values,
         modes=model,
+        covariance=covariance and replace(covariance, gain=units.outputs[:, None] / units.inputs),
     )
-
-
-def _warnings(
-    model: ModalModel, n_doubled: int, fits: Array, remarks: tuple[str, ...], records: tuple[Record, ...]
-) -> tuple[str, ...]:
-    told = [remark for remark in remarks if "outlier" in remark]
-    growing = np.abs(model.poles) > 1.0 + _LONGEST_GROWTH
-    if growing.any():
-        told.append(f"the model is unstable, |λ| up to {np.abs(model.poles).max():.6g} at samples; stable=True mirrors")
-    if n_doubled:
-        told.append(
-            f"{n_doubled} negative real pole(s) at samples became pairs at half the sampling frequency: another order, "
-            "or a shorter dt, may explain the records better"
-        )
-    poor = np.flatnonzero(fits < _POOR)
-    if len(poor):
-        told.append(f"output {poor[0] + 1} is explained by {fits[poor[0]]:.0f} % only")
-    steps = [_steps_of(np.concatenate([own.y[:, j] for own in records])) for j in range(model.n_outputs)]
-    coarse = [j for j, count in enumerate(steps) if count < 16]
-    if coarse:
-        told.append(f"output {coarse[0] + 1} has {steps[coarse[0]]} different values only: a coarse converter?")
-    return tuple(told)
-
-
-def _steps_of(values: Array) -> int:
-    return len(np.unique(values[: 2**14]))
 
 
 def _fits(model: ModalModel, records: tuple[Record, ...]) -> Array:
@@ -281,30 +301,8 @@ def _fits(model: ModalModel, records: tuple[Record, ...]) -> Array:
     return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
 
 
-def _wishes(order: Any, method: Any, block_rows: Any, refine: Any) -> Wishes:
-    if method not in ("auto", *METHODS):
-        raise InvalidSignalError(f'method is {shown(repr(method))}; it must be "auto", "moesp", "n4sid" or "cva"')
-    given = np.atleast_1d(np.asarray([] if order is None else order))
-    orders = None if order is None else tuple(sorted({int(n) for n in given.tolist()}))
-    if orders is not None and (not orders or orders[0] < 1 or given.dtype.kind not in "iu"):
-        raise InvalidSignalError(f"order is {shown(repr(order))}; give a number of states from 1 on, or several")
-    if block_rows is not None and (not isinstance(block_rows, int) or block_rows < 2):
-        raise InvalidSignalError(f"block_rows is {shown(repr(block_rows))}; give a whole number from 2 on")
-    return Wishes(orders, METHODS if method == "auto" else (method,), block_rows, bool(refine))
-
-
-def _means(records: tuple[Record, ...]) -> Array:
-    return np.asarray(sum(own.u.sum(axis=0) for own in records) / n_samples(records))
-
-
-def _delays(delay: Any, records: tuple[Record, ...]) -> tuple[int, ...]:
-    m = records[0].u.shape[1]
-    if isinstance(delay, str) and delay == "auto":
-        return found_delays(records, most=_MOST_DELAY)
-    given = np.broadcast_to(np.asarray(delay), (m,)) if np.ndim(delay) == 0 else np.asarray(delay)
-    if given.shape != (m,) or given.dtype.kind not in "iu" or np.any(given < 0):
-        raise InvalidSignalError(f'delay is {shown(repr(delay))}; give "auto", or whole samples, one or {m} of them')
-    return tuple(int(own) for own in given)
+def _means(records: tuple[Record, ...], name: Literal["u", "y"]) -> Array:
+    return np.asarray(sum(getattr(own, name).sum(axis=0) for own in records) / n_samples(records))
 
 
 def _told(found: Identified) -> list[str]:
@@ -321,13 +319,7 @@ def _told(found: Identified) -> list[str]:
     ]
     if any(found.delay):
         lines.append(f"  delay              {', '.join(map(str, found.delay))} samples")
-    poles = found.poles()
-    shown_poles = sorted(poles[poles.imag >= 0.0], key=abs)
-    for pole in shown_poles[:8]:
-        both = f" ± {pole.imag:.4g}j" if pole.imag else ""
-        lines.append(f"  pole               {pole.real:.4g}{both}")
-    if len(shown_poles) > 8:
-        lines.append(f"  …                  {len(shown_poles) - 8} more")
+    lines += pole_lines(found.poles(), found.pole_confidence() if found.covariance else ())
     lines += [f"  note               {remark}" for remark in found.remarks]
     lines += [f"  warning            {warning}" for warning in found.warnings]
     return lines

@@ -1,0 +1,166 @@
+"""How certain the parameters of a model are: (JᵀJ)⁻¹ JᵀΣJ (JᵀJ)⁻¹ with the Σ that the residuals show.
+
+J are the derivatives of the simulated outputs by the parameters, outputs in units of their residuals, as the refinement
+weights them. The usual (JᵀJ)⁻¹ holds for white residuals alone: under noise that lasts its regions are too small. Here
+every output has an autoregressive model of its residuals, e = w / a(q), with innovations w that outputs share, so that
+Σ = L (W ⊗ I) Lᵀ with L the filters 1/a: JᵀΣJ takes one run of the derivatives through the filters, backwards in time.
+
+That is the covariance of the closest model. One that a subspace method gave and no refinement moved is less certain.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from ltinet.arrays import Array
+from ltinet.identification.linear_part import Linear, Start, Trend, all_outputs
+from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.parameters import Parameters
+from ltinet.identification.record import Record, n_samples
+from ltinet.identification.sequences import Sequences, sequences
+from ltinet.identification.whitening import autoregression
+from ltinet.model.matrices import Matrix
+from ltinet.threads import one_blas_thread
+from ltinet.tolerances import EPS
+
+MOST_PARAMETERS = 400  # beyond, derivatives take more than the rest of the identification
+LONGEST = 2**16  # samples of a record that are looked at; the others are taken to say as much each
+_AT_ONCE = 2**22  # numbers of the derivatives that are held together
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterCovariance:
+    """The covariance of the parameters of a model `(n_shared, n_shared)`, in the order of `parameters`."""
+
+    parameters: Parameters
+    matrix: Matrix
+    gain: Matrix
+    """Units of outputs by units of inputs `(p, m)`, where parameters are told in units of the records."""
+
+    @property
+    def model(self) -> ModalModel:
+        """The model whose parameters they are."""
+        return self.parameters.like
+
+
+class _Part(NamedTuple):
+    """One record as far as it is looked at."""
+
+    own: Sequences
+    start: Start
+    residuals: Array
+    """`(q, p)`."""
+
+
+def parameter_covariance(
+    linear: Linear, records: tuple[Record, ...], *, feedthrough: bool, trend: Trend
+) -> ParameterCovariance | None:
+    """The covariance of all parameters that belong to the model and not to a record.
+
+    None where they are too many, more than the samples say, or where some of them move no output.
+    """
+    parameters = Parameters(linear.model, feedthrough, trend, len(records))
+    n_values = n_samples(records) * linear.model.n_outputs
+    if len(parameters) > MOST_PARAMETERS or n_values <= len(parameters):
+        return None
+    parts = residual_parts(linear, records)
+    residuals = [own.residuals for own in parts]
+    n_seen = sum(len(own) for own in residuals)
+    scale = np.sqrt(sum((own**2).sum(axis=0) for own in residuals) / n_seen)
+    if not np.all(scale > 0.0):
+        return None
+    problem = _Problem(parameters, parts, scale)
+    with one_blas_thread():
+        R = problem.triangle()
+        n_local = len(parameters) - parameters.n_shared
+        seen = R[n_local:, n_local:]
+        size = np.linalg.norm(R[:, n_local:], axis=0)
+        if len(R) < len(parameters) or not np.all(np.abs(seen.diagonal()) > len(R) * EPS * size):
+            return None
+        middle = problem.middle(R)[n_local:, n_local:]
+        inverse = linalg.solve_triangular(seen, np.eye(len(seen)), check_finite=False)
+    lost = n_values / (n_values - len(parameters))  # residuals are smaller than the noise by what was fitted
+    matrix = (lost * n_seen / n_samples(records)) * (inverse @ middle @ inverse.T)
+    ones = np.ones_like(linear.model.D)
+    return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)), ones)
+
+
+def residual_parts(linear: Linear, records: tuple[Record, ...]) -> list[_Part]:
+    """Sequences and residuals of the records, of long ones at their beginnings."""
+    found = []
+    for record, start in zip(records, linear.starts, strict=True):
+        part = record.part(slice(0, LONGEST))
+        shortened = np.array([1.0, max(len(part) - 1, 1) / max(len(record) - 1, 1)])
+        here = Start(start.states, start.trends * shortened[: start.trends.shape[1]])
+        own = sequences(linear.model, part, Parameters(linear.model, False, "none", 1).drive(linear.model, here))
+        found.append(_Part(own, here, own.outputs - all_outputs(own, linear.model, here)))
+    return found
+
+
+class _Problem:
+    """Derivatives of all records, parameters of records before those of the model, some samples at a time."""
+
+    def __init__(self, parameters: Parameters, parts: list[_Part], scale: Array) -> None:
+        self._parameters, self._parts, self._scale = parameters, parts, scale
+
+    def triangle(self) -> Matrix:
+        """R of J = QR."""
+        R = np.zeros((0, len(self._parameters)))
+        for number in range(len(self._parts)):
+            for columns in self._backwards(number):
+                stacked = np.vstack([R, columns.reshape(-1, columns.shape[-1])])
+                R = np.asarray(linalg.qr(stacked, mode="r", check_finite=False)[0][: stacked.shape[1]])
+        return R
+
+    def middle(self, R: Matrix) -> Matrix:
+        """QᵀΣQ, outputs in units of their residuals."""
+        from scipy.signal import lfilter  # here, because it takes longer to import than the rest
+
+        filters, W = innovations([own.residuals / self._scale for own in self._parts])
+        total = np.zeros_like(R)
+        for number in range(len(self._parts)):
+            memory = [np.zeros((len(own) - 1, len(R))) for own in filters]
+            for columns in self._backwards(number):
+                shape = columns.shape
+                Q = linalg.solve_triangular(R, columns.reshape(-1, len(R)).T, trans="T", check_finite=False).T
+                turned = np.ascontiguousarray(Q).reshape(shape)[:, ::-1]
+                for output, own in enumerate(filters):
+                    if len(own) > 1:
+                        turned[output], memory[output] = lfilter([1.0], own, turned[output], axis=0, zi=memory[output])
+                mixed = np.einsum("oq,qtk->otk", W, turned)
+                total += turned.reshape(-1, len(R)).T @ mixed.reshape(-1, len(R))
+        return total
+
+    def _backwards(self, number: int) -> Iterator[Array]:
+        """`(p, q, parameters)` of one record, its end first; rows within are in the order of time."""
+        own, start, residuals = self._parts[number]
+        at_once = max(1, _AT_ONCE // (residuals.shape[1] * len(self._parameters)))
+        n_shared, model = self._parameters.n_shared, self._parameters.like
+        for end in range(len(residuals), 0, -at_once):
+            rows = slice(max(0, end - at_once), end)
+            columns = self._parameters.derivatives(_rows(own, rows), model, start, record=number)
+            yield np.roll(columns, -n_shared, axis=2) / self._scale[:, None, None]
+
+
+def innovations(residuals: list[Array]) -> tuple[list[Array], Matrix]:
+    """For every output the filter that whitens its residuals `(q, p)`; and the covariance of what is then left."""
+    p = residuals[0].shape[1]
+    filters = [autoregression([own[:, [output]] for own in residuals]) for output in range(p)]
+    longest = max(map(len, filters))
+    total, count = np.zeros((p, p)), 0
+    for own in residuals:
+        n = len(own) - longest + 1
+        if n > 0:
+            left = np.stack([np.convolve(own[:, j], filters[j])[longest - 1 : len(own)] for j in range(p)])
+            total += left @ left.T
+            count += n
+    return filters, total / max(count, 1)
+
+
+def _rows(own: Sequences, rows: slice) -> Sequences:
+    return Sequences(
+        own.decays[rows], own.driven[rows], own.twice[rows], own.inputs[rows], own.trends[rows], own.outputs[rows]
+    )

@@ -1,0 +1,106 @@
+"""What a model leaves over: whether it is noise of its own, still knows the inputs, or inputs know it.
+
+Correlations of two series with nothing in common have the variance 1/N only if one of them is white. Inputs and
+residuals therefore go, each by itself, through the filters that whiten them before they are compared. Such filters look
+into the past only, so that a correlation stays on its side of lag 0: at positive lags residuals follow inputs, and the
+model misses something; at negative lags inputs follow residuals, and somebody was feeding outputs back.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ltinet.arrays import Array
+from ltinet.identification.confidence import DEVIATIONS_99
+from ltinet.identification.whitening import autoregression
+
+LAGS = 25
+_SAMPLES_A_LAG = 8  # at least, so that the bands mean something
+_FALSE_ALARM = 1e-4  # of the warning, over all lags and channels
+_BESIDE = 0.5  # of the largest correlation at lags from 0 on: less at negative lags may be its echo (periodic inputs)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ResidualTests:
+    """Correlations of residuals, with bands that hold 99 % of those of white residuals that know no input."""
+
+    residuals: tuple[Array, ...]
+    """Measured less simulated outputs of every record, `(T, p)`."""
+    lags: NDArray[np.intp]
+    """From −L to L."""
+    autocorrelation: Array
+    """Of every output with itself, `(p, 2L + 1)`, as residuals are."""
+    cross_correlation: Array
+    """`(p, m, 2L + 1)`: of inputs at k with residuals at k + lag, both whitened."""
+    band: float
+    """Half the width of the 99 % band."""
+    is_white: NDArray[np.bool_]
+    """For every output, at 99 % over all lags together (Ljung and Box)."""
+
+    @property
+    def feedback(self) -> str | None:
+        """A warning where inputs follow residuals: the records come from a closed loop."""
+        negative, other = self.lags < 0, self.lags >= 0
+        sizes = np.abs(self.cross_correlation)
+        if not negative.any() or not sizes.size:
+            return None
+        n_looks = sizes.shape[0] * sizes.shape[1] * int(negative.sum())
+        limit = self.band / DEVIATIONS_99 * special.ndtri(1.0 - 0.5 * _FALSE_ALARM / n_looks)
+        peaks, beside = sizes[..., negative].max(axis=-1), sizes[..., other].max(axis=-1)
+        standing = np.where((peaks > limit) & (peaks > _BESIDE * beside), peaks, 0.0)
+        if not standing.any():
+            return None
+        output, j = np.unravel_index(int(np.argmax(standing)), standing.shape)
+        lag = self.lags[negative][int(np.argmax(sizes[output, j][negative]))]
+        return (
+            f"input {j + 1} follows what the model leaves over of output {output + 1} (correlation "
+            f"{standing[output, j]:.2f} at lag {lag}): the records seem to come from a closed loop, where poles and "
+            "gain may be those of the loop rather than of the plant"
+        )
+
+
+def examined(residuals: list[Array], inputs: list[Array], *, lags: int = LAGS) -> ResidualTests:
+    """The tests of residuals `(T, p)` and inputs `(T, m)` of some records."""
+    p, m = residuals[0].shape[1], inputs[0].shape[1]
+    n = sum(len(own) for own in residuals)
+    most = max(0, min(lags, min(len(own) for own in residuals) // _SAMPLES_A_LAG))
+    around = np.arange(-most, most + 1)
+    alone = np.array([_correlation(*2 * (_column(residuals, i),), most) for i in range(p)])
+    white_e = [_whitened(_column(residuals, i)) for i in range(p)]
+    white_u = [_whitened(_column(inputs, j)) for j in range(m)]
+    cross = np.array([[_correlation(_cut(u, e), _cut(e, u), most) for u in white_u] for e in white_e])
+    after = alone[:, most + 1 :]
+    statistic = n * (n + 2.0) * (after**2 / (n - np.arange(1, most + 1))).sum(axis=1)
+    is_white = statistic <= special.chdtri(most, 0.01) if most else np.ones(p, dtype=bool)
+    return ResidualTests(
+        tuple(residuals), around, alone, cross, DEVIATIONS_99 / np.sqrt(max(n, 1)), np.asarray(is_white)
+    )
+
+
+def _column(values: list[Array], number: int) -> list[Array]:
+    return [own[:, number] - own[:, number].mean() for own in values]
+
+
+def _whitened(series: list[Array]) -> list[Array]:
+    """Without the samples at the beginning that lack others before them."""
+    coefficients = autoregression([own[:, None] for own in series])
+    return [np.convolve(own, coefficients, mode="valid") for own in series]
+
+
+def _cut(series: list[Array], other: list[Array]) -> list[Array]:
+    """The ends that both have."""
+    return [own[-min(len(own), len(its)) :] for own, its in zip(series, other, strict=True)]
+
+
+def _correlation(first: list[Array], second: list[Array], most: int) -> Array:
+    """Of the first at k with the second at k + lag, lags from −most to most; 0 where one of them is 0."""
+    total = np.zeros(2 * most + 1)
+    for a, b in zip(first, second, strict=True):
+        n = len(a)
+        total += [float(a[max(0, -k) : n - max(0, k)] @ b[max(0, k) : n - max(0, -k)]) for k in range(-most, most + 1)]
+    size = np.sqrt(sum(float(a @ a) for a in first) * sum(float(b @ b) for b in second))
+    return total / size if size > 0.0 else total

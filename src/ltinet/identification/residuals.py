@@ -1,0 +1,37 @@
+"""The residuals of a model over records: those it was found in, or others."""
+
+import numpy as np
+
+from ltinet.identification.covariance import residual_parts
+from ltinet.identification.linear_part import Linear, Trend, all_outputs, fitted_start
+from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.record import Record
+from ltinet.identification.residual_tests import ResidualTests, examined
+from ltinet.identification.sequences import sequences
+
+_CLEAN = 1e-8  # of the outputs: residuals below are what arithmetic leaves over, about which there is nothing to say
+
+
+def residuals_of(model: ModalModel, records: tuple[Record, ...], trend: Trend) -> ResidualTests:
+    """The tests of a model on records whose starts and trends are fitted."""
+    residuals = []
+    for own in records:
+        start, _ = fitted_start(model, own, trend=trend, scale=np.ones(model.n_outputs))
+        found = sequences(model, own)
+        residuals.append(found.outputs - all_outputs(found, model, start))
+    return examined(residuals, [own.u for own in records])
+
+
+def feedback_warning(linear: Linear, records: tuple[Record, ...]) -> tuple[str, ...]:
+    """A warning, or none, where the inputs of the records follow what the model leaves over."""
+    parts = residual_parts(linear, records)
+    residuals = [own.residuals for own in parts]
+    size = np.concatenate([own.y[: len(e)] for own, e in zip(records, residuals, strict=True)]).std(axis=0)
+    shown = np.sqrt(np.mean(np.concatenate(residuals) ** 2, axis=0)) > _CLEAN * size
+    if not shown.any():
+        return ()
+    tests = examined(
+        [np.where(shown, own, 0.0) for own in residuals],
+        [own.u[: len(e)] for own, e in zip(records, residuals, strict=True)],
+    )
+    return (tests.feedback,) if tests.feedback else ()

@@ -1,0 +1,28 @@
+"""Poles as a person reads them, with what their confidence leaves of the digits."""
+
+from collections.abc import Sequence
+
+from ltinet.identification.confidence import DEVIATIONS_99, PoleConfidence
+from ltinet.identification.modal_model import Complex
+
+_MOST = 8  # poles that are told one by one
+
+
+def pole_lines(poles: Complex, confidences: Sequence[PoleConfidence]) -> list[str]:
+    """One line for each pole, of pairs for both, the slowest first; how many more there are."""
+    told: list[tuple[complex, complex | None]] = [(own.pole, DEVIATIONS_99 * own.deviation) for own in confidences]
+    told = told or [(complex(pole), None) for pole in poles[poles.imag >= 0.0].tolist()]
+    told.sort(key=lambda own: abs(own[0]))
+    lines = [f"  pole               {_one(pole, width)}" for pole, width in told[:_MOST]]
+    if len(told) > _MOST:
+        lines.append(f"  …                  {len(told) - _MOST} more")
+    if confidences:
+        lines.append("                     (in brackets: 99 % of either part)")
+    return lines
+
+
+def _one(pole: complex, width: complex | None) -> str:
+    real, imaginary = f"{pole.real:.4g}", f" ± {pole.imag:.4g}j" if pole.imag else ""
+    if width is None:
+        return real + imaginary
+    return f"{real} [±{width.real:.2g}]" + (f"{imaginary} [±{width.imag:.2g}]" if imaginary else "")
