@@ -30,6 +30,7 @@ from ltinet.network.network import NetworkParameters
 from ltinet.network.neuron import Neuron
 from ltinet.networks import construct
 from ltinet.plotting.doors import FormPlots, NetworkPlots, SystemPlots
+from ltinet.plotting.identified_doors import IdentifiedPlots
 from ltinet.responses.step_info import StepInfo
 from ltinet.signals.batch import SignalBatch
 from ltinet.signals.function import FunctionSignal
@@ -59,6 +60,7 @@ __all__ = [
     "FunctionSignal",
     "HorizontalLayer",
     "Identified",
+    "IdentifiedPlots",
     "InvalidNetworkError",
     "InvalidSignalError",
     "InvalidSystemError",

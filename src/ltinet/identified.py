@@ -13,6 +13,7 @@ from ltinet.errors import InvalidSignalError
 from ltinet.identification.asked import asked_delays, asked_points, asked_wishes
 from ltinet.identification.candidates import Setting
 from ltinet.identification.cautions import cautions
+from ltinet.identification.compared import compared
 from ltinet.identification.confidence import (
     FrequencyBand,
     PoleConfidence,
@@ -34,6 +35,7 @@ from ltinet.identification.text import pole_lines
 from ltinet.identification.units import Units, units_of
 from ltinet.networks import construct
 from ltinet.once import cached_property
+from ltinet.plotting.identified_doors import DrawnIdentification, IdentifiedPlots
 from ltinet.shown import shown
 from ltinet.signals.sampled import Hold, checked_hold
 from ltinet.state_space import StateSpace
@@ -137,6 +139,24 @@ class Identified:
     def step_band(self, t: ArrayLike) -> StepBand:
         """Step responses of the system from rest, without the delay, at times from 0 on, with standard deviations."""
         return step_band(self._certain(), asked_points(t, "t"), self.dt)
+
+    @property
+    def plot(self) -> IdentifiedPlots:
+        """Drawings: `found.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`; they need matplotlib."""
+        drawn = DrawnIdentification(
+            self.poles, self._regions, self._compared, self.fit, self.residuals, self.tried, self.singular_values,
+            self.order, self.dt, self.system.output_names, self.system.input_names,
+        )  # fmt: skip
+        return IdentifiedPlots(drawn)
+
+    def _regions(self) -> list[tuple[complex, Array]]:
+        known = () if self.covariance is None else self.pole_confidence()
+        return [(own.pole, own.covariance) for own in known]
+
+    def _compared(self, u: Any, y: Any) -> tuple[tuple[Array, Array], ...]:
+        given = given_records(u, y)
+        self._require_channels(given.records[0])
+        return compared(self.modes, self._prepared(given.records), self.output_offsets)
 
     def _certain(self) -> ParameterCovariance:
         if self.covariance is None:

@@ -1,0 +1,148 @@
+"""What stands behind `found.plot` of an identified system: one line for every drawing."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.arrays import Array
+from ltinet.listing import listed_without
+from ltinet.plotting.correlations import draw_correlations
+from ltinet.plotting.measured import draw_measured
+from ltinet.plotting.orders import draw_orders
+from ltinet.plotting.uncertain_poles import draw_uncertain_poles
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+
+class DrawnTrial(Protocol):
+    """A model on the way, as far as it is drawn."""
+
+    @property
+    def order(self) -> int:
+        """Number of states."""
+        ...
+
+    @property
+    def refined(self) -> bool:
+        """Whether by output error."""
+        ...
+
+    @property
+    def method(self) -> str:
+        """Its subspace method."""
+        ...
+
+    @property
+    def error(self) -> float:
+        """On unseen samples, relative to the outputs."""
+        ...
+
+
+class DrawnTests(Protocol):
+    """Correlations of residuals, as far as they are drawn."""
+
+    @property
+    def lags(self) -> NDArray[np.intp]:
+        """From −L to L."""
+        ...
+
+    @property
+    def autocorrelation(self) -> Array:
+        """Of every output `(p, 2L + 1)`."""
+        ...
+
+    @property
+    def cross_correlation(self) -> Array:
+        """Of outputs with inputs `(p, m, 2L + 1)`."""
+        ...
+
+    @property
+    def band(self) -> float:
+        """Half the width of the 99 % band."""
+        ...
+
+
+@dataclass(frozen=True)
+class DrawnIdentification:
+    """What was found, as far as it is drawn; computed where a drawing asks for it."""
+
+    poles: Callable[[], NDArray[np.complex128]]
+    regions: Callable[[], Sequence[tuple[complex, Array]]]
+    compared: Callable[[Any, Any], Sequence[tuple[Array, Array]]]
+    fit: Callable[[Any, Any], Array]
+    residuals: Callable[[Any, Any], DrawnTests]
+    tried: Sequence[DrawnTrial]
+    singular_values: Array
+    order: int
+    dt: float
+    names: Sequence[str]
+    input_names: Sequence[str]
+
+
+@final
+@dataclass(frozen=True)
+class IdentifiedPlots:
+    """Drawings of an identified system; they need matplotlib.
+
+    They take the Axes, or those of several panels the empty Figure, to draw on, or make a new one, and return the Axes.
+    """
+
+    found: DrawnIdentification
+
+    def compare(
+        self, u: Any, y: Any, *, outputs: Sequence[int | str] | None = None, figure: "Figure | SubFigure | None" = None
+    ) -> NDArray[Any]:
+        """Draw measured outputs and those of the model, with its fit: of records that it was found in, or others.
+
+        Only the states at the first sample are fitted. Experiments follow each other, with a dotted line between.
+        """
+        pairs = self.found.compared(u, y)
+        times, measured, modelled, seams = _in_a_row(pairs, self.found.dt)
+        fits = self.found.fit(u, y).tolist()
+        return draw_measured(
+            times, measured, modelled, fits=fits, names=self.found.names, outputs=outputs, seams=seams, figure=figure
+        )
+
+    def residuals(
+        self, u: Any, y: Any, *, outputs: Sequence[int | str] | None = None, figure: "Figure | SubFigure | None" = None
+    ) -> NDArray[Any]:
+        """Draw how residuals depend on themselves and on inputs, with 99 % bands.
+
+        Residuals with themselves outside of the band: noise that is not white. After an input, at positive lags: the
+        model misses something. At negative lags: the input follows the outputs, a closed loop.
+        """
+        tests = self.found.residuals(u, y)
+        return draw_correlations(
+            tests.lags, tests.autocorrelation, tests.cross_correlation, band=tests.band, names=self.found.names,
+            input_names=self.found.input_names, outputs=outputs, figure=figure,
+        )  # fmt: skip
+
+    def orders(self, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
+        """Draw singular values, and the errors of models on unseen samples by their order; two Axes come back."""
+        errors: dict[str, dict[int, float]] = {}
+        for own in self.found.tried:
+            best = errors.setdefault(f"{own.method}, refined" if own.refined else own.method, {})
+            best[own.order] = min(own.error, best.get(own.order, np.inf))
+        return draw_orders(self.found.singular_values, errors, chosen=self.found.order, figure=figure)
+
+    def poles(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the poles of continuous time with the regions that hold the true ones at 99 %, where they are known."""
+        return draw_uncertain_poles(self.found.poles(), self.found.regions(), ax=ax)
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "found")
+
+
+def _in_a_row(pairs: Sequence[tuple[Array, Array]], dt: float) -> tuple[Array, Array, Array, list[float]]:
+    """Experiments one after the other, parted by NaN; times from 0 on, and those at which another one begins."""
+    gap = np.full((1, pairs[0][0].shape[1]), np.nan)
+    measured = np.concatenate([part for own, _ in pairs for part in (own, gap)][:-1])
+    modelled = np.concatenate([part for _, own in pairs for part in (own, gap)][:-1])
+    ends = np.cumsum([len(own) + 1 for own, _ in pairs])
+    times = np.asarray(dt * np.arange(len(measured)), dtype=np.float64)
+    return times, measured, modelled, [dt * float(end - 1) for end in ends[:-1]]
