@@ -142,10 +142,11 @@ class Identified:
 
     @property
     def plot(self) -> IdentifiedPlots:
-        """Drawings: `found.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`; they need matplotlib."""
+        """Drawings: `found.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
         drawn = DrawnIdentification(
-            self.poles, self._regions, self._compared, self.fit, self.residuals, self.tried, self.singular_values,
-            self.order, self.dt, self.system.output_names, self.system.input_names,
+            self.poles, self._regions, self._compared, self.fit, self.residuals, self.frequency_band,
+            self.system.shown_frequencies, self.tried, self.singular_values, self.order, self.dt,
+            self.system.output_names, self.system.input_names,
         )  # fmt: skip
         return IdentifiedPlots(drawn)
 

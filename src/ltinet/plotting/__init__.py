@@ -19,6 +19,7 @@ from ltinet.plotting.solution_panels import draw_solution
 from ltinet.plotting.sparsity import draw_sparsity
 from ltinet.plotting.spectrum import draw_spectrum
 from ltinet.plotting.trajectory import draw_outputs
+from ltinet.plotting.uncertain_bode import draw_uncertain_bode
 from ltinet.plotting.uncertain_poles import draw_uncertain_poles
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "draw_solution",
     "draw_sparsity",
     "draw_spectrum",
+    "draw_uncertain_bode",
     "draw_uncertain_poles",
     "draw_weight_norm",
     "layer_colour",

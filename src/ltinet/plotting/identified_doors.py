@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ltinet.arrays import Array
 from ltinet.listing import listed_without
 from ltinet.plotting.correlations import draw_correlations
 from ltinet.plotting.measured import draw_measured
 from ltinet.plotting.orders import draw_orders
+from ltinet.plotting.pairs import Pair
+from ltinet.plotting.uncertain_bode import draw_uncertain_bode
 from ltinet.plotting.uncertain_poles import draw_uncertain_poles
 
 if TYPE_CHECKING:
@@ -67,6 +69,25 @@ class DrawnTests(Protocol):
         ...
 
 
+class DrawnBand(Protocol):
+    """A frequency response and how certain it is, as far as it is drawn."""
+
+    @property
+    def response(self) -> NDArray[np.complex128]:
+        """H(jω), `(K, p, m)`."""
+        ...
+
+    @property
+    def magnitude_deviation(self) -> Array:
+        """In decibels."""
+        ...
+
+    @property
+    def phase_deviation(self) -> Array:
+        """In radians."""
+        ...
+
+
 @dataclass(frozen=True)
 class DrawnIdentification:
     """What was found, as far as it is drawn; computed where a drawing asks for it."""
@@ -76,6 +97,8 @@ class DrawnIdentification:
     compared: Callable[[Any, Any], Sequence[tuple[Array, Array]]]
     fit: Callable[[Any, Any], Array]
     residuals: Callable[[Any, Any], DrawnTests]
+    band: Callable[[ArrayLike], DrawnBand]
+    frequencies: Callable[[], Array]
     tried: Sequence[DrawnTrial]
     singular_values: Array
     order: int
@@ -133,6 +156,26 @@ class IdentifiedPlots:
     def poles(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw the poles of continuous time with the regions that hold the true ones at 99 %, where they are known."""
         return draw_uncertain_poles(self.found.poles(), self.found.regions(), ax=ax)
+
+    def bode(
+        self,
+        omega: ArrayLike | None = None,
+        *,
+        pairs: Sequence[Pair] | None = None,
+        figure: "Figure | SubFigure | None" = None,
+    ) -> NDArray[Any]:
+        """Draw magnitude and phase of H(jω), without the delay, with 99 % bands; two Axes come back.
+
+        Without omega frequencies are chosen from poles and zeros, up to half of the sampling frequency.
+        """
+        if omega is None:
+            shown = self.found.frequencies()
+            omega = shown[shown <= np.pi / self.found.dt]
+        own = self.found.band(omega)
+        return draw_uncertain_bode(
+            omega, own.response, decibels=own.magnitude_deviation, degrees=np.rad2deg(own.phase_deviation),
+            pairs=pairs, names=self.found.names, input_names=self.found.input_names, figure=figure,
+        )  # fmt: skip
 
     def __dir__(self) -> list[str]:
         return listed_without(self, "found")

@@ -105,6 +105,27 @@ def test_poles_shows_regions_of_the_right_size(found: ltinet.Identified) -> None
     np.testing.assert_allclose(bars[0].get_xdata(), [real.pole.real - half, real.pole.real + half], rtol=1e-9)
 
 
+def test_bode_shows_bands_of_the_response(found: ltinet.Identified) -> None:
+    omega = np.geomspace(0.1, 20.0, 30)
+    own = found.frequency_band(omega)
+    above, below = found.plot.bode(omega, pairs=[(1, 0)])
+    for axes, width, middle in (
+        (above, own.magnitude_deviation, 20.0 * np.log10(np.abs(own.response[:, 1, 0]))),
+        (below, np.rad2deg(own.phase_deviation), axes_values(below)),
+    ):
+        np.testing.assert_allclose(axes_values(axes), middle)
+        outline = axes.collections[0].get_paths()[0].vertices
+        reach = stats.norm.ppf(0.995) * width[:, 1, 0]
+        for place in (3, 17):
+            at = np.unique(np.round(outline[np.isclose(outline[:, 0], omega[place]), 1], 9))
+            np.testing.assert_allclose(at, [middle[place] - reach[place], middle[place] + reach[place]], atol=1e-6)
+    assert found.plot.bode()[0].get_lines()[0].get_xdata().max() <= np.pi / DT
+
+
+def axes_values(axes) -> np.ndarray:
+    return np.asarray(axes.get_lines()[0].get_ydata())
+
+
 def test_poles_without_a_covariance_are_drawn_and_said_to_be_so() -> None:
     axes = plotting.draw_uncertain_poles([-1.0 + 2.0j, -1.0 - 2.0j], [])
     assert axes.get_title() == "how certain they are is not known"
@@ -113,7 +134,7 @@ def test_poles_without_a_covariance_are_drawn_and_said_to_be_so() -> None:
 def test_texts_are_readable_and_lie_on_no_other(found: ltinet.Identified) -> None:
     u, y = record(1)
     plots = found.plot
-    for panels in (plots.compare(u, y), plots.residuals(u, y), plots.orders(), [plots.poles()]):
+    for panels in (plots.compare(u, y), plots.residuals(u, y), plots.orders(), [plots.poles()], plots.bode()):
         check_texts(np.ravel(np.asarray(panels, dtype=object))[0].figure)
 
 
@@ -127,6 +148,8 @@ def test_wrong_shapes_are_refused() -> None:
         plotting.draw_orders([[1.0]], {}, chosen=1)
     with pytest.raises(ltinet.PlottingError, match="covariance of"):
         plotting.draw_uncertain_poles([-1.0], [(-1.0, np.eye(3))])
+    with pytest.raises(ltinet.PlottingError, match="H, decibels and degrees"):
+        plotting.draw_uncertain_bode([1.0, 2.0], np.ones((2, 1, 1)), decibels=np.ones(2), degrees=np.ones((2, 1, 1)))
 
 
 def test_nothing_to_compare_is_said() -> None:
