@@ -1,5 +1,7 @@
 """Hypothesis: `ltinet identify` finds in a table the system that wrote it, as the library does, or says why not."""
 
+import base64
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +144,8 @@ REFUSED = {
     "block rows": ((*CHANNELS, "--block-rows", "1"), "rig.csv: --block-rows is 1"),
     "too many block rows": ((*CHANNELS, "--block-rows", "60"), "fewer --block-rows"),
     "another suffix": ((*CHANNELS, "-o", "rig.mat"), "does not end in .safetensors"),
+    "report of another kind": ((*CHANNELS, "--report", "rig.pdf"), "rig.pdf does not end in .html"),
+    "no folder of a report": ((*CHANNELS, "--report", "no/rig.html"), "there is no folder no"),
     "no folder": ((*CHANNELS, "-o", "no/rig.safetensors"), "there is no folder no"),
     "step and times": ((*CHANNELS, "--dt", "0.1", "--time", "1"), "both dt and time are given"),
 }
@@ -195,3 +199,49 @@ def test_arrays_are_no_table(run_here: Run, folder: Path) -> None:
     code, _, err = run_here("identify", "rig.npz", "--inputs", "1", "--outputs", "2")
     assert code == 2
     assert b"rig.npz holds arrays; give a table" in err
+
+
+class CellsAndPictures(HTMLParser):
+    """The texts of the cells of a page, and the sources of its pictures."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells: list[str] = []
+        self.pictures: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "td":
+            self.cells.append("")
+        elif tag == "img":
+            self.pictures.append(dict(attrs)["src"] or "")
+
+    def handle_data(self, data: str) -> None:
+        if self.cells:
+            self.cells[-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "td":
+            self.cells.append("")  # what follows belongs to no cell
+
+
+def test_a_report_is_one_page_with_all_numbers_and_pictures(run_here: Run, folder: Path) -> None:
+    rng = np.random.default_rng(8)
+    u, y = record(drawn_system(rng), rng)
+    y += 0.01 * rng.standard_normal(y.shape)
+    header = HEADER.replace("angle", "<b>angle & more</b>")
+    (folder / "rig.csv").write_text(table(DT * np.arange(len(u)), u, y, header))
+    command = ("identify", "rig.csv", "--inputs", "2,3", "--outputs", "4,5", "--order", "3")
+    code, out, err = run_here(*command, "--report", "rig.html")
+    assert (code, err) == (0, b"")
+    page = (folder / "rig.html").read_text(encoding="utf-8")
+    reader = CellsAndPictures()
+    reader.feed(page)
+    cells, pictures = reader.cells, reader.pictures
+    assert "<b>angle & more</b>" in cells  # as text, never as markup
+    for line in out.decode().splitlines():
+        if line.startswith("  fit "):
+            assert f"{line.split()[1]} %" in cells
+    assert len(pictures) == 5
+    for source in pictures:
+        assert base64.b64decode(source.removeprefix("data:image/png;base64,")).startswith(b"\x89PNG")
+    assert "http" not in page.replace("http-equiv", "")  # nothing is loaded from elsewhere

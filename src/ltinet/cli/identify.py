@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from ltinet.atomic import write_whole
 from ltinet.cli import table_options as tables
+from ltinet.cli.identification_report import report_page
 from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.samples import opened_samples, read_whole
@@ -15,6 +17,7 @@ from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refus
 from ltinet.errors import FileFormatError, InvalidSignalError
 from ltinet.identified import Identified
 from ltinet.identified import identify as identify_system
+from ltinet.plotting.canvas import require_matplotlib
 from ltinet.shown import shown, shown_path
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import TimeAxis
@@ -38,6 +41,10 @@ Outputs = Annotated[
 Target = Annotated[
     str | None,
     typer.Option("--output", "-o", metavar="NET", show_default="none", help="The network file to write, or -."),
+]
+Report = Annotated[
+    str | None,
+    typer.Option("--report", metavar="FILE", show_default="none", help="A page with numbers and pictures: .html."),
 ]
 Order = Annotated[
     str | None,
@@ -64,6 +71,7 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
     outputs: Outputs,
     *,
     target: Target = None,
+    report: Report = None,
     order: Order = None,
     method: Method = "auto",
     block_rows: BlockRows = None,
@@ -88,16 +96,17 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
     DATA is a CSV file with evenly spaced times, as spreadsheets and loggers write them. What was found is printed, and
     its network written where -o says.
     """
-    _check_places(target, data)
+    _check_places(target, report, data)
     n_inputs = len(inputs.split(","))
     orders, delays = _orders(order), _delays(delay)
     reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
     table = _table(data, tables.table_options(reading, f"{inputs},{outputs}"))
+    u, y = _part(table, slice(None, n_inputs)), _part(table, slice(n_inputs, None))
     try:
         with working(f"identifying from {len(table.t)} samples"):
             found = identify_system(
-                _part(table, slice(None, n_inputs)),
-                _part(table, slice(n_inputs, None)),
+                u,
+                y,
                 dt=_step(table),
                 order=orders,
                 method=method,
@@ -113,17 +122,27 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
     for line in table.remarks:
         remark(line)
     _deliver(found, target)
+    if report is not None:
+        with working("drawing the report"):
+            page = report_page(found, u, y, title=title_of(data))
+        deliver(report, lambda path: write_whole(path, page.encode()))
+        remark(f"report written to {report}")
 
 
-def _check_places(target: str | None, data: str) -> None:
-    """Refuse, before the work, a place that cannot be written."""
-    if target is None:
-        return
-    if not is_stream(target) and Path(target).suffix.lower() != NETWORK_SUFFIX:
+def _check_places(target: str | None, report: str | None, data: str) -> None:
+    """Refuse, before the work, places that cannot be written."""
+    if target is not None and not is_stream(target) and Path(target).suffix.lower() != NETWORK_SUFFIX:
         raise FileFormatError(f"{shown_path(target)} does not end in {NETWORK_SUFFIX}, as the file of a network does")
-    check_target(target)
-    refuse_overwriting(target, {"the table": data})
-    refuse_terminal(target)
+    if report is not None:
+        if report == STANDARD or Path(report).suffix.lower() not in (".html", ".htm"):
+            raise FileFormatError(f"{shown_path(report)} does not end in .html, as the file of a report does")
+        require_matplotlib()
+    for place in (target, report):
+        if place is not None:
+            check_target(place)
+            refuse_overwriting(place, {"the table": data})
+    if target is not None:
+        refuse_terminal(target)
 
 
 def _orders(text: str | None) -> int | list[int] | None:
