@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Of the χ² distribution with one and with two degrees of freedom, the root of the value that 99 % stay below.
 _REACH = {1: 2.5758293035489004, 2: 3.0348542587702927}
+_LEAST = 0.5  # width of the picture, in units of the largest pole
 _ANGLES = np.linspace(0.0, 2.0 * np.pi, 181)
 
 
@@ -48,8 +49,16 @@ def draw_uncertain_poles(
                       edgecolor=LINE_COLOURS[1], linewidth=1.6, zorder=3)  # fmt: skip
     if not is_real:
         add_grid(axes)
+    _widen(axes, _LEAST * float(np.abs(values).max(initial=0.0)))
     axes.set_title("99 % regions" if regions else "how certain they are is not known", fontsize="medium", color="0.25")
     return axes
+
+
+def _widen(axes: "Axes", least: float) -> None:
+    """A single pole would fill the picture with its last digits."""
+    low, high = axes.get_xlim()
+    if axes.get_xscale() == "linear" and high - low < least:
+        axes.set_xlim(0.5 * (low + high - least), 0.5 * (low + high + least))
 
 
 def _ellipse(covariance: Array) -> Array:
