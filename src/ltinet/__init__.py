@@ -18,6 +18,7 @@ from ltinet.errors import (
     SimulationError,
 )
 from ltinet.identified import Identified, identify
+from ltinet.identified_response import IdentifiedResponse, identify_frequency
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
 from ltinet.model.system_matrices import Descriptor
@@ -56,6 +57,7 @@ __all__ = [
     "FunctionSignal",
     "HorizontalLayer",
     "Identified",
+    "IdentifiedResponse",
     "InvalidNetworkError",
     "InvalidSignalError",
     "InvalidSystemError",
@@ -86,6 +88,7 @@ __all__ = [
     "construct",
     "frequencies_for",
     "identify",
+    "identify_frequency",
     "ladder",
     "load",
     "load_system",

@@ -241,11 +241,18 @@ def _result(  # noqa: PLR0913 - the parts of one result
         output_offsets=np.asarray(level),
         fits=np.asarray(fits),
         warnings=_warnings(model, own.n_doubled, np.asarray(fits), remarks, records),
-        remarks=remarks,
+        remarks=(*remarks, *_on_a_part(found, records)),
         tried=found.tried,
         singular_values=found.singular_values,
         modes=model,
     )
+
+
+def _on_a_part(found: Estimate, records: tuple[Record, ...]) -> tuple[str, ...]:
+    n = n_samples(records)
+    if found.n_used_for_choice == n:
+        return ()
+    return (f"method, block rows, order and refinement were decided on {found.n_used_for_choice} of {n} samples",)
 
 
 def _warnings(
