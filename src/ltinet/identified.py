@@ -111,7 +111,12 @@ class Identified:
     def _inputs(self, u: Any) -> Array:
         values = np.asarray(u, dtype=np.float64)
         values = values[:, None] if values.ndim == 1 else values
-        if values.ndim != 2 or values.shape[1] != self.system.n_inputs or not np.all(np.isfinite(values)):
+        if (
+            values.ndim != 2
+            or values.shape[1] != self.system.n_inputs
+            or not len(values)
+            or not np.all(np.isfinite(values))
+        ):
             raise InvalidSignalError(
                 f"u has shape {np.shape(u)}; give finite samples (T, {self.system.n_inputs}) at steps of {self.dt:g}"
             )
@@ -186,6 +191,8 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     wishes = _wishes(order, method, block_rows, refine)
     if trend not in N_TRENDS:
         raise InvalidSignalError(f'trend is {shown(repr(trend))}; it must be "none", "constant" or "linear"')
+    if stable not in (True, False, "auto"):
+        raise InvalidSignalError(f'stable is {shown(repr(stable))}; it must be True, False or "auto"')
     offsets = _means(given.records) if trend != "none" else np.zeros(given.records[0].u.shape[1])
     units = units_of(given.records)
     centred = tuple(units.scaled(Record(own.u - offsets, own.y)) for own in given.records)
@@ -309,8 +316,12 @@ def _delays(delay: Any, records: tuple[Record, ...]) -> tuple[int, ...]:
     if isinstance(delay, str) and delay == "auto":
         return found_delays(records, most=_MOST_DELAY)
     given = np.broadcast_to(np.asarray(delay), (m,)) if np.ndim(delay) == 0 else np.asarray(delay)
-    if given.shape != (m,) or given.dtype.kind not in "iu" or np.any(given < 0):
-        raise InvalidSignalError(f'delay is {shown(repr(delay))}; give "auto", or whole samples, one or {m} of them')
+    shortest = min(map(len, records))
+    if given.shape != (m,) or given.dtype.kind not in "iu" or np.any(given < 0) or np.any(given >= shortest):
+        raise InvalidSignalError(
+            f'delay is {shown(repr(delay))}; give "auto", or whole samples, one or {m} of them, fewer than the '
+            f"{shortest} of the shortest experiment"
+        )
     return tuple(int(own) for own in given)
 
 
