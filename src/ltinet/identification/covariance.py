@@ -94,12 +94,17 @@ def residual_parts(linear: Linear, records: tuple[Record, ...]) -> list[_Part]:
     """Sequences and residuals of the records, of long ones at their beginnings."""
     found = []
     for record, start in zip(records, linear.starts, strict=True):
-        part = record.part(slice(0, LONGEST))
-        shortened = np.array([1.0, max(len(part) - 1, 1) / max(len(record) - 1, 1)])
-        here = Start(start.states, start.trends * shortened[: start.trends.shape[1]])
+        part, here = beginning(record, start)
         own = sequences(linear.model, part, Parameters(linear.model, False, "none", 1).drive(linear.model, here))
         found.append(_Part(own, here, own.outputs - all_outputs(own, linear.model, here)))
     return found
+
+
+def beginning(record: Record, start: Start) -> tuple[Record, Start]:
+    """The part of a record that is looked at, with the slope that its trend has over it."""
+    part = record.part(slice(0, LONGEST))
+    shortened = np.array([1.0, max(len(part) - 1, 1) / max(len(record) - 1, 1)])
+    return part, Start(start.states, start.trends * shortened[: start.trends.shape[1]])
 
 
 class _Problem:
