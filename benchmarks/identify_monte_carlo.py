@@ -67,7 +67,7 @@ class Outcome:
     order: int
     found_order: int | None
     contained: tuple[bool, ...]
-    """For each true pole of those with Im ≥ 0, whether its region holds it; empty where the draw does not count."""
+    """For each true pole, of pairs both, whether its region holds it; empty where the draw does not count."""
     refined: bool
     fit: float
     slicot_fit: float | None
@@ -142,16 +142,14 @@ def outcome(number: int, *, with_order: bool = True) -> Outcome:
 
 
 def regions_hold(confidences: Sequence[ltinet.PoleConfidence], sampled: NDArray[np.complex128]) -> tuple[bool, ...]:
-    """Whether each true pole lies in the region of the pole that belongs to it, the nearest in an assignment of all.
-
-    Real poles that were found as a pair, or the other way round, are in no region.
-    """
-    true = np.log(sampled[sampled.imag >= 0.0])
-    found = np.array([own.pole for own in confidences])
+    """Whether each true pole lies in the region of the pole that belongs to it in the closest assignment of all."""
+    both = [*confidences, *(own for own in confidences if own.is_pair)]
+    found = np.array([own.pole for own in confidences] + [own.pole.conjugate() for own in confidences if own.is_pair])
+    true = np.log(sampled)
     rows, columns = optimize.linear_sum_assignment(np.abs(np.exp(true)[:, None] - np.exp(found)))
     held = np.zeros(len(true), dtype=bool)
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-        held[row] = confidences[column].contains(complex(true[row]))
+        held[row] = both[column].contains(complex(true[row]))
     return tuple(bool(own) for own in held)
 
 

@@ -20,6 +20,7 @@ from ltinet.errors import (
 from ltinet.identification.confidence import FrequencyBand, PoleConfidence, StepBand
 from ltinet.identification.residual_tests import ResidualTests
 from ltinet.identified import Identified, identify
+from ltinet.identified_response import IdentifiedResponse, identify_frequency
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
 from ltinet.model.system_matrices import Descriptor
@@ -61,6 +62,7 @@ __all__ = [
     "HorizontalLayer",
     "Identified",
     "IdentifiedPlots",
+    "IdentifiedResponse",
     "InvalidNetworkError",
     "InvalidSignalError",
     "InvalidSystemError",
@@ -94,6 +96,7 @@ __all__ = [
     "construct",
     "frequencies_for",
     "identify",
+    "identify_frequency",
     "ladder",
     "load",
     "load_system",

@@ -7,7 +7,7 @@ from typing import Any
 from ltinet.decompose.block_diagonal import candidate_forms, units_of
 from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.errors import InvalidSystemError, PartitionError
+from ltinet.errors import InvalidSystemError
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.network.alignment import align_pairs
@@ -46,10 +46,7 @@ def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: b
         InvalidSystemError: the system is discrete in time.
     """
     require_continuous_time(system, "construct(system)")
-    try:
-        forms = candidate_forms(system.A, wanted, balance=balance)
-    except PartitionError as error:  # blocks are layers here, and so is the parameter called
-        raise PartitionError(str(error).replace("n_blocks", "n_layers")) from None
+    forms = candidate_forms(system.A, wanted, balance=balance)
     found = network_in(forms[0], system)
     has_no_rival = balance is not None or wanted.clustering is not None
     if has_no_rival or _keeps_digits(found, is_sparser_as_given=len(forms) > 1):

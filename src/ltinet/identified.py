@@ -12,7 +12,7 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.asked import asked_delays, asked_points, asked_wishes
 from ltinet.identification.candidates import Setting
-from ltinet.identification.cautions import cautions
+from ltinet.identification.cautions import cautions, on_a_part
 from ltinet.identification.compared import compared
 from ltinet.identification.confidence import (
     FrequencyBand,
@@ -23,14 +23,15 @@ from ltinet.identification.confidence import (
     step_band,
 )
 from ltinet.identification.continuous import continuous
-from ltinet.identification.covariance import ParameterCovariance, parameter_covariance
+from ltinet.identification.covariance import ParameterCovariance
 from ltinet.identification.estimation import Estimate, Tried, Wishes, any_grows, estimate
 from ltinet.identification.given import Given, given_records, time_step_of
-from ltinet.identification.linear_part import N_TRENDS, Trend, fitted_start
+from ltinet.identification.linear_part import N_TRENDS, Trend
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.record import Record, n_samples
 from ltinet.identification.residual_tests import ResidualTests
-from ltinet.identification.residuals import residuals_of
+from ltinet.identification.residuals import feedback_warning, fits_of, residuals_of
+from ltinet.identification.seen import Seen, seen_of
 from ltinet.identification.text import pole_lines
 from ltinet.identification.units import Units, units_of
 from ltinet.networks import construct
@@ -66,15 +67,16 @@ class Identified:
     """What the model adds to its outputs, `(p,)`."""
     fits: Array
     """On the records that it was found in: 100 (1 − ‖y − ŷ‖/‖y − mean‖) %, by simulation, `(p,)`."""
-    warnings: tuple[str, ...]
+    cautions: tuple[str, ...]
+    """Warnings that need no look at residuals."""
     remarks: tuple[str, ...]
     tried: tuple[Tried, ...] = field(repr=False)
     """Models on the way here, with their errors on samples that they had not seen."""
     singular_values: Array = field(repr=False)
     modes: ModalModel = field(repr=False)
     """The model at samples, mode by mode."""
-    covariance: ParameterCovariance | None = field(default=None, repr=False)
-    """Of the parameters, in units of the records; None where they are too many or some of them are not seen."""
+    seen: Seen = field(repr=False)
+    """The beginnings of the records, from which confidence is computed when somebody asks for it."""
 
     @property
     def order(self) -> int:
@@ -91,6 +93,16 @@ class Identified:
         """The model at samples, x[k+1] = A x[k] + B u[k], y = C x + D u."""
         A, B, C, D = self.modes.sampled()
         return StateSpace(A, B, C, D, dt=self.dt, inputs=self.system.input_names, outputs=self.system.output_names)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know before trusting the model; a closed loop among it."""
+        return self.cautions + feedback_warning(self.seen.linear, self.seen.records)
+
+    @cached_property
+    def covariance(self) -> ParameterCovariance | None:
+        """Of the parameters, in units of the records; None where they are too many or some of them are not seen."""
+        return self.seen.covariance()
 
     def poles(self) -> Complex:
         """The poles in continuous time."""
@@ -111,18 +123,14 @@ class Identified:
 
         ŷ is simulated; only the states at the first sample are fitted. Several experiments count as one.
         """
-        given = given_records(u, y)
-        self._require_channels(given.records[0])
-        return _fits(self.modes, self._prepared(given.records))
+        return fits_of(self.modes, self._prepared(u, y))
 
     def residuals(self, u: Any, y: Any) -> ResidualTests:
         """What the model leaves over of these or other records, with its correlations and their 99 % bands.
 
         Only the states at the first sample are fitted, and trends where they belong to the model.
         """
-        given = given_records(u, y)
-        self._require_channels(given.records[0])
-        return residuals_of(self.modes, self._prepared(given.records), self.trend)
+        return residuals_of(self.modes, self._prepared(u, y), self.trend)
 
     def pole_confidence(self) -> tuple[PoleConfidence, ...]:
         """The poles of continuous time with their covariances, of pairs that with Im > 0.
@@ -144,20 +152,14 @@ class Identified:
     def plot(self) -> IdentifiedPlots:
         """Drawings: `found.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
         drawn = DrawnIdentification(
-            self.poles, self._regions, self._compared, self.fit, self.residuals, self.frequency_band,
-            self.system.shown_frequencies, self.tried, self.singular_values, self.order, self.dt,
-            self.system.output_names, self.system.input_names,
+            self.poles, lambda: self.pole_confidence() if self.covariance else (), self._compared, self.fit,
+            self.residuals, self.frequency_band, self.system.shown_frequencies, self.tried, self.singular_values,
+            self.order, self.dt, self.system.output_names, self.system.input_names,
         )  # fmt: skip
         return IdentifiedPlots(drawn)
 
-    def _regions(self) -> list[tuple[complex, Array]]:
-        known = () if self.covariance is None else self.pole_confidence()
-        return [(own.pole, own.covariance) for own in known]
-
     def _compared(self, u: Any, y: Any) -> tuple[tuple[Array, Array], ...]:
-        given = given_records(u, y)
-        self._require_channels(given.records[0])
-        return compared(self.modes, self._prepared(given.records), self.output_offsets)
+        return compared(self.modes, self._prepared(u, y), self.output_offsets)
 
     def _certain(self) -> ParameterCovariance:
         if self.covariance is None:
@@ -167,8 +169,10 @@ class Identified:
             )
         return self.covariance
 
-    def _prepared(self, records: tuple[Record, ...]) -> tuple[Record, ...]:
+    def _prepared(self, u: Any, y: Any) -> tuple[Record, ...]:
         """Records without offsets and delays."""
+        records = given_records(u, y).records
+        self._require_channels(records[0])
         return tuple(
             Record(own.u - self.input_offsets, own.y - self.output_offsets).shifted(self.delay) for own in records
         )
@@ -176,7 +180,12 @@ class Identified:
     def _inputs(self, u: Any) -> Array:
         values = np.asarray(u, dtype=np.float64)
         values = values[:, None] if values.ndim == 1 else values
-        if values.ndim != 2 or values.shape[1] != self.system.n_inputs or not np.all(np.isfinite(values)):
+        if (
+            values.ndim != 2
+            or values.shape[1] != self.system.n_inputs
+            or not len(values)
+            or not np.all(np.isfinite(values))
+        ):
             raise InvalidSignalError(
                 f"u has shape {np.shape(u)}; give finite samples (T, {self.system.n_inputs}) at steps of {self.dt:g}"
             )
@@ -251,6 +260,8 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     wishes = asked_wishes(order, method, block_rows, refine)
     if trend not in N_TRENDS:
         raise InvalidSignalError(f'trend is {shown(repr(trend))}; it must be "none", "constant" or "linear"')
+    if stable not in (True, False, "auto"):
+        raise InvalidSignalError(f'stable is {shown(repr(stable))}; it must be True, False or "auto"')
     offsets = _means(given.records, "u") if trend != "none" else np.zeros(given.records[0].u.shape[1])
     levels = _means(given.records, "y") if trend != "none" else np.zeros(given.records[0].y.shape[1])
     units = units_of(given.records)
@@ -262,8 +273,8 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     found = estimate(shifted, wishes, setting)
     if stable == "auto" and found.error > _GOOD:
         found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
-    covariance = parameter_covariance(found.linear, shifted, feedthrough=feedthrough, trend=trend)
-    return _result(found, units, shifted, step, delays, (offsets, levels), given, covariance, trend)
+    seen = seen_of(found.linear, shifted, feedthrough=feedthrough, trend=trend, gain=units.gain)
+    return _result(found, units, shifted, step, delays, (offsets, levels), given, seen)
 
 
 def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
@@ -274,7 +285,7 @@ def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wis
     return free if not free.linear.model.is_stable and free.error < _FAR_BETTER * found.error else found
 
 
-def _result(  # noqa: PLR0913 - the parts of one result
+def _result(
     found: Estimate,
     units: Units,
     records: tuple[Record, ...],
@@ -282,8 +293,7 @@ def _result(  # noqa: PLR0913 - the parts of one result
     delays: tuple[int, ...],
     offsets: tuple[Array, Array],
     given: Given,
-    covariance: ParameterCovariance | None,
-    trend: Trend,
+    seen: Seen,
 ) -> Identified:
     spread = sum(((one.y - one.y.mean(axis=0)) ** 2).sum(axis=0) for one in records)
     fits = 100.0 * (1.0 - np.sqrt(found.linear.errors / spread))
@@ -302,24 +312,17 @@ def _result(  # noqa: PLR0913 - the parts of one result
         method=found.method,
         block_rows=found.block_rows,
         refined=found.is_refined,
-        trend=trend,
+        trend=seen.trend,
         input_offsets=offsets[0],
         output_offsets=np.asarray(level + offsets[1]),
         fits=np.asarray(fits),
-        warnings=cautions(found.linear, records, fits=np.asarray(fits), n_doubled=own.n_doubled, remarks=given.remarks),
-        remarks=given.remarks,
+        cautions=cautions(model, records, fits=np.asarray(fits), n_doubled=own.n_doubled, remarks=given.remarks),
+        remarks=(*given.remarks, *on_a_part(found, records)),
         tried=found.tried,
         singular_values=found.singular_values,
         modes=model,
-        covariance=covariance and replace(covariance, gain=units.outputs[:, None] / units.inputs),
+        seen=seen,
     )
-
-
-def _fits(model: ModalModel, records: tuple[Record, ...]) -> Array:
-    ones = np.ones(model.n_outputs)
-    errors = sum(fitted_start(model, own, trend="none", scale=ones)[1] for own in records)
-    spread = sum(((own.y - own.y.mean(axis=0)) ** 2).sum(axis=0) for own in records)
-    return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
 
 
 def _means(records: tuple[Record, ...], name: Literal["u", "y"]) -> Array:

@@ -31,7 +31,7 @@ def construct(
         PartitionError: the layers asked for do not exist.
     """
     state_space = as_state_space(the_only_one(system, matrices))
-    wanted = BlockChoice(max_condition, n_layers, clustering)
+    wanted = BlockChoice(max_condition, n_layers, clustering, called="n_layers")
     with threads_for(state_space.n_states):
         found = construct_network(state_space.matrices, wanted, balance=balance)
     net = DynamicNetwork(found.network, found.form, state_space, found.blocks)

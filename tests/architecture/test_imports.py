@@ -14,7 +14,7 @@ LEVELS = [
     {"__main__"},
     {"cli"},
     {"paper"},
-    {"ladders", "identified"},
+    {"ladders", "identified", "identified_response"},
     {"solver_tolerances", "loading", "networks"},
     {"dynamic_network"},  # the façades: their methods are doors to the rooms below
     {"systems"},

@@ -82,7 +82,7 @@ def test_the_second_half_is_predicted_from_the_first(measured, name, order, expe
     u, y = measured(name)
     half = len(u) // 2
     assert ltinet.identify(u[:half], y[:half], dt=1.0, order=order).fit(u[half:], y[half:]).mean() >= expected
-    if order < 40:  # the many orders of 28 outputs take half a minute
+    if order == 4:  # many orders of many channels take half a minute
         chosen = ltinet.identify(u[:half], y[:half], dt=1.0)
         assert chosen.fit(u[half:], y[half:]).mean() >= expected - 2.0
         assert np.abs(chosen.simulate(u)).max() < 10.0 * np.abs(y).max()

@@ -99,11 +99,11 @@ def _check(wanted: BlockChoice) -> None:
     if not isinstance(max_condition, (int, float, np.integer, np.floating)) or not max_condition >= 1.0:
         raise PartitionError(f"max_condition is {max_condition!r}; a condition number is at least 1, so give 1 or more")
     if n_blocks is not None and clustering is not None:
-        raise PartitionError("both n_blocks and clustering were given; choose the blocks in one way")
+        raise PartitionError(f"both {wanted.called} and clustering were given; choose the blocks in one way")
     if n_blocks is not None and (
         not isinstance(n_blocks, (int, np.integer)) or isinstance(n_blocks, bool) or n_blocks < 1
     ):
-        raise PartitionError(f"n_blocks is {n_blocks!r}; give a whole number of at least 1")
+        raise PartitionError(f"{wanted.called} is {n_blocks!r}; give a whole number of at least 1")
     if clustering is not None and not hasattr(clustering, "fit_predict"):
         raise PartitionError(
             f"clustering is a {type(clustering).__name__} without fit_predict; give an object like sklearn's KMeans(6)"

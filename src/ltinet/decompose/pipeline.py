@@ -34,7 +34,7 @@ def decompose(
     else:
         schur = with_repeated_together(schur, balanced.matrix)
         if wanted.n_blocks is not None:
-            found = into_blocks(schur, wanted.n_blocks)
+            found = into_blocks(schur, wanted.n_blocks, called=wanted.called)
         elif wanted.clustering is not None:
             found = by_clustering(schur, wanted.clustering, factor=balanced.factor)
         else:

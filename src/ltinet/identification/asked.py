@@ -35,8 +35,12 @@ def asked_delays(delay: Any, records: tuple[Record, ...]) -> tuple[int, ...]:
     if isinstance(delay, str) and delay == "auto":
         return found_delays(records, most=_MOST_DELAY)
     given = np.broadcast_to(np.asarray(delay), (m,)) if np.ndim(delay) == 0 else np.asarray(delay)
-    if given.shape != (m,) or given.dtype.kind not in "iu" or np.any(given < 0):
-        raise InvalidSignalError(f'delay is {shown(repr(delay))}; give "auto", or whole samples, one or {m} of them')
+    shortest = min(map(len, records))
+    if given.shape != (m,) or given.dtype.kind not in "iu" or np.any(given < 0) or np.any(given >= shortest):
+        raise InvalidSignalError(
+            f'delay is {shown(repr(delay))}; give "auto", or whole samples, one or {m} of them, fewer than the '
+            f"{shortest} of the shortest experiment"
+        )
     return tuple(int(own) for own in given)
 
 

@@ -3,19 +3,18 @@
 import numpy as np
 
 from ltinet.arrays import Array
-from ltinet.identification.linear_part import Linear
-from ltinet.identification.record import Record
-from ltinet.identification.residuals import feedback_warning
+from ltinet.identification.estimation import Estimate
+from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.record import Record, n_samples
 
 _POOR = 50.0  # %: a fit below is told
 _LONGEST_GROWTH = 1e-9
 
 
 def cautions(
-    linear: Linear, records: tuple[Record, ...], *, fits: Array, n_doubled: int, remarks: tuple[str, ...]
+    model: ModalModel, records: tuple[Record, ...], *, fits: Array, n_doubled: int, remarks: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Warnings about a model and the records that it was found in."""
-    model = linear.model
     told = [remark for remark in remarks if "outlier" in remark]
     growing = np.abs(model.poles) > 1.0 + _LONGEST_GROWTH
     if growing.any():
@@ -32,8 +31,15 @@ def cautions(
     coarse = [j for j, count in enumerate(steps) if count < 16]
     if coarse:
         told.append(f"output {coarse[0] + 1} has {steps[coarse[0]]} different values only: a coarse converter?")
-    told += feedback_warning(linear, records)
     return tuple(told)
+
+
+def on_a_part(found: Estimate, records: tuple[Record, ...]) -> tuple[str, ...]:
+    """A remark where choices were made with some of the samples only."""
+    n = n_samples(records)
+    if found.n_used_for_choice == n:
+        return ()
+    return (f"method, block rows, order and refinement were decided on {found.n_used_for_choice} of {n} samples",)
 
 
 def _steps_of(values: Array) -> int:

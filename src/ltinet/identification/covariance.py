@@ -5,7 +5,8 @@ weights them. The usual (JᵀJ)⁻¹ holds for white residuals alone: under nois
 every output has an autoregressive model of its residuals, e = w / a(q), with innovations w that outputs share, so that
 Σ = L (W ⊗ I) Lᵀ with L the filters 1/a: JᵀΣJ takes one run of the derivatives through the filters, backwards in time.
 
-That is the covariance of the closest model. One that a subspace method gave and no refinement moved is less certain.
+That is the covariance of the closest model. One that a subspace method gave and that no refinement moved stands beside
+it, by (JᵀJ)⁻¹Jᵀe to first order: this step counts as a deviation of its own.
 """
 
 from collections.abc import Iterator
@@ -74,16 +75,17 @@ def parameter_covariance(
         return None
     problem = _Problem(parameters, parts, scale)
     with one_blas_thread():
-        R = problem.triangle()
+        R, side = problem.triangle()
         n_local = len(parameters) - parameters.n_shared
         seen = R[n_local:, n_local:]
         size = np.linalg.norm(R[:, n_local:], axis=0)
-        if len(R) < len(parameters) or not np.all(np.abs(seen.diagonal()) > len(R) * EPS * size):
+        if not np.all(np.abs(seen.diagonal()) > len(R) * EPS * size):
             return None
         middle = problem.middle(R)[n_local:, n_local:]
         inverse = linalg.solve_triangular(seen, np.eye(len(seen)), check_finite=False)
+        step = inverse @ side[n_local:]
     lost = n_values / (n_values - len(parameters))  # residuals are smaller than the noise by what was fitted
-    matrix = (lost * n_seen / n_samples(records)) * (inverse @ middle @ inverse.T)
+    matrix = (n_seen / n_samples(records)) * (lost * inverse @ middle @ inverse.T + np.outer(step, step))
     ones = np.ones_like(linear.model.D)
     return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)), ones)
 
@@ -92,12 +94,17 @@ def residual_parts(linear: Linear, records: tuple[Record, ...]) -> list[_Part]:
     """Sequences and residuals of the records, of long ones at their beginnings."""
     found = []
     for record, start in zip(records, linear.starts, strict=True):
-        part = record.part(slice(0, LONGEST))
-        shortened = np.array([1.0, max(len(part) - 1, 1) / max(len(record) - 1, 1)])
-        here = Start(start.states, start.trends * shortened[: start.trends.shape[1]])
+        part, here = beginning(record, start)
         own = sequences(linear.model, part, Parameters(linear.model, False, "none", 1).drive(linear.model, here))
         found.append(_Part(own, here, own.outputs - all_outputs(own, linear.model, here)))
     return found
+
+
+def beginning(record: Record, start: Start) -> tuple[Record, Start]:
+    """The part of a record that is looked at, with the slope that its trend has over it."""
+    part = record.part(slice(0, LONGEST))
+    shortened = np.array([1.0, max(len(part) - 1, 1) / max(len(record) - 1, 1)])
+    return part, Start(start.states, start.trends * shortened[: start.trends.shape[1]])
 
 
 class _Problem:
@@ -106,14 +113,19 @@ class _Problem:
     def __init__(self, parameters: Parameters, parts: list[_Part], scale: Array) -> None:
         self._parameters, self._parts, self._scale = parameters, parts, scale
 
-    def triangle(self) -> Matrix:
-        """R of J = QR."""
-        R = np.zeros((0, len(self._parameters)))
-        for number in range(len(self._parts)):
+    def triangle(self) -> tuple[Matrix, Array]:
+        """R of J = QR, and Qᵀe."""
+        n = len(self._parameters)
+        R = np.zeros((0, n + 1))
+        for number, part in enumerate(self._parts):
+            end = len(part.residuals)
             for columns in self._backwards(number):
-                stacked = np.vstack([R, columns.reshape(-1, columns.shape[-1])])
-                R = np.asarray(linalg.qr(stacked, mode="r", check_finite=False)[0][: stacked.shape[1]])
-        return R
+                rows = slice(end - columns.shape[1], end)
+                side = (part.residuals[rows] / self._scale).T[..., None]
+                stacked = np.vstack([R, np.concatenate([columns, side], axis=2).reshape(-1, n + 1)])
+                R = np.asarray(linalg.qr(stacked, mode="r", check_finite=False)[0][: n + 1])
+                end = rows.start
+        return R[:n, :n], R[:n, n]
 
     def middle(self, R: Matrix) -> Matrix:
         """QᵀΣQ, outputs in units of their residuals."""

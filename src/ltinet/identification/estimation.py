@@ -36,6 +36,10 @@ _STARTS = 4  # models of all samples, beside the winner, that refinement begins 
 _TRIED_ROWS = (10, 15, 25)
 _MOST_ROWS = 1000  # of the Hankel matrix, where block rows are chosen here
 _PART = 2**16  # samples of each record at most with which choices are made
+_GROWS = (
+    "every model that was found grows beyond all numbers within the record; is u what drove y, and in its order? try "
+    "stable=True, another order or block_rows"
+)
 _ORDERS = (*range(1, 13), *range(14, 25, 2), 28, 32, 36, 40)
 
 
@@ -47,6 +51,11 @@ class Wishes:
     methods: tuple[Method, ...]
     block_rows: int | None
     refine: bool
+
+    @property
+    def decide_everything(self) -> bool:
+        """Whether nothing is left to be decided on unseen samples."""
+        return bool(self.block_rows and self.orders and len(self.orders) == len(self.methods) == 1 and not self.refine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +94,15 @@ def estimate(
     Raises:
         InvalidSignalError: the records are too short, or no model of them is one that can be simulated.
     """
+    if wishes.decide_everything:
+        return _as_wished(records, wishes, setting)
     some = tuple(own.part(slice(0, _PART)) for own in records)
     parts = halves(some)
     rows = rows_to_try(parts.seen, wishes)
     orders = wishes.orders or _ORDERS
     plain = candidates(parts, setting, block_rows=rows, methods=wishes.methods, orders=orders, tick=tick)
     if not plain:
-        raise InvalidSignalError(
-            "every model that was found grows beyond all numbers within the record; is u what drove y, and in its "
-            "order? try stable=True, another order or block_rows"
-        )
+        raise InvalidSignalError(_GROWS)
     white = _whitened(plain, parts, setting)
     order = _order(plain, white, rows, wishes, setting, tick)
     pool = [own for own in plain if own.order == order]
@@ -118,6 +126,22 @@ def estimate(
         n_samples(some),
         _relative(best, setting, n_samples(parts.unseen)),
     )
+
+
+def _as_wished(records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
+    """The one model that is left by the wishes, from all samples."""
+    rows_to_try(records, wishes)
+    rows, (method,), (order,) = wishes.block_rows or 0, wishes.methods, wishes.orders or (0,)
+    found = subspace(compressed(records, rows), method)
+    if order > found.largest_order:
+        raise InvalidSignalError(
+            f"{rows} block rows tell up to {found.largest_order} states and order is {order}; give more block_rows"
+        )
+    linear = driven(*found.model(order), records, setting)
+    if linear is None:
+        raise InvalidSignalError(_GROWS)
+    error = float(np.sqrt((linear.errors / (n_samples(records) * setting.scale**2)).mean()))
+    return Estimate(linear, method, rows, False, False, (), found.values, n_samples(records), error)
 
 
 def any_grows(records: tuple[Record, ...], block_rows: int, order: int) -> bool:

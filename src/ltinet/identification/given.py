@@ -16,6 +16,7 @@ from ltinet.signals.numbers import real_array
 from ltinet.signals.times import TimeAxis
 
 _FEWEST = 10  # samples of an experiment between two gaps: shorter ones say nothing
+_EQUAL = 1e-12  # of the largest: channels that differ by rounding
 _OUTLIER = 1e3  # times the spread of most samples of a channel
 
 
@@ -137,15 +138,24 @@ def _require_movement(records: list[Record]) -> None:
         values = np.concatenate([getattr(own, name) for own in records])
         still = np.flatnonzero(np.ptp(values, axis=0) == 0.0)
         if len(still):
-            what = f"{name}[:, {still[0]}] is {values[0, still[0]]:g} at every sample"
+            what = f"{name}[:, {still[0]}] is {values[0, still[0]] + 0.0:g} at every sample"
             raise InvalidSignalError(f"{what}; a channel that never changes says nothing: leave it out")
-    outputs = np.concatenate([own.y for own in records])
-    centred = outputs - outputs.mean(axis=0)
+        _refuse_copies(values, name)
+
+
+def _refuse_copies(values: Array, name: str) -> None:
+    """Refuse channels that are multiples of each other: what belongs to which cannot be told."""
+    centred = values - values.mean(axis=0)
+    centred /= np.abs(centred).max(axis=0)
+    products = centred.T @ centred
     for j in range(centred.shape[1]):
         for i in range(j):
-            scale = float(centred[:, i] @ centred[:, j]) / float(centred[:, i] @ centred[:, i])
-            if np.abs(centred[:, j] - scale * centred[:, i]).max() <= 1e-12 * np.abs(centred[:, j]).max():
-                raise InvalidSignalError(f"y[:, {j}] is {scale:.3g} times y[:, {i}] at every sample; leave one out")
+            scale = products[i, j] / products[i, i]
+            if np.abs(centred[:, j] - scale * centred[:, i]).max() <= _EQUAL:
+                ratio = scale * np.ptp(values[:, j]) / np.ptp(values[:, i])
+                raise InvalidSignalError(
+                    f"{name}[:, {j}] is {ratio:.3g} times {name}[:, {i}] at every sample; leave one out"
+                )
 
 
 def _outliers(records: list[Record]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ltinet.arrays import Array
 from ltinet.identification.covariance import residual_parts
 from ltinet.identification.linear_part import Linear, Trend, all_outputs, fitted_start
 from ltinet.identification.modal_model import ModalModel
@@ -20,6 +21,14 @@ def residuals_of(model: ModalModel, records: tuple[Record, ...], trend: Trend) -
         found = sequences(model, own)
         residuals.append(found.outputs - all_outputs(found, model, start))
     return examined(residuals, [own.u for own in records])
+
+
+def fits_of(model: ModalModel, records: tuple[Record, ...]) -> Array:
+    """100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, with starts fitted."""
+    ones = np.ones(model.n_outputs)
+    errors = sum(fitted_start(model, own, trend="none", scale=ones)[1] for own in records)
+    spread = sum(((own.y - own.y.mean(axis=0)) ** 2).sum(axis=0) for own in records)
+    return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
 
 
 def feedback_warning(linear: Linear, records: tuple[Record, ...]) -> tuple[str, ...]:

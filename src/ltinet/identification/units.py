@@ -16,6 +16,12 @@ class Units(NamedTuple):
     inputs: Array
     outputs: Array
 
+    @property
+    def gain(self) -> Array:
+        """Of what is given by what is scaled, `(p, m)`."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(self.outputs[:, None] / self.inputs)
+
     def scaled(self, record: Record) -> Record:
         """A record in these units."""
         return Record(record.u / self.inputs, record.y / self.outputs)

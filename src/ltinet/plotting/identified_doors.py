@@ -69,6 +69,20 @@ class DrawnTests(Protocol):
         ...
 
 
+class DrawnRegion(Protocol):
+    """A pole and how certain it is, as far as it is drawn."""
+
+    @property
+    def pole(self) -> complex:
+        """Of a pair the one with positive imaginary part."""
+        ...
+
+    @property
+    def covariance(self) -> Array:
+        """Of the real part, for pairs of both parts."""
+        ...
+
+
 class DrawnBand(Protocol):
     """A frequency response and how certain it is, as far as it is drawn."""
 
@@ -93,7 +107,7 @@ class DrawnIdentification:
     """What was found, as far as it is drawn; computed where a drawing asks for it."""
 
     poles: Callable[[], NDArray[np.complex128]]
-    regions: Callable[[], Sequence[tuple[complex, Array]]]
+    regions: Callable[[], Sequence[DrawnRegion]]
     compared: Callable[[Any, Any], Sequence[tuple[Array, Array]]]
     fit: Callable[[Any, Any], Array]
     residuals: Callable[[Any, Any], DrawnTests]
@@ -155,7 +169,8 @@ class IdentifiedPlots:
 
     def poles(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw the poles of continuous time with the regions that hold the true ones at 99 %, where they are known."""
-        return draw_uncertain_poles(self.found.poles(), self.found.regions(), ax=ax)
+        regions = [(own.pole, own.covariance) for own in self.found.regions()]
+        return draw_uncertain_poles(self.found.poles(), regions, ax=ax)
 
     def bode(
         self,

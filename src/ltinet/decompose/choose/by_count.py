@@ -10,12 +10,12 @@ from ltinet.errors import PartitionError
 from ltinet.tolerances import EPS
 
 
-def into_blocks(schur: SchurForm, n_blocks: int) -> Found:
-    """The form with a given number of blocks and a small condition number."""
+def into_blocks(schur: SchurForm, n_blocks: int, *, called: str) -> Found:
+    """The form with a given number of blocks and a small condition number; errors call that number as the user does."""
     n_neurons = len(schur.starts) - 1
     if n_blocks > max(n_neurons, 1):
         raise PartitionError(
-            f"n_blocks is {n_blocks}, but A has {n_neurons} neurons (real eigenvalues plus complex pairs); "
+            f"{called} is {n_blocks}, but A has {n_neurons} neurons (real eigenvalues plus complex pairs); "
             "a block holds at least one, so give fewer blocks"
         )
     if n_blocks == 1:
@@ -28,7 +28,7 @@ def into_blocks(schur: SchurForm, n_blocks: int) -> Found:
         separation = separation.merged(partition_into(separation.atoms, n_blocks))
     if separation.n_blocks < min(n_blocks, n_neurons) or separation.condition > 1.0 / EPS:
         raise PartitionError(
-            f"n_blocks is {n_blocks}, but that many invariant subspaces cannot be told apart in double precision "
+            f"{called} is {n_blocks}, but that many invariant subspaces cannot be told apart in double precision "
             "(repeated or defective eigenvalues); give fewer blocks, or max_condition to have the number chosen"
         )
     return Found(separation)

@@ -25,6 +25,8 @@ class BlockChoice:
     max_condition: float
     n_blocks: int | None = None
     clustering: ClusteringAlgorithm | None = None
+    called: str = "n_blocks"
+    """What the user calls the number of blocks."""
 
     @property
     def is_free(self) -> bool:

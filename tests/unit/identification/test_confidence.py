@@ -1,0 +1,198 @@
+"""Hypothesis: regions and bands of identified models are as wide as closed forms, dense algebra and repetition say."""
+
+import numpy as np
+import pytest
+from scipy import linalg, signal
+
+import ltinet
+from ltinet.identification import confidence
+from ltinet.identification.covariance import innovations, parameter_covariance
+from ltinet.identification.linear_part import Linear, Start, fitted_inputs
+from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.parameters import Parameters
+from ltinet.identification.record import Record
+from ltinet.identification.refinement import refined
+
+N = 2000
+
+
+def one_real_pole(pole: float) -> ModalModel:
+    ones = np.ones((1, 1), complex)
+    return ModalModel(np.array([pole + 0j]), np.array([False]), ones, ones, np.zeros((1, 1)), linear=False)
+
+
+def closest(pole: float, record: Record) -> Linear:
+    start = fitted_inputs(one_real_pole(pole), (record,), feedthrough=False, trend="none", scale=np.ones(1))
+    found = refined(start, (record,), feedthrough=False, trend="none", scale=np.ones(1))
+    return start if found is None else found
+
+
+def record_of(rng: np.random.Generator, pole: float, gain: float, noise: float, colour: float) -> Record:
+    u = rng.standard_normal((N, 1))
+    e = noise * signal.lfilter([1.0], [1.0, -colour], rng.standard_normal((N + 500, 1)), axis=0)[500:]
+    return Record(u, signal.lfilter([0.0, gain], [1.0, -pole], u, axis=0) + e)
+
+
+def two_modes(*, linear: bool) -> tuple[ModalModel, Start]:
+    """A real pole and a pair, two inputs, two outputs."""
+    B = np.array([[1.0, -0.4], [0.7 + 0.2j, 1.1 - 0.5j]], dtype=complex)
+    C = np.array([[0.8, 0.5 - 0.3j], [-0.6, 1.2 + 0.4j]], dtype=complex)
+    D = np.array([[0.1, 0.0], [-0.2, 0.3]])
+    model = ModalModel(np.array([0.7, 0.6 + 0.5j]), np.array([False, True]), C, B, D, linear=linear)
+    return model, Start(np.array([0.3, -0.2 + 0.1j]), np.array([[0.5], [-0.1]]))
+
+
+def simulated(model: ModalModel, start: Start, u: np.ndarray) -> np.ndarray:
+    """Sample by sample, from the definition of the modes."""
+    v, y = start.states.copy(), np.empty((len(u), model.n_outputs))
+    for k, now in enumerate(u):
+        entering = model.B @ now
+        y[k] = (model.C @ (v + model.direct_shares * entering)).real + model.D @ now + start.trends[:, 0]
+        v = model.poles * v + entering
+    return y
+
+
+@pytest.mark.parametrize("pole", [0.3, 0.9])
+def test_white_noise_gives_the_cramer_rao_bound_of_one_pole(pole: float) -> None:
+    gain, noise = 1.5, 0.2
+    record = record_of(np.random.default_rng(3), pole, gain, noise, 0.0)
+    found = parameter_covariance(closest(pole, record), (record,), feedthrough=False, trend="none")
+    assert found is not None
+    bound = noise**2 * (1.0 - pole**2) ** 3 / (N * gain**2)
+    # Sums over 2,000 samples stand for expectations; with |λ| = 0.9 about 200 of them count: 3/√200, twice in variance.
+    assert found.matrix[0, 0] == pytest.approx(bound, rel=0.3)
+
+
+def test_the_spread_over_a_hundred_records_is_the_one_told_under_coloured_noise() -> None:
+    pole, colour = 0.8, 0.95
+    poles, told, usual = [], [], []
+    for number in range(100):
+        record = record_of(np.random.default_rng([4, number]), pole, 1.0, 0.1, colour)
+        linear = closest(pole, record)
+        found = parameter_covariance(linear, (record,), feedthrough=False, trend="none")
+        assert found is not None
+        poles.append(linear.model.poles[0].real)
+        told.append(found.matrix[0, 0])
+        usual.append(linear.errors[0] / N * (1.0 - pole**2) ** 3 / N)
+    ratio = np.var(poles) / np.mean(told)
+    # 100 draws: variance to √(2/100) = 14 %; three times that. The formula for white noise is outside.
+    assert abs(ratio - 1.0) < 0.45
+    assert abs(np.var(poles) / np.mean(usual) - 1.0) > 0.45
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_the_sandwich_is_that_of_dense_matrices(linear: bool) -> None:
+    rng = np.random.default_rng(5)
+    model, start = two_modes(linear=linear)
+    u = rng.standard_normal((300, 2))
+    e = signal.lfilter([1.0], [1.0, -0.8], rng.standard_normal((300, 2)), axis=0) @ np.array([[0.1, 0.05], [0.0, 0.2]])
+    record = Record(u, simulated(model, start, u) + e)
+    fitted = fitted_inputs(model, (record,), feedthrough=True, trend="constant", scale=np.ones(2))
+    found = parameter_covariance(fitted, (record,), feedthrough=True, trend="constant")
+    assert found is not None
+    parameters = Parameters(fitted.model, True, "constant", 1)
+    theta = parameters.packed(fitted.model, fitted.starts)
+
+    def outputs(at: np.ndarray) -> np.ndarray:
+        own, starts = parameters.unpacked(at)
+        return simulated(own, starts[0], u).T
+
+    left = record.y.T - outputs(theta)
+    scale = np.sqrt((left**2).mean(axis=1))
+    J = np.stack([(outputs(theta + h) - outputs(theta - h)) / 2e-5 for h in 1e-5 * np.eye(len(theta))], axis=-1)
+    J = (J / scale[:, None, None]).reshape(-1, len(theta))
+    filters, W = innovations([(left / scale[:, None]).T])
+    L = linalg.block_diag(
+        *(np.linalg.inv(linalg.toeplitz(np.r_[f, np.zeros(300 - len(f))], np.eye(300)[0])) for f in filters)
+    )
+    half = np.linalg.solve(J.T @ J, J.T @ L)
+    dense = half @ np.kron(W, np.eye(300)) @ half.T * 600.0 / (600.0 - len(theta))
+    step = np.linalg.lstsq(J, (left / scale[:, None]).ravel(), rcond=None)[0]  # the model is not the closest one
+    dense += np.outer(step, step)
+    kept = parameters.n_shared
+    # Central differences with steps of 1e-5 have about 1e-9; the condition of J, below 1e3, comes on top.
+    np.testing.assert_allclose(found.matrix, dense[:kept, :kept], rtol=0, atol=1e-6 * np.abs(dense).max())
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+def test_bands_are_those_of_differences_of_the_system_itself(hold: str) -> None:
+    rng = np.random.default_rng(6)
+    model, start = two_modes(linear=hold == "linear")
+    u = rng.standard_normal((1500, 2)) * [1.0, 300.0]
+    y = simulated(model, start, u) + rng.standard_normal((1500, 2))
+    found = ltinet.identify(u, y * [1.0, 1e-3], dt=0.1, order=3, delay=0, hold=hold)
+    assert found.covariance is not None
+    omega, t = np.array([0.0, 0.5, 3.0, 20.0]), np.array([0.0, 0.1, 0.7, 5.0])
+    frequency, step = found.frequency_band(omega), found.step_band(t)
+    np.testing.assert_allclose(frequency.response, found.system.frequency_response(omega), rtol=1e-9)
+    exact = found.system.step_response(t).y.transpose(1, 2, 0)
+    np.testing.assert_allclose(step.response, exact, rtol=1e-9, atol=1e-9 * np.abs(exact).max())
+
+    def moved(direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Responses with all parameters moved along a direction: of systems built anew, not of derivatives."""
+        own, parameters = found.covariance, found.covariance.parameters
+        n_local = parameters.n_records * parameters.n_local
+        theta = parameters.packed(own.model, (Start(np.zeros(2, complex), np.zeros((2, 1))),))
+        theta = theta + np.r_[direction, np.zeros(n_local)]
+        from ltinet.identification.continuous import continuous
+
+        changed = continuous(parameters.unpacked(theta)[0], 0.1)
+        system = ltinet.StateSpace(changed.A, changed.B, changed.C, changed.D)
+        steps = system.step_response(t).y.transpose(1, 2, 0)
+        return own.gain * system.frequency_response(omega), own.gain * steps
+
+    root = np.linalg.cholesky(found.covariance.matrix)
+    small = 1e-3
+    changes = [(moved(small * column), moved(-small * column)) for column in root.T]
+    by_frequency = np.stack([(a[0] - b[0]) / (2.0 * small) for a, b in changes], axis=-1)
+    by_step = np.stack([(a[1] - b[1]) / (2.0 * small) for a, b in changes], axis=-1)
+    magnitude = 20.0 / np.log(10.0) * (by_frequency / frequency.response[..., None]).real
+    phase = (by_frequency / frequency.response[..., None]).imag
+    # Differences over a thousandth of a deviation: the second order is below 1e-5 of the first.
+    np.testing.assert_allclose(frequency.magnitude_deviation, np.linalg.norm(magnitude, axis=-1), rtol=1e-4)
+    np.testing.assert_allclose(frequency.phase_deviation, np.linalg.norm(phase, axis=-1), rtol=1e-4, atol=1e-12)
+    np.testing.assert_allclose(step.deviation, np.linalg.norm(by_step, axis=-1), rtol=1e-4)
+
+
+def test_a_region_holds_what_its_quantile_says() -> None:
+    pair = ltinet.PoleConfidence(-1.0 + 2.0j, np.array([[0.04, 0.01], [0.01, 0.09]]), True)
+    axes, turn = np.linalg.eigh(pair.covariance)
+    for radius, inside in ((np.sqrt(9.20), True), (np.sqrt(9.22), False)):  # χ² with 2 degrees: 9.2103
+        for angle in np.linspace(0.0, 6.0, 7):
+            re, im = turn @ (np.sqrt(axes) * radius * np.array([np.cos(angle), np.sin(angle)]))
+            assert pair.contains(pair.pole + complex(re, im)) is inside
+    assert pair.contains(-1.0 - 2.0j)
+    real = ltinet.PoleConfidence(-1.0 + 0.0j, np.array([[0.01]]), False)
+    assert real.contains(-1.0 + 0.257j * -1j)
+    assert not real.contains(-1.0 + 0.258j * -1j)
+    assert not real.contains(-1.0 + 0.01j)
+    assert real.contains(-1.19, level=0.95) is True
+    assert real.contains(-1.2, level=0.95) is False
+
+
+def test_poles_of_continuous_time_have_the_deviations_of_logarithms() -> None:
+    record = record_of(np.random.default_rng(7), 0.8, 1.0, 0.1, 0.0)
+    found = parameter_covariance(closest(0.8, record), (record,), feedthrough=False, trend="none")
+    assert found is not None
+    (own,) = confidence.pole_confidences(found, 0.25)
+    pole = found.model.poles[0].real
+    assert own.pole == pytest.approx(np.log(pole) / 0.25)
+    assert own.deviation.real == pytest.approx(np.sqrt(found.matrix[0, 0]) / (0.25 * pole))
+
+
+def test_what_is_printed_has_the_confidence_of_poles_and_large_models_say_why_not() -> None:
+    record = record_of(np.random.default_rng(8), 0.8, 1.0, 0.1, 0.0)
+    found = ltinet.identify(record.u, record.y, dt=0.5, order=1)
+    (own,) = found.pole_confidence()
+    assert f"[±{2.5758 * own.deviation.real:.2g}]" in str(found)
+    with pytest.raises(ltinet.InvalidSignalError, match="omega"):
+        found.frequency_band([-1.0])
+    unknown = parameter_covariance(
+        fitted_inputs(
+            one_real_pole(0.8), (record.part(slice(0, 3)),), feedthrough=True, trend="linear", scale=np.ones(1)
+        ),
+        (record.part(slice(0, 3)),),
+        feedthrough=True,
+        trend="linear",
+    )
+    assert unknown is None
