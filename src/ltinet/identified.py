@@ -269,9 +269,10 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     delays = asked_delays(delay, centred)
     shifted = tuple(own.shifted(delays) for own in centred)
     scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
-    setting = Setting(feedthrough, trend, linear, scale, stable is not False, max(map(len, shifted)))
+    mirrors = stable is True or (stable == "auto" and not wishes.decide_everything)
+    setting = Setting(feedthrough, trend, linear, scale, mirrors, max(map(len, shifted)))
     found = estimate(shifted, wishes, setting)
-    if stable == "auto" and found.error > _GOOD:
+    if stable == "auto" and mirrors and found.error > _GOOD:
         found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
     seen = seen_of(found.linear, shifted, feedthrough=feedthrough, trend=trend, gain=units.gain)
     return _result(found, units, shifted, step, delays, (offsets, levels), given, seen)

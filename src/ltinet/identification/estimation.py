@@ -5,7 +5,7 @@ once more from all samples.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -137,7 +137,9 @@ def _as_wished(records: tuple[Record, ...], wishes: Wishes, setting: Setting) ->
         raise InvalidSignalError(
             f"{rows} block rows tell up to {found.largest_order} states and order is {order}; give more block_rows"
         )
-    linear = driven(*found.model(order), records, setting)
+    # Outputs in the user's own units, as SLICOT takes them: whoever decides everything decides these too.
+    own = replace(setting, scale=np.full_like(setting.scale, np.sqrt(np.mean(setting.scale**2))))
+    linear = driven(*found.model(order), records, own)
     if linear is None:
         raise InvalidSignalError(_GROWS)
     error = float(np.sqrt((linear.errors / (n_samples(records) * setting.scale**2)).mean()))

@@ -9,6 +9,8 @@ from ltinet.arrays import Array
 from ltinet.identification.linear_part import Linear, Start
 from ltinet.identification.record import Record
 
+_FAR_APART = 10  # powers of two
+
 
 class Units(NamedTuple):
     """Powers of two, which cost no digit, for every input `(m,)` and output `(p,)`."""
@@ -46,4 +48,7 @@ def units_of(records: tuple[Record, ...]) -> Units:
 
 
 def _near(size: Array) -> Array:
-    return np.asarray(np.ldexp(1.0, np.frexp(size)[1]))
+    """One unit for all channels, since units weigh them against each other; own ones where they are far apart."""
+    exponents = np.frexp(size)[1]
+    together = exponents.max()
+    return np.asarray(np.ldexp(1.0, np.where(exponents > together - _FAR_APART, together, exponents)))
