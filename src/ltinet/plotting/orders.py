@@ -74,5 +74,5 @@ def _draw_errors(axes: "Axes", errors: Mapping[str, Mapping[int, float]], chosen
         axes.plot(orders, [own[order] for order in orders], color=LINE_COLOURS[place % len(LINE_COLOURS)],
                   marker=MARKERS[place % len(MARKERS)], markersize=4.5, linewidth=1.0, label=kind)  # fmt: skip
     orders = sorted({order for _, own in found for order in own})
-    axes.set_xlim(orders[0] - 0.7, orders[-1] + 0.7)  # room for a single one, between whole numbers
+    axes.set_xlim(orders[0] - 1.0, orders[-1] + 1.0)  # ticks at whole numbers need two of them
     axes.legend(fontsize="small")
