@@ -72,7 +72,8 @@ def test_a_streaming_step_takes_few_instructions():
     net, _, _ = long_work(1)
     stepper = net.stepper(0.01)
     stepper.step([1.0])
-    assert instructions(lambda: stepper.step([1.0])) < 1200
+    few = 500 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 1200
+    assert instructions(lambda: stepper.step([1.0])) < few
 
 
 def test_construction_does_not_loop_over_pairs_of_states():

@@ -1,6 +1,6 @@
 """Models of many orders, by several methods, each judged on samples that it has not seen."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from ltinet.identification.subspace import Method, subspace
 from ltinet.model.matrices import Matrix
 
 _TESTED = 1.0 / 3.0  # of each record: its end
-GROWTH = 15.0  # exponent of what an unstable mode may grow by over a record: nobody measures more
+_GROWTH = 15.0  # exponent of what an unstable mode may grow by over a record: nobody measures more
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +123,10 @@ def candidates(
     methods: Sequence[Method],
     orders: Sequence[int],
     source: tuple[Record, ...] | None = None,
-    tick: Callable[[], None] = lambda: None,
 ) -> list[Candidate]:
     """Every method with every number of block rows and every order; A and C from `source` where it is given."""
     found = []
     for order, method, own_rows, A, C in subspace_models(source or parts.seen, block_rows, methods, orders):
-        tick()
         linear = driven(A, C, parts.seen, setting)
         errors = None if linear is None else tested(linear, parts, setting)
         if linear is not None and errors is not None:
@@ -157,7 +155,7 @@ def refined_within(linear: Linear, records: tuple[Record, ...], setting: Setting
 
 def grows(model: ModalModel, setting: Setting) -> bool:
     """Whether a mode grows over a record beyond all that was measured."""
-    return bool(np.log(max(np.abs(model.poles).max(initial=0.0), 1e-300)) * setting.longest > GROWTH)
+    return bool(np.log(max(np.abs(model.poles).max(initial=0.0), 1e-300)) * setting.longest > _GROWTH)
 
 
 def mirrored(model: ModalModel) -> ModalModel:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array
 from ltinet.identification.covariance import ParameterCovariance
 from ltinet.identification.hold_factors import input_factor, rates
-from ltinet.identification.modal_model import Complex, ModalModel
+from ltinet.identification.modal_model import Complex, ModalModel, kept_parts
 from ltinet.model.matrices import Matrix
 from ltinet.solve.steps.propagators import phi_functions
 
@@ -188,6 +188,4 @@ def _parts(values: Complex, pairs: NDArray[np.bool_], combined: Callable[[Comple
     """Derivatives by real and, for pairs, imaginary parts, along the last axis."""
     by_real, by_imaginary = combined(values), combined(1j * values)
     columns = np.stack([by_real, by_imaginary], axis=-1).reshape(*by_real.shape[:-1], -1)
-    kept = np.ones(2 * len(pairs), dtype=bool)
-    kept[1::2] = pairs
-    return np.asarray(columns[..., kept])
+    return np.asarray(columns[..., kept_parts(pairs)])

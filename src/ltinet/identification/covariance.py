@@ -19,7 +19,7 @@ from scipy import linalg
 from ltinet.arrays import Array
 from ltinet.identification.linear_part import Linear, Start, Trend, all_outputs
 from ltinet.identification.modal_model import ModalModel
-from ltinet.identification.parameters import Parameters
+from ltinet.identification.parameters import MOST_PARAMETERS, Parameters
 from ltinet.identification.record import Record, n_samples
 from ltinet.identification.sequences import Sequences, sequences
 from ltinet.identification.whitening import autoregression
@@ -27,7 +27,6 @@ from ltinet.model.matrices import Matrix
 from ltinet.threads import one_blas_thread
 from ltinet.tolerances import EPS
 
-MOST_PARAMETERS = 400  # beyond, derivatives take more than the rest of the identification
 LONGEST = 2**16  # samples of a record that are looked at; the others are taken to say as much each
 _AT_ONCE = 2**22  # numbers of the derivatives that are held together
 

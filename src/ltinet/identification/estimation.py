@@ -86,9 +86,7 @@ class Estimate:
     """Of the winner on the ends of records that it had not seen, relative to the outputs."""
 
 
-def estimate(
-    records: tuple[Record, ...], wishes: Wishes, setting: Setting, *, tick: Callable[[], None] = lambda: None
-) -> Estimate:
+def estimate(records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
     """The best model that the wishes allow.
 
     Raises:
@@ -100,19 +98,18 @@ def estimate(
     parts = halves(some)
     rows = rows_to_try(parts.seen, wishes)
     orders = wishes.orders or _ORDERS
-    plain = candidates(parts, setting, block_rows=rows, methods=wishes.methods, orders=orders, tick=tick)
+    plain = candidates(parts, setting, block_rows=rows, methods=wishes.methods, orders=orders)
     if not plain:
         raise InvalidSignalError(_GROWS)
-    white = _whitened(plain, parts, setting)
-    order = _order(plain, white, rows, wishes, setting, tick)
+    coefficients = _filter(plain, parts, setting)
+    white = Halves(*(tuple(whitened(own, coefficients) for own in some) for some in (parts.seen, parts.unseen)))
+    order = _order(plain, white, rows, wishes, setting)
     pool = [own for own in plain if own.order == order]
     if "moesp" in wishes.methods:
-        pool += candidates(
-            parts, setting, block_rows=rows, methods=("moesp",), orders=(order,), source=white.seen, tick=tick
-        )
-    pool = pool or [own for own in plain if own.order == max(o.order for o in plain if o.order <= order)]
-    best, pool = _winner(pool, parts, setting, refine=wishes.refine, tick=tick)
-    source = tuple(whitened(own, _filter(plain, parts, setting)) for own in some) if best.is_whitened else records
+        pool += candidates(parts, setting, block_rows=rows, methods=("moesp",), orders=(order,), source=white.seen)
+    pool = pool or [min(plain, key=lambda own: abs(own.order - order))]
+    best, pool = _winner(pool, parts, setting, refine=wishes.refine)
+    source = tuple(whitened(own, coefficients) for own in some) if best.is_whitened else records
     final = _from_all(best, source, records, setting, Starts(rows, wishes.methods))
     told = _told(plain, pool, setting, n_samples(parts.unseen))
     return Estimate(
@@ -199,39 +196,31 @@ def _filter(plain: Sequence[Candidate], parts: Halves, setting: Setting) -> Arra
     return autoregression(residuals)
 
 
-def _whitened(plain: Sequence[Candidate], parts: Halves, setting: Setting) -> Halves:
-    coefficients = _filter(plain, parts, setting)
-    seen, unseen = (tuple(whitened(own, coefficients) for own in some) for some in (parts.seen, parts.unseen))
-    return Halves(seen, unseen)
-
-
 def _order(
     plain: Sequence[Candidate],
     white: Halves,
     rows: tuple[int, ...],
     wishes: Wishes,
     setting: Setting,
-    tick: Callable[[], None],
 ) -> int:
     orders = wishes.orders or _ORDERS
     if len(orders) == 1:
         return orders[0]
     methods = ("moesp",) if "moesp" in wishes.methods else wishes.methods
-    found = candidates(white, setting, block_rows=rows, methods=methods, orders=orders, tick=tick)
+    found = candidates(white, setting, block_rows=rows, methods=methods, orders=orders)
     if not found:
         return min(own.order for own in plain)
     return chosen_order(found, white, setting)
 
 
 def _winner(
-    pool: list[Candidate], parts: Halves, setting: Setting, *, refine: bool, tick: Callable[[], None]
+    pool: list[Candidate], parts: Halves, setting: Setting, *, refine: bool
 ) -> tuple[Candidate, list[Candidate]]:
     """The candidate with the smallest error on unseen samples, after some of them were refined."""
     n_unseen = n_samples(parts.unseen)
     if refine:
         leading = np.argsort(scores(pool, setting, n_unseen), kind="stable")[:_REFINED]
         for place in leading.tolist():
-            tick()
             better = improved(pool[place], parts, setting)
             pool = pool if better is None else [*pool, better]
     return pool[int(np.argmin(scores(pool, setting, n_unseen)))], pool

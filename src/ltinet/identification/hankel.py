@@ -15,7 +15,6 @@ from ltinet.arrays import Array
 from ltinet.identification.record import Record
 from ltinet.model.matrices import Matrix
 from ltinet.threads import one_blas_thread
-from ltinet.tolerances import EPS
 
 _AT_ONCE = 2**21  # numbers of H that are worked on together
 # Of H Hᵀ in units of its diagonal: smallest pivot of R², below which more than half of the digits of a row are gone.
@@ -111,10 +110,3 @@ def _by_rotations(records: list[Record], s: int) -> Matrix:
             rows = blocks.transpose(0, 2, 1).reshape(len(blocks), -1)[:, _order(s, m, p)]
             R = linalg.qr(np.vstack([R, rows]), mode="r", overwrite_a=True, check_finite=False)[0][:n_rows]
     return np.vstack([R, np.zeros((n_rows - len(R), n_rows))])
-
-
-def is_rich(R: Matrix, n_inputs: int) -> bool:
-    """Whether the first rows, those of inputs, are independent: the inputs excite as many frequencies as asked for."""
-    size = np.abs(R.diagonal()[:n_inputs])
-    norms = np.linalg.norm(R[:, :n_inputs], axis=0)
-    return bool(np.all(size > len(R) * EPS * np.maximum(norms.max(initial=0.0), 1e-300)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet.arrays import Array
-from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.modal_model import ModalModel, kept_parts
 from ltinet.identification.record import Record
 from ltinet.identification.sequences import Sequences, compressed_sequences
 from ltinet.model.matrices import Matrix
@@ -93,17 +93,13 @@ def real_columns(values: Complex, is_pair: NDArray[np.bool_]) -> Array:
     """Of Re(Σ values_i b_i) the columns by Re b_i and, for pairs, Im b_i, along the last axis."""
     columns = np.empty((*values.shape[:-1], 2 * values.shape[-1]))
     columns[..., ::2], columns[..., 1::2] = values.real, -values.imag
-    kept = np.ones(2 * len(is_pair), dtype=bool)
-    kept[1::2] = is_pair
-    return columns[..., kept]
+    return columns[..., kept_parts(is_pair)]
 
 
 def complex_values(parts: Array, is_pair: NDArray[np.bool_]) -> Complex:
     """The inverse packing, along the last axis: complex numbers from real and, for pairs, imaginary parts."""
     both = np.zeros((*parts.shape[:-1], 2 * len(is_pair)))
-    kept = np.ones(2 * len(is_pair), dtype=bool)
-    kept[1::2] = is_pair
-    both[..., kept] = parts
+    both[..., kept_parts(is_pair)] = parts
     return np.asarray(both[..., ::2] + 1j * both[..., 1::2])
 
 

@@ -53,29 +53,42 @@ class ModalModel:
         """Whether no mode grows."""
         return bool(np.all(np.abs(self.poles) <= 1.0))
 
-    def all_poles(self) -> Complex:
-        """Both of every pair."""
-        return np.concatenate([self.poles, self.poles[self.is_pair].conj()])
-
     def with_inputs(self, B: Complex, D: Matrix) -> "ModalModel":
         """The same modes, driven otherwise."""
         return replace(self, B=B, D=D)
 
     def sampled(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
         """Real A, B, C and D of x[k+1] = A x[k] + B u[k], y = C x + D u, pairs as 2×2 rotations."""
-        order, places = self.order, self.places()
-        A, B, C = np.zeros((order, order)), np.zeros((order, self.n_inputs)), np.zeros((self.n_outputs, order))
-        for place, pole, b, c, pair in zip(places, self.poles, self.B, self.C.T, self.is_pair, strict=True):
-            A[place, place], B[place], C[:, place] = pole.real, b.real, c.real
-            if pair:
-                A[place, place + 1], A[place + 1, place], A[place + 1, place + 1] = -pole.imag, pole.imag, pole.real
-                B[place + 1], C[:, place + 1] = b.imag, -c.imag
+        A, B, C = real_blocks(self.poles, self.B, self.C, self.is_pair)
         return A, B, C, self.D + (self.C @ (self.direct_shares[:, None] * self.B)).real
 
     def places(self) -> list[int]:
         """Where the (first) state of every mode stands."""
-        sizes = 1 + self.is_pair.astype(np.intp)
-        return [int(place) for place in np.cumsum(sizes) - sizes]
+        return _places(self.is_pair)
+
+
+def real_blocks(poles: Complex, B: Complex, C: Complex, is_pair: NDArray[np.bool_]) -> tuple[Matrix, Matrix, Matrix]:
+    """Modes as real A, B and C: numbers for real ones, 2×2 blocks [[a, −b], [b, a]] for pairs a ± bj."""
+    n = len(poles) + int(is_pair.sum())
+    real_A, real_B, real_C = np.zeros((n, n)), np.zeros((n, B.shape[1])), np.zeros((len(C), n))
+    for at, pole, b, c, pair in zip(_places(is_pair), poles, B, C.T, is_pair, strict=True):
+        real_A[at, at], real_B[at], real_C[:, at] = pole.real, b.real, c.real
+        if pair:
+            real_A[at : at + 2, at : at + 2] = [[pole.real, -pole.imag], [pole.imag, pole.real]]
+            real_B[at + 1], real_C[:, at + 1] = b.imag, -c.imag
+    return real_A, real_B, real_C
+
+
+def kept_parts(is_pair: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Of (real, imaginary) parts, mode after mode, those that there are: imaginary ones of pairs only."""
+    kept = np.ones(2 * len(is_pair), dtype=bool)
+    kept[1::2] = is_pair
+    return kept
+
+
+def _places(is_pair: NDArray[np.bool_]) -> list[int]:
+    sizes = 1 + is_pair.astype(np.intp)
+    return [int(place) for place in np.cumsum(sizes) - sizes]
 
 
 def modes_of(A: Matrix, C: Matrix, *, n_inputs: int, linear: bool) -> ModalModel:
@@ -90,8 +103,3 @@ def modes_of(A: Matrix, C: Matrix, *, n_inputs: int, linear: bool) -> ModalModel
     return ModalModel(
         poles, ~real, seen, np.zeros((len(poles), n_inputs), complex), np.zeros((len(C), n_inputs)), linear=linear
     )
-
-
-def with_hold(model: ModalModel, *, linear: bool) -> ModalModel:
-    """The same with another hold between samples."""
-    return replace(model, linear=linear)

@@ -19,9 +19,10 @@ from ltinet.identification.linear_part import (
     complex_values,
     real_columns,
 )
-from ltinet.identification.modal_model import Complex, ModalModel
+from ltinet.identification.modal_model import Complex, ModalModel, kept_parts
 from ltinet.identification.sequences import Drive, Sequences
 
+MOST_PARAMETERS = 400  # beyond, derivatives by all of them take seconds
 _NEARBY = 1e-6  # of a pole: the distance for the derivative of ρ, whose own digits matter little
 
 
@@ -45,10 +46,7 @@ class Parameters:
         m, pairs = self.like.n_inputs, self.like.is_pair
         free = np.ones((m, len(pairs)), dtype=bool)
         free[self.fixed_inputs, np.arange(len(pairs))] = False
-        both = np.repeat(free, 2, axis=1)
-        kept = np.ones(2 * len(pairs), dtype=bool)
-        kept[1::2] = pairs
-        return both[:, kept]
+        return np.repeat(free, 2, axis=1)[:, kept_parts(pairs)]
 
     @property
     def n_local(self) -> int:

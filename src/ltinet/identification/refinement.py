@@ -12,11 +12,10 @@ import numpy as np
 from ltinet.arrays import Array
 from ltinet.identification.linear_part import Linear, Start, Trend, squared_errors
 from ltinet.identification.modal_model import ModalModel
-from ltinet.identification.parameters import Parameters
+from ltinet.identification.parameters import MOST_PARAMETERS, Parameters
 from ltinet.identification.record import Record
 from ltinet.identification.sequences import Sequences, compressed_sequences
 
-MOST_PARAMETERS = 400  # beyond, a step takes seconds
 _STEPS = 60
 _SMALL_CHANGE = 1e-10  # relative, of the parameters and of the error: nobody measures more digits
 _LARGEST_GROWTH = 200.0  # exponent of what a mode may grow by over a record
