@@ -62,13 +62,15 @@ class Clock:
         cells, fault = list(map(str, rows.times)), None
         if not cells:
             return np.zeros(0), None
-        try:
-            stamps, aware = nanoseconds(cells, self._columns.zone)
-        except StampError as error:
-            fault = FileFormatError(f"{self._title}, line {rows.line(error.place)}: {error}")
-            if not error.place:
-                return np.zeros(0), fault
-            stamps, aware = nanoseconds(cells[: error.place], self._columns.zone)
+        while True:  # a stamp before the one that was found may have a fault of another kind
+            try:
+                stamps, aware = nanoseconds(cells, self._columns.zone)
+                break
+            except StampError as error:
+                fault = FileFormatError(f"{self._title}, line {rows.line(error.place)}: {error}")
+                if not error.place:
+                    return np.zeros(0), fault
+                cells = cells[: error.place]
         if self._origin is None:
             self._origin, self._aware = int(stamps[0]), aware
         elif aware != self._aware:

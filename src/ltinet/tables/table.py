@@ -60,7 +60,7 @@ def read_table(  # noqa: PLR0913 - every option is a keyword of this one door
 
     Args:
         source: a path, a stream of bytes, or a pandas DataFrame, its index the times unless `time` names a column.
-        delimiter: "," ";" "tab" or "space".
+        delimiter: "," ";" "|" "tab" or "space".
         decimal: "." or ",".
         thousands: what separates thousands, which are refused without it.
         header: False if there is none, True if the first row is one though it looks like numbers.
