@@ -15,7 +15,9 @@ _GAPS = frozenset(("", "nan", "na", "n/a", "#n/a", "#nv", "null", "none", "nil",
 _GROUPED = re.compile(r"[+\-\u2212]?[1-9]\d{0,2}(?:(?P<mark>[.,' ])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d+)?", re.ASCII)
 _DATE_LIKE = re.compile(r"\d{1,4}[./-](?:\d{1,2}|[A-Za-z]{3,9})[./-]\d{1,4}\b.*", re.ASCII)
 _CLOCK_LIKE = re.compile(r"\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s*[AaPp]\.?[Mm]\.?)?", re.ASCII)
-_WITH_UNIT = re.compile(r"[^\w+-]?\s*[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[^\d\s.,;:+-][^\d;:]{0,7}|[^\w\s+-]\s*[+-]?\d[\d.,]*")
+_WITH_UNIT = re.compile(
+    r"[^\w+-]?\s*[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[^\d\s.,;:+-][^\d;:]{0,7}|[^\w\s+-]\s*[+-]?\d[\d.,]*"
+)
 _BLANKS = str.maketrans("\u00a0\u202f\u2007", "   ")  # which spreadsheets put between thousands
 _MINUS = "\u2212"  # which spreadsheets of some countries write for "-"
 _LONGEST_SHOWN = 30

@@ -93,7 +93,7 @@ def _time_column(frame: Any, names: Sequence[str], options: TableOptions) -> int
 def _times(values: Any, name: str, options: TableOptions) -> tuple[Array, Any, tuple[str, ...]]:
     kind = str(values.dtype)
     if kind.startswith("datetime64"):
-        stamps = np.asarray(values.to_numpy(), dtype="datetime64[ns]").astype(np.int64)
+        stamps = values.to_numpy(dtype="datetime64[ns]").astype(np.int64)
         first = values[0] if not hasattr(values, "iloc") else values.iloc[0]
         return (stamps - stamps[0]) / 1e9, first.to_pydatetime(warn=False), ("times counted in seconds from the first",)
     if kind.startswith("timedelta64"):

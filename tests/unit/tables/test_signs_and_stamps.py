@@ -37,7 +37,9 @@ def test_of_several_faults_in_stamps_the_first_is_named(seed: int) -> None:
     moments = [datetime.fromisoformat(s).replace(tzinfo=BERLIN) for s, fine in zip(stamps, usable, strict=True) if fine]
     begin = next((k for k, fine in enumerate(usable) if not fine), len(stamps))
     seconds = [(moment - moments[0]).total_seconds() for moment in moments[:begin]]
-    fallen = next((k for k in range(1, begin) if seconds[k] < seconds[k - 1] or seconds[: k + 1].count(seconds[k]) > 2), begin)
+    fallen = next(
+        (k for k in range(1, begin) if seconds[k] < seconds[k - 1] or seconds[: k + 1].count(seconds[k]) > 2), begin
+    )
     if fallen == len(stamps):
         np.testing.assert_array_equal(read(f"time,u\n{rows}", zone="Europe/Berlin").t, seconds)
     else:
