@@ -9,9 +9,8 @@ from ltinet.errors import FileFormatError
 from ltinet.tables.form import Form
 from ltinet.tables.options import TableOptions
 from ltinet.tables.rows import Rows
+from ltinet.tables.since_1970 import refuse_numbers_since_1970
 from ltinet.tables.stamps import SECOND, Nanoseconds, StampError, as_datetime, hidden_change, nanoseconds, usual_step
-
-_SINCE_1970 = 1e11  # seconds that nobody measures; in milliseconds since 1970 it is the year 1973
 
 
 class Clock:
@@ -50,8 +49,8 @@ class Clock:
         else:
             factor, divisor = self._columns.scale
             t = np.asarray(rows.times, dtype=np.float64) * factor / divisor
-            if not self._n_rows and len(t):
-                self._refuse_numbers_since_1970(float(t[0]), rows.line(0))
+            if not self._n_rows and len(t) and not self._unit_was_given and self._columns.unit is None:
+                refuse_numbers_since_1970(float(t[0]), f"{self._title}, line {rows.line(0)}")
         t, disorder = self._in_order(t, rows)
         fault = disorder or fault
         self._n_rows += len(t)
@@ -122,10 +121,3 @@ class Clock:
                 "them, or give times that tell the rows apart"
             )
         return t, None
-
-    def _refuse_numbers_since_1970(self, first: float, line: int) -> None:
-        if abs(first) >= _SINCE_1970 and not self._unit_was_given and self._columns.unit is None:
-            raise FileFormatError(
-                f"{self._title}, line {line}: the time {first:.0f} looks like milli-, micro- or nanoseconds "
-                'since 1970; say what it is in, as in time_unit="ms", or time_unit="s" to take it as it is'
-            )
