@@ -2,7 +2,7 @@
 
 import io
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -16,6 +16,7 @@ from ltinet.model.formats.limits import allowance
 from ltinet.model.formats.opening import as_path, mode_of, reason_of, refusing, require_regular
 from ltinet.model.formats.roles import MATRIX_NAMES, likely_roles, prefix_of, roles
 from ltinet.model.formats.sampling_time import Readable, sampling_time
+from ltinet.model.formats.signal_names import VARIABLES, signal_names
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix, shape_of
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown, shown_names, shown_path
@@ -24,7 +25,9 @@ _TIME_STEP = "Ts"  # the name that MATLAB gives it
 
 
 class _Writable(Protocol):
-    def write(self, target: BinaryIO, matrices: Mapping[str, Matrix]) -> None: ...
+    def write(
+        self, target: BinaryIO, matrices: Mapping[str, Matrix], texts: Mapping[str, Sequence[str]] | None = None
+    ) -> None: ...
 
 
 # A new format is a file in formats/ and a line here.
@@ -55,8 +58,9 @@ def read_system(
         file_format = _format_of_existing(path)
         variables = file_format.list_variables(path)
         found = roles(path, variables, names, supplied=given)
+        beside = prefix_of(found)
         if dt is None:
-            dt = sampling_time(file_format, path, variables, beside=prefix_of(found))
+            dt = sampling_time(file_format, path, variables, beside=beside)
         found = {role: name for role, name in found.items() if role not in given}
         read = file_format.read(path, list(found.values()), max_bytes=max_bytes)
         matrices = {role: read[name] for role, name in found.items()}
@@ -69,7 +73,10 @@ def read_system(
             likely = likely_roles(file_format, path, variables) if name == "A" else {}
             raise FileFormatError(_missing_message(path, name, variables, matrices, likely))
     try:
-        return SystemMatrices(**matrices, dt=dt)
+        system = SystemMatrices(**matrices, dt=dt)
+        counts = {"inputs": system.n_inputs, "outputs": system.n_outputs, "states": system.n_states}
+        own = signal_names(file_format, path, variables, beside=beside, counts=counts)
+        return system.named(system.names.over(own))
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{shown_path(path)}: {error}") from None
     except MemoryError as error:
@@ -77,7 +84,7 @@ def read_system(
 
 
 def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_version: str) -> None:
-    """Write A, B, C, D and a time step in the format of the path's suffix, whole or not at all.
+    """Write A, B, C, D, a time step and names in the format of the path's suffix, whole or not at all.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.
@@ -97,7 +104,7 @@ def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_versi
             write_folder_whole(path, matrix_market.contents(matrices))
         else:
             content = io.BytesIO()
-            file_format.write(content, matrices)
+            file_format.write(content, matrices, {VARIABLES[kind]: own for kind, own in system.names.given.items()})
             write_whole(path, content.getvalue())
     except LtinetError:
         raise

@@ -43,6 +43,15 @@ def list_variables(path: Path) -> list[str]:
         return list(_variables(file))
 
 
+def read_texts(path: Path, name: str) -> list[str]:
+    """There are none: version 4 knows no cell arrays.
+
+    Raises:
+        ValueError: always.
+    """
+    raise UnusableError(f"{name} in {path.name} is no list of texts, which version 4 does not have")
+
+
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
     """Read those of `names` that are there, dense or sparse.
 

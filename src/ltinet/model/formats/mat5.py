@@ -6,7 +6,7 @@ variables that hold numbers are read, and such fields of structs; all others are
 
 import math
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -33,7 +33,8 @@ from ltinet.shown import shown
 
 _HEADER_SIZE = 128
 _VERSION = 0x0100
-_STRUCT, _SPARSE = 2, 5
+_CELL, _STRUCT, _TEXT, _SPARSE = 1, 2, 4, 5
+_MOST_TEXTS = 100_000
 _NUMERIC = range(6, 16)
 _OTHERS = {1: "a cell array", 2: "a struct", 3: "an object", 4: "text", 16: "a function", 17: "an object"}
 
@@ -71,10 +72,31 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
         return wanted | {name: _field(name, fields[name], order, allowance) for name in names if name in fields}
 
 
-def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
-    """Write a version 5 file, which Octave, Julia and every MATLAB read."""
+def read_texts(path: Path, name: str) -> list[str]:
+    """The texts of a cell array, or the rows of a matrix of characters.
+
+    Raises:
+        ValueError: the variable is neither, or damaged.
+    """
+    allowance = Allowance(DEFAULT_MAX_BYTES)
+    with opened(path) as file:
+        order = _byte_order(file)
+        found = _variables(file, order)
+        if name in found:
+            return _texts(_content(file, found[name], order, allowance), found[name].header, order)
+        owner = name.partition(".")[0]
+        fields = _fields_of_structs(file, {owner: found[owner]}, order, allowance) if owner in found else {}
+        elements = Elements(fields.get(name, b""), order)
+        return _texts(elements, elements.header(), order)
+
+
+def write(
+    target: Path | BinaryIO, matrices: Mapping[str, Matrix], texts: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Write a version 5 file, which Octave, Julia and every MATLAB read; texts become cell arrays."""
     place: Any = str(target) if isinstance(target, Path) else target  # SciPy's stubs know only paths
-    scipy.io.savemat(place, dict(matrices), appendmat=False, format="5", do_compression=True)
+    cells = {name: np.array([[text] for text in own], dtype=object) for name, own in (texts or {}).items()}
+    scipy.io.savemat(place, dict(matrices) | cells, appendmat=False, format="5", do_compression=True)
 
 
 def _byte_order(file: OpenedFile) -> Order:
@@ -131,6 +153,30 @@ def _field(name: str, content: bytes, order: Order, allowance: Allowance) -> Any
     header = elements.header()._replace(name=name)
     _require_numbers(header, allowance)
     return _numbers(elements, header)
+
+
+def _texts(elements: Elements, header: Header, order: Order) -> list[str]:
+    """The texts of a cell array of texts, or the rows of one text; nothing is nested any further."""
+    count = math.prod(header.shape)
+    if header.kind == _TEXT:
+        n_rows = header.shape[0]
+        text = elements.characters() if count else ""
+        if count > _MOST_TEXTS or len(text) != count:
+            raise ValueError(f"{header.name} is a text of another length than it claims")
+        return [text[row::n_rows].rstrip() for row in range(n_rows)]
+    if header.kind != _CELL or count > _MOST_TEXTS:
+        raise UnusableError(f"{header.name} is no list of texts")
+    found = []
+    for content in elements.cells(count):
+        cell = Elements(content, order)
+        own = cell.header() if content else None
+        if own is None or 0 in own.shape:  # an empty matrix stands for an empty text
+            found.append("")
+        elif own.kind == _TEXT:
+            found.append(cell.characters())
+        else:
+            raise UnusableError(f"{header.name} is no list of texts")
+    return found
 
 
 def _matrix(file: OpenedFile, variable: _Variable, order: Order, allowance: Allowance) -> Any:

@@ -42,6 +42,15 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
     return matrices
 
 
+def read_texts(path: Path, name: str) -> list[str]:
+    """There are none: files of this kind hold numbers.
+
+    Raises:
+        ValueError: always.
+    """
+    raise UnusableError(f"{name} in {path.name} is no list of texts")
+
+
 def contents(matrices: Mapping[str, Matrix]) -> dict[str, bytes]:
     """The files of a folder by name, with enough digits to restore every bit."""
     return {f"{name}.mtx": _text_of(matrix).encode("ascii") for name, matrix in matrices.items()}

@@ -1,7 +1,7 @@
 """NumPy's archives of arrays, read and written without pickle, and without belief in what they say of themselves."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,9 +37,22 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
         return {name: _array(file, members[name], name, allowance) for name in names if name in members}
 
 
-def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
-    """Write a compressed archive."""
-    arrays: dict[str, Any] = dict(matrices)
+def read_texts(path: Path, name: str) -> list[str]:
+    """The texts of a list of them.
+
+    Raises:
+        ValueError: the variable is none, or damaged.
+    """
+    with opened(path) as file:
+        found = _array(file, _members(file)[name], name, Allowance(DEFAULT_MAX_BYTES), texts=True)
+    return [str(text) for text in found.ravel().tolist()]
+
+
+def write(
+    target: Path | BinaryIO, matrices: Mapping[str, Matrix], texts: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Write a compressed archive; texts become arrays of texts."""
+    arrays: dict[str, Any] = dict(matrices) | {name: np.array(own, dtype=str) for name, own in (texts or {}).items()}
     if isinstance(target, Path):
         with target.open("wb") as stream:
             np.savez_compressed(stream, **arrays)
@@ -59,10 +72,10 @@ def _members(file: OpenedFile) -> dict[str, Member]:
     return members
 
 
-def _array(file: OpenedFile, member: Member, name: str, allowance: Allowance) -> Any:
+def _array(file: OpenedFile, member: Member, name: str, allowance: Allowance, *, texts: bool = False) -> Any:
     allowance.require(member.size, name)
     content = content_of(file, member)
-    header = parse_header(content, name)
+    header = parse_header(content, name, texts=texts)
     allowance.claim(header.shape, name)
     count = header.dtype.itemsize * math.prod(header.shape)
     if len(content) != header.start + count:
