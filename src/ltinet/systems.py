@@ -27,7 +27,7 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
 
     The variables are called A, B, C and, where present, D and E, or a, b, c, d, e, or are fields of one struct (sys.A);
     `names={"A": "Amat"}` tells of others. Sparse ones are filled in, other variables ignored.
-    Names stand beside them as InputName, OutputName and StateName, with units in InputUnit and so on, or as input_names.
+    Names stand beside them as InputName, OutputName and StateName, with units in InputUnit and so on, or input_names.
     A model in discrete time has its time step beside them as Ts or dt (or Td, sampling_time, sample_time, SampleTime).
     A matrix given by keyword is used instead of the file's, and supplies one that the file lacks:
     `load_system("helicopter.mat", C=np.eye(28))`. Nothing is unpickled, and nothing that the file says of itself is
@@ -56,10 +56,10 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
 def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
     """Write A, B, C, D to a `.mat` or `.npz` file, or to a folder of Matrix Market files if `path` has no suffix.
 
-    A time step is written as Ts, names as InputName, OutputName and StateName (not to a folder). `system` may be anything that `as_state_space` accepts. Every bit comes back through
-    `load_system`. The file appears whole or not at all. A file of that name is replaced; a folder only if it holds
-    nothing but such matrix files. `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices beyond
-    2 GB.
+    A time step is written as Ts, names as InputName, OutputName and StateName (a folder has no place for them).
+    `system` may be anything that `as_state_space` accepts. Every bit comes back through `load_system`. The file appears
+    whole or not at all. A file of that name is replaced; a folder only if it holds nothing but such matrix files.
+    `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices beyond 2 GB.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.

@@ -1,6 +1,7 @@
 """Frequency responses in the complex plane, with the point −1 that decides on stability in a loop."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ _FAR = 20.0  # largest over usual |H|: beyond, the curve runs away to a pole and
 _CUT = 10.0  # times the usual |H|, or 1: where it is cut then
 _NEAR = 0.2  # |H| everywhere below: −1 would leave a dot of the curve
 _POINT = "#f13264"
+_SIZE = (6.4, 4.8)  # inches, of a figure of its own
 
 
 def draw_nyquist(
@@ -42,7 +44,8 @@ def draw_nyquist(
     shown = pairs_of(peaks_of(values), pairs, names=names, input_names=input_names)
     curves = [values[:, output, input] for output, input in shown.chosen]
     reach = _reach(np.concatenate(curves), limit)
-    axes = axes_or_new(ax)
+    below = 0.0 if ax is not None else shown.height_below(_SIZE[0])
+    axes = axes_or_new(ax, width=_SIZE[0], height=_SIZE[1] + below)
     for curve, (colour, _) in zip(curves, shown.styles, strict=True):
         seen = np.where(np.isfinite(curve) & (np.abs(curve) <= reach), curve, np.nan)
         axes.plot(seen.real, seen.imag, color=colour, linewidth=1.4)
@@ -50,9 +53,11 @@ def draw_nyquist(
         _add_arrow(axes, seen, colour)
     _finish(axes, np.concatenate(curves), reach)
     if shown.count > 1:
-        shown.add_key(axes)
-        for line in axes.get_legend().get_lines():  # type: ignore[union-attr]  # it was made above
-            line.set_linestyle("-")  # dashes say here that frequencies are negative
+        shown = replace(shown, dashed=False)  # dashes say here that frequencies are negative
+        if below:
+            shown.add_key_below(axes.figure)
+        else:
+            shown.add_key(axes)
     return axes
 
 
