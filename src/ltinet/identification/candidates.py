@@ -10,7 +10,8 @@ from ltinet.arrays import Array
 from ltinet.identification.hankel import Compressed, compressed
 from ltinet.identification.linear_part import Linear, Trend, fitted_inputs, fitted_start
 from ltinet.identification.modal_model import ModalModel, modes_of
-from ltinet.identification.record import Record
+from ltinet.identification.polishing import is_clean
+from ltinet.identification.record import Record, n_samples
 from ltinet.identification.refinement import refined
 from ltinet.identification.subspace import Method, subspace
 from ltinet.model.matrices import Matrix
@@ -145,7 +146,9 @@ def improved(candidate: Candidate, parts: Halves, setting: Setting) -> Candidate
 
 def refined_within(linear: Linear, records: tuple[Record, ...], setting: Setting) -> Linear | None:
     """Refinement with outputs in units of their errors, refused where a mode then grows that must not."""
-    n = sum(len(own) for own in records)
+    n = n_samples(records)
+    if is_clean(linear, n, setting.scale):  # what is left is rounding, which a compressed record cannot tell
+        return None
     scale = np.maximum(np.sqrt(linear.errors / n), 1e-12 * setting.scale)
     found = refined(linear, records, feedthrough=setting.feedthrough, trend=setting.trend, scale=scale)
     if found is None or grows(found.model, setting):

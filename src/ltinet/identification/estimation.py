@@ -26,6 +26,7 @@ from ltinet.identification.candidates import (
 from ltinet.identification.hankel import compressed
 from ltinet.identification.linear_part import Linear, all_outputs, fitted_inputs
 from ltinet.identification.order_choice import chosen_order, scores
+from ltinet.identification.polishing import polished
 from ltinet.identification.record import Record, n_samples
 from ltinet.identification.sequences import sequences
 from ltinet.identification.subspace import METHODS, Method, subspace
@@ -110,13 +111,14 @@ def estimate(records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> E
     pool = pool or [min(plain, key=lambda own: abs(own.order - order))]
     best, pool = _winner(pool, parts, setting, refine=wishes.refine)
     source = tuple(whitened(own, coefficients) for own in some) if best.is_whitened else records
-    final = _from_all(best, source, records, setting, Starts(rows, wishes.methods))
+    closest = _from_all(best, source, records, setting, Starts(rows, wishes.methods))
+    final = _polished(closest, records, setting) if wishes.refine else closest
     told = _told(plain, pool, setting, n_samples(parts.unseen))
     return Estimate(
         final,
         best.method,
         best.block_rows,
-        best.is_refined,
+        best.is_refined or final is not closest,
         best.is_whitened,
         told,
         _singular_values(records, best),
@@ -261,6 +263,10 @@ def _driven_by(
 ) -> list[Linear]:
     models = (driven(A, C, records, setting) for _, _, _, A, C in subspace_models(source, rows, methods, (order,)))
     return [own for own in models if own is not None]
+
+
+def _polished(linear: Linear, records: tuple[Record, ...], setting: Setting) -> Linear:
+    return polished(linear, records, feedthrough=setting.feedthrough, trend=setting.trend, scale=setting.scale)
 
 
 def _size(linear: Linear, setting: Setting) -> float:
