@@ -17,7 +17,8 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
-from ltinet.identification.confidence import FrequencyBand, PoleConfidence, StepBand
+from ltinet.identification.confidence import FrequencyBand, StepBand
+from ltinet.identification.pole_regions import PoleConfidence
 from ltinet.identification.residual_tests import ResidualTests
 from ltinet.identified import Identified, identify
 from ltinet.identified_response import IdentifiedResponse, identify_frequency

@@ -14,20 +14,14 @@ from ltinet.identification.asked import asked_delays, asked_points, asked_wishes
 from ltinet.identification.candidates import Setting
 from ltinet.identification.cautions import cautions, on_a_part
 from ltinet.identification.compared import compared
-from ltinet.identification.confidence import (
-    FrequencyBand,
-    PoleConfidence,
-    StepBand,
-    frequency_band,
-    pole_confidences,
-    step_band,
-)
+from ltinet.identification.confidence import FrequencyBand, StepBand, frequency_band, step_band
 from ltinet.identification.continuous import continuous
 from ltinet.identification.covariance import ParameterCovariance
 from ltinet.identification.estimation import Estimate, Tried, Wishes, any_grows, estimate
 from ltinet.identification.given import Given, given_records, time_step_of
 from ltinet.identification.linear_part import N_TRENDS, Trend
 from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.pole_regions import PoleConfidence, pole_confidences
 from ltinet.identification.record import Record, n_samples
 from ltinet.identification.residual_tests import ResidualTests
 from ltinet.identification.residuals import feedback_warning, fits_of, residuals_of

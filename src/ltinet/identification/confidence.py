@@ -1,4 +1,4 @@
-"""What the covariance of parameters means for poles, for the frequency response and for the step response.
+"""What the covariance of parameters means for the frequency response and for the step response.
 
 To first order: a function of the parameters with the gradient g has the variance gᵀ P g. Responses are sums over modes
 of T[c b K(λ)], with K the response of a mode of continuous time whose input weight at samples is 1, and T a real-linear
@@ -22,34 +22,6 @@ from ltinet.solve.steps.propagators import phi_functions
 DEVIATIONS_99 = 2.5758293035489004  # of a normal number: 99 % lie within as many standard deviations
 _NEARBY = 1e-6  # of a pole: the distance for derivatives of K, whose own digits matter little
 _AT_ONCE = 2**21  # numbers of a gradient that are held together
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class PoleConfidence:
-    """A pole of continuous time, of pairs that with Im > 0, and how certain it is."""
-
-    pole: complex
-    covariance: Matrix
-    """Of its real part `(1, 1)`, for pairs of real and imaginary part `(2, 2)`."""
-    is_pair: bool
-
-    @property
-    def deviation(self) -> complex:
-        """Standard deviations of the real and of the imaginary part."""
-        sizes = np.sqrt(self.covariance.diagonal())
-        return complex(sizes[0], sizes[1] if self.is_pair else 0.0)
-
-    def contains(self, pole: complex, *, level: float = 0.99) -> bool:
-        """Whether a pole (of a pair either one) lies within the region that holds the true one at this level."""
-        from scipy import special
-
-        away = complex(pole.real, abs(pole.imag)) - self.pole
-        if not self.is_pair and abs(away.imag) > 1e-9 * abs(self.pole):  # only along the line is there a region
-            return False
-        step = np.array([away.real, away.imag])[: len(self.covariance)]
-        distance = step @ np.linalg.solve(self.covariance, step)
-        return bool(distance <= special.chdtri(len(step), 1.0 - level))
 
 
 @final
@@ -89,18 +61,6 @@ class StepBand:
     t: Array
     response: Array
     deviation: Array
-
-
-def pole_confidences(found: ParameterCovariance, dt: float) -> tuple[PoleConfidence, ...]:
-    """The poles of continuous time, mode by mode: log(λ)/dt, with what that does to small changes of λ."""
-    model, told = found.model, []
-    for place, pole, pair in zip(model.places(), model.poles.tolist(), model.is_pair.tolist(), strict=True):
-        slope = 1.0 / (pole * dt) if pole else complex(np.inf)
-        turn = np.array([[slope.real, -slope.imag], [slope.imag, slope.real]])[: 1 + pair, : 1 + pair]
-        own = slice(place, place + 1 + pair)
-        rate = complex(np.log(complex(pole)) / dt) if pole else complex(-np.inf)
-        told.append(PoleConfidence(rate, turn @ found.matrix[own, own] @ turn.T, pair))
-    return tuple(told)
 
 
 def frequency_band(found: ParameterCovariance, omega: Array, dt: float) -> FrequencyBand:

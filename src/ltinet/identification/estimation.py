@@ -54,6 +54,12 @@ class Wishes:
     refine: bool
 
     @property
+    def first_methods(self) -> tuple[Method, ...]:
+        """Those by which an order is chosen; the others are tried with this order."""
+        is_given = self.orders is not None and len(self.orders) == 1
+        return ("moesp",) if "moesp" in self.methods and not is_given else self.methods
+
+    @property
     def decide_everything(self) -> bool:
         """Whether nothing is left to be decided on unseen samples."""
         return bool(self.block_rows and self.orders and len(self.orders) == len(self.methods) == 1 and not self.refine)
@@ -99,12 +105,15 @@ def estimate(records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> E
     parts = halves(some)
     rows = rows_to_try(parts.seen, wishes)
     orders = wishes.orders or _ORDERS
-    plain = candidates(parts, setting, block_rows=rows, methods=wishes.methods, orders=orders)
+    plain = candidates(parts, setting, block_rows=rows, methods=wishes.first_methods, orders=orders)
     if not plain:
         raise InvalidSignalError(_GROWS)
-    coefficients = _filter(plain, parts, setting)
+    leader = plain[int(np.argmin(scores(plain, setting, n_samples(parts.unseen))))]
+    coefficients = _filter(leader, parts)
     white = Halves(*(tuple(whitened(own, coefficients) for own in some) for some in (parts.seen, parts.unseen)))
-    order = _order(plain, white, rows, wishes, setting)
+    order = _order(plain, leader, white, rows, wishes, setting)
+    others = tuple(own for own in wishes.methods if own not in wishes.first_methods)
+    plain += candidates(parts, setting, block_rows=rows, methods=others, orders=(order,))
     pool = [own for own in plain if own.order == order]
     if "moesp" in wishes.methods:
         pool += candidates(parts, setting, block_rows=rows, methods=("moesp",), orders=(order,), source=white.seen)
@@ -187,11 +196,9 @@ def _most_that_fit(least: int, most: int, fits: Callable[[int], bool]) -> tuple[
     return next(((s,) for s in range(most, least - 1, -1) if fits(s)), ())
 
 
-def _filter(plain: Sequence[Candidate], parts: Halves, setting: Setting) -> Array:
+def _filter(leader: Candidate, parts: Halves) -> Array:
     """What whitens the residuals of the best candidate."""
-    score = scores(plain, setting, n_samples(parts.unseen))
-    best = plain[int(np.argmin(score))].linear
-    residuals = []
+    best, residuals = leader.linear, []
     for record, start in zip(parts.seen, best.starts, strict=True):
         own = sequences(best.model, record)
         residuals.append(own.outputs - all_outputs(own, best.model, start))
@@ -200,6 +207,7 @@ def _filter(plain: Sequence[Candidate], parts: Halves, setting: Setting) -> Arra
 
 def _order(
     plain: Sequence[Candidate],
+    leader: Candidate,
     white: Halves,
     rows: tuple[int, ...],
     wishes: Wishes,
@@ -208,8 +216,10 @@ def _order(
     orders = wishes.orders or _ORDERS
     if len(orders) == 1:
         return orders[0]
-    methods = ("moesp",) if "moesp" in wishes.methods else wishes.methods
-    found = candidates(white, setting, block_rows=rows, methods=methods, orders=orders)
+    # The best of records as they are has states for the noise as well: without it there are hardly more.
+    most = max(min(orders), leader.order + leader.order // 2 + 2)
+    few = tuple(own for own in orders if own <= most)
+    found = candidates(white, setting, block_rows=rows, methods=wishes.first_methods, orders=few)
     if not found:
         return min(own.order for own in plain)
     return chosen_order(found, white, setting)

@@ -42,7 +42,7 @@ def polished(linear: Linear, records: tuple[Record, ...], *, feedthrough: bool, 
 
 def is_clean(linear: Linear, n: int, scale: Array) -> bool:
     """Whether a model of n samples leaves so little over that compressed records cannot tell it from rounding."""
-    return _error(linear, n, scale) <= _CLEAN
+    return bool(_error(linear, n, scale) <= _CLEAN)
 
 
 def _moved(

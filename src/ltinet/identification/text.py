@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from ltinet.identification.confidence import DEVIATIONS_99, PoleConfidence
+from ltinet.identification.confidence import DEVIATIONS_99
 from ltinet.identification.modal_model import Complex
+from ltinet.identification.pole_regions import PoleConfidence
 
 _MOST = 8  # poles that are told one by one
 
