@@ -23,6 +23,7 @@ from ltinet.identification.candidates import (
     refined_within,
     subspace_models,
 )
+from ltinet.identification.evidence import Tried
 from ltinet.identification.hankel import compressed
 from ltinet.identification.linear_part import Linear, all_outputs, fitted_inputs
 from ltinet.identification.order_choice import chosen_order, scores
@@ -63,18 +64,6 @@ class Wishes:
     def decide_everything(self) -> bool:
         """Whether nothing is left to be decided on unseen samples."""
         return bool(self.block_rows and self.orders and len(self.orders) == len(self.methods) == 1 and not self.refine)
-
-
-@dataclass(frozen=True, eq=False)
-class Tried:
-    """One line of the evidence: a model and its error on unseen samples, relative to the outputs."""
-
-    order: int
-    method: Method
-    block_rows: int
-    refined: bool
-    whitened: bool
-    error: float
 
 
 @dataclass(frozen=True, eq=False)

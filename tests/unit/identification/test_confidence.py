@@ -5,7 +5,6 @@ import pytest
 from scipy import linalg, signal
 
 import ltinet
-from ltinet.identification import confidence
 from ltinet.identification.candidates import Setting, driven, refined_within
 from ltinet.identification.covariance import innovations, parameter_covariance
 from ltinet.identification.hankel import compressed
