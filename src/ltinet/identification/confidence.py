@@ -79,7 +79,7 @@ def frequency_band(found: ParameterCovariance, omega: Array, dt: float | None) -
 
 
 def response_gradient(parameters: Parameters, omega: Array, *, dt: float | None) -> tuple[Complex, Complex]:
-    """H(jω) `(len(omega), p, m)` of continuous time, and its gradient by the parameters of the model along a last axis."""
+    """H(jω) `(len(omega), p, m)` of continuous time, and its gradient by the parameters of the model."""
     model, both = parameters.like, np.concatenate([omega, -omega])
 
     def kernel(poles: Complex) -> Complex:
