@@ -13,7 +13,7 @@ from ltinet.identification.asked import asked_delays, asked_wishes
 from ltinet.identification.candidates import Setting
 from ltinet.identification.cautions import cautions, on_a_part
 from ltinet.identification.continuous import continuous
-from ltinet.identification.estimation import Estimate, Wishes, any_grows, estimate
+from ltinet.identification.estimation import Estimate, GrowsError, Wishes, any_grows, estimate
 from ltinet.identification.evidence import Tried
 from ltinet.identification.from_frequency.fit import fit_response
 from ltinet.identification.from_frequency.response_evidence import ResponseEvidence
@@ -94,7 +94,7 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
     mirrors = stable is True or (stable == "auto" and not wishes.decide_everything)
     setting = Setting(feedthrough, trend, linear, scale, mirrors, max(map(len, shifted)))
-    found = estimate(shifted, wishes, setting)
+    found = _estimated(shifted, wishes, setting, may_mirror=stable == "auto")
     if stable == "auto" and mirrors and found.error > _GOOD:
         found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
     seen = seen_of(found.linear, shifted, feedthrough=feedthrough, trend=trend, gain=units.gain)
@@ -158,9 +158,19 @@ def identify_frequency(
     )
 
 
+def _estimated(records: tuple[Record, ...], wishes: Wishes, setting: Setting, *, may_mirror: bool) -> Estimate:
+    """The estimate; where all that was asked for grows beyond all numbers, and it may, with poles mirrored."""
+    try:
+        return estimate(records, wishes, setting)
+    except GrowsError:
+        if setting.stable or not may_mirror:
+            raise
+        return estimate(records, wishes, replace(setting, stable=True))
+
+
 def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
     """The stable model, unless one that grows predicts unseen samples far better: an unstable plant in a loop."""
-    if not any_grows(records, found.block_rows, found.linear.model.order):
+    if not any_grows(records, found.block_rows, found.linear.model.order, setting.trend):
         return found
     free = estimate(records, wishes, setting)
     return free if not free.linear.model.is_stable and free.error < _FAR_BETTER * found.error else found

@@ -25,12 +25,13 @@ from ltinet.identification.candidates import (
 )
 from ltinet.identification.evidence import Tried
 from ltinet.identification.hankel import compressed
-from ltinet.identification.linear_part import Linear, all_outputs, fitted_inputs
+from ltinet.identification.linear_part import Linear, Trend, all_outputs, fitted_inputs
 from ltinet.identification.order_choice import chosen_order, scores
 from ltinet.identification.polishing import polished
 from ltinet.identification.record import Record, n_samples
 from ltinet.identification.sequences import sequences
 from ltinet.identification.subspace import METHODS, Method, subspace
+from ltinet.identification.trends import level
 from ltinet.identification.whitening import autoregression, whitened
 
 _REFINED = 3  # candidates of the chosen order that are refined
@@ -43,6 +44,10 @@ _GROWS = (
     "stable=True, another order or block_rows"
 )
 _ORDERS = (*range(1, 13), *range(14, 25, 2), 28, 32, 36, 40)
+
+
+class GrowsError(InvalidSignalError):
+    """No model of the records can be simulated over them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +101,7 @@ def estimate(records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> E
     orders = wishes.orders or _ORDERS
     plain = candidates(parts, setting, block_rows=rows, methods=wishes.first_methods, orders=orders)
     if not plain:
-        raise InvalidSignalError(_GROWS)
+        raise GrowsError(_GROWS)
     leader = plain[int(np.argmin(scores(plain, setting, n_samples(parts.unseen))))]
     coefficients = _filter(leader, parts)
     white = Halves(*(tuple(whitened(own, coefficients) for own in some) for some in (parts.seen, parts.unseen)))
@@ -119,7 +124,7 @@ def estimate(records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> E
         best.is_refined or final is not closest,
         best.is_whitened,
         told,
-        _singular_values(records, best),
+        subspace(compressed(level(records, setting.trend), best.block_rows), best.method).values,
         n_samples(some),
         _relative(best, setting, n_samples(parts.unseen)),
     )
@@ -129,7 +134,7 @@ def _as_wished(records: tuple[Record, ...], wishes: Wishes, setting: Setting) ->
     """The one model that is left by the wishes, from all samples."""
     rows_to_try(records, wishes)
     rows, (method,), (order,) = wishes.block_rows or 0, wishes.methods, wishes.orders or (0,)
-    found = subspace(compressed(records, rows), method)
+    found = subspace(compressed(level(records, setting.trend), rows), method)
     if order > found.largest_order:
         raise InvalidSignalError(
             f"{rows} block rows tell up to {found.largest_order} states and order is {order}; give more block_rows"
@@ -138,16 +143,16 @@ def _as_wished(records: tuple[Record, ...], wishes: Wishes, setting: Setting) ->
     own = replace(setting, scale=np.full_like(setting.scale, np.sqrt(np.mean(setting.scale**2))))
     linear = driven(*found.model(order), records, own)
     if linear is None:
-        raise InvalidSignalError(_GROWS)
+        raise GrowsError(_GROWS)
     error = float(np.sqrt((linear.errors / (n_samples(records) * setting.scale**2)).mean()))
     return Estimate(linear, method, rows, False, False, (), found.values, n_samples(records), error)
 
 
-def any_grows(records: tuple[Record, ...], block_rows: int, order: int) -> bool:
+def any_grows(records: tuple[Record, ...], block_rows: int, order: int, trend: Trend) -> bool:
     """Whether a subspace method, left alone, finds a model that is not stable."""
     return any(
         np.abs(np.linalg.eigvals(A)).max(initial=0.0) > 1.0
-        for _, _, _, A, _ in subspace_models(records, (block_rows,), METHODS, (order,))
+        for _, _, _, A, _ in subspace_models(records, (block_rows,), METHODS, (order,), trend)
     )
 
 
@@ -260,7 +265,8 @@ def _driven_by(
     records: tuple[Record, ...],
     setting: Setting,
 ) -> list[Linear]:
-    models = (driven(A, C, records, setting) for _, _, _, A, C in subspace_models(source, rows, methods, (order,)))
+    found = subspace_models(source, rows, methods, (order,), setting.trend)
+    models = (driven(A, C, records, setting) for _, _, _, A, C in found)
     return [own for own in models if own is not None]
 
 
@@ -270,10 +276,6 @@ def _polished(linear: Linear, records: tuple[Record, ...], setting: Setting) -> 
 
 def _size(linear: Linear, setting: Setting) -> float:
     return float((linear.errors / setting.scale**2).sum())
-
-
-def _singular_values(records: tuple[Record, ...], best: Candidate) -> Array:
-    return subspace(compressed(records, best.block_rows), best.method).values
 
 
 def _told(plain: Sequence[Candidate], pool: Sequence[Candidate], setting: Setting, n_unseen: int) -> tuple[Tried, ...]:
