@@ -74,9 +74,9 @@ bench-sparsity: $(VENV)/.bench
 bench-speed: $(VENV)/.bench
 	$(BENCH) --only construction
 
-# 200 systems drawn at random: orders, confidence of poles, fits, delays; make bench-identify COUNT=40 WORKERS=4.
+# 200 systems drawn at random: orders, confidence of poles, fits, delays; make bench-identify COUNT=40 SEED=7.
 bench-identify: $(VENV)/.bench
-	$(BENCH).identify_monte_carlo --count $(or $(COUNT),200) --workers $(or $(WORKERS),2)
+	$(BENCH).identify_monte_carlo --count $(or $(COUNT),200) --workers $(or $(WORKERS),2) --seed $(or $(SEED),15)
 
 clean:
 	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

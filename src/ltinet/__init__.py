@@ -17,10 +17,11 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
-from ltinet.identification.confidence import FrequencyBand, PoleConfidence, StepBand
+from ltinet.identification.confidence import FrequencyBand, StepBand
+from ltinet.identification.pole_regions import PoleConfidence
 from ltinet.identification.residual_tests import ResidualTests
-from ltinet.identified import Identified, identify
-from ltinet.identified_response import IdentifiedResponse, identify_frequency
+from ltinet.identified import Identified
+from ltinet.identifying import identify, identify_frequency
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
 from ltinet.model.system_matrices import Descriptor
@@ -62,7 +63,6 @@ __all__ = [
     "HorizontalLayer",
     "Identified",
     "IdentifiedPlots",
-    "IdentifiedResponse",
     "InvalidNetworkError",
     "InvalidSignalError",
     "InvalidSystemError",
