@@ -21,6 +21,7 @@ from ltinet.listing import listed_without
 from ltinet.model.convert import system_matrices_of
 from ltinet.model.matrices import Matrix, MatrixLike
 from ltinet.model.names import NamesLike, SignalNames
+from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import Descriptor, SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.once import cached_property
@@ -50,11 +51,15 @@ class StateSpace:
     read-only float64 copies: changing the arrays they came from changes nothing here. Two systems are equal when all
     four matrices and dt are, whatever their names.
 
+    A sparse A stays sparse, and so does the E beside it: both are in `sparse`. Up to 3,000 states they are filled in
+    where something needs arrays; beyond, `frequency_response` and `simulate` work on the sparse matrices, and all else
+    says which call to make. Whether such an E is singular is found out where E⁻¹ is needed.
+
     A system in discrete time knows its poles, zeros, damping, DC gain and frequency response; everything else is for
     continuous time, and `to_continuous` leads there.
 
     Args:
-        A: the state matrix; a number is 1×1.
+        A: the state matrix; a number is 1×1, a matrix of scipy.sparse stays sparse.
         B: the input matrix; a 1-D array with one entry per state is a single input.
         C: the output matrix; a 1-D array with one entry per state is a single output.
         D: the feedthrough, zero when left out. The number 0 is a zero matrix, any other number is 1×1; a 1-D array
@@ -102,7 +107,7 @@ class StateSpace:
 
     @property
     def A(self) -> Matrix:
-        """The state matrix, n×n."""
+        """The state matrix, n×n, as an array; a sparse one is filled in, unless it is too large (see `sparse`)."""
         return self.matrices.A
 
     @property
@@ -119,6 +124,11 @@ class StateSpace:
     def D(self) -> Matrix:
         """The feedthrough, p×m."""
         return self.matrices.D
+
+    @property
+    def sparse(self) -> SparsePencil | None:
+        """A, E and B of a model whose A was given as a sparse matrix, as they were given; None for any other."""
+        return self.matrices.sparse
 
     @property
     def descriptor(self) -> Descriptor | None:
@@ -309,8 +319,10 @@ class StateSpace:
         return listed_without(self, "matrices", "of", "shown_frequencies")
 
     def __repr__(self) -> str:
-        step = "" if self.dt is None else f", dt={self.dt:g}"
-        return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{step})"
+        more = ("" if self.dt is None else f", dt={self.dt:g}") + (
+            "" if self.sparse is None else f", {self.sparse.told}"
+        )
+        return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{more})"
 
     def __str__(self) -> str:
         rows = self.matrices.names.rows
