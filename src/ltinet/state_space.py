@@ -1,5 +1,6 @@
 """The system as its users meet it: the object that they give and get."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -10,13 +11,13 @@ from ltinet.analysis.bandwidth import bandwidth_of
 from ltinet.analysis.damping import Damping, damping_of
 from ltinet.analysis.dc_gain import dc_gain
 from ltinet.analysis.frequencies import frequencies_for
-from ltinet.analysis.frequency_response import points_of, transfer_function
+from ltinet.analysis.frequency_response import points_of
 from ltinet.analysis.poles import poles_of
-from ltinet.analysis.resolvent import Resolvent, resolvent_of
+from ltinet.analysis.resolvent import Complex
+from ltinet.analysis.response import response_of
 from ltinet.analysis.system_view import system_rows
 from ltinet.analysis.zeros import invariant_zeros
-from ltinet.construction import construct_network
-from ltinet.decompose.choose.choice import BlockChoice
+from ltinet.construction import network_of
 from ltinet.listing import listed_without
 from ltinet.model.convert import system_matrices_of
 from ltinet.model.matrices import Matrix, MatrixLike
@@ -36,10 +37,7 @@ from ltinet.shown import shown_rows
 from ltinet.solve.arguments import positive
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solution import Solution
-from ltinet.threads import threads_for
 from ltinet.views import html_facts
-
-_MAX_CONDITION = 1e4  # what `construct` takes without being told
 
 
 @final
@@ -259,9 +257,10 @@ class StateSpace:
         """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time.
 
         In discrete time H(e^{jω dt}). From one decomposition of A, which is kept; refined where the residual of
-        (jω E − A) X = B asks for it. At a pole every entry is complex(inf, nan).
+        (jω E − A) X = B asks for it. Of a sparse model by a sparse factorisation for each frequency. At a pole every
+        entry is complex(inf, nan).
         """
-        return transfer_function(self._resolvent, points_of(omega, self.dt))
+        return self._response(points_of(omega, self.dt))
 
     @property
     def plot(self) -> SystemPlots:
@@ -274,14 +273,12 @@ class StateSpace:
         return frequencies_for(self.poles(), self.zeros(), dt=self.dt)
 
     @cached_property
-    def _resolvent(self) -> Resolvent:
-        return resolvent_of(self.matrices)
+    def _response(self) -> Callable[[Complex], Complex]:
+        return response_of(self.matrices)
 
     @cached_property
     def _network(self) -> PreparedNetwork:
-        """The network of the system as `construct` makes it, prepared to run."""
-        with threads_for(self.n_states):
-            return construct_network(self.matrices, BlockChoice(_MAX_CONDITION), balance=None).prepared
+        return network_of(self.matrices)
 
     def _prepared(self, call: str) -> PreparedNetwork:
         require_continuous_time(self, f"system.{call}")
