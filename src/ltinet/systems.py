@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Literal
 
+from ltinet.conversion import as_state_space
 from ltinet.model.files import read_system, write_system
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
 from ltinet.model.library import build_system
 from ltinet.model.matrices import MatrixLike
-from ltinet.state_space import StateSpace, as_state_space
+from ltinet.state_space import StateSpace
 
 
 def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
