@@ -29,6 +29,7 @@ from ltinet.model.formats.opening import OpenedFile, opened
 from ltinet.model.formats.refusals import UnusableError, is_complex
 from ltinet.model.formats.sparse_columns import from_columns
 from ltinet.model.matrices import Matrix
+from ltinet.model.sparse_matrices import SparseMatrix
 from ltinet.shown import shown
 
 _HEADER_SIZE = 128
@@ -91,12 +92,15 @@ def read_texts(path: Path, name: str) -> list[str]:
 
 
 def write(
-    target: Path | BinaryIO, matrices: Mapping[str, Matrix], texts: Mapping[str, Sequence[str]] | None = None
+    target: Path | BinaryIO,
+    matrices: Mapping[str, Matrix | SparseMatrix],
+    texts: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Write a version 5 file, which Octave, Julia and every MATLAB read; texts become cell arrays."""
     place: Any = str(target) if isinstance(target, Path) else target  # SciPy's stubs know only paths
-    cells = {name: np.array([[text] for text in own], dtype=object) for name, own in (texts or {}).items()}
-    scipy.io.savemat(place, dict(matrices) | cells, appendmat=False, format="5", do_compression=True)
+    variables: dict[str, Any] = dict(matrices)
+    variables |= {name: np.array([[text] for text in own], dtype=object) for name, own in (texts or {}).items()}
+    scipy.io.savemat(place, variables, appendmat=False, format="5", do_compression=True)
 
 
 def _byte_order(file: OpenedFile) -> Order:
@@ -152,7 +156,7 @@ def _field(name: str, content: bytes, order: Order, allowance: Allowance) -> Any
     elements = Elements(content, order)
     header = elements.header()._replace(name=name)
     _require_numbers(header, allowance)
-    return _numbers(elements, header)
+    return _numbers(elements, header, allowance)
 
 
 def _texts(elements: Elements, header: Header, order: Order) -> list[str]:
@@ -181,7 +185,7 @@ def _texts(elements: Elements, header: Header, order: Order) -> list[str]:
 
 def _matrix(file: OpenedFile, variable: _Variable, order: Order, allowance: Allowance) -> Any:
     _require_numbers(variable.header, allowance)
-    return _numbers(_content(file, variable, order, allowance), variable.header)
+    return _numbers(_content(file, variable, order, allowance), variable.header, allowance)
 
 
 def _require_numbers(header: Header, allowance: Allowance) -> None:
@@ -190,7 +194,10 @@ def _require_numbers(header: Header, allowance: Allowance) -> None:
         raise UnusableError(f"{name} is {_OTHERS.get(kind, 'of an unknown class')}, not a matrix of numbers")
     if header.is_complex:
         raise is_complex(name)
-    allowance.claim(shape, name)
+    if kind == _SPARSE:  # how many entries it has is seen when they are read, within what is allowed for their bytes
+        allowance.claim_sparse(shape, 0, name)
+    else:
+        allowance.claim(shape, name)
 
 
 def _content(file: OpenedFile, variable: _Variable, order: Order, allowance: Allowance) -> Elements:
@@ -206,8 +213,8 @@ def _content(file: OpenedFile, variable: _Variable, order: Order, allowance: All
     return elements
 
 
-def _numbers(elements: Elements, header: Header) -> Any:
-    return _sparse(elements, header) if header.kind == _SPARSE else _full(elements, header)
+def _numbers(elements: Elements, header: Header, allowance: Allowance) -> Any:
+    return _sparse(elements, header, allowance) if header.kind == _SPARSE else _full(elements, header)
 
 
 def _full(elements: Elements, header: Header) -> Any:
@@ -217,10 +224,9 @@ def _full(elements: Elements, header: Header) -> Any:
     return numbers.reshape(header.shape, order="F")
 
 
-def _sparse(elements: Elements, header: Header) -> Any:
-    if len(header.shape) != 2:
-        raise ValueError(f"{header.name} is sparse with {len(header.shape)} axes")
+def _sparse(elements: Elements, header: Header, allowance: Allowance) -> Any:
     rows, starts = elements.indices(), elements.indices()
+    allowance.claim_sparse((0, 0), len(rows), header.name)
     return from_columns(_data(elements, header), rows, starts, shape=header.shape, name=header.name)
 
 
