@@ -1,9 +1,9 @@
 """The exact engine's trajectory: the path, and how far it may be off."""
 
 from ltinet.bounds.solution_errors import SolutionErrorBound
+from ltinet.bounds.unknown import UnknownBound
 from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.unknown_bound import UnknownBound
 from ltinet.threads import threads_for_work
 
 

@@ -6,10 +6,10 @@ from typing import NoReturn, final
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.bounds.unknown import UnknownBound
 from ltinet.errors import SimulationError
 from ltinet.signals.signal import Signal
 from ltinet.solve.implicit.walk import Curve, Walked
-from ltinet.solve.unknown_bound import UnknownBound
 
 
 @final
