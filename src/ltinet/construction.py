@@ -9,6 +9,7 @@ from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.structures.detection import structured_form
 from ltinet.errors import InvalidSystemError
+from ltinet.model.memory import told_if_short
 from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.model.time_step import require_continuous_time
@@ -51,7 +52,8 @@ def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: b
     """
     require_continuous_time(system, "construct(system)")
     if system.sparse is not None and system.sparse.is_large:
-        return network_in(_form_of_large(system.sparse, wanted), system)
+        with told_if_short(system.n_states, system.sparse.n_nonzeros):
+            return network_in(_form_of_large(system.sparse, wanted), system)
     forms = candidate_forms(system.A, wanted, balance=balance)
     found = network_in(forms[0], system)
     has_no_rival = balance is not None or wanted.clustering is not None

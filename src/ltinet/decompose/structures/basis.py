@@ -41,22 +41,25 @@ class Basis(Protocol):
 @final
 @dataclass(frozen=True, eq=False)
 class Rotated:
-    """T = diag(scaling) Q; no scaling where that is None."""
+    """T = diag(scaling) Q diag(lengths)⁻¹; ones where these are None."""
 
     rotation: Rotation
     scaling: Array | None = None
+    lengths: Array | None = None
 
     def to_blocks(self, B: Array) -> Array:
-        """Qᵀ diag(scaling)⁻¹ B."""
-        return self.rotation.forward(B if self.scaling is None else B / self.scaling[:, None])
+        """T⁻¹ B = diag(lengths) Qᵀ diag(scaling)⁻¹ B."""
+        z = self.rotation.forward(B if self.scaling is None else B / self.scaling[:, None])
+        return z if self.lengths is None else self.lengths[:, None] * z
 
     def from_blocks(self, C: Array) -> Array:
-        """C diag(scaling) Q, by Qᵀ times the transpose."""
-        return self.rotation.forward((C if self.scaling is None else C * self.scaling).T).T
+        """C T, by Qᵀ times the transpose."""
+        columns = self.rotation.forward((C if self.scaling is None else C * self.scaling).T).T
+        return columns if self.lengths is None else columns / self.lengths
 
     def states_of(self, z: Array) -> Array:
-        """The product diag(scaling) Q z."""
-        x = self.rotation.backward(z)
+        """T z."""
+        x = self.rotation.backward(z if self.lengths is None else z / self.lengths[:, None])
         return x if self.scaling is None else self.scaling[:, None] * x
 
 

@@ -72,16 +72,20 @@ def _joined(first: Structure, second: Structure) -> Structure | None:
     n1, n2, swapped = len(first.rates), len(second.rates), second.has_pairs
     sums = np.add.outer(first.rates, second.rates) if swapped else np.add.outer(second.rates, first.rates)
     rates: NDArray[np.complex128] = sums.ravel()
-    scales = [np.ones(n) if own.scaling is None else own.scaling for own, n in ((one, n1), (two, n2))]
-    scaling = (
-        None
-        if one.scaling is None and two.scaling is None
-        else np.asarray(np.kron(scales[1], scales[0]), dtype=np.float64)
-    )
-    basis = Rotated(Grid(one.rotation, two.rotation, (n1, n2), swapped=swapped), scaling)
+    scaling = _product(two.scaling, n2, one.scaling, n1)
+    lengths = _product(one.lengths, n1, two.lengths, n2) if swapped else _product(two.lengths, n2, one.lengths, n1)
+    basis = Rotated(Grid(one.rotation, two.rotation, (n1, n2), swapped=swapped), scaling, lengths)
     told = f"Kronecker sum {n1} × {n2} (a {first.told}; a {second.told})"
     stretch = (first.stretch[0] * second.stretch[0], first.stretch[1] * second.stretch[1])
     return Structure(told, of_rates(rates), rates, sizes_of(rates), basis, stretch)
+
+
+def _product(slow: Array | None, n_slow: int, fast: Array | None, n_fast: int) -> Array | None:
+    """All products of two lists of factors, the last index the fast one; None stands for ones."""
+    if slow is None and fast is None:
+        return None
+    one, two = np.ones(n_slow) if slow is None else slow, np.ones(n_fast) if fast is None else fast
+    return np.asarray(np.outer(one, two).ravel(), dtype=np.float64)
 
 
 def _row_lengths(A: SparseMatrix) -> Iterator[int]:
@@ -96,9 +100,11 @@ def _row_lengths(A: SparseMatrix) -> Iterator[int]:
 def _factors(A: SparseMatrix, n1: int) -> tuple[SparseMatrix, SparseMatrix] | None:
     """L₁ and L₂, if A is their Kronecker sum to rounding: what one diagonal has the other need not."""
     n2 = int(A.shape[0]) // n1
-    first = sparse.csr_array(A[:n1, :n1])
-    second = sparse.csr_array(A[::n1, ::n1] - A[0, 0] * sparse.eye_array(n2))
-    second.eliminate_zeros()
+    half = 0.5 * float(A[0, 0])  # of the diagonal to each, so that eigenvalues add without cancellation
+    first = sparse.csr_array(A[:n1, :n1] - half * sparse.eye_array(n1))
+    second = sparse.csr_array(A[::n1, ::n1] - half * sparse.eye_array(n2))
+    for factor in (first, second):
+        factor.eliminate_zeros()
     off = [int(own.nnz - np.count_nonzero(own.diagonal())) for own in (first, second)]
     if n2 * off[0] + n1 * off[1] != A.nnz - np.count_nonzero(A.diagonal()):
         return None

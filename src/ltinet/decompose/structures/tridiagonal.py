@@ -6,6 +6,7 @@ and sines for eigenvectors.
 """
 
 import math
+from dataclasses import replace
 from typing import NamedTuple, final
 
 import numpy as np
@@ -19,6 +20,7 @@ from ltinet.decompose.structures.structure import Structure, sizes_of
 from ltinet.model.sparse_matrices import SparseMatrix
 from ltinet.tolerances import EPS
 
+_FEW = 1000  # states for which singular values of T cost next to nothing
 LARGEST = 5000
 """States for which eigenvectors are computed: 200 MB, some seconds."""
 _ROUNDED = 4.0 * EPS  # relative: equal entries of a Toeplitz matrix that somebody computed one by one
@@ -52,16 +54,26 @@ def tridiagonal(A: SparseMatrix, *, max_condition: float) -> Structure | None:
         return None
     n = len(bands.diagonal)
     if n > 1 and _is_constant(bands.diagonal, bands) and _is_constant(bands.beside, bands):
-        angles = np.arange(1, n + 1) * (np.pi / (n + 1))
-        values = bands.diagonal[0] + 2.0 * bands.beside[0] * np.cos(angles)
+        values = _sums_with_cosines(float(bands.diagonal[0]), float(bands.beside[0]), n)
         return _structure("tridiagonal Toeplitz matrix, by sine transforms", bands, values, Sines())
     if n > LARGEST:
         return None
     own, vectors = eigh_tridiagonal(bands.diagonal, bands.beside)
-    rotation_of_own = Vectors(np.asarray(vectors, dtype=np.float64))
-    return _structure(
-        "tridiagonal matrix, by its own eigenvectors", bands, np.asarray(own, dtype=np.float64), rotation_of_own
+    found = _structure(
+        "tridiagonal matrix, by its own eigenvectors",
+        bands,
+        np.asarray(own, dtype=np.float64),
+        Vectors(np.asarray(vectors, dtype=np.float64)),
     )
+    return found if bands.scaling is None or n > _FEW else _of_one_length(found, bands.scaling)
+
+
+def _sums_with_cosines(a: float, b: float, n: int) -> Array:
+    """The numbers a + 2b cos(kπ/(n + 1)), without cancellation where they are small: slow modes beside fast ones."""
+    half = np.arange(1, n + 1) * (0.5 * np.pi / (n + 1))
+    if abs(a + 2.0 * b) <= abs(a - 2.0 * b):
+        return np.asarray((a + 2.0 * b) - 4.0 * b * np.sin(half) ** 2)
+    return np.asarray((a - 2.0 * b) + 4.0 * b * np.cos(half) ** 2)
 
 
 def _structure(told: str, bands: _Bands, values: Array, rotation: Rotation) -> Structure:
@@ -70,6 +82,17 @@ def _structure(told: str, bands: _Bands, values: Array, rotation: Rotation) -> S
     basis = Rotated(rotation, bands.scaling)
     root = math.sqrt(bands.condition)  # the scaling has as much above one as below
     return Structure(symmetric + told, of_rates(rates), rates, sizes_of(rates), basis, (1.0 / root, root))
+
+
+def _of_one_length(found: Structure, scaling: Array) -> Structure:
+    """The same with vectors of length one, where that is better conditioned."""
+    T = found.basis.states_of(np.eye(len(scaling)))
+    lengths = np.linalg.norm(T, axis=0)
+    stretches = np.linalg.svd(T / lengths, compute_uv=False)
+    if not stretches[0] / stretches[-1] < found.condition:
+        return found
+    basis = replace(found.basis, lengths=lengths) if isinstance(found.basis, Rotated) else found.basis
+    return replace(found, basis=basis, stretch=(float(stretches[-1]), float(stretches[0])))
 
 
 def _bands(A: SparseMatrix) -> _Bands | None:
