@@ -69,8 +69,10 @@ def test_completion_in_bash_itself(run: Run) -> None:
     assert completed("ltinet reproduce 3", 2) == ["3.1", "3.2", "3.3"]
 
 
-def test_a_large_sparse_model_is_told_without_its_poles(run_here) -> None:
+def test_a_large_sparse_model_is_told_without_its_poles(run_here: Run) -> None:
     facts = json.loads(run_here("info", "example:heat_plate,n=3600", "--json").out)
     assert (facts["n_states"], facts["is_sparse"], facts["nonzeros_of_A"]) == (3600, True, 5 * 3600 - 4 * 60)
     assert facts["real_parts"] is None
-    assert "A sparse with 17760 non-zeros (symmetric), E = I" in run_here("info", "example:heat_plate,n=3600").out
+    assert (
+        "A sparse with 17760 non-zeros (symmetric), E = I" in run_here("info", "example:heat_plate,n=3600").out.decode()
+    )
