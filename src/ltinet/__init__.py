@@ -23,6 +23,7 @@ from ltinet.identified import Identified, identify
 from ltinet.identified_response import IdentifiedResponse, identify_frequency
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
+from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import Descriptor
 from ltinet.network.equation import NeuronEquation
 from ltinet.network.layer import HorizontalLayer
@@ -85,6 +86,7 @@ __all__ = [
     "SignalBatch",
     "SimulationError",
     "Solution",
+    "SparsePencil",
     "StateSpace",
     "StepBand",
     "StepInfo",

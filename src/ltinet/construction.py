@@ -17,10 +17,12 @@ from ltinet.network.synthesis import synthesise
 from ltinet.once import cached_property
 from ltinet.solve.exact.digits import certified_error, surely_below
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.threads import threads_for
 from ltinet.tolerances import EPS
 
 # A relative error of outputs that nobody notices: up to here the sparser network is preferred.
 _UNNOTICED = 1e-10
+_MAX_CONDITION = 1e4  # what `construct` takes without being told
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,12 @@ def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: b
     if has_no_rival or _keeps_digits(found, is_sparser_as_given=len(forms) > 1):
         return found
     return _with_more_digits(found, forms[1:], wanted)
+
+
+def network_of(system: SystemMatrices) -> PreparedNetwork:
+    """The network of a system as `ltinet.construct` makes it without being told anything, prepared to run."""
+    with threads_for(system.n_states):
+        return construct_network(system, BlockChoice(_MAX_CONDITION), balance=None).prepared
 
 
 def the_only_one(system: Any, others: Sequence[Any]) -> Any:
