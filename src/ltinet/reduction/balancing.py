@@ -1,4 +1,4 @@
-"""Balanced coordinates of what decays: how much each state is moved and seen (Moore 1981), and all but a few left out."""
+"""Balanced coordinates of what decays: how much each state is moved and seen (Moore 1981), and all but a few left."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

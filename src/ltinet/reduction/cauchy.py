@@ -1,8 +1,8 @@
 """The Gramian of decoupled modes, P_ij = −b_i b_jᴴ/(λ_i + λ̄_j), as L Lᴴ: by elimination that keeps small pivots right.
 
-Eliminating mode j from Λ P + P Λᴴ + B Bᴴ = 0 leaves an equation of the same kind, with b_i multiplied along q = b_j/|b_j|
-by (λ_i − λ_j)/(λ_i + λ̄_j) (a Blaschke factor) and as it was across. Nothing cancels, so
-small pivots are as right as large ones; O(n² m) in all, and the Gramian itself is never formed.
+Eliminating mode j from Λ P + P Λᴴ + B Bᴴ = 0 leaves an equation of the same kind, with b_i multiplied along
+q = b_j/|b_j| by (λ_i − λ_j)/(λ_i + λ̄_j) (a Blaschke factor) and as it was across. Nothing cancels, so small pivots
+are as right as large ones; O(n² m) in all, and the Gramian itself is never formed.
 """
 
 import numpy as np

@@ -16,6 +16,7 @@ from ltinet.arrays import Array
 from ltinet.tolerances import EPS
 
 _ORDERING = "MMD_AT_PLUS_A"
+_splu: Any = splu  # its types know no options
 _TRIES = (0.5, 0.1, 0.01)  # of an estimate of the smallest eigenvalue
 _POWER_STEPS = 6  # of inverse iteration
 
@@ -73,9 +74,10 @@ def _proven(M: sparse.csc_array, moved: float) -> float | None:
 def _factored(M: sparse.csc_array) -> SuperLU | None:
     """Factors without pivoting; None for a zero pivot."""
     try:
-        return splu(M, permc_spec=_ORDERING, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        factors: SuperLU = _splu(M, permc_spec=_ORDERING, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     except RuntimeError:
         return None
+    return factors
 
 
 def _smallest_estimate(M: sparse.csc_array, factors: SuperLU) -> float:

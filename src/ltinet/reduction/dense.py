@@ -5,7 +5,9 @@ of the difference between the modes of both systems (`supremum`), and how far th
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -13,9 +15,11 @@ from scipy import linalg
 from ltinet.arrays import Array
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.reduction.balancing import Balanced, DenseMethod, Matrices, balance_states, reduced_matrices
+from ltinet.reduction.mismatch import Distance
 from ltinet.reduction.modal import Modes
+from ltinet.reduction.norms import frobenius, norms
 from ltinet.reduction.separation import Part, Separated, separate
-from ltinet.reduction.supremum import places_for
+from ltinet.reduction.supremum import Complex, mean_square, places_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +31,10 @@ class DenseReduction:
     """Sup ‖G − G_r‖ over all frequencies, rounding included; infinite where rounding cannot be bounded."""
     estimate: float
     """The same without what rounding did to the coordinates of the given system."""
+    mean: float
+    """The H2 norm of G − G_r, rounding included; infinite where it is not known."""
     peak: float
-    """Sup ‖G_r‖ of the stable part, or a little more."""
+    """Sup ‖G_r‖ of the stable part, or a little less."""
     order: int
 
 
@@ -52,14 +58,17 @@ class DenseReducer:
         given = SystemMatrices(small.A, small.B, small.C)
         own = separate(given)
         if isinstance(own.stable, Modes) and own.aside.n_states == 0:  # its modes are the reduced system from now on
-            own, small = Separated(own.stable, own.aside, 0.0), _in_units(own.stable, small.D)
-        distance, peak = _difference(self.separated.stable, own, small.D)
-        estimate = distance + own.distance
+            small = _in_units(own.stable, small.D)
+            own = Separated(own.stable, own.aside, Distance(0.0, 0.0))
+        found = difference(self.separated.stable, own, small.D)
+        estimate = found.error + own.distance.peak
+        is_known = self.n_aside == 0 or self.separated.distance.mean == 0.0
         return DenseReduction(
             matrices=self._whole(small),
-            error=estimate + self.separated.distance,
+            error=estimate + self.separated.distance.peak,
             estimate=estimate if math.isfinite(estimate) else self.balanced.tail(kept),
-            peak=peak,
+            mean=found.mean + own.distance.mean + self.separated.distance.mean if is_known else math.inf,
+            peak=found.peak,
             order=kept + self.n_aside,
         )
 
@@ -93,22 +102,27 @@ def _in_units(modes: Modes, D: Array) -> Matrices:
     return Matrices(F, G / per_state[:, None], H * per_state, D)
 
 
-def _difference(given: Part, own: Separated, D: Array) -> tuple[float, float]:
-    """Sup ‖G − G_r‖ with rounding of its evaluation, and sup ‖G_r‖, over all frequencies."""
+class Difference(NamedTuple):
+    """Sup ‖G − G_r‖ and the H2 norm, with rounding of the evaluation, and sup ‖G_r‖."""
+
+    error: float
+    mean: float
+    peak: float
+
+
+def difference(given: Part, own: Separated, D: Array) -> Difference:
+    """Compare a stable part with its reduction over all frequencies."""
     if own.aside.n_states:
-        return math.inf, math.inf
-    places = places_for(np.concatenate([given.poles, own.stable.poles]))
-    whole, rounding = given.response(places.omega)
-    small, small_rounding = own.stable.response(places.omega)
-    small = small + D
+        return Difference(math.inf, math.inf, math.inf)
+    poles = np.concatenate([given.poles, own.stable.poles])
+
+    def gaps(omega: Array, norm: Callable[[Complex], Array]) -> tuple[Array, Array]:
+        whole, rounding = given.response(omega)
+        small, small_rounding = own.stable.response(omega)
+        return norm(whole - (small + D)) + rounding + small_rounding, norm(small + D)
+
+    places = places_for(poles)
+    errors, sizes = gaps(places.omega, norms)
     at_infinity = float(np.linalg.norm(D, 2)) if D.size else 0.0
-    gaps = _norms(whole - small) + rounding + small_rounding
-    return places.supremum(gaps, at_infinity), places.supremum(_norms(small), at_infinity)
-
-
-def _norms(values: Array) -> Array:
-    if values.shape[1] == 0 or values.shape[2] == 0:
-        return np.zeros(len(values))
-    if min(values.shape[1:]) == 1:
-        return np.asarray(np.linalg.norm(values, axis=(1, 2)))
-    return np.asarray(np.linalg.norm(values, 2, axis=(1, 2)))
+    mean = math.inf if D.any() else math.sqrt(mean_square(poles, lambda omega: gaps(omega, frobenius)[0] ** 2))
+    return Difference(places.supremum(errors, at_infinity), mean, max(float(np.max(sizes, initial=0.0)), at_infinity))

@@ -29,7 +29,7 @@ def _solutions(system: Pencil, shift: complex) -> Array:
     is_real = complex(shift).imag == 0.0
     M = (shift.real if is_real else shift) * system.E - system.A
     options: dict[str, Any] = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0 if is_real else 0.01}
-    factors = splu(M.tocsc(), options={"SymmetricMode": True}, **options)
+    factors: Any = splu(M.tocsc(), options={"SymmetricMode": True}, **options)
     kind = np.float64 if is_real else np.complex128
     if system.is_symmetric:
         return _real_columns(factors.solve(np.hstack([system.B, system.C.T]).astype(kind)))

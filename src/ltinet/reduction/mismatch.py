@@ -6,8 +6,10 @@ the products have, bound ΔF, ΔG and ΔH; (s − F − ΔF)⁻¹ = (s − F)⁻
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet.arrays import Array
@@ -20,7 +22,7 @@ from ltinet.bounds.residual import (
 from ltinet.model.descriptor import eliminate_descriptor
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.reduction.modal import Modes
-from ltinet.reduction.supremum import places_for
+from ltinet.reduction.supremum import Complex, places_for
 from ltinet.reduction.triangular import Triangular, triangle_response
 from ltinet.tolerances import EPS
 
@@ -63,57 +65,72 @@ def in_modes(found: Mismatch, modes: Modes) -> Mismatch:
     )
 
 
-def surely_apart(found: Mismatch, rates: Array) -> Array:
+def surely_apart(found: Mismatch, rates: Array) -> NDArray[np.bool_]:
     """Which modes, by their real parts, are surely not on the imaginary axis: farther than rounding moves them."""
     moved = np.maximum(found.F.sum(axis=0), found.F.sum(axis=1))
     return np.asarray(np.abs(rates) > _SURELY * moved)
 
 
-def modal_distance(found: Mismatch, modes: Modes) -> float:
-    """A bound on sup ‖G(iω) − G̃(iω)‖ for the modes G̃ of a system G; infinite where a pole may be on the axis.
+class Distance(NamedTuple):
+    """Bounds on ‖G − G̃‖ over all frequencies, and on the H2 norm; infinite where there is none."""
+
+    peak: float
+    mean: float
+
+
+def modal_distance(found: Mismatch, modes: Modes) -> Distance:
+    """How far the modes G̃ are from their system G; infinitely where a pole may be on the axis.
 
     Entry by entry |z − z̃| ≤ y (I − M)⁻¹(|ΔF| y |G| + |ΔG|) with y = 1/|iω − λ| and M = |ΔF| max y, in every band of
-    frequencies with the largest y of the band.
+    frequencies with the largest y of the band. Beyond four times the largest |λ| all of it falls at least as 1/ω.
     """
     heads = np.flatnonzero(modes.rates.imag >= 0.0)
     if len(heads) == 0:
-        return 0.0
+        return Distance(0.0, 0.0)
     rates = modes.rates[heads]
     if not surely_apart(found, rates.real).all():
-        return math.inf
+        return Distance(math.inf, math.inf)
     sizes = in_modes(Mismatch(modes.F, modes.G, modes.H), modes)
     through = np.eye(len(heads)) - found.F / np.abs(rates.real)
     K = np.linalg.solve(through, np.hstack([found.F, found.G])) * (1.0 + 1e3 * len(heads) * EPS)
     K_F, K_G = K[:, : len(heads)], K[:, len(heads) :]
-    gains = _largest_gains(rates, modes)
-    largest = 0.0
-    for y in gains:
+    edges = _edges(modes)
+    wrong = []
+    for y in _largest_gains(rates, edges):
         states = y[:, None] * (K_F @ (y[:, None] * sizes.G) + K_G)
-        wrong = sizes.H @ states + found.H @ (y[:, None] * sizes.G + states)
-        largest = max(largest, float(np.linalg.norm(wrong)))
-    return largest
+        wrong.append(float(np.linalg.norm(sizes.H @ states + found.H @ (y[:, None] * sizes.G + states))))
+    widths = np.append(np.diff(edges), edges[-1])  # the last stands for all beyond: ∫ (ω₁/ω)² dω = ω₁
+    return Distance(max(wrong), math.sqrt(float(np.sum(widths * np.square(wrong))) / math.pi))
 
 
-def _largest_gains(rates: Array, modes: Modes) -> Array:
-    """The largest 1/|iω − λ| of every mode in each of some bands that cover all ω ≥ 0, `(bands, modes)`."""
+def _edges(modes: Modes) -> Array:
+    """Where bands of frequencies begin, the last of which has no end."""
     omega = places_for(modes.rates).omega
-    edges = omega[np.unique(np.linspace(0, len(omega) - 1, min(len(omega), _BANDS)).astype(np.intp))]
+    some = omega[np.unique(np.linspace(0, len(omega) - 1, min(len(omega), _BANDS)).astype(np.intp))]
+    last = 4.0 * float(np.max(np.abs(modes.rates)))
+    return np.append(some[some < last], last)
+
+
+def _largest_gains(rates: Complex, edges: Array) -> Array:
+    """The largest 1/|iω − λ| of every mode in each band, `(bands, modes)`."""
     low, high = edges[:, None], np.append(edges[1:], np.inf)[:, None]
     away = np.maximum(np.maximum(low - rates.imag, rates.imag - high), 0.0)
-    return np.asarray(1.0 / np.hypot(rates.real, away))
+    gains = np.asarray(1.0 / np.hypot(rates.real, away))
+    gains[-1] = 4.0 / 3.0 / edges[-1]  # |iω − λ| ≥ ω − |λ|
+    return gains
 
 
-def triangular_distance(found: Mismatch, stable: Triangular, aside: Triangular) -> float:
+def triangular_distance(found: Mismatch, stable: Triangular, aside: Triangular) -> Distance:
     """The same for coupled modes, by norms: ‖H (s − F)⁻¹‖ ‖ΔF‖ ‖(s − F)⁻¹G‖ and what follows from ΔG and ΔH."""
     resolvent = max(resolvent_bound(stable.F), resolvent_bound(-aside.F))
     in_F, in_G, in_H = (float(np.linalg.norm(own)) for own in (found.F, found.G, found.H))
     if not in_F * resolvent < 0.5:
-        return math.inf
+        return Distance(math.inf, math.inf)
     product = sum(_product(own) for own in (stable, aside))
-    sizes = np.hypot(*(np.linalg.norm(own.G) for own in (stable, aside)))
-    seen = np.hypot(*(np.linalg.norm(own.H) for own in (stable, aside)))
+    sizes = math.hypot(*(float(np.linalg.norm(own.G)) for own in (stable, aside)))
+    seen = math.hypot(*(float(np.linalg.norm(own.H)) for own in (stable, aside)))
     ends = resolvent * (seen * in_G + in_H * (sizes + in_G))
-    return float((2.0 * product * in_F + ends) / (1.0 - in_F * resolvent))
+    return Distance((2.0 * product * in_F + ends) / (1.0 - in_F * resolvent), math.inf)
 
 
 def _product(part: Triangular) -> float:

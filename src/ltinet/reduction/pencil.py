@@ -56,7 +56,8 @@ def pencil(A: Any, B: Any, C: Any, D: Any = None, E: Any = None) -> Pencil:
 
 
 def _filled(matrix: Any) -> Array:
-    return np.ascontiguousarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)
+    filled: Any = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+    return np.ascontiguousarray(filled, dtype=np.float64)
 
 
 def _is_symmetric(matrix: Sparse) -> bool:

@@ -5,6 +5,7 @@ R_b(s) = (B − E V b) + (A V − E V A_r) y, and R_c(s) likewise for the output
 symmetric system and rational Krylov spaces all of these columns lie in a space of m + p dimensions.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,9 @@ from scipy import linalg
 from ltinet.analysis.resolvent import solve_triangle
 from ltinet.arrays import Array
 from ltinet.once import cached_property
+from ltinet.reduction.norms import frobenius
 from ltinet.reduction.pencil import Pencil
-from ltinet.reduction.supremum import Complex, places_for
+from ltinet.reduction.supremum import Complex, mean_square, places_for
 from ltinet.tolerances import EPS
 
 _NOISE = 16.0 * EPS  # of the largest eigenvalue of a Gram matrix: below, it is rounding
@@ -22,10 +24,15 @@ _NOISE = 16.0 * EPS  # of the largest eigenvalue of a Gram matrix: below, it is 
 
 @dataclass(frozen=True, eq=False)
 class ReducedStates:
-    """y(iω) = (iω − A_r)⁻¹b for many ω, from one Schur form."""
+    """y(iω) = (iω − A_r)⁻¹b for many ω: in closed form for a diagonal A_r, else from one Schur form."""
 
     A: Array
     B: Array
+
+    @cached_property
+    def is_diagonal(self) -> bool:
+        """Whether A_r is."""
+        return bool(np.count_nonzero(self.A) == np.count_nonzero(self.A.diagonal()))
 
     @cached_property
     def schur(self) -> tuple[Complex, Complex]:
@@ -36,13 +43,41 @@ class ReducedStates:
     @property
     def poles(self) -> Complex:
         """The eigenvalues of A_r."""
-        return np.asarray(self.schur[0].diagonal())
+        return np.asarray(self.A.diagonal() if self.is_diagonal else self.schur[0].diagonal(), dtype=np.complex128)
+
+    @cached_property
+    def largest(self) -> Array:
+        """Sup ‖y_j(iω)‖ of each state over all frequencies, or a little more, `(N,)`."""
+        if self.is_diagonal:
+            return np.asarray(np.linalg.norm(self.B, axis=1) / np.abs(self.A.diagonal()))
+        places = places_for(self.poles)
+        return np.asarray(np.linalg.norm(self.at(places.omega), axis=2).max(axis=0, initial=0.0)) * places.factor
+
+    @cached_property
+    def mean(self) -> float:
+        """The H2 norm of all states together."""
+        return math.sqrt(mean_square(self.poles, lambda omega: frobenius(self.at(omega)) ** 2))
+
+    def times(self, matrix: Array, omega: Array) -> Complex:
+        """A real matrix (k × N) times y(iω), `(K, k, m)`."""
+        k, m = len(matrix), self.B.shape[1]
+        if not self.is_diagonal:
+            return np.asarray(matrix @ self.at(omega))
+        gains = 1.0 / (1j * omega[:, None] - self.A.diagonal())
+        shares = (matrix.T[:, :, None] * self.B[:, None, :]).reshape(len(self.A), k * m)
+        values = np.empty((len(omega), k * m), dtype=np.complex128)
+        values.real, values.imag = gains.real @ shares, gains.imag @ shares
+        return values.reshape(len(omega), k, m)
 
     def at(self, omega: Array) -> Complex:
         """y(iω), `(K, N, m)`."""
+        s = np.asarray(1j * omega, dtype=np.complex128)
+        if self.is_diagonal:
+            return np.asarray((1.0 / (s[:, None] - self.A.diagonal()))[:, :, None] * self.B)
         S, U = self.schur
-        turned = solve_triangle(S, 1j * omega, (U.conj().T @ self.B)[:, None, :])
-        return np.asarray(np.einsum("ij,jkm->kim", U, turned))
+        turned = solve_triangle(S, s, (U.conj().T @ self.B)[:, None, :])
+        states = (U @ turned.reshape(len(S), -1)).reshape(turned.shape)
+        return np.ascontiguousarray(states.transpose(1, 0, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +89,8 @@ class Projection:
     C: Array
     E: Array
     """VᵀE V, the identity up to rounding."""
+    projected: Array
+    """VᵀA V as it was computed: A_r, but for a symmetric system not quite diagonal."""
     moved: Array
     """Euclidean norms of the columns of A V, `(N,)`."""
 
@@ -70,12 +107,11 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """R(s) = Q (first + rest·y(s)) up to columns of R that are `off` in the Euclidean norm: (m,) and (N,)."""
+    """R(s) = Q (first + rest·y(s)) up to `off` in the Euclidean norm, at any frequency."""
 
     first: Array
     rest: Array
-    off_first: Array
-    off_rest: Array
+    off: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +129,10 @@ def project(system: Pencil, V: Array) -> tuple[Projection, Array]:
     _, turn = np.linalg.eigh(0.5 * (symmetric_part + symmetric_part.T))
     V = V @ turn
     AV = np.asarray(system.A @ V)
-    A_r = V.T @ AV
-    if system.is_symmetric:
-        A_r = 0.5 * (A_r + A_r.T)
+    full = V.T @ AV
+    A_r = np.diag(full.diagonal()) if system.is_symmetric else full  # any A_r will do: residuals tell what it costs
     E_r = V.T @ (system.E @ V)
-    return Projection(A_r, V.T @ system.B, system.C @ V, E_r, np.linalg.norm(AV, axis=0)), V
+    return Projection(A_r, V.T @ system.B, system.C @ V, E_r, full, np.linalg.norm(AV, axis=0)), V
 
 
 def residual_space(system: Pencil, own: Projection, V: Array) -> ResidualSpace:
@@ -106,26 +141,23 @@ def residual_space(system: Pencil, own: Projection, V: Array) -> ResidualSpace:
     first_b, first_c = system.B - EV @ own.B, system.C.T - EV @ own.C.T
     rest_b = np.asarray(system.A @ V) - EV @ own.A
     rest_c = rest_b if system.is_symmetric else np.asarray(system.A.T @ V) - EV @ own.A.T
-    weight_b, weight_c = _largest(own.inputs), _largest(own.outputs)
-    both = (rest_b * np.maximum(weight_b, weight_c),) if system.is_symmetric else (rest_b * weight_b, rest_c * weight_c)
+    in_b, in_c = own.inputs.largest, own.outputs.largest
+    both = (rest_b * np.maximum(in_b, in_c),) if system.is_symmetric else (rest_b * in_b, rest_c * in_c)
     Q = _orthonormal(np.hstack([first_b, first_c, *both]))
-    rounded = _rounded(system, own, V)
-    ends = EPS * np.sqrt(len(own.A)) * 4.0
-    in_b = _combination(Q, first_b, rest_b, ends * np.linalg.norm(system.B, axis=0), rounded)
-    in_c = _combination(Q, first_c, rest_c, ends * np.linalg.norm(system.C, axis=1), rounded)
-    return ResidualSpace(Q, in_b, in_c)
+    rounded, ends = _rounded(system, own, V), 4.0 * EPS * math.sqrt(len(own.A))
+    rounded_b = ends * float(np.linalg.norm(system.B)) + float(rounded @ in_b)
+    rounded_c = ends * float(np.linalg.norm(system.C)) + float(rounded @ in_c)
+    return ResidualSpace(
+        Q, _combination(Q, first_b, rest_b, in_b, rounded_b), _combination(Q, first_c, rest_c, in_c, rounded_c)
+    )
 
 
-def _combination(Q: Array, first: Array, rest: Array, rounded_first: Array, rounded_rest: Array) -> Combination:
+def _combination(Q: Array, first: Array, rest: Array, largest: Array, rounded: float) -> Combination:
+    """Both parts in the basis; what is left of them counts with the largest values of the states."""
     in_first, in_rest = Q.T @ first, Q.T @ rest
-    left_first = np.linalg.norm(first - Q @ in_first, axis=0)
-    left_rest = np.linalg.norm(rest - Q @ in_rest, axis=0)
-    return Combination(in_first, in_rest, left_first + rounded_first, left_rest + rounded_rest)
-
-
-def _largest(states: ReducedStates) -> Array:
-    """About the largest of each state over all frequencies, `(N,)`."""
-    return np.asarray(np.linalg.norm(states.at(places_for(states.poles).omega), axis=2).max(axis=0, initial=0.0))
+    left = float(np.linalg.norm(first - Q @ in_first))
+    left += float(np.linalg.norm(rest - Q @ in_rest, axis=0) @ largest)
+    return Combination(in_first, in_rest, left + rounded)
 
 
 def _orthonormal(columns: Array) -> Array:

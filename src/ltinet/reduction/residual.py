@@ -1,30 +1,44 @@
 """Norms of residuals as functions of frequency with known poles, in the norm of the inverse of a definite matrix."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from ltinet.arrays import Array
 from ltinet.reduction.definite import Definite
-from ltinet.reduction.projection import Combination, ResidualSpace
-from ltinet.reduction.supremum import Complex
+from ltinet.reduction.norms import frobenius, norms, spectral_norm
+from ltinet.reduction.projection import Combination, ReducedStates, ResidualSpace
 from ltinet.tolerances import sum_rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """R(iω) = first + rest·y(iω) in coordinates in which its norm is the Euclidean one: (k × m) and (k × N)."""
+    """R(iω) = first + rest·y(iω) in coordinates in which its norm is the Euclidean one: (k × m) and (k × N).
+
+    `off` is what rounding may have taken from its norm, at any frequency.
+    """
 
     first: Array
     rest: Array
+    off: float
 
-    def of(self, states: Complex) -> Complex:
-        """The residual for states `(K, N, m)`: `(K, k, m)`."""
-        return np.asarray(self.first + self.rest @ states)
+    def norms(self, states: ReducedStates, omega: Array) -> Array:
+        """‖R(iω)‖ for the states y."""
+        return np.asarray(norms(states.times(self.rest, omega) + self.first) + self.off)
+
+    def squares(self, states: ReducedStates, omega: Array) -> Array:
+        """‖R(iω)‖² in the Frobenius norm."""
+        return np.asarray((frobenius(states.times(self.rest, omega) + self.first) + self.off) ** 2)
+
+    @property
+    def at_infinity(self) -> float:
+        """‖R‖ there."""
+        return spectral_norm(self.first) + self.off
 
 
 def residuals(space: ResidualSpace, weight: Definite) -> tuple[Residual, Residual]:
-    """Those of inputs and of outputs; rows at the end stand for what rounding took from vectors.
+    """Those of inputs and of outputs.
 
     What is left of Q after the solves, ρ = Q − M Z, moves inner products by ‖ρ‖/λ_min at most: that much is added.
     """
@@ -40,16 +54,9 @@ def residuals(space: ResidualSpace, weight: Definite) -> tuple[Residual, Residua
 
 def euclidean(space: ResidualSpace) -> tuple[Residual, Residual]:
     """The same in the Euclidean norm, without any solve: to choose shifts by."""
-    own = np.eye(space.Q.shape[1])
-    return Residual(own @ space.inputs.first, own @ space.inputs.rest), Residual(
-        own @ space.outputs.first, own @ space.outputs.rest
-    )
+    return Residual(space.inputs.first, space.inputs.rest, 0.0), Residual(space.outputs.first, space.outputs.rest, 0.0)
 
 
 def _weighted(own: Combination, root: Array, weight: Definite) -> Residual:
-    """‖x‖ in the norm of M⁻¹ is at most ‖x‖/√λ_min; the sum over columns at most the root of their number's norm."""
-    n_first, n_rest = len(own.off_first), len(own.off_rest)
-    share = np.sqrt((n_first + n_rest) / weight.smallest)
-    rows = np.vstack([root @ own.first, np.diag(share * own.off_first), np.zeros((n_rest, n_first))])
-    rest = np.vstack([root @ own.rest, np.zeros((n_first, n_rest)), np.diag(share * own.off_rest)])
-    return Residual(rows, rest)
+    """‖x‖ in the norm of M⁻¹ is at most ‖x‖/√λ_min."""
+    return Residual(root @ own.first, root @ own.rest, own.off / math.sqrt(weight.smallest))

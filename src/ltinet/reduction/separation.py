@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet.arrays import Array
@@ -11,6 +12,7 @@ from ltinet.decompose.decouple import decouple
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.reduction.eigenmodes import Eigenmodes, eigenmodes
 from ltinet.reduction.mismatch import (
+    Distance,
     Mismatch,
     in_modes,
     mismatch_of,
@@ -35,18 +37,18 @@ class Separated:
     stable: Part
     aside: Part
     """Modes that grow, that integrate, or of which rounding cannot tell; they are kept as they are."""
-    distance: float
-    """A bound on the distance from the system as it was given; infinite where there is none."""
+    distance: Distance
+    """From the system as it was given."""
 
 
 def separate(system: SystemMatrices) -> Separated:
     """Separate by modes, or by one Schur form where modes lie too close together to stand apart. O(n³)."""
     form = eigenmodes(system.A, most=_APART)
     by_modes = None if form is None else _by_modes(system, form)
-    if by_modes is not None and by_modes.distance <= _UNNOTICED * _size(by_modes.stable):
+    if by_modes is not None and by_modes.distance.peak <= _UNNOTICED * _size(by_modes.stable):
         return by_modes
     together = _by_schur_form(system)
-    return together if by_modes is None or together.distance < by_modes.distance else by_modes
+    return together if by_modes is None or together.distance.peak < by_modes.distance.peak else by_modes
 
 
 def _by_modes(system: SystemMatrices, form: Eigenmodes) -> Separated:
@@ -60,14 +62,15 @@ def _by_modes(system: SystemMatrices, form: Eigenmodes) -> Separated:
     return Separated(modes.taken(decays), modes.taken(~decays), _distance(found, modes, apart))
 
 
-def _distance(found: Mismatch, modes: Modes, apart: Array) -> float:
+def _distance(found: Mismatch, modes: Modes, apart: NDArray[np.bool_]) -> Distance:
     """Of all modes but those on the axis that are exactly what they were: they cannot be off."""
     exact = ~apart & (found.F.sum(axis=0) + found.F.sum(axis=1) + found.G.sum(axis=1) + found.H.sum(axis=0) == 0.0)
     if not exact.any():
         return modal_distance(found, modes)
     kept = ~exact
     whole = np.repeat(kept, np.where(modes.rates.imag[modes.rates.imag >= 0.0] > 0.0, 2, 1))
-    return modal_distance(Mismatch(found.F[np.ix_(kept, kept)], found.G[kept], found.H[:, kept]), modes.taken(whole))
+    rest = Mismatch(found.F[np.ix_(kept, kept)], found.G[kept], found.H[:, kept])
+    return modal_distance(rest, modes.taken(whole))
 
 
 def _by_schur_form(system: SystemMatrices) -> Separated:

@@ -1,9 +1,9 @@
 """The largest value of a rational function on the imaginary axis, and its mean square, from finitely many values.
 
 f(ω) = ‖r(iω)‖ for a proper rational r with poles λ_j in the left half plane. In the phase Θ(ω) = Σ_j 2 arctan((ω −
-Im λ_j)/|Re λ_j|) such a function cannot have a peak between two neighbouring places that none of both sees: if M is the
-supremum, taken at ω*, then f(ω) ≥ M cos((Θ(ω) − Θ(ω*))/2) (theory page on reduction, Theorems 1 and 2). Places at most h
-apart in Θ give M ≤ max f/cos(h/4). And if r is strictly proper, ∫ f² dω is a sum of values at places 2π apart in Θ.
+Im λ_j)/|Re λ_j|) such a function cannot have a peak between two neighbouring places that none of both sees: if M is
+the supremum, taken at ω*, then f(ω) ≥ M cos((Θ(ω) − Θ(ω*))/2) (theory page on reduction, Theorems 1 and 2). Places at
+most h apart in Θ give M ≤ max f/cos(h/4). If r is strictly proper, ∫ f² dω is a sum of values 2π apart in Θ.
 """
 
 import math
@@ -34,28 +34,31 @@ class Places:
 
     def supremum(self, values: Array, at_infinity: float) -> float:
         """The supremum over all ω of a function with these values, or less, at the places and at infinity."""
-        largest = max(float(np.max(values, initial=0.0)), at_infinity)
-        return largest / math.cos(0.25 * self.widest)
+        return max(float(np.max(values, initial=0.0)), at_infinity) * self.factor
+
+    @property
+    def factor(self) -> float:
+        """By how much a supremum may exceed the largest value at the places."""
+        return 1.0 / math.cos(0.25 * self.widest)
 
 
 def phase(poles: Complex, omega: Array) -> Array:
     """Θ(ω), from −Nπ to Nπ for N poles."""
-    width, centre = np.abs(poles.real), poles.imag
-    chunk = max(1, _CHUNK // max(len(poles), 1))
-    pieces = [
-        2.0 * np.arctan((omega[start : start + chunk, None] - centre) / width).sum(axis=1)
-        for start in range(0, len(omega), chunk)
-    ]
-    return np.concatenate([*pieces, np.empty(0)])
+    return _summed(poles, omega, lambda away: 2.0 * np.arctan(away), per_width=False)
 
 
 def phase_rate(poles: Complex, omega: Array) -> Array:
     """dΘ/dω = Σ 2|Re λ|/|iω − λ|²."""
-    width, centre = np.abs(poles.real), poles.imag
-    chunk = max(1, _CHUNK // max(len(poles), 1))
+    return _summed(poles, omega, lambda away: 2.0 / (1.0 + away * away), per_width=True)
+
+
+def _summed(poles: Complex, omega: Array, term: Callable[[Array], Array], *, per_width: bool) -> Array:
+    """The sum over poles of a function of (ω − Im λ)/|Re λ|, of equal poles once."""
+    own, counts = np.unique(poles, return_counts=True)
+    width, chunk = np.abs(own.real), max(1, _CHUNK // max(len(own), 1))
+    weights = counts / width if per_width else counts.astype(np.float64)
     pieces = [
-        (2.0 * width / (width * width + (omega[start : start + chunk, None] - centre) ** 2)).sum(axis=1)
-        for start in range(0, len(omega), chunk)
+        term((omega[start : start + chunk, None] - own.imag) / width) @ weights for start in range(0, len(omega), chunk)
     ]
     return np.concatenate([*pieces, np.empty(0)])
 
@@ -114,24 +117,22 @@ def _beyond(poles: Complex, wanted: float, start: float) -> float:
 
 
 def _refined(poles: Complex, wanted: Array, between: tuple[Array, Array, Array, Array], *, rounds: int) -> Array:
-    """Regula falsi with halvings, for all places at once, until Θ is right to rounding or the rounds are over."""
+    """Newton's method within brackets, for all places at once, until Θ is right to rounding or the rounds are over."""
     low, high, at_low, at_high = between
-    omega = 0.5 * (low + high)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        omega = low + (high - low) * np.clip((wanted - at_low) / (at_high - at_low), 0.0, 1.0)
     tolerance = 64.0 * EPS * math.pi * len(poles)
     active = np.arange(len(wanted))
-    for turn in range(rounds):
-        left, right = at_low[active] - wanted[active], at_high[active] - wanted[active]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            guess = (low[active] * right - high[active] * left) / (right - left)
-        middle = 0.5 * (low[active] + high[active])
-        is_fine = (guess > low[active]) & (guess < high[active]) & (turn % 3 != 2)
-        guess = np.where(is_fine, guess, middle)
-        value = phase(poles, guess)
-        omega[active] = guess
-        below = value < wanted[active]
-        low[active[below]], at_low[active[below]] = guess[below], value[below]
-        high[active[~below]], at_high[active[~below]] = guess[~below], value[~below]
-        active = active[np.abs(value - wanted[active]) > tolerance]
+    for _ in range(rounds):
+        now = omega[active]
+        off = phase(poles, now) - wanted[active]
+        below = off < 0.0
+        low[active[below]], high[active[~below]] = now[below], now[~below]
+        wrong = np.abs(off) > tolerance
+        active, now, off = active[wrong], now[wrong], off[wrong]
         if len(active) == 0:
             break
+        step = now - off / phase_rate(poles, now)
+        is_inside = (step > low[active]) & (step < high[active])
+        omega[active] = np.where(is_inside, step, 0.5 * (low[active] + high[active]))
     return omega

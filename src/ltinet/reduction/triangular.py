@@ -71,7 +71,7 @@ class Triangular:
 
 def triangle_response(S: Complex, G: Complex, H: Complex, omega: Array) -> tuple[Complex, Array]:
     """H (iω − S)⁻¹ G, and ‖H (iω − S)⁻¹‖ ‖(iω − S)⁻¹ G‖, which what is wrong with S is multiplied by."""
-    s = 1j * omega
+    s = np.asarray(1j * omega, dtype=np.complex128)
     X = solve_triangle(S, s, G[:, None, :])
     Y = solve_triangle(S.T[::-1, ::-1], s, np.ascontiguousarray(H.T[::-1, None, :]))[::-1]
     values = np.einsum("pi,ikm->kpm", H, X)
