@@ -1,0 +1,184 @@
+"""From many states to few: `reduce`, and what it found."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.arrays import Array
+from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import InvalidSystemError
+from ltinet.model.matrices import read_only
+from ltinet.model.system_matrices import SystemMatrices
+from ltinet.model.time_step import require_continuous_time
+from ltinet.networks import construct
+from ltinet.once import cached_property
+from ltinet.plotting.reduced_doors import DrawnReduction, ReducedPlots
+from ltinet.reduction.pipeline import Method, Wish, reduce_matrices
+from ltinet.shown import shown_rows
+from ltinet.solve.arguments import checked_n_jobs
+from ltinet.state_space import StateSpace, as_state_space
+from ltinet.views import html_facts
+
+_METHODS = ("truncation", "singular_perturbation")
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Reduced:
+    """A system of few states, and how far it is from the one that it stands for; `print` shows it."""
+
+    system: StateSpace
+    """The reduced system G_r."""
+    given: StateSpace = field(repr=False)
+    """The system G that was reduced."""
+    order: int
+    """States of the reduced system, those that were kept aside included."""
+    error_bound: float | None
+    """Proven: ‖G(jω) − G_r(jω)‖ ≤ `error_bound` at all ω, so that ‖e‖ ≤ `error_bound`·‖u‖ in L2. None where nothing is.
+
+    Where states are kept that do not decay it says no more than that: their errors, of rounding only, may grow in time.
+    """
+    estimate: float
+    """What the largest ‖G − G_r‖ is thought to be; no bound."""
+    pointwise_bound: float | None
+    """Proven: |e(t)| ≤ `pointwise_bound`·‖u‖ in L2(0, t) from rest (the H2 norm); None where nothing is."""
+    gain: float
+    """The largest ‖G_r(jω)‖ of what decays, to which `tolerance` is relative."""
+    hankel_values: Array | None
+    """Hankel singular values, of large sparse systems those of the projection; None where they are not known."""
+    error_parts: dict[str, float]
+    """What the bound is the sum of, by name."""
+    steps: tuple[tuple[str, str], ...]
+    """What was done and what it cost."""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether `error_bound` is proven, rounding included."""
+        return self.error_bound is not None
+
+    @cached_property
+    def net(self) -> DynamicNetwork:
+        """The network of the reduced system; its bounds count what the reduction left out."""
+        return construct(self.system).of_reduced(self.pointwise_bound)
+
+    @property
+    def plot(self) -> ReducedPlots:
+        """Drawings: `result.plot.error(omega)`, `.hankel()`; they need matplotlib."""
+        drawn = DrawnReduction(
+            errors=self.errors,
+            frequencies=lambda: self.system.shown_frequencies(),
+            bound=self.error_bound,
+            estimate=self.estimate,
+            gain=self.gain,
+            hankel_values=self.hankel_values,
+            order=self.order,
+        )
+        return ReducedPlots(drawn)
+
+    def errors(self, omega: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ at some frequencies, by solving both systems there."""
+        whole, small = self.given.frequency_response(omega), self.system.frequency_response(omega)
+        return np.linalg.norm(whole - small, 2, axis=(1, 2)), np.linalg.norm(whole, 2, axis=(1, 2))
+
+    def _rows(self) -> list[tuple[str, str]]:
+        relative = self.gain if self.gain > 0.0 else math.nan
+        if self.error_bound is None:
+            error = f"estimate {self.estimate:.2e} ({self.estimate / relative:.1e} of the gain); nothing is proven"
+        else:
+            error = f"≤ {self.error_bound:.2e} at all frequencies ({self.error_bound / relative:.1e} of the gain)"
+        parts = " + ".join(f"{value:.1e} {name}" for name, value in self.error_parts.items())
+        rows = [("states", f"{self.order} of {self.given.n_states}"), ("error", error)]
+        rows += [("  of this", parts)] if parts else []
+        if self.pointwise_bound is not None:
+            rows.append(("at any time", f"|e(t)| ≤ {self.pointwise_bound:.2e} · ‖u‖ in L2(0, t)"))
+        rows += [("gain", f"{self.gain:.4g}"), *self.steps, *(("remark", own) for own in self.remarks)]
+        return rows
+
+    def __repr__(self) -> str:
+        return f"Reduced(order={self.order}, n_states={self.given.n_states}, error_bound={self.error_bound})"
+
+    def __str__(self) -> str:
+        return shown_rows("reduced system", self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_facts("reduced system", self._rows())
+
+
+def reduce(
+    system: Any,
+    *,
+    order: int | None = None,
+    tolerance: float | None = None,
+    method: Method = "truncation",
+    n_jobs: int = 1,
+    told: Callable[[int, float], None] | None = None,
+) -> Reduced:
+    """Reduce a system or a network to fewer states, with a bound on the error that counts rounding too.
+
+    Dense systems are balanced. Sparse ones of more than 300 states, E symmetric positive definite and A with a negative
+    definite symmetric part, are projected first, never filled in. `result.is_certified` says whether the bound is
+    proven; for sparse systems that are not of this kind there is an estimate.
+
+    Args:
+        system: anything that `as_state_space` takes, or a network.
+        order: the number of states, or
+        tolerance: the largest error, ‖G − G_r‖∞ relative to ‖G_r‖∞; as few states as found.
+        method: "truncation" leaves balanced states out, "singular_perturbation" takes them as at rest, which keeps the
+            gain at zero frequency exactly.
+        n_jobs: processes that share the shifts of a batch (joblib); the result does not depend on it.
+        told: called with the number of shifts and the relative bound as it falls.
+
+    Raises:
+        InvalidSystemError: the system cannot be reduced, or neither or both of order and tolerance were given.
+    """
+    given = _state_space(system)
+    require_continuous_time(given, "reduce(system)")
+    wish = _wish(given, order, tolerance, method=method, n_jobs=n_jobs)
+    began = time.perf_counter()
+    found = reduce_matrices(given.matrices, wish, told=told or (lambda n_shifts, error: None))
+    seconds = time.perf_counter() - began
+    A, B, C, D = (read_only(np.ascontiguousarray(own)) for own in found.matrices)
+    small = SystemMatrices(A, B, C, D).named(given.matrices.names.of_ends)
+    return Reduced(
+        system=StateSpace.of(small),
+        given=given,
+        order=found.order,
+        error_bound=found.error_bound,
+        estimate=found.estimate,
+        pointwise_bound=found.pointwise,
+        gain=found.gain,
+        hankel_values=found.hankel_values,
+        error_parts=found.parts,
+        steps=(("done", found.way), ("cost", f"{seconds:.3g} s")),
+        remarks=found.remarks,
+    )
+
+
+def _state_space(system: Any) -> StateSpace:
+    return system.to_state_space() if isinstance(system, DynamicNetwork) else as_state_space(system)
+
+
+def _wish(given: StateSpace, order: Any, tolerance: Any, *, method: Any, n_jobs: int) -> Wish:
+    if (order is None) == (tolerance is None):
+        came = "neither" if order is None else "both"
+        raise InvalidSystemError(
+            f"{came} of order and tolerance came; give one: reduce(system, order=20), or tolerance=1e-6"
+        )
+    if method not in _METHODS:
+        raise InvalidSystemError(f"method is {method!r}; give one of {', '.join(map(repr, _METHODS))}")
+    if order is not None and (
+        isinstance(order, bool) or not isinstance(order, (int, np.integer)) or not 0 <= order <= given.n_states
+    ):
+        raise InvalidSystemError(f"order is {order!r}; give a whole number from 0 to {given.n_states}, the states")
+    if tolerance is not None and not (isinstance(tolerance, (int, float, np.floating)) and 0.0 < tolerance < 1.0):
+        raise InvalidSystemError(f"tolerance is {tolerance!r}; give a number between 0 and 1, such as 1e-6")
+    return Wish(
+        None if order is None else int(order), None if tolerance is None else float(tolerance), method,
+        checked_n_jobs(n_jobs),
+    )  # fmt: skip
