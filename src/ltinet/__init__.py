@@ -3,6 +3,7 @@
 from ltinet.analysis.damping import Damping
 from ltinet.analysis.frequencies import frequencies_for
 from ltinet.bounds.certificate import Certificate
+from ltinet.conversion import as_state_space
 from ltinet.decompose.block_diagonal import block_diagonalize
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.dynamic_network import DynamicNetwork
@@ -43,7 +44,7 @@ from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.solution import Solution
 from ltinet.solve.solvers.tolerance_search import ChosenTolerances
 from ltinet.solver_tolerances import tolerances_for
-from ltinet.state_space import StateSpace, as_state_space
+from ltinet.state_space import StateSpace
 from ltinet.systems import load_system, named_system, save_system
 from ltinet.tables.table import Table, read_table
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from ltinet.construction import construct_network, the_only_one
+from ltinet.conversion import as_state_space
 from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.state_space import as_state_space
 from ltinet.threads import threads_for
 
 

@@ -18,6 +18,7 @@ LEVELS = [
     {"solver_tolerances", "loading", "networks"},
     {"dynamic_network"},  # the façades: their methods are doors to the rooms below
     {"systems"},
+    {"conversion"},
     {"state_space"},
     {"construction", "responses", "identification"},
     {"analysis", "sampling"},

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ltinet.atomic import write_folder_whole, write_whole
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
@@ -16,7 +17,8 @@ from ltinet.model.formats.limits import allowance
 from ltinet.model.formats.opening import as_path, mode_of, reason_of, refusing, require_regular
 from ltinet.model.formats.roles import MATRIX_NAMES, likely_roles, prefix_of, roles
 from ltinet.model.formats.sampling_time import Readable, sampling_time
-from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix, shape_of
+from ltinet.model.matrices import Matrix, MatrixLike, shape_of
+from ltinet.model.sparse_matrices import SparseMatrix
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown, shown_names, shown_path
 
@@ -24,7 +26,7 @@ _TIME_STEP = "Ts"  # the name that MATLAB gives it
 
 
 class _Writable(Protocol):
-    def write(self, target: BinaryIO, matrices: Mapping[str, Matrix]) -> None: ...
+    def write(self, target: BinaryIO, matrices: Mapping[str, Matrix | SparseMatrix]) -> None: ...
 
 
 # A new format is a file in formats/ and a line here.
@@ -63,6 +65,7 @@ def read_system(
         for name in ("D", "E"):  # MATLAB's [] stands for no feedthrough and for E = I
             if name in matrices and shape_of(matrices[name], name) == (0, 0):
                 del matrices[name]
+        _require_room_to_fill_in(matrices, max_bytes, is_sparse=issparse(given.get("A", matrices.get("A"))))
     matrices |= given
     for name in ("A", "B", "C"):
         if name not in matrices:
@@ -77,14 +80,14 @@ def read_system(
 
 
 def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_version: str) -> None:
-    """Write A, B, C, D and a time step in the format of the path's suffix, whole or not at all.
+    """Write A, B, C, D and a time step in the format of the path's suffix, whole or not at all; a sparse A with its E.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.
         MissingDependencyError: h5py is needed and not installed.
     """
     path = as_path(path)
-    matrices = {"A": system.A, "B": system.B, "C": system.C, "D": system.D}
+    matrices = _matrices_of(system)
     if system.dt is not None:
         matrices[_TIME_STEP] = np.array([[system.dt]])
     try:
@@ -105,6 +108,27 @@ def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_versi
         raise FileFormatError(
             f"{shown_path(path)} cannot be written: {reason_of(error)}; what was there before is unchanged"
         ) from error
+
+
+def _require_room_to_fill_in(matrices: Mapping[str, Any], max_bytes: float, *, is_sparse: bool) -> None:
+    """Of sparse matrices A stays so, and E beside it; all others are filled in, which a small file may not bring about.
+
+    Raises:
+        BeyondLimitError: that takes more than `max_bytes`.
+    """
+    claimed = allowance(max_bytes)
+    for name, matrix in matrices.items():
+        if name not in ("A", "E" if is_sparse else "A") and hasattr(matrix, "nnz"):
+            claimed.claim(shape_of(matrix, name), name)
+
+
+def _matrices_of(system: SystemMatrices) -> dict[str, Any]:
+    """The matrices of a file: of a sparse model as they were given."""
+    ends = {"C": system.C, "D": system.D}
+    if system.sparse is None:
+        return {"A": system.A, "B": system.B, **ends}
+    E = {} if system.sparse.mass is None else {"E": system.sparse.mass}
+    return {"A": system.sparse.state, "B": system.sparse.B, **ends, **E}
 
 
 def _format_of_existing(path: Path) -> Readable:
@@ -166,7 +190,7 @@ def _missing_message(
         )
     example = f"{name}=…"
     if name == "C":
-        example = f"C=np.eye({len(as_square_matrix(matrices['A'], 'A'))}) for all states as outputs"
+        example = f"C=np.eye({shape_of(matrices['A'], 'A')[0]}) for all states as outputs"
     return (
         f"{shown_path(path)} has no {name} (it holds {shown_names(variables)}); give it: load_system(path, {example}), "
         "or store plain matrices A, B, C (in MATLAB: [A, B, C, D] = ssdata(sys))"

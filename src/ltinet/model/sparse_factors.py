@@ -56,6 +56,10 @@ class SparseFactors:
             raise SingularError
         return X
 
+    def plain(self, right: Columns) -> Columns:
+        """M⁻¹ right without refinement, for those who have asked `solve` once, which mends factors that are bad."""
+        return np.asarray(self._factors.solve(right))
+
     def condition(self) -> float:
         """An estimate of cond₁(M), hardly ever more than three times too small (Higham & Tisseur 2000)."""
         kind = self._matrix.dtype

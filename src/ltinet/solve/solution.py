@@ -90,6 +90,11 @@ class Solution:
         """What one might not expect: why a response ends where it does, what is not shown."""
         return tuple(self.stats.get("remarks", ()))
 
+    @property
+    def error_estimate(self) -> Array | None:
+        """How wrong each output may be, `(..., p)`, where that is estimated and not bounded; None elsewhere."""
+        return self.stats.get("error_estimate")
+
     def __call__(self, t: ArrayLike) -> Array:
         """Dense output: y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""
         times = real_times(t, "t")

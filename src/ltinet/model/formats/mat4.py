@@ -105,5 +105,5 @@ def _sparse(triplets: Any, name: str, allowance: Allowance) -> Any:
         raise ValueError(f"{name} has rows and columns that are no whole numbers")
     rows, columns = places.astype(np.int64).T
     shape = (int(rows[-1]), int(columns[-1]))
-    allowance.claim(shape, name)
+    allowance.claim_sparse(shape, len(rows), name)
     return from_places(triplets[:-1, 2], rows[:-1] - 1, columns[:-1] - 1, shape=shape, name=name)

@@ -29,6 +29,7 @@ from ltinet.model.formats.opening import OpenedFile, opened
 from ltinet.model.formats.refusals import UnusableError, is_complex
 from ltinet.model.formats.sparse_columns import from_columns
 from ltinet.model.matrices import Matrix
+from ltinet.model.sparse_matrices import SparseMatrix
 from ltinet.shown import shown
 
 _HEADER_SIZE = 128
@@ -71,7 +72,7 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
         return wanted | {name: _field(name, fields[name], order, allowance) for name in names if name in fields}
 
 
-def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
+def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix | SparseMatrix]) -> None:
     """Write a version 5 file, which Octave, Julia and every MATLAB read."""
     place: Any = str(target) if isinstance(target, Path) else target  # SciPy's stubs know only paths
     scipy.io.savemat(place, dict(matrices), appendmat=False, format="5", do_compression=True)
@@ -130,12 +131,12 @@ def _field(name: str, content: bytes, order: Order, allowance: Allowance) -> Any
     elements = Elements(content, order)
     header = elements.header()._replace(name=name)
     _require_numbers(header, allowance)
-    return _numbers(elements, header)
+    return _numbers(elements, header, allowance)
 
 
 def _matrix(file: OpenedFile, variable: _Variable, order: Order, allowance: Allowance) -> Any:
     _require_numbers(variable.header, allowance)
-    return _numbers(_content(file, variable, order, allowance), variable.header)
+    return _numbers(_content(file, variable, order, allowance), variable.header, allowance)
 
 
 def _require_numbers(header: Header, allowance: Allowance) -> None:
@@ -144,7 +145,10 @@ def _require_numbers(header: Header, allowance: Allowance) -> None:
         raise UnusableError(f"{name} is {_OTHERS.get(kind, 'of an unknown class')}, not a matrix of numbers")
     if header.is_complex:
         raise is_complex(name)
-    allowance.claim(shape, name)
+    if kind == _SPARSE:  # how many entries it has is seen when they are read, within what is allowed for their bytes
+        allowance.claim_sparse(shape, 0, name)
+    else:
+        allowance.claim(shape, name)
 
 
 def _content(file: OpenedFile, variable: _Variable, order: Order, allowance: Allowance) -> Elements:
@@ -160,8 +164,8 @@ def _content(file: OpenedFile, variable: _Variable, order: Order, allowance: All
     return elements
 
 
-def _numbers(elements: Elements, header: Header) -> Any:
-    return _sparse(elements, header) if header.kind == _SPARSE else _full(elements, header)
+def _numbers(elements: Elements, header: Header, allowance: Allowance) -> Any:
+    return _sparse(elements, header, allowance) if header.kind == _SPARSE else _full(elements, header)
 
 
 def _full(elements: Elements, header: Header) -> Any:
@@ -171,10 +175,9 @@ def _full(elements: Elements, header: Header) -> Any:
     return numbers.reshape(header.shape, order="F")
 
 
-def _sparse(elements: Elements, header: Header) -> Any:
-    if len(header.shape) != 2:
-        raise ValueError(f"{header.name} is sparse with {len(header.shape)} axes")
+def _sparse(elements: Elements, header: Header, allowance: Allowance) -> Any:
     rows, starts = elements.indices(), elements.indices()
+    allowance.claim_sparse((0, 0), len(rows), header.name)
     return from_columns(_data(elements, header), rows, starts, shape=header.shape, name=header.name)
 
 

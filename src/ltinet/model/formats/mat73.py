@@ -20,6 +20,7 @@ from ltinet.model.formats.opening import opened
 from ltinet.model.formats.refusals import UnusableError
 from ltinet.model.formats.sparse_columns import from_columns
 from ltinet.model.matrices import Matrix
+from ltinet.model.sparse_matrices import SparseMatrix
 from ltinet.shown import shown
 
 _HEADER_SIZE = 512
@@ -64,16 +65,14 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
         return wanted
 
 
-def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
+def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix | SparseMatrix]) -> None:
     """Write a file that MATLAB opens as its own."""
     with _h5py().File(target, "w", userblock_size=_HEADER_SIZE) as file:
         for name, matrix in matrices.items():
-            # MATLAB has no empty dataset: it stores the shape instead, and marks it.
-            data = matrix.T if matrix.size else np.array(matrix.shape, dtype=np.uint64)
-            dataset = file.create_dataset(name, data=data)
-            dataset.attrs["MATLAB_class"] = np.bytes_("double")
-            if not matrix.size:
-                dataset.attrs["MATLAB_empty"] = np.uint8(1)
+            if isinstance(matrix, SparseMatrix):
+                _write_sparse(file.create_group(name), matrix)
+            else:
+                _write_full(file, name, matrix)
     text = b"MATLAB 7.3 MAT-file, written by ltinet, HDF5 schema 1.00 ."
     head = text.ljust(116) + bytes(8) + b"\x00\x02IM"  # no subsystem; version 2.0; little-endian
     if isinstance(target, Path):
@@ -82,6 +81,26 @@ def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
     else:
         target.seek(0)
         target.write(head)
+
+
+def _write_full(file: Any, name: str, matrix: Matrix) -> None:
+    # MATLAB has no empty dataset: it stores the shape instead, and marks it.
+    data = matrix.T if matrix.size else np.array(matrix.shape, dtype=np.uint64)
+    dataset = file.create_dataset(name, data=data)
+    dataset.attrs["MATLAB_class"] = np.bytes_("double")
+    if not matrix.size:
+        dataset.attrs["MATLAB_empty"] = np.uint8(1)
+
+
+def _write_sparse(group: Any, matrix: SparseMatrix) -> None:
+    """Compressed columns, as `_sparse` reads them."""
+    columns = matrix.tocsc()
+    group.attrs["MATLAB_class"], group.attrs["MATLAB_sparse"] = np.bytes_("double"), np.uint64(matrix.shape[0])
+    parts = {"jc": columns.indptr.astype(np.uint64)}
+    if columns.nnz:
+        parts |= {"ir": columns.indices.astype(np.uint64), "data": columns.data}
+    for name, values in parts.items():
+        group.create_dataset(name, data=values)
 
 
 def _h5py() -> Any:
@@ -138,7 +157,7 @@ def _sparse(container: Container, header: ObjectHeader, attributes: Attributes, 
         raise ValueError(f"{name} is sparse, but not as MATLAB writes it")
     starts = _whole_numbers(container, links, name, "jc", allowance)
     shape = (n_rows, len(starts) - 1)
-    allowance.claim(shape, name)
+    allowance.claim_sparse(shape, 0, name)  # entries claim their room as they are read
     if "data" not in links and "ir" not in links:
         return from_columns(np.zeros(0), starts[:0], starts, shape=shape, name=name)
     rows = _whole_numbers(container, links, name, "ir", allowance)
