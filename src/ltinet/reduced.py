@@ -2,29 +2,24 @@
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.arrays import Array
+from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import InvalidSystemError
-from ltinet.model.matrices import read_only
-from ltinet.model.system_matrices import SystemMatrices
-from ltinet.model.time_step import require_continuous_time
 from ltinet.networks import construct
 from ltinet.once import cached_property
 from ltinet.plotting.reduced_doors import DrawnReduction, ReducedPlots
-from ltinet.reduction.pipeline import Method, Wish, reduce_matrices
+from ltinet.reduction.galerkin import Told
+from ltinet.reduction.pipeline import Method
+from ltinet.reductions import reduce_system
 from ltinet.shown import shown_rows
-from ltinet.solve.arguments import checked_n_jobs
-from ltinet.state_space import StateSpace, as_state_space
+from ltinet.state_space import StateSpace
 from ltinet.views import html_facts
-
-_METHODS = ("truncation", "singular_perturbation")
 
 
 @final
@@ -55,6 +50,8 @@ class Reduced:
     """What the bound is the sum of, by name."""
     steps: tuple[tuple[str, str], ...]
     """What was done and what it cost."""
+    n_aside: int = 0
+    """States that grow, integrate or may do so: they are kept whole, and counted in the order."""
     remarks: tuple[str, ...] = ()
 
     @property
@@ -65,19 +62,18 @@ class Reduced:
     @cached_property
     def net(self) -> DynamicNetwork:
         """The network of the reduced system; its bounds count what the reduction left out."""
-        return construct(self.system).of_reduced(self.pointwise_bound)
+        return replace(construct(self.system), reduced_error=_or_infinite(self.pointwise_bound))
 
     @property
     def plot(self) -> ReducedPlots:
         """Drawings: `result.plot.error(omega)`, `.hankel()`; they need matplotlib."""
         drawn = DrawnReduction(
             errors=self.errors,
-            frequencies=lambda: self.system.shown_frequencies(),
+            frequencies=self.system.shown_frequencies,
             bound=self.error_bound,
             estimate=self.estimate,
-            gain=self.gain,
             hankel_values=self.hankel_values,
-            order=self.order,
+            n_kept=self.order - (0 if self.hankel_values is None else self.n_aside),
         )
         return ReducedPlots(drawn)
 
@@ -117,7 +113,7 @@ def reduce(
     tolerance: float | None = None,
     method: Method = "truncation",
     n_jobs: int = 1,
-    told: Callable[[int, float], None] | None = None,
+    told: Told | None = None,
 ) -> Reduced:
     """Reduce a system or a network to fewer states, with a bound on the error that counts rounding too.
 
@@ -137,16 +133,13 @@ def reduce(
     Raises:
         InvalidSystemError: the system cannot be reduced, or neither or both of order and tolerance were given.
     """
-    given = _state_space(system)
-    require_continuous_time(given, "reduce(system)")
-    wish = _wish(given, order, tolerance, method=method, n_jobs=n_jobs)
+    given = system.to_state_space() if isinstance(system, DynamicNetwork) else as_state_space(system)
     began = time.perf_counter()
-    found = reduce_matrices(given.matrices, wish, told=told or (lambda n_shifts, error: None))
-    seconds = time.perf_counter() - began
-    A, B, C, D = (read_only(np.ascontiguousarray(own)) for own in found.matrices)
-    small = SystemMatrices(A, B, C, D).named(given.matrices.names.of_ends)
+    nobody: Told = lambda n_shifts, error: None  # noqa: E731, ARG005 - one line for nobody
+    small = reduce_system(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told or nobody)
+    seconds, found = time.perf_counter() - began, small.outcome
     return Reduced(
-        system=StateSpace.of(small),
+        system=small.system,
         given=given,
         order=found.order,
         error_bound=found.error_bound,
@@ -156,29 +149,10 @@ def reduce(
         hankel_values=found.hankel_values,
         error_parts=found.parts,
         steps=(("done", found.way), ("cost", f"{seconds:.3g} s")),
+        n_aside=found.n_aside,
         remarks=found.remarks,
     )
 
 
-def _state_space(system: Any) -> StateSpace:
-    return system.to_state_space() if isinstance(system, DynamicNetwork) else as_state_space(system)
-
-
-def _wish(given: StateSpace, order: Any, tolerance: Any, *, method: Any, n_jobs: int) -> Wish:
-    if (order is None) == (tolerance is None):
-        came = "neither" if order is None else "both"
-        raise InvalidSystemError(
-            f"{came} of order and tolerance came; give one: reduce(system, order=20), or tolerance=1e-6"
-        )
-    if method not in _METHODS:
-        raise InvalidSystemError(f"method is {method!r}; give one of {', '.join(map(repr, _METHODS))}")
-    if order is not None and (
-        isinstance(order, bool) or not isinstance(order, (int, np.integer)) or not 0 <= order <= given.n_states
-    ):
-        raise InvalidSystemError(f"order is {order!r}; give a whole number from 0 to {given.n_states}, the states")
-    if tolerance is not None and not (isinstance(tolerance, (int, float, np.floating)) and 0.0 < tolerance < 1.0):
-        raise InvalidSystemError(f"tolerance is {tolerance!r}; give a number between 0 and 1, such as 1e-6")
-    return Wish(
-        None if order is None else int(order), None if tolerance is None else float(tolerance), method,
-        checked_n_jobs(n_jobs),
-    )  # fmt: skip
+def _or_infinite(bound: float | None) -> float:
+    return math.inf if bound is None else bound

@@ -25,4 +25,5 @@ class Outcome:
     hankel_values: Array | None
     parts: dict[str, float] = field(default_factory=dict)
     """Where the bound comes from."""
+    n_aside: int = 0
     remarks: tuple[str, ...] = ()

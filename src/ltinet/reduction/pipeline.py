@@ -34,7 +34,7 @@ class Wish:
     n_jobs: int = 1
 
 
-def reduce_matrices(system: SystemMatrices, wish: Wish, *, told: Told = lambda n_shifts, error: None) -> Outcome:
+def reduce_matrices(system: SystemMatrices, wish: Wish, *, told: Told) -> Outcome:
     """Reduce by balancing arrays, or by projection where the system is sparse and large.
 
     Raises:
@@ -97,6 +97,7 @@ def _of_dense(found: DenseReduction, reducer: DenseReducer, wish: Wish) -> Outco
         gain=found.peak,
         hankel_values=reducer.balanced.hankel_values,
         parts={"truncation": found.estimate, "rounding": distance} if is_known else {},
+        n_aside=reducer.n_aside,
         remarks=tuple(remarks),
     )
 
