@@ -73,9 +73,8 @@ def _sparse(kind: str, rng: np.random.Generator) -> Case:
     A = sparse.kron(along, sparse.eye_array(g)) + sparse.kron(sparse.eye_array(g), along)
     A = sparse.csc_array(10.0 ** rng.uniform(-2, 3) * A) - sparse.diags_array(10.0 ** rng.uniform(-6, 1, n))
     if kind == "dissipative":
-        there = sparse.diags_array(
-            [rng.standard_normal(n - 1), rng.standard_normal(n - g)], offsets=[1, g], shape=(n, n)
-        )
+        beside = [rng.standard_normal(n - 1), rng.standard_normal(n - g)]
+        there = sparse.diags_array(beside, offsets=[1, g], shape=(n, n))
         A = A + 10.0 ** rng.uniform(-1, 2) * (there - there.T)
     E = sparse.diags_array(10.0 ** rng.uniform(-1, 1, n)) if rng.random() < 0.5 else None
     B, C = rng.standard_normal((n, m)), rng.standard_normal((p, n))

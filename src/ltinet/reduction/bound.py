@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ltinet.arrays import Array
-from ltinet.reduction.mismatch import Distance
 from ltinet.reduction.norms import norms
 from ltinet.reduction.pencil import Pencil
 from ltinet.reduction.projection import Projection
@@ -66,7 +65,8 @@ def bound_residuals(system: Pencil, found: Projection, slow: Sides, fast: Sides 
     """Evaluate residuals at places that suffice for the poles of both: O(K N m) for K places, about 4 N of them."""
     poles = np.concatenate([found.inputs.poles, found.outputs.poles])
     places = places_for(poles, spacing=_SPACING)
-    rounding = _rounding(system, found).peak
+    of_z, of_y = _rounding(system, found)
+    rounding = of_z * float(np.linalg.norm(found.outputs.largest)) + of_y * float(np.linalg.norm(found.inputs.largest))
     gain = float(np.max(norms(found.inputs.times(found.C, places.omega)), initial=0.0))
     values = slow.product(found, places.omega)
     peak = places.supremum(values, slow.at_infinity)
@@ -94,7 +94,8 @@ def mean_residuals(
             return np.asarray(both * 2.0 / (1.0 + (omega / own) ** 2))
 
         best = min(best, math.sqrt(mean_square(np.append(poles, -own), squares)))
-    return best + _rounding(system, found).mean
+    of_z, of_y = _rounding(system, found)
+    return best + of_z * found.outputs.mean + of_y * found.inputs.mean
 
 
 def _handed_over(poles: Complex, places: Places, slow: Array, quick: Array) -> tuple[float, float]:
@@ -112,16 +113,14 @@ def _handed_over(poles: Complex, places: Places, slow: Array, quick: Array) -> t
     return best
 
 
-def _rounding(system: Pencil, found: Projection) -> Distance:
-    """Bounds on (C V − c) y and z VᵀR_b, which are zero but for rounding.
+def _rounding(system: Pencil, found: Projection) -> tuple[float, float]:
+    """What z = c (s − A_r)⁻¹ and y are to be multiplied by for bounds on z VᵀR_b and (C V − c) y.
 
-    VᵀR_b = (I − VᵀE V) b + (VᵀA V − VᵀE V A_r) y up to rounding in the projections, each a sum of n products.
+    Both are zero but for rounding: VᵀR_b = (I − VᵀE V) b + (VᵀA V − VᵀE V A_r) y up to that of the projections
+    themselves, each a sum of n products.
     """
     eps = sum_rounding(system.n_states) * math.sqrt(len(found.A))
-    of_b, of_c = float(np.linalg.norm(system.B)), float(np.linalg.norm(system.C))
-    y, z = found.inputs, found.outputs
     sizes = np.linalg.norm(found.projected - found.E @ found.A, axis=0)
     sizes += eps * (np.linalg.norm(found.A, axis=0) + found.moved)
-    left = float(np.linalg.norm(found.B - found.E @ found.B)) + eps * of_b + float(sizes @ y.largest)
-    seen = float(np.linalg.norm(z.largest))
-    return Distance(seen * left + eps * of_c * float(np.linalg.norm(y.largest)), z.mean * left + eps * of_c * y.mean)
+    left = float(np.linalg.norm(found.B - found.E @ found.B)) + eps * float(np.linalg.norm(system.B))
+    return left + float(sizes @ found.inputs.largest), eps * float(np.linalg.norm(system.C))

@@ -23,7 +23,7 @@ _FIRST, _BATCH = 4, 2  # shifts at once: fixed, so that the result does not depe
 _APART = 4.0  # ratio of two shifts of one batch
 _TURNS = 0.5  # |Im λ|/|Re λ| of Ritz values near a peak, from which on a complex shift pays
 _MOST_SHIFTS = 60
-_STALLED = 4  # rounds without a better bound: rounding is all that is left
+_STALLED = 3  # rounds without a better bound: rounding is all that is left
 
 Told = Callable[[int, float], None]
 IsEnough = Callable[[Projection, ResidualBound], bool]

@@ -19,6 +19,7 @@ from ltinet.reduction.projection import Projection
 from ltinet.reduction.separation import Separated
 
 _SHARE = 0.5  # of what is allowed that the projection may take, the rest is for the truncation
+_UNSEEN = 1e-10  # of the gain: smaller errors are not worth a shift
 _UNNOTICED = 1.0  # of the error of a truncation: at least this is what it errs by, and no more for the projection
 
 
@@ -114,6 +115,8 @@ def _far_below_truncation(order: int) -> IsEnough:
         nonlocal known
         if len(projection.A) <= order or bound.peak > known:
             return False
+        if bound.peak <= _UNSEEN * bound.gain:
+            return True
         known = float(_reducer(projection).balanced.hankel_values[order])
         return bound.peak <= _UNNOTICED * known
 

@@ -21,6 +21,7 @@ from ltinet.threads import threads_for
 
 Method = Literal["truncation", "singular_perturbation"]
 _SMALL = 300  # states of a sparse system, up to which arrays are as fast
+_FAR, _NOTHING = 30.0, 1e-10  # how far a bound may be above the rest of the error, and what counts as none
 _BY_ROUNDING = 1e-12  # of the largest entry: by so much a matrix that was meant to be symmetric may be off
 
 
@@ -46,7 +47,9 @@ def reduce_matrices(system: SystemMatrices, wish: Wish, *, told: Told) -> Outcom
             large = pencil(system.sparse.state, system.sparse.B, system.C, system.D, system.sparse.mass)
             if system.n_states > LARGEST_FILLED_IN or large.dissipation is not None:
                 _require_usable(large)
-                return _of_large(_by_projection(large, wish, told), large)
+                found = _by_projection(large, wish, told)
+                if system.n_states > LARGEST_FILLED_IN or _is_good(found, wish):
+                    return _of_large(found, large)
         with threads_for(system.n_states):
             return _by_balancing(prepare(system), wish)
     except MemoryError:
@@ -100,6 +103,13 @@ def _of_dense(found: DenseReduction, reducer: DenseReducer, wish: Wish) -> Outco
         n_aside=reducer.n_aside,
         remarks=tuple(remarks),
     )
+
+
+def _is_good(found: LargeReduction, wish: Wish) -> bool:
+    """Whether arrays, where they can be had, would hardly do better than a projection did."""
+    if wish.tolerance is not None:
+        return found.error <= wish.tolerance * found.peak
+    return found.projection_error <= _FAR * max(found.truncation_error, found.peak * _NOTHING)
 
 
 def _by_projection(system: Pencil, wish: Wish, told: Told) -> LargeReduction:

@@ -9,75 +9,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
-from ltinet.analysis.resolvent import solve_triangle
 from ltinet.arrays import Array
 from ltinet.once import cached_property
-from ltinet.reduction.norms import frobenius
 from ltinet.reduction.pencil import Pencil
-from ltinet.reduction.supremum import Complex, mean_square, places_for
+from ltinet.reduction.states import ReducedStates
 from ltinet.tolerances import EPS
 
 _NOISE = 16.0 * EPS  # of the largest eigenvalue of a Gram matrix: below, it is rounding
-
-
-@dataclass(frozen=True, eq=False)
-class ReducedStates:
-    """y(iω) = (iω − A_r)⁻¹b for many ω: in closed form for a diagonal A_r, else from one Schur form."""
-
-    A: Array
-    B: Array
-
-    @cached_property
-    def is_diagonal(self) -> bool:
-        """Whether A_r is."""
-        return bool(np.count_nonzero(self.A) == np.count_nonzero(self.A.diagonal()))
-
-    @cached_property
-    def schur(self) -> tuple[Complex, Complex]:
-        """S and U with A_r = U S Uᴴ."""
-        S, U = linalg.schur(self.A, output="complex", check_finite=False)
-        return np.asarray(S), np.asarray(U)
-
-    @property
-    def poles(self) -> Complex:
-        """The eigenvalues of A_r."""
-        return np.asarray(self.A.diagonal() if self.is_diagonal else self.schur[0].diagonal(), dtype=np.complex128)
-
-    @cached_property
-    def largest(self) -> Array:
-        """Sup ‖y_j(iω)‖ of each state over all frequencies, or a little more, `(N,)`."""
-        if self.is_diagonal:
-            return np.asarray(np.linalg.norm(self.B, axis=1) / np.abs(self.A.diagonal()))
-        places = places_for(self.poles)
-        return np.asarray(np.linalg.norm(self.at(places.omega), axis=2).max(axis=0, initial=0.0)) * places.factor
-
-    @cached_property
-    def mean(self) -> float:
-        """The H2 norm of all states together."""
-        return math.sqrt(mean_square(self.poles, lambda omega: frobenius(self.at(omega)) ** 2))
-
-    def times(self, matrix: Array, omega: Array) -> Complex:
-        """A real matrix (k × N) times y(iω), `(K, k, m)`."""
-        k, m = len(matrix), self.B.shape[1]
-        if not self.is_diagonal:
-            return np.asarray(matrix @ self.at(omega))
-        gains = 1.0 / (1j * omega[:, None] - self.A.diagonal())
-        shares = (matrix.T[:, :, None] * self.B[:, None, :]).reshape(len(self.A), k * m)
-        values = np.empty((len(omega), k * m), dtype=np.complex128)
-        values.real, values.imag = gains.real @ shares, gains.imag @ shares
-        return values.reshape(len(omega), k, m)
-
-    def at(self, omega: Array) -> Complex:
-        """y(iω), `(K, N, m)`."""
-        s = np.asarray(1j * omega, dtype=np.complex128)
-        if self.is_diagonal:
-            return np.asarray((1.0 / (s[:, None] - self.A.diagonal()))[:, :, None] * self.B)
-        S, U = self.schur
-        turned = solve_triangle(S, s, (U.conj().T @ self.B)[:, None, :])
-        states = (U @ turned.reshape(len(S), -1)).reshape(turned.shape)
-        return np.ascontiguousarray(states.transpose(1, 0, 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ import numpy as np
 from ltinet.arrays import Array
 from ltinet.reduction.definite import Definite
 from ltinet.reduction.norms import frobenius, norms, spectral_norm
-from ltinet.reduction.projection import Combination, ReducedStates, ResidualSpace
+from ltinet.reduction.projection import Combination, ResidualSpace
+from ltinet.reduction.states import ReducedStates
 from ltinet.tolerances import sum_rounding
 
 
@@ -25,11 +26,16 @@ class Residual:
 
     def norms(self, states: ReducedStates, omega: Array) -> Array:
         """‖R(iω)‖ for the states y."""
-        return np.asarray(norms(states.times(self.rest, omega) + self.first) + self.off)
+        return np.asarray(norms(states.times(self.rest, omega) + self.first) + self._off(states))
 
     def squares(self, states: ReducedStates, omega: Array) -> Array:
         """‖R(iω)‖² in the Frobenius norm."""
-        return np.asarray((frobenius(states.times(self.rest, omega) + self.first) + self.off) ** 2)
+        return np.asarray((frobenius(states.times(self.rest, omega) + self.first) + self._off(states)) ** 2)
+
+    def _off(self, states: ReducedStates) -> float:
+        """With what evaluation takes: rounding of the sum of all parts by their sizes."""
+        sizes = float(np.linalg.norm(self.rest, axis=0) @ states.largest) + float(np.linalg.norm(self.first))
+        return self.off + states.rounding * sizes
 
     @property
     def at_infinity(self) -> float:
