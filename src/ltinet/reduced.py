@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
@@ -40,8 +41,6 @@ class Reduced:
     """
     estimate: float
     """What the largest ‖G − G_r‖ is thought to be; no bound."""
-    pointwise_bound: float | None
-    """Proven: |e(t)| ≤ `pointwise_bound`·‖u‖ in L2(0, t) from rest (the H2 norm); None where nothing is."""
     gain: float
     """The largest ‖G_r(jω)‖ of what decays, to which `tolerance` is relative."""
     hankel_values: Array | None
@@ -50,6 +49,8 @@ class Reduced:
     """What the bound is the sum of, by name."""
     steps: tuple[tuple[str, str], ...]
     """What was done and what it cost."""
+    mean: Callable[[], float] = field(repr=False)
+    """The H2 norm of what was left out, or more, computed when it is asked for."""
     n_aside: int = 0
     """States that grow, integrate or may do so: they are kept whole, and counted in the order."""
     remarks: tuple[str, ...] = ()
@@ -60,9 +61,15 @@ class Reduced:
         return self.error_bound is not None
 
     @cached_property
+    def pointwise_bound(self) -> float | None:
+        """Proven: |e(t)| ≤ `pointwise_bound`·‖u‖ in L2(0, t) from rest (the H2 norm); None where nothing is."""
+        found = self.mean()
+        return found if math.isfinite(found) else None
+
+    @cached_property
     def net(self) -> DynamicNetwork:
         """The network of the reduced system; its bounds count what the reduction left out."""
-        return replace(construct(self.system), reduced_error=_or_infinite(self.pointwise_bound))
+        return replace(construct(self.system), reduced_error=self.mean())
 
     @property
     def plot(self) -> ReducedPlots:
@@ -144,15 +151,11 @@ def reduce(
         order=found.order,
         error_bound=found.error_bound,
         estimate=found.estimate,
-        pointwise_bound=found.pointwise,
         gain=found.gain,
         hankel_values=found.hankel_values,
         error_parts=found.parts,
         steps=(("done", found.way), ("cost", f"{seconds:.3g} s")),
+        mean=found.mean,
         n_aside=found.n_aside,
         remarks=found.remarks,
     )
-
-
-def _or_infinite(bound: float | None) -> float:
-    return math.inf if bound is None else bound

@@ -6,6 +6,7 @@ Galerkin, because a dissipative system stays one: the symmetric part of VᵀA V 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from ltinet.reduction.projection import Projection, project, residual_space
 from ltinet.reduction.residual import euclidean, residuals
 from ltinet.reduction.supremum import places_for
 
-_FIRST, _BATCH = 4, 2  # shifts at once: fixed, so that the result does not depend on who computes them
+# Shifts in the first batch and in others, fixed, so that the result does not depend on who computes them: few where a
+# factorisation takes longer than all else.
+_FEW, _MANY = (4, 2), (8, 4)
+_CHEAP = 20_000  # states
 _APART = 4.0  # ratio of two shifts of one batch
 _TURNS = 0.5  # |Im λ|/|Re λ| of Ritz values near a peak, from which on a complex shift pays
 _MOST_SHIFTS = 60
@@ -35,8 +39,8 @@ class Galerkin:
 
     projection: Projection
     bound: ResidualBound
-    mean: float
-    """A bound on the H2 norm of the error; infinite where it is not known."""
+    mean: Callable[[], float]
+    """A bound on the H2 norm of the error, computed when it is asked for; infinite where it is not known."""
     shifts: tuple[complex, ...]
     estimate: float
     """By how much the last shifts changed the model, over all frequencies."""
@@ -64,8 +68,8 @@ def galerkin(system: Pencil, weight: Definite | None, *, is_enough: IsEnough, n_
         best, before = min(best, bound.peak), projection
         is_over = not new.size or since >= _STALLED or len(taken) >= _MOST_SHIFTS or V.shape[1] >= system.n_states
         if is_over or is_enough(projection, bound):
-            return Galerkin(projection, bound, norms_of.mean(bound), tuple(taken), min(bound.peak, estimate))
-        shifts = _next_shifts(bound, projection.A, taken)
+            return Galerkin(projection, bound, partial(norms_of.mean, bound), tuple(taken), min(bound.peak, estimate))
+        shifts = _next_shifts(bound, projection.A, taken, count=_batches(system)[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,15 +106,19 @@ def _change(before: Projection, now: Projection) -> float:
     return float(np.max(norms(values), initial=0.0))
 
 
+def _batches(system: Pencil) -> tuple[int, int]:
+    return _MANY if system.n_states <= _CHEAP else _FEW
+
+
 def _first_shifts(system: Pencil, weight: Definite | None) -> list[complex]:
     """A few real ones between the slowest and the fastest that the matrices have."""
     mass = float(np.max(abs(system.E).sum(axis=0)))
     fastest = float(np.max(abs(system.A).sum(axis=0))) / mass
     slowest = max(2.0 * weight.smallest / mass if weight is not None else 1e-6 * fastest, 1e-12 * fastest)
-    return [complex(own) for own in np.geomspace(slowest, max(0.5 * fastest, slowest), _FIRST)]
+    return [complex(own) for own in np.geomspace(slowest, max(0.5 * fastest, slowest), _batches(system)[0])]
 
 
-def _next_shifts(bound: ResidualBound, A_r: Array, taken: list[complex]) -> list[complex]:
+def _next_shifts(bound: ResidualBound, A_r: Array, taken: list[complex], *, count: int) -> list[complex]:
     """Where the bound peaks, the largest peaks first, apart from each other and from shifts that are taken."""
     omega, values = bound.omega[1:], bound.values[1:]
     order = np.argsort(-values, kind="stable")
@@ -126,6 +134,6 @@ def _next_shifts(bound: ResidualBound, A_r: Array, taken: list[complex]) -> list
         again = [abs(shift - other) / abs(shift) for other in taken]
         if all(ratio > _APART for ratio in away) and all(distance > 1e-2 for distance in again):
             chosen.append(shift)
-        if len(chosen) == _BATCH:
+        if len(chosen) == count:
             break
     return chosen or [complex(1.5 * abs(taken[-1]))]

@@ -1,7 +1,9 @@
 """Large sparse systems: a Galerkin model as exact as it is asked for, then the fewest states of that."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -33,8 +35,8 @@ class LargeReduction:
     """Bound on the distance of the Galerkin model; infinite where the system is not proven to be dissipative."""
     truncation_error: float
     """Bound on what leaving out states of the Galerkin model did."""
-    mean: float
-    """Bound on the H2 norm of the whole error; infinite where it is not known."""
+    mean: Callable[[], float]
+    """Bound on the H2 norm of the whole error, computed when it is asked for; infinite where it is not known."""
     estimate: float
     """What the error is thought to be where it is not certified."""
     peak: float
@@ -55,9 +57,10 @@ def reduce_large(
 ) -> LargeReduction:
     """Reduce to an order, or to an error relative to sup ‖G_r‖."""
     weight = system.dissipation
-    is_enough = _small_enough(tolerance) if order is None else _far_below_truncation(order)
+    reducers = lru_cache(maxsize=1)(_reducer)
+    is_enough = _small_enough(tolerance) if order is None else _far_below_truncation(order, reducers)
     found = galerkin(system, weight, is_enough=is_enough, n_jobs=n_jobs, told=told)
-    reducer = _reducer(found.projection)
+    reducer = reducers(found.projection)
     residual = found.bound.peak
     if order is not None:
         small = reducer.reduced(min(order, reducer.system.n_states), method=method)
@@ -76,7 +79,7 @@ def _put_together(
         order=small.order,
         projection_error=found.bound.peak if is_certified else math.inf,
         truncation_error=small.error,
-        mean=found.mean + small.mean if is_certified else math.inf,
+        mean=lambda: found.mean() + small.mean if is_certified else math.inf,
         estimate=found.estimate + small.estimate,
         peak=small.peak,
         hankel_values=reducer.balanced.hankel_values,
@@ -104,7 +107,7 @@ def _small_enough(tolerance: float | None) -> IsEnough:
     return is_enough
 
 
-def _far_below_truncation(order: int) -> IsEnough:
+def _far_below_truncation(order: int, reducers: Callable[[Projection], DenseReducer]) -> IsEnough:
     """Enough when the truncation to the order errs by more than the projection: at least by the first value left.
 
     That value hardly changes once it is there: it is looked at again where the bound comes near.
@@ -117,7 +120,7 @@ def _far_below_truncation(order: int) -> IsEnough:
             return False
         if bound.peak <= _UNSEEN * bound.gain:
             return True
-        known = float(_reducer(projection).balanced.hankel_values[order])
+        known = float(reducers(projection).balanced.hankel_values[order])
         return bound.peak <= _UNNOTICED * known
 
     return is_enough

@@ -1,5 +1,6 @@
 """What a reduction found, whatever the way: the small system, the bound on its error, and what it cost."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ltinet.arrays import Array
@@ -18,8 +19,8 @@ class Outcome:
     """Proven: ‖G(iω) − G_r(iω)‖ ≤ this for every ω. None where there is no proof."""
     estimate: float
     """What the largest ‖G(iω) − G_r(iω)‖ is thought to be."""
-    pointwise: float | None
-    """Proven: ‖G − G_r‖ ≤ this in the H2 norm, so that |e(t)| ≤ this · ‖u‖ in L2(0, t)."""
+    mean: Callable[[], float]
+    """Proven: ‖G − G_r‖ ≤ this in the H2 norm, so that |e(t)| ≤ this · ‖u‖ in L2(0, t); infinite where nothing is."""
     gain: float
     """The largest ‖G_r(iω)‖ of what decays, or a little less."""
     hankel_values: Array | None

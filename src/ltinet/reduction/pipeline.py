@@ -17,7 +17,7 @@ from ltinet.reduction.large import LargeReduction, reduce_large
 from ltinet.reduction.orders import smallest_order
 from ltinet.reduction.outcome import Outcome
 from ltinet.reduction.pencil import Pencil, pencil
-from ltinet.threads import threads_for
+from ltinet.threads import one_blas_thread, threads_for
 
 Method = Literal["truncation", "singular_perturbation"]
 _SMALL = 300  # states of a sparse system, up to which arrays are as fast
@@ -96,7 +96,7 @@ def _of_dense(found: DenseReduction, reducer: DenseReducer, wish: Wish) -> Outco
         way=kind,
         error_bound=found.error if is_known else None,
         estimate=found.estimate,
-        pointwise=found.mean if math.isfinite(found.mean) else None,
+        mean=lambda: found.mean,
         gain=found.peak,
         hankel_values=reducer.balanced.hankel_values,
         parts={"truncation": found.estimate, "rounding": distance} if is_known else {},
@@ -113,9 +113,10 @@ def _is_good(found: LargeReduction, wish: Wish) -> bool:
 
 
 def _by_projection(system: Pencil, wish: Wish, told: Told) -> LargeReduction:
-    return reduce_large(
-        system, order=wish.order, tolerance=wish.tolerance, method=wish.method, n_jobs=wish.n_jobs, told=told
-    )
+    with one_blas_thread():  # many small products, which a second thread would wait for
+        return reduce_large(
+            system, order=wish.order, tolerance=wish.tolerance, method=wish.method, n_jobs=wish.n_jobs, told=told
+        )
 
 
 def _of_large(found: LargeReduction, system: Pencil) -> Outcome:
@@ -127,7 +128,7 @@ def _of_large(found: LargeReduction, system: Pencil) -> Outcome:
         way=f"Galerkin projection at {len(found.shifts)} shifts to {found.n_projected} states ({kind}), then balanced",
         error_bound=found.error if is_certified else None,
         estimate=found.estimate,
-        pointwise=found.mean if math.isfinite(found.mean) else None,
+        mean=found.mean,
         gain=found.peak,
         hankel_values=found.hankel_values,
         parts={"projection": found.projection_error, "truncation": found.truncation_error} if is_certified else {},
