@@ -35,6 +35,8 @@ from ltinet.network.neuron import Neuron
 from ltinet.networks import construct
 from ltinet.plotting.doors import FormPlots, NetworkPlots, SystemPlots
 from ltinet.plotting.identified_doors import IdentifiedPlots
+from ltinet.plotting.reduced_doors import ReducedPlots
+from ltinet.reduced import Reduced, reduce
 from ltinet.responses.step_info import StepInfo
 from ltinet.signals.batch import SignalBatch
 from ltinet.signals.function import FunctionSignal
@@ -80,6 +82,8 @@ __all__ = [
     "PlottingError",
     "PoleConfidence",
     "PolynomialSignal",
+    "Reduced",
+    "ReducedPlots",
     "ResidualTests",
     "Rung",
     "SampledSignal",
@@ -105,6 +109,7 @@ __all__ = [
     "load_system",
     "named_system",
     "read_table",
+    "reduce",
     "save_system",
     "tolerances_for",
 ]

@@ -1,7 +1,7 @@
 """The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.analysis.damping import Damping, damping_of
-from ltinet.bounds.certificate import Certificate
+from ltinet.bounds.certificate import Certificate, with_reduction
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import SimulationError
 from ltinet.export.other_libraries import to_control, to_scipy
@@ -58,6 +58,8 @@ class DynamicNetwork:
     """The system that the network was constructed from, to be compared with."""
     blocks: BlockSystem | None = None
     """The system in the coordinates of its blocks, in which the exact engine runs."""
+    reduced_error: float | None = None
+    """‖G − G_r‖ in the H2 norm, where `system` G_r was reduced from G; infinite if not known. All bounds count it."""
 
     @classmethod
     def from_parameters(cls, parameters: NetworkParameters) -> "DynamicNetwork":
@@ -171,10 +173,7 @@ class DynamicNetwork:
         return to_control(self._realised)
 
     def poles(self) -> NDArray[np.complex128]:
-        """Poles of all neurons, layer by layer: what `neuron.poles`, an attribute, holds of each of them.
-
-        A method, as on `StateSpace` and in python-control, where they come by falling real part.
-        """
+        """Poles of all neurons, layer by layer, as `neuron.poles` holds them; a method, as on `StateSpace`."""
         return poles(self.network)
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
@@ -299,11 +298,12 @@ class DynamicNetwork:
         if steps != int(steps):
             raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
         engine = self._prepared.for_run(horizon / steps, from_state=False)
-        return certify(engine, horizon=horizon, n_steps=int(steps))
+        return with_reduction(certify(engine, horizon=horizon, n_steps=int(steps)), self.reduced_error, self.n_inputs)
 
     @cached_property
     def _prepared(self) -> PreparedNetwork:
-        return PreparedNetwork(self.network, self.form, origin=self._origin, blocks=self.blocks)
+        origin, lost = self._origin, self.reduced_error
+        return PreparedNetwork(self.network, self.form, origin=origin, blocks=self.blocks, reduced_error=lost)
 
     @cached_property
     def _answering(self) -> StateSpace:
@@ -325,11 +325,11 @@ class DynamicNetwork:
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
-        write_network(path, StoredNetwork(self.network, self.form, self._origin, self.blocks))
+        write_network(path, StoredNetwork(self.network, self.form, self._origin, self.blocks, self.reduced_error))
 
     def __getstate__(self) -> dict[str, Any]:
         # What was prepared for simulation is made anew.
-        return {"network": self.network, "form": self.form, "system": self.system, "blocks": self.blocks}
+        return {own.name: getattr(self, own.name) for own in fields(self)}
 
     def __eq__(self, other: object) -> bool:
         return self.network == other.network if isinstance(other, DynamicNetwork) else NotImplemented

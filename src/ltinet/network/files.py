@@ -43,6 +43,8 @@ class StoredNetwork(NamedTuple):
     form: BlockDiagonalForm | None = None
     system: SystemMatrices | None = None
     blocks: BlockSystem | None = None
+    reduced_error: float | None = None
+    """In the H2 norm, from the system that this one was reduced from; None where it was not."""
 
 
 def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
@@ -54,7 +56,7 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
         FileFormatError: it cannot be written there.
     """
     path = as_path(path)
-    network, form, system, blocks = stored
+    network, form, system, blocks, reduced_error = stored
     if form is not None and isinstance(form.transformation, Operator):
         raise FileFormatError(
             f"{shown_path(path)} is not written: T of this network of {network.n_states} states is an operator and no "
@@ -64,7 +66,7 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
     has_system = form is not None and system is not None and blocks is not None
     if has_system and system is not None and blocks is not None:
         tensors |= pack_system(system, blocks)
-    content = describe(form, system if has_system else None)
+    content = describe(form, system if has_system else None, reduced_error=reduced_error)
     metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": _digest(content, tensors)}
     try:
         if path.exists() and not path.is_file():
@@ -113,9 +115,9 @@ def _unpack(tensors: Tensors, description: Description) -> StoredNetwork:
         form = unpack_form(tensors, description)
     if form is None or not has_system:
         require_own_blocks(network, form)
-        return StoredNetwork(network, form)
+        return StoredNetwork(network, form, reduced_error=description.reduced_error)
     system, blocks = unpack_system(tensors, form)
-    return StoredNetwork(network, form, system.named(description.names), blocks)
+    return StoredNetwork(network, form, system.named(description.names), blocks, description.reduced_error)
 
 
 def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Tensors]:

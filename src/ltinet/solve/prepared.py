@@ -60,8 +60,10 @@ class PreparedNetwork:
         *,
         origin: SystemMatrices | None = None,
         blocks: BlockSystem | None = None,
+        reduced_error: float | None = None,
     ) -> None:
         self.network, self.form, self.origin = network, form, origin
+        self.reduced_error = reduced_error  # in the H2 norm, from the system that this one was reduced from
         self._blocks = blocks
         self._last_axis: TimeAxis | None = None
         self._kept: dict[Any, Any] = {}
@@ -87,7 +89,7 @@ class PreparedNetwork:
             return None
         if self.has_operator or (origin.n_states > _SMALL and form.condition_raw <= _COSTS_STATES):
             return None
-        prepared = PreparedNetwork(self.network, None, origin=origin)
+        prepared = PreparedNetwork(self.network, None, origin=origin, reduced_error=self.reduced_error)
         prepared.__dict__["_placed"] = as_given(origin)
         return prepared
 

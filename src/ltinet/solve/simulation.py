@@ -21,6 +21,7 @@ from ltinet.solve.arguments import checked_n_jobs
 from ltinet.solve.engines import chosen_engine
 from ltinet.solve.implicit.run import run_implicitly
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.reduced.reduction_error import reduction_error
 from ltinet.solve.solution import Solution
 
 _TOLERANCE = 1e-6  # of an implicit run, unless another is given
@@ -75,4 +76,8 @@ def simulate(
     signal = as_signal(u, axis, n_inputs=n_inputs, hold=hold)
     start = None if x0 is None else real_array(x0, "x0")
     solution = chosen.run(prepared, signal, axis.t, x0=start, n_jobs=n_jobs, options=given)
+    if prepared.reduced_error is not None:
+        rest, p = start is None or not np.any(start), solution.y.shape[-1]
+        left = reduction_error(prepared.reduced_error, signal, axis.t, from_rest=rest, n_outputs=p)
+        solution = replace(solution, reduction=left)
     return replace(solution, signal_names=names) if names != UNNAMED else solution
