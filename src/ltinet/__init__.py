@@ -17,6 +17,7 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
+from ltinet.export.manifest import Export
 from ltinet.identification.confidence import FrequencyBand, PoleConfidence, StepBand
 from ltinet.identification.residual_tests import ResidualTests
 from ltinet.identified import Identified, identify
@@ -55,6 +56,7 @@ __all__ = [
     "Damping",
     "Descriptor",
     "DynamicNetwork",
+    "Export",
     "FileFormatError",
     "FormPlots",
     "FrequencyBand",

@@ -24,6 +24,7 @@ from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
+from ltinet.network.files import StoredNetwork
 from ltinet.network.network import Network
 from ltinet.once import cached_property
 from ltinet.signals.times import TimeAxis
@@ -69,6 +70,11 @@ class PreparedNetwork:
     def names(self) -> SignalNames:
         """How inputs and outputs are called: as in the system that the network came from."""
         return UNNAMED if self.origin is None else self.origin.names
+
+    @property
+    def stored(self) -> StoredNetwork:
+        """What a file of the network holds."""
+        return StoredNetwork(self.network, self.form, self.origin, self._blocks)
 
     @cached_property
     def in_user_states(self) -> "PreparedNetwork | None":

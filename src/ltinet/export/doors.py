@@ -1,0 +1,54 @@
+"""The methods of a network by which it leaves Python; `DynamicNetwork` has them as its own."""
+
+from os import PathLike
+from typing import Protocol
+
+from numpy.typing import ArrayLike
+
+from ltinet.export.c.export import write_c
+from ltinet.export.manifest import Export
+from ltinet.export.settings import Precision, checked_settings, warn
+from ltinet.signals.sampled import Hold
+from ltinet.solve.prepared import PreparedNetwork
+
+
+class Exportable(Protocol):
+    """A network that knows what its runs need."""
+
+    @property
+    def _prepared(self) -> PreparedNetwork: ...
+
+
+def export_c(
+    net: Exportable,
+    folder: str | PathLike[str],
+    dt: float,
+    *,
+    hold: Hold = "zero",
+    dtype: Precision = "double",
+    x0: ArrayLike | None = None,
+    prefix: str = "model",
+    user_states: bool = False,
+) -> Export:
+    """Write the network as a folder of C99: one source, one header, a self-test, a Makefile, a README.
+
+    The code computes what `net.stepper(dt, hold=hold)` does, allocates nothing and needs no library.
+
+    Args:
+        net: the network itself.
+        folder: a folder that is not there yet, an empty one, or an earlier export, which is replaced.
+        dt: the time step.
+        hold: "zero" for inputs that are kept until the next sample, "linear" for straight lines between samples.
+        dtype: "double", or "float" for processors without double precision; its error bound is in the README.
+        x0: the initial state in the user's coordinates, zero if left out.
+        prefix: what files and all names in them begin with.
+        user_states: add the matrix T, n × n numbers, and a function that gives states in the user's coordinates.
+
+    Raises:
+        FileFormatError: something else stands there, a name cannot be used, a number does not fit the precision.
+        InvalidSignalError: dt or x0 cannot be used.
+    """
+    settings = checked_settings(dt, hold=hold, dtype=dtype, x0=x0)
+    written = write_c(net._prepared, folder, settings=settings, prefix=prefix, user_states=user_states)
+    warn(written.remarks)
+    return written
