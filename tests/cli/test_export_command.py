@@ -33,6 +33,14 @@ def test_c_is_what_python_writes(network, tmp_path):
         assert path.read_bytes() == (tmp_path / "rig" / path.name).read_bytes()
 
 
+def test_onnx_is_what_python_writes(network, tmp_path):
+    pytest.importorskip("onnx", reason="the extra onnx is not installed")
+    code, err = call(tmp_path, "net.safetensors", "--to", "onnx", "--dt", "0.1", "-o", "rig.onnx", "--hold", "linear")
+    assert (code, err) == (0, "")
+    ltinet.load(network).export_onnx(tmp_path / "same.onnx", 0.1, hold="linear")
+    assert (tmp_path / "rig.onnx").read_bytes() == (tmp_path / "same.onnx").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -40,6 +48,7 @@ def test_c_is_what_python_writes(network, tmp_path):
         (["--to", "rust", "--dt", "1", "-o", "x"], "--to"),
         (["--to", "c", "--dt", "1", "-o", "net.safetensors"], "writing would destroy it"),
         (["--to", "c", "--dt", "1", "-o", "x", "--prefix", "a b"], "prefix"),
+        (["--to", "onnx", "--dt", "1", "-o", "x.onnx", "--prefix", "a"], "--prefix is not for onnx"),
         (["--to", "c", "--dt", "1", "-o", "x", "--x0", "1"], "--x0 has 1 number"),
     ],
 )

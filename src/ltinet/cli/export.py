@@ -1,6 +1,7 @@
 """`ltinet export`: a network as something that runs without Python."""
 
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import typer
@@ -16,14 +17,14 @@ from ltinet.export.settings import Precision
 from ltinet.shown import shown_path
 from ltinet.signals.sampled import Hold
 
-Target = Literal["c"]
-_WRITERS = {"c": DynamicNetwork.export_c}
+Target = Literal["c", "onnx"]
+_WRITERS: dict[str, Callable[..., Export]] = {"c": DynamicNetwork.export_c, "onnx": DynamicNetwork.export_onnx}
 _OPTIONS = {"prefix": ("c",), "user_states": ("c",)}  # which targets know of them
 
 
 def export(  # noqa: PLR0913 - every option of an export is a parameter of the command
     file: SourceName,
-    to: Annotated[Target, typer.Option(help="c: a folder with C99.")],
+    to: Annotated[Target, typer.Option(help="c: a folder with C99; onnx: a file.")],
     dt: Annotated[float, typer.Option(metavar="DT", show_default=False, help="The time step, in the unit of time.")],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="PATH", show_default=False, help="The folder or file to write.")
@@ -46,7 +47,7 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
         bool, typer.Option("--user-states", help="c: add the matrix that gives states as the system has them.")
     ] = False,
 ) -> None:
-    """Write a network as C for a board.
+    """Write a network as C or ONNX, to run without Python.
 
     FILE is a network, as `ltinet construct` writes it.
     """

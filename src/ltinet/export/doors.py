@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from ltinet.export.c.export import write_c
 from ltinet.export.manifest import Export
+from ltinet.export.onnx.export import write_onnx
 from ltinet.export.settings import Precision, checked_settings, warn
 from ltinet.signals.sampled import Hold
 from ltinet.solve.prepared import PreparedNetwork
@@ -50,5 +51,39 @@ def export_c(
     """
     settings = checked_settings(dt, hold=hold, dtype=dtype, x0=x0)
     written = write_c(net._prepared, folder, settings=settings, prefix=prefix, user_states=user_states)
+    warn(written.remarks)
+    return written
+
+
+def export_onnx(
+    net: Exportable,
+    path: str | PathLike[str],
+    dt: float,
+    *,
+    hold: Hold = "zero",
+    dtype: Precision = "double",
+    x0: ArrayLike | None = None,
+) -> Export:
+    """Write the network as an ONNX file: u (batch, time, m) and state in, y (batch, time, p) and next_state out.
+
+    Batch and time are free. A state of zeros begins at rest; `next_state` is that after the last sample, so that a
+    signal may come in pieces of any length. `manifest["initial state"]` is the state for x0. Needs onnx to write, and
+    anything that runs ONNX to run.
+
+    Args:
+        net: the network itself.
+        path: the file, which ends in .onnx; one of that name is replaced.
+        dt: the time step.
+        hold: "zero" for inputs that are kept until the next sample, "linear" for straight lines between samples.
+        dtype: "double" or "float", of inputs, outputs and all arithmetic.
+        x0: the initial state in the user's coordinates, zero if left out.
+
+    Raises:
+        MissingDependencyError: onnx is not installed.
+        FileFormatError: the file cannot be written, or a number does not fit the precision.
+        InvalidSignalError: dt or x0 cannot be used.
+    """
+    settings = checked_settings(dt, hold=hold, dtype=dtype, x0=x0)
+    written = write_onnx(net._prepared, path, settings=settings)
     warn(written.remarks)
     return written

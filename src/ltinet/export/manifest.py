@@ -82,9 +82,9 @@ def output_names(prepared: PreparedNetwork) -> tuple[str, ...]:
     return names_or_numbers(prepared.names.outputs, "outputs", prepared.network.n_outputs)
 
 
-def bound_after_many_steps(model: StepModel, settings: ExportSettings) -> RoundingBound:
-    """The bound that is written down: inputs up to 1, a hundred million steps."""
-    return rounding_bound(model, PRECISIONS[settings.dtype], n_steps=float(MANY_STEPS))
+def bound_after_many_steps(model: StepModel, settings: ExportSettings, *, terms: int = 1) -> RoundingBound:
+    """The bound that is written down: inputs up to 1, a hundred million steps, sums over so many samples at a time."""
+    return rounding_bound(model, PRECISIONS[settings.dtype], n_steps=float(MANY_STEPS), samples_at_once=terms)
 
 
 def as_json(manifest: Mapping[str, Any]) -> str:

@@ -31,24 +31,30 @@ def write_export_folder(folder: str | PathLike[str], files: Mapping[str, bytes])
     return path
 
 
-def write_export_file(path: str | PathLike[str], content: bytes, *, suffix: str) -> Path:
-    """Write a file, or over one of its name.
+def checked_file(path: str | PathLike[str], *, suffix: str) -> Path:
+    """A path that a file of this kind may have.
 
     Raises:
-        FileFormatError: its name ends otherwise, it is a folder, or the file system refuses.
+        FileFormatError: its name ends otherwise, or it is a folder.
     """
     place = as_path(path)
     if place.suffix.lower() != suffix:
         raise FileFormatError(f"{shown_path(place)} does not end in {suffix}; name it so, since programs look for that")
+    if place.is_dir():
+        raise FileFormatError(f"{shown_path(place)} is a folder; name a file in it that ends in {suffix}")
+    return place
+
+
+def write_export_file(place: Path, content: bytes) -> None:
+    """Write a file, or over one of its name.
+
+    Raises:
+        FileFormatError: the file system refuses.
+    """
     try:
-        if place.is_dir():
-            raise FileFormatError(
-                f"{shown_path(place)} is a folder; name a file in it: {shown_path(place / 'model')}{suffix}"
-            )
         write_whole(place, content)
     except (OSError, ValueError) as error:
         raise _refusal(place, error) from error
-    return place
 
 
 def _refusal(path: Path, error: Exception) -> FileFormatError:

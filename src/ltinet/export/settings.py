@@ -43,8 +43,8 @@ def checked_settings(dt: Any, *, hold: Any, dtype: Any, x0: Any) -> ExportSettin
     return ExportSettings(time_step(dt, "dt"), held, dtype, start)
 
 
-def exported_model(prepared: PreparedNetwork, settings: ExportSettings) -> StepModel:
-    """The arrays of one step that fit the precision.
+def exported_model(prepared: PreparedNetwork, settings: ExportSettings, *, by_increments: bool = True) -> StepModel:
+    """The arrays of one step that fit the precision; single precision takes slow scalars by increments, or not.
 
     Raises:
         FileFormatError: a number is beyond the largest of that precision.
@@ -55,7 +55,7 @@ def exported_model(prepared: PreparedNetwork, settings: ExportSettings) -> StepM
             settings.dt,
             hold=settings.hold,
             x0=settings.x0,
-            by_increments=settings.dtype == "float",
+            by_increments=by_increments and settings.dtype == "float",
         )
         dense = [entry.ravel() for block in model.blocks for entry in (block.P, block.less_one)]
         parts = [model.Gamma0, model.Gamma1, model.C, model.D, model.start, np.abs(model.P), *dense]

@@ -29,9 +29,17 @@ class RoundingBound(NamedTuple):
 
 
 def rounding_bound(
-    model: StepModel, precision: type[np.floating[Any]], *, n_steps: float, peak: Array | float = 1.0
+    model: StepModel,
+    precision: type[np.floating[Any]],
+    *,
+    n_steps: float,
+    peak: Array | float = 1.0,
+    samples_at_once: int = 1,
 ) -> RoundingBound:
-    """Bounds for inputs with |u_j| ≤ peak_j over n steps (∞ for ever) from the exported initial state."""
+    """Bounds for inputs with |u_j| ≤ peak_j over n steps (∞ for ever) from the exported initial state.
+
+    Where sums run over several samples at once they are longer, and as many times fewer.
+    """
     peaks = np.broadcast_to(np.asarray(peak, dtype=np.float64), (model.n_inputs,))
     arithmetic = _Arithmetic.of(precision, terms=model.n_inputs * (2 if model.hold == "linear" else 1))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -39,7 +47,7 @@ def rounding_bound(
         errors = StateErrors(*(np.concatenate(own) for own in zip(*parts, strict=True)))
         weights = _output_sizes(model)
         size = _weighted(weights, errors.size) + np.abs(model.D) @ peaks
-        n_sums = model.n_states + model.n_inputs + 2
+        n_sums = model.n_states + samples_at_once * model.n_inputs + 2
         in_sum = (arithmetic.gamma(n_sums) + arithmetic.table + arithmetic.unit) * size
         in_sum = in_sum + n_sums * arithmetic.smallest
         per_step = _weighted(weights, errors.per_step) + in_sum
