@@ -318,7 +318,7 @@ class DynamicNetwork:
         """The network as a system; its states are its own, its inputs and outputs those of the system behind it."""
         return to_state_space(self.network).named(self._names.of_ends)
 
-    export_c, export_onnx = doors.export_c, doors.export_onnx
+    export_c, export_fmu, export_onnx = doors.export_c, doors.export_fmu, doors.export_onnx
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""

@@ -6,6 +6,7 @@ import pytest
 from processes import installed_program, launch
 
 import ltinet
+from exported_runs import any_compiler
 
 
 @pytest.fixture
@@ -41,6 +42,16 @@ def test_onnx_is_what_python_writes(network, tmp_path):
     assert (tmp_path / "rig.onnx").read_bytes() == (tmp_path / "same.onnx").read_bytes()
 
 
+def test_an_fmu_is_what_python_writes(network, tmp_path):
+    any_compiler()
+    (tmp_path / "same").mkdir()
+    options = ["--fmi", "2.0", "--x0", "1,0,0,0"]
+    code, err = call(tmp_path, "net.safetensors", "--to", "fmu", "--dt", "0.1", "-o", "rig.fmu", *options)
+    assert (code, err) == (0, "")
+    ltinet.load(network).export_fmu(tmp_path / "same" / "rig.fmu", 0.1, version="2.0", x0=[1.0, 0.0, 0.0, 0.0])
+    assert (tmp_path / "rig.fmu").read_bytes() == (tmp_path / "same" / "rig.fmu").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -48,8 +59,10 @@ def test_onnx_is_what_python_writes(network, tmp_path):
         (["--to", "rust", "--dt", "1", "-o", "x"], "--to"),
         (["--to", "c", "--dt", "1", "-o", "net.safetensors"], "writing would destroy it"),
         (["--to", "c", "--dt", "1", "-o", "x", "--prefix", "a b"], "prefix"),
-        (["--to", "onnx", "--dt", "1", "-o", "x.onnx", "--prefix", "a"], "--prefix is not for onnx"),
+        (["--to", "onnx", "--dt", "1", "-o", "x.onnx", "--prefix", "a"], "--prefix is not for onnx but for c"),
         (["--to", "c", "--dt", "1", "-o", "x", "--x0", "1"], "--x0 has 1 number"),
+        (["--to", "fmu", "--dt", "1", "-o", "x.fmu", "--compiler", "no-such"], "the compiler 'no-such' is not here"),
+        (["--to", "fmu", "--dt", "1", "-o", "x.fmu", "--dtype", "float"], "--dtype is not for fmu"),
     ],
 )
 @pytest.mark.usefixtures("network")

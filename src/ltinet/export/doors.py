@@ -1,11 +1,14 @@
 """The methods of a network by which it leaves Python; `DynamicNetwork` has them as its own."""
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Protocol
 
 from numpy.typing import ArrayLike
 
 from ltinet.export.c.export import write_c
+from ltinet.export.fmu.description import Version
+from ltinet.export.fmu.export import write_fmu
 from ltinet.export.manifest import Export
 from ltinet.export.onnx.export import write_onnx
 from ltinet.export.settings import Precision, checked_settings, warn
@@ -85,5 +88,42 @@ def export_onnx(
     """
     settings = checked_settings(dt, hold=hold, dtype=dtype, x0=x0)
     written = write_onnx(net._prepared, path, settings=settings)
+    warn(written.remarks)
+    return written
+
+
+def export_fmu(
+    net: Exportable,
+    path: str | PathLike[str],
+    dt: float,
+    *,
+    version: Version = "3.0",
+    x0: ArrayLike | None = None,
+    compiler: str | Sequence[str] | None = None,
+    platforms: Sequence[str] | None = None,
+) -> Export:
+    """Write the network as an FMU for co-simulation, with its sources and a library for the platform at hand.
+
+    Inputs are kept over a communication step; in FMI 2.0 an importer may give their derivatives, and they go in
+    straight lines. Communication steps may have any length: whole multiples of dt take the steps of `export_c`, others
+    an exact step of the length that is left. Each output names the inputs that it depends on at once.
+
+    Args:
+        net: the network itself.
+        path: the file, which ends in .fmu; one of that name is replaced.
+        dt: the time step that is prepared.
+        version: of FMI, "3.0" or "2.0".
+        x0: the initial state in the user's coordinates, zero if left out.
+        compiler: a C compiler, or the beginning of its command; "zig" for the package ziglang; any if left out.
+        platforms: what to compile for, such as "x86_64-windows", with a compiler that can (zig); the one at hand if
+            left out.
+
+    Raises:
+        MissingDependencyError: there is no C compiler.
+        FileFormatError: the file cannot be written, or the compiler fails.
+        InvalidSignalError: dt or x0 cannot be used.
+    """
+    settings = checked_settings(dt, hold="linear", dtype="double", x0=x0)
+    written = write_fmu(net._prepared, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
     warn(written.remarks)
     return written

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
-_SECTION = re.compile(r"/\* \[model: (\w+)\] \*/\n(?:.*?\n)?/\* \[end\] \*/\n", re.DOTALL)
+_SECTION = re.compile(r"/\* \[model: ([\w ]+)\] \*/\n(?:.*?\n)?/\* \[end\] \*/\n", re.DOTALL)
 
 
 @cache
