@@ -7,7 +7,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint house format docs bench bench-quick bench-sparsity \
-        bench-speed bench-identify clean
+        bench-speed bench-identify bench-export export-agreement clean
 
 # The paper, reproduced: the last line is the path of a page to open.
 demo: $(VENV)/.paper
@@ -77,6 +77,14 @@ bench-speed: $(VENV)/.bench
 # 200 systems drawn at random: orders, confidence of poles, fits, delays; make bench-identify COUNT=40 WORKERS=4.
 bench-identify: $(VENV)/.bench
 	$(BENCH).identify_monte_carlo --count $(or $(COUNT),200) --workers $(or $(WORKERS),2)
+
+# Exported C and ONNX: time per step, and where rounding takes them in 1e8 steps.
+bench-export: $(VENV)/.bench
+	$(BENCH).export
+
+# Exported C, FMUs and ONNX against simulate: every data set, and 200 hostile systems.
+export-agreement: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/exported_agreement.py --count $(or $(COUNT),200)
 
 clean:
 	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

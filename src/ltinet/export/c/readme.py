@@ -46,7 +46,7 @@ def readme(
         products=products,
         sums=sums,
         memory=_memory(model, settings),
-        flash=_table_numbers(model, user_states=user_states) * _width(settings),
+        flash=_table_numbers(model, settings, user_states=user_states) * _width(settings),
         signals=_signals(inputs, outputs),
         bounds=_bounds(bound, outputs),
     )
@@ -67,17 +67,23 @@ def _width(settings: ExportSettings) -> int:
 def _memory(model: StepModel, settings: ExportSettings) -> int:
     n_slow = 2 * model.slow_pairs + model.slow_reals
     n_slow += sum(len(block.F) for block in model.blocks[len(model.blocks) - model.slow_blocks :])
-    numbers = max(padded(model), 1) + max(model.n_inputs, 1) + n_slow
+    numbers = max(padded(model, settings.dtype), 1) + max(model.n_inputs, 1) + n_slow
     width = _width(settings)
     return -(-(numbers * width + 4) // width) * width
 
 
-def _table_numbers(model: StepModel, *, user_states: bool) -> int:
+def _table_numbers(model: StepModel, settings: ExportSettings, *, user_states: bool) -> int:
     n, m, p = model.n_states, model.n_inputs, model.n_outputs
     dense = sum(len(block.F) ** 2 for block in model.blocks)
     drive = n * m * (2 if model.hold == "linear" else 1)
     return (
-        2 * model.n_pairs + model.n_reals + dense + drive + p * (padded(model) + m) + n + (n * n if user_states else 0)
+        2 * model.n_pairs
+        + model.n_reals
+        + dense
+        + drive
+        + p * (padded(model, settings.dtype) + m)
+        + n
+        + (n * n if user_states else 0)
     )
 
 

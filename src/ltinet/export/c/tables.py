@@ -10,19 +10,22 @@ from ltinet.export.identifiers import as_comment, identifiers
 from ltinet.export.settings import PRECISIONS, ExportSettings
 from ltinet.export.step_model import StepModel
 
-_MANY = 16  # states from which on partial sums side by side pay
-_LANES = 8
+_SOME, _MANY = 16, 96  # states from which on partial sums side by side pay, and from which on many of them
+_MANY_LANES = 8
+_VECTOR = 16  # bytes that every vector unit holds; compilers take a few of them apart where a sum has more parts
 _PER_LINE = 4
 
 
-def lanes_of(model: StepModel) -> int:
-    """How many partial sums an output is made of."""
-    return _LANES if model.n_states >= _MANY else 1
+def lanes_of(model: StepModel, dtype: str) -> int:
+    """How many partial sums an output is made of, a power of two."""
+    if model.n_states < _SOME:
+        return 1
+    return _MANY_LANES if model.n_states >= _MANY else _VECTOR // np.dtype(PRECISIONS[dtype]).itemsize
 
 
-def padded(model: StepModel) -> int:
+def padded(model: StepModel, dtype: str) -> int:
     """States and zeros behind them, so that partial sums come out even."""
-    lanes = lanes_of(model)
+    lanes = lanes_of(model, dtype)
     return -(-model.n_states // lanes) * lanes
 
 
@@ -35,8 +38,8 @@ def sizes_section(
         "INPUTS": model.n_inputs,
         "OUTPUTS": model.n_outputs,
         "STATES": model.n_states,
-        "PADDED": padded(model),
-        "LANES": lanes_of(model),
+        "PADDED": padded(model, settings.dtype),
+        "LANES": lanes_of(model, settings.dtype),
         "LINEAR": int(settings.hold == "linear"),
         "USER_STATES": int(user_states),
         "PAIRS": model.n_pairs,
@@ -46,6 +49,7 @@ def sizes_section(
         "BLOCKS": len(model.blocks),
         "FAST_BLOCKS": _n_fast(model),
         "LARGEST_BLOCK": max((len(block.F) for block in model.blocks), default=1),
+        "EQUAL_BLOCKS": int(len({len(block.F) for block in model.blocks}) <= 1),
         "SLOW": sum(n_slow),
         "LOST_OF_REALS": n_slow[0],
         "LOST_OF_BLOCKS": n_slow[0] + n_slow[1],
@@ -78,7 +82,7 @@ def tables_section(model: StepModel, settings: ExportSettings, *, user_states: b
         [np.arange(n - model.slow_pairs, n), np.arange(len(scalars) - model.slow_reals, len(scalars))]
     )
     scalars[slow] = model.less_one[slow]
-    written = _Writer(settings.dtype)
+    written, n_padded = _Writer(settings.dtype), padded(model, settings.dtype)
     parts = [
         written.row("P_RE", scalars[:n].real, "PAIRS"),
         written.row("P_IM", scalars[:n].imag, "PAIRS"),
@@ -86,7 +90,7 @@ def tables_section(model: StepModel, settings: ExportSettings, *, user_states: b
         *_block_tables(model, written),
         written.rows("G0", model.Gamma0.T, "INPUTS", "STATES") if model.n_states else "",
         written.rows("G1", model.Gamma1.T, "INPUTS", "STATES") if model.n_states and model.hold == "linear" else "",
-        written.rows("C", np.pad(model.C, ((0, 0), (0, padded(model) - model.n_states))), "OUTPUTS", "PADDED"),
+        written.rows("C", np.pad(model.C, ((0, 0), (0, n_padded - model.n_states))), "OUTPUTS", "PADDED"),
         written.rows("D", model.D, "OUTPUTS", "INPUTS"),
         written.row("START", model.start, "STATES", always=True),
         written.rows("T", model.T, "STATES", "STATES") if user_states else "",

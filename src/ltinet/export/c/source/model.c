@@ -124,6 +124,9 @@ static void advance_slow_reals(model_real z[], model_real lost[], const model_re
 #endif
 
 #if MODEL_BLOCKS > 0
+/* Where all blocks have one size the compiler knows it. */
+#define STATES_OF_BLOCK(b) (MODEL_EQUAL_BLOCKS ? MODEL_LARGEST_BLOCK : BLOCK_SIZE[b])
+
 /* A dense block: P, or P - 1 for a slow one, column by column, times its states. */
 static void multiply_block(model_real product[], const model_real P[], int size, const model_real z[])
 {
@@ -148,7 +151,7 @@ static void advance_blocks(model_real z[], const model_real u_now[], const model
 
     for (b = 0; b < MODEL_FAST_BLOCKS; b++) {
         const int first = BLOCK_FIRST_STATE[b];
-        const int size = BLOCK_SIZE[b];
+        const int size = STATES_OF_BLOCK(b);
         multiply_block(product, P_BLOCK + BLOCK_FIRST_ENTRY[b], size, z + first);
         for (i = 0; i < size; i++) {
             z[first + i] = driven(product[i], first + i, u_now, u_next);
@@ -166,7 +169,7 @@ static void advance_slow_blocks(model_real z[], model_real lost[], const model_r
 
     for (b = MODEL_FAST_BLOCKS; b < MODEL_BLOCKS; b++) {
         const int first = BLOCK_FIRST_STATE[b];
-        const int size = BLOCK_SIZE[b];
+        const int size = STATES_OF_BLOCK(b);
         multiply_block(product, P_BLOCK + BLOCK_FIRST_ENTRY[b], size, z + first);
         for (i = 0; i < size; i++) {
             add_compensated(&z[first + i], lost + (first + i - BLOCK_FIRST_STATE[MODEL_FAST_BLOCKS]),
@@ -217,20 +220,24 @@ void model_output(const model_state *self, const model_real u[], model_real y[])
     int i;
     int j;
     int lane;
+    int half;
 
     for (i = 0; i < MODEL_OUTPUTS; i++) {
         /* Several partial sums side by side: they need not wait for each other, and round less. */
         model_real sums[MODEL_LANES] = {0};
-        model_real sum = 0;
+        model_real sum;
 
         for (j = 0; j < MODEL_PADDED; j += MODEL_LANES) {
             for (lane = 0; lane < MODEL_LANES; lane++) {
                 sums[lane] += C[i][j + lane] * self->z[j + lane];
             }
         }
-        for (lane = 0; lane < MODEL_LANES; lane++) {
-            sum += sums[lane];
+        for (half = MODEL_LANES / 2; half > 0; half /= 2) {
+            for (lane = 0; lane < half; lane++) {
+                sums[lane] += sums[lane + half];
+            }
         }
+        sum = sums[0];
         for (j = 0; j < MODEL_INPUTS; j++) {
             sum += D[i][j] * u[j];
         }

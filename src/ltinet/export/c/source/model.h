@@ -33,6 +33,7 @@ typedef double model_real;
 #define MODEL_BLOCKS 0
 #define MODEL_FAST_BLOCKS 0
 #define MODEL_LARGEST_BLOCK 1
+#define MODEL_EQUAL_BLOCKS 1
 #define MODEL_SLOW 0
 #define MODEL_LOST_OF_REALS 0
 #define MODEL_LOST_OF_BLOCKS 0
