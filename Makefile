@@ -7,7 +7,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint house format docs bench bench-quick bench-sparsity \
-        bench-speed bench-identify bench-reduce clean
+        bench-speed bench-identify bench-reduce bench-export export-agreement clean
 
 # The paper, reproduced: the last line is the path of a page to open.
 demo: $(VENV)/.paper
@@ -83,6 +83,14 @@ bench-identify: $(VENV)/.bench
 bench-reduce: $(VENV)/.bench
 	$(BENCH).reduction $(REDUCE_ARGS)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/reduction_violations.py --count $(or $(COUNT),500)
+
+# Exported C and ONNX: time per step, and where rounding takes them in 1e8 steps.
+bench-export: $(VENV)/.bench
+	$(BENCH).export
+
+# Exported C, FMUs and ONNX against simulate: every data set, and 200 hostile systems.
+export-agreement: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/exported_agreement.py --count $(or $(COUNT),200)
 
 clean:
 	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

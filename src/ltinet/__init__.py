@@ -18,6 +18,7 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
+from ltinet.export.manifest import Export
 from ltinet.identification.confidence import FrequencyBand, StepBand
 from ltinet.identification.pole_regions import PoleConfidence
 from ltinet.identification.residual_tests import ResidualTests
@@ -60,6 +61,7 @@ __all__ = [
     "Damping",
     "Descriptor",
     "DynamicNetwork",
+    "Export",
     "FileFormatError",
     "FormPlots",
     "FrequencyBand",

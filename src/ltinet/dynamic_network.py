@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.analysis.damping import Damping, damping_of
-from ltinet.bounds.certificate import Certificate, with_reduction
+from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.errors import SimulationError
+from ltinet.export import doors
 from ltinet.export.other_libraries import to_control, to_scipy
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames, names_or_numbers
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
-from ltinet.network.files import StoredNetwork, write_network
+from ltinet.network.files import write_network
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
 from ltinet.network.response import frequency_response, poles
@@ -31,8 +31,7 @@ from ltinet.responses.step_info import StepInfo
 from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import time_step
-from ltinet.solve.arguments import positive
-from ltinet.solve.exact.certify import certify
+from ltinet.solve.exact.certify import certificate_of
 from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.simulation import simulate
@@ -294,11 +293,7 @@ class DynamicNetwork:
 
         Bounds on the error of each output from rounding in `n_steps` steps and from the decomposition, separately.
         """
-        horizon, steps = positive(horizon, "horizon"), positive(n_steps, "n_steps")
-        if steps != int(steps):
-            raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
-        engine = self._prepared.for_run(horizon / steps, from_state=False)
-        return with_reduction(certify(engine, horizon=horizon, n_steps=int(steps)), self.reduced_error, self.n_inputs)
+        return certificate_of(self._prepared, horizon=horizon, n_steps=n_steps)
 
     @cached_property
     def _prepared(self) -> PreparedNetwork:
@@ -323,9 +318,11 @@ class DynamicNetwork:
         """The network as a system; its states are its own, its inputs and outputs those of the system behind it."""
         return to_state_space(self.network).named(self._names.of_ends)
 
+    export_c, export_fmu, export_onnx = doors.export_c, doors.export_fmu, doors.export_onnx
+
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
-        write_network(path, StoredNetwork(self.network, self.form, self._origin, self.blocks, self.reduced_error))
+        write_network(path, self._prepared.stored)
 
     def __getstate__(self) -> dict[str, Any]:
         # What was prepared for simulation is made anew.

@@ -23,8 +23,8 @@ LEVELS = [
     {"conversion"},
     {"state_space"},
     {"construction", "responses", "identification", "reduction"},
-    {"analysis", "sampling"},
-    {"solve", "export"},
+    {"analysis", "sampling", "export"},
+    {"solve"},
     {"network"},
     {"decompose"},
     {"signals", "model", "plotting", "bounds", "tables"},
@@ -34,7 +34,7 @@ LEVELS = [
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # Libraries that only some users have: imported inside the function that needs them, never when ltinet is imported.
-OPTIONAL = {"control", "h5py", "joblib", "matplotlib", "pandas", "pyarrow", "pymor", "sklearn", "slycot"}
+OPTIONAL = {"control", "h5py", "joblib", "matplotlib", "onnx", "pandas", "pyarrow", "pymor", "sklearn", "slycot"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -56,17 +56,13 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
         FileFormatError: it cannot be written there.
     """
     path = as_path(path)
-    network, form, system, blocks, reduced_error = stored
-    if form is not None and isinstance(form.transformation, Operator):
+    if stored.form is not None and isinstance(stored.form.transformation, Operator):
         raise FileFormatError(
-            f"{shown_path(path)} is not written: T of this network of {network.n_states} states is an operator and no "
-            "array; store the model, save_system(net.system, path), from which construct makes it again in seconds"
+            f"{shown_path(path)} is not written: T of this network of {stored.network.n_states} states is an operator "
+            "and no array; store the model, save_system(net.system, path), from which construct makes it again in "
+            "seconds"
         )
-    tensors = pack_network(network) | ({} if form is None else pack_form(form))
-    has_system = form is not None and system is not None and blocks is not None
-    if has_system and system is not None and blocks is not None:
-        tensors |= pack_system(system, blocks)
-    content = describe(form, system if has_system else None, reduced_error=reduced_error)
+    content, tensors = _packed(stored)
     metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": _digest(content, tensors)}
     try:
         if path.exists() and not path.is_file():
@@ -80,6 +76,11 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
         raise FileFormatError(
             f"{shown_path(path)} cannot be written ({reason_of(error)}); choose another place"
         ) from error
+
+
+def network_checksum(stored: StoredNetwork) -> str:
+    """The SHA-256 that a file of the network holds, by which what was made from a network is known again."""
+    return _digest(*_packed(stored))
 
 
 def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> StoredNetwork:
@@ -99,6 +100,16 @@ def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BY
         return _unpack(tensors, parse_description(content, version=int(metadata["version"])))
     except (LtinetError, ValueError, MemoryError, RecursionError) as error:
         raise FileFormatError(f"{shown_path(path)} does not hold a complete network: {one_line(error)}") from None
+
+
+def _packed(stored: StoredNetwork) -> tuple[str, Tensors]:
+    """What a file says of itself, and its tensors."""
+    network, form, system, blocks, reduced_error = stored
+    tensors = pack_network(network) | ({} if form is None else pack_form(form))
+    has_system = form is not None and system is not None and blocks is not None
+    if has_system and system is not None and blocks is not None:
+        tensors |= pack_system(system, blocks)
+    return describe(form, system if has_system else None, reduced_error=reduced_error), tensors
 
 
 def _unpack(tensors: Tensors, description: Description) -> StoredNetwork:

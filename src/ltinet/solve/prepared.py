@@ -25,6 +25,7 @@ from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
+from ltinet.network.files import StoredNetwork
 from ltinet.network.network import Network
 from ltinet.once import cached_property
 from ltinet.signals.times import TimeAxis
@@ -77,6 +78,11 @@ class PreparedNetwork:
     def has_operator(self) -> bool:
         """Whether T is an operator, of a large structured model: nothing of n² numbers can be asked for."""
         return self.form is not None and isinstance(self.form.transformation, Operator)
+
+    @property
+    def stored(self) -> StoredNetwork:
+        """What a file of the network holds."""
+        return StoredNetwork(self.network, self.form, self.origin, self._blocks, self.reduced_error)
 
     @cached_property
     def in_user_states(self) -> "PreparedNetwork | None":

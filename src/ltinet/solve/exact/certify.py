@@ -6,12 +6,28 @@ import numpy as np
 
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed
-from ltinet.bounds.certificate import Certificate
+from ltinet.bounds.certificate import Certificate, with_reduction
 from ltinet.bounds.layer_errors import layer_constant, paper_constant
+from ltinet.errors import SimulationError
+from ltinet.solve.arguments import positive
 from ltinet.solve.exact.engine_arrays import engine_arrays
 from ltinet.solve.exact.run_errors import QUIETLY, ExactRun, cells_of, or_infinite, weighted
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solvers.network_arrays import arrays_of
+
+
+def certificate_of(prepared: PreparedNetwork, *, horizon: float, n_steps: float) -> Certificate:
+    """The same for a network as its users ask for it.
+
+    Raises:
+        SimulationError: the horizon or the number of steps cannot be used.
+    """
+    horizon, steps = positive(horizon, "horizon"), positive(n_steps, "n_steps")
+    if steps != int(steps):
+        raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
+    engine = prepared.for_run(horizon / steps, from_state=False)
+    own = certify(engine, horizon=horizon, n_steps=int(steps))
+    return with_reduction(own, prepared.reduced_error, prepared.system.n_inputs)
 
 
 @QUIETLY

@@ -1,0 +1,99 @@
+"""`ltinet export`: a network as something that runs without Python."""
+
+import warnings
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import typer
+
+from ltinet.cli.initial_state import checked_initial_state, is_file
+from ltinet.cli.messages import remark, working
+from ltinet.cli.overwriting import refuse_overwriting
+from ltinet.cli.sources import SourceName, read_network
+from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import FileFormatError
+from ltinet.export.fmu.description import Version
+from ltinet.export.manifest import Export
+from ltinet.export.settings import Precision
+from ltinet.shown import shown_first, shown_path
+from ltinet.signals.sampled import Hold
+
+Target = Literal["c", "fmu", "onnx"]
+_WRITERS: dict[str, Callable[..., Export]] = {
+    "c": DynamicNetwork.export_c,
+    "fmu": DynamicNetwork.export_fmu,
+    "onnx": DynamicNetwork.export_onnx,
+}
+_KNOWN_TO = {
+    "hold": ("c", "onnx"),
+    "dtype": ("c", "onnx"),
+    "prefix": ("c",),
+    "user_states": ("c",),
+    "version": ("fmu",),
+    "compiler": ("fmu",),
+}
+_TYPED = {"user_states": "--user-states", "version": "--fmi"}  # where it is not the name itself
+
+
+def export(  # noqa: PLR0913 - every option of an export is a parameter of the command
+    file: SourceName,
+    to: Annotated[Target, typer.Option(help="c: a folder with C99; fmu: an FMU for co-simulation; onnx: a graph.")],
+    dt: Annotated[float, typer.Option(metavar="DT", show_default=False, help="The time step, in the unit of time.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="PATH", show_default=False, help="The folder or file to write.")
+    ],
+    hold: Annotated[
+        Hold | None,
+        typer.Option(show_default="zero", help="c, onnx: the input between samples, kept or in straight lines."),
+    ] = None,
+    dtype: Annotated[
+        Precision | None, typer.Option(show_default="double", help="c, onnx: the precision of all numbers.")
+    ] = None,
+    x0: Annotated[
+        str | None,
+        typer.Option(
+            "--x0", metavar="X", show_default=False, help="The state to begin in: 1,0,-2, or a .npz or .mat file."
+        ),
+    ] = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", show_default="model", help="c: what files and names in them begin with."),
+    ] = None,
+    user_states: Annotated[
+        bool, typer.Option("--user-states", help="c: add the matrix that gives states as the system has them.")
+    ] = False,
+    fmi: Annotated[Version | None, typer.Option(show_default="3.0", help="fmu: the version of FMI.")] = None,
+    compiler: Annotated[
+        str | None, typer.Option(metavar="CC", show_default="any", help="fmu: the C compiler; zig for ziglang.")
+    ] = None,
+) -> None:
+    """Write a network as C, as an FMU or as ONNX, to run without Python.
+
+    FILE is a network, as `ltinet construct` writes it.
+    """
+    own = {"hold": hold, "dtype": dtype, "prefix": prefix, "user_states": user_states or None}
+    own |= {"version": fmi, "compiler": compiler}
+    given = {name: value for name, value in own.items() if value is not None}
+    _refuse_unknown(to, given)
+    sources = {"the network": file} | ({"the initial state": x0} if x0 is not None and is_file(x0) else {})
+    refuse_overwriting(output, sources)
+    net = read_network(file)
+    start = None if x0 is None else checked_initial_state(x0, net.n_states)
+    with working(f"exporting {net.n_states} states"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said below
+        written = _WRITERS[to](net, output, dt=dt, x0=start, **given)
+    for line in written.remarks:
+        typer.echo(f"ltinet: {line}", err=True)
+    remark(f"{shown_path(output)} written: {shown_first(written.files)}")
+
+
+def _refuse_unknown(to: Target, given: dict[str, Any]) -> None:
+    """Refuse options that are for other targets.
+
+    Raises:
+        FileFormatError: there is one.
+    """
+    for name in given:
+        if to not in _KNOWN_TO[name]:
+            option, others = _TYPED.get(name, f"--{name}"), " and ".join(_KNOWN_TO[name])
+            raise FileFormatError(f"{option} is not for {to} but for {others}; leave it out, or choose another --to")

@@ -1,0 +1,1 @@
+"""C99 sources: hand-written kernels with generated tables."""

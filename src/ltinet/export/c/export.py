@@ -1,0 +1,62 @@
+"""A folder of C: the model, its header, a self-test, a Makefile, a README and the manifest."""
+
+from os import PathLike
+
+from ltinet.export.c.readme import readme
+from ltinet.export.c.self_test import vectors_section
+from ltinet.export.c.sources import filled, renamed, source
+from ltinet.export.c.tables import sizes_section, tables_section
+from ltinet.export.identifiers import checked_prefix
+from ltinet.export.manifest import (
+    Export,
+    as_json,
+    bound_after_many_steps,
+    input_names,
+    manifest_of,
+    output_names,
+)
+from ltinet.export.places import MANIFEST, write_export_folder
+from ltinet.export.settings import ExportSettings, exported_model, remarks_on
+from ltinet.export.step_model import StepModel
+from ltinet.solve.prepared import PreparedNetwork
+
+
+def write_c(
+    prepared: PreparedNetwork,
+    folder: str | PathLike[str],
+    *,
+    settings: ExportSettings,
+    prefix: str,
+    user_states: bool,
+) -> Export:
+    """Write the sources of a network."""
+    prefix = checked_prefix(prefix)
+    model = exported_model(prepared, settings)
+    bound = bound_after_many_steps(model, settings)
+    files = model_sources(prepared, model, settings, prefix=prefix, user_states=user_states)
+    files |= {
+        f"{prefix}_test.c": filled(
+            source("c", "model_test.c"), {"vectors": vectors_section(model, settings)}, prefix=prefix
+        ),
+        "Makefile": renamed(source("c", "Makefile"), prefix),
+        "README.md": readme(prepared, model, settings, bound=bound, prefix=prefix, user_states=user_states),
+    }
+    names = (*files, MANIFEST)
+    manifest = manifest_of("c", prepared, settings, model=model, bound=bound, files=names)
+    files[MANIFEST] = as_json(manifest)
+    place = write_export_folder(folder, {name: text.encode() for name, text in files.items()})
+    return Export(place, names, manifest, remarks_on(model))
+
+
+def model_sources(
+    prepared: PreparedNetwork, model: StepModel, settings: ExportSettings, *, prefix: str, user_states: bool
+) -> dict[str, str]:
+    """The two files that a program needs."""
+    sizes = sizes_section(
+        model, settings, inputs=input_names(prepared), outputs=output_names(prepared), user_states=user_states
+    )
+    tables = tables_section(model, settings, user_states=user_states)
+    return {
+        f"{prefix}.c": filled(source("c", "model.c"), {"tables": tables}, prefix=prefix),
+        f"{prefix}.h": filled(source("c", "model.h"), {"sizes": sizes}, prefix=prefix),
+    }

@@ -1,0 +1,129 @@
+"""The methods of a network by which it leaves Python; `DynamicNetwork` has them as its own."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Protocol
+
+from numpy.typing import ArrayLike
+
+from ltinet.export.c.export import write_c
+from ltinet.export.fmu.description import Version
+from ltinet.export.fmu.export import write_fmu
+from ltinet.export.manifest import Export
+from ltinet.export.onnx.export import write_onnx
+from ltinet.export.settings import Precision, checked_settings, warn
+from ltinet.signals.sampled import Hold
+from ltinet.solve.prepared import PreparedNetwork
+
+
+class Exportable(Protocol):
+    """A network that knows what its runs need."""
+
+    @property
+    def _prepared(self) -> PreparedNetwork: ...
+
+
+def export_c(
+    net: Exportable,
+    folder: str | PathLike[str],
+    dt: float,
+    *,
+    hold: Hold = "zero",
+    dtype: Precision = "double",
+    x0: ArrayLike | None = None,
+    prefix: str = "model",
+    user_states: bool = False,
+) -> Export:
+    """Write the network as a folder of C99: one source, one header, a self-test, a Makefile, a README.
+
+    The code computes what `net.stepper(dt, hold=hold)` does, allocates nothing and needs no library.
+
+    Args:
+        net: the network itself.
+        folder: a folder that is not there yet, an empty one, or an earlier export, which is replaced.
+        dt: the time step.
+        hold: "zero" for inputs that are kept until the next sample, "linear" for straight lines between samples.
+        dtype: "double", or "float" for processors without double precision; its error bound is in the README.
+        x0: the initial state in the user's coordinates, zero if left out.
+        prefix: what files and all names in them begin with.
+        user_states: add the matrix T, n × n numbers, and a function that gives states in the user's coordinates.
+
+    Raises:
+        FileFormatError: something else stands there, a name cannot be used, a number does not fit the precision.
+        InvalidSignalError: dt or x0 cannot be used.
+    """
+    settings = checked_settings(dt, hold=hold, dtype=dtype, x0=x0)
+    written = write_c(net._prepared, folder, settings=settings, prefix=prefix, user_states=user_states)
+    warn(written.remarks)
+    return written
+
+
+def export_onnx(
+    net: Exportable,
+    path: str | PathLike[str],
+    dt: float,
+    *,
+    hold: Hold = "zero",
+    dtype: Precision = "double",
+    x0: ArrayLike | None = None,
+) -> Export:
+    """Write the network as an ONNX file: u (batch, time, m) and state in, y (batch, time, p) and next_state out.
+
+    Batch and time are free. A state of zeros begins at rest; `next_state` is that after the last sample, so that a
+    signal may come in pieces of any length. `manifest["initial state"]` is the state for x0. Needs onnx to write, and
+    anything that runs ONNX to run.
+
+    Args:
+        net: the network itself.
+        path: the file, which ends in .onnx; one of that name is replaced.
+        dt: the time step.
+        hold: "zero" for inputs that are kept until the next sample, "linear" for straight lines between samples.
+        dtype: "double" or "float", of inputs, outputs and all arithmetic.
+        x0: the initial state in the user's coordinates, zero if left out.
+
+    Raises:
+        MissingDependencyError: onnx is not installed.
+        FileFormatError: the file cannot be written, or a number does not fit the precision.
+        InvalidSignalError: dt or x0 cannot be used.
+    """
+    settings = checked_settings(dt, hold=hold, dtype=dtype, x0=x0)
+    written = write_onnx(net._prepared, path, settings=settings)
+    warn(written.remarks)
+    return written
+
+
+def export_fmu(
+    net: Exportable,
+    path: str | PathLike[str],
+    dt: float,
+    *,
+    version: Version = "3.0",
+    x0: ArrayLike | None = None,
+    compiler: str | Sequence[str] | None = None,
+    platforms: Sequence[str] | None = None,
+) -> Export:
+    """Write the network as an FMU for co-simulation, with its sources and a library for the platform at hand.
+
+    Inputs are kept over a communication step; in FMI 2.0 an importer may give their derivatives, and they go in
+    straight lines. Communication steps may have any length: whole multiples of dt take the steps of `export_c`, others
+    an exact step of the length that is left. Each output names the inputs that it depends on at once.
+
+    Args:
+        net: the network itself.
+        path: the file, which ends in .fmu; one of that name is replaced.
+        dt: the time step that is prepared.
+        version: of FMI, "3.0" or "2.0".
+        x0: the initial state in the user's coordinates, zero if left out.
+        compiler: a C compiler, or the beginning of its command; "zig" for the package ziglang; any if left out.
+        platforms: what to compile for, such as "x86_64-windows", with a compiler that can (zig); the one at hand if
+            left out.
+
+    Raises:
+        MissingDependencyError: there is no C compiler.
+        FileFormatError: the file cannot be written, or the compiler fails.
+        InvalidSignalError: dt or x0 cannot be used.
+    """
+    settings = checked_settings(dt, hold="linear", dtype="double", x0=x0)
+    written = write_fmu(net._prepared, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
+    warn(written.remarks)
+    return written

@@ -1,0 +1,191 @@
+"""modelDescription.xml of either version: names, units, starts and which outputs depend directly on which inputs."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ltinet.export.step_model import StepModel
+
+Version = Literal["3.0", "2.0"]
+VERSIONS: tuple[Version, ...] = ("3.0", "2.0")
+_UNIT = re.compile(r".*\S\s*[(\[]([^()\[\]]+)[)\]]")  # a unit is part of a name: "Force (N)"
+_CAPABILITIES = {
+    "canHandleVariableCommunicationStepSize": "true",
+    "canBeInstantiatedOnlyOncePerProcess": "false",
+}
+_ATTRIBUTES = {
+    "input": {"causality": "input", "variability": "continuous"},
+    "output": {"causality": "output", "variability": "continuous", "initial": "calculated"},
+    "independent": {"causality": "independent", "variability": "continuous"},
+}
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a description tells of a model."""
+
+    name: str
+    identifier: str
+    token: str
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    model: StepModel
+    sources: Sequence[str]
+
+    @property
+    def units(self) -> list[str]:
+        """Every unit once, in the order in which they come."""
+        found = [unit_of(name) for name in (*self.inputs, *self.outputs)]
+        return list(dict.fromkeys(unit for unit in found if unit is not None))
+
+    def direct(self, output: int) -> list[int]:
+        """The inputs that an output depends on at once."""
+        return [int(place) for place in np.flatnonzero(self.model.D[output])]
+
+
+def unit_of(name: str) -> str | None:
+    """The unit in a name, None where there is none."""
+    found = _UNIT.fullmatch(name)
+    return found[1].strip() or None if found else None
+
+
+def description(described: Described, version: Version) -> bytes:
+    """The file."""
+    root = _fmi3(described) if version == "3.0" else _fmi2(described)
+    return _written(root)
+
+
+def build_description(described: Described) -> bytes:
+    """sources/buildDescription.xml of FMI 3.0."""
+    root = ElementTree.Element("fmiBuildDescription", fmiVersion="3.0")
+    configuration = _added(root, "BuildConfiguration", modelIdentifier=described.identifier)
+    sources = _added(configuration, "SourceFileSet", language="C99")
+    for name in described.sources:
+        _added(sources, "SourceFile", name=name)
+    return _written(root)
+
+
+def _added(parent: ElementTree.Element, tag: str, **attributes: str) -> ElementTree.Element:
+    return ElementTree.SubElement(parent, tag, attributes)
+
+
+def _written(root: ElementTree.Element) -> bytes:
+    ElementTree.indent(root)
+    return bytes(ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)) + b"\n"
+
+
+def _fmi3(described: Described) -> ElementTree.Element:
+    root = ElementTree.Element(
+        "fmiModelDescription",
+        fmiVersion="3.0",
+        modelName=described.name,
+        instantiationToken=described.token,
+        generationTool="ltinet",
+        variableNamingConvention="flat",
+    )
+    _added(
+        root,
+        "CoSimulation",
+        modelIdentifier=described.identifier,
+        canGetAndSetFMUState="true",
+        canSerializeFMUState="true",
+        fixedInternalStepSize=repr(described.model.dt),
+        **_CAPABILITIES,
+    )
+    _units(root, described)
+    _added(root, "DefaultExperiment", startTime="0", stepSize=repr(described.model.dt))
+    variables = _added(root, "ModelVariables")
+    _variables_of_fmi3(variables, described)
+    structure = _added(root, "ModelStructure")
+    for kind in ("Output", "InitialUnknown"):
+        for output in range(len(described.outputs)):
+            direct = described.direct(output)
+            _added(
+                structure,
+                kind,
+                valueReference=str(len(described.inputs) + output),
+                dependencies=" ".join(map(str, direct)),
+                dependenciesKind=" ".join(["constant"] * len(direct)),
+            )
+    return root
+
+
+def _variables_of_fmi3(variables: ElementTree.Element, described: Described) -> None:
+    for place, (name, causality) in enumerate(_variables(described)):
+        unit = unit_of(name) if causality != "independent" else None
+        own = _ATTRIBUTES[causality] | ({} if unit is None else {"unit": unit})
+        start = {"start": "0"} if causality == "input" else {}
+        _added(variables, "Float64", name=name, valueReference=str(place), **own, **start)
+
+
+def _fmi2(described: Described) -> ElementTree.Element:
+    root = ElementTree.Element(
+        "fmiModelDescription",
+        fmiVersion="2.0",
+        modelName=described.name,
+        guid=described.token,
+        generationTool="ltinet",
+        variableNamingConvention="flat",
+        numberOfEventIndicators="0",
+    )
+    simulation = _added(
+        root,
+        "CoSimulation",
+        modelIdentifier=described.identifier,
+        canInterpolateInputs="true",
+        canGetAndSetFMUstate="true",
+        canSerializeFMUstate="true",
+        **_CAPABILITIES,
+    )
+    sources = _added(simulation, "SourceFiles")
+    for name in described.sources:
+        _added(sources, "File", name=name)
+    _units(root, described)
+    _added(root, "DefaultExperiment", startTime="0", stepSize=repr(described.model.dt))
+    variables = _added(root, "ModelVariables")
+    _variables_of_fmi2(variables, described)
+    structure = _added(root, "ModelStructure")
+    for group in ("Outputs", "InitialUnknowns"):
+        unknowns = _added(structure, group) if described.outputs else structure
+        for output in range(len(described.outputs)):
+            direct = described.direct(output)
+            _added(
+                unknowns,
+                "Unknown",
+                index=str(len(described.inputs) + output + 1),
+                dependencies=" ".join(str(place + 1) for place in direct),
+                dependenciesKind=" ".join(["constant" if group == "Outputs" else "dependent"] * len(direct)),
+            )
+    return root
+
+
+def _variables_of_fmi2(variables: ElementTree.Element, described: Described) -> None:
+    for place, (name, causality) in enumerate(_variables(described)):
+        variable = _added(variables, "ScalarVariable", name=name, valueReference=str(place), **_ATTRIBUTES[causality])
+        unit = unit_of(name) if causality != "independent" else None
+        start = {"start": "0"} if causality == "input" else {}
+        _added(variable, "Real", **({} if unit is None else {"unit": unit}), **start)
+
+
+def _variables(described: Described) -> list[tuple[str, str]]:
+    """Names and causalities of all variables, time last; a name that comes twice gets its causality behind it."""
+    found: dict[str, str] = {}
+    for causality, own in (("input", described.inputs), ("output", described.outputs), ("independent", ["time"])):
+        for given in own:
+            name = given
+            while name in found:
+                name = f"{name} {causality}"
+            found[name] = causality
+    return list(found.items())
+
+
+def _units(root: ElementTree.Element, described: Described) -> None:
+    if not described.units:
+        return
+    units = _added(root, "UnitDefinitions")
+    for unit in described.units:
+        _added(units, "Unit", name=unit)

@@ -1,0 +1,28 @@
+/* Steps of any length: what the tables of the model are for its own step, computed at run time for another one. */
+#ifndef ANY_STEP_H
+#define ANY_STEP_H
+
+#include "model.h"
+
+/* [model: continuous sizes] */
+#define MODEL_BLOCK_ENTRIES 0
+/* [end] */
+
+enum { SCALARS = MODEL_PAIRS + MODEL_REALS };
+
+typedef struct {
+    double length;                                /* 0 for none */
+    double p_re[MODEL_ROOM(SCALARS)], p_im[MODEL_ROOM(SCALARS)];
+    double begin_re[MODEL_ROOM(SCALARS)], begin_im[MODEL_ROOM(SCALARS)]; /* h (phi1 - phi2) */
+    double end_re[MODEL_ROOM(SCALARS)], end_im[MODEL_ROOM(SCALARS)];     /* h phi2 */
+    double less_one[MODEL_ROOM(MODEL_BLOCK_ENTRIES)];                    /* exp(F h) - 1, row by row */
+    double begin[MODEL_ROOM(MODEL_BLOCK_ENTRIES)], end[MODEL_ROOM(MODEL_BLOCK_ENTRIES)];
+} any_step;
+
+/* Prepare a step of some length, unless it is the one that was prepared last. */
+void any_step_prepare(any_step *self, double length);
+
+/* Take it: the input goes in a straight line from u_now to u_next. */
+void any_step_take(const any_step *self, model_state *state, const double u_now[], const double u_next[]);
+
+#endif
