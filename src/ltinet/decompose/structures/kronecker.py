@@ -75,7 +75,8 @@ def _joined(first: Structure, second: Structure) -> Structure | None:
     scaling = _product(two.scaling, n2, one.scaling, n1)
     lengths = _product(one.lengths, n1, two.lengths, n2) if swapped else _product(two.lengths, n2, one.lengths, n1)
     basis = Rotated(Grid(one.rotation, two.rotation, (n1, n2), swapped=swapped), scaling, lengths)
-    told = f"Kronecker sum {n1} × {n2} (a {first.told}; a {second.told})"
+    kinds = dict.fromkeys((first.told, second.told))
+    told = f"Kronecker sum {n1} × {n2} ({'; '.join(kinds)})"
     stretch = (first.stretch[0] * second.stretch[0], first.stretch[1] * second.stretch[1])
     return Structure(told, of_rates(rates), rates, sizes_of(rates), basis, stretch)
 
