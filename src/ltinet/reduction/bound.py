@@ -19,7 +19,7 @@ from ltinet.reduction.residual import Residual
 from ltinet.reduction.supremum import Complex, Places, mean_square, phase, places_for
 from ltinet.tolerances import sum_rounding
 
-_CORNERS = 48  # frequencies ω₁ that are tried
+_CORNERS = 20  # frequencies ω₁ that are tried
 _STEEPNESS = (0.3, 1.0)  # ε
 _MEAN_CORNERS = 3
 _SPACING = 1.6  # of places in phase: 1.15 of the largest value at most

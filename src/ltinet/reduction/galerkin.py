@@ -22,7 +22,7 @@ from ltinet.reduction.supremum import places_for
 
 # Shifts in the first batch and in others, fixed, so that the result does not depend on who computes them: few where a
 # factorisation takes longer than all else.
-_FEW, _MANY = (4, 2), (8, 4)
+_FEW, _MANY = (4, 2), (4, 3)
 _CHEAP = 20_000  # states
 _APART = 4.0  # ratio of two shifts of one batch
 _TURNS = 0.5  # |Im λ|/|Re λ| of Ritz values near a peak, from which on a complex shift pays

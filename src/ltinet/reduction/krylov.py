@@ -18,22 +18,25 @@ def solutions(system: Pencil, shifts: Sequence[complex], *, n_jobs: int) -> Arra
 
     Every shift is a job of its own, whoever computes it, so that the result does not depend on the number of workers.
     """
+    matrices, symmetric = (system.A, system.E, system.B, system.C), system.is_symmetric
     if n_jobs == 1:
-        return np.hstack([_solutions(system, shift) for shift in shifts])
+        return np.hstack([_solutions(matrices, shift, is_symmetric=symmetric) for shift in shifts])
     from joblib import Parallel, delayed  # here, because few reductions share their work
 
-    return np.hstack(Parallel(n_jobs=n_jobs)(delayed(_solutions)(system, shift) for shift in shifts))
+    jobs = (delayed(_solutions)(matrices, shift, is_symmetric=symmetric) for shift in shifts)
+    return np.hstack(Parallel(n_jobs=n_jobs)(jobs))
 
 
-def _solutions(system: Pencil, shift: complex) -> Array:
+def _solutions(matrices: tuple[Any, Any, Array, Array], shift: complex, *, is_symmetric: bool) -> Array:
+    A, E, B, C = matrices
     is_real = complex(shift).imag == 0.0
-    M = (shift.real if is_real else shift) * system.E - system.A
+    M = (shift.real if is_real else shift) * E - A
     options: dict[str, Any] = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0 if is_real else 0.01}
     factors: Any = splu(M.tocsc(), options={"SymmetricMode": True}, **options)
     kind = np.float64 if is_real else np.complex128
-    if system.is_symmetric:
-        return _real_columns(factors.solve(np.hstack([system.B, system.C.T]).astype(kind)))
-    columns = [factors.solve(system.B.astype(kind)), factors.solve(system.C.T.astype(kind), trans="T")]
+    if is_symmetric:
+        return _real_columns(factors.solve(np.hstack([B, C.T]).astype(kind)))
+    columns = [factors.solve(B.astype(kind)), factors.solve(C.T.astype(kind), trans="T")]
     return np.hstack([_real_columns(own) for own in columns])
 
 

@@ -22,7 +22,7 @@ from ltinet.reduction.separation import Separated
 
 _SHARE = 0.5  # of what is allowed that the projection may take, the rest is for the truncation
 _UNSEEN = 1e-10  # of the gain: smaller errors are not worth a shift
-_UNNOTICED = 1.0  # of the error of a truncation: at least this is what it errs by, and no more for the projection
+_UNNOTICED = 4.0  # times the least error of a truncation: bounds of residuals are an order of magnitude above errors
 
 
 @dataclass(frozen=True, eq=False)
