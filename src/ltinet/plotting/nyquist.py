@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet.errors import PlottingError
 from ltinet.plotting.canvas import add_grid, axes_or_new
+from ltinet.plotting.colours import LINE_COLOURS
 from ltinet.plotting.pairs import Complex, Pair, checked_responses, pairs_of, peaks_of
 
 if TYPE_CHECKING:
@@ -34,14 +35,16 @@ def draw_nyquist(
 
     Arrows point to higher frequencies. −1 is marked, unless |H| stays so small that it lies far outside; the title
     says so. What is larger than `limit` is cut; without one, a curve that runs 20 times farther than half of it lies,
-    or than 1, is cut at 10 times that, and the title says so. `pairs` chooses as for `draw_bode`.
+    or than 1, is cut at 10 times that, and the title says so. `pairs` chooses as for `draw_bode`;
+    without it at most seven are drawn, which colours alone tell apart.
     """
     values = checked_responses(H)
     if limit is not None and not 0.0 < limit < np.inf:
         raise PlottingError(f"limit is {limit}; give a positive number, or leave it out")
     if values.size == 0:
         raise PlottingError(f"H has shape {values.shape}; there is nothing to draw")
-    shown = pairs_of(peaks_of(values), pairs, names=names, input_names=input_names)
+    # By colour alone: dashes say here that frequencies are negative.
+    shown = pairs_of(peaks_of(values), pairs, names=names, input_names=input_names, most=len(LINE_COLOURS))
     curves = [values[:, output, input] for output, input in shown.chosen]
     reach = _reach(np.concatenate(curves), limit)
     below = 0.0 if ax is not None else shown.height_below(_SIZE[0])
@@ -53,7 +56,7 @@ def draw_nyquist(
         _add_arrow(axes, seen, colour)
     _finish(axes, np.concatenate(curves), reach)
     if shown.count > 1:
-        shown = replace(shown, dashed=False)  # dashes say here that frequencies are negative
+        shown = replace(shown, dashed=False)
         if below:
             shown.add_key_below(axes.figure)
         else:

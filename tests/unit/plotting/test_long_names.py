@@ -58,3 +58,22 @@ def test_inputs_and_outputs_are_chosen_as_in_responses(plots, kind):
         draw(t, input="rudder")
     with pytest.raises(ltinet.PlottingError, match="there is no output 3 of 3 outputs"):
         draw(t, output=3)
+
+
+def test_nyquist_draws_no_two_curves_of_one_colour():
+    axes = plane(3, 3, long=True).plot.nyquist()
+    solid = [line for line in axes.lines if line.get_linestyle() == "-" and len(line.get_xdata()) > 2]
+    colours = [line.get_color() for line in solid]
+    assert len(colours) == len(set(colours)) == 7
+    assert any("7 of 9" in legend.get_title().get_text() for legend in axes.figure.legends)
+
+
+def test_fast_and_slow_modes_are_both_seen_in_a_picture_of_a_response():
+    stiff = ltinet.StateSpace(np.diag([-1e-4, -1.0, -1e6]), np.ones(3), np.ones(3))
+    assert stiff.impulse_response().plot().get_xscale() == "log"
+    assert stiff.step_response(np.linspace(0.0, 5.0, 11)).plot().get_xscale() == "linear"
+
+
+def test_real_poles_of_a_system_are_no_layers():
+    axes = ltinet.StateSpace(-np.diag([1.0, 2.0]), [1.0, 1.0], [1.0, 1.0]).plot.spectrum()
+    assert axes.get_ylabel() == "imaginary part (1/time)"
