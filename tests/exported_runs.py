@@ -7,6 +7,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -138,12 +139,17 @@ def assert_same_run(y: Array, run: Run, *, name: str) -> None:
     assert ours <= theirs, f"{name}: {off:.2e} from simulate, {ours:.2e} from the truth, simulate {theirs:.2e} from it"
 
 
+@cache
+def _data_set(path: Path) -> ltinet.DynamicNetwork:
+    extra = {"C": np.eye(28)} if path.stem == "helicopter_v73" else {}
+    return ltinet.construct(ltinet.load_system(path, **extra))
+
+
 def data_set_runs(data_dir: Path, names: Iterable[str], *, n_steps: int) -> dict[str, Run]:
     """Both holds, from rest and from x0, of each system; the step is a power of two, so that times are exact."""
     runs = {}
     for place, name in enumerate(names):
-        extra = {"C": np.eye(28)} if name == "helicopter_v73" else {}
-        net = ltinet.construct(ltinet.load_system(data_dir / f"{name}.mat", **extra))
+        net = _data_set(data_dir / f"{name}.mat")
         rng = np.random.default_rng(place)
         fastest = np.abs(net.poles()).max()
         dt = float(2.0 ** np.round(np.log2(0.3 / fastest)))
@@ -155,6 +161,14 @@ def data_set_runs(data_dir: Path, names: Iterable[str], *, n_steps: int) -> dict
     return runs
 
 
+@cache
+def _hostile(name: str) -> ltinet.DynamicNetwork:
+    from hostile.draw import draw
+
+    case = draw(name)
+    return ltinet.construct(ltinet.StateSpace(case.A, case.B, case.C, case.D, case.E))
+
+
 def hostile_runs(numbers: Iterable[int], *, n_steps: int) -> dict[str, Run]:
     """Systems of the hostile families in turn; those that grow run as long as they were drawn for."""
     from hostile.draw import draw
@@ -164,7 +178,7 @@ def hostile_runs(numbers: Iterable[int], *, n_steps: int) -> dict[str, Run]:
     for number in numbers:
         family = list(FAMILIES)[number % len(FAMILIES)]
         case = draw(f"18/{family}/{number}")
-        net = ltinet.construct(ltinet.StateSpace(case.A, case.B, case.C, case.D, case.E))
+        net = _hostile(case.name)
         dt = float(2.0 ** np.round(np.log2((case.t[-1] - case.t[0]) / (len(case.t) - 1))))
         grows = max(0.0, float(net.poles().real.max(initial=0.0))) * dt
         count = n_steps if grows * n_steps < 40.0 else max(2, int(40.0 / grows))

@@ -3,12 +3,13 @@
 A page is one program. Its `python` blocks share a namespace and a folder, and its `console` blocks are commands in that
 folder, each line after `$`. What they print stands below: in a `text` block after Python, between the commands in a
 console. Blocks of any other kind, `sh` for example, are shown only. A comment `% needs NAME` above a block says that it
-runs only where that library is installed.
+runs only where that library or program is installed.
 """
 
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parents[1]
-_FENCE = re.compile(r"(?:^% needs (?P<needs>\w+)\n+)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r"(?:^% needs (?P<needs>[\w-]+)\n+)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,12 @@ class Block:
 
     @property
     def can_run(self) -> bool:
-        """Whether the library that it needs is here."""
-        return self.needs is None or find_spec(self.needs) is not None
+        """Whether the library or the program that it needs is here."""
+        return self.needs is None or shutil.which(self.needs) is not None or _is_installed(self.needs)
+
+
+def _is_installed(library: str) -> bool:
+    return library.isidentifier() and find_spec(library) is not None
 
 
 def read_blocks(page: Path) -> list[Block]:

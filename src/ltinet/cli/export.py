@@ -67,7 +67,7 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
         str | None, typer.Option(metavar="CC", show_default="any", help="fmu: the C compiler; zig for ziglang.")
     ] = None,
 ) -> None:
-    """Write a network as C, as an FMU or as ONNX, to run without Python.
+    """Write a network as C, FMU or ONNX, to run without Python.
 
     FILE is a network, as `ltinet construct` writes it.
     """

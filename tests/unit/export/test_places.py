@@ -2,12 +2,16 @@
 
 import os
 import re
+import subprocess
+import zipfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import ltinet
+from exported_runs import STRICT, any_compiler, compiled
 from ltinet.export.identifiers import as_comment, identifiers
 
 HOSTILE = [
@@ -43,6 +47,34 @@ def test_comments_end_where_they_should():
     for name in [*HOSTILE, "/*/ */*", "??/", "a\\", "line\nbreak"]:
         text = as_comment(name)
         assert not re.search(r"\*/|/\*|\?\?|\\|\n", text)
+
+
+@pytest.fixture
+def named_net() -> ltinet.DynamicNetwork:
+    """A network whose signals have every name of the list, inputs and outputs alike."""
+    n = len(HOSTILE)
+    system = ltinet.StateSpace(-np.eye(2), np.ones((2, n)), np.ones((n, 2)), np.eye(n), inputs=HOSTILE, outputs=HOSTILE)
+    return ltinet.construct(system)
+
+
+def test_names_inject_nothing_into_c(tmp_path, named_net):
+    folder = tmp_path / "model"
+    named_net.export_c(folder, 0.1)
+    compiled(any_compiler(), [*STRICT, "-o", tmp_path / "test", folder / "model.c", folder / "model_test.c"])
+    subprocess.run([tmp_path / "test"], check=True, capture_output=True)  # noqa: S603 - built above
+    assert "shell" not in (folder / "Makefile").read_text()
+    assert "system(" not in re.sub(r"/\*.*?\*/", "", (folder / "model.h").read_text(), flags=re.DOTALL)
+
+
+def test_names_inject_nothing_into_an_fmu(tmp_path, named_net):
+    any_compiler()
+    validation = pytest.importorskip("fmpy.validation", reason="fmpy is not installed")
+    named_net.export_fmu(tmp_path / "rig.fmu", 0.1)
+    assert validation.validate_fmu(str(tmp_path / "rig.fmu")) == []
+    with zipfile.ZipFile(tmp_path / "rig.fmu") as archive:
+        root = ElementTree.fromstring(archive.read("modelDescription.xml"))  # noqa: S314 - written by this test
+    found = [variable.get("name") for variable in root.iter("Float64")]
+    assert found == [*HOSTILE, *(f"{name} output" for name in HOSTILE), "time"]
 
 
 def test_equal_networks_give_equal_bytes(tmp_path, net):
@@ -137,7 +169,14 @@ def test_numbers_beyond_single_precision_are_refused(tmp_path):
         net.export_c(tmp_path / "c", 0.1, dtype="float")
 
 
-def test_an_interrupted_export_leaves_nothing(tmp_path, net, monkeypatch):
+@pytest.mark.parametrize("target", ["c", "x.fmu", "x.onnx"])
+def test_an_interrupted_export_leaves_nothing(target, tmp_path, net, monkeypatch):
+    if target == "x.fmu":
+        any_compiler()
+    if target == "x.onnx":
+        pytest.importorskip("onnx", reason="the extra onnx is not installed")
+    export = {"c": net.export_c, "x.fmu": net.export_fmu, "x.onnx": net.export_onnx}[target]
+
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -145,5 +184,5 @@ def test_an_interrupted_export_leaves_nothing(tmp_path, net, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(os, name, interrupted)
             with pytest.raises(KeyboardInterrupt):
-                net.export_c(tmp_path / "c", 0.1)
+                export(tmp_path / target, 0.1)
         assert list(tmp_path.iterdir()) == []
