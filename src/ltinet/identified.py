@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.asked import asked_points
@@ -23,8 +23,6 @@ from ltinet.once import cached_property
 from ltinet.plotting.identified_doors import DrawnIdentification, IdentifiedPlots
 from ltinet.signals.numbers import real_array
 from ltinet.state_space import StateSpace
-
-Complex = NDArray[np.complex128]
 
 
 @final

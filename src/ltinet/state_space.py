@@ -14,10 +14,10 @@ from ltinet.analysis.dc_gain import dc_gain
 from ltinet.analysis.frequencies import frequencies_for
 from ltinet.analysis.frequency_response import points_of
 from ltinet.analysis.poles import poles_of
-from ltinet.analysis.resolvent import Complex
 from ltinet.analysis.response import response_of
 from ltinet.analysis.system_view import system_rows
 from ltinet.analysis.zeros import invariant_zeros
+from ltinet.arrays import Complex
 from ltinet.construction import network_of
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix, MatrixLike

@@ -5,8 +5,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import lu_factor, lu_solve
 
-from ltinet.analysis.quasi_triangle import Complex, QuasiTriangle
+from ltinet.analysis.quasi_triangle import QuasiTriangle
 from ltinet.analysis.resolvent import Resolvent, times
+from ltinet.arrays import Complex
 from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import Matrix, as_real_matrix, shape_of
 from ltinet.threads import threads_for

@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 
-Complex = NDArray[np.complex128]
 Places = NDArray[np.intp] | slice
 _TILE = 16  # rows at least that are brought up to date by one product of matrices, before they are solved
 _SPARSE = 0.5  # share of entries that are not zero, below which columns that are zero are left out of products

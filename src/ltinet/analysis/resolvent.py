@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.analysis.quasi_triangle import Complex, QuasiTriangle
+from ltinet.analysis.quasi_triangle import QuasiTriangle
+from ltinet.arrays import Complex
 from ltinet.decompose.balance import balance
 from ltinet.decompose.eigenvectors import decouple_neurons
 from ltinet.decompose.schur import SchurForm, is_symmetric, real_schur, schur_by_parts, symmetric_schur

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from functools import partial
 
 from ltinet.analysis.frequency_response import transfer_function
-from ltinet.analysis.resolvent import Complex, resolvent_of
+from ltinet.analysis.resolvent import resolvent_of
 from ltinet.analysis.sparse_response import SparseResolvent
+from ltinet.arrays import Complex
 from ltinet.model.system_matrices import SystemMatrices
 
 _FEW = 500  # states: up to here one decomposition of the filled-in matrix is cheaper

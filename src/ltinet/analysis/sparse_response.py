@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ltinet.analysis.resolvent import Complex
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.errors import InvalidSystemError
 from ltinet.model.memory import told_if_short
 from ltinet.model.sparse_factors import SingularError, SparseFactors, has_symmetric_pattern

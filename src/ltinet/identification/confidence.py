@@ -12,10 +12,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.identification.covariance import ParameterCovariance
 from ltinet.identification.hold_factors import input_factor, rates
-from ltinet.identification.modal_model import Complex, ModalModel, kept_parts
+from ltinet.identification.modal_model import ModalModel, kept_parts
 from ltinet.identification.parameters import Parameters
 from ltinet.solve.steps.propagators import phi_functions
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.identification.modal_model import ModalModel, kept_parts
 from ltinet.identification.record import Record
 from ltinet.identification.sequences import Sequences, compressed_sequences, portions, rotated_away
@@ -18,7 +18,6 @@ from ltinet.model.matrices import Matrix
 from ltinet.threads import one_blas_thread
 from ltinet.tolerances import EPS
 
-Complex = NDArray[np.complex128]
 Trend = Literal["none", "constant", "linear"]
 N_TRENDS = {"none": 0, "constant": 1, "linear": 2}
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Complex
 from ltinet.identification.hold_factors import direct_share
 from ltinet.model.matrices import Matrix
 from ltinet.tolerances import EPS
 
-Complex = NDArray[np.complex128]
 _HALF_THE_DIGITS = np.sqrt(EPS)  # that are left of a mode at least
 
 

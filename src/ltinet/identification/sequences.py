@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.record import Record
 from ltinet.solve.steps.recurrence import Decay, accumulate
 from ltinet.threads import one_blas_thread
 
-Complex = NDArray[np.complex128]
 _AT_ONCE = 2**21  # numbers that are worked on together
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from ltinet.arrays import Complex
 from ltinet.identification.confidence import DEVIATIONS_99
-from ltinet.identification.modal_model import Complex
 from ltinet.identification.pole_regions import PoleConfidence
 
 _MOST = 8  # poles that are told one by one

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.plotting.bode import draw_bode
 from ltinet.plotting.drawn import DrawnResponse, DrawnSystem
 from ltinet.plotting.names import Channels
 from ltinet.plotting.nyquist import draw_nyquist
-from ltinet.plotting.pairs import Complex, Pair
+from ltinet.plotting.pairs import Pair
 from ltinet.plotting.response_grid import draw_responses
 
 if TYPE_CHECKING:

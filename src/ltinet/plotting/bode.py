@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.errors import PlottingError
 from ltinet.plotting.canvas import add_grid, figure_or_new, makes_room, write_instead
-from ltinet.plotting.pairs import Complex, Pair, Pairs, checked_responses, pairs_of, peaks_of
+from ltinet.plotting.pairs import Pair, Pairs, checked_responses, pairs_of, peaks_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

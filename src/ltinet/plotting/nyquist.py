@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet.arrays import Complex
 from ltinet.errors import PlottingError
 from ltinet.plotting.canvas import add_grid, axes_or_new
 from ltinet.plotting.colours import LINE_COLOURS
-from ltinet.plotting.pairs import Complex, Pair, checked_responses, pairs_of, peaks_of
+from ltinet.plotting.pairs import Pair, checked_responses, pairs_of, peaks_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.errors import PlottingError
 from ltinet.plotting.colours import Dashes, add_side_legend, line_styles
 from ltinet.plotting.names import Channels
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Pair = tuple[int | str, int | str]
 """An output and an input, each by its number, counted from 0, or by its name."""
-Complex = NDArray[np.complex128]
 _PAIRS = 10  # lines that can be told apart
 _LETTER, _SAMPLE, _ROW = 0.07, 0.7, 0.19  # inches of a key: a letter, the line before a name, a row
 _BESIDE = 0.36  # of the width: what a key beside the axes may take

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.reduction.norms import norms
 from ltinet.reduction.pencil import Pencil
 from ltinet.reduction.projection import Projection
 from ltinet.reduction.residual import Residual
-from ltinet.reduction.supremum import Complex, Places, mean_square, phase, places_for
+from ltinet.reduction.supremum import Places, mean_square, phase, places_for
 from ltinet.tolerances import sum_rounding
 
 _CORNERS = 20  # frequencies ω₁ that are tried

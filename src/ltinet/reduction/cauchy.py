@@ -8,10 +8,9 @@ are as right as large ones; O(n² m) in all, and the Gramian itself is never for
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.tolerances import EPS
 
-Complex = NDArray[np.complex128]
 _FORGOTTEN = EPS**2  # of the largest pivot: eps of the values that are its root
 
 

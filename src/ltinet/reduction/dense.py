@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.reduction.balancing import Balanced, DenseMethod, Matrices, balance_states, reduced_matrices
 from ltinet.reduction.mismatch import Distance
 from ltinet.reduction.modal import Modes
 from ltinet.reduction.norms import frobenius, norms
 from ltinet.reduction.separation import Part, Separated, separate
-from ltinet.reduction.supremum import Complex, mean_square, places_for
+from ltinet.reduction.supremum import mean_square, places_for
 
 
 @dataclass(frozen=True, eq=False)

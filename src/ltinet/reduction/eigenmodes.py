@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.decompose.balance import balance
 from ltinet.decompose.eigenvectors import decouple_neurons
 from ltinet.decompose.schur import SchurForm, is_symmetric, real_schur, schur_by_parts, symmetric_schur
-from ltinet.reduction.supremum import Complex
 
 _SMALL, _SPARSE = 64, 0.1  # states and share of entries: beyond and below these it is worth to look for separate parts
 

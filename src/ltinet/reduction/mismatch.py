@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.bounds.residual import (
     commutator,
     descriptor_commutator,
@@ -22,7 +22,7 @@ from ltinet.bounds.residual import (
 from ltinet.model.descriptor import eliminate_descriptor
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.reduction.modal import Modes
-from ltinet.reduction.supremum import Complex, places_for
+from ltinet.reduction.supremum import places_for
 from ltinet.reduction.triangular import Triangular, triangle_response
 from ltinet.tolerances import EPS
 

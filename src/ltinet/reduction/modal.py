@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.once import cached_property
 from ltinet.reduction.cauchy import cauchy_factor
-from ltinet.reduction.supremum import Complex
 from ltinet.tolerances import sum_rounding
 
 _CHUNK = 1 << 21  # complex numbers held at a time

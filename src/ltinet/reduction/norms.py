@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ltinet.arrays import Array
-from ltinet.reduction.supremum import Complex
+from ltinet.arrays import Array, Complex
 from ltinet.tolerances import EPS
 
 

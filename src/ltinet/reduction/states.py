@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from ltinet.analysis.resolvent import solve_triangle
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.once import cached_property
+from ltinet.reduction.complex_triangle import solve_triangle
 from ltinet.reduction.norms import frobenius
-from ltinet.reduction.supremum import Complex, mean_square, places_for
+from ltinet.reduction.supremum import mean_square, places_for
 from ltinet.tolerances import sum_rounding
 
 _APART = 1e4  # condition number of modes: beyond, sums of them lose too many digits

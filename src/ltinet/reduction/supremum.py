@@ -11,12 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.tolerances import EPS
-
-Complex = NDArray[np.complex128]
 
 SPACING = 0.8  # of places in Θ: M ≤ 1.021 max f
 _ROOM = 1.25  # by which two places may be farther apart than wanted

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from ltinet.analysis.resolvent import solve_triangle
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.once import cached_property
-from ltinet.reduction.supremum import Complex
+from ltinet.reduction.complex_triangle import solve_triangle
 from ltinet.tolerances import EPS
 
 _CHUNK = 1 << 20  # complex numbers held at a time

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.errors import InvalidSignalError
-from ltinet.identification.from_frequency.data import Complex
 from ltinet.shown import count_of
 
 FEWEST = 6  # frequencies: two thirds of them determine a model of order 1 with a direct path and leave two to try it on

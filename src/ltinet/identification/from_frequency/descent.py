@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ltinet.arrays import Array
-from ltinet.identification.from_frequency.data import Complex, ScaledResponse
+from ltinet.arrays import Array, Complex
+from ltinet.identification.from_frequency.data import ScaledResponse
 from ltinet.identification.from_frequency.linear import refitted, weighted_regressors
 from ltinet.identification.from_frequency.partial_fractions import stacked
 from ltinet.identification.from_frequency.realisation import Realisation

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.identification.from_frequency.checked import Measured
-from ltinet.identification.from_frequency.data import Complex
 from ltinet.identification.from_frequency.orders import TriedOrder
 from ltinet.identification.from_frequency.realisation import Realisation
 
