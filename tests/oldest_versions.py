@@ -1,6 +1,7 @@
 """Print what pip needs to install the oldest versions that pyproject.toml allows: `name==version` for each requirement.
 
 Requirements are those of the package and of its extra `test`; each is of the form `name>=version`, or `name[extra]>=…`.
+One that is pinned, `name==version`, stays so.
 """
 
 import re
@@ -8,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-_LOWER_BOUND = re.compile(r"(?P<name>[\w.-]+(?:\[[\w,.-]+\])?)>=(?P<version>[\d.]+)")
+_LOWER_BOUND = re.compile(r"(?P<name>[\w.-]+(?:\[[\w,.-]+\])?)[>=]=(?P<version>[\d.]+)")
 
 
 def oldest_versions() -> list[str]:
