@@ -10,8 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ltinet.learn.decay import Decay
 from ltinet.learn.one_step import OneStep
-from ltinet.learn.powers import columns_in, decay_over, rows_out
+from ltinet.learn.powers import Scalars, columns_in, decay_over, rows_out, scalars_below
 from ltinet.learn.state_scan import scan_states
 
 
@@ -24,18 +25,23 @@ class ChunkKernels(NamedTuple):
     """From its inputs to the state after it, `(K m, n)`."""
     out: Tensor
     """From the state before it to its outputs, `(n, K p)`."""
+    decay: Decay
+    """From the state before it to that after it."""
 
 
 def chunk_kernels(step: OneStep, width: int, dtype: torch.dtype) -> ChunkKernels:
     """The matrices of chunks of some width, built in the type of the system, the first rounded once."""
-    out = rows_out(step, width)
-    into = columns_in(step, step.Gamma, width)
+    powers = scalars_below(step, width + 1)
+    below: Scalars = (powers[0][:-1], powers[1][:-1], powers[2][:-1])
+    out = rows_out(step, width, below)
+    into = columns_in(step, step.Gamma, width, scalars=below)
     response = torch.cat([step.direct.unsqueeze(0), out[:-1] @ step.Gamma]).to(dtype)
     p, m = response.shape[1:]
     # Of [0 … 0, H₀ … H_{K−1}] the window that begins at K − 1 − i has H_{j−i} at j: what sample i does to output j.
     padded = torch.cat([response.new_zeros(width - 1, p, m), response])
     toeplitz = padded.unfold(0, width, 1).flip(0).permute(0, 2, 3, 1).reshape(width * m, width * p)
-    return ChunkKernels(toeplitz, into.flip(0).flatten(0, 1), out.flatten(0, 1).mT)
+    decay = decay_over(step, width, powers)
+    return ChunkKernels(toeplitz, into.flip(0).flatten(0, 1), out.flatten(0, 1).mT, decay)
 
 
 def run_chunks(step: OneStep, u: Tensor, start: Tensor, *, width: int) -> tuple[Tensor, Tensor]:
@@ -46,7 +52,7 @@ def run_chunks(step: OneStep, u: Tensor, start: Tensor, *, width: int) -> tuple[
     p = step.direct.shape[0]
     count = steps // width
     whole = u[:, : count * width].reshape(batch, count, width * m)
-    states, end = scan_states(decay_over(step, width), whole.to(start.dtype) @ kernels.into, start)
+    states, end = scan_states(kernels.decay, whole.to(start.dtype) @ kernels.into, start)
     y = (whole @ kernels.toeplitz + (states @ kernels.out).to(u.dtype)).reshape(batch, count * width, p)
     rest = steps - count * width
     if not rest:

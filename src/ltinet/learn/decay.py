@@ -45,24 +45,20 @@ def scalar_powers(system: System, length: float, counts: Tensor) -> tuple[Tensor
     """Re and Im of e^{kλh} of the pairs, and e^{kλh} of the reals, for whole numbers k `(K,)`: each `(K, n)`.
 
     As `ltinet.solve.steps.propagators.exp_of_multiples`: what rounding takes from kλh comes back as a factor, so that a
-    mode that rings for thousands of steps keeps its phase.
+    mode that rings for thousands of steps keeps its phase. Reals go along as pairs of frequency zero.
     """
-    x, lost_x = _multiples(system.pair_rates, length, counts)
-    y, lost_y = _multiples(system.frequencies, length, counts)
-    reals, lost_reals = _multiples(system.real_rates, length, counts)
-    size = torch.exp(x) * (1.0 + lost_x)
-    cosine, sine = torch.cos(y), torch.sin(y)
-    return size * (cosine - lost_y * sine), size * (sine + lost_y * cosine), torch.exp(reals) * (1.0 + lost_reals)
-
-
-def _multiples(rates: Tensor, length: float, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """kλh rounded, and what rounding took from it, which is a constant to derivatives."""
+    rates = torch.stack([system.scalar_rates, system.scalar_frequencies])
     k = counts.to(rates.dtype).unsqueeze(-1)
-    with torch.no_grad():
+    with torch.no_grad():  # what rounding took is a constant to derivatives
         once, lost_once = _exact_product(rates, torch.full_like(rates, length))
         _, lost = _exact_product(once.unsqueeze(-2), k)
-        lost = lost + k * lost_once.unsqueeze(-2)
-    return (rates * length).unsqueeze(-2) * k, lost
+        lost_x, lost_y = lost + k * lost_once.unsqueeze(-2)
+    x, y = (rates * length).unsqueeze(-2) * k
+    size = torch.exp(x) * (1.0 + lost_x)
+    cosine, sine = torch.cos(y), torch.sin(y)
+    re, im = size * (cosine - lost_y * sine), size * (sine + lost_y * cosine)
+    n_pairs = system.frequencies.shape[-1]
+    return re[..., :n_pairs], im[..., :n_pairs], re[..., n_pairs:]
 
 
 def _exact_product(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,7 @@ from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import InvalidSignalError
 from ltinet.learn.checks import checked_input, checked_parts, checked_states, checked_times, computing_type
 from ltinet.learn.door import Parts
+from ltinet.learn.double_precision import keeping_double
 from ltinet.learn.one_step import OneStep, one_step
 from ltinet.learn.parameters import PARTS, Tensors, system_of
 from ltinet.learn.rebuilding import rebuilt
@@ -132,7 +133,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
         batch, steps = tuple(u.shape[:-2]), u.shape[-2]
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(computing_type(u.dtype)).reshape(-1, steps, self.n_inputs)
-            step = self._one_step()
+            step = self.one_step()
             chosen = plan or plan_for(self._sizes(samples))
             start = self._start(batch, state, x0)
             y, end = run_from(step, samples, start, chosen, growth=self._growth, with_end=return_state)
@@ -148,7 +149,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
         batch = tuple(u.shape[:-1])
         with torch.autocast(u.device.type, enabled=False):
             sample = u.to(computing_type(u.dtype)).reshape(-1, self.n_inputs)
-            step = self._one_step()
+            step = self.one_step()
             start = self._start(batch, state, x0)
             if start.awaiting is None:
                 y, after = first_sample(step, sample, start.z)
@@ -202,7 +203,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
         x = checked_states(x0, self.B, n=self.n_states, batch=batch, name="x0")
         return Start(z=x @ self.from_user.mT)
 
-    def _one_step(self) -> OneStep:
+    def one_step(self) -> OneStep:
         """What a step needs; kept as long as no parameter changes and no derivatives are asked for."""
         named = list(self._parameters.values())
         is_plain = all(type(own) is nn.Parameter for own in named)
@@ -214,11 +215,6 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
         return self._kept[1]
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        """Move to devices, but keep float64: single precision in poles is an error that training cannot undo."""
-
-        def kept(tensor: Tensor) -> Tensor:
-            moved = fn(tensor)
-            return moved if moved.dtype == tensor.dtype else tensor.to(moved.device)
-
+        """Move to devices, but keep float64."""
         self._kept = None
-        return super()._apply(kept, recurse)
+        return super()._apply(keeping_double(fn), recurse)

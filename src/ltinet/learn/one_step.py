@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ltinet.learn.decay import Decay, scalar_powers
 from ltinet.learn.exponential import matrix_phi
-from ltinet.learn.phi import pair_phi, real_phi
+from ltinet.learn.phi import pair_phi
 from ltinet.learn.system import Layout, System
 
 
@@ -42,19 +42,20 @@ def held_inputs(system: System, length: float) -> tuple[Decay, Tensor, Tensor]:
     re, im, reals = (own.squeeze(-2) for own in scalar_powers(system, length, torch.ones(1, device=system.B.device)))
     blocks = [block_step(F, G, length) for F, G in zip(system.blocks, system.block_inputs, strict=True)]
     decay = Decay(re, im, reals, tuple(own.P for own in blocks))
-    pairs = pair_phi(system.pair_rates * length, system.frequencies * length)
-    alone = real_phi(system.real_rates * length)
-    layout = system.layout
-    b_re, b_im, b_real, _ = layout.split(system.B.mT)
-    weighted = [
-        Layout.join(
-            length * (factor.re * b_re - factor.im * b_im),
-            length * (factor.im * b_re + factor.re * b_im),
-            length * factor_real * b_real,
-            tuple(own[place].movedim(-1, -3) for own in blocks),
-        ).mT
-        for factor, factor_real, place in zip(pairs, alone, (1, 2), strict=True)
-    ]
+    n_pairs = system.frequencies.shape[-1]
+    b_re, b_im, b_real, _ = system.layout.split(system.B.mT)
+    weighted = []
+    for factor, place in zip(
+        pair_phi(system.scalar_rates * length, system.scalar_frequencies * length), (1, 2), strict=True
+    ):
+        f_re, f_im, f_real = (
+            length * factor.re[..., :n_pairs],
+            length * factor.im[..., :n_pairs],
+            length * factor.re[..., n_pairs:],
+        )
+        dense = tuple(own[place].movedim(-1, -3) for own in blocks)
+        joined = Layout.join(f_re * b_re - f_im * b_im, f_im * b_re + f_re * b_im, f_real * b_real, dense)
+        weighted.append(joined.mT)
     return decay, weighted[0], weighted[1]
 
 

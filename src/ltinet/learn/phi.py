@@ -1,4 +1,4 @@
-"""φ₁(z) = (eᶻ − 1)/z and φ₂(z) = (φ₁(z) − 1)/z of pairs z = x ± iy and of reals, in real arithmetic.
+"""φ₁(z) = (eᶻ − 1)/z and φ₂(z) = (φ₁(z) − 1)/z of pairs z = x ± iy, and of reals with y = 0, in real arithmetic.
 
 Equal to `ltinet.solve.steps.propagators.phi_functions`, with derivatives that are finite at z = 0 too: of the two
 expressions in a `torch.where` each sees only arguments at which it is good.
@@ -49,16 +49,6 @@ def pair_phi(x: Tensor, y: Tensor) -> tuple[PairNumber, PairNumber]:
     )
 
 
-def real_phi(x: Tensor) -> tuple[Tensor, Tensor]:
-    """φ₁ and φ₂ of real x."""
-    small = x.abs() < _SMALL
-    near, far = torch.where(small, x, 0.0), torch.where(small, 1.0, x)
-    first = torch.expm1(far) / far
-    second = (first - 1.0) / far
-    second_near = _real_series(near)
-    return torch.where(small, 1.0 + near * second_near, first), torch.where(small, second_near, second)
-
-
 def _pair_series(z: PairNumber) -> PairNumber:
     """Σ zᵏ/(k+2)! to k = 19: rows of four terms with powers 1, z, z², z³, then Horner's rule in z⁴."""
     one = PairNumber(torch.ones_like(z.re), torch.zeros_like(z.re))
@@ -72,15 +62,4 @@ def _pair_series(z: PairNumber) -> PairNumber:
     for row in range(len(_COEFFICIENTS) - 2, -1, -1):
         total = total * fourth
         total = PairNumber(total.re + rows_re[..., row], total.im + rows_im[..., row])
-    return total
-
-
-def _real_series(x: Tensor) -> Tensor:
-    """The same for reals."""
-    powers = torch.stack([torch.ones_like(x), x, x * x, x * x * x], -1)
-    rows = powers @ x.new_tensor(_COEFFICIENTS).T
-    fourth = powers[..., 2] * powers[..., 2]
-    total = rows[..., -1]
-    for row in range(len(_COEFFICIENTS) - 2, -1, -1):
-        total = total * fourth + rows[..., row]
     return total

@@ -4,6 +4,7 @@ Scalars by their exponentials, each right to a few units; coupled blocks by doub
 """
 
 import math
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,18 +14,21 @@ from ltinet.learn.exponential import matrix_exponential
 from ltinet.learn.one_step import OneStep
 from ltinet.learn.system import Layout
 
+Scalars: TypeAlias = tuple[Tensor, Tensor, Tensor]
+"""Powers of pairs and reals, as `scalar_powers` gives them."""
 
-def rows_out(step: OneStep, count: int) -> Tensor:
-    """C Pᵏ for all k below `count`: `(count, p, n)`."""
-    re, im, reals = (own.unsqueeze(-2) for own in _scalars(step, count, stride=1))
+
+def rows_out(step: OneStep, count: int, scalars: Scalars | None = None) -> Tensor:
+    """C Pᵏ for all k below `count`: `(count, p, n)`; powers of scalars are computed where they are not given."""
+    re, im, reals = (own.unsqueeze(-2) for own in scalars or scalars_below(step, count))
     c_re, c_im, c_reals, blocks = step.system.layout.split(step.system.C)
     dense = _block_rows(blocks, step.system.blocks, step.length, count)
     return Layout.join(c_re * re + c_im * im, c_im * re - c_re * im, c_reals * reals, dense)
 
 
-def columns_in(step: OneStep, drive: Tensor, count: int, *, stride: int = 1) -> Tensor:
+def columns_in(step: OneStep, drive: Tensor, count: int, *, stride: int = 1, scalars: Scalars | None = None) -> Tensor:
     """(Pˢ)ᵏ G for all k below `count` and a drive G `(n, m)`, transposed: `(count, m, n)`."""
-    re, im, reals = (own.unsqueeze(-2) for own in _scalars(step, count, stride=stride))
+    re, im, reals = (own.unsqueeze(-2) for own in scalars or scalars_below(step, count, stride=stride))
     g_re, g_im, g_reals, blocks = step.system.layout.split(drive.mT)
     dense = _block_rows(blocks, tuple(F.mT for F in step.system.blocks), stride * step.length, count)
     return Layout.join(g_re * re - g_im * im, g_im * re + g_re * im, g_reals * reals, dense)
@@ -42,14 +46,17 @@ def responses(step: OneStep, drives: Tensor, count: int) -> Tensor:
     return each.permute(0, 2, 3, 1).flatten(0, 1)[:count]
 
 
-def decay_over(step: OneStep, count: int) -> Decay:
-    """P to the power `count`."""
-    counts = torch.full((1,), float(count), device=step.system.B.device)
-    re, im, reals = (own.squeeze(-2) for own in scalar_powers(step.system, step.length, counts))
+def decay_over(step: OneStep, count: int, scalars: Scalars | None = None) -> Decay:
+    """P to the power `count`; of powers of scalars that are given the last is taken."""
+    if scalars is None:
+        counts = torch.full((1,), float(count), device=step.system.B.device)
+        scalars = scalar_powers(step.system, step.length, counts)
+    re, im, reals = (own[-1] for own in scalars)
     return Decay(re, im, reals, tuple(matrix_exponential(F * (count * step.length)) for F in step.system.blocks))
 
 
-def _scalars(step: OneStep, count: int, *, stride: int) -> tuple[Tensor, Tensor, Tensor]:
+def scalars_below(step: OneStep, count: int, *, stride: int = 1) -> Scalars:
+    """Powers of scalars for all multiples of the stride below `count` of them."""
     counts = stride * torch.arange(count, device=step.system.B.device)
     return scalar_powers(step.system, step.length, counts)
 

@@ -1,7 +1,8 @@
 """All states of x⁺ = P x + d, as one differentiable operation whose derivatives are again such scans.
 
-In two levels: about √T chunks of time side by side, each walked step by step, then the walk over the chunks by the same
-function, then each chunk once more from its true start. That is 2 T steps in about 3 √T calls, in place.
+Little data by doubling: every pass joins stretches of twice the length, log₂ T passes in all. Much data in two levels:
+about √T chunks of time side by side, each walked step by step, then the walk over the chunks by the same function, then
+each chunk once more from its true start. That is 2 T steps in about 3 √T calls.
 """
 
 import math
@@ -13,7 +14,8 @@ from torch import Tensor
 from ltinet.learn.decay import Decay
 from ltinet.learn.system import Layout
 
-_FEW = 24  # steps that are walked one by one
+_FEW = 4  # steps that are walked one by one
+_LITTLE = 1 << 19  # numbers that log₂ T passes over all of them cost less than √T calls
 
 
 def scan_states(decay: Decay, drive: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
@@ -116,12 +118,14 @@ class StateScan(torch.autograd.Function):
 def walk(decay: Decay, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
     """Fill `states` and return the one after the last step; no derivatives are kept."""
     steps = drive.shape[2]
-    width = math.isqrt(steps)
     if steps <= _FEW:
         return _one_by_one(decay, drive, start, states, reverse=reverse)
+    if drive.numel() <= _LITTLE:
+        return _by_doubling(decay, drive, start, states, reverse=reverse)
+    width = math.isqrt(steps)
     count = steps // width
-    whole, rest = count * width, steps - count * width
-    body, tail = (slice(rest, None), slice(0, rest)) if reverse else (slice(0, whole), slice(whole, None))
+    rest = steps - count * width
+    body, tail = (slice(rest, None), slice(0, rest)) if reverse else (slice(0, steps - rest), slice(steps - rest, None))
     shape = (count, width)
     chunks, filled = drive[:, :, body].unflatten(2, shape), states[:, :, body].unflatten(2, shape)
     local = _only_last(decay, chunks, reverse=reverse)
@@ -131,6 +135,23 @@ def walk(decay: Decay, drive: Tensor, start: Tensor, states: Tensor, *, reverse:
     if rest:
         end = _one_by_one(decay, drive[:, :, tail], end, states[:, :, tail], reverse=reverse)
     return end
+
+
+def _by_doubling(decay: Decay, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
+    """The start before all drives, then passes in which each place takes what stands 1, 2, 4, … places before it."""
+    steps = drive.shape[2]
+    given = drive.to(start.dtype)
+    total = torch.cat([given, start.unsqueeze(2)] if reverse else [start.unsqueeze(2), given], 2)
+    shift, power = 1, decay
+    while shift <= steps:
+        early, late = slice(0, -shift), slice(shift, None)
+        source, target = (late, early) if reverse else (early, late)
+        moved = _times(_spread(power, 4), total[:, :, source])
+        total[:, :, target] += moved
+        shift *= 2
+        power = power.squared() if shift <= steps else power
+    states.copy_(total[:, :, 1:] if reverse else total[:, :, :-1])
+    return total[:, :, 0 if reverse else -1]
 
 
 def _one_by_one(decay: Decay, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:

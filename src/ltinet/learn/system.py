@@ -21,6 +21,16 @@ class System(NamedTuple):
     D: Tensor
 
     @property
+    def scalar_rates(self) -> Tensor:
+        """Re λ of pairs and reals together."""
+        return torch.cat([self.pair_rates, self.real_rates], -1)
+
+    @property
+    def scalar_frequencies(self) -> Tensor:
+        """Im λ of both, zero for reals."""
+        return torch.cat([self.frequencies, torch.zeros_like(self.real_rates)], -1)
+
+    @property
     def layout(self) -> "Layout":
         """Where each part of the states stands."""
         return Layout(

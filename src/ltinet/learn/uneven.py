@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 from ltinet.learn.decay import Decay
 from ltinet.learn.exponential import matrix_phi
 from ltinet.learn.one_step import BlockStep
-from ltinet.learn.phi import pair_phi, real_phi
+from ltinet.learn.phi import pair_phi
 from ltinet.learn.system import System
 
 _CHUNK = 128
@@ -67,17 +67,20 @@ def _chunk(system: System, lengths: Tensor, entering: Tensor, z: Tensor, linear:
 def uneven_steps(system: System, lengths: Tensor) -> Steps:
     """The steps of lengths `(B or 1, K)`."""
     h = lengths.unsqueeze(-1)
-    x, y, r = system.pair_rates * h, system.frequencies * h, system.real_rates * h
-    pairs, alone = pair_phi(x, y), real_phi(r)
+    x, y = system.scalar_rates * h, system.scalar_frequencies * h
+    n_pairs = system.frequencies.shape[-1]
+    first, second = pair_phi(x, y)
     blocks = [
         BlockStep(P, h[..., None, None] * first, h[..., None, None] * second)
         for P, first, second in (matrix_phi(F * h[..., None, None]) for F in system.blocks)
     ]
     size = torch.exp(x)
-    decay = Decay(size * torch.cos(y), size * torch.sin(y), torch.exp(r), tuple(own.P for own in blocks))
-    first = Decay(h * pairs[0].re, h * pairs[0].im, h * alone[0], tuple(own.first for own in blocks))
-    second = Decay(h * pairs[1].re, h * pairs[1].im, h * alone[1], tuple(own.second for own in blocks))
-    return Steps(decay, first, second)
+    re, im = size * torch.cos(y), size * torch.sin(y)
+
+    def parts(re: Tensor, im: Tensor, place: int) -> Decay:
+        return Decay(re[..., :n_pairs], im[..., :n_pairs], re[..., n_pairs:], tuple(own[place] for own in blocks))
+
+    return Steps(parts(re, im, 0), parts(h * first.re, h * first.im, 1), parts(h * second.re, h * second.im, 2))
 
 
 def _doubled(decay: Decay, drive: Tensor, start: Tensor) -> Tensor:

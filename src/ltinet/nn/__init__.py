@@ -2,8 +2,24 @@
 
 from ltinet.learn.door import require_torch
 
-require_torch()
+require_torch()  # without PyTorch its error says what to do
 
-from ltinet.learn.linear_network import LinearNetwork  # noqa: E402 - without PyTorch the error above says what to do
+from ltinet.learn.linear_network import LinearNetwork  # noqa: E402
+from ltinet.nn.feedback import Feedback  # noqa: E402
+from ltinet.nn.files import load, save  # noqa: E402
+from ltinet.nn.maps import MLP, Polynomial, Spline  # noqa: E402
+from ltinet.nn.stack import Stack, hammerstein, wiener, wiener_hammerstein  # noqa: E402
 
-__all__ = ["LinearNetwork"]
+__all__ = [
+    "MLP",
+    "Feedback",
+    "LinearNetwork",
+    "Polynomial",
+    "Spline",
+    "Stack",
+    "hammerstein",
+    "load",
+    "save",
+    "wiener",
+    "wiener_hammerstein",
+]

@@ -29,11 +29,11 @@ def test_a_thousand_large_random_steps(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", STABLE)
 def test_gradients_stay_finite_all_the_way(kind: str) -> None:
-    """Each step is against the gradient of a loss, a hundred times too large."""
+    """Each step is against the gradient of a loss, far too large."""
     model = network_of(kind).to_torch(0.1)
     u = torch.from_numpy(np.random.default_rng(0).standard_normal((1, 40, 2)))
     optimiser = torch.optim.SGD([own for own in model.parameters() if own.numel()], lr=10.0)
-    for _ in range(100):
+    for _ in range(30):
         optimiser.zero_grad()
         loss = (model(u) - 1.0).square().mean()
         loss.backward()
