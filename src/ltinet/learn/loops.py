@@ -58,10 +58,10 @@ def solved(c: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
     """
     asks = torch.is_grad_enabled()
     with torch.no_grad():
-        xi = _settled(c.detach(), xi_v, fed)
+        xi = _settled(c.detach(), xi_v, fed).detach()  # from forward derivatives too, which no_grad lets pass
         if not asks:
             return xi
-        slope = _jacobian(xi, xi_v, fed)
+        slope = _jacobian(xi, xi_v, fed).detach()
     return xi - _over(slope, xi - c - fed(xi) @ xi_v.mT)
 
 

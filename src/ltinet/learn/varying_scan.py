@@ -24,9 +24,19 @@ class _VaryingScan(torch.autograd.Function):
     """With λ_T the gradient of the last state, λ_k = g_k + A_kᵀ λ_{k+1}: the gradient of b_k is λ_{k+1}."""
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-        ctx.save_for_backward(A)
+    def forward(A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
         return _walk(A, b, start)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:  # noqa: ARG004
+        ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0])
+
+    @staticmethod
+    def jvp(ctx: Any, _: Tensor | None, b: Tensor | None, start: Tensor | None) -> tuple[Tensor, Tensor]:
+        (A,) = ctx.saved_tensors
+        b = A.new_zeros(A.shape[:3]) if b is None else b
+        return _walk(A, b, b.new_zeros(b.shape[::2]) if start is None else start)
 
     @staticmethod
     @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]

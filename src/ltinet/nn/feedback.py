@@ -55,7 +55,7 @@ class Feedback(nn.Module):
             start = self._start(loop, samples[:, 0], batch, state, x0)
             run = find_states(loop, samples, start.detach(), self.map, window=self.window)
             self.last_run = Trajectory(run.states[:, :0], run.n_passes, run.n_walked)
-            y, end = self._with_derivatives(loop, samples, start, run.states)
+            y, end = self._with_derivatives(loop, samples, start, run.states.detach())
         y = y.reshape(*batch, steps, self.n_outputs).to(computing_type(u.dtype)).to(u.dtype)
         return (y, end.reshape(*batch, -1)) if return_state else y
 
@@ -91,7 +91,7 @@ class Feedback(nn.Module):
     def _with_derivatives(self, loop: Loop, u: Tensor, start: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs and last state: one more Newton pass, whose value and derivatives are those of the solution."""
         with torch.no_grad():
-            A = linearised(loop, seen_by_map(loop, states, u, self.map), self.map)
+            A = linearised(loop, seen_by_map(loop, states, u, self.map), self.map).detach()
         after = advanced(loop, states, u, self.map(seen_by_map(loop, states, u, self.map)))
         w, end = scan_varying(A, after - (A @ states.unsqueeze(-1)).squeeze(-1), start)
         return outputs(loop, w, u, self.map(seen_by_map(loop, w, u, self.map))), end
