@@ -2,6 +2,7 @@
 
 Requirements are those of the package and of its extra `test`; each is of the form `name>=version`, or `name[extra]>=…`,
 with a marker behind it where not every system has the library.
+One that is pinned, `name==version`, stays so.
 """
 
 import re
@@ -9,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-_LOWER_BOUND = re.compile(r"(?P<name>[\w.-]+(?:\[[\w,.-]+\])?)>=(?P<version>[\d.]+)(?P<marker>; \w+ == '\w+')?")
+_LOWER_BOUND = re.compile(r"(?P<name>[\w.-]+(?:\[[\w,.-]+\])?)[>=]=(?P<version>[\d.]+)(?P<marker>; \w+ == '\w+')?")
 
 
 def oldest_versions() -> list[str]:

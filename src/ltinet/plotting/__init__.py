@@ -10,6 +10,7 @@ from ltinet.plotting.correlations import draw_correlations
 from ltinet.plotting.error_bounds import draw_errors_and_bounds
 from ltinet.plotting.evaluations import draw_evaluations_per_layer, draw_evaluations_per_neuron
 from ltinet.plotting.ladder import draw_ladder
+from ltinet.plotting.learning_curve import draw_learning_curve
 from ltinet.plotting.measured import draw_measured
 from ltinet.plotting.nyquist import draw_nyquist
 from ltinet.plotting.orders import draw_orders
@@ -34,6 +35,7 @@ __all__ = [
     "draw_evaluations_per_neuron",
     "draw_hankel_values",
     "draw_ladder",
+    "draw_learning_curve",
     "draw_measured",
     "draw_nyquist",
     "draw_orders",
