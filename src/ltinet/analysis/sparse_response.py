@@ -8,6 +8,7 @@ from scipy import sparse
 from ltinet.analysis.resolvent import Complex
 from ltinet.arrays import Array
 from ltinet.errors import InvalidSystemError
+from ltinet.model.memory import told_if_short
 from ltinet.model.sparse_factors import SingularError, SparseFactors, has_symmetric_pattern
 from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import SystemMatrices
@@ -32,11 +33,12 @@ class SparseResolvent:
     def at(self, s: Complex) -> Complex:
         """H(s), (len(s), p, m); complex(inf, nan) in every entry where s is a pole."""
         H = np.empty((len(s), *self.system.D.shape), dtype=np.complex128)
-        for index, place in enumerate(s.tolist()):
-            try:
-                H[index] = self._gain(self._factors(place))
-            except SingularError:
-                H[index] = complex(np.inf, np.nan)
+        with told_if_short(self.pencil.n_states, self.pencil.n_nonzeros):
+            for index, place in enumerate(s.tolist()):
+                try:
+                    H[index] = self._gain(self._factors(place))
+                except SingularError:
+                    H[index] = complex(np.inf, np.nan)
         return H
 
     def at_rest(self) -> Array:

@@ -15,7 +15,8 @@ from ltinet.decompose.orthonormal import BlockBases, orthonormalise
 from ltinet.decompose.repeated import with_repeated_together, without_noise
 from ltinet.decompose.schur import SchurForm, is_decoupled, is_symmetric, real_schur, schur_by_parts, symmetric_schur
 from ltinet.decompose.separate import Separation
-from ltinet.decompose.transformation import Factors, Product, Transformation, Turns
+from ltinet.decompose.transformation import Factors, Product, Transformation
+from ltinet.decompose.turns import Turns
 from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import Matrix, read_only
 

@@ -33,7 +33,7 @@ class SparseFactors:
 
     Raises:
         SingularError: M is singular: a pivot is zero.
-        InvalidSystemError: the factors do not fit into memory.
+        MemoryError: the factors do not fit into memory.
     """
 
     def __init__(self, matrix: Any, *, has_symmetric_pattern: bool) -> None:
@@ -109,10 +109,6 @@ def _factorised(matrix: Any, *, is_stable: bool) -> Any:
     except RuntimeError as error:
         if "singular" in str(error):
             raise SingularError from None
+        if "MALLOC" in str(error) or "memory" in str(error).lower():
+            raise MemoryError from None
         raise InvalidSystemError(f"the sparse factorisation failed: {error}") from None
-    except MemoryError:
-        n, entries = matrix.shape[0], matrix.nnz
-        raise InvalidSystemError(
-            f"there is not enough memory to factorise a sparse matrix of {n}×{n} with {entries} non-zeros; a coarser "
-            "grid, or a machine with more memory, is needed"
-        ) from None

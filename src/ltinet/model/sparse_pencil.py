@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy import sparse
 
 from ltinet.errors import InvalidSystemError
 from ltinet.listing import listed_without
-from ltinet.model.matrices import Matrix
-from ltinet.model.sparse_matrices import SparseMatrix, is_same, is_symmetric, shared
+from ltinet.model.matrices import Matrix, as_real_matrix
+from ltinet.model.sparse_matrices import SparseMatrix, as_sparse_matrix, is_same, is_symmetric, shared
 from ltinet.once import cached_property
 
 LARGEST_FILLED_IN = 3000
@@ -64,6 +65,23 @@ class SparsePencil:
         difference, largest = self.state - self.state.T, abs(self.state).max() if self.n_nonzeros else 0.0
         return float(abs(difference).max() / largest) if largest and difference.nnz else 0.0
 
+    @cached_property
+    def explicit_state(self) -> SparseMatrix | None:
+        """E⁻¹A where E is the identity or a regular diagonal matrix; None for any other E."""
+        if self.mass is None:
+            return self.state
+        entries = self.mass.diagonal()
+        if self.mass.nnz != len(entries) or not np.all(entries):
+            return None
+        return as_sparse_matrix(sparse.diags_array(1.0 / entries) @ self.state, "E⁻¹A")
+
+    @cached_property
+    def explicit_B(self) -> Matrix | None:
+        """E⁻¹B, likewise."""
+        if self.mass is None or self.explicit_state is None:
+            return self.B if self.mass is None else None
+        return as_real_matrix(self.B / self.mass.diagonal()[:, None], "B")
+
     def refuse_if_large(self, what: str) -> None:
         """Say which call to make where arrays of n² numbers would be needed.
 
@@ -71,12 +89,16 @@ class SparsePencil:
             InvalidSystemError: the model is large.
         """
         if self.is_large:
-            raise InvalidSystemError(
-                f"{what} would fill in a sparse A of {self.n_states}×{self.n_states} with {self.n_nonzeros} non-zeros; "
-                "reduce the model first: ltinet.reduce(system, tolerance=1e-6).system, or construct(system, "
-                "tolerance=1e-6) for its network. As it is there are system.frequency_response(omega), "
-                "system.simulate(u, t) and the sparse matrices, system.sparse"
-            )
+            raise self.too_large(what)
+
+    def too_large(self, what: str) -> InvalidSystemError:
+        """The error that says so."""
+        return InvalidSystemError(
+            f"{what} would fill in a sparse A of {self.n_states}×{self.n_states} with {self.n_nonzeros} non-zeros; "
+            "reduce the model first: ltinet.reduce(system, tolerance=1e-6).system, or construct(system, "
+            "tolerance=1e-6) for its network. As it is there are system.frequency_response(omega), "
+            "system.simulate(u, t) and the sparse matrices, system.sparse"
+        )
 
     def is_same_as(self, other: "SparsePencil") -> bool:
         """Whether all matrices are equal as they were given."""
@@ -92,7 +114,9 @@ class SparsePencil:
         return ", ".join([f"A {_of(self.state)}", "E = I" if self.mass is None else f"E {_of(self.mass)}"])
 
     def __dir__(self) -> list[str]:
-        return listed_without(self, "state", "mass", "refuse_if_large", "is_same_as")
+        return listed_without(
+            self, "state", "mass", "explicit_state", "explicit_B", "refuse_if_large", "too_large", "is_same_as"
+        )
 
     def __repr__(self) -> str:
         return f"SparsePencil({self.n_states} states, {self.told})"

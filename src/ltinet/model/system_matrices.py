@@ -89,8 +89,9 @@ class SystemMatrices:
     @cached_property
     def B(self) -> Matrix:
         """The input matrix, n×m."""
-        if self.sparse is not None and self.sparse.mass is None:
-            return self.sparse.B
+        pencil = self.sparse
+        if pencil is not None and (pencil.mass is None or pencil.is_large) and pencil.explicit_B is not None:
+            return pencil.explicit_B
         self._fill_in("E⁻¹B")
         return self.B
 

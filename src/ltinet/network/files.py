@@ -16,6 +16,7 @@ import numpy as np
 
 from ltinet.atomic import write_whole
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.structures.operator import Operator
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
 from ltinet.model.formats.opening import as_path, one_line, opened, reason_of
@@ -56,6 +57,11 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
     """
     path = as_path(path)
     network, form, system, blocks, reduced_error = stored
+    if form is not None and isinstance(form.transformation, Operator):
+        raise FileFormatError(
+            f"{shown_path(path)} is not written: T of this network of {network.n_states} states is an operator and no "
+            "array; store the model, save_system(net.system, path), from which construct makes it again in seconds"
+        )
     tensors = pack_network(network) | ({} if form is None else pack_form(form))
     has_system = form is not None and system is not None and blocks is not None
     if has_system and system is not None and blocks is not None:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.structures.operator import Operator
 from ltinet.errors import InvalidSignalError
 from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames
@@ -72,6 +73,11 @@ class PreparedNetwork:
         """How inputs and outputs are called: as in the system that the network came from."""
         return UNNAMED if self.origin is None else self.origin.names
 
+    @property
+    def has_operator(self) -> bool:
+        """Whether T is an operator, of a large structured model: nothing of n² numbers can be asked for."""
+        return self.form is not None and isinstance(self.form.transformation, Operator)
+
     @cached_property
     def in_user_states(self) -> "PreparedNetwork | None":
         """The same system as one block in the user's own states, where T would cost these digits; None elsewhere.
@@ -81,7 +87,7 @@ class PreparedNetwork:
         form, origin = self.form, self.origin
         if form is None or origin is None or not origin.n_states:
             return None
-        if origin.n_states > _SMALL and form.condition_raw <= _COSTS_STATES:
+        if self.has_operator or (origin.n_states > _SMALL and form.condition_raw <= _COSTS_STATES):
             return None
         prepared = PreparedNetwork(self.network, None, origin=origin, reduced_error=self.reduced_error)
         prepared.__dict__["_placed"] = as_given(origin)

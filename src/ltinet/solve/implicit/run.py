@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.model.memory import told_if_short
 from ltinet.model.names import names_or_numbers
 from ltinet.model.sparse_factors import SingularError
 from ltinet.model.sparse_pencil import SparsePencil
@@ -54,15 +55,20 @@ def run_implicitly(
         u = in_order(u, names, are_given=system.names.inputs is not None, n_times=len(axis.t))
     signal = as_signal(u, axis, n_inputs=system.n_inputs, hold=hold)
     start = _start(x0, system.n_states, signal.batch_shape)
+    with told_if_short(pencil.n_states, pencil.n_nonzeros):
+        outputs = _outputs_of(pencil, system.C)
+        trajectory, stats = _agreeing(system, pencil, outputs, signal, axis.t, start, tolerance)
+    return Solution(axis.t, trajectory.outputs(axis.t), trajectory, stats, system.names)
+
+
+def _outputs_of(pencil: SparsePencil, C: Array) -> Outputs:
     try:
-        outputs = Outputs(pencil, system.C)
+        return Outputs(pencil, C)
     except SingularError:
         raise SimulationError(
             "E is singular: the model has algebraic equations, which ltinet.reduce(system, tolerance=1e-6) eliminates "
             "where they are of index 1"
         ) from None
-    trajectory, stats = _agreeing(system, pencil, outputs, signal, axis.t, start, tolerance)
-    return Solution(axis.t, trajectory.outputs(axis.t), trajectory, stats, system.names)
 
 
 def _agreeing(

@@ -6,6 +6,7 @@ from typing import NoReturn, final
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.bounds.unknown import UnknownBound
 from ltinet.errors import SimulationError
 from ltinet.signals.signal import Signal
 from ltinet.solve.implicit.walk import Curve, Walked
@@ -49,7 +50,7 @@ class ImplicitTrajectory:
         """
         raise SimulationError("the model was run as it is and has no neurons; construct(system, tolerance=1e-6) has")
 
-    def error_bound(self, start: float, stop: float) -> "UnknownBound":  # noqa: ARG002
+    def error_bound(self, start: float, stop: float) -> UnknownBound:  # noqa: ARG002
         """Not known, so infinite."""
         return UnknownBound(self.batch_shape, len(self.D))
 
@@ -63,23 +64,6 @@ class ImplicitTrajectory:
     def _shaped(self, values: Array) -> Array:
         """(T, p, batch) as (..., T, p)."""
         return np.ascontiguousarray(values.transpose(2, 0, 1)).reshape(*self.batch_shape, *values.shape[:2])
-
-
-@final
-@dataclass(frozen=True)
-class UnknownBound:
-    """An error that nobody has bounded."""
-
-    batch_shape: tuple[int, ...]
-    n_outputs: int
-
-    def at(self, t: Array) -> dict[str, Array]:
-        """Infinite at all times."""
-        return {"solver": np.full((*self.batch_shape, len(t), self.n_outputs), np.inf)}
-
-    def overall(self) -> dict[str, Array]:
-        """Infinite."""
-        return {"solver": np.full((*self.batch_shape, self.n_outputs), np.inf)}
 
 
 def _interpolated(curve: Curve, t: Array) -> Array:
