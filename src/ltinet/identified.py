@@ -1,28 +1,36 @@
 """What was identified: a continuous-time system with the evidence for it, from records or from a frequency response."""
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array, Complex
+from ltinet.atomic import write_whole
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import InvalidSignalError
+from ltinet.errors import FileFormatError, InvalidSignalError
 from ltinet.identification.asked import asked_points
 from ltinet.identification.confidence import FrequencyBand, StepBand, frequency_band, step_band
 from ltinet.identification.covariance import ParameterCovariance
 from ltinet.identification.evidence import Evidence, Tried
 from ltinet.identification.linear_part import Trend
 from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.page import Page, Picture
 from ltinet.identification.pole_regions import PoleConfidence, pole_confidences
 from ltinet.identification.residual_tests import ResidualTests
 from ltinet.identification.text import pole_lines
 from ltinet.networks import construct
 from ltinet.once import cached_property
 from ltinet.plotting.identified_doors import DrawnIdentification, IdentifiedPlots
+from ltinet.shown import count_of, shown_path
 from ltinet.signals.numbers import real_array
 from ltinet.state_space import StateSpace
+
+_COMPARED = 2000  # samples in the picture of a report
 
 
 @final
@@ -147,6 +155,16 @@ class Identified:
         )  # fmt: skip
         return IdentifiedPlots(drawn)
 
+    def report(self, path: str | os.PathLike[str], *, title: str = "measured data") -> None:
+        """Write one HTML page with fits, poles, warnings, what was tried and the five pictures; it needs matplotlib.
+
+        Pictures show the data that the system was found in, of long records the beginnings.
+        """
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise FileFormatError(f"{shown_path(target)} does not end in .html, as the file of a report does")
+        write_whole(target, _page(self, title).html().encode())
+
     def _certain(self) -> ParameterCovariance:
         if self.covariance is None:
             raise InvalidSignalError(
@@ -181,6 +199,48 @@ class Identified:
 
     def __str__(self) -> str:
         return "\n".join(_told(self))
+
+
+def _page(found: Identified, title: str) -> Page:
+    import ltinet  # here, because it imports this module
+
+    delays = f", delays of {', '.join(map(str, found.delay))} samples" if any(found.delay) else ""
+    data = (
+        "a frequency response" if found.dt is None else f"samples at steps of {found.dt:g} ({found.hold} hold{delays})"
+    )
+    rows = f" with {found.block_rows} block rows" if found.block_rows else ""
+    channels = f"{count_of(found.system.n_inputs, 'input')} and {count_of(found.system.n_outputs, 'output')}"
+    summary = (
+        f"Order {found.order}, {channels}, from {data}; found by {found.method}{rows}"
+        f"{', refined by output error' if found.refined else ''}."
+    )
+    return Page(
+        title, summary, found.warnings, found.system.output_names, found.fits, found.poles(),
+        found.pole_confidence() if found.covariance else (), found.tried, tuple(_pictures(found)), ltinet.__version__,
+    )  # fmt: skip
+
+
+def _pictures(found: Identified) -> Iterator[Picture]:
+    plots = found.plot
+    yield Picture("Measured values, and those of the model.", lambda: _at_the_end(plots.compare(), found.dt))
+    if found.dt is not None:
+        yield Picture(
+            "Correlations of what the model leaves over. After an input at positive lags: something is missed; at "
+            "negative lags: a closed loop, unless the input repeats itself.",
+            plots.residuals,
+        )
+    yield Picture("What speaks for the order.", plots.orders)
+    yield Picture("Poles, and regions that hold the true ones at 99 %.", plots.poles)
+    if found.covariance is not None:
+        yield Picture("The frequency response, and bands that hold the true one at 99 %.", plots.bode)
+
+
+def _at_the_end(panels: NDArray[Any], dt: float | None) -> NDArray[Any]:
+    """Of long records the last samples: more are a blur."""
+    end = panels[-1].dataLim.x1
+    if dt is not None and end > _COMPARED * dt:
+        panels[-1].set_xlim(end - _COMPARED * dt, end)
+    return panels
 
 
 def _told(found: Identified) -> list[str]:

@@ -1,6 +1,6 @@
 """From measured records, or a measured frequency response, to a continuous-time system: the doors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -50,6 +50,7 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     hold: Hold = "zero",
     stable: bool | Literal["auto"] = "auto",
     refine: bool = True,
+    progress: Callable[[str], None] | None = None,
 ) -> Identified:
     """Find the continuous-time system behind measured inputs and outputs.
 
@@ -73,6 +74,8 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
         stable: True mirrors poles that grow, False keeps them; "auto" keeps them, with a warning, where that predicts
             unseen samples far better.
         refine: whether to try the output-error refinement.
+        progress: called with the name of every step as it begins, `print` for one: a choice among many models of long
+            records takes its time.
 
     Raises:
         InvalidSignalError: the records cannot be used, or say too little; the message says what would help.
@@ -89,12 +92,15 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     levels = _means(given.records, "y") if trend != "none" else np.zeros(given.records[0].y.shape[1])
     units = units_of(given.records)
     centred = tuple(units.scaled(Record(own.u - offsets, own.y - levels)) for own in given.records)
+    if progress is not None and not callable(progress):
+        raise InvalidSignalError(f"progress is {shown(repr(progress))}; give a function of one text, such as print")
     delays = asked_delays(delay, centred)
     shifted = tuple(own.shifted(delays) for own in centred)
     scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
     mirrors = stable is True or (stable == "auto" and not wishes.decide_everything)
     setting = Setting(feedthrough, trend, linear, scale, mirrors, max(map(len, shifted)))
-    found = _estimated(shifted, wishes, setting, may_mirror=stable == "auto")
+    tell = progress or (lambda _: None)
+    found = _estimated(shifted, wishes, setting, tell, may_mirror=stable == "auto")
     if stable == "auto" and mirrors and found.error > _GOOD:
         found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
     seen = seen_of(found.linear, shifted, feedthrough=feedthrough, trend=trend, gain=units.gain)
@@ -158,21 +164,26 @@ def identify_frequency(
     )
 
 
-def _estimated(records: tuple[Record, ...], wishes: Wishes, setting: Setting, *, may_mirror: bool) -> Estimate:
+def _estimated(
+    records: tuple[Record, ...], wishes: Wishes, setting: Setting, tell: Callable[[str], None], *, may_mirror: bool
+) -> Estimate:
     """The estimate; where all that was asked for grows beyond all numbers, and it may, with poles mirrored."""
     try:
-        return estimate(records, wishes, setting)
+        return estimate(records, wishes, setting, tell)
     except GrowsError:
         if setting.stable or not may_mirror:
             raise
-        return estimate(records, wishes, replace(setting, stable=True))
+        return estimate(records, wishes, replace(setting, stable=True), tell)
 
 
 def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
     """The stable model, unless one that grows predicts unseen samples far better: an unstable plant in a loop."""
     if not any_grows(records, found.block_rows, found.linear.model.order, setting.trend):
         return found
-    free = estimate(records, wishes, setting)
+    try:
+        free = estimate(records, wishes, setting)
+    except GrowsError:  # none that may grow can be simulated: the stable one stands
+        return found
     return free if not free.linear.model.is_stable and free.error < _FAR_BETTER * found.error else found
 
 

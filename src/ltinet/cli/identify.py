@@ -6,11 +6,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from ltinet.atomic import write_whole
 from ltinet.cli import table_options as tables
-from ltinet.cli.identification_report import report_page
 from ltinet.cli.messages import remark, working
 from ltinet.cli.overwriting import refuse_overwriting
+from ltinet.cli.pictures import without_display
 from ltinet.cli.samples import opened_samples, read_whole
 from ltinet.cli.sources import NETWORK_SUFFIX
 from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal, send, title_of
@@ -103,7 +102,7 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
     table = _table(data, tables.table_options(reading, f"{inputs},{outputs}"))
     u, y = _part(table, slice(None, n_inputs)), _part(table, slice(n_inputs, None))
     try:
-        with working(f"identifying from {len(table.t)} samples"):
+        with working(f"identifying from {len(table.t)} samples") as tell:
             found = identify_system(
                 u,
                 y,
@@ -116,6 +115,7 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
                 hold=hold,
                 stable=_STABLE[stable],
                 refine=refine,
+                progress=tell,
             )
     except InvalidSignalError as error:
         raise InvalidSignalError(f"{title_of(data)}: {_in_words_of_the_command_line(str(error))}") from None
@@ -123,9 +123,9 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
         remark(line)
     _deliver(found, target)
     if report is not None:
+        without_display()
         with working("drawing the report"):
-            page = report_page(found, u, y, title=title_of(data))
-        deliver(report, lambda path: write_whole(path, page.encode()))
+            deliver(report, lambda path: found.report(path, title=title_of(data)))
         remark(f"report written to {report}")
 
 

@@ -5,20 +5,20 @@ from contextlib import contextmanager
 
 from rich.markup import escape
 
-from ltinet.progress import after_a_while, onlooker
+from ltinet.progress import Tell, after_a_while, onlooker
 from ltinet.shown import without_controls
 
 
 @contextmanager
-def working(message: str) -> Iterator[None]:
-    """Show that something is going on, to those who have waited for a second."""
+def working(message: str) -> Iterator[Tell]:
+    """Show that something is going on, to those who have waited for a second; a function to call with every step."""
     console = onlooker()
     if console is None:
-        yield
+        yield lambda step: None  # noqa: ARG005 - nobody to tell
         return
     status = console.status(escape(without_controls(message)))
     with after_a_while(status.start, status.stop):
-        yield
+        yield lambda step: status.update(escape(without_controls(f"{message}: {step}")))
 
 
 @contextmanager

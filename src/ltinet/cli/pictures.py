@@ -4,11 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ltinet.cli.streams import is_stream
 from ltinet.errors import FileFormatError
 from ltinet.plotting.canvas import FORMATS, require_matplotlib
+from ltinet.plotting.windowless import figure_of
 from ltinet.shown import shown, shown_path
 
 if TYPE_CHECKING:
@@ -38,13 +37,14 @@ def picture_suffix(output: str, wanted: str | None = None) -> str:
 
 
 def drawn(draw: Callable[[], Any]) -> "Figure":
-    """The figure of the Axes that `draw` returns, at the size that the drawing asks for; no window opens."""
+    """The figure of the Axes that `draw` returns, where there may be no display at all."""
+    without_display()
+    return figure_of(draw)
+
+
+def without_display() -> None:
+    """Let matplotlib look for none."""
     require_matplotlib()
     import matplotlib as mpl
-    from matplotlib import pyplot
 
     mpl.use("Agg")
-    axes = np.asarray(draw()).flat[0]
-    figure: Figure = axes.figure
-    pyplot.close(figure)
-    return figure

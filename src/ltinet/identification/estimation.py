@@ -87,8 +87,10 @@ class Estimate:
     """Of the winner on the ends of records that it had not seen, relative to the outputs."""
 
 
-def estimate(records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
-    """The best model that the wishes allow.
+def estimate(
+    records: tuple[Record, ...], wishes: Wishes, setting: Setting, tell: Callable[[str], None] = lambda _: None
+) -> Estimate:
+    """The best model that the wishes allow; `tell` hears of every step as it begins.
 
     Raises:
         InvalidSignalError: the records are too short, or no model of them is one that can be simulated.
@@ -99,13 +101,16 @@ def estimate(records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> E
     parts = halves(some)
     rows = rows_to_try(parts.seen, wishes)
     orders = wishes.orders or _ORDERS
+    tell(f"models of {len(orders)} orders" if len(orders) > 1 else f"models of order {orders[0]}")
     plain = candidates(parts, setting, block_rows=rows, methods=wishes.first_methods, orders=orders)
     if not plain:
         raise GrowsError(_GROWS)
     leader = plain[int(np.argmin(scores(plain, setting, n_samples(parts.unseen))))]
     coefficients = _filter(leader, parts)
     white = Halves(*(tuple(whitened(own, coefficients) for own in some) for some in (parts.seen, parts.unseen)))
+    tell("the order")
     order = _order(plain, leader, white, rows, wishes, setting)
+    tell(f"models of order {order}, refined" if wishes.refine else f"models of order {order}")
     others = tuple(own for own in wishes.methods if own not in wishes.first_methods)
     plain += candidates(parts, setting, block_rows=rows, methods=others, orders=(order,))
     pool = [own for own in plain if own.order == order]
@@ -113,6 +118,7 @@ def estimate(records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> E
         pool += candidates(parts, setting, block_rows=rows, methods=("moesp",), orders=(order,), source=white.seen)
     pool = pool or [min(plain, key=lambda own: abs(own.order - order))]
     best, pool = _winner(pool, parts, setting, refine=wishes.refine)
+    tell(f"order {order} from all samples")
     source = tuple(whitened(own, coefficients) for own in some) if best.is_whitened else records
     closest = _from_all(best, source, records, setting, Starts(rows, wishes.methods))
     final = _polished(closest, records, setting) if wishes.refine else closest

@@ -154,3 +154,52 @@ def test_noise_alone_is_told():
     rng = np.random.default_rng(0)
     found = ltinet.identify(rng.standard_normal(400), rng.standard_normal(400), dt=1.0)
     assert any("explained by" in warning for warning in found.warnings)
+
+
+def test_a_report_is_one_page_and_leaves_no_figure_open(tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="a report has pictures")
+    rng = np.random.default_rng(41)
+    own = record(rng, drawn_system(rng, 2, 1, 1), 300, noise=0.05)
+    found = ltinet.identify(own.u, own.y, dt=0.1, order=2)
+    before = pyplot.get_fignums()
+    found.report(tmp_path / "rig.html", title="<rig>")
+    page = (tmp_path / "rig.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == 5
+    assert "&lt;rig&gt;" in page
+    assert "<rig>" not in page
+    assert f"{found.fits[0]:.2f} %" in page
+    assert pyplot.get_fignums() == before
+    with pytest.raises(ltinet.FileFormatError, match=r"does not end in \.html"):
+        found.report(tmp_path / "rig.pdf")
+
+
+def test_progress_hears_of_every_step():
+    rng = np.random.default_rng(42)
+    own = record(rng, drawn_system(rng, 2, 1, 1), 400, noise=0.05)
+    steps = []
+    found = ltinet.identify(own.u, own.y, dt=0.1, order=range(1, 4), progress=steps.append)
+    assert steps[0] == "models of 3 orders"
+    assert steps[-1] == f"order {found.order} from all samples"
+    with pytest.raises(ltinet.InvalidSignalError, match="progress is 3"):
+        ltinet.identify(own.u, own.y, dt=0.1, progress=3)
+
+
+def test_without_arguments_the_records_it_was_found_in_are_judged():
+    rng = np.random.default_rng(43)
+    own = record(rng, drawn_system(rng, 2, 2, 2), 500, noise=0.05)
+    y = np.vstack([np.zeros((3, 2)), own.y[:-3]]) + [5.0, -70.0]
+    found = ltinet.identify(1000.0 * own.u + 3.0, y, dt=0.1, order=2, delay=[3, 3])
+    np.testing.assert_allclose(found.fit(), found.fit(1000.0 * own.u + 3.0, y), rtol=1e-9)
+    np.testing.assert_allclose(
+        found.residuals().residuals[0], found.residuals(1000.0 * own.u + 3.0, y).residuals[0], atol=1e-9
+    )
+    assert found.plot.compare()[0].get_lines()[0].get_ydata().mean() == pytest.approx(y[3:, 0].mean())
+
+
+def test_a_stable_model_stands_where_those_that_may_grow_cannot_be_simulated():
+    """Clean records with inputs and outputs exchanged: all models of the inverse grow beyond all numbers."""
+    rng = np.random.default_rng(1)
+    own = record(rng, drawn_system(rng, 3, 1, 2), 600)
+    found = ltinet.identify(own.y, own.u, dt=1.0)
+    assert np.all(np.abs(np.linalg.eigvals(found.discrete.A)) <= 1.0)
+    assert found.warnings
