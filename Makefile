@@ -7,7 +7,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint house format docs bench bench-quick bench-sparsity \
-        bench-speed bench-identify bench-export export-agreement clean
+        bench-speed bench-identify bench-reduce bench-export export-agreement clean
 
 # The paper, reproduced: the last line is the path of a page to open.
 demo: $(VENV)/.paper
@@ -74,9 +74,15 @@ bench-sparsity: $(VENV)/.bench
 bench-speed: $(VENV)/.bench
 	$(BENCH) --only construction
 
-# 200 systems drawn at random: orders, confidence of poles, fits, delays; make bench-identify COUNT=40 WORKERS=4.
+# 200 systems drawn at random: orders, confidence of poles, fits, delays; make bench-identify COUNT=40 SEED=7.
 bench-identify: $(VENV)/.bench
-	$(BENCH).identify_monte_carlo --count $(or $(COUNT),200) --workers $(or $(WORKERS),2)
+	$(BENCH).identify_monte_carlo --count $(or $(COUNT),200) --workers $(or $(WORKERS),2) --seed $(or $(SEED),15)
+
+# Reductions beside those of pyMOR and python-control; bounds of 500 systems drawn at random judged in balls.
+# make bench-reduce REDUCE_ARGS=--largest adds plates of a million states.
+bench-reduce: $(VENV)/.bench
+	$(BENCH).reduction $(REDUCE_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/reduction_violations.py --count $(or $(COUNT),500)
 
 # Exported C and ONNX: time per step, and where rounding takes them in 1e8 steps.
 bench-export: $(VENV)/.bench

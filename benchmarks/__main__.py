@@ -29,6 +29,7 @@ MEASUREMENTS = (
     "construction",
     "sparsity",
     "frequency",
+    "identification",
     "scaling",
     "footprint",
     "import_time",

@@ -1,4 +1,4 @@
-"""Systems drawn at random, identified: `python -m benchmarks.identify_monte_carlo [--count 200] [--workers 2]`.
+"""Systems drawn at random, identified: `python -m benchmarks.identify_monte_carlo [--count 200] [--seed 15]`.
 
 Stable systems of order 2 to 8 with 1 to 3 inputs and outputs, modes with |λ| from 0.2 to 0.98, normal B and C, no
 direct path, 2,000 samples, 20 and 40 dB, white noise and AR(1) with 0.95 in turn. How much of a system can be seen is
@@ -10,6 +10,7 @@ Printed are how often the order is right (δ ≥ 10), how often a true pole lies
 """
 
 import argparse
+import functools
 import importlib.util
 import itertools
 import time
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import linalg, optimize, signal
 
 import ltinet
+from benchmarks.peers.subspace import Model, slicot
 
 Array = NDArray[np.float64]
 N_SAMPLES = 2000
@@ -74,12 +76,12 @@ class Outcome:
     delay_right: bool | None
 
 
-def drawn(number: int) -> Draw:
+def drawn(number: int, *, seed: int = _SEED) -> Draw:
     """The system of this number: the same on every machine."""
-    rng = np.random.default_rng([_SEED, number])
+    rng = np.random.default_rng([seed, number])
     n, (m, p) = int(rng.integers(2, 9)), (int(own) for own in rng.integers(1, 4, 2))
     decibels, coloured = (20, 40)[number % 2], bool(number // 2 % 2)
-    A = _modes(rng, n)
+    A = modes(rng, n)
     B, C, u = rng.standard_normal((n, m)), rng.standard_normal((p, n)), rng.standard_normal((N_SAMPLES, m))
     clean = simulated(A, B, C, np.zeros((p, m)), u)
     noise = rng.standard_normal((N_SAMPLES + 200, p))
@@ -93,7 +95,8 @@ def drawn(number: int) -> Draw:
     return Draw(A, u, clean, clean + noise, coloured, decibels, visibility, delays)
 
 
-def _modes(rng: np.random.Generator, n: int) -> Array:
+def modes(rng: np.random.Generator, n: int) -> Array:
+    """A stable A of order n with modes 0.2 ≤ |λ| ≤ 0.98, pairs as rotations."""
     n_pairs = int(rng.integers(0, n // 2 + 1))
     blocks = []
     for _ in range(n_pairs):
@@ -114,9 +117,9 @@ def simulated(A: Array, B: Array, C: Array, D: Array, u: Array, x0: Array | None
     return y
 
 
-def outcome(number: int, *, with_order: bool = True) -> Outcome:
+def outcome(number: int, *, seed: int = _SEED, with_order: bool = True) -> Outcome:
     """One draw, identified with the order given, with none, and with delays."""
-    own = drawn(number)
+    own = drawn(number, seed=seed)
     found = ltinet.identify(own.u, own.y, dt=1.0, order=own.order, delay=0)
     contained: tuple[bool, ...] = ()
     delay_right = None
@@ -154,27 +157,22 @@ def regions_hold(confidences: Sequence[ltinet.PoleConfidence], sampled: NDArray[
 
 
 def _slicot_fit(own: Draw) -> float | None:
-    """MOESP of SLICOT, B and D by least squares on the simulated output; 15 block rows."""
+    """MOESP of SLICOT with 15 block rows, on records without their means."""
     if importlib.util.find_spec("ctrlsys") is None:
         return None
-    import ctrlsys
-
-    n, s, m, p = own.order, 15, own.u.shape[1], own.y.shape[1]
     means = own.u.mean(axis=0), own.y.mean(axis=0)
+    found = slicot(own.u - means[0], own.y - means[1], own.order, 15)
+    return clean_fit(found, own.u - means[0], own.clean - means[1])
 
-    def copies() -> tuple[Array, Array]:  # the library writes into what it is given
-        return np.asfortranarray(own.u - means[0]), np.asfortranarray(own.y - means[1])
 
-    r = ctrlsys.ib01ad("M", "C", "N", "O", "N", "N", s, m, p, *copies(), 0.0, -1.0)[1]
-    A, C = ctrlsys.ib01bd("M", "C", "N", s, n, m, p, N_SAMPLES, r.copy(order="F"), 0.0)[:2]
-    zeros = np.zeros((n, m), order="F"), np.zeros((p, m), order="F")
-    given = np.asfortranarray(A.copy()), zeros[0], np.asfortranarray(C.copy()), zeros[1]
-    _, B, D = ctrlsys.ib01cd("X", "C", "D", n, m, p, *given, *copies(), 0.0)[:3]
-    left = own.clean - means[1] - simulated(A, B, C, D, own.u - means[0])
-    free = [simulated(A, B, C, D, np.zeros_like(own.u), x0).ravel() for x0 in np.eye(n)]  # fitted to clean outputs too
-    left = left.ravel() - np.stack(free, 1) @ np.linalg.lstsq(np.stack(free, 1), left.ravel(), rcond=None)[0]
-    spread = np.linalg.norm(own.clean - own.clean.mean(axis=0), axis=0)
-    return float(100.0 * (1.0 - np.linalg.norm(left.reshape(own.clean.shape), axis=0) / spread).mean())
+def clean_fit(model: Model, u: Array, clean: Array) -> float:
+    """Mean of 100 (1 − ‖y − ŷ‖/‖y − mean‖) % over outputs without noise, states at the first sample fitted."""
+    A, B, C, D = model
+    free = np.stack([simulated(A, B, C, D, np.zeros_like(u), x0).ravel() for x0 in np.eye(len(A))], axis=1)
+    left = (clean - simulated(A, B, C, D, u)).ravel()
+    left -= free @ np.linalg.lstsq(free, left, rcond=None)[0]
+    spread = np.linalg.norm(clean - clean.mean(axis=0), axis=0)
+    return float(100.0 * (1.0 - np.linalg.norm(left.reshape(clean.shape), axis=0) / spread).mean())
 
 
 def _share(values: Sequence[bool]) -> str:
@@ -216,18 +214,14 @@ def main() -> None:
     parser.add_argument(
         "--order-given", action="store_true", help="leave out the choice of the order, most of the time"
     )
+    parser.add_argument("--seed", type=int, default=_SEED, help="another one draws other systems")
     arguments = parser.parse_args()
     begin = time.perf_counter()
+    one = functools.partial(outcome, seed=arguments.seed, with_order=not arguments.order_given)
     with ProcessPoolExecutor(arguments.workers) as pool:
-        outcomes = list(
-            pool.map(_told_order if arguments.order_given else outcome, range(arguments.count), chunksize=1)
-        )
+        outcomes = list(pool.map(one, range(arguments.count), chunksize=1))
     print("\n".join(told(outcomes)))
-    print(f"{arguments.count} systems in {time.perf_counter() - begin:.0f} s")
-
-
-def _told_order(number: int) -> Outcome:
-    return outcome(number, with_order=False)
+    print(f"{arguments.count} systems in {time.perf_counter() - begin:.0f} s, seed {arguments.seed}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Print what pip needs to install the oldest versions that pyproject.toml allows: `name==version` for each requirement.
 
-Requirements are those of the package and of its extra `test`; each is of the form `name>=version`, or `name[extra]>=…`.
+Requirements are those of the package and of its extra `test`; each is of the form `name>=version`, or `name[extra]>=…`,
+with a marker behind it where not every system has the library.
+One that is pinned, `name==version`, stays so.
 """
 
 import re
@@ -8,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-_LOWER_BOUND = re.compile(r"(?P<name>[\w.-]+(?:\[[\w,.-]+\])?)>=(?P<version>[\d.]+)")
+_LOWER_BOUND = re.compile(r"(?P<name>[\w.-]+(?:\[[\w,.-]+\])?)[>=]=(?P<version>[\d.]+)(?P<marker>; \w+ == '\w+')?")
 
 
 def oldest_versions() -> list[str]:
@@ -19,7 +21,7 @@ def oldest_versions() -> list[str]:
         bound = _LOWER_BOUND.fullmatch(requirement)
         if bound is None:
             raise ValueError(f"{requirement} has no lower bound of the form name>=version")
-        pins[bound["name"]] = f"{bound['name']}=={bound['version']}"
+        pins[bound["name"]] = f"{bound['name']}=={bound['version']}{bound['marker'] or ''}"
     return list(pins.values())
 
 

@@ -19,6 +19,7 @@ ORDER = (
     "bdschur",
     "sparsity",
     "frequency",
+    "identification",
     "scaling_n",
     "scaling_t",
     "scaling_batch",

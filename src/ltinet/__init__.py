@@ -3,6 +3,7 @@
 from ltinet.analysis.damping import Damping
 from ltinet.analysis.frequencies import frequencies_for
 from ltinet.bounds.certificate import Certificate
+from ltinet.conversion import as_state_space
 from ltinet.decompose.block_diagonal import block_diagonalize
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.dynamic_network import DynamicNetwork
@@ -18,12 +19,14 @@ from ltinet.errors import (
     SimulationError,
 )
 from ltinet.export.manifest import Export
-from ltinet.identification.confidence import FrequencyBand, PoleConfidence, StepBand
+from ltinet.identification.confidence import FrequencyBand, StepBand
+from ltinet.identification.pole_regions import PoleConfidence
 from ltinet.identification.residual_tests import ResidualTests
-from ltinet.identified import Identified, identify
-from ltinet.identified_response import IdentifiedResponse, identify_frequency
+from ltinet.identified import Identified
+from ltinet.identifying import identify, identify_frequency
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
+from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import Descriptor
 from ltinet.network.equation import NeuronEquation
 from ltinet.network.layer import HorizontalLayer
@@ -33,6 +36,8 @@ from ltinet.network.neuron import Neuron
 from ltinet.networks import construct
 from ltinet.plotting.doors import FormPlots, NetworkPlots, SystemPlots
 from ltinet.plotting.identified_doors import IdentifiedPlots
+from ltinet.plotting.reduced_doors import ReducedPlots
+from ltinet.reduced import Reduced, reduce
 from ltinet.responses.step_info import StepInfo
 from ltinet.signals.batch import SignalBatch
 from ltinet.signals.function import FunctionSignal
@@ -43,7 +48,7 @@ from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.solution import Solution
 from ltinet.solve.solvers.tolerance_search import ChosenTolerances
 from ltinet.solver_tolerances import tolerances_for
-from ltinet.state_space import StateSpace, as_state_space
+from ltinet.state_space import StateSpace
 from ltinet.systems import load_system, named_system, save_system
 from ltinet.tables.table import Table, read_table
 
@@ -64,7 +69,6 @@ __all__ = [
     "HorizontalLayer",
     "Identified",
     "IdentifiedPlots",
-    "IdentifiedResponse",
     "InvalidNetworkError",
     "InvalidSignalError",
     "InvalidSystemError",
@@ -80,6 +84,8 @@ __all__ = [
     "PlottingError",
     "PoleConfidence",
     "PolynomialSignal",
+    "Reduced",
+    "ReducedPlots",
     "ResidualTests",
     "Rung",
     "SampledSignal",
@@ -87,6 +93,7 @@ __all__ = [
     "SignalBatch",
     "SimulationError",
     "Solution",
+    "SparsePencil",
     "StateSpace",
     "StepBand",
     "StepInfo",
@@ -104,6 +111,7 @@ __all__ = [
     "load_system",
     "named_system",
     "read_table",
+    "reduce",
     "save_system",
     "tolerances_for",
 ]

@@ -7,7 +7,10 @@ from typing import Any
 from ltinet.decompose.block_diagonal import candidate_forms, units_of
 from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.structures.detection import structured_form
 from ltinet.errors import InvalidSystemError
+from ltinet.model.memory import told_if_short
+from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.network.alignment import align_pairs
@@ -17,10 +20,12 @@ from ltinet.network.synthesis import synthesise
 from ltinet.once import cached_property
 from ltinet.solve.exact.digits import certified_error, surely_below
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.threads import threads_for
 from ltinet.tolerances import EPS
 
 # A relative error of outputs that nobody notices: up to here the sparser network is preferred.
 _UNNOTICED = 1e-10
+_MAX_CONDITION = 1e4  # what `construct` takes without being told
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +51,38 @@ def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: b
         InvalidSystemError: the system is discrete in time.
     """
     require_continuous_time(system, "construct(system)")
+    if system.sparse is not None and system.sparse.is_large:
+        with told_if_short(system.n_states, system.sparse.n_nonzeros):
+            return network_in(_form_of_large(system.sparse, wanted), system)
     forms = candidate_forms(system.A, wanted, balance=balance)
     found = network_in(forms[0], system)
     has_no_rival = balance is not None or wanted.clustering is not None
     if has_no_rival or _keeps_digits(found, is_sparser_as_given=len(forms) > 1):
         return found
     return _with_more_digits(found, forms[1:], wanted)
+
+
+def _form_of_large(pencil: SparsePencil, wanted: BlockChoice) -> BlockDiagonalForm:
+    """The form of a large sparse model that has a structure.
+
+    Raises:
+        InvalidSystemError: it has none, or its layers were to be chosen, for which it would have to be filled in.
+    """
+    if not wanted.is_free:
+        raise pencil.too_large("a choice of layers")
+    form = structured_form(pencil, max_condition=wanted.max_condition)
+    if form is None:
+        raise pencil.too_large(
+            "construct(system) found none of the structures that large models are built by (parts without connections, "
+            "diagonal, tridiagonal, circulant, Kronecker sum), and"
+        )
+    return form
+
+
+def network_of(system: SystemMatrices) -> PreparedNetwork:
+    """The network of a system as `ltinet.construct` makes it without being told anything, prepared to run."""
+    with threads_for(system.n_states):
+        return construct_network(system, BlockChoice(_MAX_CONDITION), balance=None).prepared
 
 
 def the_only_one(system: Any, others: Sequence[Any]) -> Any:

@@ -1,7 +1,7 @@
 """The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -13,6 +13,7 @@ from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.export import doors
 from ltinet.export.other_libraries import to_control, to_scipy
+from ltinet.learn.door import Parts, to_torch
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames, names_or_numbers
@@ -41,6 +42,8 @@ from ltinet.state_space import StateSpace
 if TYPE_CHECKING:
     import scipy.signal
 
+    from ltinet.learn.linear_network import LinearNetwork
+
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +60,8 @@ class DynamicNetwork:
     """The system that the network was constructed from, to be compared with."""
     blocks: BlockSystem | None = None
     """The system in the coordinates of its blocks, in which the exact engine runs."""
+    reduced_error: float | None = None
+    """‖G − G_r‖ in the H2 norm, where `system` G_r was reduced from G; infinite if not known. All bounds count it."""
 
     @classmethod
     def from_parameters(cls, parameters: NetworkParameters) -> "DynamicNetwork":
@@ -169,11 +174,12 @@ class DynamicNetwork:
         """The network as a `control.StateSpace`; needs python-control."""
         return to_control(self._realised)
 
-    def poles(self) -> NDArray[np.complex128]:
-        """Poles of all neurons, layer by layer: what `neuron.poles`, an attribute, holds of each of them.
+    def to_torch(self, dt: float, *, hold: Hold = "linear", trainable: Parts = True) -> "LinearNetwork[DynamicNetwork]":
+        """The network as a `torch.nn.Module` for samples dt apart, equal to it until trained; see `ltinet.nn`."""
+        return to_torch(self._prepared, dt, hold=hold, trainable=trainable, rebuild=DynamicNetwork)
 
-        A method, as on `StateSpace` and in python-control, where they come by falling real part.
-        """
+    def poles(self) -> NDArray[np.complex128]:
+        """Poles of all neurons, layer by layer, as `neuron.poles` holds them; a method, as on `StateSpace`."""
         return poles(self.network)
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
@@ -244,10 +250,9 @@ class DynamicNetwork:
         not know is refused; None means that it was not given.
 
         Args:
-            u: samples `(T, m)` or `(batch, T, m)` at the times t (`(T,)` for a single input), a function of time, a
-                `SampledSignal` or `FunctionSignal`, or None for no input. By name: a dictionary with samples `(T,)`, a
-                number or a function for each input, `{"Force (N)": u}`; a `Table` or DataFrame, whose columns are taken
-                by name where they are called exactly as the inputs are, and else in their order.
+            u: samples `(T, m)` or `(batch, T, m)` at the times t (`(T,)` for a single input), a function of time, any
+                `Signal`, or None for no input. By name: a dictionary with samples `(T,)`, a number or a function for
+                each input, `{"Force (N)": u}`; a `Table` or DataFrame, whose columns are taken by name or in order.
             t: times, ascending, evenly spaced or not; a time given twice marks a jump of u. Numbers in the unit of
                 time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are seconds.
             x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
@@ -259,17 +264,14 @@ class DynamicNetwork:
                 from layers or from (layer, neuron), or by a function of the neuron.
             rtol: solver engines: relative tolerance, given as `method` is; 1e-8 if left out.
             atol: solver engines: absolute tolerance, given as `method` is; 1e-10 if left out.
-            first_step: solver engines: first step after each restart; with an equal `max_step` and large tolerances all
-                steps are of this length.
+            first_step: solver engines: first step after each restart; with an equal `max_step` all steps are this long.
             max_step: solver engines: longest step; without limit if left out.
-            n_jobs: threads that share a batch (exact engine), or processes that share the layers (joblib); -1 for one
-                per core.
+            n_jobs: threads that share a batch (exact engine) or processes that share layers (joblib); -1: one per core.
             across_knots: solver engines: integrate across knots of the input, as the paper does; for comparisons.
             options: whatever else the engine knows.
         """
-        named = {"input_tolerance": input_tolerance, "method": method, "rtol": rtol, "atol": atol}
-        steps = {"first_step": first_step, "max_step": max_step, "across_knots": across_knots}
-        given = {**named, **steps, **options}
+        given = {"input_tolerance": input_tolerance, "method": method, "rtol": rtol, "atol": atol, **options}
+        given |= {"first_step": first_step, "max_step": max_step, "across_knots": across_knots}
         return simulate(self._prepared, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given)
 
     def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
@@ -298,7 +300,8 @@ class DynamicNetwork:
 
     @cached_property
     def _prepared(self) -> PreparedNetwork:
-        return PreparedNetwork(self.network, self.form, origin=self._origin, blocks=self.blocks)
+        origin, lost = self._origin, self.reduced_error
+        return PreparedNetwork(self.network, self.form, origin=origin, blocks=self.blocks, reduced_error=lost)
 
     @cached_property
     def _answering(self) -> StateSpace:
@@ -326,7 +329,7 @@ class DynamicNetwork:
 
     def __getstate__(self) -> dict[str, Any]:
         # What was prepared for simulation is made anew.
-        return {"network": self.network, "form": self.form, "system": self.system, "blocks": self.blocks}
+        return {own.name: getattr(self, own.name) for own in fields(self)}
 
     def __eq__(self, other: object) -> bool:
         return self.network == other.network if isinstance(other, DynamicNetwork) else NotImplemented

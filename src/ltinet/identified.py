@@ -1,64 +1,45 @@
-"""From measured records to a continuous-time system: `identify`, and what it found."""
+"""What was identified: a continuous-time system with the evidence for it, from records or from a frequency response."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError
-from ltinet.identification.asked import asked_delays, asked_points, asked_wishes
-from ltinet.identification.candidates import Setting
-from ltinet.identification.cautions import cautions, on_a_part
-from ltinet.identification.compared import compared
-from ltinet.identification.confidence import (
-    FrequencyBand,
-    PoleConfidence,
-    StepBand,
-    frequency_band,
-    pole_confidences,
-    step_band,
-)
-from ltinet.identification.continuous import continuous
+from ltinet.identification.asked import asked_points
+from ltinet.identification.confidence import FrequencyBand, StepBand, frequency_band, step_band
 from ltinet.identification.covariance import ParameterCovariance
-from ltinet.identification.estimation import Estimate, Tried, Wishes, any_grows, estimate
-from ltinet.identification.given import Given, given_records, time_step_of
-from ltinet.identification.linear_part import N_TRENDS, Trend
+from ltinet.identification.evidence import Evidence, Tried
+from ltinet.identification.linear_part import Trend
 from ltinet.identification.modal_model import ModalModel
-from ltinet.identification.record import Record, n_samples
+from ltinet.identification.pole_regions import PoleConfidence, pole_confidences
 from ltinet.identification.residual_tests import ResidualTests
-from ltinet.identification.residuals import feedback_warning, fits_of, residuals_of
-from ltinet.identification.seen import Seen, seen_of
 from ltinet.identification.text import pole_lines
-from ltinet.identification.units import Units, units_of
 from ltinet.networks import construct
 from ltinet.once import cached_property
 from ltinet.plotting.identified_doors import DrawnIdentification, IdentifiedPlots
-from ltinet.shown import shown
-from ltinet.signals.sampled import Hold, checked_hold
+from ltinet.signals.numbers import real_array
 from ltinet.state_space import StateSpace
-
-_GOOD = 0.02  # of the outputs: with a smaller error on unseen samples a stable model explains all there is
-_FAR_BETTER = 0.5  # of the error of a stable model
-Complex = NDArray[np.complex128]
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Identified:
-    """A continuous-time system found in records, with the evidence for it; `print` shows it."""
+    """A continuous-time system found in records or in a frequency response, with the evidence; `print` shows it."""
 
     system: StateSpace
     """In continuous time, without the delay, for inputs and outputs less their offsets."""
-    dt: float
-    hold: Literal["linear", "zero"]
+    dt: float | None
+    """Between samples; None where it was found in a frequency response, which has none."""
+    hold: Literal["linear", "zero"] | None
     delay: tuple[int, ...]
     """Samples by which each input comes late."""
     method: str
     block_rows: int
+    """Of the Hankel matrix; 0 where there was none."""
     refined: bool
     trend: Trend
     input_offsets: Array
@@ -66,22 +47,19 @@ class Identified:
     output_offsets: Array
     """What the model adds to its outputs, `(p,)`."""
     fits: Array
-    """On the records that it was found in: 100 (1 − ‖y − ŷ‖/‖y − mean‖) %, by simulation, `(p,)`."""
+    """On the data that it was found in: 100 (1 − ‖y − ŷ‖/‖y − mean‖) %, by simulation, `(p,)`."""
     cautions: tuple[str, ...]
     """Warnings that need no look at residuals."""
     remarks: tuple[str, ...]
     tried: tuple[Tried, ...] = field(repr=False)
     """Models on the way here, with their errors on samples that they had not seen."""
     singular_values: Array = field(repr=False)
-    modes: ModalModel = field(repr=False)
-    """The model at samples, mode by mode."""
-    seen: Seen = field(repr=False)
-    """The beginnings of the records, from which confidence is computed when somebody asks for it."""
-
-    @property
-    def order(self) -> int:
-        """Number of states at samples; a negative real pole there takes one more in continuous time."""
-        return self.modes.order
+    order: int
+    """Number of states; a negative real pole at samples takes one more in continuous time."""
+    modes: ModalModel | None = field(repr=False)
+    """The model at samples, or that of continuous time, mode by mode; None where modes cannot be told apart."""
+    evidence: Evidence = field(repr=False)
+    """The data, from which confidence is computed when somebody asks for it; of long records the beginnings."""
 
     @cached_property
     def net(self) -> DynamicNetwork:
@@ -91,18 +69,22 @@ class Identified:
     @cached_property
     def discrete(self) -> StateSpace:
         """The model at samples, x[k+1] = A x[k] + B u[k], y = C x + D u."""
+        if self.dt is None or self.modes is None:
+            raise InvalidSignalError(
+                "this system was found in a frequency response and has no samples; found.system.to_discrete(dt) has"
+            )
         A, B, C, D = self.modes.sampled()
         return StateSpace(A, B, C, D, dt=self.dt, inputs=self.system.input_names, outputs=self.system.output_names)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to know before trusting the model; a closed loop among it."""
-        return self.cautions + feedback_warning(self.seen.linear, self.seen.records)
+        return self.cautions + self.evidence.doubts()
 
     @cached_property
     def covariance(self) -> ParameterCovariance | None:
         """Of the parameters, in units of the records; None where they are too many or some of them are not seen."""
-        return self.seen.covariance()
+        return self.evidence.covariance()
 
     def poles(self) -> Complex:
         """The poles in continuous time."""
@@ -113,24 +95,31 @@ class Identified:
 
         Without x0 the run begins at rest, with inputs and outputs at their offsets.
         """
+        if self.dt is None or self.hold is None:
+            raise InvalidSignalError(
+                "this system was found in a frequency response and knows no step of time; found.net.simulate(u, t) does"
+            )
         inputs = self._delayed(self._inputs(u))
         t = self.dt * np.arange(len(inputs))
         run = self.net.simulate(inputs - self.input_offsets, t, hold=self.hold, x0=x0)
         return np.asarray(run.y + self.output_offsets)
 
-    def fit(self, u: Any, y: Any) -> Array:
-        """How well the model explains other records, in % for each output, `(p,)`: 100 (1 − ‖y − ŷ‖/‖y − mean‖).
+    def fit(self, u: Any = None, y: Any = None) -> Array:
+        """How well the model explains other data, in % for each output, `(p,)`: 100 (1 − ‖y − ŷ‖/‖y − mean‖).
 
-        ŷ is simulated; only the states at the first sample are fitted. Several experiments count as one.
+        ŷ is simulated; only the states at the first sample are fitted. Several experiments count as one. Where the
+        system was found in a frequency response, omega and H take the places of u and y. Without either they are the
+        data that it was found in.
         """
-        return fits_of(self.modes, self._prepared(u, y))
+        return self.evidence.fit(u, y)
 
-    def residuals(self, u: Any, y: Any) -> ResidualTests:
-        """What the model leaves over of these or other records, with its correlations and their 99 % bands.
+    def residuals(self, u: Any = None, y: Any = None) -> ResidualTests:
+        """What the model leaves over of records, with its correlations and their 99 % bands.
 
-        Only the states at the first sample are fitted, and trends where they belong to the model.
+        Only the states at the first sample are fitted, and trends where they belong to the model. Without u and y they
+        are the records that it was found in.
         """
-        return residuals_of(self.modes, self._prepared(u, y), self.trend)
+        return self.evidence.residuals(u, y)
 
     def pole_confidence(self) -> tuple[PoleConfidence, ...]:
         """The poles of continuous time with their covariances, of pairs that with Im > 0.
@@ -152,14 +141,11 @@ class Identified:
     def plot(self) -> IdentifiedPlots:
         """Drawings: `found.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
         drawn = DrawnIdentification(
-            self.poles, lambda: self.pole_confidence() if self.covariance else (), self._compared, self.fit,
+            self.poles, lambda: self.pole_confidence() if self.covariance else (), self.evidence.compared, self.fit,
             self.residuals, self.frequency_band, self.system.shown_frequencies, self.tried, self.singular_values,
             self.order, self.dt, self.system.output_names, self.system.input_names,
         )  # fmt: skip
         return IdentifiedPlots(drawn)
-
-    def _compared(self, u: Any, y: Any) -> tuple[tuple[Array, Array], ...]:
-        return compared(self.modes, self._prepared(u, y), self.output_offsets)
 
     def _certain(self) -> ParameterCovariance:
         if self.covariance is None:
@@ -169,16 +155,8 @@ class Identified:
             )
         return self.covariance
 
-    def _prepared(self, u: Any, y: Any) -> tuple[Record, ...]:
-        """Records without offsets and delays."""
-        records = given_records(u, y).records
-        self._require_channels(records[0])
-        return tuple(
-            Record(own.u - self.input_offsets, own.y - self.output_offsets).shifted(self.delay) for own in records
-        )
-
     def _inputs(self, u: Any) -> Array:
-        values = np.asarray(u, dtype=np.float64)
+        values = real_array(u.values if hasattr(u, "values") else u, "u")
         values = values[:, None] if values.ndim == 1 else values
         if (
             values.ndim != 2
@@ -193,153 +171,30 @@ class Identified:
 
     def _delayed(self, u: Array) -> Array:
         """Inputs as late as they act; before the first sample they stood still."""
-        columns = [np.concatenate([np.full(d, u[0, j]), u[: len(u) - d, j]]) for j, d in enumerate(self.delay)]
+        columns = [np.concatenate([np.full(d, u[0, j]), u[:, j]])[: len(u)] for j, d in enumerate(self.delay)]
         return np.stack(columns, axis=1)
-
-    def _require_channels(self, record: Record) -> None:
-        wanted = self.system.n_inputs, self.system.n_outputs
-        if (record.u.shape[1], record.y.shape[1]) != wanted:
-            raise InvalidSignalError(
-                f"u and y have {record.u.shape[1]} and {record.y.shape[1]} channels; the model has {wanted[0]} inputs "
-                f"and {wanted[1]} outputs"
-            )
 
     def __repr__(self) -> str:
         fits = ", ".join(f"{value:.1f} %" for value in self.fits[:4].tolist())
-        return f"Identified(order={self.order}, dt={self.dt:g}, fit={fits}{', …' if len(self.fits) > 4 else ''})"
+        samples = "" if self.dt is None else f", dt={self.dt:g}"
+        return f"Identified(order={self.order}{samples}, fit={fits}{', …' if len(self.fits) > 4 else ''})"
 
     def __str__(self) -> str:
         return "\n".join(_told(self))
 
 
-def identify(  # noqa: PLR0913 - every option is a keyword of this one door
-    u: Any,
-    y: Any,
-    *,
-    dt: float | None = None,
-    t: ArrayLike | None = None,
-    order: int | Sequence[int] | None = None,
-    method: Literal["auto", "moesp", "n4sid", "cva"] = "auto",
-    block_rows: int | None = None,
-    trend: Trend = "constant",
-    delay: int | Sequence[int] | Literal["auto"] = "auto",
-    feedthrough: bool = True,
-    hold: Hold = "zero",
-    stable: bool | Literal["auto"] = "auto",
-    refine: bool = True,
-) -> Identified:
-    """Find the continuous-time system behind measured inputs and outputs.
-
-    Subspace methods give poles, least squares on the simulated outputs the rest, and an output-error refinement is kept
-    where it predicts samples better that it has not seen. Whatever is not given is decided on such samples too.
-
-    Args:
-        u: inputs `(T, m)` or `(T,)`: arrays, tables, DataFrames, or a list of them, one for each experiment. NaN marks
-            missing samples, which split a record into experiments.
-        y: outputs `(T, p)` or `(T,)`, likewise.
-        dt: time between samples.
-        t: the times themselves, instead of dt; they must be evenly spaced.
-        order: number of states; several to choose from; all up to 40 that records allow if left out.
-        method: which subspace method.
-        block_rows: of the Hankel matrix; some are tried if left out.
-        trend: "none" takes records as they are, "constant" counts inputs from their means and estimates offsets of
-            outputs, "linear" slopes as well.
-        delay: samples by which inputs come late, one number or one for each; "auto" looks for them.
-        feedthrough: whether inputs may act on outputs at once.
-        hold: what inputs do between samples: "zero" for steps, as most actuators do, "linear" for lines.
-        stable: True mirrors poles that grow, False keeps them; "auto" keeps them, with a warning, where that predicts
-            unseen samples far better.
-        refine: whether to try the output-error refinement.
-
-    Raises:
-        InvalidSignalError: the records cannot be used, or say too little; the message says what would help.
-    """
-    step = time_step_of(dt, t)
-    given = given_records(u, y)
-    linear = checked_hold(hold) == "linear"
-    wishes = asked_wishes(order, method, block_rows, refine)
-    if trend not in N_TRENDS:
-        raise InvalidSignalError(f'trend is {shown(repr(trend))}; it must be "none", "constant" or "linear"')
-    if stable not in (True, False, "auto"):
-        raise InvalidSignalError(f'stable is {shown(repr(stable))}; it must be True, False or "auto"')
-    offsets = _means(given.records, "u") if trend != "none" else np.zeros(given.records[0].u.shape[1])
-    levels = _means(given.records, "y") if trend != "none" else np.zeros(given.records[0].y.shape[1])
-    units = units_of(given.records)
-    centred = tuple(units.scaled(Record(own.u - offsets, own.y - levels)) for own in given.records)
-    delays = asked_delays(delay, centred)
-    shifted = tuple(own.shifted(delays) for own in centred)
-    scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
-    mirrors = stable is True or (stable == "auto" and not wishes.decide_everything)
-    setting = Setting(feedthrough, trend, linear, scale, mirrors, max(map(len, shifted)))
-    found = estimate(shifted, wishes, setting)
-    if stable == "auto" and mirrors and found.error > _GOOD:
-        found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
-    seen = seen_of(found.linear, shifted, feedthrough=feedthrough, trend=trend, gain=units.gain)
-    return _result(found, units, shifted, step, delays, (offsets, levels), given, seen)
-
-
-def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
-    """The stable model, unless one that grows predicts unseen samples far better: an unstable plant in a loop."""
-    if not any_grows(records, found.block_rows, found.linear.model.order):
-        return found
-    free = estimate(records, wishes, setting)
-    return free if not free.linear.model.is_stable and free.error < _FAR_BETTER * found.error else found
-
-
-def _result(
-    found: Estimate,
-    units: Units,
-    records: tuple[Record, ...],
-    dt: float,
-    delays: tuple[int, ...],
-    offsets: tuple[Array, Array],
-    given: Given,
-    seen: Seen,
-) -> Identified:
-    spread = sum(((one.y - one.y.mean(axis=0)) ** 2).sum(axis=0) for one in records)
-    fits = 100.0 * (1.0 - np.sqrt(found.linear.errors / spread))
-    restored = units.restored(found.linear)
-    model = restored.model
-    own = continuous(model, dt)
-    level = np.mean(
-        [start.trends[:, 0] if start.trends.size else np.zeros(model.n_outputs) for start in restored.starts],
-        axis=0,
-    )
-    return Identified(
-        system=StateSpace(own.A, own.B, own.C, own.D, inputs=given.inputs, outputs=given.outputs),
-        dt=dt,
-        hold="linear" if model.linear else "zero",
-        delay=delays,
-        method=found.method,
-        block_rows=found.block_rows,
-        refined=found.is_refined,
-        trend=seen.trend,
-        input_offsets=offsets[0],
-        output_offsets=np.asarray(level + offsets[1]),
-        fits=np.asarray(fits),
-        cautions=cautions(model, records, fits=np.asarray(fits), n_doubled=own.n_doubled, remarks=given.remarks),
-        remarks=(*given.remarks, *on_a_part(found, records)),
-        tried=found.tried,
-        singular_values=found.singular_values,
-        modes=model,
-        seen=seen,
-    )
-
-
-def _means(records: tuple[Record, ...], name: Literal["u", "y"]) -> Array:
-    return np.asarray(sum(getattr(own, name).sum(axis=0) for own in records) / n_samples(records))
-
-
 def _told(found: Identified) -> list[str]:
-    names = found.system.output_names
+    rows = f", {found.block_rows} block rows" if found.block_rows else ""
     lines = [
         f"identified system of order {found.order}",
         f"  inputs, outputs    {found.system.n_inputs}, {found.system.n_outputs}",
-        f"  samples            at steps of {found.dt:g}, {found.hold} hold",
-        f"  found by           {found.method}, {found.block_rows} block rows{', refined' if found.refined else ''}",
+        "  data               a frequency response"
+        if found.dt is None
+        else f"  samples            at steps of {found.dt:g}, {found.hold} hold",
+        f"  found by           {found.method}{rows}{', refined' if found.refined else ''}",
         *(
             f"  fit                {value:6.2f} %  {name}"
-            for name, value in zip(names, found.fits.tolist(), strict=True)
+            for name, value in zip(found.system.output_names, found.fits.tolist(), strict=True)
         ),
     ]
     if any(found.delay):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ltinet.construction import network_in
+from ltinet.conversion import as_state_space
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.known_forms import KnownForm, known_forms
 from ltinet.dynamic_network import DynamicNetwork
@@ -16,7 +17,7 @@ from ltinet.model.matrices import as_square_matrix
 from ltinet.model.time_step import require_continuous_time
 from ltinet.once import cached_property
 from ltinet.plotting.ladder import draw_ladder
-from ltinet.state_space import StateSpace, as_state_space
+from ltinet.state_space import StateSpace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,5 +16,5 @@ def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNe
     Raises:
         FileFormatError: there is no such file, it is damaged, not a network, too large, or of a newer format.
     """
-    network, form, system, blocks = read_network(path, max_bytes=max_bytes)
-    return DynamicNetwork(network, form, None if system is None else StateSpace.of(system), blocks)
+    network, form, system, blocks, reduced_error = read_network(path, max_bytes=max_bytes)
+    return DynamicNetwork(network, form, None if system is None else StateSpace.of(system), blocks, reduced_error)

@@ -1,11 +1,13 @@
 """The door through which networks come: `construct`."""
 
+from dataclasses import replace
 from typing import Any
 
 from ltinet.construction import construct_network, the_only_one
+from ltinet.conversion import as_state_space
 from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.state_space import as_state_space
+from ltinet.reductions import reduce_system
 from ltinet.threads import threads_for
 
 
@@ -16,6 +18,7 @@ def construct(
     n_layers: int | None = None,
     clustering: ClusteringAlgorithm | None = None,
     balance: bool | None = None,
+    tolerance: float | None = None,
 ) -> DynamicNetwork:
     """Construct the network of a system (Algorithms 1 and 2), without training: the input–output maps are the same.
 
@@ -26,11 +29,21 @@ def construct(
     sparser of the two networks, unless its certified error (relative to the outputs, 1,000 steps of 0.3/|λ|max) is more
     than 1e-10 and more than ten times that of the other; `print(net.form)` tells which it was and why.
 
+    With a `tolerance` the system is reduced first, to as few states as have ‖G − G_r‖∞ ≤ tolerance·‖G_r‖∞; large
+    sparse systems are never filled in. What that leaves out is counted in every bound of the network, pointwise in
+    time: `net.reduced_error` times ‖u‖ in L2. `ltinet.reduce` tells more of it.
+
     Raises:
-        InvalidSystemError: `system` cannot be read as a real continuous-time system.
+        InvalidSystemError: `system` cannot be read as a real continuous-time system, or not be reduced.
         PartitionError: the layers asked for do not exist.
     """
     state_space = as_state_space(the_only_one(system, matrices))
+    if tolerance is not None:
+        small = reduce_system(state_space, tolerance=tolerance)
+        net = construct(
+            small.system, max_condition=max_condition, n_layers=n_layers, clustering=clustering, balance=balance
+        )
+        return replace(net, reduced_error=small.pointwise)
     wanted = BlockChoice(max_condition, n_layers, clustering, called="n_layers")
     with threads_for(state_space.n_states):
         found = construct_network(state_space.matrices, wanted, balance=balance)

@@ -1,6 +1,8 @@
 """The system as its users meet it: the object that they give and get."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -10,17 +12,17 @@ from ltinet.analysis.bandwidth import bandwidth_of
 from ltinet.analysis.damping import Damping, damping_of
 from ltinet.analysis.dc_gain import dc_gain
 from ltinet.analysis.frequencies import frequencies_for
-from ltinet.analysis.frequency_response import points_of, transfer_function
+from ltinet.analysis.frequency_response import points_of
 from ltinet.analysis.poles import poles_of
-from ltinet.analysis.resolvent import Resolvent, resolvent_of
+from ltinet.analysis.response import response_of
 from ltinet.analysis.system_view import system_rows
 from ltinet.analysis.zeros import invariant_zeros
-from ltinet.construction import construct_network
-from ltinet.decompose.choose.choice import BlockChoice
+from ltinet.arrays import Complex
+from ltinet.construction import network_of
 from ltinet.listing import listed_without
-from ltinet.model.convert import system_matrices_of
 from ltinet.model.matrices import Matrix, MatrixLike
 from ltinet.model.names import NamesLike, SignalNames
+from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import Descriptor, SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.once import cached_property
@@ -32,13 +34,12 @@ from ltinet.sampling.methods import SamplingMethod, checked_method
 from ltinet.sampling.to_continuous import to_continuous
 from ltinet.sampling.to_discrete import to_discrete
 from ltinet.shown import shown_rows
+from ltinet.signals.sampled import Hold
 from ltinet.solve.arguments import positive
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.simulation import simulate_system
 from ltinet.solve.solution import Solution
-from ltinet.threads import threads_for
 from ltinet.views import html_facts
-
-_MAX_CONDITION = 1e4  # what `construct` takes without being told
 
 
 @final
@@ -50,11 +51,15 @@ class StateSpace:
     read-only float64 copies: changing the arrays they came from changes nothing here. Two systems are equal when all
     four matrices and dt are, whatever their names.
 
+    A sparse A stays sparse, and so does the E beside it: both are in `sparse`. Up to 3,000 states they are filled in
+    where something needs arrays; beyond, `frequency_response` and `simulate` work on the sparse matrices, and all else
+    says which call to make. Whether such an E is singular is found out where E⁻¹ is needed.
+
     A system in discrete time knows its poles, zeros, damping, DC gain and frequency response; everything else is for
     continuous time, and `to_continuous` leads there.
 
     Args:
-        A: the state matrix; a number is 1×1.
+        A: the state matrix; a number is 1×1, a matrix of scipy.sparse stays sparse.
         B: the input matrix; a 1-D array with one entry per state is a single input.
         C: the output matrix; a 1-D array with one entry per state is a single output.
         D: the feedthrough, zero when left out. The number 0 is a zero matrix, any other number is 1×1; a 1-D array
@@ -102,7 +107,7 @@ class StateSpace:
 
     @property
     def A(self) -> Matrix:
-        """The state matrix, n×n."""
+        """The state matrix, n×n, as an array; a sparse one is filled in, unless it is too large (see `sparse`)."""
         return self.matrices.A
 
     @property
@@ -119,6 +124,11 @@ class StateSpace:
     def D(self) -> Matrix:
         """The feedthrough, p×m."""
         return self.matrices.D
+
+    @property
+    def sparse(self) -> SparsePencil | None:
+        """A, E and B of a model whose A was given as a sparse matrix, as they were given; None for any other."""
+        return self.matrices.sparse
 
     @property
     def descriptor(self) -> Descriptor | None:
@@ -170,6 +180,24 @@ class StateSpace:
         """
         names = SignalNames.of(inputs, outputs, states).over(self.matrices.names)
         return StateSpace.of(self.matrices.named(names))
+
+    def simulate(
+        self,
+        u: Any,
+        t: ArrayLike,
+        *,
+        x0: ArrayLike | None = None,
+        hold: Hold = "linear",
+        tolerance: float | None = None,
+    ) -> Solution:
+        """Outputs y at the times t, `(..., T, p)`, for an input u as `DynamicNetwork.simulate` takes it.
+
+        Exact, with bounds, by the network of the system. A sparse model of more than 3,000 states, or one for which a
+        `tolerance` is given, runs as it is: by an implicit method on its sparse matrices, whose error is estimated by
+        halving all steps and kept below `tolerance`, 1e-6, of each largest |y|: `sol.error_estimate`, no bound.
+        """
+        network = partial(self._prepared, "simulate(u, t)")
+        return simulate_system(self.matrices, network, u, t=t, x0=x0, hold=hold, tolerance=tolerance)
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds.
@@ -249,9 +277,10 @@ class StateSpace:
         """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time.
 
         In discrete time H(e^{jω dt}). From one decomposition of A, which is kept; refined where the residual of
-        (jω E − A) X = B asks for it. At a pole every entry is complex(inf, nan).
+        (jω E − A) X = B asks for it. Of a sparse model by a sparse factorisation for each frequency. At a pole every
+        entry is complex(inf, nan).
         """
-        return transfer_function(self._resolvent, points_of(omega, self.dt))
+        return self._response(points_of(omega, self.dt))
 
     @property
     def plot(self) -> SystemPlots:
@@ -264,14 +293,12 @@ class StateSpace:
         return frequencies_for(self.poles(), self.zeros(), dt=self.dt)
 
     @cached_property
-    def _resolvent(self) -> Resolvent:
-        return resolvent_of(self.matrices)
+    def _response(self) -> Callable[[Complex], Complex]:
+        return response_of(self.matrices)
 
     @cached_property
     def _network(self) -> PreparedNetwork:
-        """The network of the system as `construct` makes it, prepared to run."""
-        with threads_for(self.n_states):
-            return construct_network(self.matrices, BlockChoice(_MAX_CONDITION), balance=None).prepared
+        return network_of(self.matrices)
 
     def _prepared(self, call: str) -> PreparedNetwork:
         require_continuous_time(self, f"system.{call}")
@@ -309,8 +336,10 @@ class StateSpace:
         return listed_without(self, "matrices", "of", "shown_frequencies")
 
     def __repr__(self) -> str:
-        step = "" if self.dt is None else f", dt={self.dt:g}"
-        return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{step})"
+        more = ("" if self.dt is None else f", dt={self.dt:g}") + (
+            "" if self.sparse is None else f", {self.sparse.told}"
+        )
+        return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{more})"
 
     def __str__(self) -> str:
         rows = self.matrices.names.rows
@@ -318,20 +347,3 @@ class StateSpace:
 
     def _repr_html_(self) -> str:
         return html_facts(*system_rows(self.matrices))
-
-
-def as_state_space(obj: Any) -> StateSpace:
-    """Return `obj` as a `StateSpace`; one that is a `StateSpace` already is returned as it is.
-
-    Accepted are tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den), and the systems of scipy.signal,
-    python-control and pyMOR, in continuous or discrete time. Systems given by state-space matrices keep their states,
-    and labels of python-control are names here.
-    Transfer functions are realised in controller form, one with several inputs column by column, which is not minimal
-    when entries share poles; zeros, poles and gain become a chain of second-order sections, without multiplying out the
-    polynomials.
-
-    Raises:
-        InvalidSystemError: the object is not one of these, its step has no length, it is improper or parametric.
-    """
-    held = getattr(obj, "system", obj)  # a result that holds the system it found
-    return held if isinstance(held, StateSpace) else StateSpace.of(system_matrices_of(obj))

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Literal
 
+from ltinet.conversion import as_state_space
 from ltinet.model.files import read_system, write_system
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES
 from ltinet.model.library import build_system
 from ltinet.model.matrices import MatrixLike
-from ltinet.state_space import StateSpace, as_state_space
+from ltinet.state_space import StateSpace
 
 
 def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
@@ -26,7 +27,8 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
     """Read a system from a `.mat` file (any version), an `.npz` archive or a folder of Matrix Market files.
 
     The variables are called A, B, C and, where present, D and E, or a, b, c, d, e, or are fields of one struct (sys.A);
-    `names={"A": "Amat"}` tells of others. Sparse ones are filled in, other variables ignored.
+    `names={"A": "Amat"}` tells of others. A sparse A stays so, and E beside it; other variables are ignored.
+    Names stand beside them as InputName, OutputName and StateName, with units in InputUnit and so on, or input_names.
     A model in discrete time has its time step beside them as Ts or dt (or Td, sampling_time, sample_time, SampleTime).
     A matrix given by keyword is used instead of the file's, and supplies one that the file lacks:
     `load_system("helicopter.mat", C=np.eye(28))`. Nothing is unpickled, and nothing that the file says of itself is
@@ -41,8 +43,9 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
         E: the descriptor matrix.
         names: variables of the file by the matrix that they are; fields of structs as "sys.A".
         dt: the time step, instead of the file's; 0 for continuous time, whatever the file says.
-        max_bytes: the most that all matrices of the file may take as float64, 2 GiB unless another number is given;
-            compressed files of some kilobytes can claim more than any memory has.
+        max_bytes: the most that all matrices of the file may take as float64, 2 GiB unless another number is given,
+            sparse ones with the places of their entries; compressed files of some kilobytes can claim more than any
+            memory has.
 
     Raises:
         FileFormatError: the file is missing, damaged, too large, of an unknown kind, or lacks A, B or C.
@@ -55,7 +58,8 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
 def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
     """Write A, B, C, D to a `.mat` or `.npz` file, or to a folder of Matrix Market files if `path` has no suffix.
 
-    A time step is written as Ts. `system` may be anything that `as_state_space` accepts. Every bit comes back through
+    A time step is written as Ts, a sparse A as such, with its E, names as InputName, OutputName and StateName (a folder
+    has no place for them). `system` may be anything that `as_state_space` accepts. Every bit comes back through
     `load_system`. The file appears whole or not at all. A file of that name is replaced; a folder only if it holds
     nothing but such matrix files. `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices beyond
     2 GB.

@@ -26,7 +26,7 @@ def test_version(run: Run, run_here: Run) -> None:
 
 def test_without_arguments_the_module_prints_its_help() -> None:
     out, err = launch([sys.executable, "-m", "ltinet"]).communicate()
-    for command in ("info", "response", "identify", "construct", "simulate", "plot", "reproduce"):
+    for command in ("info", "response", "identify", "reduce", "construct", "simulate", "plot", "reproduce"):
         assert f"\n  {command} " in out.decode()
     assert err == b""
 

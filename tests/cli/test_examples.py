@@ -36,7 +36,7 @@ def test_what_is_wrong_is_said(run_here: Run, text: str, said: str) -> None:
 
 def test_completion() -> None:
     assert completed_source("ex") == [f"example:{name}" for name in NAMED_SYSTEMS]
-    assert completed_source("example:he") == ["example:heat_rod"]
+    assert completed_source("example:he") == ["example:heat_plate", "example:heat_rod"]
     assert completed_source("example:heat_rod,") == ["example:heat_rod,n_states=", "example:heat_rod,diffusivity="]
     assert completed_source("example:heat_rod,n_states=3,") == ["example:heat_rod,n_states=3,diffusivity="]
     assert completed_source("model.mat") == []
@@ -46,7 +46,7 @@ def test_completion() -> None:
     ("words", "place", "answers"),
     [
         ("ltinet info example :", 3, list(NAMED_SYSTEMS)),
-        ("ltinet info example : he", 4, ["heat_rod"]),
+        ("ltinet info example : heat_r", 4, ["heat_rod"]),
         ("ltinet info example : heat_rod,n_states = 3,di", 6, ["3,diffusivity="]),
         ("ltinet info model.mat --j", 3, None),
         ("ltinet construct example : heat_rod --la", 5, None),
@@ -67,3 +67,12 @@ def test_completion_in_bash_itself(run: Run) -> None:
     assert completed("ltinet construct example : heat_rod --la", 5) == ["--layers"]
     assert completed("ltinet response mass", 2) == []
     assert completed("ltinet reproduce 3", 2) == ["3.1", "3.2", "3.3"]
+
+
+def test_a_large_sparse_model_is_told_without_its_poles(run_here: Run) -> None:
+    facts = json.loads(run_here("info", "example:heat_plate,n=3600", "--json").out)
+    assert (facts["n_states"], facts["is_sparse"], facts["nonzeros_of_A"]) == (3600, True, 5 * 3600 - 4 * 60)
+    assert facts["real_parts"] is None
+    assert (
+        "A sparse with 17760 non-zeros (symmetric), E = I" in run_here("info", "example:heat_plate,n=3600").out.decode()
+    )

@@ -57,7 +57,7 @@ def searched(A, budget):
         units.append(balance(A, rescale_states=False))
     found = []
     for own in units:
-        schur = schur_form(own.matrix, is_free=True)
+        schur = schur_form(own.matrix)
         if is_decoupled(schur, own.matrix):
             return 0
         separation = within_budget(with_repeated_together(schur, own.matrix), budget)[0]

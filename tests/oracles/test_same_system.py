@@ -16,7 +16,9 @@ from transfer_bound import references, six_decades, worst_ratio
 
 SMALLER = {
     "convection_diffusion": {"points": 6},
+    "convection_diffusion_plate": {"n": 30, "V": 20.0},
     "diffusion": {"points": 5},
+    "heat_plate": {"n": 25},
     "heat_rod": {"n_states": 20},
     "mass_spring_damper": {"n_masses": 40},
     "penzl": {"n_real": 14},

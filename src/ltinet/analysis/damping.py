@@ -46,7 +46,7 @@ class Damping:
         return [
             shown_pole(complex(self.poles[at])),
             f"{self.natural_frequency[at]:.5g}",
-            "–" if np.isnan(ratio) else f"{ratio:.5g}",
+            "–" if np.isnan(ratio) else f"{ratio + 0.0:.5g}",  # not "-0"
             f"{self.time_constant[at]:.5g}",
         ]
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
+from ltinet.analysis.sparse_response import SparseResolvent
 from ltinet.arrays import Array
 from ltinet.decompose.balance import balance
 from ltinet.model.matrices import Matrix
@@ -25,8 +26,11 @@ _BLUR = 4.0 * EPS  # an entry of a unit vector that may as well be zero
 def dc_gain(system: SystemMatrices) -> Array:
     """H(0) of a system, H(1) in discrete time, p×m, with ±inf where there is an integrator between input and output.
 
-    Without integrators D − C A⁻¹ B, from A and B as they were given: E does not matter at rest.
+    Without integrators D − C A⁻¹ B, from A and B as they were given: E does not matter at rest. Of a large sparse model
+    that is all there is; integrators are refused.
     """
+    if system.sparse is not None and system.sparse.is_large:
+        return SparseResolvent(system, system.sparse).at_rest()
     with threads_for(system.n_states):
         descriptor = system.descriptor
         A, B = (system.A, system.B) if descriptor is None else (descriptor.A, descriptor.B)

@@ -5,7 +5,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import lu_factor, lu_solve
 
-from ltinet.analysis.resolvent import Complex, Resolvent, solve_triangle
+from ltinet.analysis.quasi_triangle import QuasiTriangle
+from ltinet.analysis.resolvent import Resolvent, times
+from ltinet.arrays import Complex
 from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import Matrix, as_real_matrix, shape_of
 from ltinet.threads import threads_for
@@ -42,56 +44,69 @@ def transfer_function(resolvent: Resolvent, s: Complex) -> Complex:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"), threads_for(system.n_states):
         width = (system.n_states + 1) * (min(system.n_inputs, system.n_outputs) + 1)
         pieces = np.array_split(s, max(1, -(-len(s) * width // _CHUNK)))
-        H = np.concatenate([_plain(resolvent, piece) for piece in pieces])
+        H = np.concatenate([_plain(resolvent, piece) for piece in pieces], axis=-1)
         if system.n_states and H.size:
             _refine_if_felt(resolvent, s, H)
-    H[~np.isfinite(H).all(axis=(1, 2))] = complex(np.inf, np.nan)
-    return H
+    H[..., ~np.isfinite(H).all(axis=(0, 1))] = complex(np.inf, np.nan)
+    return np.ascontiguousarray(H.transpose(2, 0, 1))
 
 
 def _plain(resolvent: Resolvent, s: Complex) -> Complex:
+    """H as the decomposition gives it, (p, m, len(s)): frequencies last, along which everything is done at once."""
     D, B, C = resolvent.system.D, resolvent.B, resolvent.C
-    shape = (len(s), *D.shape)
     triangle = resolvent.form.triangle
     if triangle is not None:
-        return D + _of_triangle(triangle, B, C, s)
-    gains = 1.0 / (s[:, None] - resolvent.rates)
+        return D[:, :, None] + _of_triangle(triangle, B.real, C.real, s)
+    gains = 1.0 / (s - resolvent.rates[:, None])
+    n, (p, m) = len(B), D.shape
     if D.size <= _FEW:
-        products = C.T[:, :, None] * B[:, None, :]
-        return np.asarray(D + (gains @ products.reshape(len(products), D.size)).reshape(shape))
-    return np.asarray(D + (C * gains[:, None, :]) @ B)
+        products = C[:, None, :] * B.T
+        return np.asarray(D[:, :, None] + (products.reshape(D.size, n) @ gains).reshape(p, m, len(s)))
+    if m <= p:
+        X = gains[:, None, :] * B[:, :, None]
+        return np.asarray(D[:, :, None] + (C @ X.reshape(n, m * len(s))).reshape(p, m, len(s)))
+    Y = gains[:, None, :] * C.T[:, :, None]
+    return np.asarray(D[:, :, None] + (B.T @ Y.reshape(n, p * len(s))).reshape(m, p, len(s)).swapaxes(0, 1))
 
 
-def _of_triangle(S: Complex, B: Complex, C: Complex, s: Complex) -> Complex:
-    """C (s I − S)⁻¹ B, solved for the inputs or for the outputs, whichever are fewer."""
-    if B.shape[1] <= len(C):
-        X = solve_triangle(S, s, B[:, None, :])
-        return np.asarray((C @ X.reshape(len(S), -1)).reshape(len(C), len(s), -1).transpose(1, 0, 2))
-    # Transposed and turned upside down a lower triangle is an upper one again.
-    Y = solve_triangle(S.T[::-1, ::-1], s, C.T[::-1, None, :])
-    return np.asarray((B[::-1].T @ Y.reshape(len(S), -1)).reshape(B.shape[1], len(s), -1).transpose(1, 2, 0))
+def _of_triangle(triangle: QuasiTriangle, B: Matrix, C: Matrix, s: Complex) -> Complex:
+    """C (s I − R)⁻¹ B, solved for the inputs or for the outputs, whichever are fewer."""
+    n, (m, p) = len(B), (B.shape[1], len(C))
+    if m <= p:
+        X = triangle.solve(s, B[:, :, None])
+        return _times(np.ascontiguousarray(C), X.reshape(n, -1)).reshape(p, m, len(s))
+    Y = triangle.turned.solve(s, C.T[::-1, :, None])
+    return _times(np.ascontiguousarray(B[::-1].T), Y.reshape(n, -1)).reshape(m, p, len(s)).swapaxes(0, 1)
 
 
 def _refine_if_felt(resolvent: Resolvent, s: Complex, H: Complex) -> None:
     """Correct H in place, everywhere or nowhere."""
-    finite = np.asarray(np.isfinite(H).all(axis=(1, 2)))
+    finite = np.asarray(np.isfinite(H).all(axis=(0, 1)))
     if not finite.any():
         return
-    peak = np.abs(H[finite]).max(axis=0)
+    usable = np.flatnonzero(finite)
+    sizes = np.abs(H if finite.all() else H[..., finite])
+    peak = sizes.max(axis=-1)
     step = _Refinement(resolvent)
-    if not (np.abs(step.at(s[_places(resolvent, s, peak, finite)])) > _UNREFINED * peak).any():
+    if not (np.abs(step.at(s[_places(resolvent, s, sizes, usable)])) > _UNREFINED * peak[..., None]).any():
         return
     n_pieces = max(1, -(-len(s) * resolvent.system.n_states * max(resolvent.system.n_inputs, 1) // _CHUNK))
-    for piece in np.array_split(np.flatnonzero(finite), n_pieces):
-        H[piece] += step.at(s[piece])
+    for piece in np.array_split(usable, n_pieces):
+        H[..., piece] += step.at(s[piece])
 
 
-def _places(resolvent: Resolvent, s: Complex, peak: NDArray[np.float64], finite: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Some places spread evenly, and those where the largest terms cancel, measured against the peak of |H_ij|."""
-    usable = np.flatnonzero(finite)
+def _places(resolvent: Resolvent, s: Complex, sizes: NDArray[np.float64], usable: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Some of the usable places, spread evenly, and those where most is at stake.
+
+    These are where the largest terms cancel, measured against the peak of |H_ij|, or, where there is a triangle in the
+    place of terms, where |H_ij| has its peak.
+    """
     if len(usable) <= _LOOKED_AT:
         return usable
     even = usable[np.linspace(0, len(usable) - 1, _LOOKED_AT // 2).astype(np.intp)]
+    if resolvent.form.triangle is not None:
+        return np.union1d(even, usable[sizes.reshape(-1, len(usable)).argmax(axis=1)[: _LOOKED_AT // 2]])
+    peak = sizes.max(axis=-1)
     relative = np.divide(1.0, peak, out=np.zeros_like(peak), where=peak > 0.0)
     weight = np.einsum("pk,pk->k", np.abs(resolvent.C), relative @ np.abs(resolvent.B).T)
     real = np.subtract.outer(s.real[usable], resolvent.rates.real)
@@ -113,17 +128,22 @@ class _Refinement:
         self.factors = None if given is None else lu_factor(given.E)
 
     def at(self, s: Complex) -> Complex:
-        """δH at some places, (len(s), p, m)."""
+        """δH at some places, (p, m, len(s))."""
         own = self.resolvent
         n, m = self.B.shape
-        X = own.form.states_of(own.solve(s, own.B[:, None, :]).reshape(n, -1)).reshape(n, len(s), m)
-        moved = X if self.E is None else np.asarray(self.E @ X.reshape(n, -1)).reshape(X.shape)
-        R = self.B[:, None, :] - s[:, None] * moved + np.asarray(self.A @ X.reshape(n, -1)).reshape(X.shape)
+        X = own.form.states_of(own.solve(s, own.B[:, :, None]).reshape(n, -1))
+        moved = X if self.E is None else _times(self.E, X)
+        R = self.B[:, :, None] - s * moved.reshape(n, m, -1) + _times(self.A, X).reshape(n, m, -1)
         rest: Complex = np.asarray(R).reshape(n, -1)
         if self.factors is not None:
             rest = lu_solve(self.factors, rest)
-        change = own.solve(s, own.form.to_modes(rest).reshape(n, len(s), m))
-        return np.asarray((own.C @ change.reshape(n, -1)).reshape(-1, len(s), m).transpose(1, 0, 2))
+        change = own.solve(s, own.form.to_modes(rest).reshape(n, m, -1))
+        return np.asarray((own.C @ change.reshape(n, -1)).reshape(-1, m, len(s)))
+
+
+def _times(matrix: Matrix | sparse.csr_array, columns: Complex) -> Complex:
+    product = times(matrix, columns) if isinstance(matrix, np.ndarray) else matrix @ columns
+    return np.asarray(product, dtype=np.complex128)
 
 
 def _cheapest(matrix: Matrix) -> Matrix | sparse.csr_array:

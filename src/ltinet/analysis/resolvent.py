@@ -1,16 +1,17 @@
-"""(s I − A)⁻¹ for many s, from one decomposition A = V Λ V⁻¹: scalars where neurons stand apart, else a triangle.
+"""(s I − A)⁻¹ for many s, from one decomposition A = V Λ V⁻¹: scalars where neurons stand apart, else a quasi-triangle.
 
 Every neuron stands apart where the condition number of V costs few digits; a step of refinement brings those back
-(`frequency_response`). Elsewhere Λ is triangular and V orthogonal in the units that balance A: no digits are lost, each
-s costs n²/2 products, and nobody searches for something between, which would take longer than it saves.
+(`frequency_response`). Elsewhere Λ is quasi-triangular and V orthogonal in the units that balance A: no digits are
+lost, each s costs n²/2 products, and nobody searches for something between, which would take longer than it saves.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
+from ltinet.analysis.quasi_triangle import QuasiTriangle
+from ltinet.arrays import Complex
 from ltinet.decompose.balance import balance
 from ltinet.decompose.eigenvectors import decouple_neurons
 from ltinet.decompose.schur import SchurForm, is_symmetric, real_schur, schur_by_parts, symmetric_schur
@@ -19,12 +20,9 @@ from ltinet.model.system_matrices import SystemMatrices
 from ltinet.once import cached_property
 from ltinet.threads import threads_for
 
-Complex = NDArray[np.complex128]
-
 # cond(V) in balanced coordinates: what one step of refinement brings back with room to spare, eps·1e4 being 2e-12.
 _APART = 1e4
 _SMALL, _SPARSE = 64, 0.1  # states and share of entries: beyond and below these it is worth to look for separate parts
-_TILE = 32  # rows of a triangle that are solved one by one, before the rest is a matrix product
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +33,18 @@ class Diagonalisation:
     """
 
     rates: Complex
-    triangle: Complex | None
-    """Λ where it is not diagonal; X is unitary then."""
+    triangle: QuasiTriangle | None
+    """Λ where it is not diagonal: real, with 2×2 blocks for pairs; X is the identity then, and None."""
     scaling: NDArray[np.float64]
     Z: Matrix
-    X: Matrix | Complex
-    X_inv: Matrix | Complex
+    X: Matrix | None
+    X_inv: Matrix | None
     pairs: NDArray[np.intp]
 
     def to_modes(self, B: Matrix | Complex) -> Complex:
         """V⁻¹ B."""
-        rows = _times(self.X_inv, _times(self.Z.T, B / self.scaling[:, None]))
+        rows = times(self.Z.T, B / self.scaling[:, None])
+        rows = rows if self.X_inv is None else times(self.X_inv, rows)
         result = rows.astype(np.complex128)
         real, imaginary = 0.5 * rows[self.pairs], 0.5 * rows[self.pairs + 1]
         result[self.pairs], result[self.pairs + 1] = real - 1j * imaginary, real + 1j * imaginary
@@ -53,7 +52,8 @@ class Diagonalisation:
 
     def from_modes(self, C: Matrix) -> Complex:
         """C V."""
-        columns = ((C * self.scaling) @ self.Z) @ self.X
+        columns = (C * self.scaling) @ self.Z
+        columns = columns if self.X is None else columns @ self.X
         result = columns.astype(np.complex128)
         real, imaginary = columns[:, self.pairs], columns[:, self.pairs + 1]
         result[:, self.pairs], result[:, self.pairs + 1] = real + 1j * imaginary, real - 1j * imaginary
@@ -64,12 +64,12 @@ class Diagonalisation:
         columns = np.array(modes)
         first, second = modes[self.pairs], modes[self.pairs + 1]
         columns[self.pairs], columns[self.pairs + 1] = first + second, 1j * (first - second)
-        return np.asarray(_times(self.Z, _times(self.X, columns)) * self.scaling[:, None])
+        return np.asarray(times(self.Z, columns if self.X is None else times(self.X, columns)) * self.scaling[:, None])
 
 
-def _times(matrix: Matrix | Complex, columns: Matrix | Complex) -> Matrix | Complex:
-    """A product, by half as many multiplications where only the columns are complex."""
-    if matrix.dtype.kind == "c" or columns.dtype.kind != "c":
+def times(matrix: Matrix, columns: Matrix | Complex) -> Matrix | Complex:
+    """A product, by half as many multiplications where the columns are complex."""
+    if columns.dtype.kind != "c":
         return matrix @ columns
     return (matrix @ np.ascontiguousarray(columns).view(np.float64)).view(np.complex128)
 
@@ -97,10 +97,10 @@ class Resolvent:
         return self.form.from_modes(self.system.C)
 
     def solve(self, s: Complex, right: Complex) -> Complex:
-        """(s I − Λ)⁻¹ times right-hand sides `(n, len(s), m)`, one for each s, or `(n, 1, m)` for all."""
+        """(s I − Λ)⁻¹ times right-hand sides `(n, m, len(s))`, one for each s, or `(n, m, 1)` for all."""
         if self.form.triangle is not None:
-            return solve_triangle(self.form.triangle, s, right)
-        return np.asarray(right / (s - self.rates[:, None])[:, :, None], dtype=np.complex128)
+            return self.form.triangle.solve(s, right)
+        return np.asarray(right * (1.0 / (s - self.rates[:, None]))[:, None, :], dtype=np.complex128)
 
 
 def resolvent_of(system: SystemMatrices) -> Resolvent:
@@ -182,24 +182,8 @@ def _condition_bound(X: Matrix, X_inv: Matrix) -> float:
 
 
 def _together(schur: SchurForm, scaling: NDArray[np.float64], factor: float) -> Diagonalisation:
-    """All neurons in one triangle, the complex Schur form."""
-    S, U = linalg.rsf2csf(schur.R, np.eye(len(schur.R)))
-    S = np.asarray(S, dtype=np.complex128) * factor
-    return Diagonalisation(S.diagonal(), S, scaling, schur.Z, U, U.conj().T, np.empty(0, dtype=np.intp))
-
-
-def solve_triangle(S: Complex, s: Complex, right: Complex) -> Complex:
-    """(s I − S)⁻¹ times right-hand sides `(k, len(s) or 1, m)`, by rows from the last, all s together."""
-    k, m = len(S), right.shape[-1]
-    X = np.empty((k, len(s), m), dtype=np.complex128)
-    X[:] = right
-    flat = X.reshape(k, -1)
-    for stop in range(k, 0, -_TILE):
-        start = max(stop - _TILE, 0)
-        if stop < k:
-            flat[start:stop] += S[start:stop, stop:] @ flat[stop:]
-        for i in range(stop - 1, start - 1, -1):
-            if i + 1 < stop:
-                flat[i] += S[i, i + 1 : stop] @ flat[i + 1 : stop]
-            X[i] /= (s - S[i, i])[:, None]
-    return X
+    """All neurons in one quasi-triangle, the real Schur form."""
+    rates = np.repeat(schur.eigenvalues, schur.sizes)
+    rates[schur.pairs + 1] = rates[schur.pairs].conj()
+    triangle = QuasiTriangle(schur.R * factor)
+    return Diagonalisation(rates * factor, triangle, scaling, schur.Z, None, None, np.empty(0, dtype=np.intp))

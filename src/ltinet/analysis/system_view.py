@@ -23,6 +23,8 @@ def system_rows(system: SystemMatrices) -> tuple[str, list[tuple[str, str]]]:
         ("states", states),
         ("feedthrough", "D ≠ 0" if np.any(system.D) else "none"),
     ]
+    if system.sparse is not None:
+        rows.append(("matrices", system.sparse.told))
     if 0 < system.n_states <= _QUICK:
         rows += _pole_rows(system)
     return f"state-space system, {ends}", rows

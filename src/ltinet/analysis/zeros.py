@@ -37,13 +37,13 @@ def invariant_zeros(system: SystemMatrices) -> NDArray[np.complex128]:
     O((n + m)(n + p) n).
     """
     with threads_for(system.n_states):
-        pencil = balanced(Pencil(system.A, system.B, system.C, system.D))
+        pencil, unit = _of_size_one(balanced(Pencil(system.A, system.B, system.C, system.D)))
         whole = np.block([[pencil.A, pencil.B], [pencil.C, pencil.D]])
         noise = _CHAIN * rounding(max(whole.shape), float(np.linalg.norm(whole)))
         reduced = _without_infinite(pencil, noise)
         # Of the transposed system: now the outputs are as many as the rank, and D is square and regular.
         reduced = _transposed(_without_infinite(_transposed(reduced), noise))
-        values = _finite(reduced)
+        values = unit * _finite(reduced)
     order = np.lexsort((-values.imag, -values.real))
     return values[order]
 
@@ -67,6 +67,13 @@ def balanced(pencil: Pencil) -> Pencil:
             break
         A, B, C = A / scale[:, None] * scale, B / scale[:, None], C * scale
     return Pencil(A, *_inputs_and_outputs(A, B, C, D))
+
+
+def _of_size_one(pencil: Pencil) -> tuple[Pencil, float]:
+    """The pencil in a unit of time in which squares of entries neither overflow nor vanish, and that unit's rate."""
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in pencil)
+    unit = 2.0 ** int(np.frexp(largest)[1] - 1) if largest > 0.0 else 1.0
+    return Pencil(*(part / unit for part in pencil)), unit
 
 
 def _inputs_and_outputs(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> tuple[Matrix, Matrix, Matrix]:

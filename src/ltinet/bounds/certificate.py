@@ -1,6 +1,6 @@
 """What a network can promise before it has run: the error of its outputs per unit of the largest input."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,11 +26,14 @@ class Certificate:
     """The constant 1 + C + C² + … of Theorem 2 for every layer."""
     layer_constants: tuple[float, ...]
     """What takes its place here: the largest row sum of (I − G)⁻¹ of every layer."""
+    reduction: Array | None = None
+    """From what a reduction left out, ‖G − G_r‖ in the H2 norm times √(m horizon); None where nothing was."""
 
     @property
     def total(self) -> Array:
-        """The sum of both parts."""
-        return np.asarray(self.rounding + self.decomposition)
+        """The sum of all parts."""
+        both = np.asarray(self.rounding + self.decomposition)
+        return both if self.reduction is None else both + self.reduction
 
     def __str__(self) -> str:
         def largest(values: Array) -> str:
@@ -42,6 +45,14 @@ class Certificate:
                 f"  error of outputs   ≤ {largest(self.total)}",
                 f"    rounding         ≤ {largest(self.rounding)}",
                 f"    decomposition    ≤ {largest(self.decomposition)}",
+                *([] if self.reduction is None else [f"    reduction        ≤ {largest(self.reduction)}"]),
                 f"  size of outputs    ≤ {largest(self.gain)}",
             ]
         )
+
+
+def with_reduction(own: Certificate, reduced_error: float | None, n_inputs: int) -> Certificate:
+    """The same with what a reduction left out: |u| ≤ 1 has at most the energy m·horizon."""
+    if reduced_error is None:
+        return own
+    return replace(own, reduction=np.full(len(own.rounding), reduced_error * np.sqrt(n_inputs * own.horizon)))

@@ -10,12 +10,9 @@ from functools import cache
 
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
-from numpy.typing import NDArray
 from scipy import special
 
-from ltinet.arrays import Array
-
-Complex = NDArray[np.complex128]
+from ltinet.arrays import Array, Complex
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,10 @@ other. What this solution misses is bounded elsewhere, by gains: it needs few di
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.bounds.collocation import PieceValues, Rule
-
-Complex = NDArray[np.complex128]
 
 
 def integrated_defect(F: Array, forcing: PieceValues, dense: PieceValues, *, lengths: Array, rule: Rule) -> Array:

@@ -14,6 +14,7 @@ from ltinet.cli.export import export
 from ltinet.cli.identify import identify
 from ltinet.cli.info import info
 from ltinet.cli.plot import plot
+from ltinet.cli.reduce import reduce
 from ltinet.cli.reproduce import reproduce
 from ltinet.cli.response import response
 from ltinet.cli.simulate import simulate
@@ -28,7 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-for command in (info, response, identify, construct, simulate, export, plot, reproduce):
+for command in (info, response, identify, reduce, construct, simulate, export, plot, reproduce):
     app.command()(command)
 
 

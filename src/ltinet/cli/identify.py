@@ -16,7 +16,7 @@ from ltinet.cli.sources import NETWORK_SUFFIX
 from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal, send, title_of
 from ltinet.errors import FileFormatError, InvalidSignalError
 from ltinet.identified import Identified
-from ltinet.identified import identify as identify_system
+from ltinet.identifying import identify as identify_system
 from ltinet.plotting.canvas import require_matplotlib
 from ltinet.shown import shown, shown_path
 from ltinet.signals.sampled import Hold

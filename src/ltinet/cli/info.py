@@ -17,9 +17,11 @@ from ltinet.cli.streams import send
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.model.facts import SystemFacts, system_facts
 from ltinet.model.names import UNNAMED
+from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.network.facts import network_facts
 from ltinet.network.summary import summary_rows
 from ltinet.shown import count_of, shown_rows
+from ltinet.state_space import StateSpace
 
 Rows = list[tuple[str, str]]
 
@@ -36,6 +38,9 @@ def info(
     gain or time constant, the damping ratio of an integrator.
     """
     thing = read_system_or_network(file, matrix)
+    if isinstance(thing, StateSpace) and thing.sparse is not None and thing.sparse.is_large:
+        _show_large(thing, thing.sparse, as_json=as_json)
+        return
     with working(f"looking at {count_of(thing.n_states, 'state')}"):
         further, more = behaviour(thing)
     if isinstance(thing, DynamicNetwork):
@@ -46,6 +51,13 @@ def info(
         of_system = system_facts(thing.matrices)
         title, rows = _system_rows(of_system)
         _show({**of_system, **further}, title, [*rows, *more], as_json=as_json)
+
+
+def _show_large(system: StateSpace, pencil: SparsePencil, *, as_json: bool) -> None:
+    """What a sparse model is whose poles nobody knows."""
+    facts = system_facts(system.matrices)
+    title, rows = _system_rows(facts)
+    _show({**facts, "dt": system.dt}, title, [*rows, ("matrices", pencil.told)], as_json=as_json)
 
 
 def _show(facts: Mapping[str, Any], title: str, rows: Rows, *, as_json: bool) -> None:
@@ -70,7 +82,7 @@ def _print_table(title: str, rows: Rows) -> None:
 
 
 def _system_rows(facts: SystemFacts) -> tuple[str, Rows]:
-    n, n_real, n_pairs = facts["n_states"], facts["n_real_eigenvalues"], facts["n_complex_pairs"]
+    n, n_real, n_pairs = facts["n_states"], facts["n_real_eigenvalues"], facts["n_complex_pairs"] or 0
     rows = [("states", str(n)), ("A", f"{facts['nonzeros_of_A']} of {n * n} entries are not zero")]
     rows.append(("feedthrough", "yes, D is not zero" if facts["has_feedthrough"] else "none, D is zero"))
     if facts["real_parts"] is not None:

@@ -19,9 +19,10 @@ from ltinet.systems import load_system
 
 NETWORK_SUFFIX = ".safetensors"
 
-# The part of an advice that is for Python.
-_PYTHON = re.compile(
-    r"give it: load_system\(path, .*?\), or (?=store)|load_system\(path, names=\{.*?\}\), or on the command line "
+# Advice of `load_system` is for Python and, after ", or", for the command line: what stands before is left out there.
+_IN_PYTHON = (
+    re.compile(r"give it: load_system\(path, .*?\), or (?=store)"),  # … has no C; give it: …, or store plain matrices
+    re.compile(r"load_system\(path, names=\{.*?\}\), or on the command line "),  # …: …, or on the … --matrix A=Amat
 )
 SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocompletion=completed_source)]
 MatrixNames = Annotated[
@@ -54,7 +55,13 @@ def _load_system(path: Path, names: dict[str, str] | None) -> StateSpace:
                 f"{shown_path(path)} is a folder without matrices; give a .mat or .npz file, or a folder that holds "
                 "A.mtx, B.mtx and C.mtx"
             ) from None
-        raise FileFormatError(_PYTHON.sub("", str(error))) from None
+        raise FileFormatError(_for_the_command_line(str(error))) from None
+
+
+def _for_the_command_line(advice: str) -> str:
+    for pattern in _IN_PYTHON:
+        advice = pattern.sub("", advice)
+    return advice
 
 
 def _matrix_names(given: list[str] | None) -> dict[str, str] | None:
@@ -73,6 +80,12 @@ def _matrix_names(given: list[str] | None) -> dict[str, str] | None:
 
 def read_network(name: str) -> DynamicNetwork:
     """The network in a file or on standard input."""
+    if name.startswith(_EXAMPLE):
+        stem = name.removeprefix(_EXAMPLE).partition(",")[0]
+        raise FileFormatError(
+            f"{shown(name)} is a system, not a network; construct one first: ltinet construct {shown(name)} -o "
+            f"{shown(stem)}{NETWORK_SUFFIX}"
+        )
     with readable(name) as path:
         if path.is_dir() or path.suffix.lower() in (".mat", ".npz"):
             raise FileFormatError(

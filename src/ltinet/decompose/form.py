@@ -10,6 +10,7 @@ from ltinet.decompose.connections import coupled_neurons
 from ltinet.decompose.coupling import Atoms, condition_number, escape_conditions
 from ltinet.decompose.neurons import neuron_bases
 from ltinet.decompose.schur import SchurForm
+from ltinet.decompose.structures.operator import Operator, probed_residual
 from ltinet.decompose.transformation import Transformation
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
@@ -27,6 +28,7 @@ class BlockDiagonalForm:
     """
 
     A: Matrix
+    """A_bd; of a large structured model `DiagonalBlocks`, which answer for entries as an array does."""
     transformation: Transformation
     """T and its inverse, multiplied out when `T` and `T_inv` are looked at."""
     block_sizes: tuple[int, ...]
@@ -35,7 +37,7 @@ class BlockDiagonalForm:
     scaling: NDArray[np.float64]
     """Powers of two that balance the given matrix; ones where it was better left as it is."""
     original: Matrix = field(repr=False)
-    """The matrix as given."""
+    """The matrix as given; sparse where the model is large."""
     seen: tuple[tuple[int, float], ...] = field(default=(), repr=False)
     """Numbers of blocks and condition numbers that the search met before this form."""
     budget: float | None = None
@@ -82,6 +84,8 @@ class BlockDiagonalForm:
     @cached_property
     def condition(self) -> float:
         """cond₂(T) in the units that the form was found in, of diag(scaling)⁻¹ T: what `max_condition` bounds."""
+        if isinstance(self.transformation, Operator):
+            return self.transformation.condition
         return condition_number(self.T / self.scaling[:, None])
 
     @cached_property
@@ -95,11 +99,18 @@ class BlockDiagonalForm:
     @cached_property
     def condition_raw(self) -> float:
         """cond₂(T) in the coordinates of the given matrix."""
+        if isinstance(self.transformation, Operator):
+            return self.transformation.condition
         return condition_number(self.T)
 
     @cached_property
     def residual(self) -> float:
-        """‖A T − T A_bd‖₁ / (‖A‖₁ ‖T‖₁): the backward error of the decomposition, of the order of n·eps."""
+        """‖A T − T A_bd‖₁ / (‖A‖₁ ‖T‖₁): the backward error of the decomposition, of the order of n·eps.
+
+        Where T is an operator, the largest ‖(A T − T A_bd) z‖ / (‖A‖₁ ‖T z‖) of some random z.
+        """
+        if isinstance(self.transformation, Operator):
+            return probed_residual(self.original, self.transformation, self.A)
         scale = max(float(np.max(np.abs(self.original), initial=0.0)), np.finfo(float).tiny)
         A, A_bd = self.original / scale, self.A / scale
         size = np.linalg.norm(A, 1) * np.linalg.norm(self.T, 1) if len(A) else 0.0
@@ -138,7 +149,8 @@ class BlockDiagonalForm:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for array in (self.A, self.scaling, self.original, *self.eigenvalues):
+        arrays = [own for own in (self.A, self.original) if isinstance(own, np.ndarray)]
+        for array in (*arrays, self.scaling, *self.eigenvalues):
             array.setflags(write=False)  # NumPy unpickles and copies arrays writeable
 
     def block(self, index: int) -> Matrix:

@@ -61,7 +61,7 @@ def known_forms(A: Matrix, *, balance: bool | None) -> list[KnownForm]:
 
 
 def _in_units(A: Matrix, units: BalancedMatrix, *, up_to: float = np.inf) -> list[KnownForm]:
-    schur = schur_form(units.matrix, is_free=True)
+    schur = schur_form(units.matrix)
     if is_decoupled(schur, units.matrix):
         decoupled = already_decoupled(schur).separation
         return [KnownForm(1.0, decoupled.n_blocks, 0, A, units, decoupled)]

@@ -13,9 +13,10 @@ from ltinet.decompose.decouple import Decoupled
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.orthonormal import BlockBases, orthonormalise
 from ltinet.decompose.repeated import with_repeated_together, without_noise
-from ltinet.decompose.schur import SchurForm, is_decoupled, is_symmetric, real_schur, schur_by_parts, symmetric_schur
+from ltinet.decompose.schur import SchurForm, is_decoupled, is_symmetric, schur_by_parts, symmetric_schur
 from ltinet.decompose.separate import Separation
-from ltinet.decompose.transformation import Factors, Product, Transformation, Turns
+from ltinet.decompose.transformation import Factors, Product, Transformation
+from ltinet.decompose.turns import Turns
 from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import Matrix, read_only
 
@@ -28,7 +29,7 @@ def decompose(
     Raises PartitionError where there are no such blocks, and NotSparserError where it shows early that there cannot be
     `fewer_than` so many connections.
     """
-    schur = schur_form(balanced.matrix, is_free=wanted.is_free)
+    schur = schur_form(balanced.matrix)
     if wanted.n_blocks is None and is_decoupled(schur, balanced.matrix):
         found = already_decoupled(schur, wanted.clustering)
     else:
@@ -42,11 +43,9 @@ def decompose(
     return assemble(matrix, balanced, found, budget=wanted.max_condition if wanted.is_free else None)
 
 
-def schur_form(matrix: Matrix, *, is_free: bool) -> SchurForm:
-    """The Schur form, part by part where the blocks are free to follow the parts."""
-    if is_symmetric(matrix):
-        return symmetric_schur(matrix)
-    return without_noise(schur_by_parts(matrix) if is_free else real_schur(matrix), matrix)
+def schur_form(matrix: Matrix) -> SchurForm:
+    """The Schur form, part by part: what is not connected stays so, whatever blocks it will stand in."""
+    return symmetric_schur(matrix) if is_symmetric(matrix) else without_noise(schur_by_parts(matrix), matrix)
 
 
 def already_decoupled(schur: SchurForm, clustering: object = None) -> Found:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.modal import DenseBlock, ModalSystem
@@ -22,7 +22,6 @@ from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.one_step import OneStep
 from ltinet.solve.steps.propagators import matrix_steps, scalar_steps
 
-Complex = NDArray[np.complex128]
 Indices = NDArray[np.intp]
 SLOW = 1e-3  # |λ|h below which single precision, which has seven digits, would lose three of them and more beside 1
 

@@ -10,9 +10,11 @@ from ltinet.arrays import Array
 from ltinet.identification.hankel import Compressed, compressed
 from ltinet.identification.linear_part import Linear, Trend, fitted_inputs, fitted_start
 from ltinet.identification.modal_model import ModalModel, modes_of
-from ltinet.identification.record import Record
+from ltinet.identification.polishing import is_clean
+from ltinet.identification.record import Record, n_samples
 from ltinet.identification.refinement import refined
 from ltinet.identification.subspace import Method, subspace
+from ltinet.identification.trends import level
 from ltinet.model.matrices import Matrix
 
 _TESTED = 1.0 / 3.0  # of each record: its end
@@ -65,10 +67,10 @@ def halves(records: tuple[Record, ...]) -> Halves:
 
 
 def subspace_models(
-    seen: tuple[Record, ...], block_rows: Sequence[int], methods: Sequence[Method], orders: Sequence[int]
+    seen: tuple[Record, ...], block_rows: Sequence[int], methods: Sequence[Method], orders: Sequence[int], trend: Trend
 ) -> Iterator[tuple[int, Method, int, Matrix, Matrix]]:
     """Order, method, block rows, A and C; the records are compressed once, at the most block rows."""
-    most: Compressed = compressed(seen, max(block_rows))
+    most: Compressed = compressed(level(seen, trend), max(block_rows))
     for own_rows in block_rows:
         data = most.narrowed(own_rows)
         for method in methods:
@@ -126,7 +128,8 @@ def candidates(
 ) -> list[Candidate]:
     """Every method with every number of block rows and every order; A and C from `source` where it is given."""
     found = []
-    for order, method, own_rows, A, C in subspace_models(source or parts.seen, block_rows, methods, orders):
+    models = subspace_models(source or parts.seen, block_rows, methods, orders, setting.trend)
+    for order, method, own_rows, A, C in models:
         linear = driven(A, C, parts.seen, setting)
         errors = None if linear is None else tested(linear, parts, setting)
         if linear is not None and errors is not None:
@@ -145,7 +148,9 @@ def improved(candidate: Candidate, parts: Halves, setting: Setting) -> Candidate
 
 def refined_within(linear: Linear, records: tuple[Record, ...], setting: Setting) -> Linear | None:
     """Refinement with outputs in units of their errors, refused where a mode then grows that must not."""
-    n = sum(len(own) for own in records)
+    n = n_samples(records)
+    if is_clean(linear, n, setting.scale):  # what is left is rounding, which a compressed record cannot tell
+        return None
     scale = np.maximum(np.sqrt(linear.errors / n), 1e-12 * setting.scale)
     found = refined(linear, records, feedthrough=setting.feedthrough, trend=setting.trend, scale=scale)
     if found is None or grows(found.model, setting):

@@ -1,4 +1,4 @@
-"""What the covariance of parameters means for poles, for the frequency response and for the step response.
+"""What the covariance of parameters means for the frequency response and for the step response.
 
 To first order: a function of the parameters with the gradient g has the variance gᵀ P g. Responses are sums over modes
 of T[c b K(λ)], with K the response of a mode of continuous time whose input weight at samples is 1, and T a real-linear
@@ -12,44 +12,16 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.identification.covariance import ParameterCovariance
 from ltinet.identification.hold_factors import input_factor, rates
-from ltinet.identification.modal_model import Complex, ModalModel, kept_parts
-from ltinet.model.matrices import Matrix
+from ltinet.identification.modal_model import ModalModel, kept_parts
+from ltinet.identification.parameters import Parameters
 from ltinet.solve.steps.propagators import phi_functions
 
 DEVIATIONS_99 = 2.5758293035489004  # of a normal number: 99 % lie within as many standard deviations
 _NEARBY = 1e-6  # of a pole: the distance for derivatives of K, whose own digits matter little
 _AT_ONCE = 2**21  # numbers of a gradient that are held together
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class PoleConfidence:
-    """A pole of continuous time, of pairs that with Im > 0, and how certain it is."""
-
-    pole: complex
-    covariance: Matrix
-    """Of its real part `(1, 1)`, for pairs of real and imaginary part `(2, 2)`."""
-    is_pair: bool
-
-    @property
-    def deviation(self) -> complex:
-        """Standard deviations of the real and of the imaginary part."""
-        sizes = np.sqrt(self.covariance.diagonal())
-        return complex(sizes[0], sizes[1] if self.is_pair else 0.0)
-
-    def contains(self, pole: complex, *, level: float = 0.99) -> bool:
-        """Whether a pole (of a pair either one) lies within the region that holds the true one at this level."""
-        from scipy import special
-
-        away = complex(pole.real, abs(pole.imag)) - self.pole
-        if not self.is_pair and abs(away.imag) > 1e-9 * abs(self.pole):  # only along the line is there a region
-            return False
-        step = np.array([away.real, away.imag])[: len(self.covariance)]
-        distance = step @ np.linalg.solve(self.covariance, step)
-        return bool(distance <= special.chdtri(len(step), 1.0 - level))
 
 
 @final
@@ -91,32 +63,11 @@ class StepBand:
     deviation: Array
 
 
-def pole_confidences(found: ParameterCovariance, dt: float) -> tuple[PoleConfidence, ...]:
-    """The poles of continuous time, mode by mode: log(λ)/dt, with what that does to small changes of λ."""
-    model, told = found.model, []
-    for place, pole, pair in zip(model.places(), model.poles.tolist(), model.is_pair.tolist(), strict=True):
-        slope = 1.0 / (pole * dt) if pole else complex(np.inf)
-        turn = np.array([[slope.real, -slope.imag], [slope.imag, slope.real]])[: 1 + pair, : 1 + pair]
-        own = slice(place, place + 1 + pair)
-        rate = complex(np.log(complex(pole)) / dt) if pole else complex(-np.inf)
-        told.append(PoleConfidence(rate, turn @ found.matrix[own, own] @ turn.T, pair))
-    return tuple(told)
-
-
-def frequency_band(found: ParameterCovariance, omega: Array, dt: float) -> FrequencyBand:
-    """H(jω) of continuous time with its covariances."""
+def frequency_band(found: ParameterCovariance, omega: Array, dt: float | None) -> FrequencyBand:
+    """H(jω) of continuous time with its covariances; dt is None where the modes are those of continuous time."""
     responses, covariances = [], []
     for some in _portions(omega, found):
-        both = np.concatenate([some, -some])
-
-        def kernel(poles: Complex, both: Array = both) -> Complex:
-            return _weight(poles, found.model, dt) / (1j * both[:, None] - rates(poles) / dt)
-
-        def combined(values: Complex) -> Complex:
-            half = len(values) // 2
-            return 0.5 * (values[:half] + values[half:].conj())
-
-        value, gradient = _response(found, kernel, combined)
+        value, gradient = response_gradient(found.parameters, some, dt=dt)
         spread = gradient @ found.matrix
         parts, seen = [gradient.real, gradient.imag], [spread.real, spread.imag]
         rows = [[np.einsum("xpmk,xpmk->xpm", a, b) for b in parts] for a in seen]
@@ -127,19 +78,35 @@ def frequency_band(found: ParameterCovariance, omega: Array, dt: float) -> Frequ
     return FrequencyBand(omega, response, squared * np.concatenate(covariances))
 
 
-def step_band(found: ParameterCovariance, t: Array, dt: float) -> StepBand:
+def response_gradient(parameters: Parameters, omega: Array, *, dt: float | None) -> tuple[Complex, Complex]:
+    """H(jω) `(len(omega), p, m)` of continuous time, and its gradient by the parameters of the model."""
+    model, both = parameters.like, np.concatenate([omega, -omega])
+
+    def kernel(poles: Complex) -> Complex:
+        with np.errstate(divide="ignore", invalid="ignore"):  # an integrator at ω = 0 has no response
+            return np.asarray(_weight(poles, model, dt) / (1j * both[:, None] - _rates(poles, dt)))
+
+    def combined(values: Complex) -> Complex:
+        half = len(values) // 2
+        return 0.5 * (values[:half] + values[half:].conj())
+
+    return _response(parameters, kernel, combined, smallest=float(omega[omega > 0.0].min(initial=np.inf)))
+
+
+def step_band(found: ParameterCovariance, t: Array, dt: float | None) -> StepBand:
     """Responses to steps of 1 at t = 0, from rest."""
     responses, deviations = [], []
     for some in _portions(t, found):
 
         def kernel(poles: Complex, some: Array = some) -> Complex:
-            z = rates(poles) / dt * some[:, None]
+            z = _rates(poles, dt) * some[:, None]
             return np.asarray(_weight(poles, found.model, dt) * some[:, None] * phi_functions(z)[0])
 
         def combined(values: Complex) -> Complex:
             return values.real.astype(np.complex128)
 
-        value, gradient = _response(found, kernel, combined)
+        smallest = 1.0 / float(some.max(initial=0.0)) if some.max(initial=0.0) > 0.0 else np.inf
+        value, gradient = _response(found.parameters, kernel, combined, smallest=smallest)
         variance = np.einsum("xpmk,xpmk->xpm", gradient.real @ found.matrix, gradient.real)
         responses.append(value.real)
         deviations.append(np.sqrt(np.maximum(variance, 0.0)))
@@ -153,18 +120,31 @@ def _portions(points: Array, found: ParameterCovariance) -> list[Array]:
     return [points[begin : begin + size] for begin in range(0, max(len(points), 1), size)]
 
 
-def _weight(poles: Complex, model: ModalModel, dt: float) -> Complex:
+def _rates(poles: Complex, dt: float | None) -> Complex:
+    return poles if dt is None else np.asarray(rates(poles) / dt)
+
+
+def _weight(poles: Complex, model: ModalModel, dt: float | None) -> Complex:
     """By what b at samples becomes that of continuous time."""
+    if dt is None:
+        return np.ones_like(poles)
     return np.asarray(1.0 / (dt * input_factor(poles, linear=model.linear)))
 
 
 def _response(
-    found: ParameterCovariance, kernel: Callable[[Complex], Complex], combined: Callable[[Complex], Complex]
+    parameters: Parameters,
+    kernel: Callable[[Complex], Complex],
+    combined: Callable[[Complex], Complex],
+    *,
+    smallest: float,
 ) -> tuple[Complex, Complex]:
-    """The response `(x, p, m)` and its gradient by the parameters of the model `(x, p, m, n_shared)`."""
-    model, pairs = found.model, found.model.is_pair
+    """The response `(x, p, m)` and its gradient by the parameters of the model `(x, p, m, n_shared)`.
+
+    `smallest` is the pole that would just be told from one at 0.
+    """
+    model, pairs = parameters.like, parameters.like.is_pair
     K = kernel(model.poles)
-    step = _NEARBY * model.poles
+    step = _NEARBY * np.where(model.poles == 0.0, smallest if np.isfinite(smallest) else 1.0, model.poles)
     slope = (kernel(model.poles + step) - kernel(model.poles - step)) / (2.0 * step)
     p, m = model.n_outputs, model.n_inputs
     products = model.C[:, None, :] * model.B.T[None]  # (p, m, k)
@@ -178,8 +158,8 @@ def _response(
         of_B[:, :, j, j] = by_weights
     for i in range(p):
         of_C[:, i, :, i] = by_views
-    columns = [by_poles, of_B[..., found.parameters.is_free], of_C.reshape(x, p, m, p * n)]
-    if found.parameters.feedthrough:
+    columns = [by_poles, of_B[..., parameters.is_free], of_C.reshape(x, p, m, p * n)]
+    if parameters.feedthrough:
         columns.append(np.broadcast_to(np.eye(p * m).reshape(p, m, p * m), (x, p, m, p * m)).astype(complex))
     return value, np.concatenate(columns, axis=-1)
 

@@ -9,26 +9,21 @@ That is the covariance of the closest model. One that a subspace method gave and
 it, by (JᵀJ)⁻¹Jᵀe to first order: this step counts as a deviation of its own.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from ltinet.arrays import Array
-from ltinet.identification.linear_part import Linear, Start, Trend, all_outputs
+from ltinet.identification.linear_part import Linear, Trend
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.parameters import MOST_PARAMETERS, Parameters
 from ltinet.identification.record import Record, n_samples
-from ltinet.identification.sequences import Sequences, sequences
+from ltinet.identification.sensitivities import Part, Sensitivities, residual_parts
 from ltinet.identification.whitening import autoregression
 from ltinet.model.matrices import Matrix
 from ltinet.threads import one_blas_thread
 from ltinet.tolerances import EPS
-
-LONGEST = 2**16  # samples of a record that are looked at; the others are taken to say as much each
-_AT_ONCE = 2**22  # numbers of the derivatives that are held together
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +39,6 @@ class ParameterCovariance:
     def model(self) -> ModalModel:
         """The model whose parameters they are."""
         return self.parameters.like
-
-
-class _Part(NamedTuple):
-    """One record as far as it is looked at."""
-
-    own: Sequences
-    start: Start
-    residuals: Array
-    """`(q, p)`."""
 
 
 def parameter_covariance(
@@ -72,15 +58,15 @@ def parameter_covariance(
     scale = np.sqrt(sum((own**2).sum(axis=0) for own in residuals) / n_seen)
     if not np.all(scale > 0.0):
         return None
-    problem = _Problem(parameters, parts, scale)
+    slopes = Sensitivities(parameters, parts, scale)
     with one_blas_thread():
-        R, side = problem.triangle()
+        R, side = slopes.triangle()
         n_local = len(parameters) - parameters.n_shared
         seen = R[n_local:, n_local:]
         size = np.linalg.norm(R[:, n_local:], axis=0)
         if not np.all(np.abs(seen.diagonal()) > len(R) * EPS * size):
             return None
-        middle = problem.middle(R)[n_local:, n_local:]
+        middle = _middle(slopes, parts, scale, R)[n_local:, n_local:]
         inverse = linalg.solve_triangular(seen, np.eye(len(seen)), check_finite=False)
         step = inverse @ side[n_local:]
     lost = n_values / (n_values - len(parameters))  # residuals are smaller than the noise by what was fitted
@@ -89,71 +75,24 @@ def parameter_covariance(
     return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)), ones)
 
 
-def residual_parts(linear: Linear, records: tuple[Record, ...]) -> list[_Part]:
-    """Sequences and residuals of the records, of long ones at their beginnings."""
-    found = []
-    for record, start in zip(records, linear.starts, strict=True):
-        part, here = beginning(record, start)
-        own = sequences(linear.model, part, Parameters(linear.model, False, "none", 1).drive(linear.model, here))
-        found.append(_Part(own, here, own.outputs - all_outputs(own, linear.model, here)))
-    return found
+def _middle(slopes: Sensitivities, parts: list[Part], scale: Array, R: Matrix) -> Matrix:
+    """QᵀΣQ, outputs in units of their residuals."""
+    from scipy.signal import lfilter  # here, because it takes longer to import than the rest
 
-
-def beginning(record: Record, start: Start) -> tuple[Record, Start]:
-    """The part of a record that is looked at, with the slope that its trend has over it."""
-    part = record.part(slice(0, LONGEST))
-    shortened = np.array([1.0, max(len(part) - 1, 1) / max(len(record) - 1, 1)])
-    return part, Start(start.states, start.trends * shortened[: start.trends.shape[1]])
-
-
-class _Problem:
-    """Derivatives of all records, parameters of records before those of the model, some samples at a time."""
-
-    def __init__(self, parameters: Parameters, parts: list[_Part], scale: Array) -> None:
-        self._parameters, self._parts, self._scale = parameters, parts, scale
-
-    def triangle(self) -> tuple[Matrix, Array]:
-        """R of J = QR, and Qᵀe."""
-        n = len(self._parameters)
-        R = np.zeros((0, n + 1))
-        for number, part in enumerate(self._parts):
-            end = len(part.residuals)
-            for columns in self._backwards(number):
-                rows = slice(end - columns.shape[1], end)
-                side = (part.residuals[rows] / self._scale).T[..., None]
-                stacked = np.vstack([R, np.concatenate([columns, side], axis=2).reshape(-1, n + 1)])
-                R = np.asarray(linalg.qr(stacked, mode="r", check_finite=False)[0][: n + 1])
-                end = rows.start
-        return R[:n, :n], R[:n, n]
-
-    def middle(self, R: Matrix) -> Matrix:
-        """QᵀΣQ, outputs in units of their residuals."""
-        from scipy.signal import lfilter  # here, because it takes longer to import than the rest
-
-        filters, W = innovations([own.residuals / self._scale for own in self._parts])
-        total = np.zeros_like(R)
-        for number in range(len(self._parts)):
-            memory = [np.zeros((len(own) - 1, len(R))) for own in filters]
-            for columns in self._backwards(number):
-                shape = columns.shape
-                Q = linalg.solve_triangular(R, columns.reshape(-1, len(R)).T, trans="T", check_finite=False).T
-                turned = np.ascontiguousarray(Q).reshape(shape)[:, ::-1]
-                for output, own in enumerate(filters):
-                    if len(own) > 1:
-                        turned[output], memory[output] = lfilter([1.0], own, turned[output], axis=0, zi=memory[output])
-                mixed = np.einsum("oq,qtk->otk", W, turned)
-                total += turned.reshape(-1, len(R)).T @ mixed.reshape(-1, len(R))
-        return total
-
-    def _backwards(self, number: int) -> Iterator[Array]:
-        """`(p, q, parameters)` of one record, its end first; rows within are in the order of time."""
-        own, start, residuals = self._parts[number]
-        at_once = max(1, _AT_ONCE // (residuals.shape[1] * len(self._parameters)))
-        n_shared, model = self._parameters.n_shared, self._parameters.like
-        for end in range(len(residuals), 0, -at_once):
-            rows = slice(max(0, end - at_once), end)
-            columns = self._parameters.derivatives(_rows(own, rows), model, start, record=number)
-            yield np.roll(columns, -n_shared, axis=2) / self._scale[:, None, None]
+    filters, W = innovations([own.residuals / scale for own in parts])
+    total = np.zeros_like(R)
+    for number in range(len(parts)):
+        memory = [np.zeros((len(own) - 1, len(R))) for own in filters]
+        for columns in slopes.backwards(number):
+            shape = columns.shape
+            Q = linalg.solve_triangular(R, columns.reshape(-1, len(R)).T, trans="T", check_finite=False).T
+            turned = np.ascontiguousarray(Q).reshape(shape)[:, ::-1]
+            for output, own in enumerate(filters):
+                if len(own) > 1:
+                    turned[output], memory[output] = lfilter([1.0], own, turned[output], axis=0, zi=memory[output])
+            mixed = np.einsum("oq,qtk->otk", W, turned)
+            total += turned.reshape(-1, len(R)).T @ mixed.reshape(-1, len(R))
+    return total
 
 
 def innovations(residuals: list[Array]) -> tuple[list[Array], Matrix]:
@@ -169,9 +108,3 @@ def innovations(residuals: list[Array]) -> tuple[list[Array], Matrix]:
             total += left @ left.T
             count += n
     return filters, total / max(count, 1)
-
-
-def _rows(own: Sequences, rows: slice) -> Sequences:
-    return Sequences(
-        own.decays[rows], own.driven[rows], own.twice[rows], own.inputs[rows], own.trends[rows], own.outputs[rows]
-    )

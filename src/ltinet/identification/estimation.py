@@ -23,12 +23,15 @@ from ltinet.identification.candidates import (
     refined_within,
     subspace_models,
 )
+from ltinet.identification.evidence import Tried
 from ltinet.identification.hankel import compressed
-from ltinet.identification.linear_part import Linear, all_outputs, fitted_inputs
+from ltinet.identification.linear_part import Linear, Trend, all_outputs, fitted_inputs
 from ltinet.identification.order_choice import chosen_order, scores
+from ltinet.identification.polishing import polished
 from ltinet.identification.record import Record, n_samples
 from ltinet.identification.sequences import sequences
 from ltinet.identification.subspace import METHODS, Method, subspace
+from ltinet.identification.trends import level
 from ltinet.identification.whitening import autoregression, whitened
 
 _REFINED = 3  # candidates of the chosen order that are refined
@@ -43,6 +46,10 @@ _GROWS = (
 _ORDERS = (*range(1, 13), *range(14, 25, 2), 28, 32, 36, 40)
 
 
+class GrowsError(InvalidSignalError):
+    """No model of the records can be simulated over them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Wishes:
     """What the user decided; None where the records decide."""
@@ -53,21 +60,15 @@ class Wishes:
     refine: bool
 
     @property
+    def first_methods(self) -> tuple[Method, ...]:
+        """Those by which an order is chosen; the others are tried with this order."""
+        is_given = self.orders is not None and len(self.orders) == 1
+        return ("moesp",) if "moesp" in self.methods and not is_given else self.methods
+
+    @property
     def decide_everything(self) -> bool:
         """Whether nothing is left to be decided on unseen samples."""
         return bool(self.block_rows and self.orders and len(self.orders) == len(self.methods) == 1 and not self.refine)
-
-
-@dataclass(frozen=True, eq=False)
-class Tried:
-    """One line of the evidence: a model and its error on unseen samples, relative to the outputs."""
-
-    order: int
-    method: Method
-    block_rows: int
-    refined: bool
-    whitened: bool
-    error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,28 +99,32 @@ def estimate(records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> E
     parts = halves(some)
     rows = rows_to_try(parts.seen, wishes)
     orders = wishes.orders or _ORDERS
-    plain = candidates(parts, setting, block_rows=rows, methods=wishes.methods, orders=orders)
+    plain = candidates(parts, setting, block_rows=rows, methods=wishes.first_methods, orders=orders)
     if not plain:
-        raise InvalidSignalError(_GROWS)
-    coefficients = _filter(plain, parts, setting)
+        raise GrowsError(_GROWS)
+    leader = plain[int(np.argmin(scores(plain, setting, n_samples(parts.unseen))))]
+    coefficients = _filter(leader, parts)
     white = Halves(*(tuple(whitened(own, coefficients) for own in some) for some in (parts.seen, parts.unseen)))
-    order = _order(plain, white, rows, wishes, setting)
+    order = _order(plain, leader, white, rows, wishes, setting)
+    others = tuple(own for own in wishes.methods if own not in wishes.first_methods)
+    plain += candidates(parts, setting, block_rows=rows, methods=others, orders=(order,))
     pool = [own for own in plain if own.order == order]
     if "moesp" in wishes.methods:
         pool += candidates(parts, setting, block_rows=rows, methods=("moesp",), orders=(order,), source=white.seen)
     pool = pool or [min(plain, key=lambda own: abs(own.order - order))]
     best, pool = _winner(pool, parts, setting, refine=wishes.refine)
     source = tuple(whitened(own, coefficients) for own in some) if best.is_whitened else records
-    final = _from_all(best, source, records, setting, Starts(rows, wishes.methods))
+    closest = _from_all(best, source, records, setting, Starts(rows, wishes.methods))
+    final = _polished(closest, records, setting) if wishes.refine else closest
     told = _told(plain, pool, setting, n_samples(parts.unseen))
     return Estimate(
         final,
         best.method,
         best.block_rows,
-        best.is_refined,
+        best.is_refined or final is not closest,
         best.is_whitened,
         told,
-        _singular_values(records, best),
+        subspace(compressed(level(records, setting.trend), best.block_rows), best.method).values,
         n_samples(some),
         _relative(best, setting, n_samples(parts.unseen)),
     )
@@ -129,7 +134,7 @@ def _as_wished(records: tuple[Record, ...], wishes: Wishes, setting: Setting) ->
     """The one model that is left by the wishes, from all samples."""
     rows_to_try(records, wishes)
     rows, (method,), (order,) = wishes.block_rows or 0, wishes.methods, wishes.orders or (0,)
-    found = subspace(compressed(records, rows), method)
+    found = subspace(compressed(level(records, setting.trend), rows), method)
     if order > found.largest_order:
         raise InvalidSignalError(
             f"{rows} block rows tell up to {found.largest_order} states and order is {order}; give more block_rows"
@@ -138,16 +143,16 @@ def _as_wished(records: tuple[Record, ...], wishes: Wishes, setting: Setting) ->
     own = replace(setting, scale=np.full_like(setting.scale, np.sqrt(np.mean(setting.scale**2))))
     linear = driven(*found.model(order), records, own)
     if linear is None:
-        raise InvalidSignalError(_GROWS)
+        raise GrowsError(_GROWS)
     error = float(np.sqrt((linear.errors / (n_samples(records) * setting.scale**2)).mean()))
     return Estimate(linear, method, rows, False, False, (), found.values, n_samples(records), error)
 
 
-def any_grows(records: tuple[Record, ...], block_rows: int, order: int) -> bool:
+def any_grows(records: tuple[Record, ...], block_rows: int, order: int, trend: Trend) -> bool:
     """Whether a subspace method, left alone, finds a model that is not stable."""
     return any(
         np.abs(np.linalg.eigvals(A)).max(initial=0.0) > 1.0
-        for _, _, _, A, _ in subspace_models(records, (block_rows,), METHODS, (order,))
+        for _, _, _, A, _ in subspace_models(records, (block_rows,), METHODS, (order,), trend)
     )
 
 
@@ -185,11 +190,9 @@ def _most_that_fit(least: int, most: int, fits: Callable[[int], bool]) -> tuple[
     return next(((s,) for s in range(most, least - 1, -1) if fits(s)), ())
 
 
-def _filter(plain: Sequence[Candidate], parts: Halves, setting: Setting) -> Array:
+def _filter(leader: Candidate, parts: Halves) -> Array:
     """What whitens the residuals of the best candidate."""
-    score = scores(plain, setting, n_samples(parts.unseen))
-    best = plain[int(np.argmin(score))].linear
-    residuals = []
+    best, residuals = leader.linear, []
     for record, start in zip(parts.seen, best.starts, strict=True):
         own = sequences(best.model, record)
         residuals.append(own.outputs - all_outputs(own, best.model, start))
@@ -198,6 +201,7 @@ def _filter(plain: Sequence[Candidate], parts: Halves, setting: Setting) -> Arra
 
 def _order(
     plain: Sequence[Candidate],
+    leader: Candidate,
     white: Halves,
     rows: tuple[int, ...],
     wishes: Wishes,
@@ -206,8 +210,10 @@ def _order(
     orders = wishes.orders or _ORDERS
     if len(orders) == 1:
         return orders[0]
-    methods = ("moesp",) if "moesp" in wishes.methods else wishes.methods
-    found = candidates(white, setting, block_rows=rows, methods=methods, orders=orders)
+    # The best of records as they are has states for the noise as well: without it there are hardly more.
+    most = max(min(orders), leader.order + leader.order // 2 + 2)
+    few = tuple(own for own in orders if own <= most)
+    found = candidates(white, setting, block_rows=rows, methods=wishes.first_methods, orders=few)
     if not found:
         return min(own.order for own in plain)
     return chosen_order(found, white, setting)
@@ -259,16 +265,17 @@ def _driven_by(
     records: tuple[Record, ...],
     setting: Setting,
 ) -> list[Linear]:
-    models = (driven(A, C, records, setting) for _, _, _, A, C in subspace_models(source, rows, methods, (order,)))
+    found = subspace_models(source, rows, methods, (order,), setting.trend)
+    models = (driven(A, C, records, setting) for _, _, _, A, C in found)
     return [own for own in models if own is not None]
+
+
+def _polished(linear: Linear, records: tuple[Record, ...], setting: Setting) -> Linear:
+    return polished(linear, records, feedthrough=setting.feedthrough, trend=setting.trend, scale=setting.scale)
 
 
 def _size(linear: Linear, setting: Setting) -> float:
     return float((linear.errors / setting.scale**2).sum())
-
-
-def _singular_values(records: tuple[Record, ...], best: Candidate) -> Array:
-    return subspace(compressed(records, best.block_rows), best.method).values
 
 
 def _told(plain: Sequence[Candidate], pool: Sequence[Candidate], setting: Setting, n_unseen: int) -> tuple[Tried, ...]:

@@ -6,11 +6,9 @@ have g₀ = h φ₁(z), g₁ = 0; lines g₁ = h φ₂(z), g₀ = h (φ₁ − �
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ltinet.arrays import Complex
 from ltinet.solve.steps.propagators import phi_functions
-
-Complex = NDArray[np.complex128]
 
 
 def rates(poles: Complex) -> Complex:

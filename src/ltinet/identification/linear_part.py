@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.identification.modal_model import ModalModel, kept_parts
 from ltinet.identification.record import Record
-from ltinet.identification.sequences import Sequences, compressed_sequences
+from ltinet.identification.sequences import Sequences, compressed_sequences, portions, rotated_away
 from ltinet.model.matrices import Matrix
+from ltinet.threads import one_blas_thread
 from ltinet.tolerances import EPS
 
-Complex = NDArray[np.complex128]
 Trend = Literal["none", "constant", "linear"]
 N_TRENDS = {"none": 0, "constant": 1, "linear": 2}
 
@@ -65,10 +65,29 @@ def fitted_inputs(
 
 def fitted_start(model: ModalModel, record: Record, *, trend: Trend, scale: Array) -> tuple[Start, Array]:
     """The best start and trend of a model for one record, and its squared errors by outputs."""
-    own = compressed_sequences(model, record)
-    left = own.outputs - driven_outputs(own, model)
-    start = _start(_solved(_local_columns(own, model, trend, scale), (left / scale).T.ravel()), model, trend)
-    return start, squared_errors(own, model, start)
+    own = _undriven(model, record)
+    start = _start(_solved(_local_columns(own, model, trend, scale), _side(own, scale)), model, trend)
+    return start, np.asarray(((own.outputs - _free_outputs(own, model, start)) ** 2).sum(axis=0))
+
+
+def _undriven(model: ModalModel, record: Record) -> Sequences:
+    """What outputs are beside those that inputs drive, with decays and trends, compressed; inputs are left out."""
+    k, p = len(model.poles), model.n_outputs
+    R = np.zeros((0, 2 * k + 2 + p))
+    with one_blas_thread():
+        for own in portions(model, record):
+            left = own.outputs - driven_outputs(own, model)
+            R = rotated_away(R, np.hstack([own.decays.real, own.decays.imag, own.trends, left]))
+        R = rotated_away(R[:0], R)
+    nothing = np.zeros((len(R), 0), dtype=np.complex128)
+    return Sequences(
+        decays=R[:, :k] + 1j * R[:, k : 2 * k],
+        driven=nothing[..., None],
+        twice=nothing,
+        inputs=np.zeros((len(R), 0)),
+        trends=R[:, 2 * k : 2 * k + 2],
+        outputs=R[:, 2 * k + 2 :],
+    )
 
 
 def driven_outputs(own: Sequences, model: ModalModel) -> Array:
@@ -80,8 +99,13 @@ def driven_outputs(own: Sequences, model: ModalModel) -> Array:
 
 def all_outputs(own: Sequences, model: ModalModel, start: Start) -> Array:
     """Outputs with those of the start and the trends."""
+    return driven_outputs(own, model) + _free_outputs(own, model, start)
+
+
+def _free_outputs(own: Sequences, model: ModalModel, start: Start) -> Array:
+    """Those of the start and the trends alone."""
     free = ((own.decays * start.states) @ model.C.T).real
-    return driven_outputs(own, model) + free + own.trends[:, : start.trends.shape[1]] @ start.trends.T
+    return np.asarray(free + own.trends[:, : start.trends.shape[1]] @ start.trends.T)
 
 
 def squared_errors(own: Sequences, model: ModalModel, start: Start) -> Array:

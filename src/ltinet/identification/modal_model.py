@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.arrays import Complex
 from ltinet.identification.hold_factors import direct_share
 from ltinet.model.matrices import Matrix
+from ltinet.tolerances import EPS
 
-Complex = NDArray[np.complex128]
+_HALF_THE_DIGITS = np.sqrt(EPS)  # that are left of a mode at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +91,20 @@ def kept_parts(is_pair: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _places(is_pair: NDArray[np.bool_]) -> list[int]:
     sizes = 1 + is_pair.astype(np.intp)
     return [int(place) for place in np.cumsum(sizes) - sizes]
+
+
+def driven_modes_of(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> ModalModel | None:
+    """The modes of a system of continuous time, None where A has too few eigenvectors to tell them apart."""
+    values, vectors = np.linalg.eig(A)
+    if len(A) and np.linalg.cond(vectors) * len(A) * EPS > _HALF_THE_DIGITS:
+        return None
+    weights = np.linalg.solve(vectors, B.astype(np.complex128))
+    kept = values.imag >= 0.0
+    is_pair = values[kept].imag > 0.0
+    seen = np.asarray(C @ vectors[:, kept], dtype=np.complex128)
+    seen = np.where(is_pair, 2.0 * seen, seen.real)  # it counts for both poles of a pair
+    weights = np.where(is_pair[:, None], weights[kept], weights[kept].real)
+    return ModalModel(values[kept].astype(np.complex128), is_pair, seen, weights, D, linear=False)
 
 
 def modes_of(A: Matrix, C: Matrix, *, n_inputs: int, linear: bool) -> ModalModel:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.identification.hold_factors import direct_share
 from ltinet.identification.linear_part import (
     N_TRENDS,
@@ -19,7 +19,7 @@ from ltinet.identification.linear_part import (
     complex_values,
     real_columns,
 )
-from ltinet.identification.modal_model import Complex, ModalModel, kept_parts
+from ltinet.identification.modal_model import ModalModel, kept_parts
 from ltinet.identification.sequences import Drive, Sequences
 
 MOST_PARAMETERS = 400  # beyond, derivatives by all of them take seconds

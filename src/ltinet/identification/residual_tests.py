@@ -15,12 +15,13 @@ from scipy import special
 
 from ltinet.arrays import Array
 from ltinet.identification.confidence import DEVIATIONS_99
+from ltinet.identification.feedback import chance_of_feedback
 from ltinet.identification.whitening import autoregression
 
 LAGS = 25
 _SAMPLES_A_LAG = 8  # at least, so that the bands mean something
-_FALSE_ALARM = 1e-4  # of the warning, over all lags and channels
-_BESIDE = 0.5  # of the largest correlation at lags from 0 on: less at negative lags may be its echo (periodic inputs)
+_HARDLY = 1e-8  # a chance that needs no digits
+_FALSE_ALARM = 0.01  # of the warning, over all outputs
 
 
 @final
@@ -41,25 +42,21 @@ class ResidualTests:
     is_white: NDArray[np.bool_]
     """For every output, at 99 % over all lags together (Ljung and Box)."""
 
+    chance_of_feedback: Array
+    """For every output, how often an open loop would let inputs follow residuals as much as here, `(p,)`."""
+
     @property
     def feedback(self) -> str | None:
-        """A warning where inputs follow residuals: the records come from a closed loop."""
-        negative, other = self.lags < 0, self.lags >= 0
-        sizes = np.abs(self.cross_correlation)
-        if not negative.any() or not sizes.size:
+        """A warning where inputs follow residuals, in one of a hundred open loops too: a closed loop."""
+        output = int(np.argmin(self.chance_of_feedback))
+        chance = float(self.chance_of_feedback[output])
+        if chance * len(self.chance_of_feedback) >= _FALSE_ALARM:
             return None
-        n_looks = sizes.shape[0] * sizes.shape[1] * int(negative.sum())
-        limit = self.band / DEVIATIONS_99 * special.ndtri(1.0 - 0.5 * _FALSE_ALARM / n_looks)
-        peaks, beside = sizes[..., negative].max(axis=-1), sizes[..., other].max(axis=-1)
-        standing = np.where((peaks > limit) & (peaks > _BESIDE * beside), peaks, 0.0)
-        if not standing.any():
-            return None
-        output, j = np.unravel_index(int(np.argmax(standing)), standing.shape)
-        lag = self.lags[negative][int(np.argmax(sizes[output, j][negative]))]
+        often = f"{100.0 * chance:.2g} %" if chance > _HARDLY else f"less than {100.0 * _HARDLY:g} %"
         return (
-            f"input {j + 1} follows what the model leaves over of output {output + 1} (correlation "
-            f"{standing[output, j]:.2f} at lag {lag}): the records seem to come from a closed loop, where poles and "
-            "gain may be those of the loop rather than of the plant"
+            f"inputs follow what the model leaves over of output {output + 1}, as they would by chance in "
+            f"{often} of open loops: the records seem to come from a closed loop, where poles "
+            "and gain may be those of the loop rather than of the plant"
         )
 
 
@@ -76,9 +73,9 @@ def examined(residuals: list[Array], inputs: list[Array], *, lags: int = LAGS) -
     after = alone[:, most + 1 :]
     statistic = n * (n + 2.0) * (after**2 / (n - np.arange(1, most + 1))).sum(axis=1)
     is_white = statistic <= special.chdtri(most, 0.01) if most else np.ones(p, dtype=bool)
-    return ResidualTests(
-        tuple(residuals), around, alone, cross, DEVIATIONS_99 / np.sqrt(max(n, 1)), np.asarray(is_white)
-    )
+    band = DEVIATIONS_99 / np.sqrt(max(n, 1))
+    chance = chance_of_feedback(residuals, inputs)
+    return ResidualTests(tuple(residuals), around, alone, cross, band, np.asarray(is_white), chance)
 
 
 def _column(values: list[Array], number: int) -> list[Array]:

@@ -3,11 +3,11 @@
 import numpy as np
 
 from ltinet.arrays import Array
-from ltinet.identification.covariance import residual_parts
 from ltinet.identification.linear_part import Linear, Trend, all_outputs, fitted_start
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.record import Record
 from ltinet.identification.residual_tests import ResidualTests, examined
+from ltinet.identification.sensitivities import residual_parts
 from ltinet.identification.sequences import sequences
 
 _CLEAN = 1e-8  # of the outputs: residuals below are what arithmetic leaves over, about which there is nothing to say

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from ltinet.identification.covariance import ParameterCovariance, beginning, parameter_covariance
+from ltinet.identification.covariance import ParameterCovariance, parameter_covariance
 from ltinet.identification.linear_part import Linear, Trend
 from ltinet.identification.record import Record, n_samples
+from ltinet.identification.sensitivities import beginning
 from ltinet.model.matrices import Matrix
 
 

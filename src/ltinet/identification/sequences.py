@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.record import Record
 from ltinet.solve.steps.recurrence import Decay, accumulate
 from ltinet.threads import one_blas_thread
 
-Complex = NDArray[np.complex128]
 _AT_ONCE = 2**21  # numbers that are worked on together
 
 
@@ -52,16 +51,21 @@ class Drive:
 def compressed_sequences(model: ModalModel, record: Record, drive: Drive | None = None) -> Sequences:
     """The sequences over a record after QR decompositions, some samples after the other."""
     with one_blas_thread():
-        R = functools.reduce(_rotated_away, _columns(model, record, drive))
-    return _unpacked(_rotated_away(R[:0], R), model, record, with_twice=drive is not None)
+        R = functools.reduce(rotated_away, _columns(model, record, drive))
+    return _unpacked(rotated_away(R[:0], R), model, record, with_twice=drive is not None)
 
 
-def _rotated_away(above: Array, columns: Array) -> Array:
+def rotated_away(above: Array, columns: Array) -> Array:
     """Two sets of rows as one with no more rows than columns; as they are where these are few."""
     stacked = np.vstack([above, columns])
     if len(stacked) <= stacked.shape[1]:
         return stacked
     return np.asarray(linalg.qr(stacked, mode="r", check_finite=False)[0][: stacked.shape[1]], dtype=np.float64)
+
+
+def portions(model: ModalModel, record: Record) -> Iterator[Sequences]:
+    """The sequences, a row for every sample, some samples after the other."""
+    return (_unpacked(own, model, record, with_twice=False) for own in _columns(model, record, None))
 
 
 def sequences(model: ModalModel, record: Record, drive: Drive | None = None) -> Sequences:

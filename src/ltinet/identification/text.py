@@ -2,23 +2,30 @@
 
 from collections.abc import Sequence
 
-from ltinet.identification.confidence import DEVIATIONS_99, PoleConfidence
-from ltinet.identification.modal_model import Complex
+from ltinet.arrays import Complex
+from ltinet.identification.confidence import DEVIATIONS_99
+from ltinet.identification.pole_regions import PoleConfidence
 
 _MOST = 8  # poles that are told one by one
 
 
 def pole_lines(poles: Complex, confidences: Sequence[PoleConfidence]) -> list[str]:
     """One line for each pole, of pairs for both, the slowest first; how many more there are."""
-    told: list[tuple[complex, complex | None]] = [(own.pole, DEVIATIONS_99 * own.deviation) for own in confidences]
-    told = told or [(complex(pole), None) for pole in poles[poles.imag >= 0.0].tolist()]
-    told.sort(key=lambda own: abs(own[0]))
-    lines = [f"  pole               {_one(pole, width)}" for pole, width in told[:_MOST]]
-    if len(told) > _MOST:
-        lines.append(f"  …                  {len(told) - _MOST} more")
+    known = sorted(confidences, key=lambda own: abs(own.pole))
+    shown = [_one(own.pole, DEVIATIONS_99 * own.deviation) + _doubt(own) for own in known]
+    shown = shown or [_one(complex(pole), None) for pole in sorted(poles[poles.imag >= 0.0].tolist(), key=abs)]
+    lines = [f"  pole               {own}" for own in shown[:_MOST]]
+    if len(shown) > _MOST:
+        lines.append(f"  …                  {len(shown) - _MOST} more")
     if confidences:
         lines.append("                     (in brackets: 99 % of either part)")
     return lines
+
+
+def _doubt(own: PoleConfidence) -> str:
+    if own.meeting is None:
+        return ""
+    return "  or two real poles" if own.is_pair else "  or one of a pair"
 
 
 def _one(pole: complex, width: complex | None) -> str:

@@ -2,12 +2,13 @@
 
 import io
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ltinet.atomic import write_folder_whole, write_whole
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
@@ -16,7 +17,9 @@ from ltinet.model.formats.limits import allowance
 from ltinet.model.formats.opening import as_path, mode_of, reason_of, refusing, require_regular
 from ltinet.model.formats.roles import MATRIX_NAMES, likely_roles, prefix_of, roles
 from ltinet.model.formats.sampling_time import Readable, sampling_time
-from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix, shape_of
+from ltinet.model.formats.signal_names import VARIABLES, signal_names
+from ltinet.model.matrices import Matrix, MatrixLike, shape_of
+from ltinet.model.sparse_matrices import SparseMatrix
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown, shown_names, shown_path
 
@@ -24,7 +27,12 @@ _TIME_STEP = "Ts"  # the name that MATLAB gives it
 
 
 class _Writable(Protocol):
-    def write(self, target: BinaryIO, matrices: Mapping[str, Matrix]) -> None: ...
+    def write(
+        self,
+        target: BinaryIO,
+        matrices: Mapping[str, Matrix | SparseMatrix],
+        texts: Mapping[str, Sequence[str]] | None = None,
+    ) -> None: ...
 
 
 # A new format is a file in formats/ and a line here.
@@ -55,21 +63,26 @@ def read_system(
         file_format = _format_of_existing(path)
         variables = file_format.list_variables(path)
         found = roles(path, variables, names, supplied=given)
+        beside = prefix_of(found)
         if dt is None:
-            dt = sampling_time(file_format, path, variables, beside=prefix_of(found))
+            dt = sampling_time(file_format, path, variables, beside=beside)
         found = {role: name for role, name in found.items() if role not in given}
         read = file_format.read(path, list(found.values()), max_bytes=max_bytes)
         matrices = {role: read[name] for role, name in found.items()}
         for name in ("D", "E"):  # MATLAB's [] stands for no feedthrough and for E = I
             if name in matrices and shape_of(matrices[name], name) == (0, 0):
                 del matrices[name]
+        _require_room_to_fill_in(matrices, max_bytes, is_sparse=issparse(given.get("A", matrices.get("A"))))
     matrices |= given
     for name in ("A", "B", "C"):
         if name not in matrices:
             likely = likely_roles(file_format, path, variables) if name == "A" else {}
             raise FileFormatError(_missing_message(path, name, variables, matrices, likely))
     try:
-        return SystemMatrices(**matrices, dt=dt)
+        system = SystemMatrices(**matrices, dt=dt)
+        counts = {"inputs": system.n_inputs, "outputs": system.n_outputs, "states": system.n_states}
+        own = signal_names(file_format, path, variables, beside=beside, counts=counts)
+        return system.named(system.names.over(own))
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{shown_path(path)}: {error}") from None
     except MemoryError as error:
@@ -77,14 +90,14 @@ def read_system(
 
 
 def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_version: str) -> None:
-    """Write A, B, C, D and a time step in the format of the path's suffix, whole or not at all.
+    """Write A, B, C, D, a time step and names by the path's suffix, whole or not at all; a sparse A with its E.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.
         MissingDependencyError: h5py is needed and not installed.
     """
     path = as_path(path)
-    matrices = {"A": system.A, "B": system.B, "C": system.C, "D": system.D}
+    matrices = _matrices_of(system)
     if system.dt is not None:
         matrices[_TIME_STEP] = np.array([[system.dt]])
     try:
@@ -97,7 +110,7 @@ def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_versi
             write_folder_whole(path, matrix_market.contents(matrices))
         else:
             content = io.BytesIO()
-            file_format.write(content, matrices)
+            file_format.write(content, matrices, {VARIABLES[kind]: own for kind, own in system.names.given.items()})
             write_whole(path, content.getvalue())
     except LtinetError:
         raise
@@ -105,6 +118,27 @@ def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_versi
         raise FileFormatError(
             f"{shown_path(path)} cannot be written: {reason_of(error)}; what was there before is unchanged"
         ) from error
+
+
+def _require_room_to_fill_in(matrices: Mapping[str, Any], max_bytes: float, *, is_sparse: bool) -> None:
+    """Of sparse matrices A stays so, and E beside it; all others are filled in, which a small file may not bring about.
+
+    Raises:
+        BeyondLimitError: that takes more than `max_bytes`.
+    """
+    claimed = allowance(max_bytes)
+    for name, matrix in matrices.items():
+        if name not in ("A", "E" if is_sparse else "A") and hasattr(matrix, "nnz"):
+            claimed.claim(shape_of(matrix, name), name)
+
+
+def _matrices_of(system: SystemMatrices) -> dict[str, Any]:
+    """The matrices of a file: of a sparse model as they were given."""
+    ends = {"C": system.C, "D": system.D}
+    if system.sparse is None:
+        return {"A": system.A, "B": system.B, **ends}
+    E = {} if system.sparse.mass is None else {"E": system.sparse.mass}
+    return {"A": system.sparse.state, "B": system.sparse.B, **ends, **E}
 
 
 def _format_of_existing(path: Path) -> Readable:
@@ -166,7 +200,7 @@ def _missing_message(
         )
     example = f"{name}=…"
     if name == "C":
-        example = f"C=np.eye({len(as_square_matrix(matrices['A'], 'A'))}) for all states as outputs"
+        example = f"C=np.eye({shape_of(matrices['A'], 'A')[0]}) for all states as outputs"
     return (
         f"{shown_path(path)} has no {name} (it holds {shown_names(variables)}); give it: load_system(path, {example}), "
         "or store plain matrices A, B, C (in MATLAB: [A, B, C, D] = ssdata(sys))"

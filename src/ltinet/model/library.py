@@ -8,12 +8,23 @@ from typing import Any
 from ltinet.errors import InvalidSystemError
 from ltinet.model.benchmark_systems import heat_rod, mass_spring_damper, penzl
 from ltinet.model.paper_systems import blobs, convection_diffusion, diffusion, triangular
+from ltinet.model.plate_systems import convection_diffusion_plate, heat_plate
 from ltinet.model.system_matrices import SystemMatrices
 
 NAMED_SYSTEMS: Mapping[str, Callable[..., SystemMatrices]] = MappingProxyType(
     {
         function.__name__: function
-        for function in (blobs, convection_diffusion, diffusion, heat_rod, mass_spring_damper, penzl, triangular)
+        for function in (
+            blobs,
+            convection_diffusion,
+            convection_diffusion_plate,
+            diffusion,
+            heat_plate,
+            heat_rod,
+            mass_spring_damper,
+            penzl,
+            triangular,
+        )
     }
 )
 """Every named system: the name and the function that builds it, whose parameters all have default values."""

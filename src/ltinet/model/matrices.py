@@ -32,14 +32,7 @@ def as_real_matrix(value: MatrixLike, name: str, *, vector: Literal["row", "colu
             message names the argument as `name`.
     """
     array = _as_array(value, name)
-    if array.dtype.kind == "c":
-        raise InvalidSystemError(
-            f"{name} is complex ({array.dtype}); systems here are real: pass {name}.real if that is meant"
-        )
-    if array.dtype.kind not in _REAL_KINDS:
-        raise InvalidSystemError(
-            f"{name} has dtype {array.dtype}, not a numeric one; pass numbers, such as np.asarray({name}, dtype=float)"
-        )
+    require_real_kind(array.dtype, name)
     with np.errstate(over="ignore"):  # an entry too large for float64 becomes inf and is reported below
         matrix = np.array(_with_two_axes(array, name, vector), dtype=np.float64, order="C")
     matrix += 0.0  # −0.0 + 0.0 is +0.0; every other number stays as it is
@@ -60,6 +53,22 @@ def as_square_matrix(value: MatrixLike, name: str) -> Matrix:
             f"{name} is {rows}×{columns}; it must be square, with one row and one column per state"
         )
     return matrix
+
+
+def require_real_kind(dtype: np.dtype[Any], name: str) -> None:
+    """Refuse numbers that are complex, and what is no number.
+
+    Raises:
+        InvalidSystemError: the message names the argument as `name`.
+    """
+    if dtype.kind == "c":
+        raise InvalidSystemError(
+            f"{name} is complex ({dtype}); systems here are real: pass {name}.real if that is meant"
+        )
+    if dtype.kind not in _REAL_KINDS:
+        raise InvalidSystemError(
+            f"{name} has dtype {dtype}, not a numeric one; pass numbers, such as np.asarray({name}, dtype=float)"
+        )
 
 
 def shape_of(value: MatrixLike, name: str) -> tuple[int, ...]:

@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ltinet.errors import InvalidSystemError
 from ltinet.model.descriptor import eliminate_descriptor
 from ltinet.model.labelled import names_of_frames
 from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix, shape_of
 from ltinet.model.names import UNNAMED, Names, SignalNames, names_or_numbers
+from ltinet.model.sparse_matrices import as_sparse_matrix, is_same
+from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.time_step import checked_time_step
+from ltinet.once import cached_property
 
 
 class Descriptor(NamedTuple):
@@ -27,16 +31,16 @@ class Descriptor(NamedTuple):
 class SystemMatrices:
     """A, B, C and D of a real system as read-only float64 copies; `ltinet.StateSpace` says what may be given for each.
 
+    A sparse A stays so, in `sparse`; `A`, `B` and `descriptor` are filled in from it when somebody asks for them.
+
     Raises:
         InvalidSystemError: a matrix is complex, not finite or of the wrong shape, or E is singular.
     """
 
-    A: Matrix
-    B: Matrix
     C: Matrix
     D: Matrix
-    descriptor: Descriptor | None
-    """E, A and B as they were given, where there was an E: E⁻¹A is rounded, and error bounds count that."""
+    sparse: SparsePencil | None
+    """E, A and B of a model whose A was given as a sparse matrix."""
     dt: float | None
     """The time step of a system in discrete time, x[k+1] = A x[k] + B u[k]; None in continuous time."""
     names: SignalNames
@@ -54,26 +58,56 @@ class SystemMatrices:
         names: SignalNames = UNNAMED,
     ) -> None:
         names = names.over(names_of_frames(A, B, C, D, E))
-        A = as_square_matrix(A, "A")
-        n = len(A)
+        own_A, own_E = _state_matrices(A, E)
+        n = own_A.shape[0]
         B = _input_matrix(B, n, D)
         C = _output_matrix(C, n, D)
         D = _feedthrough(D, n_outputs=C.shape[0], n_inputs=B.shape[1])
-        descriptor = None
-        if E is not None:
-            E = as_square_matrix(E, "E")
-            if E.shape != A.shape:
-                raise InvalidSystemError(
-                    f"E is {len(E)}×{len(E)} but A is {n}×{n}; E x' = A x + B u needs both of the same size"
-                )
-            descriptor = Descriptor(E, A, B)
-            AB = eliminate_descriptor(E, np.hstack([A, B]))
-            A, B = as_real_matrix(AB[:, :n], "A"), as_real_matrix(AB[:, n:], "B")
-        for name, matrix in (("A", A), ("B", B), ("C", C), ("D", D)):
-            object.__setattr__(self, name, matrix)
-        object.__setattr__(self, "descriptor", descriptor)
+        is_sparse = not isinstance(own_A, np.ndarray)
+        object.__setattr__(self, "sparse", SparsePencil(own_A, own_E, B) if is_sparse else None)
+        if not is_sparse:
+            self._keep_arrays(own_A, B, own_E)
+        object.__setattr__(self, "C", C)
+        object.__setattr__(self, "D", D)
         object.__setattr__(self, "dt", checked_time_step(dt))
         object.__setattr__(self, "names", self._fitting(names))
+
+    def _keep_arrays(self, A: Matrix, B: Matrix, E: Matrix | None) -> None:
+        descriptor = None if E is None else Descriptor(E, A, B)
+        if E is not None:
+            AB, n = eliminate_descriptor(E, np.hstack([A, B])), len(A)
+            A, B = as_real_matrix(AB[:, :n], "A"), as_real_matrix(AB[:, n:], "B")
+        for name, value in (("A", A), ("B", B), ("descriptor", descriptor)):
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def A(self) -> Matrix:
+        """The state matrix, n×n, as an array; a sparse one is filled in, unless it is too large (see `sparse`)."""
+        self._fill_in("A as an array")
+        return self.A
+
+    @cached_property
+    def B(self) -> Matrix:
+        """The input matrix, n×m."""
+        pencil = self.sparse
+        if pencil is not None and (pencil.mass is None or pencil.is_large) and pencil.explicit_B is not None:
+            return pencil.explicit_B
+        self._fill_in("E⁻¹B")
+        return self.B
+
+    @cached_property
+    def descriptor(self) -> Descriptor | None:
+        """E, A and B as they were given, where there was an E: E⁻¹A is rounded, and error bounds count that."""
+        if self.sparse is not None and self.sparse.mass is None:
+            return None
+        self._fill_in("E and A as arrays")
+        return self.descriptor
+
+    def _fill_in(self, what: str) -> None:
+        pencil: Any = self.sparse  # arrays of a dense model are there from the beginning
+        pencil.refuse_if_large(what)
+        A, E = pencil.state, pencil.mass
+        self._keep_arrays(as_square_matrix(A, "A"), pencil.B, None if E is None else as_square_matrix(E, "E"))
 
     def sampled(self, dt: float | None) -> "SystemMatrices":
         """The same matrices as a system in discrete time with this step; None or 0 for continuous time."""
@@ -101,12 +135,12 @@ class SystemMatrices:
     @property
     def n_states(self) -> int:
         """The number of states, n."""
-        return len(self.A)
+        return int(self.C.shape[1])
 
     @property
     def n_inputs(self) -> int:
         """The number of inputs, m."""
-        return int(self.B.shape[1])
+        return int(self.D.shape[1])
 
     @property
     def n_outputs(self) -> int:
@@ -131,25 +165,55 @@ class SystemMatrices:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SystemMatrices):
             return NotImplemented
-        pairs = ((self.A, other.A), (self.B, other.B), (self.C, other.C), (self.D, other.D))
-        return self.dt == other.dt and all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+        pairs = ((self.C, other.C), (self.D, other.D))
+        if self.dt != other.dt or not all(np.array_equal(mine, theirs) for mine, theirs in pairs):
+            return False
+        return _have_same_states(self, other)
 
     def __hash__(self) -> int:
-        # The door leaves no −0.0 and no NaN, so equal matrices have equal bytes.
-        return hash((self.dt, *((matrix.shape, matrix.tobytes()) for matrix in (self.A, self.B, self.C, self.D))))
+        # The door leaves no −0.0 and no NaN, so equal matrices have equal bytes; of A, which may be sparse, none is
+        # looked at.
+        return hash((self.dt, *((matrix.shape, matrix.tobytes()) for matrix in (self.C, self.D))))
 
     def __repr__(self) -> str:
         return f"SystemMatrices(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"
 
     def __reduce__(self) -> tuple[Callable[..., "SystemMatrices"], tuple[Any, ...]]:
         # NumPy unpickles arrays writeable; going through the door again makes them read-only.
-        E, A, B = (None, self.A, self.B) if self.descriptor is None else self.descriptor
+        if self.sparse is not None:
+            given: tuple[Any, ...] = (self.sparse.mass, self.sparse.state, self.sparse.B)
+        else:
+            given = (None, self.A, self.B) if self.descriptor is None else self.descriptor
+        E, A, B = given
         return _anew, (A, B, self.C, self.D, E, self.dt, self.names)
 
 
 def _anew(*parts: Any) -> SystemMatrices:
     *matrices, dt, names = parts
     return SystemMatrices(*matrices, dt=dt, names=names)
+
+
+def _state_matrices(A: MatrixLike, E: MatrixLike | None) -> tuple[Any, Any]:
+    """A and E, checked: sparse ones if A is, else arrays."""
+    checked: Callable[[MatrixLike, str], Any] = as_sparse_matrix if issparse(A) else as_square_matrix
+    own_A, own_E = checked(A, "A"), None if E is None else checked(E, "E")
+    if own_E is not None and own_E.shape != own_A.shape:
+        n, other = own_A.shape[0], own_E.shape[0]
+        raise InvalidSystemError(f"E is {other}×{other} but A is {n}×{n}; E x' = A x + B u needs both of the same size")
+    return own_A, own_E
+
+
+def _have_same_states(one: SystemMatrices, other: SystemMatrices) -> bool:
+    """Whether A and B are equal, after E was eliminated where that can be done; as they were given where it cannot."""
+    if one.sparse is not None and other.sparse is not None and one.sparse.is_same_as(other.sparse):
+        return True
+    large = [own.sparse for own in (one, other) if own.sparse is not None and own.sparse.is_large]
+    if not large:
+        return np.array_equal(one.A, other.A) and np.array_equal(one.B, other.B)
+    dense = [own for own in (one, other) if own.sparse is None]
+    if not dense or large[0].mass is not None or dense[0].n_states != large[0].n_states:
+        return False
+    return np.array_equal(one.B, other.B) and is_same(as_sparse_matrix(dense[0].A, "A"), large[0].state)
 
 
 def _input_matrix(B: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:

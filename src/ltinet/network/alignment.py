@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.transformation import Planes, Turns
+from ltinet.decompose.structures.diagonal_blocks import DiagonalBlocks
+from ltinet.decompose.turns import Planes, Turns
 from ltinet.model.matrices import Matrix, read_only
 from ltinet.tolerances import EPS
 
@@ -31,9 +32,12 @@ def align_pairs(form: BlockDiagonalForm, *, B: Matrix, C: Matrix) -> BlockDiagon
     B_pairs = transformation.to_blocks(B)[at]
     C_pairs = transformation.from_blocks(C)[:, at].transpose(1, 0, 2)
     turns = _best_turns(form.A[place], B_pairs, C_pairs)
+    planes, transformation = _turned(form.A[place], turns), transformation.turned(Turns(turns, at))
+    if isinstance(form.A, DiagonalBlocks):
+        return replace(form, A=form.A.with_pairs(at, planes), transformation=transformation)
     A = form.A.copy()
-    A[place] = _turned(form.A[place], turns)
-    return replace(form, A=read_only(A), transformation=transformation.turned(Turns(turns, at)))
+    A[place] = planes
+    return replace(form, A=read_only(A), transformation=transformation)
 
 
 def _single_pairs(form: BlockDiagonalForm) -> NDArray[np.intp]:

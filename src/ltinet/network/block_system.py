@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.structures.operator import Operator
 from ltinet.decompose.transformation import Product
 from ltinet.model.matrices import Matrix, read_only
 from ltinet.model.system_matrices import SystemMatrices
@@ -22,6 +23,7 @@ class BlockSystem:
     """Blocks of pattern G (Definition 4) side by side: in each, real eigenvalues first, then pairs as 2×2 blocks."""
 
     A: Matrix
+    """That of the form."""
     B: Matrix
     C: Matrix
     D: Matrix
@@ -55,7 +57,7 @@ def in_block_coordinates(system: SystemMatrices, form: BlockDiagonalForm) -> Blo
         terms = Magnitudes(T.magnitudes.to_blocks(np.abs(system.B)), T.magnitudes.from_blocks(np.abs(system.C)))
         noise = sum_rounding(system.n_states)
         B, C = without_rounding(B, noise * terms.B), without_rounding(C, noise * terms.C)
-    if system.n_inputs + system.n_outputs < system.n_states:
+    if system.n_inputs + system.n_outputs < system.n_states and not isinstance(T, Operator):
         # With as many inputs and outputs as states this would take longer than all else.
         terms = with_turning_vectors(terms or Magnitudes(np.abs(B), np.abs(C)), form, B=B, C=C)
     return BlockSystem(form.A, read_only(B), read_only(C), system.D, form.block_sizes, form.reals_per_block, terms)

@@ -12,6 +12,7 @@ _PARTS = {"has_form", "has_system", "has_descriptor"}
 _PARTS_OF_VERSION_1 = {"has_form"}
 _FORM_FACTS = {"budget", "seen", "remarks"}
 _NAMES = "names"  # only where there are any: files without are the same bytes as before
+_REDUCED = "reduced_error"  # likewise
 _KINDS = {"inputs", "outputs", "states"}
 _LONGEST_REMARK = 2000
 
@@ -26,9 +27,12 @@ class Description(NamedTuple):
     seen: tuple[tuple[int, float], ...] = ()
     remarks: tuple[str, ...] = ()
     names: SignalNames = UNNAMED
+    reduced_error: float | None = None
 
 
-def describe(form: BlockDiagonalForm | None, system: SystemMatrices | None) -> str:
+def describe(
+    form: BlockDiagonalForm | None, system: SystemMatrices | None, *, reduced_error: float | None = None
+) -> str:
     """The description as JSON, the same text for the same form and system."""
     has_descriptor = system is not None and system.descriptor is not None
     facts: dict[str, Any] = {"has_form": form is not None, "has_system": system is not None}
@@ -39,6 +43,8 @@ def describe(form: BlockDiagonalForm | None, system: SystemMatrices | None) -> s
         facts["remarks"] = form.remarks
     if system is not None and system.names.given:
         facts[_NAMES] = system.names.given
+    if reduced_error is not None:
+        facts[_REDUCED] = float(reduced_error)
     return json.dumps(facts, sort_keys=True)
 
 
@@ -54,12 +60,14 @@ def parse_description(content: str, *, version: int) -> Description:
     if not isinstance(facts, dict) or not all(isinstance(facts.get(part), bool) for part in parts):
         raise ValueError("its description does not say which parts there are")
     named = {_NAMES} & set(facts) if facts.get("has_system") and version > 1 else set()
-    if set(facts) != parts | named | (_FORM_FACTS if facts["has_form"] else set()):
+    reduced = {_REDUCED} & set(facts) if version > 1 else set()
+    if set(facts) != parts | named | reduced | (_FORM_FACTS if facts["has_form"] else set()):
         raise ValueError(f"its description has the facts {shown(sorted(facts))}")
     has_system, has_descriptor = facts.get("has_system", False), facts.get("has_descriptor", False)
     if has_system > facts["has_form"] or has_descriptor > has_system:
         raise ValueError("its description has a system without a form, or E without a system")
     found = Description(facts["has_form"], has_system, has_descriptor)
+    found = found._replace(reduced_error=_reduced_error(facts[_REDUCED])) if reduced else found
     if not found.has_form:
         return found
     return found._replace(
@@ -82,6 +90,13 @@ def _budget(value: Any) -> float | None:
     """None, or a condition number; infinite where every condition was allowed."""
     if value is not None and not (type(value) is float and value >= 1.0):
         raise ValueError(f"budget is {shown(repr(value))}, not a condition number")
+    return value
+
+
+def _reduced_error(value: Any) -> float:
+    """A norm, infinite where it is not known."""
+    if type(value) is not float or not value >= 0.0:
+        raise ValueError(f"reduced_error is {shown(repr(value))}, not a norm")
     return value
 
 

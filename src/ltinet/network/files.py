@@ -16,6 +16,7 @@ import numpy as np
 
 from ltinet.atomic import write_whole
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.structures.operator import Operator
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
 from ltinet.model.formats.opening import as_path, one_line, opened, reason_of
@@ -42,6 +43,8 @@ class StoredNetwork(NamedTuple):
     form: BlockDiagonalForm | None = None
     system: SystemMatrices | None = None
     blocks: BlockSystem | None = None
+    reduced_error: float | None = None
+    """In the H2 norm, from the system that this one was reduced from; None where it was not."""
 
 
 def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
@@ -53,6 +56,12 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
         FileFormatError: it cannot be written there.
     """
     path = as_path(path)
+    if stored.form is not None and isinstance(stored.form.transformation, Operator):
+        raise FileFormatError(
+            f"{shown_path(path)} is not written: T of this network of {stored.network.n_states} states is an operator "
+            "and no array; store the model, save_system(net.system, path), from which construct makes it again in "
+            "seconds"
+        )
     content, tensors = _packed(stored)
     metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": _digest(content, tensors)}
     try:
@@ -95,12 +104,12 @@ def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BY
 
 def _packed(stored: StoredNetwork) -> tuple[str, Tensors]:
     """What a file says of itself, and its tensors."""
-    network, form, system, blocks = stored
+    network, form, system, blocks, reduced_error = stored
     tensors = pack_network(network) | ({} if form is None else pack_form(form))
     has_system = form is not None and system is not None and blocks is not None
     if has_system and system is not None and blocks is not None:
         tensors |= pack_system(system, blocks)
-    return describe(form, system if has_system else None), tensors
+    return describe(form, system if has_system else None, reduced_error=reduced_error), tensors
 
 
 def _unpack(tensors: Tensors, description: Description) -> StoredNetwork:
@@ -117,9 +126,9 @@ def _unpack(tensors: Tensors, description: Description) -> StoredNetwork:
         form = unpack_form(tensors, description)
     if form is None or not has_system:
         require_own_blocks(network, form)
-        return StoredNetwork(network, form)
+        return StoredNetwork(network, form, reduced_error=description.reduced_error)
     system, blocks = unpack_system(tensors, form)
-    return StoredNetwork(network, form, system.named(description.names), blocks)
+    return StoredNetwork(network, form, system.named(description.names), blocks, description.reduced_error)
 
 
 def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Tensors]:

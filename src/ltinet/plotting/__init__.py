@@ -10,9 +10,11 @@ from ltinet.plotting.correlations import draw_correlations
 from ltinet.plotting.error_bounds import draw_errors_and_bounds
 from ltinet.plotting.evaluations import draw_evaluations_per_layer, draw_evaluations_per_neuron
 from ltinet.plotting.ladder import draw_ladder
+from ltinet.plotting.learning_curve import draw_learning_curve
 from ltinet.plotting.measured import draw_measured
 from ltinet.plotting.nyquist import draw_nyquist
 from ltinet.plotting.orders import draw_orders
+from ltinet.plotting.reduction import draw_hankel_values, draw_reduction_error
 from ltinet.plotting.response_grid import draw_responses
 from ltinet.plotting.snapshots import draw_snapshots
 from ltinet.plotting.solution_panels import draw_solution
@@ -31,11 +33,14 @@ __all__ = [
     "draw_errors_and_bounds",
     "draw_evaluations_per_layer",
     "draw_evaluations_per_neuron",
+    "draw_hankel_values",
     "draw_ladder",
+    "draw_learning_curve",
     "draw_measured",
     "draw_nyquist",
     "draw_orders",
     "draw_outputs",
+    "draw_reduction_error",
     "draw_responses",
     "draw_snapshots",
     "draw_solution",

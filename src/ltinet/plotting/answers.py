@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.plotting.bode import draw_bode
 from ltinet.plotting.drawn import DrawnResponse, DrawnSystem
+from ltinet.plotting.names import Channels
 from ltinet.plotting.nyquist import draw_nyquist
-from ltinet.plotting.pairs import Complex, Pair
+from ltinet.plotting.pairs import Pair
 from ltinet.plotting.response_grid import draw_responses
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 Names = Sequence[str] | None
+Chosen = int | str | None
+"""An input or an output by its number, counted from 0, or by its name; None for all."""
 _FINE = 0.02  # of the extent of a curve: longer straight pieces of it would be seen
 _ROUNDS = 10
 _VALUES, _FEWEST = 4_000_000, 60  # values of H that are computed for a drawing, frequencies whatever their number
@@ -27,9 +30,11 @@ _INPUTS, _SHOWN = 12, 4  # inputs whose responses are all computed, and how many
 
 
 class Respond(Protocol):
-    """A kind of response: to all inputs, or to one."""
+    """A kind of response: of all outputs to all inputs, or of one of them."""
 
-    def __call__(self, t: ArrayLike | None = None, *, input: int | None = None) -> DrawnResponse:
+    def __call__(
+        self, t: ArrayLike | None = None, *, input: int | None = None, output: int | None = None
+    ) -> DrawnResponse:
         """Outputs over time."""
         ...
 
@@ -70,14 +75,20 @@ class Answers:
             H = refined(self.system.frequency_response, chosen, H)
         return draw_nyquist(H, pairs=pairs, names=self.names, input_names=self.input_names, limit=limit, ax=ax)
 
-    def draw_step(self, t: ArrayLike | None, *, figure: "Figure | SubFigure | None") -> NDArray[Any]:
+    def draw_step(
+        self, t: ArrayLike | None, *, input: Chosen, output: Chosen, figure: "Figure | SubFigure | None"
+    ) -> NDArray[Any]:
         """Step responses and the gains at rest that they come to."""
-        return self._draw(self.system.step_response, t, final=self.system.dcgain(), figure=figure)
+        own = self._only(input, output)
+        return own.draw(self.system.step_response, t, final=self.system.dcgain(), figure=figure)
 
-    def draw_impulse(self, t: ArrayLike | None, *, figure: "Figure | SubFigure | None") -> NDArray[Any]:
+    def draw_impulse(
+        self, t: ArrayLike | None, *, input: Chosen, output: Chosen, figure: "Figure | SubFigure | None"
+    ) -> NDArray[Any]:
         """Impulse responses."""
         shape = (self.system.n_outputs, self.system.n_inputs)
-        return self._draw(self.system.impulse_response, t, final=np.full(shape, np.nan), figure=figure)
+        own = self._only(input, output)
+        return own.draw(self.system.impulse_response, t, final=np.full(shape, np.nan), figure=figure)
 
     def steps_of(self, pairs: Sequence[tuple[int, int]]) -> tuple[Array, list[Array]]:
         """Times, and the step response of each of these pairs (output, input)."""
@@ -88,32 +99,58 @@ class Answers:
         times, y, _ = _one_by_one(self.system.step_response, None, columns)
         return times, [y[columns.index(column), :, output] for output, column in pairs]
 
-    def _draw(
-        self, respond: Respond, t: ArrayLike | None, *, final: Array, figure: "Figure | SubFigure | None"
-    ) -> NDArray[Any]:
-        count = self.system.n_inputs
-        if count <= _INPUTS:
-            response = respond(t)
-            return draw_responses(
-                response.t, response.y, final=final, names=self.names, input_names=self.input_names,
-                remarks=response.remarks, figure=figure,
-            )  # fmt: skip
-        # The responses to hundreds of inputs would take gigabytes, of which a picture shows four.
-        columns = np.linspace(0, count - 1, _SHOWN).round().astype(int).tolist()
-        times, y, remarks = _one_by_one(respond, t, columns)
-        names = [f"input {j}" if self.input_names is None else self.input_names[j] for j in columns]
-        told = (f"{_SHOWN} of {count} inputs, evenly spread over all", *remarks)
-        return draw_responses(
-            times, y, final=final[:, columns], names=self.names, input_names=names, remarks=told, figure=figure
+    def _only(self, input: Chosen, output: Chosen) -> "Responses":
+        """The responses that are asked for."""
+        outputs = Channels(self.system.n_outputs, self.names, noun="output")
+        inputs = Channels(self.system.n_inputs, self.input_names, noun="input")
+        return Responses(
+            outputs,
+            inputs,
+            None if output is None else outputs.place(output, argument="output"),
+            None if input is None else inputs.place(input, argument="input"),
         )
 
 
+@final
+@dataclass(frozen=True)
+class Responses:
+    """Which responses are drawn: of all outputs to all inputs, or of one of them."""
+
+    outputs: Channels
+    inputs: Channels
+    output: int | None
+    input: int | None
+
+    def draw(
+        self, respond: Respond, t: ArrayLike | None, *, final: Array, figure: "Figure | SubFigure | None"
+    ) -> NDArray[Any]:
+        """Draw a kind of response; of very many inputs some."""
+        rows = range(self.outputs.count) if self.output is None else [self.output]
+        told: tuple[str, ...] = ()
+        if self.input is not None:
+            columns = [self.input]
+        elif self.inputs.count <= _INPUTS:
+            columns = list(range(self.inputs.count))
+        else:  # The responses to hundreds of inputs would take gigabytes, of which a picture shows four.
+            columns = np.linspace(0, self.inputs.count - 1, _SHOWN).round().astype(int).tolist()
+            told = (f"{_SHOWN} of {self.inputs.count} inputs, evenly spread over all",)
+        if self.input is None and not told:
+            response = respond(t, output=self.output)
+            times, y, remarks = response.t, response.y, response.remarks
+        else:
+            times, y, remarks = _one_by_one(respond, t, columns, self.output)
+        return draw_responses(
+            times, y, final=final[np.ix_(rows, columns)], names=self.outputs.names_of(rows),
+            input_names=self.inputs.names_of(columns), remarks=(*told, *remarks), figure=figure,
+        )  # fmt: skip
+
+
 def _one_by_one(
-    respond: Respond, t: ArrayLike | None, columns: Sequence[int]
+    respond: Respond, t: ArrayLike | None, columns: Sequence[int], output: int | None = None
 ) -> tuple[Array, Array, tuple[str, ...]]:  # fmt: skip
     """Times, responses `(inputs, T, outputs)` and remarks, at times that suit the first of the inputs."""
-    first = respond(t, input=columns[0])
-    rest = [respond(first.t, input=column).y for column in columns[1:]]
+    first = respond(t, input=columns[0], output=output)
+    rest = [respond(first.t, input=column, output=output).y for column in columns[1:]]
     return first.t, np.stack([first.y, *rest]), first.remarks
 
 

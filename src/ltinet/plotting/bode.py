@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.errors import PlottingError
-from ltinet.plotting.canvas import add_grid, figure_or_new, write_instead
-from ltinet.plotting.pairs import Complex, Pair, Pairs, checked_responses, pairs_of, peaks_of
+from ltinet.plotting.canvas import add_grid, figure_or_new, makes_room, write_instead
+from ltinet.plotting.pairs import Pair, Pairs, checked_responses, pairs_of, peaks_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,7 @@ _DEEPEST = 160.0  # dB below the highest point: what is deeper is cut, and would
 _KNOWN = 1e-12  # of the peak of a pair: frequency responses are known to so much, and what is less is rounding
 _DEGREES = (15.0, 30.0, 45.0, 90.0, 180.0, 360.0, 720.0, 1440.0, 3600.0)  # between ticks of phase
 _TICKS = 7
+_SIZE = (6.4, 4.8)  # inches, of a figure of its own
 
 
 def draw_bode(
@@ -40,10 +41,13 @@ def draw_bode(
     """
     frequencies, values = _checked(omega, H)
     shown = pairs_of(peaks_of(values), pairs, names=names, input_names=input_names)
-    canvas = figure_or_new(figure, width=6.4, height=4.8)
+    canvas = figure_or_new(figure, width=_SIZE[0], height=_SIZE[1] + shown.height_below(_SIZE[0]))
     above, below = canvas.subplots(2, 1, sharex=True, height_ratios=(1.25, 1.0))
     draw_magnitude(above, frequencies, values, shown)
-    shown.add_key(above)
+    if makes_room(canvas) and shown.rows_below(canvas.bbox.width / canvas.figure.dpi):
+        shown.add_key_below(canvas)
+    else:
+        shown.add_key(above)
     _draw_phase(below, frequencies, values, shown)
     below.set_xlabel("frequency (rad/time)")
     canvas.align_ylabels([above, below])

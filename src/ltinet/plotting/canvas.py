@@ -45,6 +45,13 @@ def figure_or_new(figure: "Figure | SubFigure | None", *, width: float, height: 
     return figure
 
 
+def makes_room(figure: "Figure | SubFigure") -> bool:
+    """Whether a figure arranges its axes so that all which stands beside them fits, as those that are made here do."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    return isinstance(figure.figure.get_layout_engine(), ConstrainedLayoutEngine)
+
+
 def new_figure(width: float = 6.4, height: float = 4.8) -> "Figure":
     """An empty figure of this size in inches for programs that write files: no window, nothing kept by pyplot."""
     require_matplotlib()

@@ -1,14 +1,14 @@
 """What stands behind `net.plot`, `system.plot` and `form.plot`: one line for every drawing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ltinet.arrays import Array
 from ltinet.listing import listed_without
+from ltinet.plotting import answer_doors as doors
 from ltinet.plotting.answers import Answers, Names
 from ltinet.plotting.architecture import draw_architecture
 from ltinet.plotting.canvas import figure_or_new
@@ -16,7 +16,6 @@ from ltinet.plotting.conditioning import draw_condition
 from ltinet.plotting.drawn import AnsweringNetwork, DrawnForm, DrawnSystem
 from ltinet.plotting.network_pattern import draw_network_sparsity, draw_network_spectrum
 from ltinet.plotting.overview import SLIDE, draw_network_overview, draw_system_overview
-from ltinet.plotting.pairs import Pair
 from ltinet.plotting.sparsity import draw_sparsity
 from ltinet.plotting.spectrum import draw_spectrum
 
@@ -60,37 +59,7 @@ class NetworkPlots:
         """Draw neurons as dots and which feeds which as squares; the title counts the weights that are not zero."""
         return draw_network_sparsity(self.network, ax=ax)
 
-    def bode(
-        self,
-        omega: ArrayLike | None = None,
-        *,
-        pairs: Sequence[Pair] | None = None,
-        figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
-        """Draw magnitude and phase of H(jω), of all pairs (output, input) or of those given; two Axes come back.
-
-        A pair is two numbers, counted from 0, or two names. Without omega frequencies are chosen from poles and zeros.
-        """
-        return self._answers.draw_bode(omega, pairs=pairs, figure=figure)
-
-    def nyquist(
-        self,
-        omega: ArrayLike | None = None,
-        *,
-        pairs: Sequence[Pair] | None = None,
-        limit: float | None = None,
-        ax: "Axes | None" = None,
-    ) -> "Axes":
-        """Draw H(jω) in the complex plane, with −1; what is larger than `limit` is cut (see `draw_nyquist`)."""
-        return self._answers.draw_nyquist(omega, pairs=pairs, limit=limit, ax=ax)
-
-    def step(self, t: ArrayLike | None = None, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
-        """Draw the response of every output to a step of every input, and the value it comes to, on a grid of Axes."""
-        return self._answers.draw_step(t, figure=figure)
-
-    def impulse(self, t: ArrayLike | None = None, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
-        """Draw the response of every output to an impulse of every input on a grid of Axes."""
-        return self._answers.draw_impulse(t, figure=figure)
+    bode, nyquist, step, impulse = doors.bode, doors.nyquist, doors.step, doors.impulse
 
     @property
     def _answers(self) -> Answers:
@@ -120,34 +89,7 @@ class SystemPlots:
         """Draw the poles."""
         return draw_spectrum([self.system.poles()], ax=ax)
 
-    def bode(
-        self,
-        omega: ArrayLike | None = None,
-        *,
-        pairs: Sequence[Pair] | None = None,
-        figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
-        """Draw magnitude and phase; see `NetworkPlots.bode`."""
-        return self._answers.draw_bode(omega, pairs=pairs, figure=figure)
-
-    def nyquist(
-        self,
-        omega: ArrayLike | None = None,
-        *,
-        pairs: Sequence[Pair] | None = None,
-        limit: float | None = None,
-        ax: "Axes | None" = None,
-    ) -> "Axes":
-        """Draw the frequency response in the complex plane; see `NetworkPlots.nyquist`."""
-        return self._answers.draw_nyquist(omega, pairs=pairs, limit=limit, ax=ax)
-
-    def step(self, t: ArrayLike | None = None, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
-        """Draw step responses; see `NetworkPlots.step`."""
-        return self._answers.draw_step(t, figure=figure)
-
-    def impulse(self, t: ArrayLike | None = None, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
-        """Draw impulse responses; see `NetworkPlots.impulse`."""
-        return self._answers.draw_impulse(t, figure=figure)
+    bode, nyquist, step, impulse = doors.bode, doors.nyquist, doors.step, doors.impulse
 
     @property
     def _answers(self) -> Answers:

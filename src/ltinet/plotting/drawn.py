@@ -136,11 +136,15 @@ class DrawnSystem(Protocol):
         """The gain at rest, `(outputs, inputs)`."""
         ...
 
-    def step_response(self, t: ArrayLike | None = None, *, input: int | None = None) -> DrawnResponse:
+    def step_response(
+        self, t: ArrayLike | None = None, *, input: int | None = None, output: int | None = None
+    ) -> DrawnResponse:
         """Outputs after one input, or each in its turn, went from 0 to 1."""
         ...
 
-    def impulse_response(self, t: ArrayLike | None = None, *, input: int | None = None) -> DrawnResponse:
+    def impulse_response(
+        self, t: ArrayLike | None = None, *, input: int | None = None, output: int | None = None
+    ) -> DrawnResponse:
         """Outputs after a unit impulse of one input, or of each in its turn."""
         ...
 

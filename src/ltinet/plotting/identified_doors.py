@@ -11,6 +11,7 @@ from ltinet.arrays import Array
 from ltinet.listing import listed_without
 from ltinet.plotting.correlations import draw_correlations
 from ltinet.plotting.measured import draw_measured
+from ltinet.plotting.measured_response import draw_measured_response
 from ltinet.plotting.orders import draw_orders
 from ltinet.plotting.pairs import Pair
 from ltinet.plotting.uncertain_bode import draw_uncertain_bode
@@ -108,7 +109,7 @@ class DrawnIdentification:
 
     poles: Callable[[], NDArray[np.complex128]]
     regions: Callable[[], Sequence[DrawnRegion]]
-    compared: Callable[[Any, Any], Sequence[tuple[Array, Array]]]
+    compared: Callable[[Any, Any], Sequence[tuple[Array, NDArray[Any], NDArray[Any]]]]
     fit: Callable[[Any, Any], Array]
     residuals: Callable[[Any, Any], DrawnTests]
     band: Callable[[ArrayLike], DrawnBand]
@@ -116,7 +117,8 @@ class DrawnIdentification:
     tried: Sequence[DrawnTrial]
     singular_values: Array
     order: int
-    dt: float
+    dt: float | None
+    """None of what was found in a frequency response."""
     names: Sequence[str]
     input_names: Sequence[str]
 
@@ -132,21 +134,51 @@ class IdentifiedPlots:
     found: DrawnIdentification
 
     def compare(
-        self, u: Any, y: Any, *, outputs: Sequence[int | str] | None = None, figure: "Figure | SubFigure | None" = None
+        self,
+        u: Any = None,
+        y: Any = None,
+        *,
+        outputs: Sequence[int | str] | None = None,
+        figure: "Figure | SubFigure | None" = None,
     ) -> NDArray[Any]:
-        """Draw measured outputs and those of the model, with its fit: of records that it was found in, or others.
+        """Draw measured outputs and those of the model, with its fit: of other records, or of those it was found in.
 
-        Only the states at the first sample are fitted. Experiments follow each other, with a dotted line between.
+        Only the states at the first sample are fitted. Experiments follow each other, with a dotted line between. Of
+        what was found in a frequency response, omega and H take the places of u and y, and a Bode plot is drawn.
         """
-        pairs = self.found.compared(u, y)
-        times, measured, modelled, seams = _in_a_row(pairs, self.found.dt)
+        parts = self.found.compared(u, y)
         fits = self.found.fit(u, y).tolist()
+        if self.found.dt is None:
+            return self._compare_response(*parts[0], fits, outputs, figure)
+        times, measured, modelled, seams = _in_a_row(parts, self.found.dt)
         return draw_measured(
             times, measured, modelled, fits=fits, names=self.found.names, outputs=outputs, seams=seams, figure=figure
         )
 
+    def _compare_response(
+        self,
+        omega: Array,
+        measured: NDArray[Any],
+        modelled: NDArray[Any],
+        fits: Sequence[float],
+        outputs: Sequence[int | str] | None,
+        figure: "Figure | SubFigure | None",
+    ) -> NDArray[Any]:
+        inputs = range(len(self.found.input_names))
+        pairs = None if outputs is None else [(output, j) for output in outputs for j in inputs]
+        drawn = omega > 0.0
+        return draw_measured_response(
+            omega[drawn], measured[drawn], modelled[drawn], fits=fits, pairs=pairs, names=self.found.names,
+            input_names=self.found.input_names, figure=figure,
+        )  # fmt: skip
+
     def residuals(
-        self, u: Any, y: Any, *, outputs: Sequence[int | str] | None = None, figure: "Figure | SubFigure | None" = None
+        self,
+        u: Any = None,
+        y: Any = None,
+        *,
+        outputs: Sequence[int | str] | None = None,
+        figure: "Figure | SubFigure | None" = None,
     ) -> NDArray[Any]:
         """Draw how residuals depend on themselves and on inputs, with 99 % bands.
 
@@ -185,7 +217,7 @@ class IdentifiedPlots:
         """
         if omega is None:
             shown = self.found.frequencies()
-            omega = shown[shown <= np.pi / self.found.dt]
+            omega = shown if self.found.dt is None else shown[shown <= np.pi / self.found.dt]
         own = self.found.band(omega)
         return draw_uncertain_bode(
             omega, own.response, decibels=own.magnitude_deviation, degrees=np.rad2deg(own.phase_deviation),
@@ -196,11 +228,13 @@ class IdentifiedPlots:
         return listed_without(self, "found")
 
 
-def _in_a_row(pairs: Sequence[tuple[Array, Array]], dt: float) -> tuple[Array, Array, Array, list[float]]:
+def _in_a_row(
+    parts: Sequence[tuple[Array, NDArray[Any], NDArray[Any]]], dt: float
+) -> tuple[Array, Array, Array, list[float]]:
     """Experiments one after the other, parted by NaN; times from 0 on, and those at which another one begins."""
-    gap = np.full((1, pairs[0][0].shape[1]), np.nan)
-    measured = np.concatenate([part for own, _ in pairs for part in (own, gap)][:-1])
-    modelled = np.concatenate([part for _, own in pairs for part in (own, gap)][:-1])
-    ends = np.cumsum([len(own) + 1 for own, _ in pairs])
+    gap = np.full((1, parts[0][1].shape[1]), np.nan)
+    measured = np.concatenate([part for _, own, _ in parts for part in (own, gap)][:-1])
+    modelled = np.concatenate([part for _, _, own in parts for part in (own, gap)][:-1])
+    ends = np.cumsum([len(own) + 1 for _, own, _ in parts])
     times = np.asarray(dt * np.arange(len(measured)), dtype=np.float64)
     return times, measured, modelled, [dt * float(end - 1) for end in ends[:-1]]

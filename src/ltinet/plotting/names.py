@@ -47,6 +47,12 @@ class Channels:
             )
         return number
 
+    def names_of(self, indices: Sequence[int]) -> tuple[str, ...] | None:
+        """The names of some of them, numbers where some are chosen of those that have none; None for all of these."""
+        if self._names is None and len(indices) == self.count:
+            return None
+        return tuple(f"{self.noun} {index}" if self._names is None else self._names[index] for index in indices)
+
     def short(self, index: int) -> str:
         """What stands in a legend that says what it lists: the name, or the number where there is none."""
         return str(index) if self._names is None else drawn_text(self._names[index])

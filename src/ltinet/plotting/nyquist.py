@@ -1,14 +1,17 @@
 """Frequency responses in the complex plane, with the point −1 that decides on stability in a loop."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet.arrays import Complex
 from ltinet.errors import PlottingError
 from ltinet.plotting.canvas import add_grid, axes_or_new
-from ltinet.plotting.pairs import Complex, Pair, checked_responses, pairs_of, peaks_of
+from ltinet.plotting.colours import LINE_COLOURS
+from ltinet.plotting.pairs import Pair, checked_responses, pairs_of, peaks_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +20,7 @@ _FAR = 20.0  # largest over usual |H|: beyond, the curve runs away to a pole and
 _CUT = 10.0  # times the usual |H|, or 1: where it is cut then
 _NEAR = 0.2  # |H| everywhere below: −1 would leave a dot of the curve
 _POINT = "#f13264"
+_SIZE = (6.4, 4.8)  # inches, of a figure of its own
 
 
 def draw_nyquist(
@@ -32,17 +36,20 @@ def draw_nyquist(
 
     Arrows point to higher frequencies. −1 is marked, unless |H| stays so small that it lies far outside; the title
     says so. What is larger than `limit` is cut; without one, a curve that runs 20 times farther than half of it lies,
-    or than 1, is cut at 10 times that, and the title says so. `pairs` chooses as for `draw_bode`.
+    or than 1, is cut at 10 times that, and the title says so. `pairs` chooses as for `draw_bode`;
+    without it at most seven are drawn, which colours alone tell apart.
     """
     values = checked_responses(H)
     if limit is not None and not 0.0 < limit < np.inf:
         raise PlottingError(f"limit is {limit}; give a positive number, or leave it out")
     if values.size == 0:
         raise PlottingError(f"H has shape {values.shape}; there is nothing to draw")
-    shown = pairs_of(peaks_of(values), pairs, names=names, input_names=input_names)
+    # By colour alone: dashes say here that frequencies are negative.
+    shown = pairs_of(peaks_of(values), pairs, names=names, input_names=input_names, most=len(LINE_COLOURS))
     curves = [values[:, output, input] for output, input in shown.chosen]
     reach = _reach(np.concatenate(curves), limit)
-    axes = axes_or_new(ax)
+    below = 0.0 if ax is not None else shown.height_below(_SIZE[0])
+    axes = axes_or_new(ax, width=_SIZE[0], height=_SIZE[1] + below)
     for curve, (colour, _) in zip(curves, shown.styles, strict=True):
         seen = np.where(np.isfinite(curve) & (np.abs(curve) <= reach), curve, np.nan)
         axes.plot(seen.real, seen.imag, color=colour, linewidth=1.4)
@@ -50,9 +57,11 @@ def draw_nyquist(
         _add_arrow(axes, seen, colour)
     _finish(axes, np.concatenate(curves), reach)
     if shown.count > 1:
-        shown.add_key(axes)
-        for line in axes.get_legend().get_lines():  # type: ignore[union-attr]  # it was made above
-            line.set_linestyle("-")  # dashes say here that frequencies are negative
+        shown = replace(shown, dashed=False)
+        if below:
+            shown.add_key_below(axes.figure)
+        else:
+            shown.add_key(axes)
     return axes
 
 

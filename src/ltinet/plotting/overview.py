@@ -46,7 +46,7 @@ def draw_network_overview(network: DrawnNetwork, answers: Answers, page: "Figure
     panels[1, 1].set_title("gain", fontsize="medium")
     panels[1, 1].set_xlabel("frequency (rad/time)")
     draw_magnitude(panels[1, 1], omega, H, shown)
-    _add_key(right, shown)
+    shown.add_key_below(right)
 
 
 def draw_system_overview(answers: Answers, page: "Figure | SubFigure") -> None:
@@ -87,18 +87,6 @@ def _draw_steps(axes: "Axes", answers: Answers, shown: Pairs) -> None:
     axes.set_xlabel(time_label(logarithmic=logarithmic))
     axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
     add_grid(axes)
-
-
-def _add_key(figure: "SubFigure", shown: Pairs) -> None:
-    """Which line is which pair, below the panels that share them."""
-    if shown.count == 1:
-        return
-    some = len(shown.chosen) < shown.count
-    title = f"{shown.title} ({len(shown.chosen)} of {shown.count})" if some else shown.title
-    figure.legend(
-        handles=shown.handles, title=title, loc="outside lower center", ncols=_LINES, frameon=False, fontsize="small",
-        title_fontsize="small",
-    )  # fmt: skip
 
 
 def _pairs(sizes: Array, answers: Answers) -> Pairs:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.errors import PlottingError
 from ltinet.plotting.colours import Dashes, add_side_legend, line_styles
 from ltinet.plotting.names import Channels
@@ -15,12 +15,14 @@ from ltinet.shown import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
 
 Pair = tuple[int | str, int | str]
 """An output and an input, each by its number, counted from 0, or by its name."""
-Complex = NDArray[np.complex128]
 _PAIRS = 10  # lines that can be told apart
+_LETTER, _SAMPLE, _ROW = 0.07, 0.7, 0.19  # inches of a key: a letter, the line before a name, a row
+_BESIDE = 0.36  # of the width: what a key beside the axes may take
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Pairs:
     chosen: tuple[tuple[int, int], ...]
     outputs: Channels
     inputs: Channels
+    dashed: bool = True
+    """Whether lines have dashes besides colours."""
 
     @property
     def count(self) -> int:
@@ -48,13 +52,47 @@ class Pairs:
             count = f"\n({len(self.chosen)} of {self.count})" if some else ""
             add_side_legend(axes, self.handles, title=f"{self.title}{count}")
 
+    def rows_below(self, canvas_width: float) -> int:
+        """How many rows the key takes below axes on a canvas of so many inches; none where it may stand beside them."""
+        if self.count == 1 or self._width <= _BESIDE * canvas_width:
+            return 0
+        return -(-len(self.chosen) // self._columns(canvas_width))
+
+    def height_below(self, canvas_width: float) -> float:
+        """Inches that the key takes below axes, none where it stands beside them."""
+        rows = self.rows_below(canvas_width)
+        return _ROW * (rows + 1) if rows else 0.0
+
+    def add_key_below(self, figure: "Figure | SubFigure") -> None:
+        """Say below all axes of a figure which line is which pair, in as many columns as fit, unless there is but one.
+
+        The figure must be one that makes room by itself.
+        """
+        if self.count == 1:
+            return
+        some = len(self.chosen) < self.count
+        title = f"{self.title} ({len(self.chosen)} of {self.count})" if some else self.title
+        figure.legend(
+            handles=self.handles, title=title, loc="outside lower center",
+            ncols=self._columns(figure.bbox.width / figure.figure.dpi), frameon=False, fontsize="small",
+            title_fontsize="small",
+        )  # fmt: skip
+
+    @property
+    def _width(self) -> float:
+        """Inches that a name takes in a key."""
+        return _SAMPLE + _LETTER * max(len(self.name(pair)) for pair in self.chosen)
+
+    def _columns(self, canvas_width: float) -> int:
+        return min(max(int(canvas_width / self._width), 1), len(self.chosen))
+
     @property
     def handles(self) -> list["Line2D"]:
         """A short line for each pair, with its name."""
         from matplotlib.lines import Line2D
 
         return [
-            Line2D([], [], color=colour, linestyle=dashes, label=self.name(pair))
+            Line2D([], [], color=colour, linestyle=dashes if self.dashed else "-", label=self.name(pair))
             for pair, (colour, dashes) in zip(self.chosen, self.styles, strict=True)
         ]
 

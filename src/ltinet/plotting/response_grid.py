@@ -56,7 +56,7 @@ def draw_responses(
         _share_scale(row, peaks[output, list(columns)])
         row[0].set_ylabel(outputs.full(output))
     for axes, column in zip(panels[0], columns, strict=True):
-        if n_inputs > 1:
+        if n_inputs > 1 or input_names is not None:
             axes.set_title(f"from {inputs.full(column)}", fontsize="medium")
     for axes in panels[-1]:
         axes.set_xlabel(time_label(logarithmic=logarithmic))

@@ -11,6 +11,7 @@ from ltinet.arrays import Array
 from ltinet.plotting.canvas import figure_or_new, write_instead
 from ltinet.plotting.colours import LINE_STYLES, line_styles
 from ltinet.plotting.names import Channels
+from ltinet.plotting.response_grid import first_shown, is_logarithmic, time_label
 from ltinet.plotting.trajectory import (
     Style,
     add_line_key,
@@ -47,7 +48,7 @@ def draw_solution(
 
     Outputs whose units differ, or whose peaks differ by more than a factor of 30, have axes of their own, up to four.
     Straight lines join the inputs: a time given twice is a jump. The other arguments are those of `draw_outputs`.
-    The Axes come from top to bottom; they share the axis of time.
+    The Axes come from top to bottom; they share the axis of time, which is logarithmic for times that grow as they go.
     """
     times, values = checked_outputs(t, y)
     channels = Channels(values.shape[-1], names, noun="output")
@@ -74,7 +75,11 @@ def draw_solution(
         title_of(rows[0], n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen, left_out=left_out)
     if driven is not None:
         _draw_inputs(rows[-1], *driven, names=input_names)
-    rows[-1].set_xlabel("time")
+    logarithmic = is_logarithmic(times)
+    if logarithmic:
+        rows[-1].set_xscale("log")
+        rows[-1].set_xlim(left=first_shown(times, np.moveaxis(values, -2, -1)))
+    rows[-1].set_xlabel(time_label(logarithmic=logarithmic))
     canvas.align_ylabels(rows)
     return np.asarray(rows)
 

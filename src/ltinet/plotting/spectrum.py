@@ -25,7 +25,7 @@ def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, key: bool = True, ax: "Ax
     """Draw the eigenvalues of each layer, given as one sequence of complex numbers per layer.
 
     `key=False` leaves out which colour is which layer, where another drawing beside says it. A spectrum that is all
-    real has nothing to show on the imaginary axis: there the layers stand above each other.
+    real has nothing to show on the imaginary axis: there the layers, if there are several, stand above each other.
     """
     layers = _checked(eigenvalues)
     axes = axes_or_new(ax)
@@ -40,10 +40,12 @@ def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, key: bool = True, ax: "Ax
     layer_of = np.repeat(np.arange(len(layers)), [len(own) for own in layers])
     scatter_by_layer(axes, values.real, layer_of if is_real else values.imag, layer_of=layer_of, n_layers=len(layers))
     _show_origin(axes, values)
-    if is_real:
+    if is_real and len(layers) > 1:
         _set_layer_axis(axes, len(layers))
     else:
         axes.set_ylabel("imaginary part (1/time)")
+        if is_real:
+            axes.set_ylim(-1.0, 1.0)
         if key:
             add_layer_key(axes, len(layers))
     return axes
@@ -66,8 +68,6 @@ def _set_layer_axis(axes: "Axes", n_layers: int) -> None:
     margin = 0.6 + 0.02 * n_layers
     axes.set_ylim(n_layers - 1 + margin, -margin)  # the first layer on top, as in the drawing of the architecture
     count_whole_numbers(axes.yaxis)
-    if n_layers == 1:
-        axes.set_yticks([0])
 
 
 def _show_origin(axes: "Axes", values: Values) -> None:

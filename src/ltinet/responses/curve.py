@@ -16,12 +16,13 @@ from ltinet.arrays import Array
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.responses.modes import Modes
 from ltinet.responses.run import impulse_response, pushed_modes, step_response
-from ltinet.responses.times import reference_of, span_of
+from ltinet.responses.times import Span, reference_of, span_of, surely_settled
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solution import Solution
 
 _PER_RADIAN = 3.0  # samples of the fastest mode that is still there: nineteen in a period
 _GONE = 1e-7  # of the reference: what a mode may be below and still be overlooked
+_OVERLOOKED = 1e-7  # of the reference: what all modes together may be below where nobody looks any more
 # By how much a cubic may miss the height of a turn, of the largest |y|: (1/3)⁴/384 of a mode is 3e-5.
 _DOUBT = 1e-3
 _MOST_PER_PIECE = 200_000
@@ -37,7 +38,7 @@ class Curve:
     is_turn: NDArray[np.bool_]
     value: Callable[[Array], Array]
     slope: Callable[[Array], Array]
-    settles: bool
+    span: Span
 
     def largest(self, sign: float) -> tuple[float, float]:
         """Where sign·y is largest, and how large; at least 0, which it was before the step."""
@@ -96,18 +97,40 @@ def step_curves(
     """The step responses of all outputs to one input, as far as they take to settle within a band."""
     modes = pushed_modes(prepared, system, j, None, to_step=True)
     span = span_of(modes, final[:, None])
-    end = span.end
-    for _ in range(_MOST_TRIES if span.settles else 1):
-        times = close_times(modes, final[:, None], end)
-        step = step_response(prepared, system, times, input=j, output=None)
-        late = step.y[times >= 0.7 * end]
-        reference = reference_of(final, np.abs(step.y).max(axis=0))
-        if not span.settles or bool((np.abs(late - final) <= 0.5 * band * reference).all()):
-            break
-        end *= 1.5
-    impulse = impulse_response(prepared, system, times, input=j, output=None)
+    step = _as_far_as_needed(
+        lambda times: step_response(prepared, system, times, input=j, output=None), modes, final, span, band
+    )
+    impulse = impulse_response(prepared, system, step.t, input=j, output=None)
     for i in range(system.n_outputs):
-        yield _curve(step, impulse, i, settles=span.settles)
+        yield _curve(step, impulse, i, span)
+
+
+def _as_far_as_needed(
+    run: Callable[[Array], Solution], modes: Modes, final: Array, span: Span, band: float
+) -> Solution:
+    """A step response until it stays in its band, and until nothing that follows could be its peak."""
+    end = span.end
+    if not span.settles:
+        fading = modes.rates.real < 0.0
+        if span.returns:  # and goes through a whole period after all else has gone
+            rest = modes.those(fading & ~modes.is_integrator)
+            reference = reference_of(final[:, None], modes.amplitudes.max(axis=0, initial=0.0))
+            end += surely_settled(rest, reference, share=_OVERLOOKED)
+        return run(close_times(modes, final[:, None], end))
+    for _ in range(_MOST_TRIES):
+        step = run(close_times(modes, final[:, None], end))
+        reference = reference_of(final, np.abs(step.y).max(axis=0))
+        late = step.y[step.t >= 0.7 * end]
+        if not bool((np.abs(late - final) <= 0.5 * band * reference).all()):
+            end *= 1.5
+            continue
+        beyond = (np.sign(final) * step.y).max(axis=0) - np.abs(final)
+        hidden = bool((beyond < 2.0 * np.abs(late - final).max(axis=0)).any())  # the largest may still come
+        needed = surely_settled(modes, reference[:, None], share=_OVERLOOKED if hidden else 0.5 * band)
+        if needed <= end:
+            break
+        end = needed
+    return step
 
 
 def close_times(modes: Modes, final: Array, end: float) -> Array:
@@ -129,17 +152,15 @@ def close_times(modes: Modes, final: Array, end: float) -> Array:
     return np.concatenate(pieces)
 
 
-def _curve(step: Solution, impulse: Solution, i: int, *, settles: bool) -> Curve:
+def _curve(step: Solution, impulse: Solution, i: int, span: Span) -> Curve:
     t, y, slope = step.t, step.y[:, i], impulse.y[:, i]
-    turning = np.flatnonzero(slope[:-1] * slope[1:] < 0.0)
+    turning = np.flatnonzero(np.sign(slope[:-1]) * np.sign(slope[1:]) < 0.0)
     at, height = _turns(t, y, slope, turning)
     nodes = np.concatenate([t, at])
     order = np.argsort(nodes, kind="stable")
     values = np.concatenate([y, height])[order]
     is_turn = np.concatenate([np.zeros(len(t), bool), np.ones(len(at), bool)])[order]
-    return Curve(
-        nodes[order], values, is_turn, lambda own: step(own)[:, i], lambda own: impulse(own)[:, i], settles=settles
-    )
+    return Curve(nodes[order], values, is_turn, lambda own: step(own)[:, i], lambda own: impulse(own)[:, i], span)
 
 
 def _turns(t: Array, y: Array, slope: Array, cells: NDArray[np.intp]) -> tuple[Array, Array]:

@@ -28,11 +28,11 @@ class Modes(NamedTuple):
     def visible(self) -> "Modes":
         """Those that one can see."""
         strongest = self.amplitudes.max(axis=0, initial=0.0)
-        return self._those(((self.amplitudes >= _VISIBLE * strongest) & (self.amplitudes > 0.0)).any(axis=(1, 2)))
+        return self.those(((self.amplitudes >= _VISIBLE * strongest) & (self.amplitudes > 0.0)).any(axis=(1, 2)))
 
     def without_integrators(self) -> "Modes":
         """Those that do something by themselves."""
-        return self._those(~self.is_integrator)
+        return self.those(~self.is_integrator)
 
     def show_integrators(self, final: Array) -> bool:
         """Whether an integrator is seen: by the final values of a step, `(p, starts)`, or by its own share."""
@@ -40,7 +40,8 @@ class Modes(NamedTuple):
             return not bool(np.isfinite(final).all())
         return bool(self.visible().is_integrator.any())
 
-    def _those(self, keep: NDArray[np.bool_]) -> "Modes":
+    def those(self, keep: NDArray[np.bool_]) -> "Modes":
+        """Some of them."""
         return Modes(self.rates[keep], self.amplitudes[keep], self.is_integrator[keep], self.to_step)
 
 

@@ -13,7 +13,7 @@ from ltinet.errors import InvalidSignalError
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.responses.modes import Modes, modes_of
 from ltinet.responses.selection import checked_index, of_output, with_neurons_of
-from ltinet.responses.times import lengthened, most_times, reference_of, span_of, times_until
+from ltinet.responses.times import Span, lengthened, most_times, reference_of, span_of, surely_settled, times_until
 from ltinet.signals.numbers import real_array
 from ltinet.signals.times import real_times
 from ltinet.solve.prepared import PreparedNetwork
@@ -22,6 +22,7 @@ from ltinet.solve.solution import Solution
 
 _SETTLED = 0.015  # of the reference, in the last tenth of the times: below the 2 % that everybody speaks of
 _MOST_TRIES = 12
+_LOOKS = 2001  # times at which it is seen whether a response that seems to have settled stirs again
 _UNDOUBTED = 1e-12  # of the peak: where bounds are below, no other coordinates are tried
 
 Run = Callable[[Array], Solution]
@@ -95,6 +96,11 @@ def _at_times(run: Run, t: ArrayLike | None, modes: Modes, final: Array, own: in
     """The response at the times given, or at times chosen so that it has settled where it settles."""
     if t is not None:
         times = real_times(t, "t")
+        if not times.ndim:
+            raise InvalidSignalError(
+                f"t is {times:g}, a single time; give a list of them from 0 on, such as "
+                f"np.linspace(0, {abs(times):g}, 501)"
+            )
         if times.ndim == 1 and len(times) and times[0] != 0.0:
             raise InvalidSignalError(
                 f"t begins at {times[0]:g}, but responses begin at 0; give times from 0 on, such as "
@@ -102,23 +108,42 @@ def _at_times(run: Run, t: ArrayLike | None, modes: Modes, final: Array, own: in
             )
         return run(times)
     span, most = span_of(modes, final), most_times(modes.amplitudes[0].size if len(modes.rates) else 1)
-    solution = run(times_until(span, most))
-    for _ in range(_MOST_TRIES if span.settles else 0):
-        y = solution.y if own is None else solution.y[..., own : own + 1]
-        if _has_settled(solution.t, y, final):
+
+    def outputs(times: Array) -> tuple[Solution, Array]:
+        found = run(times)
+        y = found.y if own is None else found.y[..., own : own + 1]
+        return found, y.reshape(-1, *y.shape[-2:])
+
+    for _ in range(_MOST_TRIES):
+        times, told = times_until(span, most)
+        solution, y = outputs(times)
+        longer = _longer(span, modes, final, y, times, lambda own: outputs(own)[1]) if span.settles else None
+        if longer is None:
             break
-        span = lengthened(span)
-        solution = run(times_until(span, most))
-    return _with_remarks(solution, span.remarks) if span.remarks else solution
+        span = longer
+    remarks = (*span.remarks, *told)
+    return _with_remarks(solution, remarks) if remarks else solution
 
 
-def _has_settled(t: Array, y: Array, final: Array) -> bool:
-    """Whether all outputs stay near their final value in the last tenth of the times."""
-    flat = y.reshape(-1, *y.shape[-2:])
-    peak = np.abs(flat).max(axis=1, initial=0.0)
-    reference = reference_of(final.T, peak)
-    late = flat[:, t >= 0.9 * t[-1]]
-    return bool((np.abs(late - final.T[:, None, :]) <= _SETTLED * reference[:, None, :]).all())
+def _longer(
+    span: Span, modes: Modes, final: Array, y: Array, times: Array, outputs: Callable[[Array], Array]
+) -> Span | None:
+    """The span for a response `(starts, T, p)` that has not settled at the end of this one, or that stirs again later.
+
+    What has settled in the last tenth of the times is looked at further where modes that cancel each other now may be
+    seen again, as in a delay that is an impulse later on.
+    """
+    reference = reference_of(final.T, np.abs(y).max(axis=1, initial=0.0))
+    late = y[:, times >= 0.9 * times[-1]]
+    if not (np.abs(late - final.T[:, None, :]) <= _SETTLED * reference[:, None, :]).all():
+        return lengthened(span)
+    rest = surely_settled(modes, reference.T, share=_SETTLED)
+    if rest <= times[-1]:
+        return None
+    looks = np.linspace(0.0, rest, min(_LOOKS, most_times(y[:, 0].size)))
+    away = np.abs(outputs(looks) - final.T[:, None, :]) > _SETTLED * reference[:, None, :]
+    departed = np.flatnonzero(away.any(axis=(0, 2)) & (looks > times[-1]))
+    return lengthened(span, float(looks[departed[-1]]) / 0.9) if departed.size else None
 
 
 def _surest(prepared: PreparedNetwork, u: Array, times: Array, x0: Array | None) -> Solution:

@@ -42,7 +42,7 @@ class StepInfo:
     undershoot: Array
     """By how much it goes in the other direction, in percent of the final value."""
     peak: Array
-    """The largest |y|, or what |y| tends to if that is more."""
+    """The largest |y|, or what |y| tends to if that is more; NaN for several oscillations that are not damped."""
     peak_time: Array
     """When that is; infinite if it is never reached."""
     input_names: Names = field(kw_only=True)
@@ -112,11 +112,12 @@ def _facts(curve: Curve, final: float, band: float, low: float, high: float) -> 
     top_time, top = curve.largest(1.0)
     bottom_time, bottom = curve.largest(-1.0)
     time, peak = (top_time, top) if top >= bottom else (bottom_time, bottom)
-    if abs(final) * (1.0 + _ROUNDED) >= peak:
+    settles = curve.span.settles
+    if settles and abs(final) * (1.0 + _ROUNDED) >= peak:
         time, peak = np.inf, abs(final)
-    if not curve.settles:
-        time, peak = np.inf, np.inf
-    if final == 0.0 or not curve.settles:
+    if not settles and not curve.span.returns:
+        time, peak = (np.nan, np.nan) if curve.span.is_bounded else (np.inf, np.inf)
+    if final == 0.0 or not settles:
         return (np.nan, np.nan, np.nan, np.nan, peak, time)
     beyond, against = (top, bottom) if final > 0.0 else (bottom, top)
     size = abs(final)

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from ltinet.arrays import Array
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.structures.operator import Operator
 from ltinet.decompose.transformation import Transformation
 from ltinet.model.matrices import Matrix
 from ltinet.model.system_matrices import SystemMatrices
@@ -40,12 +41,16 @@ class Coordinates:
 
     def blocks_from_user(self, x: Array) -> Array:
         """The states z from x, by T⁻¹ itself and not by its factors: a network from a file knows nothing else."""
+        if isinstance(self.transformation, Operator):
+            return np.asarray(self.transformation.to_blocks(_as_columns(x)).T).reshape(x.shape)
         return (
             self.blocks_from_neurons(x) if self.transformation is None else np.asarray(x @ self.transformation.T_inv.T)
         )
 
     def user_from_blocks(self, z: Array) -> Array:
         """The states x from z."""
+        if isinstance(self.transformation, Operator):
+            return np.asarray(self.transformation.states_of(_as_columns(z)).T).reshape(z.shape)
         return self.neurons_from_blocks(z) if self.transformation is None else np.asarray(z @ self.transformation.T.T)
 
     def neurons_from_blocks(self, z: Array) -> Array:
@@ -112,5 +117,9 @@ def _of_form(transformation: Transformation, blocks: BlockSystem) -> Coordinates
 
 
 def _apply(matrix: sparse.csr_array, states: Array) -> Array:
-    flat = states.reshape(math.prod(states.shape[:-1]), states.shape[-1])
-    return np.asarray((matrix @ flat.T).T).reshape(states.shape)
+    return np.asarray((matrix @ _as_columns(states)).T).reshape(states.shape)
+
+
+def _as_columns(states: Array) -> Array:
+    """States along the last axis as columns, n×k."""
+    return states.reshape(math.prod(states.shape[:-1]), states.shape[-1]).T

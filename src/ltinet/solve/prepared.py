@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.decompose.structures.operator import Operator
 from ltinet.errors import InvalidSignalError
 from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames
@@ -60,8 +61,10 @@ class PreparedNetwork:
         *,
         origin: SystemMatrices | None = None,
         blocks: BlockSystem | None = None,
+        reduced_error: float | None = None,
     ) -> None:
         self.network, self.form, self.origin = network, form, origin
+        self.reduced_error = reduced_error  # in the H2 norm, from the system that this one was reduced from
         self._blocks = blocks
         self._last_axis: TimeAxis | None = None
         self._kept: dict[Any, Any] = {}
@@ -72,9 +75,14 @@ class PreparedNetwork:
         return UNNAMED if self.origin is None else self.origin.names
 
     @property
+    def has_operator(self) -> bool:
+        """Whether T is an operator, of a large structured model: nothing of n² numbers can be asked for."""
+        return self.form is not None and isinstance(self.form.transformation, Operator)
+
+    @property
     def stored(self) -> StoredNetwork:
         """What a file of the network holds."""
-        return StoredNetwork(self.network, self.form, self.origin, self._blocks)
+        return StoredNetwork(self.network, self.form, self.origin, self._blocks, self.reduced_error)
 
     @cached_property
     def in_user_states(self) -> "PreparedNetwork | None":
@@ -85,9 +93,9 @@ class PreparedNetwork:
         form, origin = self.form, self.origin
         if form is None or origin is None or not origin.n_states:
             return None
-        if origin.n_states > _SMALL and form.condition_raw <= _COSTS_STATES:
+        if self.has_operator or (origin.n_states > _SMALL and form.condition_raw <= _COSTS_STATES):
             return None
-        prepared = PreparedNetwork(self.network, None, origin=origin)
+        prepared = PreparedNetwork(self.network, None, origin=origin, reduced_error=self.reduced_error)
         prepared.__dict__["_placed"] = as_given(origin)
         return prepared
 

@@ -1,14 +1,16 @@
 """One run of a network by any engine, from what a user gives: the options, the times, the input and the start."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ltinet.errors import InvalidSignalError
+from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.model.names import UNNAMED, names_or_numbers
+from ltinet.model.system_matrices import SystemMatrices
+from ltinet.model.time_step import require_continuous_time
 from ltinet.signals.as_signal import as_signal
 from ltinet.signals.by_name import in_order
 from ltinet.signals.numbers import real_array
@@ -17,8 +19,35 @@ from ltinet.signals.sampled import Hold
 from ltinet.signals.times import real_times
 from ltinet.solve.arguments import checked_n_jobs
 from ltinet.solve.engines import chosen_engine
+from ltinet.solve.implicit.run import run_implicitly
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.reduced.reduction_error import reduction_error
 from ltinet.solve.solution import Solution
+
+_TOLERANCE = 1e-6  # of an implicit run, unless another is given
+
+
+def simulate_system(
+    system: SystemMatrices,
+    network: Callable[[], PreparedNetwork],
+    u: Any,
+    *,
+    t: ArrayLike,
+    x0: ArrayLike | None,
+    hold: Hold,
+    tolerance: float | None,
+) -> Solution:
+    """Run a system by its network, exactly, or a large sparse one as it is; `ltinet.StateSpace.simulate` tells more."""
+    pencil = system.sparse
+    if pencil is None or (tolerance is None and not pencil.is_large):
+        if tolerance is not None:
+            raise SimulationError(
+                "tolerance is for the implicit solver of sparse models; this system is run exactly: leave it out"
+            )
+        return simulate(network(), u, t=t, x0=x0, hold=hold)
+    require_continuous_time(system, "system.simulate(u, t)")
+    wanted = _TOLERANCE if tolerance is None else tolerance
+    return run_implicitly(system, pencil, u, t=t, x0=x0, hold=hold, tolerance=wanted)
 
 
 def simulate(
@@ -47,4 +76,8 @@ def simulate(
     signal = as_signal(u, axis, n_inputs=n_inputs, hold=hold)
     start = None if x0 is None else real_array(x0, "x0")
     solution = chosen.run(prepared, signal, axis.t, x0=start, n_jobs=n_jobs, options=given)
+    if prepared.reduced_error is not None:
+        rest, p = start is None or not np.any(start), solution.y.shape[-1]
+        left = reduction_error(prepared.reduced_error, signal, axis.t, from_rest=rest, n_outputs=p)
+        solution = replace(solution, reduction=left)
     return replace(solution, signal_names=names) if names != UNNAMED else solution

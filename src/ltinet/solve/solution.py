@@ -39,6 +39,18 @@ class ErrorBound(Protocol):
         ...
 
 
+class FurtherError(Protocol):
+    """What else outputs may be off by, beside what a run made of them."""
+
+    def at(self, t: Array) -> Array:
+        """At any times, `(..., len(t), p)`."""
+        ...
+
+    def overall(self) -> Array:
+        """Over all times, `(..., p)`."""
+        ...
+
+
 class Trajectory(Protocol):
     """A solution between its first and last time."""
 
@@ -79,6 +91,8 @@ class Solution:
     stats: Mapping[str, Any]
     """How it was computed: the engine and its choices; for solver engines evaluations, steps and seconds per neuron."""
     signal_names: SignalNames = UNNAMED
+    reduction: FurtherError | None = field(default=None, repr=False)
+    """What a reduction left out of the system that was run; None where nothing was."""
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -89,6 +103,11 @@ class Solution:
     def remarks(self) -> tuple[str, ...]:
         """What one might not expect: why a response ends where it does, what is not shown."""
         return tuple(self.stats.get("remarks", ()))
+
+    @property
+    def error_estimate(self) -> Array | None:
+        """How wrong each output may be, `(..., p)`, where that is estimated and not bounded; None elsewhere."""
+        return self.stats.get("error_estimate")
 
     def __call__(self, t: ArrayLike) -> Array:
         """Dense output: y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""
@@ -119,14 +138,18 @@ class Solution:
 
         "solver" is the error of the solvers, followed through the network; "rounding" holds what could not be followed
         and all rounding; "decomposition" what the decomposition of the system left; "input" the distance of a function
-        u from the straight lines that the exact engine puts in its place; "times" that of even times from their grid.
+        u from the straight lines that the exact engine puts in its place; "times" that of even times from their grid;
+        "reduction" what a reduction left out, where the network stands for a larger system.
         """
         if 0 in self.y.shape[:-2]:  # a batch of nothing has no errors
             return {"rounding": np.zeros((*self.y.shape[:-2], *(() if t is None else np.shape(t)), self.y.shape[-1]))}
         if t is None:
-            return self._error.overall()
+            more = {} if self.reduction is None else {"reduction": self.reduction.overall()}
+            return {**self._error.overall(), **more}
         times = real_times(t, "t")
         parts = self._error.at(self._within(np.atleast_1d(times)))
+        if self.reduction is not None:
+            parts = {**parts, "reduction": self.reduction.at(np.atleast_1d(times))}
         return {name: own[..., 0, :] for name, own in parts.items()} if times.ndim == 0 else parts
 
     def plot(
@@ -189,7 +212,7 @@ class Solution:
         return times
 
     def __dir__(self) -> list[str]:
-        return listed_without(self, "trajectory", "judge", "signal_names")
+        return listed_without(self, "trajectory", "judge", "signal_names", "reduction")
 
     def _repr_html_(self) -> str:
         return html_facts(f"solution of {count_of(self.y.shape[-1], 'output')}", self._rows())

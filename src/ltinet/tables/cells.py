@@ -8,22 +8,29 @@ from ltinet.shown import shown
 COMMENTS = ("#", "%")
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 STAMP = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?) ?(Z|z|UTC|[+-]\d\d(?::?\d\d)?|)", re.ASCII
+    r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?) ?(Z|z|UTC|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )
-"""ISO 8601: the date, the time of day, the zone, which may be missing."""
+"""ISO 8601: the date, the time of day, the zone; the zone may be missing, or it and the time of day."""
 _GAPS = frozenset(("", "nan", "na", "n/a", "#n/a", "#nv", "null", "none", "nil", "-", "--", "---", "nat"))
-_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?P<mark>[.,' ])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d+)?", re.ASCII)
+_GROUPED = re.compile(r"[+\-\u2212]?[1-9]\d{0,2}(?:(?P<mark>[.,' ])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d+)?", re.ASCII)
 _DATE_LIKE = re.compile(r"\d{1,4}[./-](?:\d{1,2}|[A-Za-z]{3,9})[./-]\d{1,4}\b.*", re.ASCII)
 _CLOCK_LIKE = re.compile(r"\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s*[AaPp]\.?[Mm]\.?)?", re.ASCII)
+_WITH_UNIT = re.compile(
+    r"[^\w+-]?\s*[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[^\d\s.,;:+-][^\d;:]{0,7}|[^\w\s+-]\s*[+-]?\d[\d.,]*"
+)
+_BLANKS = str.maketrans("\u00a0\u202f\u2007", "   ")  # which spreadsheets put between thousands
+_MINUS = "\u2212"  # which spreadsheets of some countries write for "-"
 _LONGEST_SHOWN = 30
 
 
 def cut(line: str, delimiter: str) -> list[str]:
-    """The cells of a line, without quotes and the blanks around them.
+    """The cells of a line, without quotes and the blanks around them; blanks that must not break are blanks.
 
     Raises:
         ValueError: a quote is opened and not closed.
     """
+    if not line.isascii():
+        line = line.translate(_BLANKS)
     if '"' not in line:
         cells = line.split() if delimiter == " " else line.split(delimiter)
         return [cell.strip() for cell in cells]
@@ -40,6 +47,8 @@ def is_comment(line: str) -> bool:
 
 def number_text(cell: str, decimal: str) -> str | None:
     """The cell with a decimal point, if it is a number with this decimal mark; None if it is not."""
+    if cell.startswith(_MINUS):
+        cell = f"-{cell[1:]}"
     if decimal == ",":
         if "." in cell or cell.endswith(",") or ",e" in cell.casefold():
             return None
@@ -64,13 +73,24 @@ def is_gap(cell: str) -> bool:
 
 
 def is_stamp(cell: str) -> bool:
-    """Whether it is a date with a time of day in ISO 8601."""
+    """Whether it is a date in ISO 8601, with a time of day or without."""
     return STAMP.fullmatch(cell) is not None
+
+
+def is_moment(cell: str) -> bool:
+    """Whether it is a date with a time of day in ISO 8601: no column of values has such cells."""
+    found = STAMP.fullmatch(cell)
+    return found is not None and found[2] is not None
 
 
 def looks_like_a_date(cell: str) -> bool:
     """Whether it is a date in an order that only its writer knows, or a bare date."""
     return _DATE_LIKE.fullmatch(cell) is not None
+
+
+def has_a_unit(cell: str) -> bool:
+    """Whether it is a number with a unit, a currency or a percent sign beside it."""
+    return _WITH_UNIT.fullmatch(cell) is not None
 
 
 def looks_like_a_clock(cell: str) -> bool:

@@ -9,9 +9,8 @@ from ltinet.errors import FileFormatError
 from ltinet.tables.form import Form
 from ltinet.tables.options import TableOptions
 from ltinet.tables.rows import Rows
+from ltinet.tables.since_1970 import refuse_numbers_since_1970
 from ltinet.tables.stamps import SECOND, Nanoseconds, StampError, as_datetime, hidden_change, nanoseconds, usual_step
-
-_SINCE_1970 = 1e11  # seconds that nobody measures; in milliseconds since 1970 it is the year 1973
 
 
 class Clock:
@@ -50,8 +49,8 @@ class Clock:
         else:
             factor, divisor = self._columns.scale
             t = np.asarray(rows.times, dtype=np.float64) * factor / divisor
-            if not self._n_rows and len(t):
-                self._refuse_numbers_since_1970(float(t[0]), rows.line(0))
+            if not self._n_rows and len(t) and not self._unit_was_given and self._columns.unit is None:
+                refuse_numbers_since_1970(float(t[0]), f"{self._title}, line {rows.line(0)}")
         t, disorder = self._in_order(t, rows)
         fault = disorder or fault
         self._n_rows += len(t)
@@ -62,13 +61,15 @@ class Clock:
         cells, fault = list(map(str, rows.times)), None
         if not cells:
             return np.zeros(0), None
-        try:
-            stamps, aware = nanoseconds(cells, self._columns.zone)
-        except StampError as error:
-            fault = FileFormatError(f"{self._title}, line {rows.line(error.place)}: {error}")
-            if not error.place:
-                return np.zeros(0), fault
-            stamps, aware = nanoseconds(cells[: error.place], self._columns.zone)
+        while True:  # a stamp before the one that was found may have a fault of another kind
+            try:
+                stamps, aware = nanoseconds(cells, self._columns.zone)
+                break
+            except StampError as error:
+                fault = FileFormatError(f"{self._title}, line {rows.line(error.place)}: {error}")
+                if not error.place:
+                    return np.zeros(0), fault
+                cells = cells[: error.place]
         if self._origin is None:
             self._origin, self._aware = int(stamps[0]), aware
         elif aware != self._aware:
@@ -120,10 +121,3 @@ class Clock:
                 "them, or give times that tell the rows apart"
             )
         return t, None
-
-    def _refuse_numbers_since_1970(self, first: float, line: int) -> None:
-        if abs(first) >= _SINCE_1970 and not self._unit_was_given and self._columns.unit is None:
-            raise FileFormatError(
-                f"{self._title}, line {line}: the time {first:.0f} looks like milli-, micro- or nanoseconds "
-                'since 1970; say what it is in, as in time_unit="ms", or time_unit="s" to take it as it is'
-            )

@@ -7,7 +7,7 @@ from typing import final
 
 from ltinet.errors import FileFormatError
 from ltinet.shown import shown_names
-from ltinet.tables.cells import is_gap, is_stamp, looks_like_a_clock, looks_like_a_date, shown_cell
+from ltinet.tables.cells import is_gap, is_moment, is_stamp, looks_like_a_clock, looks_like_a_date, shown_cell
 from ltinet.tables.layout import Layout, bare_unit
 from ltinet.tables.options import Column, TableOptions
 from ltinet.tables.stamps import zone_named
@@ -81,7 +81,7 @@ def _names(layout: Layout) -> tuple[list[str], set[int]]:
 def _time_column(names: Sequence[str], cells: list[list[str]], options: TableOptions, title: str) -> int | None:
     if options.time is not None:
         return place_of(options.time, names, "time", title)
-    found = [k for k in range(len(names)) if is_time_name(names[k]) or any(map(is_stamp, cells[k]))]
+    found = [k for k in range(len(names)) if is_time_name(names[k]) or any(map(is_moment, cells[k]))]
     if options.dt is not None:
         return None
     if len(found) == 1:

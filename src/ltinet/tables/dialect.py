@@ -7,8 +7,8 @@ from typing import final
 from ltinet.errors import FileFormatError
 from ltinet.tables.cells import is_grouped, number_text, shown_cell
 
-CANDIDATES = (";", "\t", ",", " ")
-NAMES = {",": "','", ";": "';'", "\t": "tab", " ": "space"}
+CANDIDATES = (";", "\t", ",", "|", " ")
+NAMES = {",": "','", ";": "';'", "\t": "tab", "|": "'|'", " ": "space"}
 
 
 @final

@@ -11,14 +11,15 @@ from ltinet.tables.cells import shown_cell
 from ltinet.tables.columns import KNOWN_UNITS_TEXT, place_of
 from ltinet.tables.gaps import GapFiller, Samples
 from ltinet.tables.options import TableOptions
+from ltinet.tables.since_1970 import refuse_numbers_since_1970
 from ltinet.tables.time_names import in_seconds, is_time_name, unit_of, unit_text
 
 _TITLE = "the DataFrame"
 
 
 def is_frame(source: object) -> bool:
-    """Whether it is a DataFrame, of pandas or in its manner."""
-    return hasattr(source, "columns") and hasattr(source, "index") and hasattr(source, "to_numpy")
+    """Whether it is a DataFrame or a Series, of pandas or in its manner."""
+    return hasattr(source, "index") and hasattr(source, "to_numpy") and hasattr(source, "iloc")
 
 
 def frame_of(t: Array, values: Array, names: Sequence[str]) -> Any:
@@ -32,9 +33,12 @@ def frame_of(t: Array, values: Array, names: Sequence[str]) -> Any:
         import pandas as pd
     except ImportError:
         raise MissingDependencyError("DataFrames need pandas; install ltinet[tables]") from None
-    if values.ndim != 2:
-        raise FileFormatError(f"a batch of shape {values.shape} has no place in a DataFrame; take one of it")
-    return pd.DataFrame(values, index=pd.Index(t, name="t"), columns=list(names))
+    if values.ndim > 2 and values.size != values.shape[-2] * values.shape[-1]:
+        raise FileFormatError(
+            f"a batch of shape {values.shape} has no place in a DataFrame; take one of it, of responses by choosing an "
+            "input, as in step_response(input=0)"
+        )
+    return pd.DataFrame(values.reshape(values.shape[-2:]), index=pd.Index(t, name="t"), columns=list(names))
 
 
 def arrays_of_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, tuple[str, ...], Any, tuple[str, ...]]:
@@ -46,6 +50,8 @@ def arrays_of_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, tu
     Raises:
         FileFormatError: there are no times, or columns hold no numbers.
     """
+    if not hasattr(frame, "columns"):  # a Series
+        frame = frame.to_frame("u1" if frame.name is None else frame.name)
     names = [str(name) for name in frame.columns]
     time = _time_column(frame, names, options)
     remarks: tuple[str, ...] = ()
@@ -55,10 +61,7 @@ def arrays_of_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, tu
         t, start, remarks = _times(frame.index, str(frame.index.name or ""), options)
     else:
         t, start, remarks = _times(frame.iloc[:, time], names[time], options)
-    if options.columns is None:
-        chosen = [place for place in range(len(names)) if place != time]
-    else:
-        chosen = [place_of(column, names, "columns", _TITLE) for column in options.columns]
+    chosen = _chosen(names, time, options)
     values = _numbers(frame, names, chosen)
     _refuse_disorder(t)
     own = tuple(names[place] for place in chosen)
@@ -90,10 +93,29 @@ def _time_column(frame: Any, names: Sequence[str], options: TableOptions) -> int
     )
 
 
+def _chosen(names: Sequence[str], time: int | None, options: TableOptions) -> list[int]:
+    """The places of the columns of values; two of one name are chosen by their numbers only."""
+    if options.columns is not None:
+        return [place_of(column, names, "columns", _TITLE) for column in options.columns]
+    is_even = options.dt is not None
+    found = [k for k, name in enumerate(names) if k != time and not (is_even and is_time_name(name))]
+    for place in found:
+        if names.count(names[place]) > 1:
+            raise FileFormatError(
+                f"{_TITLE}: more than one column is called {shown_cell(names[place])}; say by numbers which to take, "
+                f'as in columns="{place + 1}"'
+            )
+    return found
+
+
 def _times(values: Any, name: str, options: TableOptions) -> tuple[Array, Any, tuple[str, ...]]:
     kind = str(values.dtype)
+    if values.isna().any():
+        raise FileFormatError(f"{_TITLE}, row {int(np.argmax(values.isna()))} has no time; remove the row")
+    if not len(values):
+        raise FileFormatError(f"{_TITLE} has no rows; at least one is needed")
     if kind.startswith("datetime64"):
-        stamps = np.asarray(values.to_numpy(), dtype="datetime64[ns]").astype(np.int64)
+        stamps = values.to_numpy(dtype="datetime64[ns]").astype(np.int64)
         first = values[0] if not hasattr(values, "iloc") else values.iloc[0]
         return (stamps - stamps[0]) / 1e9, first.to_pydatetime(warn=False), ("times counted in seconds from the first",)
     if kind.startswith("timedelta64"):
@@ -111,7 +133,10 @@ def _times(values: Any, name: str, options: TableOptions) -> tuple[Array, Any, t
         )
     factor, divisor = (1.0, 1.0) if unit is None else in_seconds(unit)
     remarks = () if unit in (None, "s") else (f"times in {unit} brought to seconds",)
-    return np.asarray(values.to_numpy(), dtype=np.float64) * factor / divisor, None, remarks
+    t = np.asarray(values.to_numpy(), dtype=np.float64) * factor / divisor
+    if text is None:
+        refuse_numbers_since_1970(float(t[0]), f"{_TITLE}, row 0")
+    return t, None, remarks
 
 
 def _numbers(frame: Any, names: Sequence[str], chosen: Sequence[int]) -> Array:
@@ -130,8 +155,6 @@ def _numbers(frame: Any, names: Sequence[str], chosen: Sequence[int]) -> Array:
 
 
 def _refuse_disorder(t: Array) -> None:
-    if np.isnan(t).any():
-        raise FileFormatError(f"{_TITLE}, row {np.argmax(np.isnan(t))} has no time; remove the row")
     descends = t[1:] < t[:-1]
     if descends.any():
         raise FileFormatError(

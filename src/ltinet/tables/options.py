@@ -12,7 +12,7 @@ from ltinet.shown import shown
 
 Gaps = Literal["error", "hold", "linear"]
 GAPS = ("error", "hold", "linear")
-DELIMITERS = MappingProxyType({",": ",", ";": ";", "\t": "\t", " ": " ", "tab": "\t", "space": " "})
+DELIMITERS = MappingProxyType({",": ",", ";": ";", "\t": "\t", "|": "|", " ": " ", "tab": "\t", "space": " "})
 _DECIMALS = (".", ",")
 _THOUSANDS = (".", ",", "'", " ")
 Column = str | int

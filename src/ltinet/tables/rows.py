@@ -10,6 +10,7 @@ from ltinet.arrays import Array
 from ltinet.errors import FileFormatError
 from ltinet.tables.cells import (
     cut,
+    has_a_unit,
     is_comment,
     is_gap,
     is_grouped,
@@ -157,12 +158,14 @@ def _number(cell: str, dialect: Dialect, where: str) -> float:
 
 def _hint(cell: str, dialect: Dialect) -> str:
     """What may help: another decimal mark, or to say what separates thousands."""
-    if is_grouped(cell) and (("." in cell and "," in cell) or cell.count(dialect.mark) != 1):
-        mark = next(sign for sign in cell if sign in ".,' ")
+    mark = next((sign for sign in cell if sign in ".,' "), "")
+    if is_grouped(cell) and (mark in "' " or ("." in cell and "," in cell) or cell.count(dialect.mark) != 1):
         return f'; if {mark!r} separates thousands, say so with thousands="{mark}"'
     other = "," if dialect.mark == "." else "."
     if number_text(cell, other) is not None:
         return f'; the decimal mark is {dialect.mark!r} here: if it is {other!r}, say so with decimal="{other}"'
     if cell.casefold().lstrip("+-") in ("inf", "infinity"):
         return ": the number is not finite"
+    if has_a_unit(cell):
+        return "; leave the number alone in its cell, and put what stands beside it into the header"
     return "; remove what is no row of the table"

@@ -59,8 +59,8 @@ def nanoseconds(cells: Sequence[str], zone: tzinfo | None) -> tuple[Nanoseconds,
             raise StampError(place, f"{shown_cell(cells[place])} is not a time in ISO 8601")
         if not _FIRST_YEAR <= own[0][:4] <= _LAST_YEAR:
             raise StampError(place, f"the year of {shown_cell(cells[place])} is not between 1700 and 2250")
-        suffixes.setdefault(own[2], place)
-    clock[:] = _clock([f"{own[0]}T{own[1].replace(',', '.')}" for own in groups if own is not None], cells)
+        suffixes.setdefault(own[2] or "", place)
+    clock[:] = _clock([f"{own[0]}T{(own[1] or '00:00').replace(',', '.')}" for own in groups if own is not None], cells)
     if "" in suffixes and len(suffixes) > 1:
         raise StampError(
             max(suffixes[""], min(place for text, place in suffixes.items() if text)),
@@ -119,14 +119,16 @@ def _zone_offsets(clock: Nanoseconds, zone: tzinfo | None) -> Nanoseconds:
         return np.zeros_like(clock)
     quarters, which = np.unique(clock // _QUARTER, return_inverse=True)
     offsets = np.zeros(len(quarters), dtype=np.int64)
+    ambiguous = np.zeros(len(quarters), dtype=np.bool_)
     for place, quarter in enumerate(quarters.tolist()):
         local = datetime(1970, 1, 1) + timedelta(seconds=quarter * 900)
         first, second = (local.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
-        if first != second or first is None:
-            raise StampError(
-                int(np.argmax(which == place)),
-                "clocks are put forward or back in this hour, so that times without a zone are ambiguous; write "
-                "offsets, as in 2024-10-27T02:30:00+01:00",
-            )
-        offsets[place] = int(first.total_seconds()) * SECOND
+        ambiguous[place] = first != second or first is None
+        offsets[place] = 0 if first is None else int(first.total_seconds()) * SECOND
+    if ambiguous.any():
+        raise StampError(
+            int(np.argmax(ambiguous[which])),
+            "clocks are put forward or back in this hour, so that times without a zone are ambiguous; write "
+            "offsets, as in 2024-10-27T02:30:00+01:00",
+        )
     return offsets[which]

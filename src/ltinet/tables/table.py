@@ -59,8 +59,8 @@ def read_table(  # noqa: PLR0913 - every option is a keyword of this one door
     is refused, with the option that decides.
 
     Args:
-        source: a path, a stream of bytes, or a pandas DataFrame, its index the times unless `time` names a column.
-        delimiter: "," ";" "tab" or "space".
+        source: a path, a stream of bytes, or a pandas DataFrame or Series, its index the times unless `time` names one.
+        delimiter: "," ";" "|" "tab" or "space".
         decimal: "." or ",".
         thousands: what separates thousands, which are refused without it.
         header: False if there is none, True if the first row is one though it looks like numbers.
@@ -100,7 +100,7 @@ def opened(source: str | PathLike[str] | BinaryIO) -> Iterator[tuple[BinaryIO, s
     if not isinstance(source, str | PathLike):
         if not hasattr(source, "read"):
             raise FileFormatError(
-                f"a {type(source).__name__} is no table; give a path, a stream of bytes or a DataFrame"
+                f"a {type(source).__name__} is no table; give a path, a stream of bytes, a DataFrame or a Series"
             )
         if isinstance(source, io.TextIOBase):
             raise FileFormatError("the stream is one of text; give one of bytes, as open(path, 'rb') does")

@@ -105,3 +105,12 @@ def test_as_slycot_finds_them(data_dir, name):
     assert len(ours) >= len(theirs)
     for value in theirs:
         assert np.abs(ours - value).min() <= 1e-6 * max(abs(value), 1e-4 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("power", [-900, -300, 300, 600])
+def test_a_unit_of_time_scales_them_and_adds_none(power):
+    rng = np.random.default_rng(power % 7)
+    A, B, C = rng.standard_normal((4, 4)), rng.standard_normal((4, 2)), rng.standard_normal((2, 4))
+    plain, unit = StateSpace(A, B, C).zeros(), 2.0**power
+    np.testing.assert_array_equal(StateSpace(unit * A, unit * B, C).zeros() / unit, plain)
+    assert StateSpace(-unit, unit, 1.0).zeros().size == 0

@@ -5,13 +5,16 @@ import pytest
 from scipy import linalg, signal
 
 import ltinet
-from ltinet.identification import confidence
+from ltinet.identification.candidates import Setting, driven, refined_within
 from ltinet.identification.covariance import innovations, parameter_covariance
+from ltinet.identification.hankel import compressed
 from ltinet.identification.linear_part import Linear, Start, fitted_inputs
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.parameters import Parameters
+from ltinet.identification.pole_regions import MeetingPoles, pole_confidences
 from ltinet.identification.record import Record
 from ltinet.identification.refinement import refined
+from ltinet.identification.subspace import subspace
 
 N = 2000
 
@@ -174,7 +177,7 @@ def test_poles_of_continuous_time_have_the_deviations_of_logarithms() -> None:
     record = record_of(np.random.default_rng(7), 0.8, 1.0, 0.1, 0.0)
     found = parameter_covariance(closest(0.8, record), (record,), feedthrough=False, trend="none")
     assert found is not None
-    (own,) = confidence.pole_confidences(found, 0.25)
+    (own,) = pole_confidences(found, 0.25)
     pole = found.model.poles[0].real
     assert own.pole == pytest.approx(np.log(pole) / 0.25)
     assert own.deviation.real == pytest.approx(np.sqrt(found.matrix[0, 0]) / (0.25 * pole))
@@ -196,3 +199,50 @@ def test_what_is_printed_has_the_confidence_of_poles_and_large_models_say_why_no
         trend="linear",
     )
     assert unknown is None
+
+
+def test_two_poles_that_meet_share_a_region_of_their_mean_and_discriminant() -> None:
+    """Against all pairs of real poles on a fine grid, and the one point that a pair of conjugates is."""
+    two = MeetingPoles(0.7, -1e-4, np.array([[1e-4, 2e-6], [2e-6, 1e-6]]), None)
+    W, limit = np.linalg.inv(two.covariance), -2.0 * np.log(0.01)  # χ² with 2 degrees at 99 %
+    assert two.reaches_zero(0.99)
+    partners = np.linspace(0.0, 1.5, 30_001)
+    for pole in np.linspace(0.6, 0.85, 26):
+        steps = np.stack([0.5 * (pole + partners) - two.mean, (0.5 * (pole - partners)) ** 2 - two.discriminant])
+        nearest = np.einsum("ik,ij,jk->k", steps, W, steps).min()
+        assert abs(nearest / limit - 1.0) > 1e-3  # what lies on the edge would be decided by the grid
+        assert two.contains(complex(pole), level=0.99) is bool(nearest < limit)
+    for imaginary in np.linspace(0.001, 0.1, 26):
+        step = np.array([0.01, -(imaginary**2) - two.discriminant])
+        assert two.contains(complex(0.71, imaginary), level=0.99) is bool(step @ W @ step < limit)
+        assert two.contains(complex(0.71, -imaginary), level=0.99) is bool(step @ W @ step < limit)
+    assert MeetingPoles(0.7, -1e-2, two.covariance, None).reaches_zero(0.99) is False
+
+
+def test_a_region_at_samples_is_asked_for_poles_of_continuous_time() -> None:
+    two = MeetingPoles(-0.8, 0.0, np.diag([1e-6, 1e-6]), 0.5)
+    pair = complex(np.log(-0.8 + 0.02j)) / 0.5
+    assert two.contains(pair, level=0.99)
+    assert two.contains(complex(np.log(-0.81 + 0j)) / 0.5, level=0.99)  # a real one, at half the sampling frequency
+    assert not two.contains(pair + 2.0j * np.pi / 0.5, level=0.99)  # the same at samples, and another pole
+
+
+def test_poles_that_nearly_meet_are_held_as_often_as_others() -> None:
+    """Regions by the slope of the root hold half of these, whose estimates are pairs as often as real."""
+    true, held, n_pairs = (0.72, 0.7), [], 0
+    setting = Setting(False, "none", False, np.ones(1), False, N)
+    for seed in range(40):
+        rng = np.random.default_rng([91, seed])
+        u = rng.standard_normal(N)
+        y = signal.lfilter([0.0, 1.0, -0.5], np.poly(true), u)
+        records = (Record(u[:, None], (y + 0.1 * y.std() * rng.standard_normal(N))[:, None]),)
+        start = driven(*subspace(compressed(records, 10), "moesp").model(2), records, setting)
+        assert start is not None
+        best = refined_within(start, records, setting) or start
+        found = parameter_covariance(best, records, feedthrough=False, trend="none")
+        assert found is not None
+        regions = pole_confidences(found, 1.0)
+        n_pairs += regions[0].is_pair
+        held += [any(own.contains(complex(np.log(pole))) for own in regions) for pole in true]
+    assert 5 <= n_pairs <= 35
+    assert np.mean(held) >= 0.95  # 99 % of 80, less two and a half spreads of dependent twos

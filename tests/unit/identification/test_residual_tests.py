@@ -5,6 +5,7 @@ import pytest
 from scipy import signal
 
 import ltinet
+from ltinet.identification.feedback import chance_of_feedback
 from ltinet.identification.residual_tests import LAGS, examined
 
 
@@ -36,7 +37,7 @@ def test_one_percent_of_correlations_of_strangers_is_outside(colour: float) -> N
         warned += tests.feedback is not None
     # 60 × 51 correlations, 1 % of them: 31 ± 6 if independent; four deviations.
     assert 0.002 < np.mean(outside) < 0.018
-    assert warned == 0  # 1e-4 each
+    assert warned <= 4  # 1 % each: 0.6 of 60, and four deviations
     # 99 % of 60 white ones: 3 misses or fewer with 99.7 %; none of the coloured ones.
     assert white >= 57 if colour == 0.0 else white == 0
 
@@ -51,6 +52,41 @@ def test_correlations_are_those_of_the_definition() -> None:
     assert tests.autocorrelation[0, lag] == pytest.approx(centred[:-7] @ centred[7:] / (centred @ centred))
     assert tests.lags[np.argmax(tests.cross_correlation[0, 0])] == -3  # inputs three samples after residuals
     assert "closed loop" in (tests.feedback or "")
+
+
+KINDS = {
+    "white": lambda rng, n: rng.standard_normal(n),
+    "coloured": lambda rng, n: signal.lfilter([1.0], [1.0, -0.98], rng.standard_normal(n)),
+    "a sweep": lambda _, n: signal.chirp(np.arange(n), 0.001, n, 0.4),
+    "a random switch": lambda rng, n: np.repeat(rng.choice([-1.0, 1.0], n // 10), 10),
+    "periods": lambda rng, n: np.tile(rng.standard_normal(n // 6), 6),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_open_loops_are_called_closed_in_one_of_a_hundred_whatever_the_input_is(kind: str) -> None:
+    """Residuals with a memory and what the model misses of the system in them; correlations alone fail for sweeps."""
+    chances = []
+    for number in range(300):
+        rng = np.random.default_rng([15, number])
+        u = KINDS[kind](rng, 900)
+        noise = signal.lfilter([1.0], [1.0, -0.9], rng.standard_normal(1000))[100:]
+        missed = signal.lfilter([0.3, 0.2], [1.0, -0.6], u / u.std())
+        chances.append(chance_of_feedback([(noise + missed)[:, None]], [u[:, None]])[0])
+    # A chance below c comes with the chance c: 3 of 300 below 1 %, and four deviations of 1.7; the mean of 300 numbers
+    # between 0 and 1 has the deviation 0.017, and residuals lose a little with the filter that is fitted to them.
+    assert np.count_nonzero(np.array(chances) < 0.01) <= 10
+    assert 0.43 < np.mean(chances) < 0.63
+
+
+def test_loops_of_other_delays_and_colours_are_told() -> None:
+    told = []
+    for number in range(12):
+        rng = np.random.default_rng([16, number])
+        e = signal.lfilter([1.0], [1.0, -0.5], rng.standard_normal((2000, 1)), axis=0)
+        u = rng.standard_normal((2000, 1)) - 0.3 * np.roll(e, 1 + number % 4, axis=0)
+        told.append(chance_of_feedback([e], [u])[0] < 1e-4)
+    assert all(told)
 
 
 def test_a_loop_is_told_and_records_without_one_are_not() -> None:

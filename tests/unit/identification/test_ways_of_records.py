@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import linalg
+from scipy import linalg, signal
 
 import ltinet
 from drawn_records import drawn_system, record, run
@@ -152,3 +152,20 @@ def test_whitening_leaves_the_system_and_whitens_the_noise():
     filtered = whitened(one, coefficients)
     A, _ = subspace(compressed((filtered,), 5), "moesp").model(2)
     assert all(np.abs(np.linalg.eigvals(A) - pole).min() < 1e-6 for pole in linalg.eigvals(system[0]))
+
+
+def test_a_slope_takes_no_state_of_the_system():
+    """A drift of ten times the outputs: to a subspace method that sees it, it is a state at 1."""
+    rng = np.random.default_rng(31)
+    u = rng.standard_normal(2000)
+    true = np.array([0.8, -0.5])
+    y = signal.lfilter([0.0, 1.0, 0.3], np.poly(true), u)
+    drift = 10.0 * y.std() * np.linspace(-1.0, 1.0, len(y))
+    found = ltinet.identify(
+        u, y + drift + 0.01 * rng.standard_normal(len(y)), dt=1.0, order=2, method="moesp", block_rows=10,
+        trend="linear", delay=0, refine=False,
+    )  # fmt: skip
+    poles = np.sort(np.linalg.eigvals(found.discrete.A).real)
+    # √(2 / 2000) of noise beside the outputs' one, 3e-4, and ten times that for what weighs slow states.
+    np.testing.assert_allclose(poles, np.sort(true), atol=3e-3)
+    assert found.fits.min() > 99.0

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import signal, sparse
 
+from ltinet.conversion import as_state_space
 from ltinet.errors import InvalidSystemError
-from ltinet.state_space import StateSpace, as_state_space
+from ltinet.state_space import StateSpace
 from ltinet.tolerances import EPS
 
 A = np.array([[-1.0, 2.0], [-3.0, -1.0]])

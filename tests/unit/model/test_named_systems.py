@@ -46,6 +46,8 @@ def test_unknown_names_and_parameters_are_answered_with_the_known_ones():
         ("convection_diffusion", {"points": 1}, "points is 1; it must be at least 2"),
         ("convection_diffusion", {"velocity_y": np.nan}, "velocity_y is nan; it must be finite"),
         ("heat_rod", {"n_states": -1}, "n_states is -1"),
+        ("heat_plate", {"n": 0}, "n is 0; it must be at least 1"),
+        ("convection_diffusion_plate", {"V": np.inf}, "V is inf; it must be finite"),
         ("mass_spring_damper", {"damping": -1.0}, "damping is -1.0; it must not be negative"),
         ("mass_spring_damper", {"mass": 0.0}, "mass is 0.0; it must be greater than 0"),
         ("penzl", {"n_real": -1}, "n_real is -1; it must be at least 0"),
@@ -200,3 +202,43 @@ def test_blobs_are_dense_and_hold_every_kind_of_layer():
     kinds = {(n_reals > 0, n_pairs > 0) for _, _, n_reals, n_pairs in BLOBS}
     assert kinds == {(True, False), (False, True), (True, True)}
     assert -1.0 <= system.D.min() < system.D.max() <= 0.0
+
+
+def test_heat_plate_has_the_eigenvalues_inputs_and_outputs_of_its_closed_form():
+    plate, g = named_system("heat_plate", n=50), 7
+    assert plate.n_states == g * g
+    assert plate.sparse.is_symmetric
+    line = -4.0 * (g + 1) ** 2 * np.sin(0.5 * np.pi * np.arange(1, g + 1) / (g + 1)) ** 2
+    assert_spectrum(plate.poles(), np.add.outer(line, line).ravel(), rounding(g * g, abs(2 * line[-1])))
+    x = np.arange(1, g + 1) / (g + 1)
+    B, C = plate.B.reshape(g, g, 2), plate.C.reshape(2, g, g)  # (y, x)
+    low, high = np.outer(x < 0.5, x < 0.5), np.outer(x > 0.5, x > 0.5)
+    assert np.array_equal(B[:, :, 0], low)
+    assert np.array_equal(C[0], high / 9)
+    assert np.argwhere(B[:, :, 1]).tolist() == [[3, 4]]  # y = 0.5, x = 0.625: the point at or below (0.7, 0.6)
+    assert np.argwhere(C[1]).tolist() == [[5, 1]]  # y = 0.75, x = 0.25
+
+
+@pytest.mark.parametrize("V", [10.0, -300.0])
+def test_transport_on_the_plate_is_skew_and_second_order(V):
+    plate, heat = named_system("convection_diffusion_plate", n=36, V=V), named_system("heat_plate", n=36)
+    symmetric = 0.5 * (plate.A + plate.A.T)
+    assert np.max(np.abs(symmetric - heat.A)) <= rounding(1, np.max(np.abs(plate.A)))
+    errors = [_transport_error(g, V) for g in (20, 80)]
+    assert np.log(errors[0] / errors[1]) / np.log(81 / 21) >= 1.75  # the order; a first-order scheme has 1
+
+
+def _transport_error(g, V):
+    """How far the differences are from v·∇w for a smooth w that is zero at the edges, relative to the largest |v|."""
+    own, heat = (named_system(name, n=g * g, **more).sparse.A for name, more in _plates(V))
+    x = np.arange(1, g + 1) / (g + 1)
+    X, Y = x[None, :], x[:, None]
+    w = X * (1 - X) * Y**2 * (1 - Y)
+    slope_x, slope_y = (1 - 2 * X) * Y**2 * (1 - Y), X * (1 - X) * (2 * Y - 3 * Y**2)
+    v_x, v_y = V * np.sin(np.pi * X) * np.cos(np.pi * Y), -V * np.cos(np.pi * X) * np.sin(np.pi * Y)
+    expected = -(v_x * slope_x + v_y * slope_y)
+    return np.max(np.abs((own - heat) @ w.ravel() - expected.ravel()))
+
+
+def _plates(V):
+    return ("convection_diffusion_plate", {"V": V}), ("heat_plate", {})

@@ -110,3 +110,37 @@ def test_it_prints_as_a_table():
 def test_shares_that_are_none_are_refused(options):
     with pytest.raises(SimulationError, match=r"rise|settling"):
         StateSpace(-1.0, 1.0, 1.0).step_info(**options)
+
+
+@pytest.mark.parametrize("beyond", [3e-3, 1e-4, 1e-5, 1e-6])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_overshoot_that_comes_late_is_seen(beyond, sign):
+    """In y = 1 − (1 + ε) e^{−t} + ε e^{−t/8}: below the final value for many time constants, then above by a little."""
+    system = StateSpace(np.diag([-1.0, -0.125]), [1.0 + beyond, -0.125 * beyond], [sign, sign])
+    time = np.log(8.0 * (1.0 + beyond) / beyond) / (1.0 - 0.125)  # where the slope is zero
+    top = 1.0 - (1.0 + beyond) * np.exp(-time) + beyond * np.exp(-0.125 * time)
+    info = system.step_info()
+    assert info.overshoot[0, 0] == pytest.approx(100.0 * (top - 1.0), rel=1e-6, abs=1e-10)
+    assert info.peak[0, 0] == pytest.approx(top, rel=1e-12)
+    assert info.peak_time[0, 0] == pytest.approx(time, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_peak_of_an_oscillation_that_is_not_damped_is_its_largest(seed):
+    rng = np.random.default_rng(seed)
+    omega, decay, share = rng.uniform(0.2, 20.0), 10.0 ** rng.uniform(-1, 1), rng.uniform(-3.0, 3.0)
+    A = np.zeros((3, 3))
+    A[:2, :2], A[2, 2] = [[0.0, omega], [-omega, 0.0]], -decay
+    info = StateSpace(A, [0.0, omega, decay], [1.0, 0.0, share]).step_info()
+    t = np.linspace(0.0, 60.0 / decay + 20.0 / omega, 2_000_001)
+    truth = np.abs(1.0 - np.cos(omega * t) + share * (1.0 - np.exp(-decay * t))).max()
+    # The grid misses a turn by (ω h)²/8; a largest value that is only approached is taken at e⁻¹⁶ of what is left.
+    assert info.peak[0, 0] == pytest.approx(truth, rel=1e-6 + (omega * t[1]) ** 2)
+    assert np.isfinite(info.peak_time[0, 0])
+    assert np.isnan(info.settling_time[0, 0])
+
+
+def test_the_peak_of_several_oscillations_that_are_not_damped_is_not_known():
+    A = np.zeros((4, 4))
+    A[:2, :2], A[2:, 2:] = [[0.0, 1.0], [-1.0, 0.0]], [[0.0, np.sqrt(2.0)], [-np.sqrt(2.0), 0.0]]
+    assert np.isnan(StateSpace(A, [0.0, 1.0, 0.0, 1.0], np.ones(4)).step_info().peak[0, 0])

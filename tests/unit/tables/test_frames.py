@@ -1,6 +1,7 @@
 """Hypothesis: DataFrames come in and go out with their numbers, names and times."""
 
 import io
+import warnings
 
 import numpy as np
 import pytest
@@ -25,7 +26,9 @@ VALUES = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
     ids=["named", "numbers", "unit", "durations", "dates", "dates with a zone"],
 )
 def test_the_index_has_the_times(index) -> None:
-    table = read_table(pd.DataFrame(VALUES, index=index, columns=["Force (N)", "b"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = read_table(pd.DataFrame(VALUES, index=index, columns=["Force (N)", "b"]))
     np.testing.assert_array_equal(table.t, [0.0, 0.5, 1.5])
     np.testing.assert_array_equal(table.values, VALUES)
     assert table.names == ("Force (N)", "b")
@@ -71,3 +74,56 @@ def test_a_solution_as_a_frame() -> None:
     np.testing.assert_array_equal(net.simulate(frame, table.t).y, solution.y)
     with pytest.raises(FileFormatError, match="batch"):
         net.simulate(np.zeros((2, 3, 1)), table.t).to_frame()
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+@pytest.mark.parametrize(
+    "times",
+    [
+        pd.to_datetime(["2024-05-01", "2024-05-02", "2024-05-03"]),
+        pd.to_timedelta([0.0, 0.5, 1.5], unit="s"),
+        pd.Index([0.0, 0.5, 1.5]),
+        pd.array([0, 1, 2], dtype="Int64"),
+    ],
+    ids=["dates", "durations", "numbers", "whole numbers"],
+)
+def test_a_row_without_a_time_is_refused(times, row: int) -> None:
+    """As whole nanoseconds no time is a number like others: the smallest there is."""
+    column = pd.Series(times)
+    column[row] = None
+    frame = pd.DataFrame({"t": column, "u": [1.0, 2.0, 3.0]})
+    for own in (frame, frame.set_index("t")):
+        with pytest.raises(FileFormatError, match=f"row {row} has no time"):
+            read_table(own)
+
+
+def test_columns_of_one_name_and_times_since_1970_are_refused_as_in_files() -> None:
+    twice = pd.DataFrame(VALUES, index=[0.0, 0.5, 1.5], columns=["u", "u"])
+    with pytest.raises(FileFormatError, match="more than one column is called 'u'"):
+        read_table(twice)
+    assert read_table(twice, columns=[2]).values[:, 0].tolist() == VALUES[:, 1].tolist()
+    since = pd.DataFrame({"u": [1.0, 2.0]}, index=[1714560000000, 1714560001000])
+    with pytest.raises(FileFormatError, match="since 1970"):
+        read_table(since)
+    assert np.ptp(read_table(since, time_unit="ms").t) == 1.0
+    with pytest.raises(FileFormatError, match="no rows"):
+        read_table(since[:0])
+
+
+def test_a_time_column_is_no_input_where_a_step_is_given() -> None:
+    assert read_table(pd.DataFrame({"t": [0.0, 7.0], "u": [1.0, 2.0]}), dt=0.5).names == ("u",)
+
+
+def test_a_series_is_a_table_of_one_column() -> None:
+    table = read_table(pd.Series([1.0, 2.0], index=[0.0, 0.5], name="Force (N)"))
+    assert (table.names, table.t.tolist(), table.values.tolist()) == (("Force (N)",), [0.0, 0.5], [[1.0], [2.0]])
+    assert read_table(pd.Series([1.0, 2.0]), dt=1.0).names == ("u1",)
+
+
+def test_a_response_of_one_input_is_a_frame_and_of_several_says_how() -> None:
+    single = ltinet.StateSpace(-1.0, 1.0, 1.0).step_response()
+    np.testing.assert_array_equal(single.to_frame().to_numpy(), single.y[0])
+    several = ltinet.StateSpace(-np.eye(2), np.eye(2), np.eye(2))
+    assert several.step_response(input=1).to_frame().shape[1] == 2
+    with pytest.raises(FileFormatError, match=r"step_response\(input=0\)"):
+        several.step_response().to_frame()

@@ -130,7 +130,7 @@ def test_options_decide(content: bytes, options: dict, t: list, values: list) ->
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"delimiter": "|"}, "delimiter is '|'"),
+        ({"delimiter": "!"}, "delimiter is '!'"),
         ({"decimal": ";"}, "decimal is ';'"),
         ({"gaps": "guess"}, "gaps is 'guess'"),
         ({"dt": -1.0}, "dt is -1.0"),

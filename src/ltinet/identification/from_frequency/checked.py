@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.errors import InvalidSignalError
-from ltinet.identification.from_frequency.data import Complex
 from ltinet.shown import count_of
 
 FEWEST = 6  # frequencies: two thirds of them determine a model of order 1 with a direct path and leave two to try it on
@@ -23,7 +22,7 @@ class Measured(NamedTuple):
     """Shape (K, p, m), not negative."""
 
 
-def checked(omega: ArrayLike, H: ArrayLike, weights: ArrayLike | None) -> Measured:
+def checked(omega: ArrayLike, H: ArrayLike, weights: ArrayLike | None, *, fewest: int = FEWEST) -> Measured:
     """Frequencies ascending, each once, and H and weights with three axes.
 
     Raises:
@@ -46,10 +45,10 @@ def checked(omega: ArrayLike, H: ArrayLike, weights: ArrayLike | None) -> Measur
             )
     once = np.append(np.diff(frequencies) > 0.0, True)
     frequencies, values, own = frequencies[once], values[once], None if own is None else own[once]
-    if len(frequencies) < FEWEST:
+    if len(frequencies) < fewest:
         raise InvalidSignalError(
             f"omega has {count_of(len(frequencies), 'value')}; a model of order 1 needs "
-            f"at least {FEWEST}, and one of order n some 3 n"
+            f"at least {fewest}, and one of order n some 3 n"
         )
     return Measured(frequencies, values, own)
 

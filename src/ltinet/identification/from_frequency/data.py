@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
-
-Complex = NDArray[np.complex128]
+from ltinet.arrays import Array, Complex
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ltinet.arrays import Array
-from ltinet.identification.from_frequency.data import Complex, ScaledResponse
+from ltinet.arrays import Array, Complex
+from ltinet.identification.from_frequency.data import ScaledResponse
 from ltinet.identification.from_frequency.linear import refitted, weighted_regressors
 from ltinet.identification.from_frequency.partial_fractions import stacked
 from ltinet.identification.from_frequency.realisation import Realisation
@@ -21,7 +21,6 @@ from ltinet.identification.from_frequency.realisation import Realisation
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-12, 1e6
 _DOWN, _UP = 0.1, 6.0
 _MADE_UP_FOR = 1e-4  # of a direction that C and D make up for, half the digits of rounding may be left
-_GAIN = 1e-3  # relative decrease of the error in two rounds running that is not worth a third
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,8 @@ class Downhill:
     rounds: int
     floor: float
     """Error that is as good as none."""
+    gain: float = 1e-3
+    """Relative decrease of the error in two rounds running that is not worth a third."""
     allowed: Callable[[Realisation], bool] | None = None
     """Which models may be passed through; None for all."""
 
@@ -67,7 +68,7 @@ def _descended(model: Realisation, data: ScaledResponse, how: Downhill) -> Reali
             damping *= _UP
         else:
             break
-        idle = idle + 1 if error > (1.0 - _GAIN) * before else 0
+        idle = idle + 1 if error > (1.0 - how.gain) * before else 0
     return model
 
 

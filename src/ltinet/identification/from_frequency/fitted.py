@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ltinet.arrays import Array
-from ltinet.identification.from_frequency.data import Complex
+from ltinet.arrays import Array, Complex
+from ltinet.identification.from_frequency.checked import Measured
 from ltinet.identification.from_frequency.orders import TriedOrder
 from ltinet.identification.from_frequency.realisation import Realisation
 
@@ -28,6 +28,10 @@ class FittedResponse:
     relative_errors: Array
     """Of each channel, (p, m): root mean square of the error over that of the data (the largest, if it is zero)."""
     warnings: tuple[str, ...]
+    measured: Measured
+    """The response that was given, checked."""
+    weights: Array
+    """What errors were multiplied with where they were compared, as H."""
 
     @property
     def order(self) -> int:

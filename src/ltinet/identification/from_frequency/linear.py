@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import lstsq
 
-from ltinet.arrays import Array
-from ltinet.identification.from_frequency.data import Complex, ScaledResponse
+from ltinet.arrays import Array, Complex
+from ltinet.identification.from_frequency.data import ScaledResponse
 from ltinet.identification.from_frequency.partial_fractions import block_matrices, fractions, stacked
 from ltinet.identification.from_frequency.realisation import Realisation
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ltinet.arrays import Array
-from ltinet.identification.from_frequency.data import Complex
+from ltinet.arrays import Array, Complex
 
 
 def paired(poles: Complex) -> Complex:

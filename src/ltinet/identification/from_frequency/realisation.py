@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.decompose.block_diagonal import block_diagonalize
-from ltinet.identification.from_frequency.data import Complex
 
 
 @dataclass(frozen=True)

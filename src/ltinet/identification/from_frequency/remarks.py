@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ltinet.arrays import Array
-from ltinet.identification.from_frequency.data import Complex
+from ltinet.arrays import Array, Complex
 from ltinet.identification.from_frequency.orders import FLOOR, TriedOrder
 
 _POOR = 0.2  # relative error of a channel that nobody would call a fit

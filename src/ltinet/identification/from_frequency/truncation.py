@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltinet.arrays import Array
-from ltinet.identification.from_frequency.data import Complex
+from ltinet.arrays import Array, Complex
 from ltinet.identification.from_frequency.partial_fractions import stacked
 from ltinet.identification.from_frequency.realisation import Realisation, in_blocks
 from ltinet.tolerances import EPS

@@ -7,8 +7,8 @@ of the common unknowns is kept (Deschrijver, Mrozowski, Dhaene & De Zutter 2008)
 import numpy as np
 from scipy.linalg import lstsq
 
-from ltinet.arrays import Array
-from ltinet.identification.from_frequency.data import Complex, ScaledResponse
+from ltinet.arrays import Array, Complex
+from ltinet.identification.from_frequency.data import ScaledResponse
 from ltinet.identification.from_frequency.partial_fractions import block_matrices, fractions, paired, stacked
 
 _ROUNDS, _MOST_ROUNDS = 10, 30  # the first for noisy data, on which poles never rest; the second while they converge

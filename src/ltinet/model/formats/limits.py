@@ -9,13 +9,15 @@ from ltinet.model.formats.refusals import BeyondLimitError
 from ltinet.shown import shown
 
 DEFAULT_MAX_BYTES = 2 * 1024**3
-"""2 GiB: A of 16,000 states, and far beyond what a network is built from."""
+"""2 GiB: a dense A of 16,000 states, or a sparse one of some millions."""
 
 MOST_AXES = 32
 """What every version of NumPy can hold."""
 
 _MOST_VARIABLES = 100_000  # nobody has so many; millions of empty ones would take minutes to list
 _BYTES_PER_NUMBER = 8
+_BYTES_PER_PLACE = 24  # row, column and value of an entry; two copies of where a row begins, as it is sorted, and more
+_MOST_PLACES = 2**63 - 1  # each has a number of 64 bits, by which doubles are found
 _MORE_THAN_ANY_MEMORY = 2**62  # also without a limit: places in an array are counted in 64 bits
 _INFLATION = 1032  # the most that deflate makes of one byte; by the format, whoever wrote it
 _SMALLEST_STREAM = 1024  # below this, headers and rounding decide and not the ratio
@@ -30,7 +32,7 @@ class Allowance:
         self._claimed = 0
 
     def claim(self, shape: Sequence[int], what: str) -> None:
-        """Reserve room for an array of float64, which is what every one becomes in the end; sparse ones are filled in.
+        """Reserve room for an array of float64, which is what every dense one becomes in the end.
 
         An axis of length zero does not excuse the others: NumPy multiplies them all the same.
 
@@ -41,6 +43,19 @@ class Allowance:
         if len(shape) > MOST_AXES or any(size < 0 for size in shape):
             raise ValueError(f"{what} claims the shape {shown(tuple(shape))}")
         self.claim_bytes(_BYTES_PER_NUMBER * math.prod(max(size, 1) for size in shape), f"{what} ({times(shape)})")
+
+    def claim_sparse(self, shape: Sequence[int], n_entries: int, what: str) -> None:
+        """Reserve room for a sparse matrix: its entries with their places, and where its rows and columns begin.
+
+        Rows that hold nothing take room, too, as soon as the matrix is sorted by rows.
+
+        Raises:
+            BeyondLimitError: there is not so much room left.
+            ValueError: it does not have two axes, one is negative, or there are more places than can be counted.
+        """
+        if len(shape) != 2 or min(*shape, n_entries) < 0 or math.prod(shape) > _MOST_PLACES:
+            raise ValueError(f"{what} claims the shape {shown(tuple(shape))} with {n_entries} entries")
+        self.claim_bytes(_BYTES_PER_PLACE * (sum(shape) + n_entries), f"{what} ({times(shape)}, sparse)")
 
     def claim_bytes(self, count: int, what: str) -> None:
         """Reserve room for so many bytes."""

@@ -20,7 +20,6 @@ _MARK = b"%%matrixmarket"
 _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 _MOST_COMMENTS = 1 << 24
-_BYTES_PER_ENTRY = 24  # row, column and value
 _LONGEST_SIZE = 18  # digits; more would not fit into 64 bits
 _MOST_PER_LINE = 256  # characters on average, blank lines included: three numbers of 17 digits take 70
 _ALPHABET = b"0123456789+-.eE \t"
@@ -44,15 +43,18 @@ def parse_matrix(lines: Lines, allowance: Allowance, *, name: str) -> Any:
     form = _form(lines.next_line(), name)
     sizes = _sizes(lines, form)
     shape = (sizes[0], sizes[1])
-    allowance.claim(shape, name)
+    count = _n_entries(sizes, form)
+    if form.is_sparse:
+        allowance.claim_sparse(shape, 0, name)
+    else:
+        allowance.claim(shape, name)
     if form.symmetry != "general" and shape[0] != shape[1]:
         raise ValueError(f"it is {form.symmetry}, but {times(shape)}")
-    count = _n_entries(sizes, form)
     if (4 if form.is_sparse else 2) * count > lines.most_bytes + 1:  # digits, and an end that the last line may lack
         raise ValueError(f"it claims {count} entries, for which the file is too short")
     if not form.is_sparse:
         return _dense(lines, form, shape, count)
-    allowance.require(_BYTES_PER_ENTRY * count, name)
+    allowance.claim_sparse((0, 0), count if form.symmetry == "general" else 2 * count, name)
     return _sparse(lines, form, shape, count)
 
 

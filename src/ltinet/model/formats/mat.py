@@ -27,6 +27,16 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
     return found
 
 
+def read_texts(path: Path, name: str) -> list[str]:
+    """The texts of a cell array, or the rows of a matrix of characters.
+
+    Raises:
+        ValueError: the variable is neither, or damaged.
+    """
+    found: list[str] = _format_of(path).read_texts(path, name)
+    return found
+
+
 def _format_of(path: Path) -> ModuleType:
     if mat73.is_hdf5(path):
         return mat73

@@ -43,6 +43,15 @@ def list_variables(path: Path) -> list[str]:
         return list(_variables(file))
 
 
+def read_texts(path: Path, name: str) -> list[str]:
+    """There are none: version 4 knows no cell arrays.
+
+    Raises:
+        ValueError: always.
+    """
+    raise UnusableError(f"{name} in {path.name} is no list of texts, which version 4 does not have")
+
+
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
     """Read those of `names` that are there, dense or sparse.
 
@@ -105,5 +114,5 @@ def _sparse(triplets: Any, name: str, allowance: Allowance) -> Any:
         raise ValueError(f"{name} has rows and columns that are no whole numbers")
     rows, columns = places.astype(np.int64).T
     shape = (int(rows[-1]), int(columns[-1]))
-    allowance.claim(shape, name)
+    allowance.claim_sparse(shape, len(rows), name)
     return from_places(triplets[:-1, 2], rows[:-1] - 1, columns[:-1] - 1, shape=shape, name=name)

@@ -6,7 +6,7 @@ variables that hold numbers are read, and such fields of structs; all others are
 
 import math
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -29,11 +29,13 @@ from ltinet.model.formats.opening import OpenedFile, opened
 from ltinet.model.formats.refusals import UnusableError, is_complex
 from ltinet.model.formats.sparse_columns import from_columns
 from ltinet.model.matrices import Matrix
+from ltinet.model.sparse_matrices import SparseMatrix
 from ltinet.shown import shown
 
 _HEADER_SIZE = 128
 _VERSION = 0x0100
-_STRUCT, _SPARSE = 2, 5
+_CELL, _STRUCT, _TEXT, _SPARSE = 1, 2, 4, 5
+_MOST_TEXTS = 100_000
 _NUMERIC = range(6, 16)
 _OTHERS = {1: "a cell array", 2: "a struct", 3: "an object", 4: "text", 16: "a function", 17: "an object"}
 
@@ -71,10 +73,34 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
         return wanted | {name: _field(name, fields[name], order, allowance) for name in names if name in fields}
 
 
-def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
-    """Write a version 5 file, which Octave, Julia and every MATLAB read."""
+def read_texts(path: Path, name: str) -> list[str]:
+    """The texts of a cell array, or the rows of a matrix of characters.
+
+    Raises:
+        ValueError: the variable is neither, or damaged.
+    """
+    allowance = Allowance(DEFAULT_MAX_BYTES)
+    with opened(path) as file:
+        order = _byte_order(file)
+        found = _variables(file, order)
+        if name in found:
+            return _texts(_content(file, found[name], order, allowance), found[name].header, order)
+        owner = name.partition(".")[0]
+        fields = _fields_of_structs(file, {owner: found[owner]}, order, allowance) if owner in found else {}
+        elements = Elements(fields.get(name, b""), order)
+        return _texts(elements, elements.header(), order)
+
+
+def write(
+    target: Path | BinaryIO,
+    matrices: Mapping[str, Matrix | SparseMatrix],
+    texts: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Write a version 5 file, which Octave, Julia and every MATLAB read; texts become cell arrays."""
     place: Any = str(target) if isinstance(target, Path) else target  # SciPy's stubs know only paths
-    scipy.io.savemat(place, dict(matrices), appendmat=False, format="5", do_compression=True)
+    variables: dict[str, Any] = dict(matrices)
+    variables |= {name: np.array([[text] for text in own], dtype=object) for name, own in (texts or {}).items()}
+    scipy.io.savemat(place, variables, appendmat=False, format="5", do_compression=True)
 
 
 def _byte_order(file: OpenedFile) -> Order:
@@ -130,12 +156,36 @@ def _field(name: str, content: bytes, order: Order, allowance: Allowance) -> Any
     elements = Elements(content, order)
     header = elements.header()._replace(name=name)
     _require_numbers(header, allowance)
-    return _numbers(elements, header)
+    return _numbers(elements, header, allowance)
+
+
+def _texts(elements: Elements, header: Header, order: Order) -> list[str]:
+    """The texts of a cell array of texts, or the rows of one text; nothing is nested any further."""
+    count = math.prod(header.shape)
+    if header.kind == _TEXT:
+        n_rows = header.shape[0]
+        text = elements.characters() if count else ""
+        if count > _MOST_TEXTS or len(text) != count:
+            raise ValueError(f"{header.name} is a text of another length than it claims")
+        return [text[row::n_rows].rstrip() for row in range(n_rows)]
+    if header.kind != _CELL or count > _MOST_TEXTS:
+        raise UnusableError(f"{header.name} is no list of texts")
+    found = []
+    for content in elements.cells(count):
+        cell = Elements(content, order)
+        own = cell.header() if content else None
+        if own is None or 0 in own.shape:  # an empty matrix stands for an empty text
+            found.append("")
+        elif own.kind == _TEXT:
+            found.append(cell.characters())
+        else:
+            raise UnusableError(f"{header.name} is no list of texts")
+    return found
 
 
 def _matrix(file: OpenedFile, variable: _Variable, order: Order, allowance: Allowance) -> Any:
     _require_numbers(variable.header, allowance)
-    return _numbers(_content(file, variable, order, allowance), variable.header)
+    return _numbers(_content(file, variable, order, allowance), variable.header, allowance)
 
 
 def _require_numbers(header: Header, allowance: Allowance) -> None:
@@ -144,7 +194,10 @@ def _require_numbers(header: Header, allowance: Allowance) -> None:
         raise UnusableError(f"{name} is {_OTHERS.get(kind, 'of an unknown class')}, not a matrix of numbers")
     if header.is_complex:
         raise is_complex(name)
-    allowance.claim(shape, name)
+    if kind == _SPARSE:  # how many entries it has is seen when they are read, within what is allowed for their bytes
+        allowance.claim_sparse(shape, 0, name)
+    else:
+        allowance.claim(shape, name)
 
 
 def _content(file: OpenedFile, variable: _Variable, order: Order, allowance: Allowance) -> Elements:
@@ -160,8 +213,8 @@ def _content(file: OpenedFile, variable: _Variable, order: Order, allowance: All
     return elements
 
 
-def _numbers(elements: Elements, header: Header) -> Any:
-    return _sparse(elements, header) if header.kind == _SPARSE else _full(elements, header)
+def _numbers(elements: Elements, header: Header, allowance: Allowance) -> Any:
+    return _sparse(elements, header, allowance) if header.kind == _SPARSE else _full(elements, header)
 
 
 def _full(elements: Elements, header: Header) -> Any:
@@ -171,10 +224,9 @@ def _full(elements: Elements, header: Header) -> Any:
     return numbers.reshape(header.shape, order="F")
 
 
-def _sparse(elements: Elements, header: Header) -> Any:
-    if len(header.shape) != 2:
-        raise ValueError(f"{header.name} is sparse with {len(header.shape)} axes")
+def _sparse(elements: Elements, header: Header, allowance: Allowance) -> Any:
     rows, starts = elements.indices(), elements.indices()
+    allowance.claim_sparse((0, 0), len(rows), header.name)
     return from_columns(_data(elements, header), rows, starts, shape=header.shape, name=header.name)
 
 

@@ -21,6 +21,7 @@ HEAD = 4096
 
 _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _INT32, _UINT32, _INDICES, _TEXT = 5, 6, (5, 6), (1, 2, 16)
+_ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}  # of characters, by type of data
 _LONGEST_FIELD = 64  # MATLAB's own limit
 _COMPLEX = 0x08
 _OPAQUE = 17
@@ -77,13 +78,33 @@ class Elements:
         names = [text[begin : begin + width].split("\0")[0] for begin in range(0, len(text), width)]
         if len(set(names)) < len(names):
             raise ValueError("a struct has two fields of one name")
-        found = {}
-        for name in names:
-            kind, content = self._next()
-            if kind != MATRIX:
-                raise ValueError(f"data of type {kind} stands where a field of a struct should")
-            found[name] = content
-        return found
+        return {name: self._matrix("a field of a struct") for name in names}
+
+    def cells(self, count: int) -> list[bytes]:
+        """The cells of a cell array, each a matrix without its tag; those that are empty have no bytes.
+
+        Raises:
+            ValueError: they are not what a cell array has.
+        """
+        return [self._matrix("a cell") for _ in range(count)]
+
+    def characters(self) -> str:
+        """The characters of a text, down its columns.
+
+        Raises:
+            ValueError: they are in an encoding that is not known here, or not in the one that they claim.
+        """
+        kind, data = self._next()
+        if kind not in _ENCODINGS:
+            raise ValueError(f"data of type {kind} stands where characters should")
+        order = {"<": "-le", ">": "-be"}[self._order] if _ENCODINGS[kind] == "utf-16" else ""
+        return data.decode(_ENCODINGS[kind] + order)
+
+    def _matrix(self, what: str) -> bytes:
+        kind, content = self._next()
+        if kind != MATRIX:
+            raise ValueError(f"data of type {kind} stands where {what} should")
+        return content
 
     def indices(self) -> NDArray[np.int64]:
         """Row numbers, or where columns begin."""

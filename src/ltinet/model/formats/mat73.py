@@ -3,7 +3,7 @@
 They are read by a small strict reader of our own; h5py writes them.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,9 +20,12 @@ from ltinet.model.formats.opening import opened
 from ltinet.model.formats.refusals import UnusableError
 from ltinet.model.formats.sparse_columns import from_columns
 from ltinet.model.matrices import Matrix
+from ltinet.model.sparse_matrices import SparseMatrix
 from ltinet.shown import shown
 
 _HEADER_SIZE = 512
+_MOST_TEXTS = 100_000
+_REFERRED = "#refs#"
 _NUMERIC_CLASSES = {"double", "single", "logical"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
@@ -64,16 +67,57 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
         return wanted
 
 
-def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
-    """Write a file that MATLAB opens as its own."""
-    with _h5py().File(target, "w", userblock_size=_HEADER_SIZE) as file:
+def read_texts(path: Path, name: str) -> list[str]:
+    """The texts of a cell array, or the rows of a matrix of characters.
+
+    Raises:
+        ValueError: the variable is neither, or damaged.
+    """
+    allowance = Allowance(DEFAULT_MAX_BYTES)
+    with opened(path) as file:
+        container = Container(file)
+        found = _variables(container)
+        owner, _, field = name.partition(".")
+        links = found if name in found else {name: _fields(container, found.get(owner, ""))[field]}
+        header = _member(container, links, name)
+        if attributes_of(header).get("MATLAB_class") == "char":
+            return _rows(container, header, name, allowance)
+        if attributes_of(header).get("MATLAB_class") != "cell" or not is_dataset(header):
+            raise UnusableError(f"{name} is no list of texts")
+        addresses = read_dataset(container, header, allowance=allowance, name=name, references=True).T.ravel(order="F")
+        if len(addresses) > _MOST_TEXTS:
+            raise UnusableError(f"{name} has {len(addresses)} texts")
+        return ["".join(_rows(container, ObjectHeader(container, int(at)), name, allowance)) for at in addresses]
+
+
+def _rows(container: Container, header: ObjectHeader, name: str, allowance: Allowance) -> list[str]:
+    """The rows of a text, whose characters are numbers of UTF-16 in transposed order."""
+    attributes = attributes_of(header)
+    if attributes.get("MATLAB_class") != "char" and not attributes.get("MATLAB_empty", 0):
+        raise UnusableError(f"{name} is no list of texts")
+    data = read_dataset(container, header, allowance=allowance, name=name)
+    if attributes.get("MATLAB_empty", 0):
+        return [""]
+    if data.dtype != np.uint16 or data.ndim != 2 or data.size > _MOST_TEXTS:
+        raise UnusableError(f"{name} has a text of another form than MATLAB's")
+    return [row.astype("<u2").tobytes().decode("utf-16-le").rstrip() for row in data.T]
+
+
+def write(
+    target: Path | BinaryIO,
+    matrices: Mapping[str, Matrix | SparseMatrix],
+    texts: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Write a file that MATLAB opens as its own; texts become cell arrays."""
+    h5py = _h5py()
+    with h5py.File(target, "w", userblock_size=_HEADER_SIZE) as file:
         for name, matrix in matrices.items():
-            # MATLAB has no empty dataset: it stores the shape instead, and marks it.
-            data = matrix.T if matrix.size else np.array(matrix.shape, dtype=np.uint64)
-            dataset = file.create_dataset(name, data=data)
-            dataset.attrs["MATLAB_class"] = np.bytes_("double")
-            if not matrix.size:
-                dataset.attrs["MATLAB_empty"] = np.uint8(1)
+            if isinstance(matrix, SparseMatrix):
+                _write_sparse(file.create_group(name), matrix)
+            else:
+                _write_full(file, name, matrix)
+        for name, own in (texts or {}).items():
+            _write_cells(file, name, own, h5py.ref_dtype)
     text = b"MATLAB 7.3 MAT-file, written by ltinet, HDF5 schema 1.00 ."
     head = text.ljust(116) + bytes(8) + b"\x00\x02IM"  # no subsystem; version 2.0; little-endian
     if isinstance(target, Path):
@@ -82,6 +126,39 @@ def write(target: Path | BinaryIO, matrices: Mapping[str, Matrix]) -> None:
     else:
         target.seek(0)
         target.write(head)
+
+
+def _write_full(file: Any, name: str, matrix: Matrix) -> None:
+    # MATLAB has no empty dataset: it stores the shape instead, and marks it.
+    data = matrix.T if matrix.size else np.array(matrix.shape, dtype=np.uint64)
+    dataset = file.create_dataset(name, data=data)
+    dataset.attrs["MATLAB_class"] = np.bytes_("double")
+    if not matrix.size:
+        dataset.attrs["MATLAB_empty"] = np.uint8(1)
+
+
+def _write_sparse(group: Any, matrix: SparseMatrix) -> None:
+    """Compressed columns, as `_sparse` reads them."""
+    columns = matrix.tocsc()
+    group.attrs["MATLAB_class"], group.attrs["MATLAB_sparse"] = np.bytes_("double"), np.uint64(matrix.shape[0])
+    parts = {"jc": columns.indptr.astype(np.uint64)}
+    if columns.nnz:
+        parts |= {"ir": columns.indices.astype(np.uint64), "data": columns.data}
+    for name, values in parts.items():
+        group.create_dataset(name, data=values)
+
+
+def _write_cells(file: Any, name: str, texts: Sequence[str], reference: Any) -> None:
+    """A cell array is a list of references to its cells, which stand in a group of their own."""
+    cells = file.require_group(_REFERRED)
+    addresses = np.empty((1, len(texts)), dtype=reference)
+    for place, text in enumerate(texts):
+        characters = np.frombuffer(text.encode("utf-16-le"), "<u2")
+        cell = cells.create_dataset(f"{name}_{place}", data=characters[:, None])
+        cell.attrs["MATLAB_class"] = np.bytes_("char")
+        cell.attrs["MATLAB_int_decode"] = np.int32(2)
+        addresses[0, place] = cell.ref
+    file.create_dataset(name, data=addresses, dtype=reference).attrs["MATLAB_class"] = np.bytes_("cell")
 
 
 def _h5py() -> Any:
@@ -138,7 +215,7 @@ def _sparse(container: Container, header: ObjectHeader, attributes: Attributes, 
         raise ValueError(f"{name} is sparse, but not as MATLAB writes it")
     starts = _whole_numbers(container, links, name, "jc", allowance)
     shape = (n_rows, len(starts) - 1)
-    allowance.claim(shape, name)
+    allowance.claim_sparse(shape, 0, name)  # entries claim their room as they are read
     if "data" not in links and "ir" not in links:
         return from_columns(np.zeros(0), starts[:0], starts, shape=shape, name=name)
     rows = _whole_numbers(container, links, name, "ir", allowance)

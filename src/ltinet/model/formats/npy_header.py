@@ -27,6 +27,7 @@ _ITEM = re.compile(
     re.VERBOSE,
 )
 _NUMBERS = re.compile(r"[<>|](?:b1|[iu]1)|[<>](?:[iu][248]|f[248]|c8|c16)")
+_TEXTS = re.compile(r"[<>]U[0-9]{1,4}")
 _EXTENDED = re.compile(r"[<>|=]?(?:f1[026]|c2[04]|c32)")
 
 
@@ -39,12 +40,12 @@ class ArrayHeader(NamedTuple):
     start: int
 
 
-def parse_header(content: bytes, name: str) -> ArrayHeader:
-    """Read the header of an array.
+def parse_header(content: bytes, name: str, *, texts: bool = False) -> ArrayHeader:
+    """Read the header of an array of numbers, or of texts.
 
     Raises:
         ValueError: this is no array of NumPy, or its header does not describe one.
-        UnusableError: it is one of something else than numbers.
+        UnusableError: it is one of something else.
     """
     form = _LENGTHS.get((content[6], content[7])) if len(content) >= _PREFIX and content.startswith(_MAGIC) else None
     if form is None:
@@ -56,7 +57,8 @@ def parse_header(content: bytes, name: str) -> ArrayHeader:
         raise ValueError(f"the header of {name} claims {length} bytes")
     text = content[first:start].decode("utf-8" if content[6] == 3 else "latin-1", "replace")
     items = _items(text, name)
-    return ArrayHeader(_dtype(items["descr"], name), items["fortran"] == "True", _shape(items["shape"], name), start)
+    dtype = _text_dtype(items["descr"], name) if texts else _dtype(items["descr"], name)
+    return ArrayHeader(dtype, items["fortran"] == "True", _shape(items["shape"], name), start)
 
 
 def _items(text: str, name: str) -> dict[str, str]:
@@ -95,6 +97,12 @@ def _dtype(descr: str, name: str) -> "np.dtype[Any]":
             f"{name} has numbers of type {descr}, which mean something else on every processor; save it as float64"
         )
     raise UnusableError(f"{name} has the type {descr!r}, which is none of numbers")
+
+
+def _text_dtype(descr: str, name: str) -> "np.dtype[Any]":
+    if not _TEXTS.fullmatch(descr):
+        raise UnusableError(f"{name} has the type {descr!r}, which is none of texts")
+    return np.dtype(descr)
 
 
 def _shape(text: str, name: str) -> tuple[int, ...]:

@@ -23,6 +23,9 @@ class Readable(Protocol):
     def read(self, path: Path, names: Collection[str], *, max_bytes: float) -> dict[str, Any]:
         """Read those of `names` that are there."""
 
+    def read_texts(self, path: Path, name: str) -> list[str]:
+        """The texts of a variable that is a list of them; ValueError if it is none."""
+
 
 def sampling_time(file_format: Readable, path: Path, variables: Collection[str], *, beside: str = "") -> float | None:
     """The time step of a model in discrete time, None in continuous time, for which zero and MATLAB's [] stand.

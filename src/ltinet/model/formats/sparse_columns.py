@@ -48,7 +48,7 @@ def _require_places(rows: Integers, columns: Integers, shape: tuple[int, ...], n
     if np.any(outside):
         row, column = (int(places[np.argmax(outside)]) + 1 for places in (rows, columns))
         raise ValueError(f"{name} is {n_rows}×{n_columns} and has an entry in row {row}, column {column}")
-    places = columns * n_rows + rows  # below 2⁶³: the filled-in matrix was found to fit the limit
+    places = columns * n_rows + rows  # below 2⁶³, as `Allowance.claim_sparse` saw
     order = places if np.all(np.diff(places) > 0) else np.sort(places)
     again = np.flatnonzero(np.diff(order) == 0)
     if len(again):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed
-from ltinet.bounds.certificate import Certificate
+from ltinet.bounds.certificate import Certificate, with_reduction
 from ltinet.bounds.layer_errors import layer_constant, paper_constant
 from ltinet.errors import SimulationError
 from ltinet.solve.arguments import positive
@@ -26,7 +26,8 @@ def certificate_of(prepared: PreparedNetwork, *, horizon: float, n_steps: float)
     if steps != int(steps):
         raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
     engine = prepared.for_run(horizon / steps, from_state=False)
-    return certify(engine, horizon=horizon, n_steps=int(steps))
+    own = certify(engine, horizon=horizon, n_steps=int(steps))
+    return with_reduction(own, prepared.reduced_error, prepared.system.n_inputs)
 
 
 @QUIETLY

@@ -12,6 +12,7 @@ from scipy import linalg
 
 from ltinet.arrays import Array
 from ltinet.bounds.residual import commutator, descriptor_commutator, descriptor_difference, difference
+from ltinet.errors import SimulationError
 from ltinet.model.descriptor import eliminate_descriptor
 from ltinet.once import cached_property
 from ltinet.solve.prepared import PreparedNetwork
@@ -149,5 +150,14 @@ class EngineArrays:
 
 
 def engine_arrays(prepared: PreparedNetwork) -> EngineArrays:
-    """The arrays of an engine, made once."""
+    """The arrays of an engine, made once.
+
+    Raises:
+        SimulationError: T is an operator: there are too many states for arrays.
+    """
+    if prepared.has_operator:
+        raise SimulationError(
+            f"bounds are not known for a network of {prepared.network.n_states} states whose T is an operator; "
+            "ltinet.reduce(system, tolerance=1e-6) gives a small one with bounds"
+        )
     return prepared.keep(EngineArrays)

@@ -15,17 +15,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.steps.one_step import OneStep
 from ltinet.solve.steps.sharing import in_groups
 from ltinet.tolerances import EPS
 
-Complex = NDArray[np.complex128]
 _AT_ONCE = 2**18  # numbers: members of a batch that are worked on together, with their zeros, to stay in the cache
 # A transform of length N errs by about 0.3 √(log₂ N) eps of the norm of what it transforms (Schatzman 1996). An output
 # has gone through three of them, and each is counted thrice.

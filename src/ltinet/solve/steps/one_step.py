@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.modal import ModalSystem
@@ -19,7 +18,6 @@ from ltinet.solve.steps.packing import pack, pack_weights
 from ltinet.solve.steps.propagators import exp_of_multiples, matrix_steps, scalar_steps
 from ltinet.solve.steps.recurrence import Decay, accumulate, matrix_powers, size, without_dust
 
-Complex = NDArray[np.complex128]
 _FAST_GROWTH = 0.5  # λh up to which G₁ is of the size of h: w = z − G₁ u loses nothing
 
 

@@ -1,12 +1,9 @@
 """States of a modal system as real numbers: (Re v, Im v) of pairs, then reals, then the states of dense blocks."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.solve.modal import ModalSystem
-
-Complex = NDArray[np.complex128]
 
 
 def pack(system: ModalSystem, v: Complex, parts: list[Array]) -> Array:

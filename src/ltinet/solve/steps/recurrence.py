@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 
-Complex = NDArray[np.complex128]
 LARGE = 1e150  # powers of unstable systems up to which products with them do not overflow
 _FEW = 32  # steps up to which a plain loop is faster than runs side by side
 

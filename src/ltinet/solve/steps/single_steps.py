@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.steps.one_step import OneStep
@@ -17,7 +16,6 @@ from ltinet.solve.steps.packing import pack
 from ltinet.solve.steps.recurrence import Decay, accumulate
 from ltinet.solve.steps.sharing import in_groups
 
-Complex = NDArray[np.complex128]
 _STATES_AT_ONCE = 2**19  # numbers: pieces of time whose states stay in the cache
 
 

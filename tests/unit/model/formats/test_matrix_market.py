@@ -124,8 +124,10 @@ def test_complex_matrices_are_told_of(tmp_path):
 
 
 def test_no_room_is_made_for_what_a_line_claims(tmp_path):
-    (tmp_path / "A.mtx").write_text(HEAD + "coordinate real general\n30000 30000 1\n1 1 1\n")
-    with pytest.raises(FileFormatError, match=r"A \(30000×30000\) its arrays take 7\.2 GB.*max_bytes=8000000000"):
+    (tmp_path / "A.mtx").write_text(HEAD + "coordinate real general\n300000000 300000000 1\n1 1 1\n")
+    with pytest.raises(
+        FileFormatError, match=r"A \(300000000×300000000, sparse\) its arrays take 14\.4 GB.*max_bytes=2"
+    ):
         load_system(tmp_path, B=[[1.0]], C=[[1.0]])
     for layout, sizes in {"array": "9000 9000", "coordinate": "9000 9000 80000000"}.items():
         (tmp_path / "A.mtx").write_text(HEAD + f"{layout} real general\n{sizes}\n1\n")

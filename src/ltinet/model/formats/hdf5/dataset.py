@@ -56,8 +56,10 @@ def is_dataset(header: ObjectHeader) -> bool:
     return True
 
 
-def read_dataset(container: Container, header: ObjectHeader, *, allowance: Allowance, name: str) -> NDArray[Any]:
-    """All numbers of a dataset.
+def read_dataset(
+    container: Container, header: ObjectHeader, *, allowance: Allowance, name: str, references: bool = False
+) -> NDArray[Any]:
+    """All numbers of a dataset, or the addresses of the objects that it refers to.
 
     Raises:
         ValueError: it is damaged, lies in other files, or holds something else than numbers.
@@ -67,15 +69,17 @@ def read_dataset(container: Container, header: ObjectHeader, *, allowance: Allow
     shape = parse_shape(header.need(DATASPACE, "shape").cursor())
     if header.find(EXTERNAL) is not None:
         raise ValueError(f"{name} keeps its numbers in another file, which is not read")
+    if references and not datatype.is_reference:
+        raise UnusableError(f"{name} holds {datatype.title}, not references")
     if datatype.is_compound:  # which MATLAB makes of nothing else
         raise is_complex(name)
-    if datatype.numbers is None:
+    if datatype.numbers is None and not references:
         raise UnusableError(f"{name} holds {datatype.title}, not numbers")
     if shape is None:
         raise ValueError(f"{name} has no value")
     allowance.claim(shape, name)
     has_zero_fill = _has_zero_fill(header)
-    frame = _Frame(datatype.numbers, shape)
+    frame = _Frame(datatype.numbers or np.dtype("<u8"), shape)
     content, is_whole = _content(container, header, frame, allowance)
     if not is_whole and not has_zero_fill:
         raise ValueError(f"{name} leaves out numbers that are not zero, which is not known here")

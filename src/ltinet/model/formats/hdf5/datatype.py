@@ -6,7 +6,7 @@ import numpy as np
 
 from ltinet.model.formats.hdf5.cursor import Cursor
 
-_FIXED, _FLOAT, _STRING, _COMPOUND = 0, 1, 3, 6
+_FIXED, _FLOAT, _STRING, _COMPOUND, _REFERENCE = 0, 1, 3, 6, 7
 _NAMES = {3: "text", 6: "complex numbers", 7: "references", 8: "named values", 9: "lists", 10: "arrays"}
 # As IEEE 754 has it: sign, offset, precision, place and size of the exponent, place and size of the mantissa, bias.
 _IEEE = {
@@ -25,6 +25,8 @@ class Datatype(NamedTuple):
     title: str
     is_text: bool = False
     is_compound: bool = False
+    is_reference: bool = False
+    """Whether it is addresses of objects in the same file."""
 
 
 def parse_datatype(cursor: Cursor) -> Datatype:
@@ -45,7 +47,8 @@ def parse_datatype(cursor: Cursor) -> Datatype:
         raise ValueError("it has texts in a form that is not known here")
     if kind not in _NAMES:
         raise ValueError(f"it has values of type {kind}, which MATLAB does not write")
-    return Datatype(size, None, _NAMES[kind], is_text=kind == _STRING, is_compound=kind == _COMPOUND)
+    is_reference = kind == _REFERENCE and size == 8 and not bits & 0x0F
+    return Datatype(size, None, _NAMES[kind], kind == _STRING, kind == _COMPOUND, is_reference)
 
 
 def _whole_numbers(cursor: Cursor, bits: int, size: int) -> Datatype:

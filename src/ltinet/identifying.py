@@ -1,0 +1,223 @@
+"""From measured records, or a measured frequency response, to a continuous-time system: the doors."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ltinet.arrays import Array
+from ltinet.errors import InvalidSignalError
+from ltinet.identification.asked import asked_delays, asked_wishes
+from ltinet.identification.candidates import Setting
+from ltinet.identification.cautions import cautions, on_a_part
+from ltinet.identification.continuous import continuous
+from ltinet.identification.estimation import Estimate, GrowsError, Wishes, any_grows, estimate
+from ltinet.identification.evidence import Tried
+from ltinet.identification.from_frequency.fit import fit_response
+from ltinet.identification.from_frequency.response_evidence import ResponseEvidence
+from ltinet.identification.given import Given, given_records, time_step_of
+from ltinet.identification.linear_part import N_TRENDS, Trend
+from ltinet.identification.modal_model import driven_modes_of
+from ltinet.identification.record import Record, n_samples
+from ltinet.identification.record_evidence import RecordEvidence
+from ltinet.identification.seen import Seen, seen_of
+from ltinet.identification.units import Units, units_of
+from ltinet.identified import Identified
+from ltinet.model.names import NamesLike
+from ltinet.shown import shown
+from ltinet.signals.sampled import Hold, checked_hold
+from ltinet.state_space import StateSpace
+
+_GOOD = 0.02  # of the outputs: with a smaller error on unseen samples a stable model explains all there is
+_FAR_BETTER = 0.5  # of the error of a stable model
+_VECTOR_FITTING = "vector fitting"
+
+
+def identify(  # noqa: PLR0913 - every option is a keyword of this one door
+    u: Any,
+    y: Any,
+    *,
+    dt: float | None = None,
+    t: ArrayLike | None = None,
+    order: int | Sequence[int] | None = None,
+    method: Literal["auto", "moesp", "n4sid", "cva"] = "auto",
+    block_rows: int | None = None,
+    trend: Trend = "constant",
+    delay: int | Sequence[int] | Literal["auto"] = "auto",
+    feedthrough: bool = True,
+    hold: Hold = "zero",
+    stable: bool | Literal["auto"] = "auto",
+    refine: bool = True,
+) -> Identified:
+    """Find the continuous-time system behind measured inputs and outputs.
+
+    Subspace methods give poles, least squares on the simulated outputs the rest, and an output-error refinement is kept
+    where it predicts samples better that it has not seen. Whatever is not given is decided on such samples too.
+
+    Args:
+        u: inputs `(T, m)` or `(T,)`: arrays, tables, DataFrames, or a list of them, one for each experiment. NaN marks
+            missing samples, which split a record into experiments.
+        y: outputs `(T, p)` or `(T,)`, likewise.
+        dt: time between samples.
+        t: the times themselves, instead of dt; they must be evenly spaced.
+        order: number of states; several to choose from; all up to 40 that records allow if left out.
+        method: which subspace method.
+        block_rows: of the Hankel matrix; some are tried if left out.
+        trend: "none" takes records as they are, "constant" counts inputs from their means and estimates offsets of
+            outputs, "linear" slopes as well.
+        delay: samples by which inputs come late, one number or one for each; "auto" looks for them.
+        feedthrough: whether inputs may act on outputs at once.
+        hold: what inputs do between samples: "zero" for steps, as most actuators do, "linear" for lines.
+        stable: True mirrors poles that grow, False keeps them; "auto" keeps them, with a warning, where that predicts
+            unseen samples far better.
+        refine: whether to try the output-error refinement.
+
+    Raises:
+        InvalidSignalError: the records cannot be used, or say too little; the message says what would help.
+    """
+    step = time_step_of(dt, t)
+    given = given_records(u, y)
+    linear = checked_hold(hold) == "linear"
+    wishes = asked_wishes(order, method, block_rows, refine)
+    if trend not in N_TRENDS:
+        raise InvalidSignalError(f'trend is {shown(repr(trend))}; it must be "none", "constant" or "linear"')
+    if stable not in (True, False, "auto"):
+        raise InvalidSignalError(f'stable is {shown(repr(stable))}; it must be True, False or "auto"')
+    offsets = _means(given.records, "u") if trend != "none" else np.zeros(given.records[0].u.shape[1])
+    levels = _means(given.records, "y") if trend != "none" else np.zeros(given.records[0].y.shape[1])
+    units = units_of(given.records)
+    centred = tuple(units.scaled(Record(own.u - offsets, own.y - levels)) for own in given.records)
+    delays = asked_delays(delay, centred)
+    shifted = tuple(own.shifted(delays) for own in centred)
+    scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
+    mirrors = stable is True or (stable == "auto" and not wishes.decide_everything)
+    setting = Setting(feedthrough, trend, linear, scale, mirrors, max(map(len, shifted)))
+    found = _estimated(shifted, wishes, setting, may_mirror=stable == "auto")
+    if stable == "auto" and mirrors and found.error > _GOOD:
+        found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
+    seen = seen_of(found.linear, shifted, feedthrough=feedthrough, trend=trend, gain=units.gain)
+    return _result(found, units, shifted, step, delays, (offsets, levels), given, seen)
+
+
+def identify_frequency(
+    omega: ArrayLike,
+    H: ArrayLike,
+    *,
+    order: int | range | None = None,
+    stable: bool | Literal["auto"] = "auto",
+    feedthrough: bool = True,
+    weights: ArrayLike | None = None,
+    inputs: NamesLike = None,
+    outputs: NamesLike = None,
+) -> Identified:
+    """Find the continuous-time system behind a measured frequency response.
+
+    Vector fitting gives poles that all channels share, Gramians over the measured range cut the model to its order, and
+    a refinement brings it as close as it can come.
+
+    Args:
+        omega: frequencies `(K,)` in rad/s, 0 and above.
+        H: the response, `(K,)` for one input and output, else `(K, outputs, inputs)`.
+        order: number of states, or a range of them; the smallest that predicts frequencies held out if left out.
+        stable: True mirrors poles that grow, False keeps them; "auto" keeps them where a stable model is worse by more
+            than 5 %, with a warning.
+        feedthrough: whether inputs may act on outputs at once.
+        weights: how much each frequency counts, `(K,)` or as H: 1/|H| for noise that is a share of the response.
+        inputs: names of the inputs.
+        outputs: names of the outputs.
+
+    Raises:
+        InvalidSignalError: the data cannot be used; the message says why.
+    """
+    found = fit_response(omega, H, order=order, stable=stable, feedthrough=feedthrough, weights=weights)
+    p, m = found.D.shape
+    modes = driven_modes_of(found.A, found.B, found.C, found.D)
+    evidence = ResponseEvidence(found, modes, feedthrough)
+    tried = (Tried(own.order, _VECTOR_FITTING, 0, True, False, own.held_out) for own in found.tried)
+    return Identified(
+        system=StateSpace(found.A, found.B, found.C, found.D, inputs=inputs, outputs=outputs),
+        dt=None,
+        hold=None,
+        delay=(0,) * m,
+        method=_VECTOR_FITTING,
+        block_rows=0,
+        refined=True,
+        trend="none",
+        input_offsets=np.zeros(m),
+        output_offsets=np.zeros(p),
+        fits=evidence.fit(None, None),
+        cautions=found.warnings,
+        remarks=(),
+        tried=tuple(tried),
+        singular_values=np.zeros(0),
+        order=found.order,
+        modes=modes,
+        evidence=evidence,
+    )
+
+
+def _estimated(records: tuple[Record, ...], wishes: Wishes, setting: Setting, *, may_mirror: bool) -> Estimate:
+    """The estimate; where all that was asked for grows beyond all numbers, and it may, with poles mirrored."""
+    try:
+        return estimate(records, wishes, setting)
+    except GrowsError:
+        if setting.stable or not may_mirror:
+            raise
+        return estimate(records, wishes, replace(setting, stable=True))
+
+
+def _unless_far_better(found: Estimate, records: tuple[Record, ...], wishes: Wishes, setting: Setting) -> Estimate:
+    """The stable model, unless one that grows predicts unseen samples far better: an unstable plant in a loop."""
+    if not any_grows(records, found.block_rows, found.linear.model.order, setting.trend):
+        return found
+    free = estimate(records, wishes, setting)
+    return free if not free.linear.model.is_stable and free.error < _FAR_BETTER * found.error else found
+
+
+def _result(
+    found: Estimate,
+    units: Units,
+    records: tuple[Record, ...],
+    dt: float,
+    delays: tuple[int, ...],
+    offsets: tuple[Array, Array],
+    given: Given,
+    seen: Seen,
+) -> Identified:
+    spread = sum(((one.y - one.y.mean(axis=0)) ** 2).sum(axis=0) for one in records)
+    fits = 100.0 * (1.0 - np.sqrt(found.linear.errors / spread))
+    restored = units.restored(found.linear)
+    model = restored.model
+    own = continuous(model, dt)
+    level = np.mean(
+        [start.trends[:, 0] if start.trends.size else np.zeros(model.n_outputs) for start in restored.starts],
+        axis=0,
+    )
+    total = np.asarray(level + offsets[1])
+    evidence = RecordEvidence(model, seen, units, dt, delays, seen.trend, offsets[0], total, offsets[1])
+    return Identified(
+        system=StateSpace(own.A, own.B, own.C, own.D, inputs=given.inputs, outputs=given.outputs),
+        dt=dt,
+        hold="linear" if model.linear else "zero",
+        delay=delays,
+        method=found.method,
+        block_rows=found.block_rows,
+        refined=found.is_refined,
+        trend=seen.trend,
+        input_offsets=offsets[0],
+        output_offsets=total,
+        fits=np.asarray(fits),
+        cautions=cautions(model, records, fits=np.asarray(fits), n_doubled=own.n_doubled, remarks=given.remarks),
+        remarks=(*given.remarks, *on_a_part(found, records)),
+        tried=found.tried,
+        singular_values=found.singular_values,
+        order=model.order,
+        modes=model,
+        evidence=evidence,
+    )
+
+
+def _means(records: tuple[Record, ...], name: Literal["u", "y"]) -> Array:
+    return np.asarray(sum(getattr(own, name).sum(axis=0) for own in records) / n_samples(records))

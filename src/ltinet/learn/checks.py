@@ -1,0 +1,110 @@
+"""What is refused at the door of a model, each with what came, what was expected and what to do."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ltinet.errors import InvalidNetworkError, InvalidSignalError
+from ltinet.learn.door import Parts
+from ltinet.learn.parameters import PARTS, USUAL_PARTS
+from ltinet.shown import count_of
+
+_COMPUTED_IN = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
+
+
+def computing_type(dtype: torch.dtype) -> torch.dtype:
+    """The type in which inputs of a type are worked on: half precision in float32, others in their own."""
+    return _COMPUTED_IN.get(dtype, dtype)
+
+
+def checked_input(u: Any, *, n_inputs: int, device: torch.device, name: str = "u", axes: str = "(…, T, {})") -> Tensor:
+    """Samples as they came, known to fit."""
+    shape = axes.format(n_inputs)
+    least = 2 if "T" in axes else 1
+    if not isinstance(u, Tensor):
+        raise InvalidSignalError(f"{name} is a {type(u).__name__}; give a tensor {shape}: torch.as_tensor({name})")
+    if u.dtype not in (torch.float64, torch.float32, *_COMPUTED_IN):
+        raise InvalidSignalError(
+            f"{name} has the type {u.dtype}; give real floating-point numbers, as {name}.double() has"
+        )
+    if u.dim() < least or u.shape[-1] != n_inputs or (least == 2 and u.shape[-2] == 0):
+        raise InvalidSignalError(
+            f"{name} has shape {tuple(u.shape)}; it must be {shape}: batches first, {'then time, ' * (least == 2)}"
+            f"{count_of(n_inputs, 'input')} last"
+        )
+    if u.device != device:
+        raise InvalidSignalError(f"{name} is on {u.device} but the model on {device}; move one of them: {name}.to(…)")
+    require_finite(u, name)
+    return u
+
+
+def require_finite(values: Tensor, name: str) -> None:
+    """Refuse NaN and infinities; one pass over the numbers, and on a GPU one wait for it."""
+    try:
+        is_finite = bool(torch.isfinite(values).all())
+    except RuntimeError:  # within torch.func.vmap values cannot be asked for
+        return
+    if not is_finite:
+        raise InvalidSignalError(f"{name} has entries that are not finite; replace NaN and infinities")
+
+
+def checked_states(given: Any, like: Tensor, *, n: int, batch: tuple[int, ...], name: str) -> Tensor:
+    """States `(…, n)` for inputs in a batch, in the type that these are worked on, one row for each of the batch."""
+    if not isinstance(given, Tensor):
+        raise InvalidSignalError(
+            f"{name} is a {type(given).__name__}; give a tensor with {n} numbers along its last axis"
+        )
+    if given.dim() == 0 or given.shape[-1] != n or given.is_complex():
+        raise InvalidSignalError(
+            f"{name} has shape {tuple(given.shape)}; it must have {n} real numbers along its last axis"
+        )
+    if given.device != like.device:
+        raise InvalidSignalError(f"{name} is on {given.device} but the model on {like.device}; move it: {name}.to(…)")
+    try:
+        spread = given.expand(*batch, n)
+    except RuntimeError:
+        raise InvalidSignalError(
+            f"{name} has shape {tuple(given.shape)} but u comes in a batch of shape {batch}; give one, or one for each "
+            "of the batch"
+        ) from None
+    require_finite(given, name)
+    return spread.to(like.dtype).reshape(-1, n)
+
+
+def checked_times(times: Any, u: Tensor) -> Tensor:
+    """Times `(1 or B, T)` that do not descend."""
+    batch, steps = tuple(u.shape[:-2]), u.shape[-2]
+    if not isinstance(times, Tensor) or not times.is_floating_point():
+        raise InvalidSignalError(
+            "times are no floating-point tensor; give one time for each sample: torch.as_tensor(t)"
+        )
+    if tuple(times.shape) not in ((steps,), (*batch, steps)):
+        raise InvalidSignalError(
+            f"times have shape {tuple(times.shape)} but u has {steps} samples; give ({steps},) or {(*batch, steps)},"
+            " one time for each sample"
+        )
+    if times.device != u.device:
+        raise InvalidSignalError(f"times are on {times.device} but u on {u.device}; move them: times.to(u.device)")
+    require_finite(times, "times")
+    try:
+        descends = bool((times.diff(dim=-1) < 0.0).any())
+    except RuntimeError:  # within torch.func.vmap values cannot be asked for
+        descends = False
+    if descends:
+        raise InvalidSignalError("times descend somewhere; sort the samples by time")
+    return times.reshape(-1, steps)
+
+
+def checked_parts(trainable: Parts) -> tuple[str, ...]:
+    """The parts that are to be trained, by name."""
+    if isinstance(trainable, bool):
+        return USUAL_PARTS if trainable else ()
+    names = (trainable,) if isinstance(trainable, str) else tuple(trainable)
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        raise InvalidNetworkError(
+            f"trainable names {', '.join(map(repr, unknown))}; the parts of a network are {', '.join(PARTS)}, True for "
+            "all but held, False for none"
+        )
+    return names

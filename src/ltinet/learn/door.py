@@ -1,0 +1,53 @@
+"""The door from networks to PyTorch, which is imported when somebody goes through it."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.errors import MissingDependencyError
+from ltinet.network.block_system import BlockSystem
+from ltinet.network.network import Network
+from ltinet.signals.sampled import Hold
+from ltinet.solve.prepared import PreparedNetwork
+from ltinet.state_space import StateSpace
+
+if TYPE_CHECKING:
+    from ltinet.learn.linear_network import LinearNetwork
+
+NetworkType = TypeVar("NetworkType")
+Parts: TypeAlias = bool | str | Iterable[str]
+"""What is trained: True for all that keeps a network stable, False for nothing, or parts of it by their names."""
+
+
+def require_torch() -> None:
+    """Refuse to go on without PyTorch.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError('PyTorch is not installed; install it with pip install "ltinet[torch]"') from error
+
+
+def to_torch(
+    prepared: PreparedNetwork,
+    dt: float,
+    *,
+    hold: Hold,
+    trainable: Parts,
+    rebuild: Callable[[Network, BlockDiagonalForm, StateSpace, BlockSystem], NetworkType],
+) -> "LinearNetwork[NetworkType]":
+    """A prepared network as a module; `rebuild` makes a network for users of what the way back constructs.
+
+    Raises:
+        MissingDependencyError: PyTorch is not installed.
+    """
+    require_torch()
+    from ltinet.learn.linear_network import LinearNetwork
+    from ltinet.learn.packed import packed_system
+    from ltinet.learn.parameters import tensors_of
+
+    tensors = tensors_of(packed_system(prepared))
+    return LinearNetwork(tensors, dt=dt, hold=hold, trainable=trainable, names=prepared.names, rebuild=rebuild)

@@ -1,0 +1,160 @@
+"""What is learnt and what stays: parameters of a network, and the constants that put them in their places.
+
+Decays are e^p with p clamped around where it began, so that what is stable stays stable whatever an optimiser does, and
+what did not decay (integrators, undamped and unstable poles) stands apart under the name `held_rates`. All numbers are
+kept relative to the start: e^{p − p₀} times a constant gives the network's own bits as long as p = p₀.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ltinet.arrays import Array
+from ltinet.learn.packed import PackedSystem
+from ltinet.learn.system import System
+from ltinet.tolerances import EPS
+
+LOG_RANGE = 16.0
+"""Decays and couplings of pairs may change by e^±16, a factor of nine million either way; beyond, they stay there."""
+
+PARTS: dict[str, tuple[str, ...]] = {
+    "poles": ("log_decay", "frequency", "log_above", "log_below"),
+    "held": ("held_rates",),
+    "couplings": ("couplings",),
+    "B": ("B",),
+    "C": ("C",),
+    "D": ("D",),
+}
+"""The names by which parts of a network are trained or left alone, and their parameters."""
+USUAL_PARTS = ("poles", "couplings", "B", "C", "D")
+_INDEX = "block_entries_"
+
+
+class Tensors(NamedTuple):
+    """Parameters and constants by name, all float64 but for the indices."""
+
+    parameters: dict[str, Tensor]
+    constants: dict[str, Tensor]
+
+
+def tensors_of(packed: PackedSystem) -> Tensors:
+    """The parameters with which a network begins."""
+    rates, sizes = _diagonal(packed)
+    is_stable = -rates > EPS * np.maximum(sizes, np.abs(rates))
+    place = np.empty(len(rates), dtype=np.int64)
+    place[is_stable] = np.arange(is_stable.sum())
+    place[~is_stable] = is_stable.sum() + np.arange((~is_stable).sum())
+    above, below, couplings, entries = _block_entries(packed)
+    numbers = {
+        "log_decay": np.log(-rates[is_stable]),
+        "held_rates": rates[~is_stable],
+        "frequency": packed.pair_rates.imag,
+        "log_above": np.log(np.abs(above)),
+        "log_below": np.log(np.abs(below)),
+        "couplings": couplings,
+        "B": packed.B,
+        "C": packed.C,
+        "D": packed.D,
+    }
+    constants: dict[str, NDArray[Any]] = {
+        "decay_at_start": -rates[is_stable],
+        "log_decay_at_start": numbers["log_decay"],
+        "above_at_start": above,
+        "log_above_at_start": numbers["log_above"],
+        "below_at_start": below,
+        "log_below_at_start": numbers["log_below"],
+        "from_user": packed.from_user,
+        "to_user": packed.to_user,
+        "place_of_rates": place,
+    }
+    constants |= {f"{_INDEX}{number}": index for number, index in enumerate(entries)}
+    return Tensors(_as_tensors(numbers), _as_tensors(constants))
+
+
+def system_of(tensors: Mapping[str, Tensor]) -> System:
+    """The system that parameters stand for; differentiable in all of them."""
+    decays = tensors["decay_at_start"] * _grown(tensors["log_decay"], tensors["log_decay_at_start"])
+    above = tensors["above_at_start"] * _grown(tensors["log_above"], tensors["log_above_at_start"])
+    below = tensors["below_at_start"] * _grown(tensors["log_below"], tensors["log_below_at_start"])
+    rates = torch.cat([-decays, tensors["held_rates"]])[tensors["place_of_rates"]]
+    n_pairs = tensors["frequency"].shape[-1]
+    indices = [tensors[f"{_INDEX}{number}"] for number in range(n_groups(tensors))]
+    n_reals = tensors["B"].shape[-2] - 2 * n_pairs - sum(own.shape[0] * own.shape[1] for own in indices)
+    pool = torch.cat([rates[n_pairs + n_reals :], above, below, tensors["couplings"], torch.zeros_like(rates[:1])])
+    return System(
+        pair_rates=rates[:n_pairs],
+        frequencies=tensors["frequency"],
+        real_rates=rates[n_pairs : n_pairs + n_reals],
+        blocks=tuple(pool[own] for own in indices),
+        B=tensors["B"],
+        C=tensors["C"],
+        D=tensors["D"],
+    )
+
+
+def n_groups(tensors: Mapping[str, Tensor]) -> int:
+    """In how many sizes coupled blocks come."""
+    return sum(name.startswith(_INDEX) for name in tensors)
+
+
+def _grown(log: Tensor, log_at_start: Tensor) -> Tensor:
+    return torch.exp((log - log_at_start).clamp(-LOG_RANGE, LOG_RANGE))
+
+
+def _diagonal(packed: PackedSystem) -> tuple[Array, Array]:
+    """Real parts of all poles, pairs once, and their sizes: scalar pairs, reals, then those of blocks."""
+    blocks = [block for group in packed.groups for block in group]
+    rates = [block.F.diagonal()[list(block.starts)] for block in blocks]
+    sizes = [np.repeat(np.abs(np.linalg.eigvals(block.F)).max(), len(block.starts)) for block in blocks]
+    pairs = packed.pair_rates
+    return (
+        np.concatenate([pairs.real, packed.real_rates, *rates]),
+        np.concatenate([np.abs(pairs), np.abs(packed.real_rates), *sizes]),
+    )
+
+
+def _block_entries(packed: PackedSystem) -> tuple[Array, Array, Array, list[NDArray[np.int64]]]:
+    """Entries beside the diagonal of pairs, couplings, and for each size the place of every entry in the pool of all.
+
+    The pool has the diagonals of all blocks (pairs once), what stands above and below in pairs, couplings, and a zero.
+    """
+    blocks = [block for group in packed.groups for block in group]
+    n_items = sum(len(block.starts) for block in blocks)
+    n_pairs = sum(block.sizes.count(2) for block in blocks)
+    is_coupling = [_couplings(block.F, block.starts) for block in blocks]
+    couplings = np.concatenate([np.zeros(0), *(block.F[own] for block, own in zip(blocks, is_coupling, strict=True))])
+    zero = n_items + 2 * n_pairs + len(couplings)
+    item, pair, coupling = 0, 0, n_items + 2 * n_pairs
+    above, below, entries = [], [], []
+    for block, own in zip(blocks, is_coupling, strict=True):
+        index = np.full(block.F.shape, zero, dtype=np.int64)
+        index[own] = coupling + np.arange(own.sum())
+        coupling += int(own.sum())
+        for start, size in zip(block.starts, block.sizes, strict=True):
+            for row in range(start, start + size):
+                index[row, row] = item
+            item += 1
+            if size == 2:
+                index[start, start + 1], index[start + 1, start] = n_items + pair, n_items + n_pairs + pair
+                above.append(block.F[start, start + 1])
+                below.append(block.F[start + 1, start])
+                pair += 1
+        entries.append(index)
+    counts = np.cumsum([0, *(len(group) for group in packed.groups)])
+    grouped = [np.stack(entries[start:stop]) for start, stop in pairwise(counts)]
+    return np.array(above), np.array(below), couplings, grouped
+
+
+def _couplings(F: Array, starts: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which entries stand above all reals and pairs of the diagonal."""
+    piece = np.searchsorted(starts, np.arange(len(F)), side="right")
+    return np.asarray(piece[:, None] < piece[None, :])
+
+
+def _as_tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(np.array(array, order="C")) for name, array in arrays.items()}

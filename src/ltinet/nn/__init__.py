@@ -1,0 +1,32 @@
+"""Networks that learn, in PyTorch: `from ltinet import nn`; `net.to_torch(dt)` gives the first of them."""
+
+from ltinet.learn.door import require_torch
+
+require_torch()  # without PyTorch its error says what to do
+
+from ltinet.learn.linear_network import LinearNetwork  # noqa: E402
+from ltinet.nn.feedback import Feedback  # noqa: E402
+from ltinet.nn.files import load, save  # noqa: E402
+from ltinet.nn.fitting import fit  # noqa: E402
+from ltinet.nn.history import History  # noqa: E402
+from ltinet.nn.maps import MLP, Polynomial, Spline  # noqa: E402
+from ltinet.nn.stack import Stack, hammerstein, wiener, wiener_hammerstein  # noqa: E402
+from ltinet.nn.starting import from_identified, initial_state  # noqa: E402
+
+__all__ = [
+    "MLP",
+    "Feedback",
+    "History",
+    "LinearNetwork",
+    "Polynomial",
+    "Spline",
+    "Stack",
+    "fit",
+    "from_identified",
+    "hammerstein",
+    "initial_state",
+    "load",
+    "save",
+    "wiener",
+    "wiener_hammerstein",
+]

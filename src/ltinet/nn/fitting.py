@@ -1,0 +1,228 @@
+"""`fit`: from a model and measured records to the parameters that explain them."""
+
+import copy
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ltinet.errors import InvalidNetworkError, SimulationError
+from ltinet.nn.files import read_model, write_model
+from ltinet.nn.history import History
+from ltinet.nn.methods import AdamMethod, LBFGSMethod, LevenbergMarquardt, Method
+from ltinet.nn.records import TrainingRecord, output_scale, records_of, windows
+from ltinet.progress import counted
+
+MethodName = Literal["adam", "lbfgs", "lm"]
+_MOST_TAKEN_BACK = 10
+_EVALUATIONS = 100  # of a run by Adam, unless another number is given
+_SETTLED = 1e-12  # of the error: what a step of L-BFGS or Levenberg–Marquardt must change to go on
+
+
+def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
+    model: nn.Module,
+    data: Any,
+    *,
+    validation: Any = None,
+    method: MethodName = "adam",
+    steps: int = 1000,
+    lr: float | None = None,
+    window: int | None = None,
+    n_windows: int = 16,
+    warmup: int = 0,
+    every: int | None = None,
+    patience: int | None = None,
+    seed: int = 0,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+) -> History:
+    """Fit a model of `ltinet.nn` to records by the mean square of its errors, each output in units of its deviation.
+
+    The model is trained in place and has, in the end, the parameters with the smallest error on `validation`, or on the
+    data where there is none. A step to where the model explodes is taken back, and smaller ones follow.
+
+    Args:
+        model: a network (`net.to_torch(dt)`), a `Stack` or a `Feedback`; what is trained is what requires gradients.
+        data: a record (u, y), `(T, m)` and `(T, p)` or batches of them, or a list of records.
+        validation: records of the same kind that only decide when to stop and what to keep.
+        method: "adam"; "lbfgs"; "lm" (Levenberg–Marquardt), for some hundred parameters at most.
+        steps: how many steps are taken at most.
+        lr: the rate of Adam (0.01 if left out) and the first step of L-BFGS (1).
+        window: Adam: train on windows of this length, drawn at random, and not on whole records.
+        n_windows: how many windows a step takes.
+        warmup: samples at the beginning of each record and window, run from rest, that do not count.
+        every: how many steps lie between two looks at the errors; a hundredth of all for Adam, else one.
+        patience: end after so many looks without a smaller error; never if left out.
+        seed: for the windows.
+        checkpoint: a safetensors file that is written at every look, whole or not at all.
+        resume: go on from that file where it exists.
+
+    Raises:
+        InvalidSignalError: a record has other shapes, or numbers that are not finite.
+        InvalidNetworkError: nothing is trainable, or an option does not exist.
+    """
+    device = next(model.parameters()).device
+    sizes = {"n_inputs": model.n_inputs, "n_outputs": model.n_outputs, "device": device}
+    train = records_of(data, "data", **sizes)
+    held_out = None if validation is None else records_of(validation, "validation", **sizes)
+    residuals = residuals_of(model, output_scale(train, warmup), warmup)
+    own = method_of(method, model, residuals, lr)
+    draw = torch.Generator().manual_seed(seed)
+    looks = every or (max(steps // _EVALUATIONS, 1) if method == "adam" else 1)
+    course = _Course(model, own, residuals, train, held_out, draw)
+    if checkpoint is not None and resume and Path(checkpoint).exists():
+        course.restore(checkpoint)
+    chosen = (lambda: windows(train, window, n_windows, draw)) if window else (lambda: train)
+    stopped = course.run(
+        steps, looks, patience=patience, checkpoint=checkpoint, chosen=chosen, settles=method != "adam"
+    )
+    return course.finished(method, stopped)
+
+
+def residuals_of(model: nn.Module, scale: Tensor, warmup: int) -> Callable[[list[TrainingRecord]], Tensor]:
+    """Errors of a model over records, in units of the outputs, without those of the warm-up."""
+
+    def residuals(records: list[TrainingRecord]) -> Tensor:
+        return torch.cat([((model(u) - y) / scale)[:, warmup:].flatten() for u, y in records])
+
+    return residuals
+
+
+def method_of(name: str, model: nn.Module, residuals: Callable[..., Tensor], lr: float | None) -> Method:
+    """The method of a name.
+
+    Raises:
+        InvalidNetworkError: there is none, or nothing to train.
+    """
+    named = {key: own for key, own in model.named_parameters() if own.requires_grad and own.numel()}
+    if not named:
+        raise InvalidNetworkError("nothing of the model is trainable; name parts: net.to_torch(dt, trainable=True)")
+    if name == "adam":
+        return AdamMethod(list(named.values()), residuals, 0.01 if lr is None else lr)
+    if name == "lbfgs":
+        return LBFGSMethod(list(named.values()), residuals, 1.0 if lr is None else lr)
+    if name == "lm":
+        return LevenbergMarquardt(model, named, residuals)
+    raise InvalidNetworkError(f"method is {name!r}; there are 'adam', 'lbfgs' and 'lm'")
+
+
+class _Course:
+    """A fit under way: where it stands, what was best, and what was taken back."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        method: Method,
+        residuals: Callable[[list[TrainingRecord]], Tensor],
+        train: list[TrainingRecord],
+        held_out: list[TrainingRecord] | None,
+        draw: torch.Generator,
+    ) -> None:
+        self.model, self.method, self.residuals = model, method, residuals
+        self.train, self.held_out, self.draw = train, held_out, draw
+        self.step, self.waited, self.taken_back = 0, 0, 0
+        self.steps: list[float] = []
+        self.errors: tuple[list[float], list[float]] = ([], [])
+        self.best, self.best_step = math.inf, 0
+        self.kept = copy.deepcopy(model.state_dict())
+
+    def run(
+        self,
+        steps: int,
+        looks: int,
+        *,
+        patience: int | None,
+        checkpoint: str | Path | None,
+        chosen: Callable[[], list[TrainingRecord]],
+        settles: bool,
+    ) -> str:
+        """Take steps until something ends them; says what it was."""
+        if not self.steps:
+            self._look()
+        last = math.inf
+        for _ in counted(range(self.step, steps), total=steps - self.step, noun="steps"):
+            loss = self._take(chosen())
+            self.step += 1
+            if self.step % looks == 0 or self.step == steps:
+                self._look()
+                if checkpoint is not None:
+                    self._save(checkpoint)
+                if patience is not None and self.waited >= patience:
+                    return "patience"
+            if settles and abs(last - loss) <= _SETTLED * loss:
+                return "settled"
+            last = loss
+        return "steps"
+
+    def _take(self, records: list[TrainingRecord]) -> float:
+        """A step; where the model explodes it is taken back."""
+        try:
+            loss = self.method.step(records)
+        except SimulationError:
+            loss = math.nan
+        if not math.isfinite(loss) or not self._is_finite():
+            if self.taken_back == _MOST_TAKEN_BACK:
+                raise SimulationError(f"the model explodes again and again after step {self.step}; give a smaller lr")
+            self.taken_back += 1
+            self.model.load_state_dict(self.kept)
+            self.method.slower()
+        return loss
+
+    def _is_finite(self) -> bool:
+        return all(bool(torch.isfinite(own).all()) for own in self.model.parameters())
+
+    def _look(self) -> None:
+        """Note the errors, and keep the parameters if they are the best."""
+        errors = [self._error(self.train), math.nan if self.held_out is None else self._error(self.held_out)]
+        self.steps.append(float(self.step))
+        for noted, error in zip(self.errors, errors, strict=True):
+            noted.append(error)
+        decides = errors[0] if self.held_out is None else errors[1]
+        self.waited += 1
+        if decides < self.best:
+            self.best, self.best_step, self.waited = decides, self.step, 0
+            self.kept = copy.deepcopy(self.model.state_dict())
+
+    def _error(self, records: list[TrainingRecord]) -> float:
+        with torch.no_grad():
+            try:
+                return float(self.residuals(records).square().mean().sqrt())
+            except SimulationError:
+                return math.inf
+
+    def finished(self, method: str, stopped: str) -> History:
+        """The history; the model gets its best parameters back."""
+        self.model.load_state_dict(self.kept)
+        remarks = (f"{self.taken_back} steps were taken back, where the model exploded",) if self.taken_back else ()
+        validation = None if self.held_out is None else np.array(self.errors[1])
+        steps, train = np.array(self.steps), np.array(self.errors[0])
+        return History(method, steps, train, validation, self.best_step, stopped, remarks)
+
+    def _save(self, path: str | Path) -> None:
+        counts = np.array([self.step, self.waited, self.taken_back, self.best_step], dtype=np.int64)
+        errors = np.array([self.steps, *self.errors])
+        extra = {"counts": counts, "errors": errors, "best": np.array([self.best])}
+        extra["draw"] = self.draw.get_state().numpy().astype(np.int64)
+        extra |= {f"kept.{name}": own.cpu().numpy() for name, own in self.kept.items()}
+        extra |= {f"method.{name}": np.atleast_1d(own.cpu().numpy()) for name, own in self.method.state().items()}
+        write_model(self.model, path, extra)
+
+    def restore(self, path: str | Path) -> None:
+        """Go on from a checkpoint."""
+        model, extra = read_model(path)
+        self.model.load_state_dict(model.state_dict())
+        self.step, self.waited, self.taken_back, self.best_step = (int(count) for count in extra["counts"])
+        self.steps, *errors = (list(map(float, row)) for row in extra["errors"])
+        self.errors, self.best = (errors[0], errors[1]), float(extra["best"][0])
+        tensors = {name: torch.from_numpy(np.array(own)) for name, own in extra.items()}
+        self.kept = {name[5:]: own for name, own in tensors.items() if name.startswith("kept.")}
+        self.draw.set_state(tensors["draw"].to(torch.uint8))
+        state = {name[7:]: own for name, own in tensors.items() if name.startswith("method.")}
+        like = self.method.state()
+        self.method.restore(
+            {name: own.squeeze() if name in like and like[name].dim() == 0 else own for name, own in state.items()}
+        )

@@ -1,0 +1,79 @@
+"""The kinds of modules that files know: how each is described, and made anew from its description."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import InvalidNetworkError
+from ltinet.learn.linear_network import LinearNetwork
+from ltinet.learn.parameters import PARTS, Tensors
+from ltinet.model.names import SignalNames
+from ltinet.nn.feedback import Feedback
+from ltinet.nn.maps import MLP, Polynomial, Spline
+from ltinet.nn.stack import Stack
+
+Arrays = Mapping[str, NDArray[Any]]
+_MAPS: dict[str, Callable[..., nn.Module]] = {"polynomial": Polynomial, "spline": Spline, "mlp": MLP}
+
+
+def described(model: nn.Module) -> dict[str, Any]:
+    """The description of a model and its parts.
+
+    Raises:
+        InvalidNetworkError: a part is of a kind that files do not know.
+    """
+    if isinstance(model, LinearNetwork):
+        facts = {"dt": model.dt, "hold": model.hold, "trainable": list(model.trainable)}
+        return {"kind": "linear", **facts, "names": model.names.given}
+    if isinstance(model, Stack):
+        return {"kind": "stack", "parts": [described(part) for part in model.parts]}
+    if isinstance(model, Feedback):
+        return {"kind": "feedback", "network": described(model.network), "map": described(model.map)}
+    for kind, known in _MAPS.items():
+        if type(model) is known:
+            return {"kind": kind, **model.description()}
+    raise InvalidNetworkError(
+        f"a {type(model).__name__} is no module of ltinet.nn, and files know no others; save its state_dict yourself"
+    )
+
+
+def made(description: Any, tensors: Arrays, *, prefix: str = "") -> nn.Module:
+    """A model from its description; of networks the sizes are those of the tensors under their names.
+
+    Raises:
+        ValueError, KeyError, TypeError: the description is not one.
+    """
+    facts = dict(description)
+    kind = facts.pop("kind")
+    if kind == "linear":
+        return _linear(facts, tensors, prefix)
+    if kind == "stack":
+        parts = enumerate(facts["parts"])
+        return Stack(*(made(own, tensors, prefix=f"{prefix}parts.{number}.") for number, own in parts))
+    if kind == "feedback":
+        network = made(facts["network"], tensors, prefix=f"{prefix}network.")
+        return Feedback(network, made(facts["map"], tensors, prefix=f"{prefix}map."))
+    if kind not in _MAPS:
+        raise ValueError(f"there is no kind of module called {kind!r}")
+    return _MAPS[kind](**facts)
+
+
+def _linear(facts: dict[str, Any], tensors: Arrays, prefix: str) -> LinearNetwork[DynamicNetwork]:
+    own = {name[len(prefix) :]: torch.tensor(values) for name, values in tensors.items() if name.startswith(prefix)}
+    learnt = {name for names in PARTS.values() for name in names}
+    split = Tensors(
+        {name: own[name] for name in learnt}, {name: values for name, values in own.items() if name not in learnt}
+    )
+    names = facts["names"] or {}
+    return LinearNetwork(
+        split,
+        dt=facts["dt"],
+        hold=facts["hold"],
+        trainable=tuple(facts["trainable"]),
+        names=SignalNames.of(names.get("inputs"), names.get("outputs"), names.get("states")),
+        rebuild=DynamicNetwork,
+    )

@@ -1,0 +1,195 @@
+"""Three ways to take a step: Adam, L-BFGS, and Levenberg–Marquardt for models of few parameters."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.func import functional_call
+
+from ltinet.nn.records import TrainingRecord
+
+Residuals = Callable[[list[TrainingRecord]], Tensor]
+_FLAT = 1e-14  # of gradients and steps, in units of the outputs: there L-BFGS has nothing more to win
+_LEAST_DAMPING, _MOST_DAMPING = 1e-12, 1e12
+_MOST_TRIES = 8  # of ten times the damping each
+
+
+class Method(Protocol):
+    """One step on some records: gives back the loss before it."""
+
+    def step(self, records: list[TrainingRecord]) -> float:
+        """Take a step."""
+        ...
+
+    def slower(self) -> None:
+        """Take smaller steps from now on, and forget those before."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """All that is needed to go on later."""
+        ...
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on from there."""
+        ...
+
+
+class AdamMethod:
+    """Adam on mean squares."""
+
+    def __init__(self, parameters: list[nn.Parameter], residuals: Residuals, lr: float) -> None:
+        self._parameters, self._residuals, self._lr = parameters, residuals, lr
+        self._optimiser = torch.optim.Adam(parameters, lr=lr)
+
+    def step(self, records: list[TrainingRecord]) -> float:
+        """A step against the gradient."""
+        self._optimiser.zero_grad()
+        loss = self._residuals(records).square().mean()
+        loss.backward()
+        self._optimiser.step()
+        return float(loss.detach())
+
+    def slower(self) -> None:
+        """Half the rate."""
+        self._lr *= 0.5
+        self._optimiser = torch.optim.Adam(self._parameters, lr=self._lr)
+
+    def state(self) -> dict[str, Tensor]:
+        """Both moments of each parameter, how many steps there were, and the rate."""
+        found = {"lr": torch.tensor(self._lr, dtype=torch.float64)}
+        for place, own in enumerate(self._parameters):
+            moments = self._optimiser.state.get(own)
+            if moments:
+                found |= {f"{place}.{name}": torch.as_tensor(value).double() for name, value in moments.items()}
+        return found
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on from what `state` gave."""
+        self._lr = float(state["lr"])
+        self._optimiser = torch.optim.Adam(self._parameters, lr=self._lr)
+        for place, own in enumerate(self._parameters):
+            names = ("step", "exp_avg", "exp_avg_sq")
+            if f"{place}.step" in state:
+                moments: dict[str, Any] = {name: state[f"{place}.{name}"].clone() for name in names}
+                moments["step"] = moments["step"].float()
+                self._optimiser.state[own] = moments
+
+
+class LBFGSMethod:
+    """L-BFGS with a line search (strong Wolfe conditions); a step is up to twenty of its iterations."""
+
+    def __init__(self, parameters: list[nn.Parameter], residuals: Residuals, lr: float) -> None:
+        self._parameters, self._residuals, self._lr = parameters, residuals, lr
+        self.slower()
+
+    def step(self, records: list[TrainingRecord]) -> float:
+        """Iterations on all records."""
+
+        def closure() -> Tensor:
+            self._optimiser.zero_grad()
+            loss = self._residuals(records).square().mean()
+            loss.backward()
+            return loss
+
+        return float(self._optimiser.step(closure).detach())
+
+    def slower(self) -> None:
+        """Forget what was learnt of the curvature."""
+        self._optimiser = torch.optim.LBFGS(
+            self._parameters,
+            lr=self._lr,
+            max_iter=20,
+            history_size=20,
+            tolerance_grad=_FLAT,
+            tolerance_change=_FLAT,
+            line_search_fn="strong_wolfe",
+        )
+
+    def state(self) -> dict[str, Tensor]:
+        """Nothing: it begins anew."""
+        return {}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Begin anew."""
+
+
+class LevenbergMarquardt:
+    """δ = −(JᵀJ + μ diag JᵀJ)⁻¹ Jᵀ r, taken where it lowers the error; J column by column by forward derivatives."""
+
+    def __init__(self, model: nn.Module, parameters: dict[str, nn.Parameter], residuals: Residuals) -> None:
+        self._model, self._parameters, self._residuals = model, parameters, residuals
+        self._damping = 1e-3
+
+    def step(self, records: list[TrainingRecord]) -> float:
+        """One step that lowers the error, with as much damping as it needs."""
+        before, J = self._linearised(records)
+        loss = float(before.square().mean())
+        curvature, slope = J.mT @ J, J.mT @ before
+        start = [own.detach().clone() for own in self._parameters.values()]
+        floor = curvature.diagonal().max() * torch.finfo(J.dtype).eps
+        for _ in range(_MOST_TRIES):
+            damped = curvature + torch.diag(self._damping * curvature.diagonal() + floor)
+            self._move(start, -torch.linalg.solve(damped, slope))
+            with torch.no_grad():
+                after = float(self._residuals(records).square().mean())
+            if after < loss:
+                self._damping = max(0.2 * self._damping, _LEAST_DAMPING)
+                return loss
+            self._damping = min(10.0 * self._damping, _MOST_DAMPING)
+        self._move(start, torch.zeros_like(slope))
+        return loss
+
+    def slower(self) -> None:
+        """More damping."""
+        self._damping = min(100.0 * self._damping, _MOST_DAMPING)
+
+    def state(self) -> dict[str, Tensor]:
+        """The damping."""
+        return {"damping": torch.tensor(self._damping, dtype=torch.float64)}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on with it."""
+        self._damping = float(state["damping"])
+
+    def _linearised(self, records: list[TrainingRecord]) -> tuple[Tensor, Tensor]:
+        """Residuals and their Jacobian, `(N, P)`."""
+        given = {name: own.detach() for name, own in self._parameters.items()}
+        with torch.no_grad():
+            value = self._residuals(records)
+        columns = []
+        for name, own in given.items():
+            for place in range(own.numel()):
+                along = torch.zeros_like(own)
+                along.view(-1)[place] = 1.0
+                columns.append(self._slope(records, given, name, along, like=value))
+        return value, torch.stack(columns, 1)
+
+    def _slope(
+        self, records: list[TrainingRecord], given: dict[str, Tensor], name: str, along: Tensor, *, like: Tensor
+    ) -> Tensor:
+        """The derivative of the residuals along a direction of one parameter."""
+        with forward_ad.dual_level():
+            dual = {f"model.{key}": own for key, own in given.items()}
+            dual[f"model.{name}"] = forward_ad.make_dual(given[name], along)
+            residuals = functional_call(_Residual(self._model, self._residuals), dual, (records,))
+            tangent = forward_ad.unpack_dual(residuals).tangent
+            return torch.zeros_like(like) if tangent is None else tangent
+
+    def _move(self, start: list[Tensor], by: Tensor) -> None:
+        with torch.no_grad():
+            sizes = [own.numel() for own in start]
+            for own, before, change in zip(self._parameters.values(), start, by.split(sizes), strict=True):
+                own.copy_(before + change.view_as(before))
+
+
+class _Residual(nn.Module):
+    """The residuals as a module, so that its parameters can be replaced."""
+
+    def __init__(self, model: nn.Module, residuals: Residuals) -> None:
+        super().__init__()
+        self.model, self._residuals = model, residuals
+
+    def forward(self, records: list[TrainingRecord]) -> Tensor:
+        return self._residuals(records)

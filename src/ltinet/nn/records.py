@@ -1,0 +1,66 @@
+"""Measured records for fitting, checked once: inputs `(T, m)` and outputs `(T, p)`, or batches of them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ltinet.errors import InvalidSignalError
+
+
+class TrainingRecord(NamedTuple):
+    """Inputs `(B, T, m)` and outputs `(B, T, p)` of one length, in float64."""
+
+    u: Tensor
+    y: Tensor
+
+
+def records_of(data: Any, name: str, *, n_inputs: int, n_outputs: int, device: torch.device) -> list[TrainingRecord]:
+    """A record, or a list of them, each a pair (u, y) of arrays or tensors.
+
+    Raises:
+        InvalidSignalError: there is none, or one has other shapes or numbers that are not finite.
+    """
+    given = data if isinstance(data, list) else [data]
+    if not given:
+        raise InvalidSignalError(f"{name} is empty; give a record (u, y) or a list of records")
+    return [_record(one, f"{name}[{place}]", n_inputs, n_outputs, device) for place, one in enumerate(given)]
+
+
+def _record(given: Any, name: str, n_inputs: int, n_outputs: int, device: torch.device) -> TrainingRecord:
+    if not isinstance(given, Sequence) or len(given) != 2:
+        raise InvalidSignalError(f"{name} is a {type(given).__name__}; give a pair (u, y)")
+    u, y = (torch.as_tensor(own, dtype=torch.float64, device=device) for own in given)
+    u, y = (own.unsqueeze(-1) if own.dim() == 1 else own for own in (u, y))
+    u, y = (own.unsqueeze(0) if own.dim() == 2 else own for own in (u, y))
+    if u.dim() != 3 or y.dim() != 3 or u.shape[:2] != y.shape[:2] or (u.shape[2], y.shape[2]) != (n_inputs, n_outputs):
+        raise InvalidSignalError(
+            f"{name} has inputs {tuple(u.shape)} and outputs {tuple(y.shape)}; the model takes (batch, T, {n_inputs}) "
+            f"to (batch, T, {n_outputs})"
+        )
+    if not bool(torch.isfinite(u).all() & torch.isfinite(y).all()):
+        raise InvalidSignalError(f"{name} has entries that are not finite; replace NaN and infinities")
+    return TrainingRecord(u, y)
+
+
+def output_scale(records: list[TrainingRecord], warmup: int) -> Tensor:
+    """The standard deviation of each output over all records, one where it does not move."""
+    values = torch.cat([record.y[:, warmup:].flatten(0, 1) for record in records])
+    scale = values.std(0, correction=0)
+    return torch.where(scale > 0.0, scale, 1.0)
+
+
+def windows(records: list[TrainingRecord], length: int, count: int, draw: torch.Generator) -> list[TrainingRecord]:
+    """As many windows of a length, drawn at random from all records; whole records where these are no longer."""
+    found = []
+    for place in torch.randint(len(records), (count,), generator=draw).tolist():
+        u, y = records[place]
+        row = int(torch.randint(u.shape[0], (1,), generator=draw))
+        room = u.shape[1] - length
+        start = int(torch.randint(room + 1, (1,), generator=draw)) if room > 0 else 0
+        span = slice(start, start + length)
+        found.append(TrainingRecord(u[row : row + 1, span], y[row : row + 1, span]))
+    if len({one.u.shape for one in found}) == 1:
+        return [TrainingRecord(torch.cat([one.u for one in found]), torch.cat([one.y for one in found]))]
+    return found

@@ -1,0 +1,161 @@
+"""From many states to few: `reduce`, and what it found."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.arrays import Array
+from ltinet.conversion import as_state_space
+from ltinet.dynamic_network import DynamicNetwork
+from ltinet.networks import construct
+from ltinet.once import cached_property
+from ltinet.plotting.reduced_doors import DrawnReduction, ReducedPlots
+from ltinet.reduction.galerkin import Told
+from ltinet.reduction.pipeline import Method
+from ltinet.reductions import reduce_system
+from ltinet.shown import shown_rows
+from ltinet.state_space import StateSpace
+from ltinet.views import html_facts
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Reduced:
+    """A system of few states, and how far it is from the one that it stands for; `print` shows it."""
+
+    system: StateSpace
+    """The reduced system G_r."""
+    given: StateSpace = field(repr=False)
+    """The system G that was reduced."""
+    order: int
+    """States of the reduced system, those that were kept aside included."""
+    error_bound: float | None
+    """Proven: ‖G(jω) − G_r(jω)‖ ≤ `error_bound` at all ω, so that ‖e‖ ≤ `error_bound`·‖u‖ in L2. None where nothing is.
+
+    Where states are kept that do not decay it says no more than that: their errors, of rounding only, may grow in time.
+    """
+    estimate: float
+    """What the largest ‖G − G_r‖ is thought to be; no bound."""
+    gain: float
+    """The largest ‖G_r(jω)‖ of what decays, to which `tolerance` is relative."""
+    hankel_values: Array | None
+    """Hankel singular values, of large sparse systems those of the projection; None where they are not known."""
+    error_parts: dict[str, float]
+    """What the bound is the sum of, by name."""
+    steps: tuple[tuple[str, str], ...]
+    """What was done and what it cost."""
+    mean: Callable[[], float] = field(repr=False)
+    """The H2 norm of what was left out, or more, computed when it is asked for."""
+    n_aside: int = 0
+    """States that grow, integrate or may do so: they are kept whole, and counted in the order."""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether `error_bound` is proven, rounding included."""
+        return self.error_bound is not None
+
+    @cached_property
+    def pointwise_bound(self) -> float | None:
+        """Proven: |e(t)| ≤ `pointwise_bound`·‖u‖ in L2(0, t) from rest (the H2 norm); None where nothing is."""
+        found = self.mean()
+        return found if math.isfinite(found) else None
+
+    @cached_property
+    def net(self) -> DynamicNetwork:
+        """The network of the reduced system; its bounds count what the reduction left out."""
+        return replace(construct(self.system), reduced_error=self.mean())
+
+    @property
+    def plot(self) -> ReducedPlots:
+        """Drawings: `result.plot.error(omega)`, `.hankel()`; they need matplotlib."""
+        drawn = DrawnReduction(
+            errors=self.errors,
+            frequencies=self.system.shown_frequencies,
+            bound=self.error_bound,
+            estimate=self.estimate,
+            hankel_values=self.hankel_values,
+            n_kept=self.order - (0 if self.hankel_values is None else self.n_aside),
+        )
+        return ReducedPlots(drawn)
+
+    def errors(self, omega: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ at some frequencies, by solving both systems there."""
+        whole, small = self.given.frequency_response(omega), self.system.frequency_response(omega)
+        return np.linalg.norm(whole - small, 2, axis=(1, 2)), np.linalg.norm(whole, 2, axis=(1, 2))
+
+    def _rows(self) -> list[tuple[str, str]]:
+        relative = self.gain if self.gain > 0.0 else math.nan
+        if self.error_bound is None:
+            error = f"estimate {self.estimate:.2e} ({self.estimate / relative:.1e} of the gain); nothing is proven"
+        else:
+            error = f"≤ {self.error_bound:.2e} at all frequencies ({self.error_bound / relative:.1e} of the gain)"
+        parts = " + ".join(f"{value:.1e} {name}" for name, value in self.error_parts.items())
+        rows = [("states", f"{self.order} of {self.given.n_states}"), ("error", error)]
+        rows += [("  of this", parts)] if parts else []
+        if self.pointwise_bound is not None:
+            rows.append(("at any time", f"|e(t)| ≤ {self.pointwise_bound:.2e} · ‖u‖ in L2(0, t)"))
+        rows += [("gain", f"{self.gain:.4g}"), *self.steps, *(("remark", own) for own in self.remarks)]
+        return rows
+
+    def __repr__(self) -> str:
+        return f"Reduced(order={self.order}, n_states={self.given.n_states}, error_bound={self.error_bound})"
+
+    def __str__(self) -> str:
+        return shown_rows("reduced system", self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_facts("reduced system", self._rows())
+
+
+def reduce(
+    system: Any,
+    *,
+    order: int | None = None,
+    tolerance: float | None = None,
+    method: Method = "truncation",
+    n_jobs: int = 1,
+    told: Told | None = None,
+) -> Reduced:
+    """Reduce a system or a network to fewer states, with a bound on the error that counts rounding too.
+
+    Dense systems are balanced. Sparse ones of more than 300 states, E symmetric positive definite and A with a negative
+    definite symmetric part, are projected first, never filled in. `result.is_certified` says whether the bound is
+    proven; for sparse systems that are not of this kind there is an estimate.
+
+    Args:
+        system: anything that `as_state_space` takes, or a network.
+        order: the number of states, or
+        tolerance: the largest error, ‖G − G_r‖∞ relative to ‖G_r‖∞; as few states as found.
+        method: "truncation" leaves balanced states out, "singular_perturbation" takes them as at rest, which keeps the
+            gain at zero frequency exactly.
+        n_jobs: processes that share the shifts of a batch (joblib); the result does not depend on it.
+        told: called with the number of shifts and the relative bound as it falls.
+
+    Raises:
+        InvalidSystemError: the system cannot be reduced, or neither or both of order and tolerance were given.
+    """
+    given = system.to_state_space() if isinstance(system, DynamicNetwork) else as_state_space(system)
+    began = time.perf_counter()
+    nobody: Told = lambda n_shifts, error: None  # noqa: E731, ARG005 - one line for nobody
+    small = reduce_system(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told or nobody)
+    seconds, found = time.perf_counter() - began, small.outcome
+    return Reduced(
+        system=small.system,
+        given=given,
+        order=found.order,
+        error_bound=found.error_bound,
+        estimate=found.estimate,
+        gain=found.gain,
+        hankel_values=found.hankel_values,
+        error_parts=found.parts,
+        steps=(("done", found.way), ("cost", f"{seconds:.3g} s")),
+        mean=found.mean,
+        n_aside=found.n_aside,
+        remarks=found.remarks,
+    )

@@ -1,0 +1,1 @@
+"""Fewer states for nearly the same response, and how far apart both surely stay."""

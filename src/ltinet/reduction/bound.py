@@ -1,0 +1,126 @@
+"""The bound of a Galerkin model over all frequencies, and in the mean, from residuals at places that suffice.
+
+A symmetric system has two bounds, f = ‖R_c‖‖R_b‖ in the norm of (−A)⁻¹ and g/|ω| with g = ‖R_c‖‖R_b‖ in that of E⁻¹.
+The lesser of both is no rational function. With x = ω/ω₁ and any ε the functions f √(1 + ε²)/|1 + iεx| and
+g √(1 + ε²)/(ω₁ |1 + iεx|) are: the first is at least f below ω₁, the second at least g/|ω| above it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ltinet.arrays import Array, Complex
+from ltinet.reduction.norms import norms
+from ltinet.reduction.pencil import Pencil
+from ltinet.reduction.projection import Projection
+from ltinet.reduction.residual import Residual
+from ltinet.reduction.supremum import Places, mean_square, phase, places_for
+from ltinet.tolerances import sum_rounding
+
+_CORNERS = 20  # frequencies ω₁ that are tried
+_STEEPNESS = (0.3, 1.0)  # ε
+_MEAN_CORNERS = 3
+_SPACING = 1.6  # of places in phase: 1.15 of the largest value at most
+
+
+class Sides(NamedTuple):
+    """Residuals of inputs and of outputs."""
+
+    inputs: Residual
+    outputs: Residual
+
+    def product(self, found: Projection, omega: Array) -> Array:
+        """‖R_c‖ ‖R_b‖ at places."""
+        return self.inputs.norms(found.inputs, omega) * self.outputs.norms(found.outputs, omega)
+
+    def squares(self, found: Projection, omega: Array) -> Array:
+        """‖R_c‖² ‖R_b‖² in Frobenius norms."""
+        return self.inputs.squares(found.inputs, omega) * self.outputs.squares(found.outputs, omega)
+
+    @property
+    def at_infinity(self) -> float:
+        """‖R_c‖ ‖R_b‖ there."""
+        return self.inputs.at_infinity * self.outputs.at_infinity
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualBound:
+    """Bounds on ‖G(iω) − G_r(iω)‖ for a Galerkin model."""
+
+    peak: float
+    """Over all frequencies: the L2 gain of the error."""
+    omega: Array
+    """Where the bound was evaluated."""
+    values: Array
+    """The bound there, by which shifts are chosen."""
+    gain: float
+    """Sup ‖G_r‖, or a little less."""
+    corner: float
+    """The frequency at which one bound hands over to the other."""
+
+
+def bound_residuals(system: Pencil, found: Projection, slow: Sides, fast: Sides | None) -> ResidualBound:
+    """Evaluate residuals at places that suffice for the poles of both: O(K N m) for K places, about 4 N of them."""
+    poles = np.concatenate([found.inputs.poles, found.outputs.poles])
+    places = places_for(poles, spacing=_SPACING)
+    of_z, of_y = _rounding(system, found)
+    rounding = of_z * float(np.linalg.norm(found.outputs.largest)) + of_y * float(np.linalg.norm(found.inputs.largest))
+    gain = float(np.max(norms(found.inputs.times(found.C, places.omega)), initial=0.0))
+    values = slow.product(found, places.omega)
+    peak = places.supremum(values, slow.at_infinity)
+    if fast is None:
+        return ResidualBound(peak + rounding, places.omega, values, gain, math.nan)
+    quick = fast.product(found, places.omega)
+    lower, corner = _handed_over(poles, places, values, quick)
+    with np.errstate(divide="ignore"):
+        values = np.minimum(values, quick / places.omega)
+    return ResidualBound(min(peak, lower) + rounding, places.omega, values, gain, corner)
+
+
+def mean_residuals(
+    system: Pencil, found: Projection, *, slow: Sides, fast: Sides | None, bound: ResidualBound
+) -> float:
+    """A bound on the H2 norm of the error: the lesser of both bounds in the mean, for the best of some corners."""
+    if fast is None:
+        return math.inf
+    poles = np.concatenate([found.inputs.poles, found.outputs.poles])
+    quick, best = fast, math.inf
+    for own in bound.corner * np.geomspace(0.1, 10.0, _MEAN_CORNERS):
+
+        def squares(omega: Array, own: float = own) -> Array:
+            both = slow.squares(found, omega) + quick.squares(found, omega) / own**2
+            return np.asarray(both * 2.0 / (1.0 + (omega / own) ** 2))
+
+        best = min(best, math.sqrt(mean_square(np.append(poles, -own), squares)))
+    of_z, of_y = _rounding(system, found)
+    return best + of_z * found.outputs.mean + of_y * found.inputs.mean
+
+
+def _handed_over(poles: Complex, places: Places, slow: Array, quick: Array) -> tuple[float, float]:
+    """The least supremum of both functions over corners ω₁ and ε, and that ω₁."""
+    omega, best = places.omega, (math.inf, 1.0)
+    gaps = np.diff(phase(poles, omega), append=math.pi * len(poles))
+    for corner in np.geomspace(np.min(np.abs(poles)), np.max(np.abs(poles)), _CORNERS):
+        for steep in _STEEPNESS:
+            weight = math.hypot(1.0, steep) / np.hypot(1.0, steep * omega / corner)
+            largest = float(np.max(np.maximum(slow, quick / corner) * weight))
+            more = np.diff(2.0 * np.arctan(steep * omega / corner), append=math.pi)
+            widest = float(np.max(gaps + more))
+            if widest < math.pi:
+                best = min(best, (largest / math.cos(0.25 * widest), float(corner)))
+    return best
+
+
+def _rounding(system: Pencil, found: Projection) -> tuple[float, float]:
+    """What z = c (s − A_r)⁻¹ and y are to be multiplied by for bounds on z VᵀR_b and (C V − c) y.
+
+    Both are zero but for rounding: VᵀR_b = (I − VᵀE V) b + (VᵀA V − VᵀE V A_r) y up to that of the projections
+    themselves, each a sum of n products.
+    """
+    eps = sum_rounding(system.n_states) * math.sqrt(len(found.A))
+    sizes = np.linalg.norm(found.projected - found.E @ found.A, axis=0)
+    sizes += eps * (np.linalg.norm(found.A, axis=0) + found.moved)
+    left = float(np.linalg.norm(found.B - found.E @ found.B)) + eps * float(np.linalg.norm(system.B))
+    return left + float(sizes @ found.inputs.largest), eps * float(np.linalg.norm(system.C))

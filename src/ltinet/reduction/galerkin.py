@@ -1,0 +1,139 @@
+"""Large sparse systems: Galerkin projection onto rational Krylov spaces, shifts where the bound is largest.
+
+Galerkin, because a dissipative system stays one: the symmetric part of VᵀA V is negative definite with that of A.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from ltinet.arrays import Array
+from ltinet.reduction.bound import ResidualBound, Sides, bound_residuals, mean_residuals
+from ltinet.reduction.definite import Definite
+from ltinet.reduction.krylov import new_directions, solutions
+from ltinet.reduction.norms import norms
+from ltinet.reduction.pencil import Pencil
+from ltinet.reduction.projection import Projection, project, residual_space
+from ltinet.reduction.residual import euclidean, residuals
+from ltinet.reduction.supremum import places_for
+
+# Shifts in the first batch and in others, fixed, so that the result does not depend on who computes them: few where a
+# factorisation takes longer than all else.
+_FEW, _MANY = (4, 2), (4, 3)
+_CHEAP = 20_000  # states
+_APART = 4.0  # ratio of two shifts of one batch
+_TURNS = 0.5  # |Im λ|/|Re λ| of Ritz values near a peak, from which on a complex shift pays
+_MOST_SHIFTS = 60
+_STALLED = 3  # rounds without a better bound: rounding is all that is left
+
+Told = Callable[[int, float], None]
+IsEnough = Callable[[Projection, ResidualBound], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Galerkin:
+    """A projected model x' = A x + B u, y = C x (E = I), with the bound on its distance from the system."""
+
+    projection: Projection
+    bound: ResidualBound
+    mean: Callable[[], float]
+    """A bound on the H2 norm of the error, computed when it is asked for; infinite where it is not known."""
+    shifts: tuple[complex, ...]
+    estimate: float
+    """By how much the last shifts changed the model, over all frequencies."""
+
+
+def galerkin(system: Pencil, weight: Definite | None, *, is_enough: IsEnough, n_jobs: int, told: Told) -> Galerkin:
+    """Add shifts until the bound is enough, or rounding is all that is left of it.
+
+    Without a proof that the system is dissipative there is no bound. What decides then is how much the last shifts
+    changed the model, and shifts go where the residual is largest.
+    """
+    V, shifts = np.zeros((system.n_states, 0)), _first_shifts(system, weight)
+    taken: list[complex] = []
+    before: Projection | None = None
+    best, since = math.inf, 0
+    while True:
+        new = new_directions(system, V, solutions(system, shifts, n_jobs=n_jobs))
+        taken += shifts
+        projection, V = project(system, np.hstack([V, new]))
+        estimate = math.inf if before is None or weight is not None else _change(before, projection)
+        norms_of = _Norms.of(system, projection, V, weight)
+        bound = norms_of.bound(estimate)
+        told(len(taken), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
+        since = 0 if bound.peak < 0.9 * best else since + 1
+        best, before = min(best, bound.peak), projection
+        is_over = not new.size or since >= _STALLED or len(taken) >= _MOST_SHIFTS or V.shape[1] >= system.n_states
+        if is_over or is_enough(projection, bound):
+            return Galerkin(projection, bound, partial(norms_of.mean, bound), tuple(taken), min(bound.peak, estimate))
+        shifts = _next_shifts(bound, projection.A, taken, count=_batches(system)[1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Norms:
+    """Residuals in the norms that bound the error; in the Euclidean one where none does."""
+
+    system: Pencil
+    projection: Projection
+    slow: Sides
+    fast: Sides | None
+    is_bound: bool
+
+    @classmethod
+    def of(cls, system: Pencil, projection: Projection, V: Array, weight: Definite | None) -> "_Norms":
+        space = residual_space(system, projection, V)
+        if weight is None:
+            return cls(system, projection, Sides(*euclidean(space)), None, is_bound=False)
+        mass = system.mass if system.is_symmetric else None
+        fast = None if mass is None else Sides(*residuals(space, mass))
+        return cls(system, projection, Sides(*residuals(space, weight)), fast, is_bound=True)
+
+    def bound(self, estimate: float) -> ResidualBound:
+        found = bound_residuals(self.system, self.projection, self.slow, self.fast)
+        return found if self.is_bound else replace(found, peak=estimate)
+
+    def mean(self, bound: ResidualBound) -> float:
+        return mean_residuals(self.system, self.projection, slow=self.slow, fast=self.fast, bound=bound)
+
+
+def _change(before: Projection, now: Projection) -> float:
+    """Sup of the difference of two models, at places that suffice for the poles of both."""
+    omega = places_for(np.concatenate([before.inputs.poles, now.inputs.poles])).omega
+    values = now.inputs.times(now.C, omega) - before.inputs.times(before.C, omega)
+    return float(np.max(norms(values), initial=0.0))
+
+
+def _batches(system: Pencil) -> tuple[int, int]:
+    return _MANY if system.n_states <= _CHEAP else _FEW
+
+
+def _first_shifts(system: Pencil, weight: Definite | None) -> list[complex]:
+    """A few real ones between the slowest and the fastest that the matrices have."""
+    mass = float(np.max(abs(system.E).sum(axis=0)))
+    fastest = float(np.max(abs(system.A).sum(axis=0))) / mass
+    slowest = max(2.0 * weight.smallest / mass if weight is not None else 1e-6 * fastest, 1e-12 * fastest)
+    return [complex(own) for own in np.geomspace(slowest, max(0.5 * fastest, slowest), _batches(system)[0])]
+
+
+def _next_shifts(bound: ResidualBound, A_r: Array, taken: list[complex], *, count: int) -> list[complex]:
+    """Where the bound peaks, the largest peaks first, apart from each other and from shifts that are taken."""
+    omega, values = bound.omega[1:], bound.values[1:]
+    order = np.argsort(-values, kind="stable")
+    ritz = np.linalg.eigvals(A_r)
+    slowest = float(np.min(np.abs(ritz)))  # below, the bound is flat, and a shift sees what one there sees
+    chosen: list[complex] = []
+    for place in order.tolist():
+        size = max(omega[place], slowest)
+        near = ritz[(np.abs(ritz) < 4.0 * size) & (np.abs(ritz) > 0.25 * size)]
+        turns = len(near) > 0 and bool(np.max(np.abs(near.imag) / np.abs(near.real)) > _TURNS)
+        shift = complex(0.0, size) if turns else complex(size)
+        away = [max(abs(shift) / abs(other), abs(other) / abs(shift)) for other in chosen]
+        again = [abs(shift - other) / abs(shift) for other in taken]
+        if all(ratio > _APART for ratio in away) and all(distance > 1e-2 for distance in again):
+            chosen.append(shift)
+        if len(chosen) == count:
+            break
+    return chosen or [complex(1.5 * abs(taken[-1]))]

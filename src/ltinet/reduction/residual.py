@@ -1,0 +1,68 @@
+"""Norms of residuals as functions of frequency with known poles, in the norm of the inverse of a definite matrix."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ltinet.arrays import Array
+from ltinet.reduction.definite import Definite
+from ltinet.reduction.norms import frobenius, norms, spectral_norm
+from ltinet.reduction.projection import Combination, ResidualSpace
+from ltinet.reduction.states import ReducedStates
+from ltinet.tolerances import sum_rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """R(iω) = first + rest·y(iω) in coordinates in which its norm is the Euclidean one: (k × m) and (k × N).
+
+    `off` is what rounding may have taken from its norm, at any frequency.
+    """
+
+    first: Array
+    rest: Array
+    off: float
+
+    def norms(self, states: ReducedStates, omega: Array) -> Array:
+        """‖R(iω)‖ for the states y."""
+        return np.asarray(norms(states.times(self.rest, omega) + self.first) + self._off(states))
+
+    def squares(self, states: ReducedStates, omega: Array) -> Array:
+        """‖R(iω)‖² in the Frobenius norm."""
+        return np.asarray((frobenius(states.times(self.rest, omega) + self.first) + self._off(states)) ** 2)
+
+    def _off(self, states: ReducedStates) -> float:
+        """With what evaluation takes: rounding of the sum of all parts by their sizes."""
+        sizes = float(np.linalg.norm(self.rest, axis=0) @ states.largest) + float(np.linalg.norm(self.first))
+        return self.off + states.rounding * sizes
+
+    @property
+    def at_infinity(self) -> float:
+        """‖R‖ there."""
+        return spectral_norm(self.first) + self.off
+
+
+def residuals(space: ResidualSpace, weight: Definite) -> tuple[Residual, Residual]:
+    """Those of inputs and of outputs.
+
+    What is left of Q after the solves, ρ = Q − M Z, moves inner products by ‖ρ‖/λ_min at most: that much is added.
+    """
+    Q = space.Q
+    Z = weight.solve(Q)
+    wrong = float(np.linalg.norm(Q - weight.matrix @ Z)) / weight.smallest
+    wrong += sum_rounding(len(Q)) * float(np.linalg.norm(Z))
+    inner = Q.T @ Z
+    values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
+    root = np.sqrt(np.maximum(values, 0.0) + wrong)[:, None] * vectors.T
+    return _weighted(space.inputs, root, weight), _weighted(space.outputs, root, weight)
+
+
+def euclidean(space: ResidualSpace) -> tuple[Residual, Residual]:
+    """The same in the Euclidean norm, without any solve: to choose shifts by."""
+    return Residual(space.inputs.first, space.inputs.rest, 0.0), Residual(space.outputs.first, space.outputs.rest, 0.0)
+
+
+def _weighted(own: Combination, root: Array, weight: Definite) -> Residual:
+    """‖x‖ in the norm of M⁻¹ is at most ‖x‖/√λ_min."""
+    return Residual(root @ own.first, root @ own.rest, own.off / math.sqrt(weight.smallest))

@@ -1,0 +1,141 @@
+"""Hypothesis: `reduce` keeps what it promises, whichever way it takes, and refuses by name what it cannot reduce."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import ltinet
+from ltinet.reduction import pipeline
+
+
+def plate(n: int = 900) -> ltinet.StateSpace:
+    return ltinet.named_system("heat_plate", n=n)
+
+
+@pytest.mark.parametrize("method", ["truncation", "singular_perturbation"])
+def test_a_dense_system(method: str) -> None:
+    system = ltinet.named_system("heat_rod", n_states=40)
+    found = ltinet.reduce(system, tolerance=1e-6, method=method)
+    errors, gains = found.errors(np.concatenate([[0.0], np.geomspace(1e-3, 1e5, 300)]))
+    assert found.is_certified
+    assert errors.max() <= found.error_bound <= 1e-6 * found.gain * (1.0 + 1e-12)
+    assert found.gain <= gains.max() + found.error_bound
+    assert found.order < 12
+    if method == "singular_perturbation":
+        assert errors[0] <= 1e-13 * gains[0]  # exact at rest, but for rounding
+        assert found.pointwise_bound is None  # the error jumps with the input
+
+
+def test_what_does_not_decay_is_kept_whole() -> None:
+    stable = ltinet.named_system("heat_rod", n_states=20)
+    A = np.block([[np.diag([0.0, 0.5]), np.zeros((2, 20))], [np.zeros((20, 2)), stable.A]])
+    B, C = np.vstack([np.ones((2, 1)), stable.B]), np.hstack([np.ones((1, 2)), stable.C])
+    found = ltinet.reduce((A, B, C), order=6)
+    assert found.n_aside == 2
+    assert np.sort(found.system.poles().real)[-2:] == pytest.approx([0.0, 0.5], abs=1e-12)
+    with pytest.raises(ltinet.InvalidSystemError, match="2 states grow"):
+        ltinet.reduce((A, B, C), order=1)
+
+
+@pytest.mark.parametrize("V", [0.0, 30.0])
+def test_a_sparse_system_is_projected(V: float) -> None:
+    system = plate() if V == 0.0 else ltinet.named_system("convection_diffusion_plate", n=900, V=V)
+    found = ltinet.reduce(system, tolerance=1e-5)
+    errors, _ = found.errors(np.concatenate([[0.0], np.geomspace(0.1, 1e5, 60)]))
+    assert "projection" in found.error_parts
+    assert errors.max() <= found.error_bound <= 1e-5 * found.gain * (1.0 + 1e-12)
+    assert str(found).startswith("reduced system")
+
+
+def test_the_number_of_workers_changes_nothing() -> None:
+    one, two = (ltinet.reduce(plate(), order=8, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert np.array_equal(one.system.A, two.system.A)
+    assert one.error_bound == two.error_bound
+
+
+def test_where_nothing_is_proven_there_is_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "LARGEST_FILLED_IN", 400)  # as if 900 states were many
+    system = plate()
+    assert system.sparse is not None
+    push = sparse.csc_array(([3e4], ([0], [1])), shape=(900, 900))  # one entry, and A is no longer dissipative
+    found = ltinet.reduce((system.sparse.A + push, system.sparse.B, system.C), tolerance=1e-4)
+    assert not found.is_certified
+    assert found.error_bound is None
+    assert found.pointwise_bound is None
+    errors, _ = found.errors(np.geomspace(0.1, 1e4, 30))
+    assert errors.max() <= 10.0 * found.estimate + 1e-4 * found.gain
+
+
+def test_bounds_of_runs_count_the_reduction(tmp_path) -> None:
+    system = plate(350)
+    net = ltinet.construct(system, tolerance=1e-3)
+    t = np.linspace(0.0, 0.5, 60)
+    rng = np.random.default_rng(3)
+    u = rng.standard_normal((50, len(t), 2))
+    whole, small = ltinet.construct(ltinet.StateSpace(system.A, system.B, system.C)), net
+    reference, sol = whole.simulate(u, t), small.simulate(u, t)
+    assert (np.abs(sol.y - reference.y) <= sol.error_bound(t) + reference.error_bound(t)).all()
+    assert net.certificate(horizon=1.0).reduction == pytest.approx(net.reduced_error * np.sqrt(2.0))
+    assert np.isinf(net.simulate(u[0], t, x0=np.ones(net.n_states)).error_bound()).all()
+    net.save(tmp_path / "net.safetensors")
+    assert ltinet.load(tmp_path / "net.safetensors").reduced_error == net.reduced_error
+
+
+def test_a_network_is_reduced_through_its_system() -> None:
+    net = ltinet.construct(ltinet.named_system("heat_rod", n_states=30))
+    found = ltinet.reduce(net, order=4)
+    assert found.order == 4
+    assert found.net.n_states == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda A, E, B, C: (A, E, 0.0 * B, C), "B is zero"),
+        (lambda A, E, B, C: (A, E, B, 0.0 * C), "C is zero"),
+        (lambda A, E, B, C: (A, E, B * np.nan, C), "not finite"),
+        (lambda A, E, B, C: (A, -E, B, C), "E is not symmetric positive definite"),
+        (lambda A, E, B, C: (A + 1e-13 * abs(A).max() * sparse.eye_array(4000, k=1), E, B, C), "but for rounding"),
+        (lambda A, E, B, C: (_without_edges(A), E, B, C), "A is singular"),
+    ],
+)
+def test_bad_models_are_refused(change, message: str) -> None:
+    n = 4000  # more than are filled in
+    A = sparse.csc_array(sparse.diags_array([1.0, -2.0, 1.0], offsets=[-1, 0, 1], shape=(n, n)))
+    B, C = np.ones((n, 1)), np.eye(1, n)
+    A, E, B, C = change(A, sparse.eye_array(n, format="csc"), B, C)
+    with pytest.raises(ltinet.InvalidSystemError, match=message):
+        ltinet.reduce((A, B, C, None, E), order=4)
+
+
+def _without_edges(A: sparse.csc_array) -> sparse.csc_array:
+    """Insulated at both ends: the mean temperature is free."""
+    free = A.tolil()
+    free[0, 0] = free[-1, -1] = -1.0
+    return sparse.csc_array(free)
+
+
+def test_disconnected_parts_are_no_trouble() -> None:
+    first = plate(400)
+    assert first.sparse is not None
+    A = sparse.block_diag([first.sparse.A, first.sparse.A], format="csc")
+    B, C = np.vstack([first.sparse.B] * 2), np.hstack([first.C, np.zeros_like(first.C)])
+    found = ltinet.reduce((A, B, C), tolerance=1e-4)
+    errors, _ = found.errors(np.geomspace(1.0, 1e4, 20))
+    assert errors.max() <= found.error_bound
+
+
+@pytest.mark.parametrize(
+    "wish", [{}, {"order": 3, "tolerance": 0.1}, {"order": -1}, {"order": 2.5}, {"tolerance": 0.0}, {"tolerance": 2.0},
+             {"order": 2, "method": "modal"}],
+)  # fmt: skip
+def test_wishes_that_make_no_sense(wish: dict) -> None:
+    with pytest.raises(ltinet.InvalidSystemError, match=r"give"):
+        ltinet.reduce(ltinet.named_system("heat_rod", n_states=10), **wish)
+
+
+def test_pictures() -> None:
+    found = ltinet.reduce(ltinet.named_system("heat_rod", n_states=30), order=4)
+    axes = found.plot.error(np.geomspace(0.01, 100.0, 20))
+    assert len(axes.lines) == 3
+    assert found.plot.hankel().get_yscale() == "log"
