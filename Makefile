@@ -7,7 +7,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint house format docs bench bench-quick bench-sparsity \
-        bench-speed bench-identify bench-reduce bench-export export-agreement clean
+        bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu clean
 
 # The paper, reproduced: the last line is the path of a page to open.
 demo: $(VENV)/.paper
@@ -91,6 +91,14 @@ bench-export: $(VENV)/.bench
 # Exported C, FMUs and ONNX against simulate: every data set, and 200 hostile systems.
 export-agreement: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/exported_agreement.py --count $(or $(COUNT),200)
+
+# The network in PyTorch beside associative_scan and S4D's FFT, on one core; make bench-learn BENCH_ARGS="--rounds 5".
+bench-learn: $(VENV)/.bench $(VENV)/.torch
+	$(BENCH).learning $(BENCH_ARGS)
+
+# The same on a GPU that PyTorch finds.
+bench-gpu: $(VENV)/.bench $(VENV)/.torch
+	$(BENCH).gpu $(BENCH_ARGS)
 
 clean:
 	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.identification.confidence import DEVIATIONS_99
 from ltinet.identification.evidence import Tried
-from ltinet.identification.modal_model import Complex
 from ltinet.identification.pole_regions import PoleConfidence
 from ltinet.plotting.windowless import figure_of
 

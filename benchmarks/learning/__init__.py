@@ -1,0 +1,1 @@
+"""The network in PyTorch beside what state-space layers use instead; needs PyTorch."""
