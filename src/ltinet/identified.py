@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ltinet.arrays import Array, Complex
 from ltinet.atomic import write_whole

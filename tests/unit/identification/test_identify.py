@@ -187,7 +187,7 @@ def test_progress_hears_of_every_step():
 def test_without_arguments_the_records_it_was_found_in_are_judged():
     rng = np.random.default_rng(43)
     own = record(rng, drawn_system(rng, 2, 2, 2), 500, noise=0.05)
-    y = np.vstack([np.zeros((3, 2)), own.y[:-3]]) + [5.0, -70.0]
+    y = np.vstack([np.zeros((3, 2)), own.y[:-3]]) + np.array([5.0, -70.0])
     found = ltinet.identify(1000.0 * own.u + 3.0, y, dt=0.1, order=2, delay=[3, 3])
     np.testing.assert_allclose(found.fit(), found.fit(1000.0 * own.u + 3.0, y), rtol=1e-9)
     np.testing.assert_allclose(
