@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from flint import acb, acb_mat, arb, arb_mat, ctx
 from scipy import linalg
+from scipy.sparse.csgraph import connected_components
 
 _MANY_BITS, _BITS = 400, 128
 _SMALL = 40  # states: up to here a basis of many bits takes less than a second
@@ -35,7 +36,8 @@ class ModalSystem:
 
 def modal_system(E, A, B, C, D):
     """The modes of E x' = A x + B u, y = C x + D u; E may be None."""
-    is_small = len(A) <= _SMALL
+    parts = _parts(A if E is None else np.abs(A) + np.abs(E))
+    is_small = max(map(len, parts)) <= _SMALL
     with ctx.workprec(_MANY_BITS if is_small else _BITS):
         A, B, C, D = (arb_mat(np.asarray(own).tolist()) for own in (A, B, C, D))
         if E is not None:
@@ -47,8 +49,25 @@ def modal_system(E, A, B, C, D):
             chain = A * chain
         final = D - C * A.solve(B)
         make = _many_digits if is_small else _corrected
-        rates, V_B, C_V = make(acb_mat(A), acb_mat(B), acb_mat(C))
+        found = [make(*(acb_mat(own) for own in _own_part(A, B, C, states))) for states in parts]
+        rates = [rate for own in found for rate in own[0]]
+        V_B = acb_mat([[own[i, j] for j in range(own.ncols())] for _, own, _ in found for i in range(own.nrows())])
+        C_V = acb_mat([[own[i, k] for _, _, own in found for k in range(own.ncols())] for i in range(C.nrows())])
         return ModalSystem(rates, C_V, V_B, final, moments)
+
+
+def _parts(A):
+    """States that no chain of entries connects with others: eigenvalues of different parts may well be equal."""
+    _, labels = connected_components(np.asarray(A) != 0.0, directed=False)
+    return [np.flatnonzero(labels == part).tolist() for part in range(labels.max() + 1)]
+
+
+def _own_part(A, B, C, states):
+    return (
+        arb_mat([[A[i, k] for k in states] for i in states]),
+        arb_mat([[B[i, j] for j in range(B.ncols())] for i in states]),
+        arb_mat([[C[i, k] for k in states] for i in range(C.nrows())]),
+    )
 
 
 def _many_digits(A, B, C):
