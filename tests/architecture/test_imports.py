@@ -70,7 +70,7 @@ def test_imports_point_down(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_optional_libraries_are_imported_only_when_called(path: Path) -> None:
     top_level = imported_modules(ast.parse(path.read_text()).body)
-    unasked = OPTIONAL if room_of(path) in ON_TORCH and path.stem != "door" else OPTIONAL | {"torch"}
+    unasked = OPTIONAL if room_of(path) in ON_TORCH and path.stem != "door" else OPTIONAL | {"torch", "triton"}
     assert not unasked & {module.split(".")[0] for module in top_level}
 
 

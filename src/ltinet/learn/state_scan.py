@@ -6,6 +6,8 @@ each chunk once more from its true start. That is 2 T steps in about 3 √T call
 """
 
 import math
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -42,8 +44,8 @@ class StateScan(torch.autograd.Function):
         reverse: bool, re: Tensor, im: Tensor, reals: Tensor, start: Tensor, drive: Tensor, *blocks: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The states before each step, and the one after the last."""
-        states = torch.empty_like(drive)
-        end = walk(Decay(re, im, reals, blocks), drive, start, states, reverse=reverse)
+        states = torch.empty_like(drive, memory_format=torch.contiguous_format)
+        end = _walk_of(drive, blocks)(Decay(re, im, reals, blocks), drive, start, states, reverse=reverse)
         return states, end
 
     @staticmethod
@@ -113,6 +115,15 @@ class StateScan(torch.autograd.Function):
         start, drive = (own.movedim(0, 1).flatten(1, 2) for own in front[3:5])
         states, end = StateScan.apply(reverse, *tensors[:3], start, drive, *tensors[5:])
         return (states.unflatten(1, (count, -1)), end.unflatten(1, (count, -1))), (1, 1)
+
+
+def _walk_of(drive: Tensor, blocks: tuple[Tensor, ...]) -> Callable[..., Tensor]:
+    """The kernel of a GPU for pairs and reals, where there is Triton to compile it; else the walk below."""
+    if blocks or not drive.is_cuda or find_spec("triton") is None:
+        return walk
+    from ltinet.learn.triton_scan import walk_on_gpu
+
+    return walk_on_gpu
 
 
 def walk(decay: Decay, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:

@@ -1,0 +1,98 @@
+"""The scan of states on a GPU, by a Triton kernel where PyTorch brings Triton: tiles of time, the carry in registers.
+
+Equal to `state_scan.walk` for pairs and reals. Each number is read and written once; inside, all is in float64.
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ltinet.learn.decay import Decay
+
+_TIMES, _STATES = 64, 16  # of a tile
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _joined(ar: Any, ai: Any, br: Any, bi: Any, cr: Any, ci: Any, dr: Any, di: Any) -> Any:
+    """Two stretches of x⁺ = a x + b after each other, in complex numbers by their parts."""
+    return ar * cr - ai * ci, ar * ci + ai * cr, cr * br - ci * bi + dr, cr * bi + ci * br + di
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
+    re_ptr: Any,
+    im_ptr: Any,
+    start_ptr: Any,
+    drive_ptr: Any,
+    states_ptr: Any,
+    end_ptr: Any,
+    B: Any,
+    T: Any,
+    N: Any,
+    n_all: Any,
+    re_at: Any,
+    im_at: Any,
+    REAL: tl.constexpr,
+    REVERSE: tl.constexpr,
+    BT: tl.constexpr,
+    BN: tl.constexpr,
+) -> Any:
+    row = tl.program_id(0).to(tl.int64)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BT)
+    mask = n < N
+    group = row // B
+    ar = tl.load(re_ptr + group * N + n, mask, 0.0).to(tl.float64)
+    ai = tl.zeros((BN,), tl.float64) if REAL else tl.load(im_ptr + group * N + n, mask, 0.0).to(tl.float64)
+    cr = tl.load(start_ptr + row * n_all + re_at + n, mask, 0.0).to(tl.float64)
+    ci = tl.zeros((BN,), tl.float64)
+    if not REAL:
+        ci = tl.load(start_ptr + row * n_all + im_at + n, mask, 0.0).to(tl.float64)
+    one = tl.full((BT, BN), 1.0, tl.float64)
+    for begin in range(0, T, BT):
+        t = begin + k
+        here = T - 1 - t if REVERSE else t
+        after = here - 1 if REVERSE else here + 1
+        inside = (t < T)[:, None] & mask[None, :]
+        stored = (t < T - 1)[:, None] & mask[None, :]
+        at = (row * T + here)[:, None] * n_all + n[None, :]
+        to = (row * T + after)[:, None] * n_all + n[None, :]
+        br = tl.load(drive_ptr + at + re_at, inside, 0.0).to(tl.float64)
+        bi = tl.zeros((BT, BN), tl.float64)
+        if not REAL:
+            bi = tl.load(drive_ptr + at + im_at, inside, 0.0).to(tl.float64)
+        pr, pi, xr, xi = tl.associative_scan((ar[None, :] * one, ai[None, :] * one, br, bi), 0, _joined)
+        yr = xr + pr * cr[None, :] - pi * ci[None, :]
+        yi = xi + pr * ci[None, :] + pi * cr[None, :]
+        tl.store(states_ptr + to + re_at, yr, stored)
+        if not REAL:
+            tl.store(states_ptr + to + im_at, yi, stored)
+        last = (t == tl.minimum(begin + BT, T) - 1)[:, None]
+        cr = tl.sum(tl.where(last, yr, 0.0), 0)
+        ci = tl.sum(tl.where(last, yi, 0.0), 0)
+    tl.store(end_ptr + row * n_all + re_at + n, cr, mask)
+    if not REAL:
+        tl.store(end_ptr + row * n_all + im_at + n, ci, mask)
+
+
+def walk_on_gpu(decay: Decay, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
+    """Fill `states` `(G, B, T, n)` and return the one after the last step; pairs and reals only."""
+    groups, batch, steps, n_all = drive.shape
+    n_pairs, n_reals = decay.re.shape[-1], decay.reals.shape[-1]
+    drive, start = drive.contiguous(), start.contiguous()
+    end = torch.empty_like(start)
+    states[:, :, steps - 1 if reverse else 0] = start
+    kinds = [
+        (n_pairs, decay.re, decay.im, 0, n_pairs, False),
+        (n_reals, decay.reals, decay.reals, 2 * n_pairs, 0, True),
+    ]
+    for count, re, im, re_at, im_at, is_real in kinds:
+        if count:
+            grid = (groups * batch, triton.cdiv(count, _STATES))
+            given = (re.contiguous(), im.contiguous(), start, drive, states, end)
+            sizes = (batch, steps, count, n_all, re_at, im_at)
+            _scan[grid](*given, *sizes, REAL=is_real, REVERSE=reverse, BT=_TIMES, BN=_STATES)
+    return end
