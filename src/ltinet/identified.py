@@ -26,7 +26,7 @@ from ltinet.identification.text import pole_lines
 from ltinet.networks import construct
 from ltinet.once import cached_property
 from ltinet.plotting.identified_doors import DrawnIdentification, IdentifiedPlots
-from ltinet.shown import count_of, shown_path
+from ltinet.shown import count_of, shown, shown_path
 from ltinet.signals.numbers import real_array
 from ltinet.state_space import StateSpace
 
@@ -160,7 +160,12 @@ class Identified:
 
         Pictures show the data that the system was found in, of long records the beginnings.
         """
-        target = Path(path)
+        try:
+            target = Path(path)
+        except TypeError:
+            raise FileFormatError(f"path is {shown(repr(path))}; give the name of a file that ends in .html") from None
+        if not target.parent.is_dir():
+            raise FileFormatError(f"there is no folder {shown_path(target.parent)}")
         if target.suffix.lower() not in (".html", ".htm"):
             raise FileFormatError(f"{shown_path(target)} does not end in .html, as the file of a report does")
         write_whole(target, _page(self, title).html().encode())

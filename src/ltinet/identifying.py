@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError
-from ltinet.identification.asked import asked_delays, asked_wishes
+from ltinet.identification.asked import asked_delays, asked_flag, asked_wishes, asked_word
 from ltinet.identification.candidates import Setting
 from ltinet.identification.cautions import cautions, on_a_part
 from ltinet.identification.continuous import continuous
@@ -82,12 +82,13 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     """
     step = time_step_of(dt, t)
     given = given_records(u, y)
+    if t is not None and np.size(t) != given.n_given:
+        raise InvalidSignalError(f"t has {np.size(t)} times and u has {given.n_given} samples; give one for each")
     linear = checked_hold(hold) == "linear"
     wishes = asked_wishes(order, method, block_rows, refine)
-    if trend not in N_TRENDS:
-        raise InvalidSignalError(f'trend is {shown(repr(trend))}; it must be "none", "constant" or "linear"')
-    if stable not in (True, False, "auto"):
-        raise InvalidSignalError(f'stable is {shown(repr(stable))}; it must be True, False or "auto"')
+    asked_word(trend, "trend", tuple(N_TRENDS))
+    asked_word(stable, "stable", (True, False, "auto"))
+    feedthrough = asked_flag(feedthrough, "feedthrough")
     offsets = _means(given.records, "u") if trend != "none" else np.zeros(given.records[0].u.shape[1])
     levels = _means(given.records, "y") if trend != "none" else np.zeros(given.records[0].y.shape[1])
     units = units_of(given.records)

@@ -27,6 +27,8 @@ class Given(NamedTuple):
     inputs: Names | None
     outputs: Names | None
     remarks: tuple[str, ...]
+    n_given: int
+    """Samples of the first experiment, gaps included."""
 
 
 def given_records(u: Any, y: Any) -> Given:
@@ -60,7 +62,8 @@ def given_records(u: Any, y: Any) -> Given:
     )
     _require_movement(records)
     remarks += _outliers(records)
-    return Given(tuple(records), _names(pairs[0][0]), _names(pairs[0][1]), tuple(remarks))
+    names = _names(pairs[0][0]), _names(pairs[0][1])
+    return Given(tuple(records), *names, tuple(remarks), len(_plain(pairs[0][0])))
 
 
 def time_step_of(dt: Any, t: ArrayLike | None) -> float:

@@ -203,3 +203,44 @@ def test_a_stable_model_stands_where_those_that_may_grow_cannot_be_simulated():
     found = ltinet.identify(own.y, own.u, dt=1.0)
     assert np.all(np.abs(np.linalg.eigvals(found.discrete.A)) <= 1.0)
     assert found.warnings
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"order": "a"}, "order is 'a'"),
+        ({"order": [[1, 2], [3]]}, "order is"),
+        ({"order": {}}, "order is {}"),
+        ({"order": True}, "order is True"),
+        ({"block_rows": True}, "block_rows is True"),
+        ({"block_rows": [5]}, r"block_rows is \[5\]"),
+        ({"trend": []}, r'trend is \[\]; it must be "none", "constant" or "linear"'),
+        ({"stable": np.array([1, 2])}, 'it must be True, False or "auto"'),
+        ({"stable": 1}, "stable is 1"),
+        ({"delay": [[1], [2, 3]]}, "delay is"),
+        ({"feedthrough": "no"}, "feedthrough is 'no'; it must be True or False"),
+        ({"refine": "no"}, "refine is 'no'; it must be True or False"),
+    ],
+    ids=str,
+)
+def test_options_that_are_none_are_refused_in_one_sentence(options, told):
+    rng = np.random.default_rng(44)
+    own = record(rng, drawn_system(rng, 2, 1, 1), 300, noise=0.05)
+    with pytest.raises(ltinet.InvalidSignalError, match=told):
+        ltinet.identify(own.u, own.y, dt=1.0, **{"order": 2, **options})
+
+
+def test_times_are_as_many_as_samples_and_numbers_of_numpy_are_numbers():
+    rng = np.random.default_rng(45)
+    own = record(rng, drawn_system(rng, 2, 1, 1), 300, noise=0.05)
+    with pytest.raises(ltinet.InvalidSignalError, match="t has 3 times and u has 300 samples"):
+        ltinet.identify(own.u, own.y, t=np.arange(3.0), order=2)
+    rows = np.int64(6)
+    found = ltinet.identify(own.u, own.y, t=0.5 * np.arange(300), order=np.int64(2), block_rows=rows, refine=False)
+    assert (found.dt, found.block_rows) == (0.5, 6)
+    with pytest.raises(ltinet.LtinetError, match="omega is text"):
+        found.frequency_band("x")
+    with pytest.raises(ltinet.FileFormatError, match="no folder"):
+        found.report("/no/such/folder/rig.html")
+    with pytest.raises(ltinet.FileFormatError, match="path is 3"):
+        found.report(3)
