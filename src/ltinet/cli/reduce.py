@@ -37,7 +37,7 @@ def reduce(
     ] = 1,
     matrix: MatrixNames = None,
 ) -> None:
-    """Reduce a system to few states, with a bound on what they leave out.
+    """Reduce a system to few states, with a bound on the error.
 
     FILE is a .mat or .npz file with matrices A, B, C and optionally D and E, a folder of Matrix Market files, or a
     built-in system such as example:heat_plate,n=10000. Sparse matrices stay sparse. What was found is printed; with
