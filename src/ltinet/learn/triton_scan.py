@@ -1,6 +1,7 @@
 """The scan of states on a GPU, by a Triton kernel where PyTorch brings Triton: tiles of time, the carry in registers.
 
-Equal to `state_scan.walk` for pairs and reals. Each number is read and written once; inside, all is in float64.
+Equal to `state_scan.walk` for pairs and reals. Each number is read and written once; inside, all is in float64. Types
+of kernels are quoted: Triton compiles what stands there.
 """
 
 from typing import Any
@@ -16,30 +17,30 @@ _TIMES, _STATES = 64, 16  # of a tile
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _joined(ar: Any, ai: Any, br: Any, bi: Any, cr: Any, ci: Any, dr: Any, di: Any) -> Any:
+def _joined(ar: "Any", ai: "Any", br: "Any", bi: "Any", cr: "Any", ci: "Any", dr: "Any", di: "Any") -> "Any":
     """Two stretches of x⁺ = a x + b after each other, in complex numbers by their parts."""
     return ar * cr - ai * ci, ar * ci + ai * cr, cr * br - ci * bi + dr, cr * bi + ci * br + di
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
-    re_ptr: Any,
-    im_ptr: Any,
-    start_ptr: Any,
-    drive_ptr: Any,
-    states_ptr: Any,
-    end_ptr: Any,
-    B: Any,
-    T: Any,
-    N: Any,
-    n_all: Any,
-    re_at: Any,
-    im_at: Any,
+    re_ptr: "Any",
+    im_ptr: "Any",
+    start_ptr: "Any",
+    drive_ptr: "Any",
+    states_ptr: "Any",
+    end_ptr: "Any",
+    B: "Any",
+    T: "Any",
+    N: "Any",
+    n_all: "Any",
+    re_at: "Any",
+    im_at: "Any",
     REAL: tl.constexpr,
     REVERSE: tl.constexpr,
     BT: tl.constexpr,
     BN: tl.constexpr,
-) -> Any:
+) -> "Any":
     row = tl.program_id(0).to(tl.int64)
     n = tl.program_id(1) * BN + tl.arange(0, BN)
     k = tl.arange(0, BT)

@@ -53,7 +53,9 @@ def own_blocks(network: Network) -> OwnBlocks:
 
 def block_diagonal(blocks: list[Matrix]) -> sparse.csr_array:
     """A sparse matrix of blocks, 0×0 for none."""
-    return sparse.csr_array(sparse.block_diag(blocks)) if blocks else sparse.csr_array((0, 0))
+    if not blocks:
+        return sparse.csr_array((0, 0))
+    return sparse.csr_array(sparse.block_diag([sparse.coo_array(block) for block in blocks]))
 
 
 def _to_neurons(layer: HorizontalLayer, F: Matrix) -> Matrix:

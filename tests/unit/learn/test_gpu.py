@@ -22,4 +22,5 @@ def test_outputs_and_gradients(kind: str, way: str) -> None:
         y.square().mean().backward()
         found.append([y.detach().cpu(), *(own.grad.cpu() for own in model.parameters() if own.grad is not None)])
     for one, other in zip(*found, strict=True):
-        assert float((one - other).abs().max()) <= 1e-10 * float(one.abs().max())
+        if one.numel():  # a kind of neurons that a network lacks has no parameters
+            assert float((one - other).abs().max()) <= 1e-10 * float(one.abs().max())

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.network.own_blocks import block_diagonal
 from ltinet.shown import count_of
 from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold, checked_hold
@@ -187,7 +188,7 @@ def _step_matrix(grid: SingleSteps) -> Any:
     rotations = [np.array([[p.real, -p.imag], [p.imag, p.real]]) for p in grid.decay.pairs]
     reals = [np.diag(grid.decay.reals)] if len(grid.decay.reals) else []
     blocks = [*rotations, *reals, *grid.decay.blocks]
-    decay = sparse.csr_array(sparse.block_diag(blocks)) if blocks else sparse.csr_array((0, 0))
+    decay = block_diagonal(blocks)
     outputs = grid.from_state.T
     if decay.shape[0] <= _DENSE:
         return np.vstack([decay.toarray(), outputs])
