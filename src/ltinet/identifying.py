@@ -93,14 +93,12 @@ def identify(  # noqa: PLR0913 - every option is a keyword of this one door
     levels = _means(given.records, "y") if trend != "none" else np.zeros(given.records[0].y.shape[1])
     units = units_of(given.records)
     centred = tuple(units.scaled(Record(own.u - offsets, own.y - levels)) for own in given.records)
-    if progress is not None and not callable(progress):
-        raise InvalidSignalError(f"progress is {shown(repr(progress))}; give a function of one text, such as print")
+    tell = _asked_progress(progress)
     delays = asked_delays(delay, centred)
     shifted = tuple(own.shifted(delays) for own in centred)
     scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
     mirrors = stable is True or (stable == "auto" and not wishes.decide_everything)
     setting = Setting(feedthrough, trend, linear, scale, mirrors, max(map(len, shifted)))
-    tell = progress or (lambda _: None)
     found = _estimated(shifted, wishes, setting, tell, may_mirror=stable == "auto")
     if stable == "auto" and mirrors and found.error > _GOOD:
         found = _unless_far_better(found, shifted, wishes, replace(setting, stable=False))
@@ -229,6 +227,14 @@ def _result(
         modes=model,
         evidence=evidence,
     )
+
+
+def _asked_progress(progress: Callable[[str], None] | None) -> Callable[[str], None]:
+    if progress is None:
+        return lambda _: None
+    if not callable(progress):
+        raise InvalidSignalError(f"progress is {shown(repr(progress))}; give a function of one text, such as print")
+    return progress
 
 
 def _means(records: tuple[Record, ...], name: Literal["u", "y"]) -> Array:
