@@ -20,7 +20,7 @@ from ltinet.reduction.pencil import Pencil
 from ltinet.reduction.projection import Projection
 from ltinet.reduction.separation import Separated
 
-_SHARE = 0.5  # of what is allowed that the projection may take, the rest is for the truncation
+_SHARE = 0.6  # of what is allowed that the projection may take, the rest is for the truncation
 _UNSEEN = 1e-10  # of the gain: smaller errors are not worth a shift
 _UNNOTICED = 4.0  # times the least error of a truncation: bounds of residuals are an order of magnitude above errors
 

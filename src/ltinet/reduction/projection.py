@@ -12,7 +12,7 @@ import numpy as np
 
 from ltinet.arrays import Array
 from ltinet.once import cached_property
-from ltinet.reduction.pencil import Pencil
+from ltinet.reduction.pencil import Pencil, Sparse
 from ltinet.reduction.states import ReducedStates
 from ltinet.tolerances import EPS
 
@@ -60,6 +60,8 @@ class ResidualSpace:
     Q: Array
     inputs: Combination
     outputs: Combination
+    mass: float
+    """A bound on ‖E V‖: √‖E‖, because VᵀE V = I."""
 
 
 def project(system: Pencil, V: Array) -> tuple[Projection, Array]:
@@ -87,7 +89,10 @@ def residual_space(system: Pencil, own: Projection, V: Array) -> ResidualSpace:
     rounded_b = ends * float(np.linalg.norm(system.B)) + float(rounded @ in_b)
     rounded_c = ends * float(np.linalg.norm(system.C)) + float(rounded @ in_c)
     return ResidualSpace(
-        Q, _combination(Q, first_b, rest_b, in_b, rounded_b), _combination(Q, first_c, rest_c, in_c, rounded_c)
+        Q,
+        _combination(Q, first_b, rest_b, in_b, rounded_b),
+        _combination(Q, first_c, rest_c, in_c, rounded_c),
+        mass=1.01 * math.sqrt(float(abs(system.E).sum(axis=0).max())),
     )
 
 
@@ -110,8 +115,12 @@ def _orthonormal(columns: Array) -> Array:
 
 def _rounded(system: Pencil, own: Projection, V: Array) -> Array:
     """What rounding left in the columns of A V − E V A_r, `(N,)`: each entry is a sum of a few products."""
-    size = np.abs(V)
     n_terms = int(np.max(np.diff(system.A.tocsr().indptr), initial=1)) + 2
-    moved = np.linalg.norm(abs(system.A) @ size, axis=0)
-    lengths = np.linalg.norm(abs(system.E) @ size, axis=0)
-    return np.asarray(n_terms * EPS * (moved + lengths @ np.abs(own.A)))
+    lengths = np.linalg.norm(V, axis=0)
+    return np.asarray(n_terms * EPS * (_size(system.A) * lengths + _size(system.E) * (lengths @ np.abs(own.A))))
+
+
+def _size(matrix: Sparse) -> float:
+    """A bound on the norm of |matrix|."""
+    sizes = abs(matrix)
+    return math.sqrt(float(sizes.sum(axis=0).max()) * float(sizes.sum(axis=1).max()))

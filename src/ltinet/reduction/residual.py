@@ -23,6 +23,8 @@ class Residual:
     first: Array
     rest: Array
     off: float
+    per_state: float
+    """The norm of E V, by which what is left of (iω − A_r) y = b counts."""
 
     def norms(self, states: ReducedStates, omega: Array) -> Array:
         """‖R(iω)‖ for the states y."""
@@ -33,9 +35,9 @@ class Residual:
         return np.asarray((frobenius(states.times(self.rest, omega) + self.first) + self._off(states)) ** 2)
 
     def _off(self, states: ReducedStates) -> float:
-        """With what evaluation takes: rounding of the sum of all parts by their sizes."""
+        """With what evaluation takes: rounding of the sum of all parts, and of the states in it."""
         sizes = float(np.linalg.norm(self.rest, axis=0) @ states.largest) + float(np.linalg.norm(self.first))
-        return self.off + states.rounding * sizes
+        return self.off + sum_rounding(len(states.A)) * sizes + self.per_state * states.unsolved
 
     @property
     def at_infinity(self) -> float:
@@ -55,14 +57,16 @@ def residuals(space: ResidualSpace, weight: Definite) -> tuple[Residual, Residua
     inner = Q.T @ Z
     values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
     root = np.sqrt(np.maximum(values, 0.0) + wrong)[:, None] * vectors.T
-    return _weighted(space.inputs, root, weight), _weighted(space.outputs, root, weight)
+    size = space.mass / math.sqrt(weight.smallest)
+    return _weighted(space.inputs, root, weight, size), _weighted(space.outputs, root, weight, size)
 
 
 def euclidean(space: ResidualSpace) -> tuple[Residual, Residual]:
     """The same in the Euclidean norm, without any solve: to choose shifts by."""
-    return Residual(space.inputs.first, space.inputs.rest, 0.0), Residual(space.outputs.first, space.outputs.rest, 0.0)
+    inputs, outputs = space.inputs, space.outputs
+    return Residual(inputs.first, inputs.rest, 0.0, 0.0), Residual(outputs.first, outputs.rest, 0.0, 0.0)
 
 
-def _weighted(own: Combination, root: Array, weight: Definite) -> Residual:
+def _weighted(own: Combination, root: Array, weight: Definite, per_state: float) -> Residual:
     """‖x‖ in the norm of M⁻¹ is at most ‖x‖/√λ_min."""
-    return Residual(root @ own.first, root @ own.rest, own.off / math.sqrt(weight.smallest))
+    return Residual(root @ own.first, root @ own.rest, own.off / math.sqrt(weight.smallest), per_state)
