@@ -6,11 +6,13 @@ import threading
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from ltinet.threads import one_blas_thread, threads_for, threads_for_work
+from ltinet.threads import _blas_libraries, one_blas_thread, threads_for, threads_for_work
 
 
 def counts():
-    return [own.num_threads for own in ThreadpoolController().lib_controllers if own.user_api == "blas"]
+    """Threads of the BLAS that NumPy and SciPy call; others come with libraries that somebody imports later."""
+    own = {library.filepath for library in _blas_libraries()}
+    return [found.num_threads for found in ThreadpoolController().lib_controllers if found.filepath in own]
 
 
 @pytest.fixture(autouse=True)
