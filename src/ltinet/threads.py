@@ -1,6 +1,7 @@
 """Small matrices on one thread: waking a second one costs BLAS more than the whole product takes."""
 
 import os
+import re
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -13,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 _FROM, _TO = 64, 384
 # Multiplications in a run that takes one thread seconds: there several pay, however long they take to wake.
 _LONG = 2**33
+_BRINGS_ITS_OWN = re.compile(r"[\\/]\.?(numpy|scipy)(\.libs|[\\/])")  # a folder of their wheels
 
 
 def threads_for(n_states: int) -> AbstractContextManager[None]:
@@ -78,8 +80,13 @@ def _set_threads(library: Any, count: int) -> None:
 
 @cache
 def _blas_libraries() -> tuple[Any, ...]:
-    """The BLAS of NumPy and that of SciPy, which both are loaded by now."""
-    return tuple(own for own in ThreadpoolController().lib_controllers if own.user_api == "blas")
+    """The BLAS of NumPy and that of SciPy, which both are loaded by now; wheels of other libraries may bring more.
+
+    Where NumPy and SciPy bring none of their own, all share one.
+    """
+    found = [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
+    own = [library for library in found if _BRINGS_ITS_OWN.search(library.filepath)]
+    return tuple(own or found)
 
 
 _LIMIT, _NO_LIMIT = _SharedLimit(), nullcontext()

@@ -153,7 +153,7 @@ def test_chosen_times_end_when_the_response_has_settled(system):
     if max(system.poles().real) > 0.0:
         assert "grows without bound" in sol.remarks[0]
         return
-    # 5,000 times may be too few for the longest of many oscillations, which is said: iss rings for 300 periods.
+    # 5,000 times may be too few for the longest of many oscillations, which is said.
     assert all("do not follow an oscillation" in remark for remark in sol.remarks)
     final, peak = system.dcgain().T, np.abs(sol.y).max(axis=1)
     reference = np.where(np.abs(final) > 1e-9 * peak, np.abs(final), peak)
