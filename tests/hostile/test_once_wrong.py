@@ -28,6 +28,9 @@ ONCE_WRONG = {
     "42/nearly_real/7": "two of the user's own states, turned into each other as if they were a pair",
     "53/repeated/70": "states coupled by rounding only, turned into each other",
     "61/nearly_real/154": "steps far shorter than the longest, whose exponentials nobody had looked at",
+    "32/integrating/36": "a chain of integrators among other states, whose zeros a block rounds away",
+    "61/jordan/145": "an output a million times smaller than the states of the block that it sees",
+    "61/stiff/107": "an error that feeds back into itself more than once within a cell: its bound was infinite",
 }
 
 

@@ -1,0 +1,81 @@
+"""In which coordinates a small system is run: those of its blocks, or the user's own where blocks lose its outputs.
+
+A block of several states is known to a rounding of its largest entry. Where the user's matrix has zeros that matter (a
+chain of integrators inside other states) or an output is a small difference of states, that rounding may show in the
+outputs, while an exponential of the matrix as it was given keeps them. Both ways are tried on a few samples: two
+computations that agree are both right, and where they do not, their bounds decide.
+"""
+
+import math
+from collections.abc import Hashable
+
+import numpy as np
+
+from ltinet.arrays import Array
+from ltinet.errors import SimulationError
+from ltinet.signals.sampled import Hold, SampledSignal
+from ltinet.solve.exact.error_bound import judge_exact
+from ltinet.solve.exact.path import ExactPath
+from ltinet.solve.prepared import PreparedNetwork
+
+_SMALL = 32  # states: one block of them costs little more than many
+_SEVERAL = 3  # states of a block from which on its rounding is not that of a number or a pair
+_PLATEAUS = 8  # of 1, 2, 4, … samples
+_AGREEMENT = 2e-11  # of its peak: by what an output may differ between the two, a fifth of what is called right
+_KEPT = 16
+
+
+def engine_for_run(prepared: PreparedNetwork, step: float, *, hold: Hold, from_state: bool) -> PreparedNetwork:
+    """The network that takes steps of this length: in its blocks, or in the user's states where these keep more."""
+    engine = prepared.for_run(step, from_state=from_state)
+    return prepared.keep(_Choices).surest(step, hold) if engine is prepared and step > 0.0 else engine
+
+
+class _Choices:
+    """Which of two networks takes steps of some lengths; the last few are kept."""
+
+    def __init__(self, prepared: PreparedNetwork) -> None:
+        self._prepared = prepared
+        self._kept: dict[Hashable, PreparedNetwork] = {}
+        small, blocks = prepared.network.n_states <= _SMALL, prepared.system.blocks
+        self._may_differ = small and any(len(block.F) >= _SEVERAL for block in blocks)
+
+    def surest(self, step: float, hold: Hold) -> PreparedNetwork:
+        """The one whose outputs are known better."""
+        direct = self._prepared.in_user_states if self._may_differ else None
+        if direct is None:
+            return self._prepared
+        if (step, hold) not in self._kept:
+            for oldest in list(self._kept)[: max(0, len(self._kept) - _KEPT + 1)]:
+                self._kept.pop(oldest, None)
+            self._kept[step, hold] = _better(self._prepared, direct, step, hold)
+        return self._kept[step, hold]
+
+
+def _better(own: PreparedNetwork, direct: PreparedNetwork, step: float, hold: Hold) -> PreparedNetwork:
+    """The network of blocks, unless the other gives different outputs with smaller bounds."""
+    samples = _plateaus(step, own.system.n_inputs, hold)
+    first, second = (ExactPath(one, samples, None) for one in (own, direct))
+    try:
+        y, other = (np.asarray(one.sampled_outputs(threads=1)) for one in (first, second))
+    except SimulationError:  # one of them exceeds all numbers: the run itself tells when
+        return own
+    if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= _AGREEMENT * np.abs(y).max(axis=0, initial=0.0)):
+        return own
+    return direct if _doubt(second, other) < _doubt(first, y) else own
+
+
+def _plateaus(step: float, n_inputs: int, hold: Hold) -> SampledSignal:
+    """Inputs of size one that change their signs after 1, 2, 4, … samples."""
+    lengths = 2 ** np.arange(_PLATEAUS)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_PLATEAUS, n_inputs))
+    u = np.repeat(signs, lengths, axis=0)
+    return SampledSignal(step * np.arange(len(u), dtype=np.float64), u, hold=hold)
+
+
+def _doubt(path: ExactPath, y: Array) -> float:
+    """By how much the worst output may be off, relative to its peak."""
+    (bound,) = judge_exact(path, float(path.samples.t[0]), float(path.samples.t[-1]))
+    off, peak = np.asarray(sum(bound.overall().values())), np.abs(y).max(axis=0, initial=0.0)
+    shares = np.divide(off, peak, out=np.zeros_like(peak), where=peak > 0.0)
+    return float(np.nan_to_num(shares, nan=math.inf).max(initial=0.0))
