@@ -39,6 +39,7 @@ from ltinet.plotting.identified_doors import IdentifiedPlots
 from ltinet.plotting.reduced_doors import ReducedPlots
 from ltinet.reduced import Reduced, reduce
 from ltinet.responses.step_info import StepInfo
+from ltinet.second_order import SecondOrder
 from ltinet.signals.batch import SignalBatch
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.polynomial import PolynomialSignal
@@ -89,6 +90,7 @@ __all__ = [
     "ResidualTests",
     "Rung",
     "SampledSignal",
+    "SecondOrder",
     "Signal",
     "SignalBatch",
     "SimulationError",

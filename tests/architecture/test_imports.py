@@ -22,6 +22,7 @@ LEVELS = [
     {"dynamic_network"},  # the façades: their methods are doors to the rooms below
     {"systems"},
     {"conversion", "learn"},
+    {"second_order"},
     {"state_space"},
     {"construction", "responses", "identification", "reduction"},
     {"analysis", "sampling", "export"},

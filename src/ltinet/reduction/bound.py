@@ -65,7 +65,7 @@ def bound_residuals(system: Pencil, found: Projection, slow: Sides, fast: Sides 
     """Evaluate residuals at places that suffice for the poles of both: O(K N m) for K places, about 4 N of them."""
     poles = np.concatenate([found.inputs.poles, found.outputs.poles])
     places = places_for(poles, spacing=_SPACING)
-    of_z, of_y = _rounding(system, found)
+    of_z, of_y = projection_rounding(system, found)
     rounding = of_z * float(np.linalg.norm(found.outputs.largest)) + of_y * float(np.linalg.norm(found.inputs.largest))
     gain = float(np.max(norms(found.inputs.times(found.C, places.omega)), initial=0.0))
     values = slow.product(found, places.omega)
@@ -94,7 +94,7 @@ def mean_residuals(
             return np.asarray(both * 2.0 / (1.0 + (omega / own) ** 2))
 
         best = min(best, math.sqrt(mean_square(np.append(poles, -own), squares)))
-    of_z, of_y = _rounding(system, found)
+    of_z, of_y = projection_rounding(system, found)
     return best + of_z * found.outputs.mean + of_y * found.inputs.mean
 
 
@@ -113,7 +113,7 @@ def _handed_over(poles: Complex, places: Places, slow: Array, quick: Array) -> t
     return best
 
 
-def _rounding(system: Pencil, found: Projection) -> tuple[float, float]:
+def projection_rounding(system: Pencil, found: Projection) -> tuple[float, float]:
     """What z = c (s − A_r)⁻¹ and y are to be multiplied by for bounds on z VᵀR_b and (C V − c) y.
 
     Both are zero but for rounding: VᵀR_b = (I − VᵀE V) b + (VᵀA V − VᵀE V A_r) y up to that of the projections

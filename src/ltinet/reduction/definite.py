@@ -45,7 +45,7 @@ def definite(matrix: Any) -> Definite | None:
         return None
     if M.nnz == M.shape[0]:
         return Definite(M, None, float(np.min(diagonal)))
-    factors = _factored(M)
+    factors = factored(M)
     if factors is None:
         return None
     estimate = _smallest_estimate(M, factors)
@@ -59,7 +59,7 @@ def definite(matrix: Any) -> Definite | None:
 def _proven(M: sparse.csc_array, moved: float) -> float | None:
     """A lower bound of the eigenvalues, if M less `moved` on its diagonal has positive pivots beyond rounding."""
     shifted = sparse.csc_array(M - moved * sparse.eye_array(M.shape[0], format="csc"))
-    factors = _factored(shifted)
+    factors = factored(shifted)
     if factors is None:
         return None
     L, U = factors.L, factors.U
@@ -70,7 +70,7 @@ def _proven(M: sparse.csc_array, moved: float) -> float | None:
     return moved - rounding if moved > 2.0 * rounding else None
 
 
-def _factored(M: sparse.csc_array) -> SuperLU | None:
+def factored(M: sparse.csc_array) -> SuperLU | None:
     """Factors without pivoting; None for a zero pivot."""
     try:
         factors: SuperLU = _splu(M, permc_spec=_ORDERING, diag_pivot_thresh=0.0, options={"SymmetricMode": True})

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.sparse.linalg import splu
@@ -19,7 +18,6 @@ from ltinet.reduction.outcome import Outcome
 from ltinet.reduction.pencil import Pencil, pencil
 from ltinet.threads import one_blas_thread, threads_for
 
-Method = Literal["truncation", "singular_perturbation"]
 _SMALL = 300  # states of a sparse system, up to which arrays are as fast
 _FAR, _NOTHING = 30.0, 1e-10  # how far a bound may be above the rest of the error, and what counts as none
 _BY_ROUNDING = 1e-12  # of the largest entry: by so much a matrix that was meant to be symmetric may be off
