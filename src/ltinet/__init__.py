@@ -1,5 +1,6 @@
 """Sparse continuous-time neural networks for linear time-invariant systems, constructed without training."""
 
+from ltinet.algebraic import eliminate_algebraic
 from ltinet.analysis.damping import Damping
 from ltinet.analysis.frequencies import frequencies_for
 from ltinet.bounds.certificate import Certificate
@@ -105,6 +106,7 @@ __all__ = [
     "as_state_space",
     "block_diagonalize",
     "construct",
+    "eliminate_algebraic",
     "frequencies_for",
     "identify",
     "identify_frequency",

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from ltinet.algebraic import eliminate_algebraic
 from ltinet.construction import construct_network, the_only_one
 from ltinet.conversion import as_state_space
 from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
@@ -41,7 +42,7 @@ def construct(
     """
     given = the_only_one(system, matrices)
     if tolerance is not None:
-        small = reduce_any(given if isinstance(given, SecondOrder) else as_state_space(given), tolerance=tolerance)
+        small = reduce_any(given if isinstance(given, SecondOrder) else eliminate_algebraic(given), tolerance=tolerance)
         if small.network is not None:
             return DynamicNetwork(small.network, reduced_error=small.pointwise)
         net = construct(

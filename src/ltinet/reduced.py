@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet.algebraic import eliminate_algebraic
 from ltinet.arrays import Array
-from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.network.network import Network
 from ltinet.networks import construct
@@ -140,7 +140,8 @@ def reduce(
     Bounds are proven where D = αM + βK, and for all models of up to 1,500 positions.
 
     Args:
-        system: anything that `as_state_space` takes, a `SecondOrder` model, or a network.
+        system: anything that `as_state_space` takes, a `SecondOrder` model, or a network. A singular E goes through
+            `eliminate_algebraic`, and `result.given` is what that left.
         order: the number of states, or
         tolerance: the largest error, ‖G − G_r‖∞ relative to ‖G_r‖∞; as few states as found.
         method: "truncation", which None stands for, leaves balanced states out, "singular_perturbation" takes them as
@@ -153,7 +154,7 @@ def reduce(
     Raises:
         InvalidSystemError: the system cannot be reduced, or neither or both of order and tolerance were given.
     """
-    given = system if isinstance(system, DynamicNetwork | SecondOrder) else as_state_space(system)
+    given = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_algebraic(system)
     began = time.perf_counter()
     nobody: Told = lambda n_shifts, error: None  # noqa: E731, ARG005 - one line for nobody
     small = reduce_any(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told or nobody)

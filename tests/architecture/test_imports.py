@@ -20,7 +20,7 @@ LEVELS = [
     {"solver_tolerances", "loading", "networks"},
     {"reductions"},
     {"dynamic_network"},  # the façades: their methods are doors to the rooms below
-    {"systems"},
+    {"systems", "algebraic"},
     {"conversion", "learn"},
     {"second_order"},
     {"state_space"},
