@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse.linalg import SuperLU
 
 from ltinet.arrays import Array
+from ltinet.model.sparse_factors import SingularError, superlu
 from ltinet.tolerances import EPS
 
-_ORDERING = "MMD_AT_PLUS_A"
-_splu: Any = splu  # its types know no options
 _TRIES = (0.5, 0.1, 0.01)  # of an estimate of the smallest eigenvalue
 _POWER_STEPS = 6  # of inverse iteration
 
@@ -73,8 +72,8 @@ def _proven(M: sparse.csc_array, moved: float) -> float | None:
 def factored(M: sparse.csc_array) -> SuperLU | None:
     """Factors without pivoting; None for a zero pivot."""
     try:
-        factors: SuperLU = _splu(M, permc_spec=_ORDERING, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-    except RuntimeError:
+        factors: SuperLU = superlu(M, pivoting=0.0)
+    except SingularError:
         return None
     return factors
 

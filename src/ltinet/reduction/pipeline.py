@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.linalg import splu
 
 from ltinet.errors import InvalidSystemError
+from ltinet.model.sparse_factors import SingularError, superlu
 from ltinet.model.sparse_pencil import LARGEST_FILLED_IN
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.reduction.balancing import DenseMethod
@@ -165,8 +165,8 @@ def _require_usable(system: Pencil) -> None:
 def _is_singular(system: Pencil) -> bool:
     """Whether A has an eigenvalue of the size of rounding, by a factorisation and inverse iteration."""
     try:
-        factors = splu(system.A)
-    except RuntimeError:
+        factors = superlu(system.A)
+    except SingularError:
         return True
     x = np.random.default_rng(0).standard_normal(system.n_states)
     for _ in range(3):

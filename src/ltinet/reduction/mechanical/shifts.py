@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import splu
 
 from ltinet.arrays import Array
+from ltinet.model.sparse_factors import superlu
 from ltinet.reduction.mechanical.damped_pencil import DampedPencil
 
 _APART = 1.05  # ratio of two frequencies of one batch
@@ -35,9 +35,8 @@ def damped_solutions(model: DampedPencil, frequencies: Sequence[float], *, n_job
 def _solutions(matrices: Matrices, omega: float) -> Array:
     M, D, K, B, C = matrices
     P: Any = K if omega == 0.0 else K - omega**2 * M + 1j * omega * D
-    options: Any = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.01, "options": {"SymmetricMode": True}}
     right = np.hstack([B, C.T]).astype(P.dtype)
-    columns = splu(sparse.csc_array(P), **options).solve(right)
+    columns = superlu(sparse.csc_array(P), pivoting=0.01).solve(right)
     return np.hstack([columns.real, columns.imag]) if omega else np.asarray(columns)
 
 
