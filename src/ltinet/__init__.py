@@ -1,5 +1,6 @@
 """Sparse continuous-time neural networks for linear time-invariant systems, constructed without training."""
 
+from ltinet.algebraic import eliminate_algebraic
 from ltinet.analysis.damping import Damping
 from ltinet.analysis.frequencies import frequencies_for
 from ltinet.bounds.certificate import Certificate
@@ -39,6 +40,7 @@ from ltinet.plotting.identified_doors import IdentifiedPlots
 from ltinet.plotting.reduced_doors import ReducedPlots
 from ltinet.reduced import Reduced, reduce
 from ltinet.responses.step_info import StepInfo
+from ltinet.second_order import SecondOrder
 from ltinet.signals.batch import SignalBatch
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.polynomial import PolynomialSignal
@@ -89,6 +91,7 @@ __all__ = [
     "ResidualTests",
     "Rung",
     "SampledSignal",
+    "SecondOrder",
     "Signal",
     "SignalBatch",
     "SimulationError",
@@ -103,6 +106,7 @@ __all__ = [
     "as_state_space",
     "block_diagonalize",
     "construct",
+    "eliminate_algebraic",
     "frequencies_for",
     "identify",
     "identify_frequency",

@@ -3,11 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
+from ltinet.algebraic import eliminate_algebraic
 from ltinet.construction import construct_network, the_only_one
 from ltinet.conversion import as_state_space
 from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.reductions import reduce_system
+from ltinet.reductions import reduce_any
+from ltinet.second_order import SecondOrder
 from ltinet.threads import threads_for
 
 
@@ -31,19 +33,23 @@ def construct(
 
     With a `tolerance` the system is reduced first, to as few states as have ‖G − G_r‖∞ ≤ tolerance·‖G_r‖∞; large
     sparse systems are never filled in. What that leaves out is counted in every bound of the network, pointwise in
-    time: `net.reduced_error` times ‖u‖ in L2. `ltinet.reduce` tells more of it.
+    time: `net.reduced_error` times ‖u‖ in L2. Of a `SecondOrder` model each mode that is kept is one
+    second-order neuron. `ltinet.reduce` tells more of it.
 
     Raises:
         InvalidSystemError: `system` cannot be read as a real continuous-time system, or not be reduced.
         PartitionError: the layers asked for do not exist.
     """
-    state_space = as_state_space(the_only_one(system, matrices))
+    given = the_only_one(system, matrices)
     if tolerance is not None:
-        small = reduce_system(state_space, tolerance=tolerance)
+        small = reduce_any(given if isinstance(given, SecondOrder) else eliminate_algebraic(given), tolerance=tolerance)
+        if small.network is not None:
+            return DynamicNetwork(small.network, reduced_error=small.pointwise)
         net = construct(
             small.system, max_condition=max_condition, n_layers=n_layers, clustering=clustering, balance=balance
         )
         return replace(net, reduced_error=small.pointwise)
+    state_space = as_state_space(given)
     wanted = BlockChoice(max_condition, n_layers, clustering, called="n_layers")
     with threads_for(state_space.n_states):
         found = construct_network(state_space.matrices, wanted, balance=balance)

@@ -9,15 +9,16 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet.algebraic import eliminate_algebraic
 from ltinet.arrays import Array
-from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork
+from ltinet.network.network import Network
 from ltinet.networks import construct
 from ltinet.once import cached_property
 from ltinet.plotting.reduced_doors import DrawnReduction, ReducedPlots
 from ltinet.reduction.galerkin import Told
-from ltinet.reduction.pipeline import Method
-from ltinet.reductions import reduce_system
+from ltinet.reductions import ReductionMethod, reduce_any
+from ltinet.second_order import SecondOrder
 from ltinet.shown import shown_rows
 from ltinet.state_space import StateSpace
 from ltinet.views import html_facts
@@ -30,8 +31,8 @@ class Reduced:
 
     system: StateSpace
     """The reduced system G_r."""
-    given: StateSpace = field(repr=False)
-    """The system G that was reduced."""
+    given: StateSpace | SecondOrder = field(repr=False)
+    """The system G that was reduced; of a network its state equations."""
     order: int
     """States of the reduced system, those that were kept aside included."""
     error_bound: float | None
@@ -51,6 +52,12 @@ class Reduced:
     """What was done and what it cost."""
     mean: Callable[[], float] = field(repr=False)
     """The H2 norm of what was left out, or more, computed when it is asked for."""
+    second_order: SecondOrder | None = None
+    """The reduced model as masses, dampers and springs, where a `SecondOrder` one was given: M = I, K diagonal."""
+    network: Network | None = field(default=None, repr=False)
+    """The neurons, where they were found with the system."""
+    before: float = 0.0
+    """The H2 norm of what a network that was given had left out already; bounds of `net` count it too."""
     n_aside: int = 0
     """States that grow, integrate or may do so: they are kept whole, and counted in the order."""
     remarks: tuple[str, ...] = ()
@@ -69,7 +76,8 @@ class Reduced:
     @cached_property
     def net(self) -> DynamicNetwork:
         """The network of the reduced system; its bounds count what the reduction left out."""
-        return replace(construct(self.system), reduced_error=self.mean())
+        net = construct(self.system) if self.network is None else DynamicNetwork(self.network)
+        return replace(net, reduced_error=self.before + self.mean())
 
     @property
     def plot(self) -> ReducedPlots:
@@ -118,7 +126,7 @@ def reduce(
     *,
     order: int | None = None,
     tolerance: float | None = None,
-    method: Method = "truncation",
+    method: ReductionMethod | None = None,
     n_jobs: int = 1,
     told: Told | None = None,
 ) -> Reduced:
@@ -128,26 +136,32 @@ def reduce(
     definite symmetric part, are projected first, never filled in. `result.is_certified` says whether the bound is
     proven; for sparse systems that are not of this kind there is an estimate.
 
+    A `SecondOrder` model keeps its structure: each mode that stays is one second-order neuron, two states.
+    Bounds are proven where D = αM + βK, and for all models of up to 1,500 positions.
+
     Args:
-        system: anything that `as_state_space` takes, or a network.
+        system: anything that `as_state_space` takes, a `SecondOrder` model, or a network. A singular E goes through
+            `eliminate_algebraic`, and `result.given` is what that left.
         order: the number of states, or
         tolerance: the largest error, ‖G − G_r‖∞ relative to ‖G_r‖∞; as few states as found.
-        method: "truncation" leaves balanced states out, "singular_perturbation" takes them as at rest, which keeps the
-            gain at zero frequency exactly.
+        method: "truncation", which None stands for, leaves balanced states out, "singular_perturbation" takes them as
+            at rest, which keeps the gain at zero frequency exactly. Of a network "neurons" leaves out those with the
+            smallest shares in the outputs. For a `SecondOrder` model "modes" or "krylov"; None takes all modes of a
+            small model, and rational Krylov spaces for a large one.
         n_jobs: processes that share the shifts of a batch (joblib); the result does not depend on it.
         told: called with the number of shifts and the relative bound as it falls.
 
     Raises:
         InvalidSystemError: the system cannot be reduced, or neither or both of order and tolerance were given.
     """
-    given = system.to_state_space() if isinstance(system, DynamicNetwork) else as_state_space(system)
+    given = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_algebraic(system)
     began = time.perf_counter()
     nobody: Told = lambda n_shifts, error: None  # noqa: E731, ARG005 - one line for nobody
-    small = reduce_system(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told or nobody)
+    small = reduce_any(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told or nobody)
     seconds, found = time.perf_counter() - began, small.outcome
     return Reduced(
         system=small.system,
-        given=given,
+        given=given.to_state_space() if isinstance(given, DynamicNetwork) else given,
         order=found.order,
         error_bound=found.error_bound,
         estimate=found.estimate,
@@ -156,6 +170,9 @@ def reduce(
         error_parts=found.parts,
         steps=(("done", found.way), ("cost", f"{seconds:.3g} s")),
         mean=found.mean,
+        second_order=None if found.second_order is None else SecondOrder.of(found.second_order),
+        network=small.network,
+        before=(given.reduced_error or 0.0) if isinstance(given, DynamicNetwork) else 0.0,
         n_aside=found.n_aside,
         remarks=found.remarks,
     )

@@ -20,8 +20,9 @@ LEVELS = [
     {"solver_tolerances", "loading", "networks"},
     {"reductions"},
     {"dynamic_network"},  # the façades: their methods are doors to the rooms below
-    {"systems"},
+    {"systems", "algebraic"},
     {"conversion", "learn"},
+    {"second_order"},
     {"state_space"},
     {"construction", "responses", "identification", "reduction"},
     {"analysis", "sampling", "export"},

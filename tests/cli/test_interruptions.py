@@ -127,6 +127,15 @@ def test_an_interrupted_simulation(folder: Path, tmp_path_factory: pytest.TempPa
     interrupted(command, stdin=b"t,a,b\n" + rows.encode(), folder=folder, sign=sign)
 
 
+def test_an_interrupted_reduction(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """When shifts are taken: many factorisations are still to come, and a file of that name is there already."""
+    (folder / "small.safetensors").write_text("kept")
+    sign = tmp_path_factory.mktemp("sign") / "begun"
+    program = AT_WORK.format(function="new_directions", sign=str(sign))
+    wish = ["reduce", "example:heat_plate,n=90000", "--tolerance", "1e-8", "-o", "small.safetensors"]
+    interrupted([sys.executable, "-c", program, *wish], stdin=b"", folder=folder, sign=sign)
+
+
 def interrupted(command: list[str], *, stdin: bytes, folder: Path, sign: Path) -> None:
     """Interrupt the program when it has read its input and says that it is at work."""
     before = contents(folder)

@@ -46,6 +46,21 @@ def test_a_cluster_gives_the_same_result(engine):
     assert min(min(layer) for layer in counts) > 0
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+@pytest.mark.usefixtures("client")
+def test_a_reduction_does_not_depend_on_who_computes_its_shifts(n_jobs):
+    """Shifts come in batches of one size, so that the basis is the same but for rounding, whatever the workers."""
+    system = ltinet.named_system("convection_diffusion_plate", n=900, V=20.0)
+    alone = ltinet.reduce(system, order=8)
+    with joblib.parallel_config("dask"):
+        together = ltinet.reduce(system, order=8, n_jobs=n_jobs)
+    assert together.order == alone.order
+    assert together.error_bound == pytest.approx(alone.error_bound, rel=1e-6)
+    omega = np.geomspace(0.1, 1e4, 30)
+    gap = together.system.frequency_response(omega) - alone.system.frequency_response(omega)
+    assert np.abs(gap).max() <= 1e-9 * alone.gain  # models of bases that differ by rounding
+
+
 def test_the_backend_that_the_user_chose_is_used(client):
     """A method chosen by a function of the neuron tells where neurons are solved: in the workers, nowhere else."""
     net = ltinet.DynamicNetwork(random_network([[1], [2], [1]], 2, 2, seed=1))

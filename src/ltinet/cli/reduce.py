@@ -11,7 +11,7 @@ from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, SourceName, read_sys
 from ltinet.cli.streams import check_target, deliver, is_stream, refuse_terminal, send
 from ltinet.errors import FileFormatError
 from ltinet.reduced import reduce as reduce_system
-from ltinet.reduction.pipeline import Method
+from ltinet.reductions import ReductionMethod
 from ltinet.shown import shown_path
 
 
@@ -46,16 +46,10 @@ def reduce(
     if (order is None) == (tolerance is None):
         raise typer.BadParameter("give one of them", param_hint="'--order' / '--tolerance'")
     if output is not None:
-        if not is_stream(output) and Path(output).suffix.lower() != NETWORK_SUFFIX:
-            raise FileFormatError(
-                f"{shown_path(output)} does not end in {NETWORK_SUFFIX}, as the file of a network does"
-            )
-        check_target(output)
-        refuse_overwriting(output, {"the system": file})
-        refuse_terminal(output)
+        _check_output(output, file)
     system = read_system(file, matrix)
     refuse_discrete_time(system, file, "a reduced system")
-    method: Method = "singular_perturbation" if exact_at_rest else "truncation"
+    method: ReductionMethod = "singular_perturbation" if exact_at_rest else "truncation"
     with falling(f"reducing {system.n_states} states") as told:
         found = reduce_system(system, order=order, tolerance=tolerance, method=method, n_jobs=jobs, told=told)
     if output is None or not is_stream(output):

@@ -8,6 +8,10 @@ from ltinet.model.matrices import Matrix
 from ltinet.tolerances import rounding
 
 
+class SingularMassError(InvalidSystemError):
+    """E is singular: there are algebraic equations."""
+
+
 def eliminate_descriptor(E: Matrix, right_hand_side: Matrix) -> Matrix:
     """Return E⁻¹ times `right_hand_side`, the states staying the user's own; E is n×n, the right-hand side n×k.
 
@@ -39,7 +43,7 @@ def _equilibration(E: Matrix) -> tuple[Matrix, Matrix]:
     if info > 0:
         n = len(E)
         line = f"row {info - 1}" if info <= n else f"column {info - n - 1}"
-        raise InvalidSystemError(f"E is singular: its {line} is zero; {_WAY_OUT}")
+        raise SingularMassError(f"E is singular: its {line} is zero; {_WAY_OUT}")
     return row_scale, column_scale
 
 
@@ -52,13 +56,13 @@ def _require_regular(R: Matrix, n: int) -> None:
     singular_values = np.linalg.svd(R, compute_uv=False)
     reciprocal_condition = singular_values[-1] / singular_values[0]
     if reciprocal_condition <= rounding(n):
-        raise InvalidSystemError(
+        raise SingularMassError(
             f"E is singular to working precision: after scaling rows and columns its reciprocal condition number is "
             f"{reciprocal_condition:.1e}, below {rounding(n):.1e}; {_WAY_OUT}"
         )
 
 
 _WAY_OUT = (
-    "the model contains algebraic equations: eliminate those variables first, or reduce the model to its proper part, "
-    "and pass a non-singular E"
+    "the model contains algebraic equations: ltinet.eliminate_algebraic((A, B, C, D, E)) solves them for their "
+    "variables where that is possible (index 1); else pass a non-singular E"
 )

@@ -97,15 +97,19 @@ def has_symmetric_pattern(*matrices: SparseMatrix | None) -> bool:
 
 
 def _factorised(matrix: Any, *, is_stable: bool) -> Any:
+    return superlu(matrix) if is_stable else superlu(matrix, pivoting=_ON_DIAGONAL)
+
+
+def superlu(matrix: Any, *, pivoting: float | None = None) -> Any:
+    """Factors with partial pivoting, or on a symmetric pattern with pivots on the diagonal down to a share of others.
+
+    Raises:
+        SingularError: a pivot is zero.
+        MemoryError: the factors do not fit into memory.
+    """
+    symmetric: Any = {"permc_spec": "MMD_AT_PLUS_A", "options": {"SymmetricMode": True}, "diag_pivot_thresh": pivoting}
     try:
-        if is_stable:
-            return splu(matrix, permc_spec="COLAMD")
-        return splu(
-            matrix,
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=_ON_DIAGONAL,
-            options={"SymmetricMode": True},
-        )
+        return splu(matrix, permc_spec="COLAMD") if pivoting is None else splu(matrix, **symmetric)
     except RuntimeError as error:
         if "singular" in str(error):
             raise SingularError from None

@@ -21,7 +21,7 @@ from ltinet.tolerances import sum_rounding
 
 _CORNERS = 20  # frequencies ω₁ that are tried
 _STEEPNESS = (0.3, 1.0)  # ε
-_MEAN_CORNERS = 3
+_MEAN_CORNERS, _MORE_CORNERS = 3, 8
 _SPACING = 1.6  # of places in phase: 1.15 of the largest value at most
 
 
@@ -65,7 +65,7 @@ def bound_residuals(system: Pencil, found: Projection, slow: Sides, fast: Sides 
     """Evaluate residuals at places that suffice for the poles of both: O(K N m) for K places, about 4 N of them."""
     poles = np.concatenate([found.inputs.poles, found.outputs.poles])
     places = places_for(poles, spacing=_SPACING)
-    of_z, of_y = _rounding(system, found)
+    of_z, of_y = projection_rounding(system, found)
     rounding = of_z * float(np.linalg.norm(found.outputs.largest)) + of_y * float(np.linalg.norm(found.inputs.largest))
     gain = float(np.max(norms(found.inputs.times(found.C, places.omega)), initial=0.0))
     values = slow.product(found, places.omega)
@@ -79,22 +79,27 @@ def bound_residuals(system: Pencil, found: Projection, slow: Sides, fast: Sides 
     return ResidualBound(min(peak, lower) + rounding, places.omega, values, gain, corner)
 
 
-def mean_residuals(
-    system: Pencil, found: Projection, *, slow: Sides, fast: Sides | None, bound: ResidualBound
-) -> float:
-    """A bound on the H2 norm of the error: the lesser of both bounds in the mean, for the best of some corners."""
-    if fast is None:
+def mean_residuals(system: Pencil, found: Projection, *, slow: Sides, fast: Sides, corner: float, turn: float) -> float:
+    """A bound on the H2 norm of the error: the lesser of both bounds in the mean, for the best of some corners.
+
+    The second is g `turn`/|ω|: 1 for a symmetric system, more for one that turns (`sector`). Without a corner from the
+    bound over all frequencies they are looked for between the slowest and the fastest pole.
+    """
+    if not math.isfinite(turn):
         return math.inf
-    poles = np.concatenate([found.inputs.poles, found.outputs.poles])
-    quick, best = fast, math.inf
-    for own in bound.corner * np.geomspace(0.1, 10.0, _MEAN_CORNERS):
+    poles, best = np.concatenate([found.inputs.poles, found.outputs.poles]), math.inf
+    if math.isfinite(corner):
+        corners = corner * np.geomspace(0.1, 10.0, _MEAN_CORNERS)
+    else:
+        corners = turn * np.geomspace(np.min(np.abs(poles)), np.max(np.abs(poles)), _MORE_CORNERS)
+    for own in corners:
 
         def squares(omega: Array, own: float = own) -> Array:
-            both = slow.squares(found, omega) + quick.squares(found, omega) / own**2
+            both = slow.squares(found, omega) + fast.squares(found, omega) * (turn / own) ** 2
             return np.asarray(both * 2.0 / (1.0 + (omega / own) ** 2))
 
         best = min(best, math.sqrt(mean_square(np.append(poles, -own), squares)))
-    of_z, of_y = _rounding(system, found)
+    of_z, of_y = projection_rounding(system, found)
     return best + of_z * found.outputs.mean + of_y * found.inputs.mean
 
 
@@ -113,7 +118,7 @@ def _handed_over(poles: Complex, places: Places, slow: Array, quick: Array) -> t
     return best
 
 
-def _rounding(system: Pencil, found: Projection) -> tuple[float, float]:
+def projection_rounding(system: Pencil, found: Projection) -> tuple[float, float]:
     """What z = c (s − A_r)⁻¹ and y are to be multiplied by for bounds on z VᵀR_b and (C V − c) y.
 
     Both are zero but for rounding: VᵀR_b = (I − VᵀE V) b + (VᵀA V − VᵀE V A_r) y up to that of the projections

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse.linalg import SuperLU
 
 from ltinet.arrays import Array
+from ltinet.model.sparse_factors import SingularError, superlu
 from ltinet.tolerances import EPS
 
-_ORDERING = "MMD_AT_PLUS_A"
-_splu: Any = splu  # its types know no options
 _TRIES = (0.5, 0.1, 0.01)  # of an estimate of the smallest eigenvalue
 _POWER_STEPS = 6  # of inverse iteration
 
@@ -45,7 +44,7 @@ def definite(matrix: Any) -> Definite | None:
         return None
     if M.nnz == M.shape[0]:
         return Definite(M, None, float(np.min(diagonal)))
-    factors = _factored(M)
+    factors = factored(M)
     if factors is None:
         return None
     estimate = _smallest_estimate(M, factors)
@@ -59,7 +58,7 @@ def definite(matrix: Any) -> Definite | None:
 def _proven(M: sparse.csc_array, moved: float) -> float | None:
     """A lower bound of the eigenvalues, if M less `moved` on its diagonal has positive pivots beyond rounding."""
     shifted = sparse.csc_array(M - moved * sparse.eye_array(M.shape[0], format="csc"))
-    factors = _factored(shifted)
+    factors = factored(shifted)
     if factors is None:
         return None
     L, U = factors.L, factors.U
@@ -70,11 +69,11 @@ def _proven(M: sparse.csc_array, moved: float) -> float | None:
     return moved - rounding if moved > 2.0 * rounding else None
 
 
-def _factored(M: sparse.csc_array) -> SuperLU | None:
+def factored(M: sparse.csc_array) -> SuperLU | None:
     """Factors without pivoting; None for a zero pivot."""
     try:
-        factors: SuperLU = _splu(M, permc_spec=_ORDERING, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-    except RuntimeError:
+        factors: SuperLU = superlu(M, pivoting=0.0)
+    except SingularError:
         return None
     return factors
 

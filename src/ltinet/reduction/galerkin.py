@@ -16,8 +16,9 @@ from ltinet.reduction.definite import Definite
 from ltinet.reduction.krylov import new_directions, solutions
 from ltinet.reduction.norms import norms
 from ltinet.reduction.pencil import Pencil
-from ltinet.reduction.projection import Projection, project, residual_space
+from ltinet.reduction.projection import Projection, ResidualSpace, project, residual_space
 from ltinet.reduction.residual import euclidean, residuals
+from ltinet.reduction.sector import proven_turn
 from ltinet.reduction.supremum import places_for
 
 # Shifts in the first batch and in others, fixed, so that the result does not depend on who computes them: few where a
@@ -80,23 +81,31 @@ class _Norms:
     projection: Projection
     slow: Sides
     fast: Sides | None
-    is_bound: bool
+    weight: Definite | None
+    space: ResidualSpace
 
     @classmethod
     def of(cls, system: Pencil, projection: Projection, V: Array, weight: Definite | None) -> "_Norms":
         space = residual_space(system, projection, V)
         if weight is None:
-            return cls(system, projection, Sides(*euclidean(space)), None, is_bound=False)
+            return cls(system, projection, Sides(*euclidean(space)), None, None, space)
         mass = system.mass if system.is_symmetric else None
         fast = None if mass is None else Sides(*residuals(space, mass))
-        return cls(system, projection, Sides(*residuals(space, weight)), fast, is_bound=True)
+        return cls(system, projection, Sides(*residuals(space, weight)), fast, weight, space)
 
     def bound(self, estimate: float) -> ResidualBound:
         found = bound_residuals(self.system, self.projection, self.slow, self.fast)
-        return found if self.is_bound else replace(found, peak=estimate)
+        return found if self.weight is not None else replace(found, peak=estimate)
 
     def mean(self, bound: ResidualBound) -> float:
-        return mean_residuals(self.system, self.projection, slow=self.slow, fast=self.fast, bound=bound)
+        """In the H2 norm: a system that is not symmetric must be proven not to turn too far, which takes a while."""
+        mass, fast, turn = self.system.mass, self.fast, 1.0
+        if self.weight is None or mass is None:
+            return math.inf
+        if fast is None:
+            fast, turn = Sides(*residuals(self.space, mass)), proven_turn(self.system, self.weight)
+        found, corner = self.projection, bound.corner
+        return mean_residuals(self.system, found, slow=self.slow, fast=fast, corner=corner, turn=turn)
 
 
 def _change(before: Projection, now: Projection) -> float:

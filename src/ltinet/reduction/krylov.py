@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import splu
 
 from ltinet.arrays import Array
+from ltinet.model.sparse_factors import superlu
 from ltinet.reduction.pencil import Pencil
 
 _KEPT = 1e-10  # of the length of a direction: what is left of a shorter one is noise of the subtraction
@@ -31,8 +31,7 @@ def _solutions(matrices: tuple[Any, Any, Array, Array], shift: complex, *, is_sy
     A, E, B, C = matrices
     is_real = complex(shift).imag == 0.0
     M = (shift.real if is_real else shift) * E - A
-    options: dict[str, Any] = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0 if is_real else 0.01}
-    factors: Any = splu(M.tocsc(), options={"SymmetricMode": True}, **options)
+    factors = superlu(M.tocsc(), pivoting=0.0 if is_real else 0.01)
     kind = np.float64 if is_real else np.complex128
     if is_symmetric:
         return _real_columns(factors.solve(np.hstack([B, C.T]).astype(kind)))

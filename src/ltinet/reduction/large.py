@@ -19,6 +19,7 @@ from ltinet.reduction.orders import smallest_order
 from ltinet.reduction.pencil import Pencil
 from ltinet.reduction.projection import Projection
 from ltinet.reduction.separation import Separated
+from ltinet.reduction.states import ReducedStates
 
 _SHARE = 0.6  # of what is allowed that the projection may take, the rest is for the truncation
 _UNSEEN = 1e-10  # of the gain: smaller errors are not worth a shift
@@ -91,7 +92,8 @@ def _put_together(
 def _reducer(projection: Projection) -> DenseReducer:
     """Symmetric systems have their modes already."""
     given = SystemMatrices(projection.A, projection.B, projection.C)
-    if not projection.inputs.is_diagonal:
+    states = projection.inputs
+    if not (isinstance(states, ReducedStates) and states.is_diagonal):
         return prepare(given)
     modes = modes_of(projection.inputs.poles, projection.B, projection.C)
     separated = Separated(modes, modes.taken(np.zeros(modes.n_states, dtype=np.bool_)), Distance(0.0, 0.0))

@@ -82,7 +82,7 @@ class Modes:
     def response(self, omega: Array) -> tuple[Complex, Array]:
         """H(iω) − D, `(K, p, m)`, and a bound on what rounding took from it, in the Frobenius norm, `(K,)`."""
         n_outputs, n_inputs = len(self.C), self.B.shape[1]
-        products = (self.C.T[:, :, None] * self.B[:, None, :]).reshape(self.n_states, -1)
+        products = (self.C.T[:, :, None] * self.B[:, None, :]).reshape(self.n_states, n_outputs * n_inputs)
         sizes = np.sqrt(_squares(self.C.T) * _squares(self.B))
         values = np.empty((len(omega), n_outputs * n_inputs), dtype=np.complex128)
         rounding = np.empty(len(omega))

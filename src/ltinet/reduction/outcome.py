@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ltinet.arrays import Array
+from ltinet.model.second_order_matrices import SecondOrderMatrices
 from ltinet.reduction.balancing import Matrices
 
 
@@ -28,3 +29,5 @@ class Outcome:
     """Where the bound comes from."""
     n_aside: int = 0
     remarks: tuple[str, ...] = ()
+    second_order: SecondOrderMatrices | None = None
+    """The reduced model as masses, dampers and springs, where it was given so."""

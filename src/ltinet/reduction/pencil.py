@@ -31,19 +31,19 @@ class Pencil:
     @cached_property
     def is_symmetric(self) -> bool:
         """Whether A and E are, bit for bit."""
-        return _is_symmetric(self.A) and _is_symmetric(self.E)
+        return is_symmetric(self.A) and is_symmetric(self.E)
 
     @cached_property
     def dissipation(self) -> Definite | None:
         """S = −(A + Aᵀ)/2, if it is proven to be positive definite."""
-        if not (self.E.diagonal() > 0.0).all() or not _is_symmetric(self.E):
+        if not (self.E.diagonal() > 0.0).all() or not is_symmetric(self.E):
             return None
         return definite(-self.A if self.is_symmetric else -0.5 * (self.A + self.A.T))
 
     @cached_property
     def mass(self) -> Definite | None:
         """E, if it is proven to be positive definite."""
-        return definite(self.E) if _is_symmetric(self.E) else None
+        return definite(self.E) if is_symmetric(self.E) else None
 
 
 def pencil(A: Any, B: Any, C: Any, D: Any = None, E: Any = None) -> Pencil:
@@ -60,6 +60,7 @@ def _filled(matrix: Any) -> Array:
     return np.ascontiguousarray(filled, dtype=np.float64)
 
 
-def _is_symmetric(matrix: Sparse) -> bool:
+def is_symmetric(matrix: Sparse) -> bool:
+    """Whether a matrix equals its transpose, bit for bit."""
     difference = sparse.csc_array(matrix - matrix.T)
     return not difference.data.any()

@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from scipy.sparse.linalg import splu
 
 from ltinet.errors import InvalidSystemError
+from ltinet.model.sparse_factors import SingularError, superlu
 from ltinet.model.sparse_pencil import LARGEST_FILLED_IN
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.reduction.balancing import DenseMethod
@@ -19,7 +18,6 @@ from ltinet.reduction.outcome import Outcome
 from ltinet.reduction.pencil import Pencil, pencil
 from ltinet.threads import one_blas_thread, threads_for
 
-Method = Literal["truncation", "singular_perturbation"]
 _SMALL = 300  # states of a sparse system, up to which arrays are as fast
 _FAR, _NOTHING = 30.0, 1e-10  # how far a bound may be above the rest of the error, and what counts as none
 _BY_ROUNDING = 1e-12  # of the largest entry: by so much a matrix that was meant to be symmetric may be off
@@ -167,8 +165,8 @@ def _require_usable(system: Pencil) -> None:
 def _is_singular(system: Pencil) -> bool:
     """Whether A has an eigenvalue of the size of rounding, by a factorisation and inverse iteration."""
     try:
-        factors = splu(system.A)
-    except RuntimeError:
+        factors = superlu(system.A)
+    except SingularError:
         return True
     x = np.random.default_rng(0).standard_normal(system.n_states)
     for _ in range(3):

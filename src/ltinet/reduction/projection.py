@@ -13,7 +13,7 @@ import numpy as np
 from ltinet.arrays import Array
 from ltinet.once import cached_property
 from ltinet.reduction.pencil import Pencil, Sparse
-from ltinet.reduction.states import ReducedStates
+from ltinet.reduction.states import DampedStates, Rayleigh, ReducedStates
 from ltinet.tolerances import EPS
 
 _NOISE = 16.0 * EPS  # of the largest eigenvalue of a Gram matrix: below, it is rounding
@@ -32,16 +32,21 @@ class Projection:
     """VᵀA V as it was computed: A_r, but for a symmetric system not quite diagonal."""
     moved: Array
     """Euclidean norms of the columns of A V, `(N,)`."""
+    damping: Rayleigh | None = None
+    """Of a mechanical model with M = E and K = −A, whose residuals are those of (E, A) at σ(s) in the place of s."""
 
     @cached_property
-    def inputs(self) -> ReducedStates:
+    def inputs(self) -> ReducedStates | DampedStates:
         """(s − A_r)⁻¹b."""
-        return ReducedStates(self.A, self.B)
+        return self._states(self.A, self.B)
 
     @cached_property
-    def outputs(self) -> ReducedStates:
+    def outputs(self) -> ReducedStates | DampedStates:
         """(s − A_rᵀ)⁻¹cᵀ."""
-        return ReducedStates(self.A.T, self.C.T)
+        return self._states(self.A.T, self.C.T)
+
+    def _states(self, A: Array, B: Array) -> ReducedStates | DampedStates:
+        return ReducedStates(A, B) if self.damping is None else DampedStates(A, B, self.damping)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +69,7 @@ class ResidualSpace:
     """A bound on ‖E V‖: √‖E‖, because VᵀE V = I."""
 
 
-def project(system: Pencil, V: Array) -> tuple[Projection, Array]:
+def project(system: Pencil, V: Array, *, damping: Rayleigh | None = None) -> tuple[Projection, Array]:
     """Project a system onto an E-orthonormal basis; the basis comes back turned as the projection is."""
     symmetric_part = V.T @ (system.A @ V)
     _, turn = np.linalg.eigh(0.5 * (symmetric_part + symmetric_part.T))
@@ -73,7 +78,7 @@ def project(system: Pencil, V: Array) -> tuple[Projection, Array]:
     full = V.T @ AV
     A_r = np.diag(full.diagonal()) if system.is_symmetric else full  # any A_r will do: residuals tell what it costs
     E_r = V.T @ (system.E @ V)
-    return Projection(A_r, V.T @ system.B, system.C @ V, E_r, full, np.linalg.norm(AV, axis=0)), V
+    return Projection(A_r, V.T @ system.B, system.C @ V, E_r, full, np.linalg.norm(AV, axis=0), damping), V
 
 
 def residual_space(system: Pencil, own: Projection, V: Array) -> ResidualSpace:

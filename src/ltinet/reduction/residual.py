@@ -9,8 +9,10 @@ from ltinet.arrays import Array
 from ltinet.reduction.definite import Definite
 from ltinet.reduction.norms import frobenius, norms, spectral_norm
 from ltinet.reduction.projection import Combination, ResidualSpace
-from ltinet.reduction.states import ReducedStates
+from ltinet.reduction.states import DampedStates, ReducedStates
 from ltinet.tolerances import sum_rounding
+
+States = ReducedStates | DampedStates
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,15 +28,15 @@ class Residual:
     per_state: float
     """The norm of E V, by which what is left of (iω − A_r) y = b counts."""
 
-    def norms(self, states: ReducedStates, omega: Array) -> Array:
+    def norms(self, states: States, omega: Array) -> Array:
         """‖R(iω)‖ for the states y."""
         return np.asarray(norms(states.times(self.rest, omega) + self.first) + self._off(states))
 
-    def squares(self, states: ReducedStates, omega: Array) -> Array:
+    def squares(self, states: States, omega: Array) -> Array:
         """‖R(iω)‖² in the Frobenius norm."""
         return np.asarray((frobenius(states.times(self.rest, omega) + self.first) + self._off(states)) ** 2)
 
-    def _off(self, states: ReducedStates) -> float:
+    def _off(self, states: States) -> float:
         """With what evaluation takes: rounding of the sum of all parts, and of the states in it."""
         sizes = float(np.linalg.norm(self.rest, axis=0) @ states.largest) + float(np.linalg.norm(self.first))
         return self.off + sum_rounding(len(states.A)) * sizes + self.per_state * states.unsolved

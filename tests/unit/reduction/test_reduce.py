@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import linalg, sparse
 
 import ltinet
 from ltinet.reduction import pipeline
@@ -45,6 +45,19 @@ def test_a_sparse_system_is_projected(V: float) -> None:
     assert "projection" in found.error_parts
     assert errors.max() <= found.error_bound <= 1e-5 * found.gain * (1.0 + 1e-12)
     assert str(found).startswith("reduced system")
+
+
+@pytest.mark.parametrize("V", [0.0, 3.0, 300.0])
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-5])
+def test_the_pointwise_bound_is_no_less_than_the_h2_norm(V: float, tolerance: float) -> None:
+    """The H2 norm of the difference from its Gramian, by SciPy's Lyapunov solver."""
+    system = plate(400) if V == 0.0 else ltinet.named_system("convection_diffusion_plate", n=400, V=V)
+    found = ltinet.reduce(system, tolerance=tolerance)
+    small = found.system
+    A, B, C = linalg.block_diag(system.A, small.A), np.vstack([system.B, small.B]), np.hstack([system.C, -small.C])
+    P = linalg.solve_continuous_lyapunov(A, -B @ B.T)
+    norm = np.sqrt(max(np.trace(C @ P @ C.T), 0.0))
+    assert norm <= found.pointwise_bound <= 1e4 * norm  # and it says something
 
 
 def test_the_number_of_workers_changes_nothing() -> None:

@@ -1,0 +1,153 @@
+"""Mechanical models as their users meet them: `SecondOrder(M, D, K, B, C)`."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.analysis.frequency_response import points_of
+from ltinet.analysis.second_order_response import second_order_response
+from ltinet.listing import listed_without
+from ltinet.model.matrices import Matrix, MatrixLike
+from ltinet.model.second_order_matrices import SecondOrderMatrices, Square
+from ltinet.model.sparse_matrices import is_symmetric, shared
+from ltinet.shown import count_of, shown_rows
+from ltinet.signals.sampled import Hold
+from ltinet.solve.solution import Solution
+from ltinet.state_space import StateSpace
+from ltinet.views import html_facts
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class SecondOrder:
+    """A real mechanical model M q'' + D q' + K q = B u, y = C q: masses, dampers and springs, arrays or sparse.
+
+    If one of M, D and K is sparse, all are kept so. `ltinet.reduce` keeps the structure: every mode that it keeps is
+    one second-order neuron. Everything else goes through the first-order form, `to_state_space`, and `as_state_space`,
+    `construct` and `reduce` take the model as it is.
+
+    Args:
+        M: the masses, n×n.
+        D: the dampings, n×n; `alpha * M + beta * K` is Rayleigh damping, for which large models are certified.
+        K: the stiffnesses, n×n.
+        B: where inputs push, n×m; a 1-D array is a single input.
+        C: which positions outputs see, p×n; a 1-D array is a single output.
+
+    Raises:
+        InvalidSystemError: a matrix is complex, not finite or of the wrong shape.
+    """
+
+    matrices: SecondOrderMatrices
+    """All of them together, as the rooms below take them."""
+
+    def __init__(self, M: MatrixLike, D: MatrixLike, K: MatrixLike, B: MatrixLike, C: MatrixLike) -> None:
+        object.__setattr__(self, "matrices", SecondOrderMatrices(M, D, K, B, C))
+
+    @classmethod
+    def of(cls, matrices: SecondOrderMatrices) -> "SecondOrder":
+        """The model of matrices that were checked already."""
+        model = cls.__new__(cls)
+        object.__setattr__(model, "matrices", matrices)
+        return model
+
+    @property
+    def M(self) -> Square:
+        """The masses, n×n."""
+        return _given_out(self.matrices.M)
+
+    @property
+    def D(self) -> Square:
+        """The dampings, n×n."""
+        return _given_out(self.matrices.D)
+
+    @property
+    def K(self) -> Square:
+        """The stiffnesses, n×n."""
+        return _given_out(self.matrices.K)
+
+    @property
+    def B(self) -> Matrix:
+        """Where inputs push, n×m."""
+        return self.matrices.B
+
+    @property
+    def C(self) -> Matrix:
+        """Which positions outputs see, p×n."""
+        return self.matrices.C
+
+    @property
+    def n_positions(self) -> int:
+        """The number of entries of q, n."""
+        return self.matrices.n_positions
+
+    @property
+    def n_states(self) -> int:
+        """States of the first-order form, 2n."""
+        return 2 * self.n_positions
+
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs, m."""
+        return int(self.B.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of outputs, p."""
+        return len(self.C)
+
+    def to_state_space(self) -> StateSpace:
+        """E x' = A x + B u with x = (q, q') and E = diag(I, M): 2n states, sparse where M, D and K are."""
+        return StateSpace.of(self.matrices.first_order)
+
+    def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """H(jω) = C (K − ω² M + jω D)⁻¹ B, (len(omega), p, m), by a factorisation for each frequency."""
+        return second_order_response(self.matrices, points_of(omega, None).imag)
+
+    def simulate(
+        self,
+        u: Any,
+        t: ArrayLike,
+        *,
+        x0: ArrayLike | None = None,
+        hold: Hold = "linear",
+        tolerance: float | None = None,
+    ) -> Solution:
+        """Outputs y at the times t; see `StateSpace.simulate`. x0 is (q, q') at t[0], 2n numbers."""
+        return self.to_state_space().simulate(u, t, x0=x0, hold=hold, tolerance=tolerance)
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [
+            ("ends", f"{count_of(self.n_inputs, 'input')} → {count_of(self.n_outputs, 'output')}"),
+            ("positions", f"{self.n_positions}, so {self.n_states} states"),
+            *((name, _told(getattr(self.matrices, name))) for name in "MDK"),
+        ]
+
+    def __eq__(self, other: object) -> bool:
+        return self.matrices.is_same_as(other.matrices) if isinstance(other, SecondOrder) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.n_positions, self.B.tobytes(), self.C.tobytes()))
+
+    def __dir__(self) -> list[str]:
+        return listed_without(self, "matrices", "of")
+
+    def __repr__(self) -> str:
+        return f"SecondOrder(n_positions={self.n_positions}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"
+
+    def __str__(self) -> str:
+        return shown_rows("second-order system", self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_facts("second-order system", self._rows())
+
+
+def _given_out(matrix: Square) -> Square:
+    return matrix if isinstance(matrix, np.ndarray) else shared(matrix)
+
+
+def _told(matrix: Square) -> str:
+    if isinstance(matrix, np.ndarray):
+        return f"array ({'symmetric' if np.array_equal(matrix, matrix.T) else 'not symmetric'})"
+    return f"sparse with {matrix.nnz} non-zeros ({'symmetric' if is_symmetric(matrix) else 'not symmetric'})"
