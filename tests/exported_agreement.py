@@ -44,7 +44,10 @@ def judge(
     beyond = {name: share for name, share in shares.items() if share > 1e-12}
     stepper = {name: share_of_peak(runs[name].stepped(), runs[name].simulated()) for name in beyond}
     missed = {name: share for name, share in beyond.items() if share > 10.0 * stepper[name]}
-    print(f"{title}: {len(shares)} runs, {len(beyond)} beyond 1e-12, {len(missed)} beyond ten times the stepper")
+    counts = f"{len(shares)} runs, {len(beyond)} beyond 1e-12, {len(missed)} beyond ten times the stepper"
+    within = {name: share for name, share in shares.items() if name not in beyond}
+    worst = max(within, key=within.__getitem__, default="none")
+    print(f"{title}: {counts}; worst of the others: {worst}, {within.get(worst, 0.0):.2e}", flush=True)
     for name, share in missed.items():
         print(f"    {name}: {share:.2e} of the peak, stepper {stepper[name]:.1e}")
 

@@ -2,8 +2,8 @@
 
 A page is one program. Its `python` blocks share a namespace and a folder, and its `console` blocks are commands in that
 folder, each line after `$`. What they print stands below: in a `text` block after Python, between the commands in a
-console. Blocks of any other kind, `sh` for example, are shown only. A comment `% needs NAME` above a block says that it
-runs only where that library or program is installed.
+console. Blocks of any other kind, `sh` for example, are shown only. A comment `% needs NAME, NAME` above a block says
+that it runs only where these libraries or programs are installed.
 """
 
 import io
@@ -22,7 +22,7 @@ from typing import Any
 
 DOCS = Path(__file__).resolve().parents[1]
 _FENCE = re.compile(
-    r"(?:^% needs (?P<needs>[\w-]+)\n+)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+    r"(?:^% needs (?P<needs>[\w, -]+)\n+)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 
 
@@ -39,8 +39,9 @@ class Block:
 
     @property
     def can_run(self) -> bool:
-        """Whether the library or the program that it needs is here."""
-        return self.needs is None or shutil.which(self.needs) is not None or _is_installed(self.needs)
+        """Whether the libraries and the programs that it needs are here."""
+        needs = [] if self.needs is None else self.needs.split(", ")
+        return all(shutil.which(name) is not None or _is_installed(name) for name in needs)
 
 
 def _is_installed(library: str) -> bool:

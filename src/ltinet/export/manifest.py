@@ -58,7 +58,7 @@ def manifest_of(
 ) -> Mapping[str, Any]:
     """The facts of an export as plain data; a bound that is not known is null."""
     facts = {
-        "made by": f"ltinet {_version()}",
+        "made by": made_by(),
         "target": target,
         "network": {"sha256": network_checksum(prepared.stored), "states": model.n_states},
         "inputs": list(input_names(prepared)),
@@ -100,7 +100,8 @@ def _bound_facts(bound: RoundingBound) -> dict[str, Any]:
     return facts | {"per step": finite(bound.per_step), "drift": finite(bound.drift), "size": finite(bound.size)}
 
 
-def _version() -> str:
+def made_by() -> str:
+    """The package and its version."""
     from ltinet import __version__  # here, because the package imports this file while it is not complete
 
-    return __version__
+    return f"ltinet {__version__}"

@@ -18,7 +18,14 @@ from ltinet.threads import threads_for
 _ANY_CONDITION = 1e4  # as `ltinet.construct` has it
 
 
-def rebuilt(system: System, *, to_user: Tensor, from_user: Tensor, names: SignalNames) -> Construction:
+def rebuilt(
+    system: System,
+    *,
+    to_user: Tensor,
+    from_user: Tensor,
+    names: SignalNames,
+    max_condition: float = _ANY_CONDITION,
+) -> Construction:
     """Algorithms 1 and 2 in the model's own coordinates, which are sparse already; T then leads on to the user's.
 
     A, B and C of the user's states are products with the maps between the two, and stand beside the network only to be
@@ -27,7 +34,7 @@ def rebuilt(system: System, *, to_user: Tensor, from_user: Tensor, names: Signal
     A, B, C, D = dense_matrices(system)
     own = SystemMatrices(A, B, C, D)
     with threads_for(len(A)):
-        found = construct_network(own, BlockChoice(_ANY_CONDITION, None, None, called="n_layers"), balance=None)
+        found = construct_network(own, BlockChoice(max_condition, None, None, called="n_layers"), balance=None)
     T, T_inv = to_user.detach().cpu().numpy(), from_user.detach().cpu().numpy()
     given = SystemMatrices(T @ A @ T_inv, T @ B, C @ T_inv, D, names=names)
     transformation = Product(T @ found.form.T, found.form.T_inv @ T_inv)

@@ -5,6 +5,7 @@ from ltinet.learn.door import require_torch
 require_torch()  # without PyTorch its error says what to do
 
 from ltinet.learn.linear_network import LinearNetwork  # noqa: E402
+from ltinet.nn.exporting import export_onnx  # noqa: E402
 from ltinet.nn.feedback import Feedback  # noqa: E402
 from ltinet.nn.files import load, save  # noqa: E402
 from ltinet.nn.fitting import fit  # noqa: E402
@@ -21,6 +22,7 @@ __all__ = [
     "Polynomial",
     "Spline",
     "Stack",
+    "export_onnx",
     "fit",
     "from_identified",
     "hammerstein",

@@ -44,8 +44,7 @@ def save(model: nn.Module, path: str | Path) -> None:
 def write_model(model: nn.Module, path: str | Path, extra: Mapping[str, NDArray[Any]]) -> None:
     """Write a model, and other arrays beside it under names of their own."""
     place = as_path(path)
-    content = json.dumps(described(model), sort_keys=True)
-    tensors: Arrays = {f"model.{name}": own.detach().cpu().numpy() for name, own in model.state_dict().items()}
+    content, tensors = _content(model)
     tensors |= {name: np.asarray(values) for name, values in extra.items()}
     metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": _digest(content, tensors)}
     try:
@@ -54,6 +53,11 @@ def write_model(model: nn.Module, path: str | Path, extra: Mapping[str, NDArray[
         raise FileFormatError(
             f"{shown_path(place)} cannot be written ({reason_of(error)}); choose another place"
         ) from error
+
+
+def model_checksum(model: nn.Module) -> str:
+    """SHA-256 of a model, the one that its file has where nothing else stands beside it."""
+    return _digest(*_content(model))
 
 
 def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> nn.Module:
@@ -100,6 +104,12 @@ def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Arrays]:
             raise FileFormatError(
                 f"{shown_path(path)} is not a readable safetensors file ({one_line(error)}); it may be damaged"
             ) from None
+
+
+def _content(model: nn.Module) -> tuple[str, Arrays]:
+    """The description of a model and its tensors, by their names in the file."""
+    tensors: Arrays = {f"model.{name}": own.detach().cpu().numpy() for name, own in model.state_dict().items()}
+    return json.dumps(described(model), sort_keys=True), tensors
 
 
 def _digest(content: str, tensors: Mapping[str, NDArray[Any]]) -> str:

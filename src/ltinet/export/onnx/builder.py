@@ -28,7 +28,7 @@ def imported() -> Any:
 class GraphBuilder:
     """Collects what a graph is made of; every value has a name."""
 
-    def __init__(self, precision: type[np.floating[Any]]) -> None:
+    def __init__(self, precision: type[np.floating[Any]], *, called: str = "") -> None:
         self._onnx = imported()
         self._precision = precision
         self._type = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(precision))
@@ -36,12 +36,13 @@ class GraphBuilder:
         self._tables: list[Any] = []
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
+        self._known: dict[tuple[Any, ...], str] = {}
         self._whole: dict[tuple[Any, ...], str] = {}
-        self._count = 0
+        self._count, self._called = 0, called
 
     def inner(self) -> "GraphBuilder":
-        """A graph for the body of a loop."""
-        return GraphBuilder(self._precision)
+        """A graph for the body of a loop, whose names are none of the graph around it."""
+        return GraphBuilder(self._precision, called=f"{self._new('loop')}_")
 
     def declare(self, name: str, shape: Sequence[Any]) -> None:
         """An input; its shape has numbers, names and None for what is free."""
@@ -52,9 +53,13 @@ class GraphBuilder:
         self._outputs.append(self._onnx.helper.make_tensor_value_info(name, self._type, list(shape)))
 
     def op(self, kind: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
-        """A node with one output; its name."""
+        """A node with one output; its name. Equal nodes are kept once."""
+        key = (kind, inputs, repr(attributes))
+        if name is None and key in self._known:
+            return self._known[key]
         output = name or self._new(kind.lower())
         self._nodes.append(self._onnx.helper.make_node(kind, list(inputs), [output], **attributes))
+        self._known[key] = output
         return output
 
     def scan(self, body: "GraphBuilder", first: str, rows: str) -> str:
@@ -65,6 +70,10 @@ class GraphBuilder:
             self._onnx.helper.make_node("Scan", [first, rows], [last, given], body=graph, num_scan_inputs=1)
         )
         return given
+
+    def cast(self, whole: str) -> str:
+        """Whole numbers as numbers of the graph."""
+        return self.op("Cast", whole, to=self._type)
 
     def table(self, values: NDArray[Any]) -> str:
         """Numbers in the precision of the graph."""
@@ -89,4 +98,4 @@ class GraphBuilder:
 
     def _new(self, kind: str) -> str:
         self._count += 1
-        return f"{kind}_{self._count}"
+        return f"{self._called}{kind}_{self._count}"

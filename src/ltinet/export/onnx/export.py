@@ -1,8 +1,9 @@
 """A file of ONNX: the graph of a network, and its manifest as metadata."""
 
+from collections.abc import Mapping
 from os import PathLike
-
-import numpy as np
+from pathlib import Path
+from typing import Any
 
 from ltinet.export.manifest import Export, as_json, bound_after_many_steps, manifest_of
 from ltinet.export.onnx.builder import IR_VERSION, OPSET, GraphBuilder, imported
@@ -10,23 +11,41 @@ from ltinet.export.onnx.chunks import chunks_of
 from ltinet.export.onnx.graph import run_graph, state_size
 from ltinet.export.places import checked_file, write_export_file
 from ltinet.export.settings import PRECISIONS, ExportSettings, exported_model, remarks_on
+from ltinet.export.step_model import StepModel
 from ltinet.solve.prepared import PreparedNetwork
 
 SUFFIX = ".onnx"
 
 
-def write_onnx(prepared: PreparedNetwork, path: str | PathLike[str], *, settings: ExportSettings) -> Export:
-    """Write the graph of a network."""
-    onnx = imported()
+def write_onnx(
+    prepared: PreparedNetwork,
+    path: str | PathLike[str],
+    *,
+    settings: ExportSettings,
+    engine: PreparedNetwork | None = None,
+) -> Export:
+    """Write the graph of a network, with the steps of another one that is the same where that is given."""
+    imported()
     place = checked_file(path, suffix=SUFFIX)
-    model = exported_model(prepared, settings, by_increments=False)
+    model = exported_model(engine or prepared, settings, by_increments=False)
     chunks = chunks_of(model)
     build = GraphBuilder(PRECISIONS[settings.dtype])
     run_graph(model, chunks, build)
     bound = bound_after_many_steps(model, settings, terms=chunks.width)
     manifest = dict(manifest_of("onnx", prepared, settings, model=model, bound=bound, files=[]))
-    start = np.concatenate([model.start, np.zeros(state_size(model) - model.n_states)])
-    manifest |= {"opset": OPSET, "samples in a chunk": chunks.width, "initial state": start.tolist()}
+    manifest |= {"opset": OPSET, "samples in a chunk": chunks.width, "initial state": initial_state(model)}
+    write_graph(place, build, manifest)
+    return Export(place, (place.name,), manifest, remarks_on(model))
+
+
+def initial_state(model: StepModel) -> list[float]:
+    """The state that a run begins in, before any sample."""
+    return [*map(float, model.start), *([0.0] * (state_size(model) - model.n_states))]
+
+
+def write_graph(place: Path, build: GraphBuilder, manifest: Mapping[str, Any]) -> None:
+    """Write what was built, checked, with its manifest."""
+    onnx = imported()
     written = onnx.helper.make_model(
         build.graph("network"), opset_imports=[onnx.helper.make_opsetid("", OPSET)], producer_name="ltinet"
     )
@@ -34,4 +53,3 @@ def write_onnx(prepared: PreparedNetwork, path: str | PathLike[str], *, settings
     onnx.helper.set_model_props(written, {"ltinet": as_json(manifest)})
     onnx.checker.check_model(written, full_check=True)
     write_export_file(place, written.SerializeToString(deterministic=True))
-    return Export(place, (place.name,), manifest, remarks_on(model))

@@ -3,6 +3,8 @@
 u (batch, time, m), state (batch, n or n + 1) ──▶ y (batch, time, p), next_state
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ltinet.arrays import Array
@@ -11,37 +13,47 @@ from ltinet.export.onnx.chunks import Carry, Chunks
 from ltinet.export.step_model import StepModel
 
 
+class Ends(NamedTuple):
+    """The names of what goes into a network and comes out of it; None for any name."""
+
+    u: str = "u"
+    state: str = "state"
+    y: str | None = "y"
+    next_state: str | None = "next_state"
+
+
 def run_graph(model: StepModel, chunks: Chunks, build: GraphBuilder) -> None:
     """Fill the builder with the graph."""
     build.declare("u", ["batch", "time", model.n_inputs])
     build.declare("state", ["batch", state_size(model)])
-    if model.n_states:
-        _run(model, chunks, build)
-    else:
-        build.op("MatMul", "u", build.table(model.D.T), name="y")
-        build.op("Identity", "state", name="next_state")
+    run_nodes(model, chunks, build, Ends())
     build.result("y", ["batch", "time", model.n_outputs])
     build.result("next_state", ["batch", state_size(model)])
 
 
-def _run(model: StepModel, chunks: Chunks, build: GraphBuilder) -> None:
+def run_nodes(model: StepModel, chunks: Chunks, build: GraphBuilder, ends: Ends) -> tuple[str, str]:
+    """The nodes of a run; the names of its outputs and of its last state."""
+    if not model.n_states:
+        y = build.op("MatMul", ends.u, build.table(model.D.T), name=ends.y)
+        return y, build.op("Identity", ends.state, name=ends.next_state)
     m, p, K = chunks.shift.shape[0], model.n_outputs, chunks.width
-    shape = build.op("Shape", "u")
+    shape = build.op("Shape", ends.u)
     batch = build.op("Slice", shape, build.whole([0]), build.whole([1]))
     time = build.op("Slice", shape, build.whole([1]), build.whole([2]))
-    u = "u" if model.n_inputs else _no_input(build, batch, time)
-    n_chunks = _quotient_up(build, time, K)
-    blocks = _in_chunks(build, u, time, n_chunks, size=K, columns=m)
-    w = _start(model, chunks, build, u)
+    u = ends.u if model.n_inputs else _no_input(build, batch, time)
+    n_chunks = build.op("Max", _quotient_up(build, time, K), build.whole([1]))  # a piece may have no samples
+    blocks = _in_chunks(build, u, (batch, time), n_chunks, size=K, columns=m)
+    w = _start(model, chunks, build, ends.state, blocks)
     added = build.op("MatMul", blocks, build.table(chunks.into_state))  # (batch, chunks, n)
-    starts, ends = _carried(chunks, build, added, w, batch=batch, n_chunks=n_chunks)
+    starts, last = _carried(chunks, build, added, w, batch=batch, n_chunks=n_chunks)
     rest, tail = _last_chunk(build, u, time, n_chunks, width=K, columns=m)
-    after = _after(chunks, build, ends, rest, build.op("MatMul", tail, build.table(chunks.into_state)))
+    after = _after(chunks, build, last, rest, build.op("MatMul", tail, build.table(chunks.into_state)))
     outputs = build.op("MatMul", blocks, build.table(chunks.from_inputs))
     outputs = build.op("Add", build.op("MatMul", starts, build.table(chunks.from_state)), outputs)
-    rows = build.op("Reshape", outputs, build.op("Concat", batch, build.whole([-1, p]), axis=0))
-    build.op("Slice", rows, build.whole([0]), time, build.whole([1]), name="y")
-    _finish(model, chunks, build, after, batch)
+    n_padded = build.op("Mul", n_chunks, build.whole([K]))
+    rows = build.op("Reshape", outputs, build.op("Concat", batch, n_padded, build.whole([p]), axis=0))
+    y = build.op("Slice", rows, build.whole([0]), time, build.whole([1]), name=ends.y)
+    return y, _finish(model, chunks, build, after, time, ends)
 
 
 def _no_input(build: GraphBuilder, batch: str, time: str) -> str:
@@ -55,27 +67,36 @@ def state_size(model: StepModel) -> int:
     return model.n_states + (1 if model.hold == "linear" else 0)
 
 
-def _start(model: StepModel, chunks: Chunks, build: GraphBuilder, u: str) -> str:
+def _start(model: StepModel, chunks: Chunks, build: GraphBuilder, state: str, blocks: str) -> str:
     """W at the first sample, in the order of the chunks: z − Γ₁ u₀ where there was no sample before."""
-    z = build.op("Gather", "state", build.whole(chunks.order.tolist()), axis=1)
+    z = build.op("Gather", state, build.whole(chunks.order.tolist()), axis=1)
     if model.hold == "zero":
         return z
-    n = model.n_states
-    started = build.op("Slice", "state", build.whole([n]), build.whole([n + 1]), build.whole([1]))
-    first = build.op("Gather", u, build.whole(0), axis=1)
+    first = build.op("Slice", build.op("Gather", blocks, build.whole(0), axis=1), *columns(build, 0, len(chunks.shift)))
     shift = build.op("MatMul", first, build.table(chunks.shift))
-    fresh = build.op("Sub", build.table(np.ones(1)), started)
+    fresh = build.op("Sub", build.table(np.ones(1)), _started(model, build, state))
     return build.op("Sub", z, build.op("Mul", fresh, shift))
 
 
-def _finish(model: StepModel, chunks: Chunks, build: GraphBuilder, after: str, batch: str) -> None:
-    back = np.argsort(chunks.order, kind="stable").tolist()
+def _started(model: StepModel, build: GraphBuilder, state: str) -> str:
+    """Whether there was a sample: 1, else 0."""
+    return build.op("Slice", state, *columns(build, model.n_states, model.n_states + 1))
+
+
+def columns(build: GraphBuilder, first: int, last: int) -> tuple[str, str, str]:
+    """What a Slice of columns is told."""
+    return build.whole([first]), build.whole([last]), build.whole([1])
+
+
+def _finish(model: StepModel, chunks: Chunks, build: GraphBuilder, after: str, time: str, ends: Ends) -> str:
+    """The last state; with a linear hold there was a sample before it, unless there were none at all."""
+    back = build.whole(np.argsort(chunks.order, kind="stable").tolist())
     if model.hold == "zero":
-        build.op("Gather", after, build.whole(back), axis=1, name="next_state")
-        return
-    z = build.op("Gather", after, build.whole(back), axis=1)
-    flag = build.op("Expand", build.table(np.ones((1, 1))), build.op("Concat", batch, build.whole([1]), axis=0))
-    build.op("Concat", z, flag, axis=1, name="next_state")
+        return build.op("Gather", after, back, axis=1, name=ends.next_state)
+    z = build.op("Gather", after, back, axis=1)
+    samples = build.cast(build.op("Min", time, build.whole([1])))
+    flag = build.op("Max", _started(model, build, ends.state), samples)
+    return build.op("Concat", z, flag, axis=1, name=ends.next_state)
 
 
 def _quotient_up(build: GraphBuilder, count: str, size: int) -> str:
@@ -83,13 +104,20 @@ def _quotient_up(build: GraphBuilder, count: str, size: int) -> str:
     return build.op("Div", build.op("Add", count, build.whole([size - 1])), build.whole([size]))
 
 
-def _in_chunks(build: GraphBuilder, values: str, count: str, n_chunks: str, *, size: int, columns: int) -> str:
-    """Rows `(batch, count, columns)` as chunks `(batch, n_chunks, size · columns)`, zeros behind the last."""
+def _in_chunks(
+    build: GraphBuilder, values: str, shape: tuple[str, str], n_chunks: str, *, size: int, columns: int
+) -> str:
+    """Rows `(batch, count, columns)` as chunks `(batch, n_chunks, size · columns)`, zeros behind the last.
+
+    The batch is named and not copied by a 0: onnxruntime would put −1 for the other number, which a batch of none
+    does not decide.
+    """
+    batch, count = shape
     missing = build.op("Sub", build.op("Mul", n_chunks, build.whole([size])), count)
     pads = build.op("Concat", build.whole([0, 0, 0, 0]), missing, build.whole([0]), axis=0)
     padded = build.op("Pad", values, pads)
-    shape = build.op("Concat", build.whole([0]), n_chunks, build.whole([size * columns]), axis=0)
-    return build.op("Reshape", padded, shape)
+    chunked = build.op("Concat", batch, n_chunks, build.whole([size * columns]), axis=0)
+    return build.op("Reshape", padded, chunked)
 
 
 def _last_chunk(build: GraphBuilder, u: str, time: str, n_chunks: str, *, width: int, columns: int) -> tuple[str, str]:
@@ -124,7 +152,7 @@ def _carry_nodes(carry: Carry, build: GraphBuilder, added: str, w: str, *, batch
     k, blocks = carry.modes.states.shape
     L = carry.group
     n_groups = _quotient_up(build, n_chunks, L)
-    padded = _in_chunks(build, added, n_chunks, n_groups, size=L, columns=k * blocks)
+    padded = _in_chunks(build, added, (batch, n_chunks), n_groups, size=L, columns=k * blocks)
     split = build.op("Reshape", padded, build.op("Concat", build.whole([0, 0, L, k, blocks]), axis=0))
     rows = build.op("Transpose", split, perm=[4, 1, 0, 2, 3])  # (blocks, groups, batch, L, k)
     rows = build.op("Reshape", rows, build.whole([0, 0, 0, L * k]))
@@ -137,7 +165,8 @@ def _carry_nodes(carry: Carry, build: GraphBuilder, added: str, w: str, *, batch
         starts = build.op("Add", starts, build.op("MatMul", rows, _for_each(build, carry.local)))
     split = build.op("Reshape", starts, build.whole([0, 0, 0, L, k]))
     back = build.op("Transpose", split, perm=[2, 1, 3, 4, 0])  # (batch, groups, L, k, blocks)
-    flat = build.op("Reshape", back, build.op("Concat", batch, build.whole([-1, k * blocks]), axis=0))
+    n_all = build.op("Mul", n_groups, build.whole([L]))
+    flat = build.op("Reshape", back, build.op("Concat", batch, n_all, build.whole([k * blocks]), axis=0))
     return build.op("Slice", flat, build.whole([0]), n_chunks, build.whole([1]))
 
 

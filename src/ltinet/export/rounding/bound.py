@@ -140,8 +140,9 @@ def _modulus(values: Array, model: StepModel) -> Array:
 def _output_sizes(model: StepModel) -> Array:
     """|C| by scalars and states of dense blocks, (p × …)."""
     n_scalars = len(model.rates) + model.n_pairs
-    sizes = [np.concatenate([_modulus(np.abs(row), model), np.abs(row[n_scalars:])]) for row in model.C]
-    return np.array(sizes).reshape(model.n_outputs, -1)
+    none = np.zeros((0, len(model.rates) + model.n_states - n_scalars))
+    sizes = [np.concatenate([_modulus(np.abs(row), model), np.abs(row[n_scalars:])])[None] for row in model.C]
+    return np.concatenate([none, *sizes])
 
 
 def _weighted(weights: Array, errors: Array) -> Array:

@@ -1,0 +1,127 @@
+"""Models as ONNX: networks and maps in a row become one graph, as `net.export_onnx` writes that of a network."""
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+
+from ltinet.arrays import Array
+from ltinet.errors import InvalidNetworkError, InvalidSignalError
+from ltinet.export.manifest import Export
+from ltinet.export.onnx.export import write_onnx
+from ltinet.export.onnx.maps import MapNodes, PolynomialMap, SplineMap, TanhMap
+from ltinet.export.onnx.stack import MapPart, NetworkPart, write_stack
+from ltinet.export.settings import Precision, checked_settings, warn
+from ltinet.learn.linear_network import LinearNetwork
+from ltinet.learn.rebuilding import rebuilt
+from ltinet.nn.feedback import Feedback
+from ltinet.nn.files import model_checksum
+from ltinet.nn.maps import MLP, Polynomial, Spline
+from ltinet.nn.stack import Stack
+from ltinet.solve.prepared import PreparedNetwork
+
+_KEPT_TOGETHER = 10.0  # condition of T from which on states stay coupled: single precision is to lose a digit at most
+
+Start: TypeAlias = ArrayLike | Tensor | None
+
+
+def export_onnx(
+    model: nn.Module,
+    path: str | PathLike[str],
+    *,
+    dtype: Precision = "double",
+    x0: Start | Sequence[Start] = None,
+) -> Export:
+    """Write a model without feedback as an ONNX file: u (batch, time, m) and state in, y and next_state out.
+
+    Step and hold are those of the model; another step: `network.at(dt)`. The state is those of all networks side by
+    side, the first one first, as `net.export_onnx` has them: zeros begin at rest, `manifest["initial state"]` in x0,
+    and `next_state` goes on with the samples that follow. Needs onnx to write, and anything that runs ONNX to run.
+
+    Args:
+        model: a network (`net.to_torch(dt)`), or a `Stack` of networks and maps.
+        path: the file, which ends in .onnx; one of that name is replaced.
+        dtype: "double" or "float", of inputs, outputs and all arithmetic.
+        x0: the initial state in the user's coordinates, zero if left out; of a stack one for each part, None for maps.
+
+    Raises:
+        MissingDependencyError: onnx is not installed.
+        InvalidNetworkError: a part has no form in ONNX, as feedback has none, or time steps differ.
+        FileFormatError: the file cannot be written, or a number does not fit the precision.
+        InvalidSignalError: x0 cannot be used.
+    """
+    parts = _parts(model, x0, dtype)
+    if isinstance(parts[0], NetworkPart) and len(parts) == 1:
+        own = parts[0]
+        written = write_onnx(own.prepared, path, settings=own.settings, engine=own.engine)
+    else:
+        written = write_stack(parts, path, dtype=dtype, checksum=model_checksum(model))
+    warn(written.remarks)
+    return written
+
+
+def _parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPart | MapPart]:
+    """The networks and maps of a model, in their order; stacks in stacks are opened."""
+    if isinstance(model, Stack):
+        starts = [None] * len(model.parts) if x0 is None else x0
+        if isinstance(starts, Tensor | np.ndarray) or not hasattr(starts, "__len__") or len(starts) != len(model.parts):
+            raise InvalidSignalError(
+                f"x0 is no list of {len(model.parts)}; give one entry for each part, None for maps and for rest"
+            )
+        both = zip(model.parts, starts, strict=True)
+        return [own for part, start in both for own in _parts(part, start, dtype)]
+    if isinstance(model, LinearNetwork):
+        settings = checked_settings(model.dt, hold=model.hold, dtype=dtype, x0=_numbers(x0))
+        return [NetworkPart(model.to_network()._prepared, settings, _engine(model))]
+    part = _map_part(model)
+    if x0 is not None:
+        raise InvalidSignalError(f"x0 has an entry for a map, and a {part.kind} has no state; give None there")
+    return [part]
+
+
+def _engine(model: LinearNetwork[Any]) -> PreparedNetwork:
+    """The network in the blocks of the model, and never in the user's states, whose matrices are products here."""
+    maps = {"to_user": model.to_user, "from_user": model.from_user}
+    made = rebuilt(model.system(), **maps, names=model.names, max_condition=_KEPT_TOGETHER)
+    return PreparedNetwork(made.network, made.form, blocks=made.blocks)
+
+
+def _map_part(model: nn.Module) -> MapPart:
+    if isinstance(model, Feedback):
+        raise InvalidNetworkError(
+            "a Feedback solves an equation at every sample, for which ONNX has no node; export what has no feedback, "
+            "or its linear part: model.to_network().export_onnx(path, dt)"
+        )
+    for kind, read in _MAPS.items():
+        if type(model) is kind:
+            return MapPart(kind.__name__, read(model), model.n_inputs, model.n_outputs)
+    raise InvalidNetworkError(
+        f"a {type(model).__name__} is no module of ltinet.nn that ONNX is written for; give "
+        f"networks and {', '.join(kind.__name__ for kind in _MAPS)}"
+    )
+
+
+def _polynomial(model: Any) -> MapNodes:
+    return PolynomialMap(_array(model.weights), model.scale)
+
+
+def _spline(model: Any) -> MapNodes:
+    return SplineMap(_array(model.slope), _array(model.weights), model.low, model.high)
+
+
+def _mlp(model: Any) -> MapNodes:
+    return TanhMap(*(_array(own) for own in (model.line, model.W, model.b, model.V)))
+
+
+_MAPS: dict[type[nn.Module], Callable[[Any], MapNodes]] = {Polynomial: _polynomial, Spline: _spline, MLP: _mlp}
+
+
+def _array(tensor: Tensor) -> Array:
+    return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
+
+
+def _numbers(given: Any) -> Any:
+    return given.detach().cpu().numpy() if isinstance(given, Tensor) else given
