@@ -27,10 +27,15 @@ class ChunkKernels(NamedTuple):
     """From the state before it to its outputs, `(n, K p)`."""
     decay: Decay
     """From the state before it to that after it."""
+    decay_of_rest: Decay
+    """The same for the samples that fill no chunk."""
+    G1: Tensor
+    """Of the step: where records begin at rest."""
 
 
-def chunk_kernels(step: OneStep, width: int, dtype: torch.dtype) -> ChunkKernels:
-    """The matrices of chunks of some width, built in the type of the system, the first rounded once."""
+def chunk_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> ChunkKernels:
+    """The matrices of a record in chunks of some width, built in the type of the system, the first rounded once."""
+    width = min(width, steps)
     powers = scalars_below(step, width + 1)
     below: Scalars = (powers[0][:-1], powers[1][:-1], powers[2][:-1])
     out = rows_out(step, width, below)
@@ -41,15 +46,15 @@ def chunk_kernels(step: OneStep, width: int, dtype: torch.dtype) -> ChunkKernels
     padded = torch.cat([response.new_zeros(width - 1, p, m), response])
     toeplitz = padded.unfold(0, width, 1).flip(0).permute(0, 2, 3, 1).reshape(width * m, width * p)
     decay = decay_over(step, width, powers)
-    return ChunkKernels(toeplitz, into.flip(0).flatten(0, 1), out.flatten(0, 1).mT, decay)
+    rest = decay_over(step, steps % width) if steps % width else decay
+    return ChunkKernels(toeplitz, into.flip(0).flatten(0, 1), out.flatten(0, 1).mT, decay, rest, step.G1)
 
 
-def run_chunks(step: OneStep, u: Tensor, start: Tensor, *, width: int) -> tuple[Tensor, Tensor]:
+def run_chunks(kernels: ChunkKernels, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
     """Outputs `(B, T, p)` and the state after the last step, from inputs `(B, T, m)` and w at the first sample."""
     batch, steps, m = u.shape
-    width = min(width, steps)
-    kernels = chunk_kernels(step, width, u.dtype)
-    p = step.direct.shape[0]
+    width = kernels.toeplitz.shape[0] // m
+    p = kernels.toeplitz.shape[1] // width
     count = steps // width
     whole = u[:, : count * width].reshape(batch, count, width * m)
     states, end = scan_states(kernels.decay, whole.to(start.dtype) @ kernels.into, start)
@@ -59,7 +64,7 @@ def run_chunks(step: OneStep, u: Tensor, start: Tensor, *, width: int) -> tuple[
         return y, end
     last = u[:, count * width :].reshape(batch, rest * m)
     own = last @ kernels.toeplitz[: rest * m, : rest * p] + (end @ kernels.out[:, : rest * p]).to(u.dtype)
-    end = decay_over(step, rest).times(end) + last.to(end.dtype) @ kernels.into[(width - rest) * m :]
+    end = kernels.decay_of_rest.times(end) + last.to(end.dtype) @ kernels.into[(width - rest) * m :]
     return torch.cat([y, own.reshape(batch, rest, p)], dim=1), end
 
 

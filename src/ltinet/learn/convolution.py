@@ -1,5 +1,7 @@
 """The whole record by one convolution with the response, through FFTs; equal to `ltinet.solve.steps.convolution`."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -7,20 +9,34 @@ from ltinet.learn.one_step import OneStep
 from ltinet.learn.powers import responses
 
 
-def run_convolution(step: OneStep, u: Tensor, start: Tensor | None) -> Tensor:
-    """Outputs `(B, T, p)` from inputs `(B, T, m)` and w at the first sample; None for a start from rest.
+class ResponseKernels(NamedTuple):
+    """What each sample does to all that follow, of a record that begins at rest; both `(T, p, m)`."""
 
-    From rest w = −G₁ u₀ with a linear hold, so that C Pᵏ w is a response to u₀ like others.
-    """
-    steps, dtype, m = u.shape[1], u.dtype, u.shape[2]
-    drives = torch.cat([step.Gamma, step.G1], 1) if start is None else step.Gamma
-    tail = responses(step, drives, steps)
-    response = torch.cat([step.direct.unsqueeze(0), tail[:-1, :, :m]]).to(dtype)
-    y = _convolved(u, response)
-    if start is None:
-        return y - torch.einsum("tpm,bm->btp", tail[:, :, m:].to(dtype), u[:, 0])
+    response: Tensor
+    of_first: Tensor
+    """C Pᵏ G₁. At rest w = −G₁ u₀ with a linear hold, so that the start is a response to u₀ like others."""
+
+
+def response_kernels(step: OneStep, steps: int, dtype: torch.dtype) -> ResponseKernels:
+    """The responses of all lags, built in the type of the system and rounded once."""
+    m = step.Gamma.shape[1]
+    tail = responses(step, torch.cat([step.Gamma, step.G1], 1), steps)
+    response = torch.cat([step.direct.unsqueeze(0), tail[:-1, :, :m]])
+    return ResponseKernels(response.to(dtype), tail[:, :, m:].to(dtype))
+
+
+def run_convolution(kernels: ResponseKernels, u: Tensor) -> Tensor:
+    """Outputs `(B, T, p)` from inputs `(B, T, m)`, from rest."""
+    return _convolved(u, kernels.response) - torch.einsum("tpm,bm->btp", kernels.of_first, u[:, 0])
+
+
+def run_convolution_from(step: OneStep, u: Tensor, start: Tensor) -> Tensor:
+    """The same from w at the first sample."""
+    steps, dtype = u.shape[1], u.dtype
+    tail = responses(step, step.Gamma, steps)
+    response = torch.cat([step.direct.unsqueeze(0), tail[:-1]]).to(dtype)
     free = responses(step, start.to(step.Gamma.dtype).mT, steps)
-    return y + free.permute(2, 0, 1).to(dtype)
+    return _convolved(u, response) + free.permute(2, 0, 1).to(dtype)
 
 
 def _convolved(u: Tensor, response: Tensor) -> Tensor:

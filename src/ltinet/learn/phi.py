@@ -5,6 +5,7 @@ expressions in a `torch.where` each sees only arguments at which it is good.
 """
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -54,7 +55,7 @@ def _pair_series(z: PairNumber) -> PairNumber:
     one = PairNumber(torch.ones_like(z.re), torch.zeros_like(z.re))
     square = z * z
     powers = [one, z, square, square * z]
-    coefficients = z.re.new_tensor(_COEFFICIENTS)
+    coefficients = _coefficients(z.re.dtype, z.re.device)
     rows_re = torch.stack([power.re for power in powers], -1) @ coefficients.T
     rows_im = torch.stack([power.im for power in powers], -1) @ coefficients.T
     fourth = square * square
@@ -63,3 +64,10 @@ def _pair_series(z: PairNumber) -> PairNumber:
         total = total * fourth
         total = PairNumber(total.re + rows_re[..., row], total.im + rows_im[..., row])
     return total
+
+
+@cache
+def _coefficients(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Once for each device: a copy to a GPU makes it wait, and cannot be recorded."""
+    with torch.inference_mode(False):
+        return torch.tensor(_COEFFICIENTS, dtype=dtype, device=device)

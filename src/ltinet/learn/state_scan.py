@@ -60,6 +60,8 @@ class StateScan(torch.autograd.Function):
     def backward(ctx: Any, grad_states: Tensor, grad_end: Tensor) -> tuple[Any, ...]:
         """The scan of λ."""
         re, im, reals, states, *blocks = ctx.saved_tensors
+        if _has_kernel(grad_states, blocks) and not torch.is_grad_enabled():
+            return (None, *_pulled_on_gpu(ctx.reverse, Decay(re, im, reals, ()), states, grad_states, grad_end))
         turned = (own.mT for own in blocks)
         grad_drive, grad_start = StateScan.apply(not ctx.reverse, re, -im, reals, grad_end, grad_states, *turned)
         layout = Decay(re, im, reals, tuple(blocks)).layout
@@ -117,13 +119,29 @@ class StateScan(torch.autograd.Function):
         return (states.unflatten(1, (count, -1)), end.unflatten(1, (count, -1))), (1, 1)
 
 
+def _has_kernel(drive: Tensor, blocks: tuple[Tensor, ...] | list[Tensor]) -> bool:
+    """Whether a GPU has a kernel for this: for pairs and reals, where there is Triton to compile it."""
+    return not blocks and drive.is_cuda and find_spec("triton") is not None
+
+
 def _walk_of(drive: Tensor, blocks: tuple[Tensor, ...]) -> Callable[..., Tensor]:
-    """The kernel of a GPU for pairs and reals, where there is Triton to compile it; else the walk below."""
-    if blocks or not drive.is_cuda or find_spec("triton") is None:
+    if not _has_kernel(drive, blocks):
         return walk
     from ltinet.learn.triton_scan import walk_on_gpu
 
     return walk_on_gpu
+
+
+def _pulled_on_gpu(
+    reverse: bool, decay: Decay, states: Tensor, grad_states: Tensor, grad_end: Tensor
+) -> tuple[Tensor, ...]:
+    """Gradients of P by its parts, of the start and of the drives; not to be differentiated again."""
+    from ltinet.learn.triton_scan import pulled_on_gpu
+
+    turned = Decay(decay.re, -decay.im, decay.reals, ())
+    grad_drive, grad_start, sums = pulled_on_gpu(turned, grad_states, grad_end, states, reverse=not reverse)
+    grad_re, grad_im, grad_reals, _ = decay.layout.split(sums)
+    return grad_re, grad_im, grad_reals, grad_start, grad_drive
 
 
 def walk(decay: Decay, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
