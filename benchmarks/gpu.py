@@ -107,8 +107,8 @@ def measured(name: str, model: torch.nn.Module, samples: torch.Tensor, truth: np
         one = median_of(partial(forward, model, samples), rounds)
         torch.cuda.reset_peak_memory_stats()
         two = median_of(partial(both, model, samples), rounds)
-    except torch.cuda.OutOfMemoryError:
-        print(f"  {name:<20}out of memory", flush=True)
+    except Exception as error:  # a way that fails must not hide the others
+        print(f"  {name:<20}{type(error).__name__}: {str(error)[:300]}", flush=True)
         torch.cuda.empty_cache()
         return float("inf")
     memory = torch.cuda.max_memory_allocated() / 2**30

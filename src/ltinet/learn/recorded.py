@@ -37,12 +37,12 @@ class Recording:
         self._forward.replay()
         return tuple(own.clone() for own in self._made)
 
-    def backward(self, given: tuple[Tensor, ...], weights: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The gradients of what was given, from those of what was made."""
+    def backward(self, given: tuple[Tensor, ...], weights: tuple[Tensor, ...]) -> tuple[Tensor | None, ...]:
+        """The gradients of what was given, from those of what was made; None where nothing hangs on it."""
         self._take(self._given, given)
         self._take(self._weights, weights)
         self._backward.replay()
-        return tuple(own.clone() for own in self._pulled)
+        return tuple(None if own is None else own.clone() for own in self._pulled)
 
     def _warm_up(self) -> None:
         """On a stream of its own, as recordings are made."""
@@ -54,7 +54,7 @@ class Recording:
                 self._pull()
         torch.cuda.current_stream().wait_stream(stream)
 
-    def _pull(self) -> tuple[Tensor, ...]:
+    def _pull(self) -> tuple[Tensor | None, ...]:
         return pulled_back(self.make, self._given, self._weights)
 
     @staticmethod
@@ -65,18 +65,20 @@ class Recording:
 
 def pulled_back(
     make: Make, given: tuple[Tensor, ...], weights: tuple[Tensor, ...], *, again: bool = False
-) -> tuple[Tensor, ...]:
+) -> tuple[Tensor | None, ...]:
     """The gradients of what a function is given, from those of what it makes; differentiable once more if asked."""
     made = make(*given)
     hangs = [place for place, own in enumerate(made) if own.requires_grad]
+    asked = [place for place, own in enumerate(given) if own.requires_grad]
     found = torch.autograd.grad(
         [made[place] for place in hangs],
-        given,
+        [given[place] for place in asked],
         [weights[place] for place in hangs],
         create_graph=again,
         allow_unused=True,
     )
-    return tuple(torch.zeros_like(own) if grad is None else grad for own, grad in zip(given, found, strict=True))
+    gradients = dict(zip(asked, found, strict=True))
+    return tuple(gradients.get(place) for place in range(len(given)))
 
 
 class Replay(torch.autograd.Function):

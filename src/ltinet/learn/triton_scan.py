@@ -33,9 +33,7 @@ def _taken(ptr: "Any", re_at: "Any", im_at: "Any", mask: "Any", REAL: tl.constex
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _put(
-    ptr: "Any", re_at: "Any", im_at: "Any", re: "Any", im: "Any", mask: "Any", REAL: tl.constexpr
-) -> "Any":
+def _put(ptr: "Any", re_at: "Any", im_at: "Any", re: "Any", im: "Any", mask: "Any", REAL: tl.constexpr) -> "Any":
     tl.store(ptr + re_at, re, mask)
     if not REAL:
         tl.store(ptr + im_at, im, mask)
@@ -75,8 +73,8 @@ def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
     sr, si = cr, ci
     if SUMS:  # Σ over time of conj(x) λ, λ the states here and x those beside
         first = (row * T + (T - 1 if REVERSE else 0)) * n_all + n
-        hr, hi = _taken(beside_ptr + first, re_at, im_at, mask, REAL)
-        sr, si = cr * hr + ci * hi, ci * hr - cr * hi
+        fr, fi = _taken(beside_ptr + first, re_at, im_at, mask, REAL)
+        sr, si = cr * fr + ci * fi, ci * fr - cr * fi
     for begin in range(0, T, BT):
         t = begin + k
         here = T - 1 - t if REVERSE else t
