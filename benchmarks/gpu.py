@@ -103,7 +103,7 @@ class Forced(torch.nn.Module):  # type: ignore[misc]  # PyTorch's types are not 
 def measured(name: str, model: torch.nn.Module, samples: torch.Tensor, truth: np.ndarray, rounds: int) -> float:
     """Print and return the milliseconds of both passes; infinite where memory does not suffice."""
     try:
-        error = error_of(model, samples[:1, :_CHECKED], truth)
+        off = error_of(model, samples[:1, :_CHECKED], truth)
         one = median_of(partial(forward, model, samples), rounds)
         torch.cuda.reset_peak_memory_stats()
         two = median_of(partial(both, model, samples), rounds)
@@ -112,7 +112,7 @@ def measured(name: str, model: torch.nn.Module, samples: torch.Tensor, truth: np
         torch.cuda.empty_cache()
         return float("inf")
     memory = torch.cuda.max_memory_allocated() / 2**30
-    print(f"  {name:<20}{one:9.2f} / {two:9.2f} ms, {memory:5.1f} GiB, error {error:.0e}", flush=True)
+    print(f"  {name:<20}{one:9.2f} / {two:9.2f} ms, {memory:5.1f} GiB, error {off:.0e}", flush=True)
     return two
 
 

@@ -1,11 +1,13 @@
 """On a GPU, from parameters to kernels in one call: hundreds of small operations, recorded once and then replayed.
 
 They take microseconds each, of which PyTorch needs ten to call them. A CUDA graph has its own memory, which each replay
-overwrites, so what is given is copied in and what is made is copied out; the recorded backward pass computes the
-forward pass once more from what it is given, so that nothing is left over from another call.
+overwrites: what is given is copied in and what is made is copied out, and a pass back that is not the one after its own
+forward pass replays that first.
 """
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -21,28 +23,40 @@ class Recording:
 
     def __init__(self, make: Make, given: tuple[Tensor, ...]) -> None:
         self.make = make
+        self.run = 0
+        """Which forward pass was the last one."""
+        self._ready = 0  # the forward pass whose numbers are still there
         with torch.inference_mode(False), torch.enable_grad():
             self._given = tuple(own.detach().clone().requires_grad_() for own in given)
             self._warm_up()
             self._forward, self._backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._forward), torch.no_grad():
-                self._made = make(*self._given)
-            self._weights = tuple(torch.zeros_like(own) for own in self._made)
-            with torch.cuda.graph(self._backward):
-                self._pulled = self._pull()
+            with _recording(self._forward):
+                made = make(*self._given)
+            self._weights = tuple(torch.zeros_like(own) for own in made)
+            with _recording(self._backward, pool=self._forward.pool()):
+                self._pulled = gradients(made, self._given, self._weights)
+            self._made = tuple(own.detach() for own in made)
 
     def forward(self, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """What the function makes of tensors."""
-        self._take(self._given, given)
+        _copy(self._given, given)
         self._forward.replay()
-        return tuple(own.clone() for own in self._made)
+        self.run += 1
+        self._ready = self.run
+        return _copies(self._made)
 
-    def backward(self, given: tuple[Tensor, ...], weights: tuple[Tensor, ...]) -> tuple[Tensor | None, ...]:
-        """The gradients of what was given, from those of what was made; None where nothing hangs on it."""
-        self._take(self._given, given)
-        self._take(self._weights, weights)
+    def backward(
+        self, given: tuple[Tensor, ...], weights: tuple[Tensor, ...], *, run: int
+    ) -> tuple[Tensor | None, ...]:
+        """The gradients of what a run was given, from those of what it made; None where nothing hangs on it."""
+        if self._ready != run:
+            _copy(self._given, given)
+            self._forward.replay()
+        _copy(self._weights, weights)
         self._backward.replay()
-        return tuple(None if own is None else own.clone() for own in self._pulled)
+        self._ready = 0  # the pass back works in the memory of what it no longer needs
+        found = iter(_copies(tuple(own for own in self._pulled if own is not None)))
+        return tuple(None if own is None else next(found) for own in self._pulled)
 
     def _warm_up(self) -> None:
         """On a stream of its own, as recordings are made."""
@@ -50,24 +64,40 @@ class Recording:
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(_WARM_UPS):
-                self._weights = tuple(torch.zeros_like(own) for own in self.make(*self._given))
-                self._pull()
+                made = self.make(*self._given)
+                gradients(made, self._given, tuple(torch.zeros_like(own) for own in made))
         torch.cuda.current_stream().wait_stream(stream)
 
-    def _pull(self) -> tuple[Tensor | None, ...]:
-        return pulled_back(self.make, self._given, self._weights)
 
-    @staticmethod
-    def _take(own: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> None:
-        with torch.no_grad():
-            torch._foreach_copy_(list(own), list(given))
+@contextmanager
+def _recording(graph: Any, pool: Any = None) -> Iterator[None]:
+    """What is called meanwhile is recorded; nothing is collected then, for another graph that ends would break it."""
+    collects = gc.isenabled()
+    with torch.cuda.graph(graph, pool=pool):
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
 
 
-def pulled_back(
-    make: Make, given: tuple[Tensor, ...], weights: tuple[Tensor, ...], *, again: bool = False
+def _copy(own: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> None:
+    """All of them in one call."""
+    with torch.no_grad():
+        torch._foreach_copy_(list(own), list(given))
+
+
+def _copies(own: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    found = tuple(torch.empty_like(each) for each in own)
+    _copy(found, own)
+    return found
+
+
+def gradients(
+    made: tuple[Tensor, ...], given: tuple[Tensor, ...], weights: tuple[Tensor, ...], *, again: bool = False
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of what a function is given, from those of what it makes; differentiable once more if asked."""
-    made = make(*given)
+    """The gradients of what a function was given, from those of what it made; differentiable once more if asked."""
     hangs = [place for place, own in enumerate(made) if own.requires_grad]
     asked = [place for place, own in enumerate(given) if own.requires_grad]
     found = torch.autograd.grad(
@@ -77,8 +107,8 @@ def pulled_back(
         create_graph=again,
         allow_unused=True,
     )
-    gradients = dict(zip(asked, found, strict=True))
-    return tuple(gradients.get(place) for place in range(len(given)))
+    by_place = dict(zip(asked, found, strict=True))
+    return tuple(by_place.get(place) for place in range(len(given)))
 
 
 class Replay(torch.autograd.Function):
@@ -92,7 +122,7 @@ class Replay(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ARG004 - PyTorch's names
         """Keep what was given: PyTorch then refuses a backward pass after it was changed."""
-        ctx.recording = inputs[0]
+        ctx.recording, ctx.run = inputs[0], inputs[0].run
         ctx.save_for_backward(*inputs[1:])
         ctx.save_for_forward(*inputs[1:])
 
@@ -101,8 +131,8 @@ class Replay(torch.autograd.Function):
         """Replay the pass back, or take it step by step where derivatives of it are wanted."""
         given = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return (None, *pulled_back(ctx.recording.make, given, weights, again=True))
-        return (None, *ctx.recording.backward(given, weights))
+            return (None, *gradients(ctx.recording.make(*given), given, weights, again=True))
+        return (None, *ctx.recording.backward(given, weights, run=ctx.run))
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> tuple[Tensor, ...]:
