@@ -29,7 +29,7 @@ _SLOW = 0.1  # seconds of a run from which its second time counts
 def main() -> None:
     """Print a block for each shape and precision, then JAX's times beside ours."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=41)
     parser.add_argument("--no-jax", action="store_true")
     parser.add_argument("--shapes", type=int, nargs="*", default=[0, 1, 2, 3, 4])
     given = parser.parse_args()
@@ -53,7 +53,7 @@ def main() -> None:
 
 def print_jax(shape: Shape, dtype: torch.dtype, ours: float, rounds: int) -> None:
     """JAX's time, and what it is over ours."""
-    found = time_of_jax(shape, double=dtype == torch.float64, rounds=max(3, rounds // 3))
+    found = time_of_jax(shape, double=dtype == torch.float64, rounds=max(3, rounds // 4))
     told = found
     if isinstance(found, JaxTime):
         told = f"{found.milliseconds:9.2f} ms run at batch {found.batch}, over ltinet {found.milliseconds / ours:6.2f}"
