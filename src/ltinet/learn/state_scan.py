@@ -7,6 +7,7 @@ each chunk once more from its true start. That is 2 T steps in about 3 √T call
 
 import math
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -121,7 +122,12 @@ class StateScan(torch.autograd.Function):
 
 def _has_kernel(drive: Tensor, blocks: tuple[Tensor, ...] | list[Tensor]) -> bool:
     """Whether a GPU has a kernel for this: for pairs and reals, where there is Triton to compile it."""
-    return not blocks and drive.is_cuda and find_spec("triton") is not None
+    return not blocks and drive.is_cuda and _there_is_triton()
+
+
+@cache
+def _there_is_triton() -> bool:
+    return find_spec("triton") is not None
 
 
 def _walk_of(drive: Tensor, blocks: tuple[Tensor, ...]) -> Callable[..., Tensor]:

@@ -1,6 +1,7 @@
 """Which algorithm runs a record: the one that a cost model, fitted to measurements, says is fastest."""
 
 import math
+from functools import lru_cache
 from typing import TypeAlias
 
 import torch
@@ -20,8 +21,9 @@ _MOST_GROWTH = 1.0  # e: what states may grow by in a record that is run by a tr
 _WIDTHS = (16, 32, 64, 128, 256, 512)
 
 
+@lru_cache(maxsize=256)
 def plan_for(sizes: Sizes) -> Plan:
-    """The plan with the smallest estimate."""
+    """The plan with the smallest estimate; kept, as records of one size come again and again."""
     plans = [Plan("scan", 1), Plan("steps", 1)]
     plans += [Plan("chunks", width) for width in _WIDTHS if width < 2 * sizes.steps]
     if sizes.growth <= _MOST_GROWTH:
