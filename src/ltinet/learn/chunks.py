@@ -13,7 +13,7 @@ from torch import Tensor
 from ltinet.learn.decay import Decay
 from ltinet.learn.one_step import OneStep
 from ltinet.learn.powers import Scalars, columns_in, decay_over, rows_out, scalars_below
-from ltinet.learn.state_scan import scan_states
+from ltinet.learn.state_scan import lone, scan_states
 
 
 class ChunkKernels(NamedTuple):
@@ -26,11 +26,11 @@ class ChunkKernels(NamedTuple):
     out: Tensor
     """From the state before it to its outputs, `(n, K p)`."""
     decay: Decay
-    """From the state before it to that after it."""
+    """From the state before it to that after it, as scans take it."""
     decay_of_rest: Decay
     """The same for the samples that fill no chunk."""
-    G1: Tensor
-    """Of the step: where records begin at rest."""
+    at_rest: Tensor
+    """−G₁ᵀ: from the first sample to the state that awaits it at rest."""
 
 
 def chunk_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> ChunkKernels:
@@ -47,7 +47,7 @@ def chunk_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> 
     toeplitz = padded.unfold(0, width, 1).flip(0).permute(0, 2, 3, 1).reshape(width * m, width * p)
     decay = decay_over(step, width, powers)
     rest = decay_over(step, steps % width) if steps % width else decay
-    return ChunkKernels(toeplitz, into.flip(0).flatten(0, 1), out.flatten(0, 1).mT, decay, rest, step.G1)
+    return ChunkKernels(toeplitz, into.flip(0).flatten(0, 1), out.flatten(0, 1).mT, lone(decay), rest, -step.G1.mT)
 
 
 def run_chunks(kernels: ChunkKernels, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,4 +78,4 @@ def state_after(step: OneStep, u: Tensor, start: Tensor, *, width: int) -> Tenso
     if rest:
         start = decay_over(step, rest).times(start) + u[:, :rest].flatten(1) @ into[(width - rest) * m :]
     whole = u[:, rest:].reshape(batch, steps // width, width * m)
-    return scan_states(decay_over(step, width), whole @ into, start)[1]
+    return scan_states(lone(decay_over(step, width)), whole @ into, start)[1]

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ltinet.learn.one_step import OneStep
 from ltinet.learn.powers import responses
+from ltinet.learn.signed_once import signed_once
 
 
 class ResponseKernels(NamedTuple):
@@ -57,9 +58,12 @@ class _Convolution(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @signed_once
     def forward(u: Tensor, h: Tensor) -> Tensor:
         steps, length = u.shape[-1], _length(u)
-        return torch.fft.irfft(_times(_to(h, length), _to(u, length)), n=length)[..., :steps]
+        return torch.fft.irfft(_times(_to(h, length), _to(u, length)), n=length)[..., :steps].clone(
+            memory_format=torch.contiguous_format
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004 - PyTorch's

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ltinet.learn.signed_once import signed_once
 from ltinet.learn.system import Layout, System
 
 _SPLIT = 2.0**27 + 1.0
@@ -61,6 +62,7 @@ class _Powers(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @signed_once
     def forward(length: float, counts: Tensor, rates: Tensor) -> tuple[Tensor, Tensor]:
         once, k = rates * length, counts.unsqueeze(-1)
         lost_once = _lost(rates, length, once)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ltinet.learn.signed_once import signed_once
+
 _SMALL = 1.0  # |z| below which they come from a Taylor series: subtractions in (φₖ − 1/k!)/z would lose digits
 _ROWS, _COLUMNS = 5, 4  # of coefficients: twenty terms, below rounding for |z| ≤ 1
 
@@ -34,6 +36,7 @@ class _Phi(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @signed_once
     def forward(n: int, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         values = _values(n + 1, x, y)
         return values.real.contiguous(), values.imag.contiguous()

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ltinet.learn.signed_once import signed_once
+
 Make = Callable[..., tuple[Tensor, ...]]
 """From tensors to tensors, without looking at a value."""
 _WARM_UPS = 3  # calls before a recording: libraries set themselves up in the first ones
@@ -115,6 +117,7 @@ class Replay(torch.autograd.Function):
     """A recording as an operation; second derivatives, tangents and batches go through the function itself."""
 
     @staticmethod
+    @signed_once
     def forward(recording: Recording, *given: Tensor) -> tuple[Tensor, ...]:
         """Replay it."""
         return recording.forward(given)

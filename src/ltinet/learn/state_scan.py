@@ -15,21 +15,27 @@ import torch
 from torch import Tensor
 
 from ltinet.learn.decay import Decay
+from ltinet.learn.signed_once import signed_once
 from ltinet.learn.system import Layout
 
 _FEW = 4  # steps that are walked one by one
 _LITTLE = 1 << 19  # numbers that log₂ T passes over all of them cost less than √T calls
 
 
+def lone(decay: Decay) -> Decay:
+    """One P as several, as scans take them."""
+    re, im, reals = (own.unsqueeze(0) for own in decay[:3])
+    return Decay(re, im, reals, tuple(own.unsqueeze(0) for own in decay.blocks))
+
+
 def scan_states(decay: Decay, drive: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """The states before each of T steps `(B, T, n)` and after the last `(B, n)`, from drives d and a start.
+    """The states before each of T steps `(B, T, n)` and after the last `(B, n)`, from drives d, a start and a `lone` P.
 
     States are walked in the type of P and the start, float64, and stored in that of the drives: in single precision the
     rounding of P alone would cost three digits where states ring for thousands of steps.
     """
-    parts = (own.unsqueeze(0) for own in (decay.re, decay.im, decay.reals))
-    blocks = (own.unsqueeze(0) for own in decay.blocks)
-    states, end = StateScan.apply(False, *parts, start.unsqueeze(0), drive.unsqueeze(0), *blocks)
+    parts = (decay.re, decay.im, decay.reals)
+    states, end = StateScan.apply(False, *parts, start.unsqueeze(0), drive.unsqueeze(0), *decay.blocks)
     return states.squeeze(0), end.squeeze(0)
 
 
@@ -41,6 +47,7 @@ class StateScan(torch.autograd.Function):
     """
 
     @staticmethod
+    @signed_once
     def forward(
         reverse: bool, re: Tensor, im: Tensor, reals: Tensor, start: Tensor, drive: Tensor, *blocks: Tensor
     ) -> tuple[Tensor, Tensor]:

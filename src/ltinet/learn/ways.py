@@ -35,7 +35,7 @@ def run(step: OneStep, u: Tensor, start: Tensor | None, plan: Plan, *, with_end:
     """Outputs, and the state after the last step where it is wanted, by a plan; no start is a start from rest."""
     if plan.way != "steps" and (plan.way != "convolution" or (start is None and not with_end)):
         return run_with(kernels_for(step, plan, u.shape[1], u.dtype), u, start)
-    begun = _at_rest(step.G1, u) if start is None else start
+    begun = _at_rest(-step.G1.mT, u) if start is None else start
     if plan.way == "steps":
         return run_steps(step, u, begun)
     if start is None:
@@ -58,15 +58,15 @@ def run_with(kernels: Kernels, u: Tensor, start: Tensor | None) -> tuple[Tensor,
     """Outputs, and the state after the last step where the way has it; responses are for a start from rest."""
     if isinstance(kernels, ResponseKernels):
         return run_convolution(kernels, u), None
-    begun = _at_rest(kernels.G1, u) if start is None else start
+    begun = _at_rest(kernels.at_rest, u) if start is None else start
     if isinstance(kernels, ScanKernels):
         return run_scan(kernels, u, begun)
     return run_chunks(kernels, u, begun)
 
 
-def _at_rest(G1: Tensor, u: Tensor) -> Tensor:
+def _at_rest(weights: Tensor, u: Tensor) -> Tensor:
     """The state w = z − G₁ u that awaits the first sample, for z = 0."""
-    return -(u[:, 0].to(G1.dtype) @ G1.mT)
+    return u[:, 0].to(weights.dtype) @ weights
 
 
 def _best_width(sizes: Sizes) -> int:
