@@ -1,5 +1,6 @@
 """What is refused at the door of a model, each with what came, what was expected and what to do."""
 
+import math
 from typing import Any
 
 import torch
@@ -40,9 +41,12 @@ def checked_input(u: Any, *, n_inputs: int, device: torch.device, name: str = "u
 
 
 def require_finite(values: Tensor, name: str) -> None:
-    """Refuse NaN and infinities; one pass over the numbers, and on a GPU one wait for it."""
+    """Refuse NaN and infinities; one pass over the numbers, and on a GPU one wait for it.
+
+    A sum is finite only if all numbers are; where it is not, it may have overflown, and they are looked at.
+    """
     try:
-        is_finite = bool(torch.isfinite(values).all())
+        is_finite = math.isfinite(float(values.detach().sum())) or bool(torch.isfinite(values).all())
     except RuntimeError:  # within torch.func.vmap values cannot be asked for
         return
     if not is_finite:

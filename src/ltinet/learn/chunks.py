@@ -13,7 +13,7 @@ from torch import Tensor
 from ltinet.learn.decay import Decay
 from ltinet.learn.one_step import OneStep
 from ltinet.learn.powers import Scalars, columns_in, decay_over, rows_out, scalars_below
-from ltinet.learn.state_scan import scan_states
+from ltinet.learn.state_scan import lone, scan_states
 
 
 class ChunkKernels(NamedTuple):
@@ -26,11 +26,16 @@ class ChunkKernels(NamedTuple):
     out: Tensor
     """From the state before it to its outputs, `(n, K p)`."""
     decay: Decay
-    """From the state before it to that after it."""
+    """From the state before it to that after it, as scans take it."""
+    decay_of_rest: Decay
+    """The same for the samples that fill no chunk."""
+    at_rest: Tensor
+    """−G₁ᵀ: from the first sample to the state that awaits it at rest."""
 
 
-def chunk_kernels(step: OneStep, width: int, dtype: torch.dtype) -> ChunkKernels:
-    """The matrices of chunks of some width, built in the type of the system, the first rounded once."""
+def chunk_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> ChunkKernels:
+    """The matrices of a record in chunks of some width, built in the type of the system, the first rounded once."""
+    width = min(width, steps)
     powers = scalars_below(step, width + 1)
     below: Scalars = (powers[0][:-1], powers[1][:-1], powers[2][:-1])
     out = rows_out(step, width, below)
@@ -41,15 +46,15 @@ def chunk_kernels(step: OneStep, width: int, dtype: torch.dtype) -> ChunkKernels
     padded = torch.cat([response.new_zeros(width - 1, p, m), response])
     toeplitz = padded.unfold(0, width, 1).flip(0).permute(0, 2, 3, 1).reshape(width * m, width * p)
     decay = decay_over(step, width, powers)
-    return ChunkKernels(toeplitz, into.flip(0).flatten(0, 1), out.flatten(0, 1).mT, decay)
+    rest = decay_over(step, steps % width) if steps % width else decay
+    return ChunkKernels(toeplitz, into.flip(0).flatten(0, 1), out.flatten(0, 1).mT, lone(decay), rest, -step.G1.mT)
 
 
-def run_chunks(step: OneStep, u: Tensor, start: Tensor, *, width: int) -> tuple[Tensor, Tensor]:
+def run_chunks(kernels: ChunkKernels, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
     """Outputs `(B, T, p)` and the state after the last step, from inputs `(B, T, m)` and w at the first sample."""
     batch, steps, m = u.shape
-    width = min(width, steps)
-    kernels = chunk_kernels(step, width, u.dtype)
-    p = step.direct.shape[0]
+    width = kernels.toeplitz.shape[0] // m
+    p = kernels.toeplitz.shape[1] // width
     count = steps // width
     whole = u[:, : count * width].reshape(batch, count, width * m)
     states, end = scan_states(kernels.decay, whole.to(start.dtype) @ kernels.into, start)
@@ -59,7 +64,7 @@ def run_chunks(step: OneStep, u: Tensor, start: Tensor, *, width: int) -> tuple[
         return y, end
     last = u[:, count * width :].reshape(batch, rest * m)
     own = last @ kernels.toeplitz[: rest * m, : rest * p] + (end @ kernels.out[:, : rest * p]).to(u.dtype)
-    end = decay_over(step, rest).times(end) + last.to(end.dtype) @ kernels.into[(width - rest) * m :]
+    end = kernels.decay_of_rest.times(end) + last.to(end.dtype) @ kernels.into[(width - rest) * m :]
     return torch.cat([y, own.reshape(batch, rest, p)], dim=1), end
 
 
@@ -73,4 +78,4 @@ def state_after(step: OneStep, u: Tensor, start: Tensor, *, width: int) -> Tenso
     if rest:
         start = decay_over(step, rest).times(start) + u[:, :rest].flatten(1) @ into[(width - rest) * m :]
     whole = u[:, rest:].reshape(batch, steps // width, width * m)
-    return scan_states(decay_over(step, width), whole @ into, start)[1]
+    return scan_states(lone(decay_over(step, width)), whole @ into, start)[1]

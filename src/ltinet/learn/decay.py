@@ -1,11 +1,14 @@
 """P = e^{Ah} and its powers, on packed states: rotations for pairs, numbers for reals, matrices for coupled blocks."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from ltinet.learn.signed_once import signed_once
 from ltinet.learn.system import Layout, System
+
+_SPLIT = 2.0**27 + 1.0
 
 
 class Decay(NamedTuple):
@@ -48,29 +51,64 @@ def scalar_powers(system: System, length: float, counts: Tensor) -> tuple[Tensor
     mode that rings for thousands of steps keeps its phase. Reals go along as pairs of frequency zero.
     """
     rates = torch.stack([system.scalar_rates, system.scalar_frequencies])
-    k = counts.to(rates.dtype).unsqueeze(-1)
-    with torch.no_grad():  # what rounding took is a constant to derivatives
-        once, lost_once = _exact_product(rates, torch.full_like(rates, length))
-        _, lost = _exact_product(once.unsqueeze(-2), k)
-        lost_x, lost_y = lost + k * lost_once.unsqueeze(-2)
-    x, y = (rates * length).unsqueeze(-2) * k
-    size = torch.exp(x) * (1.0 + lost_x)
-    cosine, sine = torch.cos(y), torch.sin(y)
-    re, im = size * (cosine - lost_y * sine), size * (sine + lost_y * cosine)
+    re, im = _Powers.apply(length, counts.to(rates.dtype), rates)
     n_pairs = system.frequencies.shape[-1]
     return re[..., :n_pairs], im[..., :n_pairs], re[..., n_pairs:]
 
 
-def _exact_product(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """As `ltinet.exact_arithmetic.exact_product` (Dekker 1971)."""
-    product = a * b
+class _Powers(torch.autograd.Function):
+    """Re and Im of e^{kλh}, whose derivative by λ is kh times itself."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    @signed_once
+    def forward(length: float, counts: Tensor, rates: Tensor) -> tuple[Tensor, Tensor]:
+        once, k = rates * length, counts.unsqueeze(-1)
+        lost_once = _lost(rates, length, once)
+        each = once.unsqueeze(-2) * k
+        lost = _lost_to_whole(once.unsqueeze(-2), k, each) + lost_once.unsqueeze(-2) * k
+        size = torch.exp(each[0]) * (1.0 + lost[0])
+        cosine, sine = torch.cos(each[1]), torch.sin(each[1])
+        return size * (cosine - lost[1] * sine), size * (sine + lost[1] * cosine)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.length = inputs[0]
+        ctx.save_for_backward(inputs[1], *output)
+        ctx.save_for_forward(inputs[1], *output)
+
+    @staticmethod
+    def backward(ctx: Any, grad_re: Tensor, grad_im: Tensor) -> tuple[None, None, Tensor]:
+        counts, re, im = ctx.saved_tensors
+        products = torch.stack([grad_re * re + grad_im * im, grad_im * re - grad_re * im])
+        return None, None, ctx.length * (counts @ products)
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, __: None, along: Tensor) -> tuple[Tensor, Tensor]:
+        counts, re, im = ctx.saved_tensors
+        x, y = (ctx.length * along).unsqueeze(-2) * counts.unsqueeze(-1)
+        return re * x - im * y, im * x + re * y
+
+
+def _lost(a: Tensor, b: float, product: Tensor) -> Tensor:
+    """What rounding took from a b, as `ltinet.exact_arithmetic.exact_product` (Dekker 1971); zero beyond its range."""
     a1, a2 = _halves(a)
-    b1, b2 = _halves(b)
+    scaled = b * _SPLIT
+    b1 = scaled - (scaled - b)
+    b2 = b - b1
     lost = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
-    return product, torch.where(torch.isfinite(lost), lost, 0.0)
+    return torch.where(torch.isfinite(lost), lost, 0.0)
+
+
+def _lost_to_whole(a: Tensor, k: Tensor, product: Tensor) -> Tensor:
+    """The same for whole numbers k below 2²⁶, which need no halves."""
+    a1, a2 = _halves(a)
+    lost = (a1 * k - product) + a2 * k
+    return torch.where(torch.isfinite(lost), lost, 0.0)
 
 
 def _halves(a: Tensor) -> tuple[Tensor, Tensor]:
-    scaled = a * (2.0**27 + 1.0)
+    scaled = a * _SPLIT
     upper = scaled - (scaled - a)
     return upper, a - upper

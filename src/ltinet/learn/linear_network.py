@@ -13,13 +13,14 @@ from ltinet.learn.checks import checked_input, checked_parts, checked_states, ch
 from ltinet.learn.door import Parts
 from ltinet.learn.double_precision import keeping_double
 from ltinet.learn.one_step import OneStep, one_step
-from ltinet.learn.parameters import PARTS, Tensors, system_of
+from ltinet.learn.parameters import PARTS, Tensors, n_groups, system_of
 from ltinet.learn.rebuilding import rebuilt
+from ltinet.learn.recordings import Recordings, can_record, key_of
 from ltinet.learn.single_steps import take_step
-from ltinet.learn.starting import Start, first_sample, run_from
+from ltinet.learn.starting import Start, first_sample, is_fast, run_from
 from ltinet.learn.system import System
 from ltinet.learn.uneven import run_uneven
-from ltinet.learn.ways import Plan, Sizes, plan_for
+from ltinet.learn.ways import Kernels, Plan, Sizes, kernels_for, plan_for, run_with
 from ltinet.model.names import UNNAMED, SignalNames
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
@@ -62,6 +63,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
             self.register_buffer(name, values)
         self._growth = float(tensors.parameters["held_rates"].detach().max()) if len(self.held_rates) else 0.0
         self._kept: tuple[Any, OneStep] | None = None
+        self.recordings = Recordings()
 
     @property
     def n_inputs(self) -> int:
@@ -86,7 +88,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
     def at(self, dt: float) -> "LinearNetwork[NetworkType]":
         """The same network with another time step; both share their parameters."""
         other = copy.copy(self)
-        other.dt, other._kept = time_step(dt, "dt"), None
+        other.dt, other._kept, other.recordings = time_step(dt, "dt"), None, Recordings()
         return other
 
     def forward(
@@ -133,10 +135,13 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
         batch, steps = tuple(u.shape[:-2]), u.shape[-2]
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(computing_type(u.dtype)).reshape(-1, steps, self.n_inputs)
-            step = self.one_step()
             chosen = plan or plan_for(self._sizes(samples))
             start = self._start(batch, state, x0)
-            y, end = run_from(step, samples, start, chosen, growth=self._growth, with_end=return_state)
+            kernels = self._recorded(samples, start, chosen, with_end=return_state)
+            if kernels is not None:
+                y, end = run_with(kernels, samples, start.awaiting)
+            else:
+                y, end = run_from(self.one_step(), samples, start, chosen, growth=self._growth, with_end=return_state)
         y = y.reshape(*batch, steps, self.n_outputs).to(u.dtype)
         return (y, end.reshape(*batch, self.n_states)) if return_state and end is not None else y
 
@@ -169,7 +174,32 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
     def _sizes(self, samples: Tensor) -> Sizes:
         batch, steps, m = samples.shape
         growth = max(self._growth, 0.0) * self.dt * steps
-        return Sizes(batch, steps, self.n_states, m, self.n_outputs, growth)
+        return Sizes(
+            batch=batch,
+            steps=steps,
+            n_states=self.n_states,
+            n_inputs=m,
+            n_outputs=self.n_outputs,
+            growth=growth,
+            on_gpu=samples.is_cuda,
+            number_size=samples.element_size(),
+        )
+
+    def _recorded(self, samples: Tensor, start: Start, plan: Plan, *, with_end: bool) -> Kernels | None:
+        """On a GPU, kernels that are made in one call; None where they are to be made one by one."""
+        named = list(self._parameters.values())
+        begins_plainly = start.z is None and not is_fast(self._growth * self.dt)
+        needs_state = plan.way == "convolution" and (with_end or start.awaiting is not None)
+        if needs_state or not begins_plainly or not can_record(named, plan) or n_groups(self._buffers):
+            return None
+        names, buffers, steps, dtype = tuple(self._parameters), dict(self._buffers), samples.shape[1], samples.dtype
+
+        def make(*given: Tensor) -> Kernels:
+            system = system_of({**dict(zip(names, given, strict=True)), **buffers})
+            return kernels_for(one_step(system, self.dt, linear=self.hold == "linear"), plan, steps, dtype)
+
+        key = (*key_of(plan, steps, dtype), *(id(own) for own in buffers.values()))
+        return self.recordings.kernels(key, make, tuple(named))
 
     def _at_times(
         self, u: Tensor, times: Tensor, *, state: Tensor | None, x0: Tensor | None, return_state: bool
@@ -216,5 +246,5 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         """Move to devices, but keep float64."""
-        self._kept = None
+        self._kept, self.recordings = None, Recordings()
         return super()._apply(keeping_double(fn), recurse)

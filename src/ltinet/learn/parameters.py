@@ -81,7 +81,7 @@ def system_of(tensors: Mapping[str, Tensor]) -> System:
     decays = tensors["decay_at_start"] * _grown(tensors["log_decay"], tensors["log_decay_at_start"])
     above = tensors["above_at_start"] * _grown(tensors["log_above"], tensors["log_above_at_start"])
     below = tensors["below_at_start"] * _grown(tensors["log_below"], tensors["log_below_at_start"])
-    rates = torch.cat([-decays, tensors["held_rates"]])[tensors["place_of_rates"]]
+    rates = torch.cat([-decays, tensors["held_rates"]]).index_select(0, tensors["place_of_rates"])
     n_pairs = tensors["frequency"].shape[-1]
     indices = [tensors[f"{_INDEX}{number}"] for number in range(n_groups(tensors))]
     n_reals = tensors["B"].shape[-2] - 2 * n_pairs - sum(own.shape[0] * own.shape[1] for own in indices)

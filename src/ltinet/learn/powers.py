@@ -38,8 +38,9 @@ def responses(step: OneStep, drives: Tensor, count: int) -> Tensor:
     """C Pᵏ G for all k below `count`: `(count, p, m)`, by about √count rows times about √count columns."""
     inner = math.isqrt(max(count - 1, 0)) + 1
     outer = -(-count // inner)
-    rows = rows_out(step, inner)
-    columns = columns_in(step, drives, outer, stride=inner)
+    rows_at, columns_at = _both(step, inner, outer)
+    rows = rows_out(step, inner, rows_at)
+    columns = columns_in(step, drives, outer, stride=inner, scalars=columns_at)
     # (outer, m, n) × (inner, p, n) → (outer, m, inner, p)
     each = columns.flatten(0, 1) @ rows.flatten(0, 1).mT
     each = each.unflatten(-2, (outer, -1)).unflatten(-1, (inner, -1))
@@ -59,6 +60,14 @@ def scalars_below(step: OneStep, count: int, *, stride: int = 1) -> Scalars:
     """Powers of scalars for all multiples of the stride below `count` of them."""
     counts = stride * torch.arange(count, device=step.system.B.device)
     return scalar_powers(step.system, step.length, counts)
+
+
+def _both(step: OneStep, inner: int, outer: int) -> tuple[Scalars, Scalars]:
+    """Powers for all counts below `inner` and for as many multiples of it as `outer` says, in one go."""
+    device = step.system.B.device
+    counts = torch.cat([torch.arange(inner, device=device), inner * torch.arange(outer, device=device)])
+    re, im, reals = scalar_powers(step.system, step.length, counts)
+    return (re[:inner], im[:inner], reals[:inner]), (re[inner:], im[inner:], reals[inner:])
 
 
 def _block_rows(rows: tuple[Tensor, ...], blocks: tuple[Tensor, ...], length: float, count: int) -> tuple[Tensor, ...]:

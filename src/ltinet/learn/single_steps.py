@@ -1,17 +1,38 @@
 """Two ways that go through states: all of them by a scan, for layers with many inputs and outputs, or one by one."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
+from ltinet.learn.decay import Decay
 from ltinet.learn.one_step import OneStep
-from ltinet.learn.state_scan import scan_states
+from ltinet.learn.state_scan import lone, scan_states
 
 
-def run_scan(step: OneStep, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+class ScanKernels(NamedTuple):
+    """What a step does, its products in the type of the input and transposed."""
+
+    Gamma: Tensor
+    C: Tensor
+    direct: Tensor
+    decay: Decay
+    """As scans take it."""
+    at_rest: Tensor
+    """−G₁ᵀ: from the first sample to the state that awaits it at rest."""
+
+
+def scan_kernels(step: OneStep, dtype: torch.dtype) -> ScanKernels:
+    """The matrices of a step, rounded once."""
+    Gamma, C, direct = (own.to(dtype).mT for own in (step.Gamma, step.system.C, step.direct))
+    return ScanKernels(Gamma, C, direct, lone(step.decay), -step.G1.mT)
+
+
+def run_scan(kernels: ScanKernels, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
     """Outputs `(B, T, p)` and the state after the last step, by all states `(B, T, n)`."""
-    C, Gamma, direct = (own.to(u.dtype).mT for own in (step.system.C, step.Gamma, step.direct))
-    states, end = scan_states(step.decay, u @ Gamma, start)
-    return states @ C + u @ direct, end
+    states, end = scan_states(kernels.decay, u @ kernels.Gamma, start)
+    y = torch.addmm(u.flatten(0, 1) @ kernels.direct, states.flatten(0, 1), kernels.C)
+    return y.view(*u.shape[:2], -1), end
 
 
 def run_steps(step: OneStep, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,6 +18,11 @@ class Start(NamedTuple):
     z: Tensor | None = None
 
 
+def is_fast(growth: float) -> bool:
+    """Whether a state grows so much in a step that the first sample must stand apart."""
+    return growth > _FAST_GROWTH
+
+
 def first_sample(step: OneStep, u: Tensor, z: Tensor | None) -> tuple[Tensor, Tensor]:
     """The output at the first sample `(B, m)` and the state after it: y = C z + D u, w⁺ = P z + G₀ u."""
     sample = u.to(step.G0.dtype)
@@ -31,7 +36,7 @@ def run_from(
     step: OneStep, u: Tensor, start: Start, plan: Plan, *, growth: float, with_end: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Outputs and last state; where a state grows fast, the first sample stands apart: w = z − G₁ u would lose z."""
-    if start.awaiting is None and growth * step.length > _FAST_GROWTH:
+    if start.awaiting is None and is_fast(growth * step.length):
         y, after = first_sample(step, u[:, 0], start.z)
         if u.shape[1] == 1:
             return y.unsqueeze(1), after

@@ -7,6 +7,7 @@ each chunk once more from its true start. That is 2 T steps in about 3 √T call
 
 import math
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,21 +15,27 @@ import torch
 from torch import Tensor
 
 from ltinet.learn.decay import Decay
+from ltinet.learn.signed_once import signed_once
 from ltinet.learn.system import Layout
 
 _FEW = 4  # steps that are walked one by one
 _LITTLE = 1 << 19  # numbers that log₂ T passes over all of them cost less than √T calls
 
 
+def lone(decay: Decay) -> Decay:
+    """One P as several, as scans take them."""
+    re, im, reals = (own.unsqueeze(0) for own in decay[:3])
+    return Decay(re, im, reals, tuple(own.unsqueeze(0) for own in decay.blocks))
+
+
 def scan_states(decay: Decay, drive: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """The states before each of T steps `(B, T, n)` and after the last `(B, n)`, from drives d and a start.
+    """The states before each of T steps `(B, T, n)` and after the last `(B, n)`, from drives d, a start and a `lone` P.
 
     States are walked in the type of P and the start, float64, and stored in that of the drives: in single precision the
     rounding of P alone would cost three digits where states ring for thousands of steps.
     """
-    parts = (own.unsqueeze(0) for own in (decay.re, decay.im, decay.reals))
-    blocks = (own.unsqueeze(0) for own in decay.blocks)
-    states, end = StateScan.apply(False, *parts, start.unsqueeze(0), drive.unsqueeze(0), *blocks)
+    parts = (decay.re, decay.im, decay.reals)
+    states, end = StateScan.apply(False, *parts, start.unsqueeze(0), drive.unsqueeze(0), *decay.blocks)
     return states.squeeze(0), end.squeeze(0)
 
 
@@ -40,6 +47,7 @@ class StateScan(torch.autograd.Function):
     """
 
     @staticmethod
+    @signed_once
     def forward(
         reverse: bool, re: Tensor, im: Tensor, reals: Tensor, start: Tensor, drive: Tensor, *blocks: Tensor
     ) -> tuple[Tensor, Tensor]:
@@ -60,6 +68,8 @@ class StateScan(torch.autograd.Function):
     def backward(ctx: Any, grad_states: Tensor, grad_end: Tensor) -> tuple[Any, ...]:
         """The scan of λ."""
         re, im, reals, states, *blocks = ctx.saved_tensors
+        if _has_kernel(grad_states, blocks) and not torch.is_grad_enabled():
+            return (None, *_pulled_on_gpu(ctx.reverse, Decay(re, im, reals, ()), states, grad_states, grad_end))
         turned = (own.mT for own in blocks)
         grad_drive, grad_start = StateScan.apply(not ctx.reverse, re, -im, reals, grad_end, grad_states, *turned)
         layout = Decay(re, im, reals, tuple(blocks)).layout
@@ -117,13 +127,34 @@ class StateScan(torch.autograd.Function):
         return (states.unflatten(1, (count, -1)), end.unflatten(1, (count, -1))), (1, 1)
 
 
+def _has_kernel(drive: Tensor, blocks: tuple[Tensor, ...] | list[Tensor]) -> bool:
+    """Whether a GPU has a kernel for this: for pairs and reals, where there is Triton to compile it."""
+    return not blocks and drive.is_cuda and _there_is_triton()
+
+
+@cache
+def _there_is_triton() -> bool:
+    return find_spec("triton") is not None
+
+
 def _walk_of(drive: Tensor, blocks: tuple[Tensor, ...]) -> Callable[..., Tensor]:
-    """The kernel of a GPU for pairs and reals, where there is Triton to compile it; else the walk below."""
-    if blocks or not drive.is_cuda or find_spec("triton") is None:
+    if not _has_kernel(drive, blocks):
         return walk
     from ltinet.learn.triton_scan import walk_on_gpu
 
     return walk_on_gpu
+
+
+def _pulled_on_gpu(
+    reverse: bool, decay: Decay, states: Tensor, grad_states: Tensor, grad_end: Tensor
+) -> tuple[Tensor, ...]:
+    """Gradients of P by its parts, of the start and of the drives; not to be differentiated again."""
+    from ltinet.learn.triton_scan import pulled_on_gpu
+
+    turned = Decay(decay.re, -decay.im, decay.reals, ())
+    grad_drive, grad_start, sums = pulled_on_gpu(turned, grad_states, grad_end, states, reverse=not reverse)
+    grad_re, grad_im, grad_reals, _ = decay.layout.split(sums)
+    return grad_re, grad_im, grad_reals, grad_start, grad_drive
 
 
 def walk(decay: Decay, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:

@@ -23,6 +23,23 @@ def _joined(ar: "Any", ai: "Any", br: "Any", bi: "Any", cr: "Any", ci: "Any", dr
 
 
 @triton.jit  # type: ignore[untyped-decorator]
+def _taken(ptr: "Any", re_at: "Any", im_at: "Any", mask: "Any", REAL: tl.constexpr) -> "Any":
+    """Real and imaginary parts; reals have none."""
+    re = tl.load(ptr + re_at, mask, 0.0).to(tl.float64)
+    im = tl.zeros_like(re)
+    if not REAL:
+        im = tl.load(ptr + im_at, mask, 0.0).to(tl.float64)
+    return re, im
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _put(ptr: "Any", re_at: "Any", im_at: "Any", re: "Any", im: "Any", mask: "Any", REAL: tl.constexpr) -> "Any":
+    tl.store(ptr + re_at, re, mask)
+    if not REAL:
+        tl.store(ptr + im_at, im, mask)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
 def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
     re_ptr: "Any",
     im_ptr: "Any",
@@ -30,6 +47,8 @@ def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
     drive_ptr: "Any",
     states_ptr: "Any",
     end_ptr: "Any",
+    beside_ptr: "Any",
+    sums_ptr: "Any",
     B: "Any",
     T: "Any",
     N: "Any",
@@ -38,6 +57,7 @@ def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
     im_at: "Any",
     REAL: tl.constexpr,
     REVERSE: tl.constexpr,
+    SUMS: tl.constexpr,
     BT: tl.constexpr,
     BN: tl.constexpr,
 ) -> "Any":
@@ -48,11 +68,13 @@ def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
     group = row // B
     ar = tl.load(re_ptr + group * N + n, mask, 0.0).to(tl.float64)
     ai = tl.zeros((BN,), tl.float64) if REAL else tl.load(im_ptr + group * N + n, mask, 0.0).to(tl.float64)
-    cr = tl.load(start_ptr + row * n_all + re_at + n, mask, 0.0).to(tl.float64)
-    ci = tl.zeros((BN,), tl.float64)
-    if not REAL:
-        ci = tl.load(start_ptr + row * n_all + im_at + n, mask, 0.0).to(tl.float64)
+    cr, ci = _taken(start_ptr + row * n_all + n, re_at, im_at, mask, REAL)
     one = tl.full((BT, BN), 1.0, tl.float64)
+    sr, si = cr, ci
+    if SUMS:  # Σ over time of conj(x) λ, λ the states here and x those beside
+        first = (row * T + (T - 1 if REVERSE else 0)) * n_all + n
+        fr, fi = _taken(beside_ptr + first, re_at, im_at, mask, REAL)
+        sr, si = cr * fr + ci * fi, ci * fr - cr * fi
     for begin in range(0, T, BT):
         t = begin + k
         here = T - 1 - t if REVERSE else t
@@ -61,30 +83,45 @@ def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
         stored = (t < T - 1)[:, None] & mask[None, :]
         at = (row * T + here)[:, None] * n_all + n[None, :]
         to = (row * T + after)[:, None] * n_all + n[None, :]
-        br = tl.load(drive_ptr + at + re_at, inside, 0.0).to(tl.float64)
-        bi = tl.zeros((BT, BN), tl.float64)
-        if not REAL:
-            bi = tl.load(drive_ptr + at + im_at, inside, 0.0).to(tl.float64)
+        br, bi = _taken(drive_ptr + at, re_at, im_at, inside, REAL)
         pr, pi, xr, xi = tl.associative_scan((ar[None, :] * one, ai[None, :] * one, br, bi), 0, _joined)
         yr = xr + pr * cr[None, :] - pi * ci[None, :]
         yi = xi + pr * ci[None, :] + pi * cr[None, :]
-        tl.store(states_ptr + to + re_at, yr, stored)
-        if not REAL:
-            tl.store(states_ptr + to + im_at, yi, stored)
+        _put(states_ptr + to, re_at, im_at, yr, yi, stored, REAL)
+        if SUMS:
+            hr, hi = _taken(beside_ptr + to, re_at, im_at, stored, REAL)
+            sr += tl.sum(yr * hr + yi * hi, 0)
+            si += tl.sum(yi * hr - yr * hi, 0)
         last = (t == tl.minimum(begin + BT, T) - 1)[:, None]
         cr = tl.sum(tl.where(last, yr, 0.0), 0)
         ci = tl.sum(tl.where(last, yi, 0.0), 0)
-    tl.store(end_ptr + row * n_all + re_at + n, cr, mask)
-    if not REAL:
-        tl.store(end_ptr + row * n_all + im_at + n, ci, mask)
+    _put(end_ptr + row * n_all + n, re_at, im_at, cr, ci, mask, REAL)
+    if SUMS:
+        _put(sums_ptr + row * n_all + n, re_at, im_at, sr, si, mask, REAL)
 
 
 def walk_on_gpu(decay: Decay, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
     """Fill `states` `(G, B, T, n)` and return the one after the last step; pairs and reals only."""
+    return _launched(decay, drive, start, states, None, reverse=reverse)[0]
+
+
+def pulled_on_gpu(
+    decay: Decay, drive: Tensor, start: Tensor, beside: Tensor, *, reverse: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """λ `(G, B, T, n)` of a pass back, the last one, and Σ conj(x) λ `(G, n)` for the states x beside, in one pass."""
+    found = torch.empty_like(drive, memory_format=torch.contiguous_format)
+    end, sums = _launched(decay, drive, start, found, beside.contiguous(), reverse=reverse)
+    return found, end, sums.sum(1)
+
+
+def _launched(
+    decay: Decay, drive: Tensor, start: Tensor, states: Tensor, beside: Tensor | None, *, reverse: bool
+) -> tuple[Tensor, Tensor]:
     groups, batch, steps, n_all = drive.shape
     n_pairs, n_reals = decay.re.shape[-1], decay.reals.shape[-1]
     drive, start = drive.contiguous(), start.contiguous()
     end = torch.empty_like(start)
+    looked_at, sums = (states, end) if beside is None else (beside, torch.empty_like(start))
     states[:, :, steps - 1 if reverse else 0] = start
     kinds = [
         (n_pairs, decay.re, decay.im, 0, n_pairs, False),
@@ -93,7 +130,8 @@ def walk_on_gpu(decay: Decay, drive: Tensor, start: Tensor, states: Tensor, *, r
     for count, re, im, re_at, im_at, is_real in kinds:
         if count:
             grid = (groups * batch, triton.cdiv(count, _STATES))
-            given = (re.contiguous(), im.contiguous(), start, drive, states, end)
+            given = (re.contiguous(), im.contiguous(), start, drive, states, end, looked_at, sums)
             sizes = (batch, steps, count, n_all, re_at, im_at)
-            _scan[grid](*given, *sizes, REAL=is_real, REVERSE=reverse, BT=_TIMES, BN=_STATES)
-    return end
+            flags = {"REAL": is_real, "REVERSE": reverse, "SUMS": beside is not None}
+            _scan[grid](*given, *sizes, **flags, BT=_TIMES, BN=_STATES)
+    return end, sums
