@@ -18,6 +18,7 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
+from ltinet.explorer.door import explore
 from ltinet.export.manifest import Export
 from ltinet.identification.confidence import FrequencyBand, StepBand
 from ltinet.identification.pole_regions import PoleConfidence
@@ -103,6 +104,7 @@ __all__ = [
     "as_state_space",
     "block_diagonalize",
     "construct",
+    "explore",
     "frequencies_for",
     "identify",
     "identify_frequency",

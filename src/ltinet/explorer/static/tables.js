@@ -1,0 +1,40 @@
+// The numbers of a drawing as a table, for those who cannot or would rather not see curves.
+
+const ROWS = 24;
+
+export function curveTable(spec) {
+  const step = Math.max(1, Math.ceil(spec.x.length / ROWS));
+  const rows = [];
+  for (let index = 0; index < spec.x.length; index += step) {
+    rows.push([spec.x[index], ...spec.lines.map((line) => line.values[index])]);
+  }
+  return foldedTable(spec.label, [spec.xName, ...spec.lines.map((line) => line.name)], rows);
+}
+
+// Folded away until somebody opens it; rows are written then, and at once for those who were left open.
+export function foldedTable(label, names, rows) {
+  const details = document.createElement("details");
+  const summary = document.createElement("summary");
+  summary.textContent = "as a table";
+  details.append(summary, tableOf(label, names, rows));
+  return details;
+}
+
+export function tableOf(label, names, rows) {
+  const table = document.createElement("table");
+  const caption = table.createCaption();
+  caption.textContent = label;
+  const head = table.createTHead().insertRow();
+  for (const name of names) {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    cell.textContent = name;
+    head.append(cell);
+  }
+  const body = table.createTBody();
+  for (const row of rows) {
+    const line = body.insertRow();
+    for (const value of row) line.insertCell().textContent = value === null ? "–" : String(value);
+  }
+  return table;
+}
