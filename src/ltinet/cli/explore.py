@@ -1,5 +1,6 @@
 """`ltinet explore`: the page in the browser."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,4 +24,5 @@ def explore(
     one the page begins with an example. It answers to this machine alone, and ends with Ctrl-C.
     """
     system = None if model is None else read_system_or_network(model)
-    open_page(system, port=port, browser=not no_browser, told=lambda line: send(f"{line}\n"))
+    title = None if model is None else Path(model).stem
+    open_page(system, title=title, port=port, browser=not no_browser, told=lambda line: send(f"{line}\n"))

@@ -32,7 +32,7 @@ JOBS: Mapping[str, Question] = {
 def answered(desk: Desk, kind: str, query: Mapping[str, str]) -> Answer:
     """The answer to a question, or a sentence that says why there is none."""
     try:
-        found = (VIEWS | JOBS)[kind](desk, state_of(query))
+        found = {**VIEWS, **JOBS}[kind](desk, state_of(query))
     except LtinetError as error:
         return failed(str(error), 400)
     except MemoryError:

@@ -10,7 +10,14 @@ from ltinet.errors import LtinetError
 from ltinet.explorer.files import DroppedFile, as_dropped
 
 
-def explore(system: Any = None, *, port: int = 0, browser: bool = True, told: Callable[[str], None] = print) -> Any:
+def explore(
+    system: Any = None,
+    *,
+    title: str | None = None,
+    port: int = 0,
+    browser: bool = True,
+    told: Callable[[str], None] = print,
+) -> Any:
     """Open a page in the browser on which the budget is slid and the network seen; it ends with Ctrl-C.
 
     In a notebook the page is a widget in the cell, which needs the extra `jupyter`. Elsewhere the address is printed
@@ -18,6 +25,7 @@ def explore(system: Any = None, *, port: int = 0, browser: bool = True, told: Ca
 
     Args:
         system: a network, or anything that `as_state_space` takes; without one the page begins with an example.
+        title: how to call it on the page.
         port: where to listen, any free one if left out.
         browser: whether to open a browser.
         told: called with the address.
@@ -27,7 +35,7 @@ def explore(system: Any = None, *, port: int = 0, browser: bool = True, told: Ca
         MissingDependencyError: this is a notebook, and anywidget is not installed.
         LtinetError: the port is taken, or this is a system without processes that fork (Windows).
     """
-    file = None if system is None else _file_of(system)
+    file = None if system is None else _file_of(system, title)
     if _in_notebook():
         from ltinet.explorer.widget import widget_of  # here: whoever imports ltinet needs neither widgets nor servers
 
@@ -46,12 +54,11 @@ def _in_notebook() -> bool:
     return running is not None and hasattr(running, "kernel")
 
 
-def _file_of(system: Any) -> DroppedFile:
-    if isinstance(system, DroppedFile):
-        return system
-    if isinstance(system, DynamicNetwork):
-        return as_dropped(system, "network")
-    return as_dropped(as_state_space(system), "system")
+def _file_of(system: Any, title: str | None) -> DroppedFile:
+    is_network = isinstance(system, DynamicNetwork)
+    return as_dropped(
+        system if is_network else as_state_space(system), title or ("network" if is_network else "system")
+    )
 
 
 DynamicNetwork.explore = explore

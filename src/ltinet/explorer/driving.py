@@ -1,6 +1,6 @@
 """What drives a response: a step, an impulse, a chirp, or the columns of a table that was dropped."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,8 @@ class Run(NamedTuple):
     """A run as `net.simulate(u, t, x0=x0, hold=hold)` takes it."""
 
     t: Array
-    u: Array
+    u: Any
+    """Samples `(T, m)`, or a signal."""
     x0: Array | None
     hold: Hold
 
@@ -46,9 +47,9 @@ def run_of(subject: Subject, state: State, net: DynamicNetwork, files: Files) ->
     return Run(t, u, None, "zero" if state.u == "step" else "linear")
 
 
-def simulated(net: DynamicNetwork, run: Run, **options: str) -> Solution:
+def simulated(net: DynamicNetwork, run: Run, *, engine: str = "exact") -> Solution:
     """The run by the library."""
-    return net.simulate(run.u, run.t, x0=run.x0, hold=run.hold, **options)  # type: ignore[arg-type]
+    return net.simulate(run.u, run.t, x0=run.x0, hold=run.hold, engine=engine)
 
 
 def checked_channel(number: int, count: int, what: str) -> int:

@@ -1,4 +1,4 @@
-"""The systems that the page offers by name: small enough to answer at once, and such that the budget moves something."""
+"""The systems that the page offers by name: most are small enough to answer at once, and budgets move something."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

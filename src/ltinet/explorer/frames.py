@@ -1,4 +1,4 @@
-"""Messages between processes: a header in JSON and bytes behind it, each with its length in front. Nothing is pickled."""
+"""Messages between processes: a header in JSON and bytes behind it, their lengths in front. Nothing is pickled."""
 
 import json
 import struct

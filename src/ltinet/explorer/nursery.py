@@ -49,6 +49,7 @@ class Nursery:
             with suppress(ChildProcessError):
                 os.waitpid(self.process, 0)
         else:
+            self.process.kill()  # it may still be importing, and keeps nothing
             self.process.wait()
 
 

@@ -38,7 +38,7 @@ class PageRequest(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, its files, and views."""
-        self._answer({"": self._page, "start": self._start, **{kind: self._ask for kind in (*VIEWS, *JOBS)}})
+        self._answer({"": self._page, "start": self._start, **dict.fromkeys((*VIEWS, *JOBS), self._ask)})
 
     def do_POST(self) -> None:
         """A dropped file, or the end of what a tab waits for."""

@@ -84,7 +84,10 @@ def _driving(desk: Desk, state: State, run: Run) -> list[str]:
             f"table = ltinet.read_table({file.name!r})",
             f"t, u, x0 = table.t, table.values[:, {_indices(chosen)}], None",
         ]
-    lines = [f"t = np.linspace(0.0, {float(run.t[-1])!r}, {N_TIMES})", f"u, x0 = np.zeros((len(t), {run.u.shape[1]})), None"]
+    lines = [
+        f"t = np.linspace(0.0, {float(run.t[-1])!r}, {N_TIMES})",
+        f"u, x0 = np.zeros((len(t), {run.u.shape[1]})), None",
+    ]
     driven = state.input - 1
     if state.u == "impulse":
         return [*lines, f"x0 = system.B[:, {driven}]"]

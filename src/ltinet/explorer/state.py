@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, final
 from urllib.parse import urlencode
@@ -75,7 +75,9 @@ def state_of(query: Mapping[str, str]) -> State:
     """
     unknown = sorted(set(query) - set(State.__dataclass_fields__))
     if unknown:
-        raise InvalidStateError(f"the address has {shown(repr(unknown[0]))}, which the page does not know; leave it out")
+        raise InvalidStateError(
+            f"the address has {shown(repr(unknown[0]))}, which the page does not know; leave it out"
+        )
     return State(**{key: _READERS[key](key, text) for key, text in query.items() if text != ""})
 
 
@@ -143,7 +145,7 @@ def _columns(key: str, text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(",")))
 
 
-_READERS = {
+_READERS: Mapping[str, Callable[[str, str], Any]] = {
     "system": _system,
     "k": _budget,
     "order": _count,

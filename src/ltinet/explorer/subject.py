@@ -73,9 +73,10 @@ class Subject:
         return drawn_frequencies(self.system)
 
     @cached_property
-    def response(self) -> NDArray[np.complex128]:
-        """H(jω) of the system that was given, `(frequencies, outputs, inputs)`."""
-        return self.given.frequency_response(self.frequencies)
+    def response(self) -> NDArray[np.complex128] | None:
+        """H(jω) of the system that was given, `(frequencies, outputs, inputs)`; None where that would take minutes."""
+        is_large = self.given.sparse is not None and self.given.n_states > MOST_STATES
+        return None if is_large else self.given.frequency_response(self.frequencies)
 
     def end(self, net: DynamicNetwork, input: int, output: int) -> float:
         """A time by which a step response shows what there is to see; the same for every budget."""

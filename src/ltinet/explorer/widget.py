@@ -30,7 +30,7 @@ def widget_of(file: DroppedFile | None) -> Any:
             "explore in a notebook needs anywidget; install it with pip install 'ltinet[jupyter]'"
         ) from None
 
-    class ExploreWidget(anywidget.AnyWidget):  # type: ignore[misc] - anywidget has no types
+    class ExploreWidget(anywidget.AnyWidget):
         _esm, _css = bundled("widget.js"), asset_text("page.css")
         page = traitlets.Unicode(asset_text("index.html")).tag(sync=True)
         start = traitlets.Dict().tag(sync=True)

@@ -47,10 +47,11 @@ class _Worker:
     def run(self) -> None:
         idle = False
         while True:
-            ready, _, _ = select.select([self.line, *self.jobs], [], [], None if idle else 0.0)
-            if self.line in ready and not self._take(read_frame(self.line)):
+            line = self.line.fileno()
+            ready, _, _ = select.select([line, *self.jobs], [], [], None if idle else 0.0)
+            if line in ready and not self._take(read_frame(self.line)):
                 return
-            for pipe in [own for own in ready if isinstance(own, int)]:
+            for pipe in [own for own in ready if own != line]:
                 self._gather(pipe)
             idle = not ready and not self._prepare()
 

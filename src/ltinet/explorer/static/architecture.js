@@ -35,7 +35,7 @@ function drawBand(svg, band, view, place, picked) {
     svg.append(text(place.x(wordX), place.y(wordY) + size / 3, own, { "text-anchor": "middle", "font-size": size }));
   }
   if (band.arcs.length) svg.append(element("path", { class: "arcs", d: arcsPath(band, place) }));
-  const radius = Math.min(10, place.unit * 0.36);
+  const radius = Math.min(13, place.unit * 0.36);
   for (const [layer, neuron, ballX, ballY, order, equation] of band.balls) {
     svg.append(ball(`${layer}.${neuron}`, place.x(ballX), place.y(ballY), radius, order, equation, layer, picked));
   }
@@ -56,7 +56,7 @@ function ball(pick, x, y, radius, order, equation, layer, picked) {
 
 function arcsPath(band, place) {
   const y = place.y(band.balls[0][3]);
-  const base = y - Math.min(10, place.unit * 0.36);
+  const base = y - Math.min(13, place.unit * 0.36);
   const widest = Math.max(...band.arcs.map(([from, to]) => Math.abs(to - from)));
   let path = "";
   for (const [from, to] of band.arcs) {
@@ -72,14 +72,16 @@ function drawEnds(svg, view, place) {
   const ends = [[view.inputs, 0.9, view.left, "end"], [view.outputs, view.width - 0.9, view.right, "start"]];
   for (const [names, x, edge] of ends) {
     const shown = names.length > 12 ? [...names.slice(0, 10), `… ${names.length - 10} more`] : names;
+    const isClose = (view.height * place.unit) / shown.length < 2.2 * size;
     shown.forEach((name, index) => {
-      const y = view.height * ((index + 0.5) / shown.length);
+      const y = view.height * (1 - (index + 0.5) / shown.length);
       let wires = "";
       for (const middle of middles) wires += `M${place.x(x).toFixed(1)} ${place.y(y).toFixed(1)}L${place.x(edge).toFixed(1)} ${place.y(middle).toFixed(1)}`;
       svg.append(element("path", { class: "wire", d: wires }));
       svg.append(element("circle", { class: "end", cx: place.x(x), cy: place.y(y), r: Math.min(6, place.unit * 0.25) }));
+      if (isClose && index > 0 && index < shown.length - 1) return;
       const short = name.length > 9 ? `${name.slice(0, 8)}…` : name;
-      svg.append(text(place.x(x), place.y(y) - size * 0.75, short, { "text-anchor": "middle", "font-size": size }));
+      svg.append(text(place.x(x), place.y(y) + (isClose && index > 0 ? size * 1.4 : -size * 0.75), short, { "text-anchor": "middle", "font-size": size }));
     });
   }
 }

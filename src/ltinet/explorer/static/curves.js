@@ -29,7 +29,7 @@ function verticalScale(spec, height) {
   const [from, to] = [height - EDGE.bottom, EDGE.top];
   if (spec.yLog) return logScale(low, high, from, to);
   const room = (high - low) * 0.05;
-  return linearScale(low - room, high + room, from, to);
+  return linearScale(low - room, high + room, from, to, 42);
 }
 
 function rangeOf(spec) {

@@ -43,28 +43,27 @@ export function drawResponse(parts, view, band) {
 // An input far larger or smaller than the output would press one of them flat.
 function inputHides(u, largest) {
   const size = Math.max(...u.map((value) => Math.abs(value ?? 0)));
-  return size === 0 || size > 20 * largest || size < largest / 20;
+  return size === 0 || size > 5 * largest || size < largest / 5;
 }
 
 function drawBode(parts, view) {
   const { omega, system, network, difference } = view.bode;
   const positive = (values) => values.map((value) => (value > 0 ? value : null));
-  const above = Math.max(...system.map((value) => value ?? 0));
+  const lines = [
+    { name: "network", values: positive(network), kind: "network dashed" },
+    { name: system ? "difference" : "difference, at most", values: positive(difference), kind: "difference" },
+  ];
+  const phases = [{ name: "network", values: view.bode.network_phase, kind: "network dashed" }];
+  if (system) {
+    lines.unshift({ name: "system", values: positive(system), kind: "system" });
+    phases.unshift({ name: "system", values: view.bode.system_phase, kind: "system" });
+  }
   drawCurves(parts.bode, {
     label: "Gain of system and network, and their difference", x: omega, xName: "frequency ω", yName: "gain", xLog: true, yLog: true,
-    range: bodeRange([...system, ...network, ...difference], above),
-    lines: [
-      { name: "system", values: positive(system), kind: "system" },
-      { name: "network", values: positive(network), kind: "network dashed" },
-      { name: "difference", values: positive(difference), kind: "difference" },
-    ],
+    range: bodeRange([...(system ?? []), ...network, ...difference], Math.max(...network.map((value) => value ?? 0))), lines,
   });
   drawCurves(parts.phase, {
-    label: "Phase of system and network in degrees", x: omega, xName: "frequency ω", yName: "phase, degrees", xLog: true, height: 170,
-    lines: [
-      { name: "system", values: view.bode.system_phase, kind: "system" },
-      { name: "network", values: view.bode.network_phase, kind: "network dashed" },
-    ],
+    label: "Phase of system and network in degrees", x: omega, xName: "frequency ω", yName: "phase, degrees", xLog: true, height: 170, lines: phases,
   });
 }
 

@@ -20,9 +20,9 @@ export function text(x, y, words, attributes = {}) {
 }
 
 // A scale knows its ticks and where a value goes between two pixels.
-export function linearScale(low, high, from, to) {
+export function linearScale(low, high, from, to, apart = 75) {
   if (!(high > low)) [low, high] = low === 0 ? [-1, 1] : [low - Math.abs(low) / 2, low + Math.abs(low) / 2];
-  const step = niceStep((high - low) / Math.max(2, Math.abs(to - from) / 75));
+  const step = niceStep((high - low) / Math.max(2, Math.abs(to - from) / apart));
   const ticks = [];
   for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) {
     ticks.push(Math.abs(value) < step * 1e-9 ? 0 : value);
@@ -40,9 +40,11 @@ export function logScale(low, high, from, to) {
     return { ...plain, at, low, high, ticks: plain.ticks.filter((tick) => tick >= low && tick > 0) };
   }
   const every = Math.max(1, Math.ceil((last - first) / Math.max(2, Math.abs(to - from) / 55)));
+  const between = last - first < 2.6 ? [1, 2, 5] : [1];
   const ticks = [];
-  for (let power = Math.ceil(first - 1e-9); power <= last + 1e-9; power += every) ticks.push(10 ** power);
-  return { at, ticks, low, high, name: powerOfTen };
+  for (let power = Math.floor(first); power <= last + 1e-9; power += every) ticks.push(...between.map((own) => own * 10 ** power));
+  const within = ticks.filter((tick) => tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9));
+  return { at, ticks: within, low, high, name: between.length > 1 ? (value) => scientific(value) : powerOfTen };
 }
 
 // Logarithmic on both sides of zero where sizes are far apart, linear where they are not.
@@ -52,7 +54,7 @@ export function signedScale(values, from, to) {
   const middle = sizes[Math.floor(sizes.length / 2)] ?? 1;
   const [low, high] = [Math.min(...values, 0), Math.max(...values, 0)];
   const room = (high - low || 1) * 0.06;
-  if (largest < 15 * middle) return linearScale(low - room, high + room, from, to);
+  if (largest < 15 * middle) return linearScale(low - room, high + room, from, to, from > to ? 42 : 75);
   const small = Math.max(sizes[Math.floor(sizes.length / 10)], largest * 1e-6);
   const bend = (value) => Math.asinh(value / small);
   const plain = linearScale(bend(low) - 0.4, bend(high) + 0.4, from, to);

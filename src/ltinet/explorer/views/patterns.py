@@ -40,4 +40,5 @@ def _runs(cells: NDArray[np.bool_]) -> list[list[int]]:
     edges = np.diff(np.pad(cells, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     _, stops = np.nonzero(edges == -1)
-    return np.column_stack([rows, starts, stops - starts]).tolist()
+    found: list[list[int]] = np.column_stack([rows, starts, stops - starts]).tolist()
+    return found

@@ -1,5 +1,7 @@
 """Long curves made short without losing their peaks: of each stretch the least and the largest value."""
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,6 @@ def kept_points(values: Array, most: int = MOST_POINTS) -> NDArray[np.intp]:
         return np.arange(count)
     edges = np.linspace(0, count, most // 2).astype(np.intp)
     kept = {0, count - 1}
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in itertools.pairwise(edges):
         kept |= {int(start + np.argmin(values[start:stop])), int(start + np.argmax(values[start:stop]))}
     return np.array(sorted(kept))
