@@ -1,6 +1,5 @@
 """From a question to what is sent back: which questions there are, and what becomes of errors."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,11 +9,12 @@ from ltinet.explorer.desk import Desk
 from ltinet.explorer.downloads import c_file, network_file, onnx_file, page_file, script_file
 from ltinet.explorer.opening import told_of
 from ltinet.explorer.state import State, state_of
+from ltinet.explorer.views.numbers import written
 from ltinet.shown import shown
 
 Question = Callable[[Desk, State], Any]
 
-VIEWS: Mapping[str, Question] = {"view": Desk.view}
+VIEWS: Mapping[str, Question] = {"view": Desk.written_view}
 """What is answered at once, by the process that keeps what it computed."""
 JOBS: Mapping[str, Question] = {
     "band": Desk.band,
@@ -40,4 +40,6 @@ def answered(desk: Desk, kind: str, query: Mapping[str, str]) -> Answer:
     except Exception as error:
         # Whatever it is, the page says it and goes on.
         return failed(f"ltinet could not compute this ({type(error).__name__}: {shown(error, longest=200)})", 500)
-    return found if isinstance(found, Answer) else Answer(200, json.dumps(found, allow_nan=False).encode())
+    if isinstance(found, Answer):
+        return found
+    return Answer(200, found if isinstance(found, bytes) else written(found))

@@ -17,7 +17,7 @@ from ltinet.explorer.views.architecture import architecture_view
 from ltinet.explorer.views.bode import bode_view
 from ltinet.explorer.views.engines import engines_view
 from ltinet.explorer.views.facts import facts_view, reduction_view
-from ltinet.explorer.views.numbers import Plain
+from ltinet.explorer.views.numbers import Plain, written
 from ltinet.explorer.views.patterns import after_view, before_view
 from ltinet.explorer.views.response import band_view, response_view, share_view
 from ltinet.explorer.views.spectrum import poles_view
@@ -66,6 +66,11 @@ class Desk:
         self._subjects: Recent[Subject] = Recent(_SUBJECTS)
         self._seen: Recent[Seen] = Recent(_SEEN)
         self._runs: Recent[tuple[Run, Solution]] = Recent(_RUNS)
+        self._written: Recent[bytes] = Recent(_RUNS)
+
+    def written_view(self, state: State) -> bytes:
+        """The view as JSON; the last ones are kept as they were written."""
+        return self._written.get(state, lambda: written(self.view(state)))
 
     def view(self, state: State) -> Plain:
         """Everything that is drawn at once."""
@@ -120,7 +125,7 @@ class Desk:
         return self._runs.get(key, made)
 
     def neighbours(self, state: State) -> Iterator[State]:
-        """States that a press of a key may ask for next; preparing one is a call of `view`."""
+        """States that a press of a key may ask for next; preparing one is a call of `written_view`."""
         subject = self.subject(state)
         place = subject.place(state.k)
         for other in (place + 1, place - 1, place + 2, place - 2):

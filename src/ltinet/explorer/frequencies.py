@@ -5,11 +5,11 @@ import numpy as np
 from ltinet.arrays import Array
 from ltinet.state_space import StateSpace
 
-_MOST = 900
+_MOST = 600
 
 
 def drawn_frequencies(system: StateSpace) -> Array:
-    """At most 900 angular frequencies, those at peaks and dips of the gain among them."""
+    """At most 600 angular frequencies, those at peaks and dips of the gain among them."""
     omega = system.shown_frequencies()
     if len(omega) <= _MOST:
         return omega

@@ -127,7 +127,7 @@ class _Worker:
         try:
             state = next(self.ahead, None)
             if state is not None:
-                self.desk.view(state)
+                self.desk.written_view(state)
         except Exception:  # it will be told when somebody asks for it
             self.ahead, state = iter(()), None
         return state is not None

@@ -1,11 +1,11 @@
 // Neurons in their layers: hover for the equation, click or Enter for the share in the output.
 
-import { drawing, element, text } from "./svg.js";
+import { drawing, element, text, widthOf } from "./svg.js";
 
 const SHAPES = 8;
 
 export function drawArchitecture(host, view, picked, act) {
-  const width = Math.max(260, host.clientWidth);
+  const width = widthOf(host, 260);
   const unit = width / view.width;
   const height = Math.max(80, view.height * unit + 8);
   const label = `Network of ${view.bands.length} rows of layers between ${view.inputs.length} inputs and ${view.outputs.length} outputs`;

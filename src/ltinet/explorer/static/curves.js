@@ -1,20 +1,20 @@
 // Curves over time or frequency: lines with axes, a band behind them, and the same numbers as a table.
 
-import { drawing, element, linearScale, logScale, text } from "./svg.js";
-import { curveTable } from "./tables.js";
+import { drawing, element, linearScale, logScale, text, widthOf } from "./svg.js";
+import { curveTable, replaceDrawing } from "./tables.js";
 
 const EDGE = { left: 58, right: 12, top: 8, bottom: 40 };
 
 // spec: label, x, lines [{name, values, kind}], xName, yName, xLog, yLog, band {low, high}, height
 export function drawCurves(host, spec) {
-  const width = Math.max(240, host.clientWidth);
+  const width = widthOf(host, 240);
   const height = spec.height ?? Math.round(Math.min(330, Math.max(190, width * 0.55)));
   const svg = drawing(spec.label, width, height);
   const scales = scalesOf(spec, width, height);
   drawAxes(svg, scales, spec, width, height);
   if (spec.band) svg.append(element("path", { class: "band", d: bandPath(spec, scales) }));
   for (const line of spec.lines) svg.append(element("path", { class: `line ${line.kind}`, d: linePath(spec.x, line.values, scales) }));
-  host.replaceChildren(svg, legend(spec), curveTable(spec));
+  replaceDrawing(host, svg, legend(spec), curveTable(spec));
 }
 
 function scalesOf(spec, width, height) {

@@ -5,8 +5,13 @@ import { drawCurves } from "./curves.js";
 import { factsLine, reductionSentence } from "./facts.js";
 import { drawPattern } from "./patterns.js";
 import { drawPoles, drawTrade } from "./points.js";
+import { measure } from "./svg.js";
+
+const FIGURES = ["architecture", "trade", "poles", "response", "bode", "phase", "share", "before", "after"];
 
 export function drawPanels(parts, view, state, act) {
+  parts.share.closest("[data-panel]").hidden = !view.share;
+  measure(FIGURES.map((name) => parts[name]));
   parts.facts.replaceChildren(...factsLine(view.facts));
   drawArchitecture(parts.architecture, view.architecture, state.pick, act);
   drawTrade(parts.trade, view.trade, view.k, act);
@@ -75,8 +80,6 @@ function bodeRange(values, above) {
 }
 
 function drawShare(parts, view) {
-  const panel = parts.share.closest("[data-panel]");
-  panel.hidden = !view.share;
   if (!view.share) return;
   const { t, share, y, pick, equation, poles } = view.share;
   parts["share-title"].textContent = `Share of neuron ${pick} in the output`;

@@ -1,8 +1,8 @@
 // Points in a plane: the poles by layer, and what each connection less costs.
 
 import { drawAxes, frame } from "./curves.js";
-import { drawing, element, linearScale, logScale, scientific, signedScale, text } from "./svg.js";
-import { foldedTable } from "./tables.js";
+import { drawing, element, linearScale, logScale, scientific, signedScale, text, widthOf } from "./svg.js";
+import { foldedTable, replaceDrawing } from "./tables.js";
 
 const TONES = 8;
 const MOST_ROWS = 60;
@@ -20,7 +20,7 @@ export function drawPoles(host, view) {
     svg.append(mark(scales.x.at(real), scales.y.at(view.imaginary[index]), view.layer[index], `layer ${view.layer[index]}: ${real} ${view.imaginary[index] < 0 ? "−" : "+"} ${Math.abs(view.imaginary[index])} i`));
   });
   const rows = view.real.map((real, index) => [real, view.imaginary[index], view.layer[index]]);
-  host.replaceChildren(svg, foldedTable("Poles", ["real part", "imaginary part", "layer"], rows.slice(0, MOST_ROWS)));
+  replaceDrawing(host, svg, foldedTable("Poles", ["real part", "imaginary part", "layer"], rows.slice(0, MOST_ROWS)));
 }
 
 // Colour says the layer, and beyond the eighth the shape does.
@@ -65,7 +65,7 @@ export function drawTrade(host, view, budget, act) {
     if (event.target.dataset.rung) act.rung(Number(event.target.dataset.rung));
   });
   const rows = view.condition.map((own, index) => [own, view.connections[index], view.layers[index]]);
-  host.replaceChildren(svg, foldedTable("The ladder", ["cond(T)", "connections", "layers"], rows.slice(0, MOST_ROWS)));
+  replaceDrawing(host, svg, foldedTable("The ladder", ["cond(T)", "connections", "layers"], rows.slice(0, MOST_ROWS)));
 }
 
 function stairs(view, scales) {
@@ -78,7 +78,7 @@ function stairs(view, scales) {
 }
 
 function sheet(host, label) {
-  const width = Math.max(240, host.clientWidth);
+  const width = widthOf(host, 240);
   const height = Math.round(Math.min(330, Math.max(200, width * 0.62)));
   return { width, height, svg: drawing(label, width, height) };
 }

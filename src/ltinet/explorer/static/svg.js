@@ -15,6 +15,15 @@ export function drawing(label, width, height) {
   return svg;
 }
 
+// Widths are asked for all at once, before anything is drawn: each question in between would lay the page out anew.
+export function measure(hosts) {
+  for (const host of hosts) host.drawnWidth = host.clientWidth;
+}
+
+export function widthOf(host, least) {
+  return Math.max(least, host.drawnWidth || host.clientWidth);
+}
+
 export function text(x, y, words, attributes = {}) {
   return element("text", { x, y, ...attributes }, String(words));
 }

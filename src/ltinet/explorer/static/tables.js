@@ -1,6 +1,7 @@
 // The numbers of a drawing as a table, for those who cannot or would rather not see curves.
 
 const ROWS = 24;
+const SOON_AFTER = 150; // milliseconds
 
 export function curveTable(spec) {
   const step = Math.max(1, Math.ceil(spec.x.length / ROWS));
@@ -11,13 +12,22 @@ export function curveTable(spec) {
   return foldedTable(spec.label, [spec.xName, ...spec.lines.map((line) => line.name)], rows);
 }
 
-// Folded away until somebody opens it; rows are written then, and at once for those who were left open.
+// Folded away until somebody opens it, and written when the drawings are done, unless newer ones have come.
 export function foldedTable(label, names, rows) {
   const details = document.createElement("details");
   const summary = document.createElement("summary");
   summary.textContent = "as a table";
-  details.append(summary, tableOf(label, names, rows));
+  details.append(summary);
+  setTimeout(() => { if (details.isConnected) details.append(tableOf(label, names, rows)); }, SOON_AFTER);
   return details;
+}
+
+// A new drawing in the place of the last; a table that somebody opened stays open.
+export function replaceDrawing(host, ...parts) {
+  const isOpen = host.querySelector("details")?.open === true;
+  host.replaceChildren(...parts);
+  const details = host.querySelector("details");
+  if (details) details.open = isOpen;
 }
 
 export function tableOf(label, names, rows) {
