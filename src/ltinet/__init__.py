@@ -19,6 +19,7 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
+from ltinet.explorer.door import explore
 from ltinet.export.manifest import Export
 from ltinet.identification.confidence import FrequencyBand, StepBand
 from ltinet.identification.pole_regions import PoleConfidence
@@ -107,6 +108,7 @@ __all__ = [
     "block_diagonalize",
     "construct",
     "eliminate_algebraic",
+    "explore",
     "frequencies_for",
     "identify",
     "identify_frequency",

@@ -1,9 +1,9 @@
 """The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -322,14 +322,14 @@ class DynamicNetwork:
         return to_state_space(self.network).named(self._names.of_ends)
 
     export_c, export_fmu, export_onnx = doors.export_c, doors.export_fmu, doors.export_onnx
+    explore: ClassVar[Callable[..., Any]]  # `ltinet.explore(net)`: its room stands above this one, and sets it
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
         write_network(path, self._prepared.stored)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was prepared for simulation is made anew.
-        return {own.name: getattr(self, own.name) for own in fields(self)}
+        return {own.name: getattr(self, own.name) for own in fields(self)}  # what was prepared is made anew
 
     def __eq__(self, other: object) -> bool:
         return self.network == other.network if isinstance(other, DynamicNetwork) else NotImplemented

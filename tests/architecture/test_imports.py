@@ -14,6 +14,7 @@ LEVELS = [
     {"__main__"},
     {"cli"},
     {"paper"},
+    {"explorer"},
     {"nn"},
     {"ladders", "identifying", "reduced"},
     {"identified"},

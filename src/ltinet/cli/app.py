@@ -10,6 +10,7 @@ import ltinet
 from ltinet.cli.construct import construct
 from ltinet.cli.ending import exit_code_of
 from ltinet.cli.examples import answer_to_bash
+from ltinet.cli.explore import explore
 from ltinet.cli.export import export
 from ltinet.cli.identify import identify
 from ltinet.cli.info import info
@@ -29,7 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-for command in (info, response, identify, reduce, construct, simulate, export, plot, reproduce):
+for command in (info, response, identify, reduce, construct, simulate, export, plot, explore, reproduce):
     app.command()(command)
 
 

@@ -102,8 +102,12 @@ def _without(block: _Block, place: int) -> tuple[_Block, _Block] | None:
     own, dual = block.basis @ Z, Z.T @ block.dual
     _, S = np.linalg.qr(np.vstack([Y, np.eye(size)]))
     alone = np.linalg.solve(S.T, (own[:, :ahead] @ Y + own[:, ahead:]).T).T
-    rest = _Block(_left(block.neurons, place), own[:, :ahead], dual[:ahead] - Y @ dual[ahead:], A[:ahead, :ahead])
-    return rest, _Block((block.neurons[place],), alone, S @ dual[ahead:], A[ahead:, ahead:])
+    with np.errstate(over="ignore", invalid="ignore"):
+        rest, lone = dual[:ahead] - Y @ dual[ahead:], S @ dual[ahead:]
+    if not (np.isfinite(rest).all() and np.isfinite(lone).all()):  # no T with such a dual has an inverse
+        return None
+    left = _Block(_left(block.neurons, place), own[:, :ahead], rest, A[:ahead, :ahead])
+    return left, _Block((block.neurons[place],), alone, lone, A[ahead:, ahead:])
 
 
 def _left(neurons: tuple[int, ...], place: int) -> tuple[int, ...]:

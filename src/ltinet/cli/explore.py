@@ -1,0 +1,28 @@
+"""`ltinet explore`: the page in the browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ltinet.cli.examples import completed_source
+from ltinet.cli.sources import read_system_or_network
+from ltinet.cli.streams import send
+from ltinet.explorer.door import explore as open_page
+
+
+def explore(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", show_default=False, autocompletion=completed_source)
+    ] = None,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, show_default="any", help="Where to listen.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")] = False,
+) -> None:
+    """Open a page on which the budget is slid and the network seen.
+
+    MODEL is a system (.mat, .npz, a folder of Matrix Market files, example:NAME) or a network (.safetensors); without
+    one the page begins with an example. It answers to this machine alone, and ends with Ctrl-C.
+    """
+    system = None if model is None else read_system_or_network(model)
+    title = None if model is None else Path(model).stem
+    open_page(system, title=title, port=port, browser=not no_browser, told=lambda line: send(f"{line}\n"))

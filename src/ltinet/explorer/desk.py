@@ -1,0 +1,143 @@
+"""Answers to what a page asks: the views of a state, with what was computed for the last ones kept at hand."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.dynamic_network import DynamicNetwork
+from ltinet.explorer.driving import Run, checked_channel, run_of, simulated
+from ltinet.explorer.files import DroppedFile
+from ltinet.explorer.recent import Recent
+from ltinet.explorer.state import State
+from ltinet.explorer.subject import Subject, subject_of
+from ltinet.explorer.views.architecture import architecture_view
+from ltinet.explorer.views.bode import bode_view
+from ltinet.explorer.views.engines import engines_view
+from ltinet.explorer.views.facts import facts_view, reduction_view
+from ltinet.explorer.views.numbers import Plain, written
+from ltinet.explorer.views.patterns import after_view, before_view
+from ltinet.explorer.views.response import band_view, response_view, share_view
+from ltinet.explorer.views.spectrum import poles_view
+from ltinet.explorer.views.trade import trade_view
+from ltinet.once import cached_property
+from ltinet.solve.solution import Solution
+
+_SUBJECTS, _SEEN, _RUNS = 3, 48, 64
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A rung of a subject, with what all views of it share."""
+
+    subject: Subject
+    place: int
+
+    @cached_property
+    def net(self) -> DynamicNetwork:
+        """Its network."""
+        return self.subject.network(self.place)
+
+    @cached_property
+    def answer(self) -> NDArray[np.complex128]:
+        """H(jω) of the network."""
+        return self.net.frequency_response(self.subject.frequencies)
+
+    @cached_property
+    def drawings(self) -> Plain:
+        """What depends on the network alone."""
+        return {
+            "facts": facts_view(self.subject, self.net),
+            "architecture": architecture_view(self.net),
+            "poles": poles_view(self.net),
+            "after": after_view(self.net),
+        }
+
+
+@final
+class Desk:
+    """Files that were dropped, and what was last computed from them."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, DroppedFile] = {}
+        self._subjects: Recent[Subject] = Recent(_SUBJECTS)
+        self._seen: Recent[Seen] = Recent(_SEEN)
+        self._runs: Recent[tuple[Run, Solution]] = Recent(_RUNS)
+        self._written: Recent[bytes] = Recent(_RUNS)
+
+    def written_view(self, state: State) -> bytes:
+        """The view as JSON; the last ones are kept as they were written."""
+        return self._written.get(state, lambda: written(self.view(state)))
+
+    def view(self, state: State) -> Plain:
+        """Everything that is drawn at once."""
+        seen = self.seen(state)
+        subject, net = seen.subject, seen.net
+        run, solution = self.run(state)
+        input, output = self.channels(state, net)
+        shared = {} if state.pick is None else {
+            "share": share_view(net, run, solution, pick=state.pick, output=output)
+        }  # fmt: skip
+        return {
+            "title": subject.title,
+            "remarks": list(subject.remarks),
+            "k": state.k,
+            **seen.drawings,
+            "before": before_view(subject),
+            "trade": trade_view(subject, seen.place),
+            "reduction": reduction_view(subject),
+            "bode": bode_view(subject, seen.answer, input=input, output=output),
+            "response": response_view(run, solution, input=input, output=output),
+            **shared,
+        }
+
+    def band(self, state: State) -> Plain:
+        """The certified band, which takes longer than the curve."""
+        seen = self.seen(state)
+        return band_view(seen.net, self.run(state)[0], output=self.channels(state, seen.net)[1])
+
+    def engines(self, state: State) -> Plain:
+        """The engines compared."""
+        seen = self.seen(state)
+        return engines_view(seen.net, self.run(state)[0], output=self.channels(state, seen.net)[1])
+
+    def subject(self, state: State) -> Subject:
+        """What the state is about."""
+        return self._subjects.get(state.subject, lambda: subject_of(state, self.files))
+
+    def seen(self, state: State) -> Seen:
+        """The rung that the state buys."""
+        subject = self.subject(state)
+        return self._at(state, subject.place(state.k))
+
+    def run(self, state: State) -> tuple[Run, Solution]:
+        """The run that the state asks for."""
+        seen = self.seen(state)
+        key = (state.subject, seen.place, state.u, state.T, state.input, state.output)
+
+        def made() -> tuple[Run, Solution]:
+            run = run_of(seen.subject, state, seen.net, self.files)
+            return run, simulated(seen.net, run)
+
+        return self._runs.get(key, made)
+
+    def neighbours(self, state: State) -> Iterator[State]:
+        """States that a press of a key may ask for next; preparing one is a call of `written_view`."""
+        subject = self.subject(state)
+        place = subject.place(state.k)
+        for other in (place + 1, place - 1, place + 2, place - 2):
+            if 0 <= other < len(subject.budgets) and (state.subject, other) not in self._seen:
+                yield State(**{**vars(state), "k": subject.budgets[other], "pick": None})
+
+    def channels(self, state: State, net: DynamicNetwork) -> tuple[int, int]:
+        """Input and output, counted from 0."""
+        return (
+            checked_channel(state.input, net.n_inputs, "input"),
+            checked_channel(state.output, net.n_outputs, "output"),
+        )
+
+    def _at(self, state: State, place: int) -> Seen:
+        return self._seen.get((state.subject, place), lambda: Seen(self.subject(state), place))

@@ -1,0 +1,64 @@
+"""`ltinet.explore`: the page of a system or a network, in the browser or in a notebook."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ltinet.conversion import as_state_space
+from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import LtinetError
+from ltinet.explorer.files import DroppedFile, as_dropped
+
+
+def explore(
+    system: Any = None,
+    *,
+    title: str | None = None,
+    port: int = 0,
+    browser: bool = True,
+    told: Callable[[str], None] = print,
+) -> Any:
+    """Open a page in the browser on which the budget is slid and the network seen; it ends with Ctrl-C.
+
+    In a notebook the page is a widget in the cell, which needs the extra `jupyter`. Elsewhere the address is printed
+    once; it answers to this machine alone and works without a network.
+
+    Args:
+        system: a network, or anything that `as_state_space` takes; without one the page begins with an example.
+        title: how to call it on the page.
+        port: where to listen, any free one if left out.
+        browser: whether to open a browser.
+        told: called with the address.
+
+    Raises:
+        InvalidSystemError: `system` is none.
+        MissingDependencyError: this is a notebook, and anywidget is not installed.
+        LtinetError: the port is taken, or this is a system without processes that fork (Windows).
+    """
+    file = None if system is None else _file_of(system, title)
+    if _in_notebook():
+        from ltinet.explorer.widget import widget_of  # here: whoever imports ltinet needs neither widgets nor servers
+
+        return widget_of(file)
+    if sys.platform == "win32":
+        raise LtinetError("explore needs processes that fork, which Windows has not; use it in WSL")
+    from ltinet.explorer.session import run_page
+
+    return run_page(file, port=port, browser=browser, told=told)
+
+
+def _in_notebook() -> bool:
+    """Whether this is a kernel behind a notebook."""
+    shell = sys.modules.get("IPython")
+    running = None if shell is None else shell.get_ipython()
+    return running is not None and hasattr(running, "kernel")
+
+
+def _file_of(system: Any, title: str | None) -> DroppedFile:
+    is_network = isinstance(system, DynamicNetwork)
+    return as_dropped(
+        system if is_network else as_state_space(system), title or ("network" if is_network else "system")
+    )
+
+
+DynamicNetwork.explore = explore

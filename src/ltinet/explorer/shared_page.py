@@ -1,0 +1,73 @@
+"""The page as one file without a server: every rung computed beforehand, scripts and styles allowed by their hashes."""
+
+import base64
+import hashlib
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ltinet.explorer.assets import asset_text
+from ltinet.explorer.bundle import bundled
+from ltinet.explorer.desk import Desk
+from ltinet.explorer.state import State
+from ltinet.explorer.views.numbers import Plain
+
+_MOST_RUNGS = 48
+_SAME = ("before", "title", "remarks", "reduction")  # at every budget
+
+
+def shared_page(desk: Desk, state: State) -> str:
+    """The HTML of a page on which a reader can slide the budget of one system."""
+    script, style = bundled("shared.js"), asset_text("page.css")
+    policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:"
+    data = json.dumps(shared_data(desk, state), allow_nan=False).replace("<", "\\u003c")
+    page = asset_text("index.html")
+    for mark, content in {
+        '<link rel="stylesheet" href="page.css">': f"<style>{style}</style>",
+        '<script type="module" src="main.js"></script>': f'<script type="module">{script}</script>',
+        "<!-- policy -->": f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        "<!-- data -->": f'<script type="application/json" id="data">{data}</script>',
+    }.items():
+        if page.count(mark) != 1:
+            raise ValueError(f"index.html must have {mark} once")
+        page = page.replace(mark, content)
+    return page
+
+
+def shared_data(desk: Desk, state: State) -> Plain:
+    """What every budget buys, told once where it is the same."""
+    subject = desk.subject(state)
+    chosen = _chosen(len(subject.budgets), subject.place(state.k))
+    views = []
+    for place in chosen:
+        own = replace(state, k=subject.budgets[place], pick=None)
+        views.append({**desk.view(own), "band": desk.band(own)})
+    first = views[0]
+    bode = {name: first["bode"][name] for name in ("omega", "system", "system_phase")}
+    return {
+        "state": state.query(),
+        "same": {name: first[name] for name in _SAME},
+        "bode": bode,
+        "trade": first["trade"],
+        "places": chosen,
+        "views": [_shortened(view) for view in views],
+    }
+
+
+def _shortened(view: Plain) -> Plain:
+    """Without what is the same in all of them."""
+    kept: dict[str, Any] = {name: own for name, own in view.items() if name not in (*_SAME, "trade")}
+    kept["bode"] = {name: view["bode"][name] for name in ("network", "network_phase", "difference")}
+    return kept
+
+
+def _chosen(count: int, place: int) -> list[int]:
+    """All rungs, or of very many some that are spread over all, this one among them."""
+    spread = np.linspace(0, count - 1, min(count, _MOST_RUNGS)).round().astype(int).tolist()
+    return sorted({*spread, place})
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

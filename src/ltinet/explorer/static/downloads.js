@@ -1,0 +1,53 @@
+// What can be taken away: files from the server, and the drawings as they stand on the page.
+
+const FILES = [["network", "network file"], ["script", "script"], ["c", "C"], ["onnx", "ONNX"], ["page", "shareable page"]];
+const FIGURES = ["architecture", "trade", "poles", "response", "bode", "before", "after"];
+const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "fill-opacity", "stroke-opacity"];
+
+export function drawDownloads(parts, root, source, current) {
+  const offered = FILES.filter(([kind]) => source.offers.includes(kind));
+  const buttons = offered.map(([kind, name]) => button(name, async () => save(await source.file(kind, current()))));
+  const figures = FIGURES.map((name) => button(`${name}.svg`, () => {
+    const svg = root.querySelector(`[data-id="${name}"] svg`);
+    if (svg) save({ name: `${name}.svg`, blob: new Blob([standalone(svg)], { type: "image/svg+xml" }) });
+  }));
+  parts.downloads.replaceChildren(...buttons, ...figures);
+}
+
+function button(name, act) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = name;
+  made.addEventListener("click", async () => {
+    made.disabled = true;
+    try {
+      await act();
+    } catch (error) {
+      made.dispatchEvent(new CustomEvent("failed", { bubbles: true, detail: error }));
+    } finally {
+      made.disabled = false;
+    }
+  });
+  return made;
+}
+
+function save({ name, blob }) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// A drawing with its colours written into it, as other programs need them.
+export function standalone(svg) {
+  const copy = svg.cloneNode(true);
+  const [own, theirs] = [svg.querySelectorAll("*"), copy.querySelectorAll("*")];
+  own.forEach((element, index) => {
+    const style = getComputedStyle(element);
+    for (const name of STYLES) theirs[index].setAttribute(name, style.getPropertyValue(name));
+    theirs[index].removeAttribute("class");
+  });
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  return new XMLSerializer().serializeToString(copy);
+}

@@ -1,0 +1,41 @@
+// The page as its server gives it: questions over HTTP, the state in the address.
+
+import { startExplorer } from "./explorer.js";
+
+const TAB = Math.random().toString(36).slice(2, 14);
+
+async function answerOf(path, options) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch {
+    throw new Error("The page cannot reach its server; start it again with ltinet explore.");
+  }
+  if (!response.ok) throw new Error((await response.json()).error);
+  return response;
+}
+
+function pathOf(kind, query) {
+  return `${kind}?${query}${query ? "&" : ""}tab=${TAB}`;
+}
+
+function nameOf(response) {
+  return /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "download";
+}
+
+const source = {
+  offers: ["band", "engines", "order", "network", "script", "c", "onnx", "page"],
+  start: async () => (await answerOf("start")).json(),
+  ask: async (kind, query) => (await answerOf(pathOf(kind, query))).json(),
+  file: async (kind, query) => {
+    const response = await answerOf(pathOf(kind, query));
+    return { name: nameOf(response), blob: await response.blob() };
+  },
+  upload: async (file) => (await answerOf(pathOf("upload", `name=${encodeURIComponent(file.name)}`), { method: "POST", body: file })).json(),
+  cancel: () => answerOf(pathOf("cancel", ""), { method: "POST" }),
+  address: () => location.search.slice(1),
+  remember: (query) => { if (location.search.slice(1) !== query) history.pushState(null, "", `?${query}`); },
+  onReturn: (turn) => addEventListener("popstate", () => turn(location.search.slice(1))),
+};
+
+startExplorer(document.getElementById("explorer"), source);

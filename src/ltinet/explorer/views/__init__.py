@@ -1,0 +1,1 @@
+"""Views: from a state to plain data, by calls of the library alone."""

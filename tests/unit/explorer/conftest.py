@@ -1,0 +1,20 @@
+"""A page that is served, as many tests as there are in a file asking it."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from explored_page import ServedPage
+from ltinet.explorer.session import serving
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[ServedPage]:
+    """Serve an example."""
+    with serving() as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield ServedPage(server)
+        server.shutdown()
+        thread.join()
