@@ -93,9 +93,10 @@ class Reduced:
         return ReducedPlots(drawn)
 
     def errors(self, omega: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ at some frequencies, by solving both systems there."""
+        """‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ at some frequencies, by solving both systems there; infinite at poles."""
         whole, small = self.given.frequency_response(omega), self.system.frequency_response(omega)
-        return np.linalg.norm(whole - small, 2, axis=(1, 2)), np.linalg.norm(whole, 2, axis=(1, 2))
+        with np.errstate(invalid="ignore"):
+            return _sizes(whole - small), _sizes(whole)
 
     def _rows(self) -> list[tuple[str, str]]:
         relative = self.gain if self.gain > 0.0 else math.nan
@@ -119,6 +120,12 @@ class Reduced:
 
     def _repr_html_(self) -> str:
         return html_facts("reduced system", self._rows())
+
+
+def _sizes(values: NDArray[np.complex128]) -> NDArray[np.float64]:
+    """The norm at each frequency; infinite at a pole."""
+    known = np.asarray(np.isfinite(values).all(axis=(1, 2)))
+    return np.where(known, np.linalg.norm(np.where(known[:, None, None], values, 0.0), 2, axis=(1, 2)), np.inf)
 
 
 def reduce(
