@@ -9,9 +9,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.algebraic import eliminate_algebraic
+from ltinet.algebraic import eliminate_algebraic, without_zero_rows
 from ltinet.arrays import Array
 from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
 from ltinet.networks import construct
 from ltinet.once import cached_property
@@ -161,10 +162,18 @@ def reduce(
     Raises:
         InvalidSystemError: the system cannot be reduced, or neither or both of order and tolerance were given.
     """
-    given = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_algebraic(system)
+    given = system if isinstance(system, DynamicNetwork | SecondOrder) else without_zero_rows(system)
     began = time.perf_counter()
     nobody: Told = lambda n_shifts, error: None  # noqa: E731, ARG005 - one line for nobody
-    small = reduce_any(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told or nobody)
+    options: dict[str, Any] = {"order": order, "tolerance": tolerance, "method": method, "n_jobs": n_jobs}
+    try:
+        small = reduce_any(given, told=told or nobody, **options)
+    except InvalidSystemError:
+        regular = eliminate_algebraic(given) if isinstance(given, StateSpace) else given
+        if regular is given:
+            raise
+        given = regular
+        small = reduce_any(given, told=told or nobody, **options)
     seconds, found = time.perf_counter() - began, small.outcome
     return Reduced(
         system=small.system,

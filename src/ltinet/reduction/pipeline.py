@@ -102,7 +102,7 @@ def _of_dense(found: DenseReduction, reducer: DenseReducer, wish: Wish) -> Outco
         way=kind,
         error_bound=found.error if is_known else None,
         estimate=found.estimate,
-        mean=lambda: found.mean,
+        mean=found.mean,
         gain=found.peak,
         hankel_values=reducer.balanced.hankel_values,
         parts={"truncation": found.estimate, "rounding": distance} if is_known else {},
