@@ -51,6 +51,7 @@ def rail() -> None:
     """Print reductions of the steel profile to order 40, all in one run."""
     from pymor.core.logger import set_log_levels
     from pymor.reductors.h2 import IRKAReductor
+    from pymor.reductors.mt import MTReductor
 
     set_log_levels({"pymor": "ERROR"})
     print(f"{'system':12} {'by':24} {'CPU s':>7} {'error':>9} {'bound':>9}")
@@ -66,6 +67,11 @@ def rail() -> None:
         _print(name, "pyMOR BT", seconds, _error(whole, _pymor_response(small, omega)), told)
         small, seconds = _timed(IRKAReductor(_pymor_model(system)).reduce, 20)
         _print(name, "pyMOR IRKA, order 20", seconds, _error(whole, _pymor_response(small, omega)), "none")
+        small, seconds = _timed(_tried, MTReductor(_pymor_model(system)).reduce, 40)
+        if small is None:
+            print(f"{name:12} {'pyMOR modal':24} {seconds:7.2f}    failed", flush=True)
+        else:
+            _print(name, "pyMOR modal", seconds, _error(whole, _pymor_response(small, omega)), "none")
     print("* no bound: Hankel values that low-rank factors did not find are not counted")
 
 
@@ -74,9 +80,10 @@ def data() -> None:
     import control
     from pymor.core.logger import set_log_levels
     from pymor.reductors.bt import BTReductor
+    from pymor.reductors.mt import MTReductor
 
     set_log_levels({"pymor": "ERROR"})
-    heads = ("truncation", "pyMOR BT", "balred", "at rest", "balred at rest", "bound")
+    heads = ("truncation", "pyMOR BT", "balred", "at rest", "balred at rest", "pyMOR modal", "bound")
     print(f"{'system':22} {'order':>5} " + " ".join(f"{head:>14}" for head in heads))
     for path in sorted((DATA / "lti").glob("*.mat")):
         try:
@@ -86,7 +93,7 @@ def data() -> None:
         omega = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1e6, 1500), np.abs(system.poles())]))
         whole = system.frequency_response(omega)
         plain = control.ss(system.A, system.B, system.C, system.D)
-        reductor = BTReductor(_pymor_model(system))
+        reductor, by_modes = BTReductor(_pymor_model(system)), MTReductor(_pymor_model(system))
         for order in (own for own in ORDERS if own < system.n_states):
             cut = _tried(ltinet.reduce, system, order=order)
             rest = _tried(ltinet.reduce, system, order=order, method="singular_perturbation")
@@ -96,6 +103,7 @@ def data() -> None:
                 _tried(_balred, plain, order, omega, method="truncate"),
                 rest and rest.system.frequency_response(omega),
                 _tried(_balred, plain, order, omega, method="matchdc"),
+                _tried(lambda *own: _pymor_response(own[0].reduce(own[1]), own[2]), by_modes, order, omega),
             )
             errors = [f"{_error(whole, own):14.3e}" if own is not None else f"{'–':>14}" for own in others]
             bound = "–" if cut is None or cut.error_bound is None else f"{cut.error_bound / _peak(whole):.3e}"

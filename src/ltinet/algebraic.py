@@ -10,7 +10,6 @@ from ltinet.model.algebraic import Proper, solve_algebraic, solve_algebraic_arra
 from ltinet.model.descriptor import SingularMassError
 from ltinet.model.names import SignalNames
 from ltinet.model.sparse_factors import SingularError, SparseFactors
-from ltinet.model.sparse_pencil import LARGEST_FILLED_IN
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.state_space import StateSpace
 from ltinet.tolerances import EPS
@@ -30,18 +29,32 @@ def eliminate_algebraic(system: Any) -> StateSpace:
     Raises:
         InvalidSystemError: the index is 2 or more, the pencil sE − A is singular, or the result would fill in.
     """
+    held = without_zero_rows(system)
+    pencil = held.sparse
+    if pencil is None or pencil.mass is None or pencil.is_large or not _is_singular(pencil.mass):
+        return held
+    return _by_singular_values(held)
+
+
+def without_zero_rows(system: Any) -> StateSpace:
+    """The same where rows and columns of E are zero, or E is a singular array; any other system as it is."""
     try:
-        held, is_dense = as_state_space(system), False
+        held = as_state_space(system)
     except SingularMassError:
-        held, is_dense = StateSpace.of(_as_sparse(system)), True
+        return _by_singular_values(StateSpace.of(_as_sparse(system)))
     pencil = held.sparse
     if pencil is None or pencil.mass is None:
         return held
-    ends = (np.array(pencil.B), np.array(held.C), np.array(held.D))
-    found = None if is_dense else solve_algebraic(pencil.mass, pencil.state, *ends)
-    if found is None and pencil.n_states <= LARGEST_FILLED_IN and (is_dense or _is_singular(pencil.mass)):
-        found = solve_algebraic_arrays(pencil.mass.toarray(), pencil.state.toarray(), *ends)
+    found = solve_algebraic(pencil.mass, pencil.state, pencil.B, held.C, held.D)
     return held if found is None else StateSpace.of(_system(found, held.matrices.names))
+
+
+def _by_singular_values(held: StateSpace) -> StateSpace:
+    """Of a model that is sparse or was made so."""
+    pencil: Any = held.sparse
+    E, A = pencil.mass.toarray(), pencil.state.toarray()
+    found = solve_algebraic_arrays(E, A, pencil.B, held.C, held.D)
+    return StateSpace.of(_system(found, held.matrices.names))
 
 
 def _as_sparse(system: Any) -> SystemMatrices:

@@ -9,9 +9,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.algebraic import eliminate_algebraic
+from ltinet.algebraic import eliminate_algebraic, without_zero_rows
 from ltinet.arrays import Array
 from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
 from ltinet.networks import construct
 from ltinet.once import cached_property
@@ -93,9 +94,10 @@ class Reduced:
         return ReducedPlots(drawn)
 
     def errors(self, omega: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ at some frequencies, by solving both systems there."""
+        """‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ at some frequencies, by solving both systems there; infinite at poles."""
         whole, small = self.given.frequency_response(omega), self.system.frequency_response(omega)
-        return np.linalg.norm(whole - small, 2, axis=(1, 2)), np.linalg.norm(whole, 2, axis=(1, 2))
+        with np.errstate(invalid="ignore"):
+            return _sizes(whole - small), _sizes(whole)
 
     def _rows(self) -> list[tuple[str, str]]:
         relative = self.gain if self.gain > 0.0 else math.nan
@@ -119,6 +121,12 @@ class Reduced:
 
     def _repr_html_(self) -> str:
         return html_facts("reduced system", self._rows())
+
+
+def _sizes(values: NDArray[np.complex128]) -> NDArray[np.float64]:
+    """The norm at each frequency; infinite at a pole."""
+    known = np.asarray(np.isfinite(values).all(axis=(1, 2)))
+    return np.where(known, np.linalg.norm(np.where(known[:, None, None], values, 0.0), 2, axis=(1, 2)), np.inf)
 
 
 def reduce(
@@ -154,10 +162,18 @@ def reduce(
     Raises:
         InvalidSystemError: the system cannot be reduced, or neither or both of order and tolerance were given.
     """
-    given = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_algebraic(system)
+    given = system if isinstance(system, DynamicNetwork | SecondOrder) else without_zero_rows(system)
     began = time.perf_counter()
     nobody: Told = lambda n_shifts, error: None  # noqa: E731, ARG005 - one line for nobody
-    small = reduce_any(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told or nobody)
+    options: dict[str, Any] = {"order": order, "tolerance": tolerance, "method": method, "n_jobs": n_jobs}
+    try:
+        small = reduce_any(given, told=told or nobody, **options)
+    except InvalidSystemError:
+        regular = eliminate_algebraic(given) if isinstance(given, StateSpace) else given
+        if regular is given:
+            raise
+        given = regular
+        small = reduce_any(given, told=told or nobody, **options)
     seconds, found = time.perf_counter() - began, small.outcome
     return Reduced(
         system=small.system,

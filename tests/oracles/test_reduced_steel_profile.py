@@ -16,7 +16,7 @@ N_INPUTS = 50
 
 
 def stepped(rates: Array, B: Array, C: Array, u: Array, h: float) -> Array:
-    """Outputs of z' = rates·z + B u, y = C z from rest for u `(batch, T, m)` along lines; φ₁ and φ₂ without cancelling."""
+    """Outputs of z' = rates·z + B u, y = C z from rest for u `(batch, T, m)` along lines."""
     z = rates * h  # all negative
     phi1 = np.expm1(z) / z
     series = 0.5 + z / 6.0 + z**2 / 24.0 + z**3 / 120.0

@@ -5,16 +5,20 @@ q = b_j/|b_j| by (λ_i − λ_j)/(λ_i + λ̄_j) (a Blaschke factor) and as it w
 are as right as large ones; O(n² m) in all, and the Gramian itself is never formed.
 """
 
+from typing import Any, TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array, Complex
+from ltinet.arrays import Array
 from ltinet.tolerances import EPS
+
+Number = TypeVar("Number", np.float64, np.complex128)
 
 _FORGOTTEN = EPS**2  # of the largest pivot: eps of the values that are its root
 
 
-def cauchy_factor(rates: Complex, B: Complex, *, weights: Array) -> Complex:
+def cauchy_factor(rates: NDArray[Number], B: NDArray[Number], *, weights: Array) -> NDArray[Number]:
     """L (n × k) with L Lᴴ = P, largest pivots first, until they are nothing beside the first; Re λ < 0.
 
     Pivots are compared as P_ii times squared weights, which the caller chooses so that units of modes do not matter.
@@ -22,7 +26,7 @@ def cauchy_factor(rates: Complex, B: Complex, *, weights: Array) -> Complex:
     """
     rows, width = np.array(B), -2.0 * rates.real
     partner = _partners(rates)
-    columns: list[Complex] = []
+    columns: list[NDArray[Number]] = []
     left = np.ones(len(rates), dtype=np.bool_)
     first = 0.0
     while left.any():
@@ -36,10 +40,10 @@ def cauchy_factor(rates: Complex, B: Complex, *, weights: Array) -> Complex:
             if column is not None:
                 columns.append(column)
             left[own] = False
-    return np.stack(columns, axis=1) if columns else np.zeros((len(rates), 0), dtype=np.complex128)
+    return np.stack(columns, axis=1) if columns else np.zeros((len(rates), 0), dtype=rows.dtype)
 
 
-def _eliminated(rates: Complex, rows: Complex, j: int, width: float) -> Complex | None:
+def _eliminated(rates: NDArray[Number], rows: NDArray[Number], j: int, width: float) -> NDArray[Number] | None:
     """The column of L that belongs to pivot j; the rows become those of what is left."""
     size = float(np.linalg.norm(rows[j]))
     if size == 0.0:
@@ -54,7 +58,7 @@ def _eliminated(rates: Complex, rows: Complex, j: int, width: float) -> Complex 
     return np.asarray(column)
 
 
-def _partners(rates: Complex) -> NDArray[np.intp]:
+def _partners(rates: NDArray[Any]) -> NDArray[np.intp]:
     partner, places = np.arange(len(rates)), np.flatnonzero(rates.imag)
     partner[places[::2]], partner[places[1::2]] = places[1::2], places[::2]
     return partner

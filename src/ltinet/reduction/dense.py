@@ -31,8 +31,8 @@ class DenseReduction:
     """Sup ‖G − G_r‖ over all frequencies, rounding included; infinite where rounding cannot be bounded."""
     estimate: float
     """The same without what rounding did to the coordinates of the given system."""
-    mean: float
-    """The H2 norm of G − G_r, rounding included; infinite where it is not known."""
+    mean: Callable[[], float]
+    """The H2 norm of G − G_r, rounding included, when it is asked for; infinite where it is not known."""
     peak: float
     """Sup ‖G_r‖ of the stable part, or a little less."""
     order: int
@@ -67,7 +67,7 @@ class DenseReducer:
             matrices=self._whole(small),
             error=estimate + self.separated.distance.peak,
             estimate=estimate if math.isfinite(estimate) else self.balanced.tail(kept),
-            mean=found.mean + own.distance.mean + self.separated.distance.mean if is_known else math.inf,
+            mean=lambda: found.mean() + own.distance.mean + self.separated.distance.mean if is_known else math.inf,
             peak=found.peak,
             order=kept + self.n_aside,
         )
@@ -106,14 +106,14 @@ class Difference(NamedTuple):
     """Sup ‖G − G_r‖ and the H2 norm, with rounding of the evaluation, and sup ‖G_r‖."""
 
     error: float
-    mean: float
+    mean: Callable[[], float]
     peak: float
 
 
 def difference(given: Part, own: Separated, D: Array) -> Difference:
     """Compare a stable part with its reduction over all frequencies."""
     if own.aside.n_states:
-        return Difference(math.inf, math.inf, math.inf)
+        return Difference(math.inf, lambda: math.inf, math.inf)
     poles = np.concatenate([given.poles, own.stable.poles])
 
     def gaps(omega: Array, norm: Callable[[Complex], Array]) -> tuple[Array, Array]:
@@ -124,5 +124,8 @@ def difference(given: Part, own: Separated, D: Array) -> Difference:
     places = places_for(poles)
     errors, sizes = gaps(places.omega, norms)
     at_infinity = float(np.linalg.norm(D, 2)) if D.size else 0.0
-    mean = math.inf if D.any() else math.sqrt(mean_square(poles, lambda omega: gaps(omega, frobenius)[0] ** 2))
+
+    def mean() -> float:
+        return math.inf if D.any() else math.sqrt(mean_square(poles, lambda omega: gaps(omega, frobenius)[0] ** 2))
+
     return Difference(places.supremum(errors, at_infinity), mean, max(float(np.max(sizes, initial=0.0)), at_infinity))

@@ -45,7 +45,9 @@ def _real_columns(columns: NDArray[Any]) -> Array:
 
 def new_directions(system: Pencil, basis: Array, columns: Array) -> Array:
     """An E-orthonormal basis of what columns have beyond the span of an E-orthonormal basis."""
-    columns = columns / np.sqrt(np.einsum("ij,ij->j", columns, system.E @ columns))
+    lengths = np.sqrt(np.einsum("ij,ij->j", columns, system.E @ columns))
+    used = lengths > 0.0  # an input that moves nothing, or an output that sees nothing, has no direction
+    columns = columns[:, used] / lengths[used]
     for _ in range(2):  # twice is enough (Kahan, Parlett)
         columns = columns - basis @ (basis.T @ (system.E @ columns))
         columns = _orthonormal(system, columns)

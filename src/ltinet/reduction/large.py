@@ -80,7 +80,7 @@ def _put_together(
         order=small.order,
         projection_error=found.bound.peak if is_certified else math.inf,
         truncation_error=small.error,
-        mean=lambda: found.mean() + small.mean if is_certified else math.inf,
+        mean=lambda: found.mean() + small.mean() if is_certified else math.inf,
         estimate=found.estimate + small.estimate,
         peak=small.peak,
         hankel_values=reducer.balanced.hankel_values,

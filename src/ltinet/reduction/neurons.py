@@ -110,4 +110,4 @@ def _by_places(own: LayerStates) -> Distance:
     none = modes_of(np.zeros(0, dtype=np.complex128), np.zeros((0, n_inputs)), np.zeros((n_outputs, 0)))
     nothing = Separated(none, none, Distance(0.0, 0.0))
     gap = difference(found.stable, nothing, np.zeros((n_outputs, n_inputs)))
-    return Distance(gap.error + found.distance.peak, gap.mean + found.distance.mean)
+    return Distance(gap.error + found.distance.peak, gap.mean() + found.distance.mean)

@@ -16,6 +16,7 @@ from ltinet.reduction.large import LargeReduction, reduce_large
 from ltinet.reduction.orders import smallest_order
 from ltinet.reduction.outcome import Outcome
 from ltinet.reduction.pencil import Pencil, pencil
+from ltinet.reduction.units import units_of
 from ltinet.threads import one_blas_thread, threads_for
 
 _SMALL = 300  # states of a sparse system, up to which arrays are as fast
@@ -40,6 +41,13 @@ def reduce_matrices(system: SystemMatrices, wish: Wish, *, told: Told) -> Outcom
         InvalidSystemError: there is nothing to reduce, or no way to.
     """
     _require_ways(system)
+    units = units_of(system)
+    if units is not None:
+        return units.undone(_reduced(units.applied(system), wish, told))
+    return _reduced(system, wish, told)
+
+
+def _reduced(system: SystemMatrices, wish: Wish, told: Told) -> Outcome:
     try:
         if system.sparse is not None and system.n_states > _SMALL:
             large = pencil(system.sparse.state, system.sparse.B, system.C, system.D, system.sparse.mass)
@@ -94,7 +102,7 @@ def _of_dense(found: DenseReduction, reducer: DenseReducer, wish: Wish) -> Outco
         way=kind,
         error_bound=found.error if is_known else None,
         estimate=found.estimate,
-        mean=lambda: found.mean,
+        mean=found.mean,
         gain=found.peak,
         hankel_values=reducer.balanced.hankel_values,
         parts={"truncation": found.estimate, "rounding": distance} if is_known else {},

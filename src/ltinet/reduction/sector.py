@@ -1,7 +1,7 @@
 """How far a dissipative pencil turns: |xᴴN x| ≤ γ xᴴS x, S and N the symmetric and the skew part of −A and A.
 
-In coordinates that are orthonormal for E the numerical range of A then lies in a sector of the left half plane, iω is at
-least ω/√(1 + γ²) away from it, and ‖(iωE − A)⁻¹‖ ≤ √(1 + γ²)/|ω| as an operator from E⁻¹ to E. The proof is a
+In coordinates that are orthonormal for E the numerical range of A then lies in a sector of the left half plane, iω is
+at least ω/√(1 + γ²) away from it, and ‖(iωE − A)⁻¹‖ ≤ √(1 + γ²)/|ω| as an operator from E⁻¹ to E. The proof is a
 factorisation of the Hermitian γS + iN without pivoting, whose pivots are positive.
 """
 

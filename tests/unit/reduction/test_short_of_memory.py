@@ -1,4 +1,4 @@
-"""Hypothesis: a reduction that does not fit into memory ends in one clear error, whichever step was the first to fail."""
+"""Hypothesis: a reduction that does not fit into memory ends in one clear error, whatever failed first."""
 
 import subprocess
 import sys

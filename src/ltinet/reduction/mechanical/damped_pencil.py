@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +17,7 @@ from ltinet.tolerances import EPS, sum_rounding
 
 _TRIES = (0.9, 0.5, 0.1)  # of an estimate of the smallest eigenvalue
 _POWER_STEPS = 6
-_BY_ROUNDING = 64.0 * EPS  # of the sizes of αM and βK: by so much D may be off
+_NEARLY = 1e-9  # of the sizes of αM and βK: by so much D may be off, which is counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +35,7 @@ class DampedPencil:
         """α and β, where D is αM + βK but for rounding."""
         M, K, D = self.pencil.E, -self.pencil.A, self.D
         for found in _candidates(M, D, K):
-            off = abs(D - found.alpha * M - found.beta * K) - _BY_ROUNDING * (
-                found.alpha * abs(M) + found.beta * abs(K)
-            )
+            off = abs(D - found.alpha * M - found.beta * K) - _NEARLY * (found.alpha * abs(M) + found.beta * abs(K))
             if found.alpha + found.beta > 0.0 and float(off.max()) <= 0.0:
                 return found
         return None
@@ -114,13 +111,12 @@ def _smallest(K: Sparse, M: Sparse, stiffness: Definite) -> float | None:
 
 
 def _candidates(M: Sparse, D: Sparse, K: Sparse) -> list[Rayleigh]:
-    """Masses alone, springs alone, and both by least squares."""
-    gram = np.array([[_inner(M, M), _inner(M, K)], [_inner(M, K), _inner(K, K)]])
-    right, units = np.array([_inner(M, D), _inner(K, D)]), np.sqrt(gram.diagonal())
-    both = np.linalg.lstsq(gram / np.outer(units, units), right / units, rcond=EPS)[0] / units
-    pairs = ((right[0] / gram[0, 0], 0.0), (0.0, right[1] / gram[1, 1]), both)
+    """Masses alone, springs alone, and both, by least squares in which every entry counts with its own size."""
+    rows, columns = (abs(D) + abs(M) + abs(K)).nonzero()
+    masses, springs, dampers = (np.asarray(own[rows, columns]).ravel() for own in (M, K, D))
+    sizes = np.abs(dampers) + EPS * (np.abs(masses) + np.abs(springs))
+    masses, springs, dampers = masses / sizes, springs / sizes, dampers / sizes
+    both = np.linalg.lstsq(np.column_stack([masses, springs]), dampers, rcond=None)[0]
+    alone = [(dampers @ own) / (own @ own) for own in (masses, springs)]
+    pairs = ((alone[0], 0.0), (0.0, alone[1]), both)
     return [Rayleigh(max(float(alpha), 0.0), max(float(beta), 0.0)) for alpha, beta in pairs]
-
-
-def _inner(one: Any, other: Any) -> float:
-    return float((one * other).sum())

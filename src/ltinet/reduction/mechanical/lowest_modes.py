@@ -16,7 +16,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from ltinet.arrays import Array
 from ltinet.reduction.definite import Definite, factored
 from ltinet.reduction.mechanical.damped_pencil import DampedPencil
-from ltinet.reduction.mechanical.oscillators import Oscillators
+from ltinet.reduction.mechanical.oscillators import Oscillators, peak_gains
 from ltinet.reduction.mismatch import Distance
 from ltinet.reduction.states import Rayleigh
 from ltinet.tolerances import EPS, sum_rounding
@@ -58,16 +58,19 @@ def rest_of(model: DampedPencil, damping: Rayleigh, modes: LowestModes) -> Dista
     eps = sum_rounding(own.n_states)
     sizes = eps * (float(np.linalg.norm(abs(own.A) @ np.abs(V))) + float(np.linalg.norm((abs(own.E) @ np.abs(V)) * k)))
     left = (float(np.linalg.norm(KV - MV * k)) + sizes) / math.sqrt(model.mass.smallest)
-    left += float(np.linalg.norm(V.T @ MV - np.eye(len(k)))) * float(k[-1])
+    off = float(np.linalg.norm(V.T @ MV - np.eye(len(k)))) + eps
+    left += off * float(k[-1])
     moved = 3.5 * left
     cut = _proven_cut(model, modes) - moved
-    if not (cut > 0.0 and moved < 0.5 * model.smallest):
+    if not (cut > k[-1] and moved < 0.5 * model.smallest):  # the modes themselves must be counted below it
         return Distance(math.inf, math.inf)
     wrong = model.perturbed(moved, damping.beta * moved)
     b, c = V.T @ own.B, own.C @ V
     tail = _tail(model, damping, own.B - MV @ b, own.C.T - MV @ c.T, cut=cut, moved=moved)
-    ends = 4.0 * eps * float(np.sum(modes.oscillators(model, damping.of(k)).shares))
-    return Distance(tail.peak + wrong.peak + ends, tail.mean + wrong.mean + ends)
+    peaks, means = peak_gains(k, damping.of(k)), 1.0 / np.sqrt(2.0 * k * damping.of(k))
+    ends = 4.0 * off * float(np.linalg.norm(b)) * float(np.linalg.norm(c))
+    peak, mean = ends * float(np.max(peaks)), ends * float(np.max(means))
+    return Distance(tail.peak + wrong.peak + peak, tail.mean + wrong.mean + mean)
 
 
 def _tail(

@@ -93,14 +93,13 @@ def coupled_outcome(kept: Coupled, whole: Separated, *, n_modes: int) -> Outcome
     found = difference(whole.stable, own, small.D)
     rounding = own.distance.peak + whole.distance.peak
     is_known = math.isfinite(found.error + rounding) and whole.aside.n_states == 0
-    mean = found.mean + own.distance.mean + whole.distance.mean if is_known else math.inf
     return Outcome(
         matrices=small,
         order=len(small.A),
         way=f"modes with the largest gains, {len(kept.stiffness)} of {n_modes}, coupled by their dampings",
         error_bound=found.error + rounding if is_known else None,
         estimate=found.error,
-        mean=lambda: mean,
+        mean=lambda: found.mean() + own.distance.mean + whole.distance.mean if is_known else math.inf,
         gain=found.peak,
         hankel_values=None,
         parts={"truncation": found.error, "rounding": rounding} if is_known else {},
