@@ -17,6 +17,7 @@ from exported_runs import Run, data_set_runs, hostile_runs, library_of, share_of
 from ltinet.export.rounding.bound import rounding_bound
 from ltinet.export.settings import checked_settings, exported_model
 
+TARGETS = ["c", "onnx", "fmu", "float"]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "lti"
 
 
