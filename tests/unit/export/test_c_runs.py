@@ -29,6 +29,12 @@ def bound(run: Run, dtype: str) -> np.ndarray:
     return rounding_bound(model, PRECISIONS[dtype], n_steps=len(run.u), peak=peak).drift
 
 
+def assert_below_bound(y: np.ndarray, run: Run, name: str) -> None:
+    limit = bound(run, "float")
+    assert np.isfinite(limit).all(), name
+    assert np.all(np.abs(y - run.simulated()).max(axis=0) <= limit), name
+
+
 def in_float(run: Run) -> Run:
     """The same run with inputs that single precision holds."""
     return Run(run.net, run.dt, run.hold, run.u.astype(np.float32).astype(np.float64), run.x0)
@@ -45,7 +51,7 @@ def test_hostile_systems(dtype, tmp_path):
         if dtype == "double":
             assert_same_run(y, own, name=name)
         else:
-            assert np.all(np.abs(y - own.simulated()).max(axis=0) <= bound(own, "float")), name
+            assert_below_bound(y, own, name)
 
 
 @pytest.mark.filterwarnings("ignore:the network is unstable")
@@ -64,7 +70,7 @@ def test_data_sets(dtype, tmp_path, data_dir):
         if dtype == "double":
             assert_same_run(y, own, name=name)
         else:
-            assert np.all(np.abs(y - own.simulated()).max(axis=0) <= bound(own, "float")), name
+            assert_below_bound(y, own, name)
 
 
 @pytest.mark.parametrize("hold", ["zero", "linear"])

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from flint import arb_mat, ctx
 
+from ltinet.solve.steps.propagators import matrix_steps
 from ltinet.solve.steps.recurrence import Decay, accumulate
+from ltinet.tolerances import EPS
 
 
 def _one_by_one(added, first, decay):
@@ -61,3 +63,19 @@ def test_growth_beyond_the_range_of_numbers_does_not_spoil_a_state_at_rest():
 
 def test_no_steps_at_all():
     accumulate(np.zeros((2, 0, 1)), np.ones((2, 1)), Decay(np.zeros(0, complex), np.ones(1), ()))
+
+
+def test_slow_states_keep_their_digits_in_careful_steps():
+    """Beside 1 an exponent of 1e-6 is known to ten digits, and ten thousand products add up what is lost."""
+    rates, h, n_steps = -0.01 * np.linspace(1.0, 2.0, 16), 1e-4, 10_000
+    F = np.diag(rates) + 1e3 * np.eye(16, k=8)  # the last eight states drive the others and are driven by none
+    less_one = matrix_steps(F, F, np.array([h]), linear=False).begin[0]
+    expected = np.exp(rates[8:] * h * np.arange(1, n_steps + 1)[:, None])
+    off = {}
+    for increments in ((), (less_one,)):
+        ends = np.zeros((1, n_steps, 16))
+        decay = Decay(np.zeros(0, complex), np.zeros(0), (np.eye(16) + less_one,), careful=True, less_one=increments)
+        accumulate(ends, np.ones((1, 16)), decay)
+        off[bool(increments)] = np.abs(ends[0, :, 8:] / expected - 1.0).max()
+    assert off[True] < 10.0 * np.sqrt(n_steps) * EPS  # roundings of sums go either way
+    assert off[False] > 0.1 * n_steps * EPS  # those of a matrix always go the same way

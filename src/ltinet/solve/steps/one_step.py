@@ -17,6 +17,7 @@ from ltinet.solve.modal import ModalSystem
 from ltinet.solve.steps.packing import pack, pack_weights
 from ltinet.solve.steps.propagators import exp_of_multiples, matrix_steps, scalar_steps
 from ltinet.solve.steps.recurrence import Decay, accumulate, matrix_powers, size, without_dust
+from ltinet.solve.steps.short_steps import is_short
 
 _FAST_GROWTH = 0.5  # λh up to which G₁ is of the size of h: w = z − G₁ u loses nothing
 
@@ -99,7 +100,17 @@ class OneStep:
         """The last of some powers, as that by which states are multiplied."""
         pairs = self.system.n_pairs
         last = powers.scalars[-1]
-        return Decay(last[:pairs], last[pairs:].real, tuple(own[-1] for own in powers.dense), careful=self.careful)
+        blocks = tuple(own[-1] for own in powers.dense)
+        return Decay(last[:pairs], last[pairs:].real, blocks, careful=self.careful, less_one=self._less_one)
+
+    @cached_property
+    def _less_one(self) -> tuple[Matrix, ...]:
+        """P − 1 of the dense blocks where steps are careful, one by one, and short for all of them."""
+        factors = [block.F for block in self.system.blocks]
+        if not self.careful or not all(is_short(F, self.length) for F in factors):
+            return ()
+        h = np.array([self.length])
+        return tuple(matrix_steps(F, F, h, linear=False).begin[0] for F in factors)
 
     def into(self, powers: Powers, drive: Drive) -> Array:
         """P^k G for some k, packed and transposed: `(count, m, n)`."""

@@ -24,6 +24,8 @@ class Decay:
     blocks: tuple[Matrix, ...]
     careful: bool = False
     """Whether matrices are not to be multiplied with each other, since their norms rise before they fall."""
+    less_one: tuple[Matrix, ...] = ()
+    """Of careful steps that are short, what the matrices are beside 1, to all its digits."""
 
 
 def accumulate(ends: Array, first: Array, decay: Decay) -> None:
@@ -40,9 +42,12 @@ def accumulate(ends: Array, first: Array, decay: Decay) -> None:
     if scalars > pairs:
         _scan(decay.reals, ends[..., pairs:scalars], first[..., pairs:scalars])
     offset = scalars
-    for matrix in decay.blocks:
+    for number, matrix in enumerate(decay.blocks):
         own = slice(offset, offset + len(matrix))
-        _scan_dense(matrix, ends[..., own], first[..., own], careful=decay.careful)
+        if decay.less_one:
+            _scan_increments(decay.less_one[number], ends[..., own], first[..., own])
+        else:
+            _scan_dense(matrix, ends[..., own], first[..., own], careful=decay.careful)
         offset = own.stop
 
 
@@ -124,6 +129,15 @@ def _scan_dense(decay: Matrix, ends: Array, first: Array, *, careful: bool) -> N
         runs[:, :, :-1] += (starts @ side_by_side).reshape(batch, n_runs, length - 1, n)
     for row in ends[:, n_runs * length :].swapaxes(0, 1):
         row += last @ decay.T
+        last = row
+
+
+def _scan_increments(less_one: Matrix, ends: Array, first: Array) -> None:
+    """The same, step by step: beside 1 a matrix would be known to a unit of 1, which slow states feel in every step."""
+    last = first
+    for row in ends.swapaxes(0, 1):
+        row += last @ less_one.T
+        row += last
         last = row
 
 
