@@ -9,14 +9,15 @@ The rule, fixed before any test:
   10,000 samples, and the one that explains the last 20,000 samples of the training record best goes on;
 - both networks get two more pairs of poles with small weights, which a seed draws, as it draws the layer; sizes are
   `_EXTRA` and `_HIDDEN`;
-- trained by L-BFGS on the first 80,000 samples for at most `_STEPS` steps; the parameters with the smallest error on
-  the last 20,000 are kept, and `_PATIENCE` steps without a smaller one end it;
+- trained on the first 80,000 samples by `_FIRST` steps of L-BFGS, then by at most `_STEPS` of Levenberg–Marquardt; the
+  parameters with the smallest error on the last 20,000 are kept, and `_PATIENCE` steps without a smaller one end it;
 - five seeds: the median counts, and beside it the seed that is best on those 20,000.
 """
 
 import argparse
 import itertools
 import statistics
+from typing import Literal
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ from benchmarks.nonlinear.scoring import n_parameters, rmse, simulated
 from ltinet import nn
 
 _ORDER, _EXTRA, _HIDDEN = 6, 2, 16
-_STEPS, _PATIENCE, _WARM_UP = 400, 40, 200
+_FIRST, _STEPS, _PATIENCE, _WARM_UP = 30, 60, 15, 200
 Poles = list[complex]
 
 
@@ -67,7 +68,7 @@ def shared_out(record: Record, device: str) -> tuple[Poles, Poles]:
             first = [poles[place] for place in chosen]
             second = [own for place, own in enumerate(poles) if place not in chosen]
             model = first_model(record, first, second, hidden=8, seed=0).to(device)
-            error = fitted(model, record.u[:10_000], record.y[:10_000], record, steps=5)
+            error = fitted(model, record, 10_000, method="lbfgs", steps=5)
             tried.append((error, first, second))
             print(f"  {np.round(first, 2)} before the map: {error:.4f} deviations", flush=True)
     return min(tried, key=lambda own: own[0])[1:]
@@ -78,16 +79,22 @@ def trained(record: Record, first: Poles, second: Poles, *, seed: int, device: s
     rng = np.random.default_rng(seed)
     extra = [[complex(-rng.uniform(0.2, 0.8), rng.uniform(0.2, 2.0)) for _ in range(_EXTRA)] for _ in range(2)]
     model = first_model(record, first, second, hidden=_HIDDEN, seed=seed, extra=extra).to(device)
-    return model, fitted(model, record.u[:80_000], record.y[:80_000], record, steps=_STEPS, patience=_PATIENCE)
+    fitted(model, record, 80_000, method="lbfgs", steps=_FIRST)
+    return model, fitted(model, record, 80_000, method="lm", steps=_STEPS)
 
 
-def fitted(
-    model: nn.Stack, u: np.ndarray, y: np.ndarray, record: Record, *, steps: int, patience: int | None = None
-) -> float:
-    """Train a model, and return its error on the last samples of the training record."""
-    unseen = (record.u[80_000:], record.y[80_000:])
-    options = {"steps": steps, "patience": patience, "warmup": _WARM_UP}
-    history = nn.fit(model, (u, y), validation=unseen, method="lbfgs", **options)
+def fitted(model: nn.Stack, record: Record, n_samples: int, *, method: Literal["lbfgs", "lm"], steps: int) -> float:
+    """Train a model on the first samples, and return its error on the last of the training record."""
+    data, unseen = (record.part(*span) for span in ((0, n_samples), (80_000, 100_000)))
+    history = nn.fit(
+        model,
+        (data.u, data.y),
+        validation=(unseen.u, unseen.y),
+        method=method,
+        steps=steps,
+        patience=_PATIENCE,
+        warmup=_WARM_UP,
+    )
     assert history.validation is not None
     return float(history.validation.min())
 
