@@ -4,9 +4,9 @@ The rule, fixed before any test:
 
 - one neuron of second order whose equation has a polynomial of third degree in its own output, its output matrix as
   identified: 2 poles, 4 weights of inputs, 4 direct ones, 3 of the polynomial, and the two offsets of the data;
-- from the network that `identify` finds in the first 6,000 samples of the training record, by Levenberg–Marquardt on 24
-  windows of 1,000 samples that a seed draws, 200 of each not counted, until it settles or for 25 steps;
-- zero or linear hold, whichever explains 24 other windows of the training record better;
+- from the network that `identify` finds in the first 6,000 samples of the training record, by Levenberg–Marquardt on 12
+  windows of 1,000 samples that a seed draws, 200 of each not counted, for 6 steps;
+- zero or linear hold, whichever explains 12 other windows of the training record better;
 - five seeds, the median counts.
 """
 
@@ -24,7 +24,7 @@ from ltinet import nn
 
 Hold = Literal["zero", "linear"]
 _RATE = 610.35
-_WINDOWS, _LENGTH, _WARM_UP, _STEPS = 24, 1000, 200, 25
+_WINDOWS, _LENGTH, _WARM_UP, _STEPS = 12, 1000, 200, 6
 
 
 def main() -> None:
