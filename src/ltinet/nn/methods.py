@@ -6,13 +6,14 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from torch.func import functional_call
+from torch.func import functional_call, jvp, vmap
 
 from ltinet.nn.records import TrainingRecord
 
 Residuals = Callable[[list[TrainingRecord]], Tensor]
 _FLAT = 1e-14  # of gradients and steps, in units of the outputs: there L-BFGS has nothing more to win
 _LEAST_DAMPING, _MOST_DAMPING = 1e-12, 1e12
+_MOST_AT_ONCE = 4_000_000  # residuals times columns
 _MOST_TRIES = 8  # of ten times the damping each
 
 
@@ -121,6 +122,7 @@ class LevenbergMarquardt:
     def __init__(self, model: nn.Module, parameters: dict[str, nn.Parameter], residuals: Residuals) -> None:
         self._model, self._parameters, self._residuals = model, parameters, residuals
         self._damping = 1e-3
+        self._batches = True
 
     def step(self, records: list[TrainingRecord]) -> float:
         """One step that lowers the error, with as much damping as it needs."""
@@ -154,10 +156,15 @@ class LevenbergMarquardt:
         self._damping = float(state["damping"])
 
     def _linearised(self, records: list[TrainingRecord]) -> tuple[Tensor, Tensor]:
-        """Residuals and their Jacobian, `(N, P)`."""
+        """Residuals and their Jacobian, `(N, P)`: many columns at once, or one by one for what cannot be batched."""
         given = {name: own.detach() for name, own in self._parameters.items()}
         with torch.no_grad():
             value = self._residuals(records)
+        if self._batches:
+            try:
+                return value, self._together(records, given, value)
+            except RuntimeError:  # a feedback network decides by its numbers when it has settled
+                self._batches = False
         columns = []
         for name, own in given.items():
             for place in range(own.numel()):
@@ -165,6 +172,25 @@ class LevenbergMarquardt:
                 along.view(-1)[place] = 1.0
                 columns.append(self._slope(records, given, name, along, like=value))
         return value, torch.stack(columns, 1)
+
+    def _together(self, records: list[TrainingRecord], given: dict[str, Tensor], value: Tensor) -> Tensor:
+        """The Jacobian by as many columns at a time as memory is meant for."""
+        module, sizes = _Residual(self._model, self._residuals), [own.numel() for own in given.values()]
+
+        def residuals(own: dict[str, Tensor]) -> Tensor:
+            found: Tensor = functional_call(module, {f"model.{name}": each for name, each in own.items()}, (records,))
+            return found
+
+        def column(along: Tensor) -> Tensor:
+            pieces = zip(given.items(), along.split(sizes), strict=True)
+            found: Tensor = jvp(residuals, (given,), ({name: own.view_as(at) for (name, at), own in pieces},))[1]
+            return found
+
+        identity = torch.eye(sum(sizes), dtype=value.dtype, device=value.device)
+        at_once = max(1, min(len(identity), _MOST_AT_ONCE // max(value.numel(), 1)))
+        with torch.no_grad():
+            J: Tensor = vmap(column, chunk_size=at_once)(identity)
+        return J.mT
 
     def _slope(
         self, records: list[TrainingRecord], given: dict[str, Tensor], name: str, along: Tensor, *, like: Tensor

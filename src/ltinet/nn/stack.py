@@ -60,7 +60,8 @@ class Stack(nn.Module):
         signal, ends = u, []
         for part, own, start in zip(self.parts, states, starts, strict=True):
             if isinstance(part, LinearNetwork | Feedback):
-                signal, end = part(signal, state=own, x0=start, return_state=True)
+                signal = part(signal, state=own, x0=start, return_state=return_state)
+                signal, end = signal if return_state else (signal, None)
                 ends.append(end)
             else:
                 signal = part(signal)

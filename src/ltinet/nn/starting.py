@@ -3,7 +3,8 @@
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError
@@ -12,6 +13,12 @@ from ltinet.learn.door import Parts
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.powers import rows_out
 from ltinet.networks import construct
+from ltinet.nn.feedback import Feedback
+from ltinet.nn.stack import Stack
+
+_MOST_STEPS = 10
+_SHARES = (1.0, 0.3, 0.1)  # of a step that are tried
+_WEAK = 1e-6  # of the largest singular value: what the first samples say less of stays at rest
 
 
 def from_identified(found: Identified, *, trainable: Parts = True) -> LinearNetwork[DynamicNetwork]:
@@ -32,14 +39,69 @@ def from_identified(found: Identified, *, trainable: Parts = True) -> LinearNetw
     return construct(found.system).to_torch(found.dt, hold=found.hold, trainable=trainable)
 
 
-def initial_state(model: LinearNetwork[Any], u: Tensor, y: Tensor) -> Tensor:
-    """The x0 `(…, n)` in the user's coordinates that explains the first samples best, by least squares.
+def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:
+    """The x0 in the user's coordinates that explains the first samples best, by least squares.
 
-    `u` and `y` are the first samples of a record, `(…, T, m)` and `(…, T, p)`; of several x0 the smallest in the
-    model's own coordinates is taken.
+    `u` and `y` are the first samples of a record, `(T, m)` and `(T, p)`; of several x0 the smallest in the model's own
+    coordinates is taken. For a network that is one product, and batches `(…, T, m)` are allowed; for a `Feedback` or a
+    `Stack`, which gets a tuple with None for its maps, the steps of Gauss and Newton that bring outputs nearer.
     """
+    if isinstance(model, LinearNetwork):
+        with torch.no_grad():
+            rows = rows_out(model.one_step(), u.shape[-2]).flatten(0, 1)
+            unexplained = (y - model(u)).to(rows.dtype).flatten(-2)
+            z = torch.linalg.lstsq(rows, unexplained.reshape(-1, rows.shape[0]).mT, driver=_driver(rows)).solution.mT
+            return (z @ model.to_user.mT).reshape(*u.shape[:-2], -1).to(y.dtype)
+    y = y.detach()
+    networks = [_network_in(part) for part in (model.parts if isinstance(model, Stack) else [model])]
+    z = torch.zeros(sum(own.n_states for own in networks if own is not None), dtype=u.dtype, device=u.device)
+    for _ in range(_MOST_STEPS):
+        error, J = _linearised(model, networks, u, y, z)
+        step = torch.linalg.pinv(J, rtol=_WEAK) @ error
+        found = [z - share * step for share in _SHARES]
+        errors = [float((_outputs(model, networks, u, own) - y).square().mean()) for own in found]
+        best = min(range(len(found)), key=lambda place: errors[place])
+        if not errors[best] < float(error.square().mean()):
+            break
+        z = found[best]
+    return _starts(model, networks, z.detach())
+
+
+def _driver(rows: Tensor) -> str:
+    """Where a GPU has no routine for rows that may depend on each other, the one that it has."""
+    return "gels" if rows.is_cuda else "gelsd"
+
+
+def _network_in(part: nn.Module) -> LinearNetwork[Any] | None:
+    if isinstance(part, Feedback):
+        part = part.network
+    return part if isinstance(part, LinearNetwork) else None
+
+
+def _starts(model: nn.Module, networks: list[LinearNetwork[Any] | None], z: Tensor) -> Any:
+    """What a model takes as x0, from all states in the coordinates of its networks."""
+    sizes = [0 if own is None else own.n_states for own in networks]
+    each = [None if own is None else part @ own.to_user.mT for own, part in zip(networks, z.split(sizes), strict=True)]
+    return tuple(each) if isinstance(model, Stack) else each[0]
+
+
+def _outputs(model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Tensor, z: Tensor) -> Tensor:
     with torch.no_grad():
-        rows = rows_out(model.one_step(), u.shape[-2]).flatten(0, 1)
-        unexplained = (y - model(u)).to(rows.dtype).flatten(-2)
-        z = torch.linalg.lstsq(rows, unexplained.reshape(-1, rows.shape[0]).mT, driver="gelsd").solution.mT
-        return (z @ model.to_user.mT).reshape(*u.shape[:-2], -1).to(y.dtype)
+        y: Tensor = model(u, x0=_starts(model, networks, z))
+        return y
+
+
+def _linearised(
+    model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Tensor, y: Tensor, z: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Errors `(T p,)`, and their Jacobian by the states, column by column by forward derivatives."""
+    error = (_outputs(model, networks, u, z) - y).flatten()
+    columns = []
+    for place in range(len(z)):
+        along = torch.zeros_like(z)
+        along[place] = 1.0
+        with forward_ad.dual_level():
+            moved = model(u, x0=_starts(model, networks, forward_ad.make_dual(z, along)))
+            tangent = forward_ad.unpack_dual(moved).tangent
+            columns.append(torch.zeros_like(error) if tangent is None else tangent.detach().flatten())
+    return error, torch.stack(columns, 1)
