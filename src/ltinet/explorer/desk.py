@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,7 @@ class Desk:
         self._seen: Recent[Seen] = Recent(_SEEN)
         self._runs: Recent[tuple[Run, Solution]] = Recent(_RUNS)
         self._written: Recent[bytes] = Recent(_RUNS)
+        self._before: dict[tuple[Any, ...], int] = {}
 
     def written_view(self, state: State) -> bytes:
         """The view as JSON; the last ones are kept as they were written."""
@@ -127,8 +128,10 @@ class Desk:
     def neighbours(self, state: State) -> Iterator[State]:
         """States that a press of a key may ask for next; preparing one is a call of `written_view`."""
         subject = self.subject(state)
-        place = subject.place(state.k)
-        for other in (place + 1, place - 1, place + 2, place - 2):
+        place, before = subject.place(state.k), self._before.get(state.subject, 0)
+        self._before = {state.subject: place}
+        ahead = -1 if place < before else 1  # whoever goes one way goes on
+        for other in (place + ahead, place + 2 * ahead, place - ahead):
             if 0 <= other < len(subject.budgets) and (state.subject, other) not in self._seen:
                 yield State(**{**vars(state), "k": subject.budgets[other], "pick": None})
 

@@ -78,12 +78,14 @@ class Subject:
         is_large = self.given.sparse is not None and self.given.n_states > MOST_STATES
         return None if is_large else self.given.frequency_response(self.frequencies)
 
-    def end(self, net: DynamicNetwork, input: int, output: int) -> float:
+    def end(self, input: int, output: int) -> float:
         """A time by which a step response shows what there is to see; the same for every budget."""
-        known: dict[tuple[int, int], float] = self.__dict__.setdefault("_ends", {})
-        if (input, output) not in known:
-            known[input, output] = suggested_end(net._prepared, self.system.matrices, input=input, output=output)
-        return known[input, output]
+        return suggested_end(self._first._prepared, self.system.matrices, input=input, output=output)
+
+    @cached_property
+    def _first(self) -> DynamicNetwork:
+        """The network of the best conditioned form."""
+        return self.network(0)
 
 
 def subject_of(state: State, files: Files) -> Subject:
