@@ -35,7 +35,9 @@ class Explored:
         self.tab.set_default_timeout(PATIENCE)
         self.complaints: list[str] = []
         self.asked: list[str] = []
-        self.tab.on("console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None)
+        self.tab.on(
+            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
         self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.tab.on("request", lambda request: self.asked.append(request.url))
         self.tab.goto(address)
@@ -66,7 +68,9 @@ class Explored:
         """A key, and wait for what it brings."""
         before = self.tab.evaluate("() => document.getElementById('explorer').dataset.draws")
         self.tab.keyboard.press(key)
-        self.tab.wait_for_function("(before) => document.getElementById('explorer').dataset.draws !== before", arg=before)
+        self.tab.wait_for_function(
+            "(before) => document.getElementById('explorer').dataset.draws !== before", arg=before
+        )
         self.wait_shown()
 
     def part(self, name: str) -> Any:

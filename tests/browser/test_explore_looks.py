@@ -1,5 +1,6 @@
 """Hypothesis: from telephones to walls, by day and by night, nothing overlaps, is cut or scrolls sideways."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,33 +8,12 @@ import pytest
 from browser_page import Explored
 from explored_page import ServedPage
 
-STATES = ("system=example%3Atriangular&k=11&pick=0.0", "system=example%3Atransport&u=chirp", "system=example%3Apenzl&order=5")
-OVERLAPS = """() => {
-  const found = [];
-  const panels = [...document.querySelectorAll(".panel, .top, .error, .remarks")].filter((own) => own.offsetParent);
-  const boxes = panels.map((own) => own.getBoundingClientRect());
-  boxes.forEach((one, i) => boxes.slice(i + 1).forEach((two, j) => {
-    const [wide, high] = [Math.min(one.right, two.right) - Math.max(one.left, two.left), Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top)];
-    if (wide > 1 && high > 1) found.push(`${panels[i].className} over ${panels[i + 1 + j].className}`);
-  }));
-  for (const panel of panels) if (panel.scrollWidth > panel.clientWidth + 1) found.push(`${panel.dataset.panel} is wider than its frame`);
-  for (const svg of document.querySelectorAll(".figure > svg")) {
-    const frame = svg.getBoundingClientRect();
-    for (const text of svg.querySelectorAll("text")) {
-      const own = text.getBoundingClientRect();
-      if (own.left < frame.left - 2 || own.right > frame.right + 2 || own.top < frame.top - 3 || own.bottom > frame.bottom + 3) found.push(`${svg.parentElement.dataset.id}: ${text.textContent} is cut`);
-    }
-    const names = [...svg.querySelectorAll(".axes text")].map((own) => own.getBoundingClientRect());
-    names.forEach((one, i) => names.slice(i + 1).forEach((two) => {
-      if (Math.min(one.right, two.right) - Math.max(one.left, two.left) > 2 && Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top) > 4) found.push(`${svg.parentElement.dataset.id}: names of ticks overlap`);
-    }));
-  }
-  const ticks = [...document.querySelectorAll(".ticks span")].filter((own) => own.textContent).map((own) => own.getBoundingClientRect());
-  ticks.forEach((one, i) => ticks.slice(i + 1).forEach((two) => { if (two.left < one.right && one.left < two.right) found.push("ticks of the slider overlap"); }));
-  const root = document.documentElement;
-  if (root.scrollWidth > root.clientWidth) found.push("the page scrolls sideways");
-  return found;
-}"""
+STATES = (
+    "system=example%3Atriangular&k=11&pick=0.0",
+    "system=example%3Atransport&u=chirp",
+    "system=example%3Apenzl&order=5",
+)
+OVERLAPS = (Path(__file__).parent / "overlaps.js").read_text(encoding="utf-8").partition("\n")[2]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

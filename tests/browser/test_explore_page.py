@@ -41,12 +41,14 @@ def test_the_page_shows_the_numbers_of_the_library(page: Explored, name: str) ->
         assert facts["condition"] == net.form.condition
         assert (facts["n_layers"], facts["n_neurons"]) == (net.n_layers, net.n_neurons)
         assert (facts["n_connections"], facts["n_weights"]) == (net.n_connections, net.n_weights)
-        run, solution = desk.run(state)
+        run = desk.run(state)[0]
         for row in page.table("response")[1:4]:
             at = int(np.argmin(np.abs(run.t - float(row[0]))))
             matches(row[:2], [run.t[at], net.simulate(run.u, run.t, hold=run.hold).y[at, 0]])
         poles = page.table("poles")
-        assert [int(row[2]) for row in poles[:3]] == np.repeat(range(net.n_layers), [own.n_states for own in net.layers])[:3].tolist()
+        assert [int(row[2]) for row in poles[:3]] == np.repeat(
+            range(net.n_layers), [own.n_states for own in net.layers]
+        )[:3].tolist()
         matches([row[0] for row in poles], net.poles().real[: len(poles)].tolist())
         H = np.abs(net.frequency_response(desk.subject(state).frequencies)[:, 0, 0])
         shown = page.table("bode")
@@ -111,7 +113,9 @@ def test_files_are_dropped_and_shown(page: Explored, tmp_path: Path) -> None:
     net = ltinet.construct(ltinet.named_system("triangular"), max_condition=100.0)
     net.save(tmp_path / "net.safetensors")
     page.part("file").set_input_files(tmp_path / "net.safetensors")
-    page.tab.wait_for_function("() => document.querySelector('[data-id=remarks]').textContent.includes('holds a network')")
+    page.tab.wait_for_function(
+        "() => document.querySelector('[data-id=remarks]').textContent.includes('holds a network')"
+    )
 
 
 def test_a_table_is_identified_from_the_page(page: Explored, tmp_path: Path) -> None:
@@ -123,7 +127,9 @@ def test_a_table_is_identified_from_the_page(page: Explored, tmp_path: Path) -> 
     page.part("file").set_input_files(tmp_path / "record.csv")
     page.part("columns").wait_for(state="visible")
     page.tab.get_by_role("button", name="Identify a system").click()
-    page.tab.wait_for_function("() => document.querySelector('[data-fact=told]')?.textContent.includes('identified: 1 states')")
+    page.tab.wait_for_function(
+        "() => document.querySelector('[data-fact=told]')?.textContent.includes('identified: 1 states')"
+    )
     page.wait_shown()
     pole = float(page.table("poles")[0][0])
     assert pole == pytest.approx(-1.0, abs=1e-4)

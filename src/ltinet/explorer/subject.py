@@ -20,7 +20,6 @@ from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.once import cached_property
 from ltinet.reduced import Reduced, reduce
 from ltinet.responses.horizon import suggested_end
-from ltinet.shown import shown
 from ltinet.state_space import StateSpace
 from ltinet.tables.table import Table
 
@@ -98,7 +97,7 @@ def subject_of(state: State, files: Files) -> Subject:
     if kind == "example":
         return _with_order(Subject(name, *_twice(example_system(name))), state)
     file = held_file(files, name)
-    return _with_order(_of_held(shown(file.name), read_dropped(file), state), state)
+    return _with_order(_of_held(file.title, read_dropped(file), state), state)
 
 
 def held_file(files: Files, digest: str) -> DroppedFile:

@@ -49,6 +49,7 @@ export async function startExplorer(root, source) {
     drawPanels(parts, view, state, { pick: (pick) => wish({ pick }, true), tell: (words) => { parts.equation.textContent = words; }, rung: slider.to });
     slider.show(view.trade, view.k, isLast && document.activeElement !== parts.budget);
     if (isLast) showControls(view, state);
+    if (page.comparing) stopEngines();
     parts.engines.replaceChildren();
     parts.band.textContent = "";
     root.dataset.shown = queryOf(state);
@@ -97,17 +98,26 @@ export async function startExplorer(root, source) {
   }
 
   async function askEngines() {
-    const [view, state] = [page.view, page.state];
-    parts.compare.disabled = true;
+    if (page.comparing) { stopEngines(); return; }
+    const view = page.view;
+    page.comparing = view;
+    parts.compare.textContent = "Stop";
     parts.engines.textContent = "The engines run …";
     try {
-      const found = await source.ask("engines", queryOf(state));
+      const found = await source.ask("engines", queryOf(page.state));
       if (page.view === view) parts.engines.replaceChildren(enginesTable(found));
     } catch (error) {
-      parts.engines.textContent = error.message;
-    } finally {
-      parts.compare.disabled = false;
+      if (page.comparing === view) parts.engines.textContent = error.message;
     }
+    if (page.comparing === view) stopEngines(false);
+  }
+
+  function stopEngines(isRunning = true) {
+    page.comparing = null;
+    parts.compare.textContent = "Compare them";
+    if (!isRunning) return;
+    parts.engines.textContent = "";
+    source.cancel("engines");
   }
 
   function fail(error, state) {
