@@ -14,7 +14,7 @@ export async function startExplorer(root, source) {
   const parts = {};
   for (const own of root.querySelectorAll("[data-id]")) parts[own.dataset.id] = own;
   const start = await source.start();
-  const page = { view: null, state: {}, shown: "", timers: {} };
+  const page = { view: null, state: {}, waits: {}, timers: {} };
 
   const go = newestFirst((state) => source.ask("view", queryOf(state)), show, fail, busy);
   const slider = budgetSlider(parts, (budget, settled) => wish({ k: String(budget) }, settled));
@@ -127,10 +127,14 @@ export async function startExplorer(root, source) {
     if (page.view === null && state) showSystems(state, state.system);
   }
 
-  function busy(isBusy, began) {
+  // Views and uploads may wait at once: the page is busy until neither does.
+  function busy(isBusy, began, what = "view") {
+    page.waits[what] = isBusy;
     clearInterval(page.timers.busy);
-    root.setAttribute("aria-busy", String(isBusy));
-    if (!isBusy) { parts.busy.hidden = true; return; }
+    const isAny = Object.values(page.waits).some(Boolean);
+    root.setAttribute("aria-busy", String(isAny));
+    if (!isAny) { parts.busy.hidden = true; return; }
+    if (!isBusy) return;
     page.timers.busy = setInterval(() => {
       const seconds = (performance.now() - began) / 1000;
       parts.busy.hidden = false;
@@ -139,8 +143,7 @@ export async function startExplorer(root, source) {
   }
 
   async function take(file) {
-    const began = performance.now();
-    busy(true, began);
+    busy(true, performance.now(), "upload");
     try {
       const told = await source.upload(file);
       start.files = [...start.files.filter((own) => own.hash !== told.hash), told];
@@ -150,7 +153,7 @@ export async function startExplorer(root, source) {
     } catch (error) {
       fail(error);
     } finally {
-      if (root.dataset.shown === queryOf(page.state)) busy(false);
+      busy(false, 0, "upload");
       parts.file.value = "";
     }
   }
