@@ -7,7 +7,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint house format docs bench bench-quick bench-sparsity \
-        bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu clean
+        bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu bench-explore soak clean
 
 # The paper, reproduced: the last line is the path of a page to open.
 demo: $(VENV)/.paper
@@ -99,6 +99,14 @@ bench-learn: $(VENV)/.bench $(VENV)/.torch
 # The same on a GPU that PyTorch finds.
 bench-gpu: $(VENV)/.bench $(VENV)/.torch
 	$(BENCH).gpu $(BENCH_ARGS)
+
+# The page in a browser: start and key presses to all plots, drags; make bench-explore EXPLORE_ARGS="--tries 10".
+bench-explore: $(VENV)/.test
+	$(BENCH).explore $(EXPLORE_ARGS)
+
+# Ten minutes of random use of the page: memory stays flat, the console without an error.
+soak: $(VENV)/.test
+	$(BENCH).explore_soak --minutes $(or $(MINUTES),10) --seed $(or $(SEED),19)
 
 clean:
 	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

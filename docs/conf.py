@@ -18,6 +18,7 @@ extensions = [
     "api_text",
     "mathml",
     "page_pictures",
+    "shared_pages",
     "reproduction",
 ]
 exclude_patterns = ["_build", "_generated", "reproduction"]

@@ -6,8 +6,10 @@ from typing import Annotated
 import typer
 
 from ltinet.cli.examples import completed_source
+from ltinet.cli.messages import remark, working
+from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.sources import read_system_or_network
-from ltinet.cli.streams import send
+from ltinet.cli.streams import check_target, send
 from ltinet.explorer.door import explore as open_page
 
 
@@ -16,6 +18,10 @@ def explore(
         str | None, typer.Argument(metavar="[MODEL]", show_default=False, autocompletion=completed_source)
     ] = None,
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, show_default="any", help="Where to listen.")] = 0,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="PAGE", show_default=False, help="Write the page to an .html instead."),
+    ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")] = False,
 ) -> None:
     """Open a page on which the budget is slid and the network seen.
@@ -23,6 +29,14 @@ def explore(
     MODEL is a system (.mat, .npz, a folder of Matrix Market files, example:NAME) or a network (.safetensors); without
     one the page begins with an example. It answers to this machine alone, and ends with Ctrl-C.
     """
+    if output is not None:
+        check_target(output)
+        refuse_overwriting(output, {"the model": model or ""})
     system = None if model is None else read_system_or_network(model)
     title = None if model is None else Path(model).stem
+    if output is not None:
+        with working("computing every budget"):
+            open_page(system, title=title, page=output)
+        remark(f"page written to {output}")
+        return
     open_page(system, title=title, port=port, browser=not no_browser, told=lambda line: send(f"{line}\n"))

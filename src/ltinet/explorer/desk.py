@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import InvalidNetworkError
 from ltinet.explorer.driving import Run, checked_channel, run_of, simulated
 from ltinet.explorer.files import DroppedFile
 from ltinet.explorer.recent import Recent
@@ -67,6 +68,7 @@ class Desk:
         self._seen: Recent[Seen] = Recent(_SEEN)
         self._runs: Recent[tuple[Run, Solution]] = Recent(_RUNS)
         self._written: Recent[bytes] = Recent(_RUNS)
+        self._before: dict[tuple[Any, ...], int] = {}
 
     def written_view(self, state: State) -> bytes:
         """The view as JSON; the last ones are kept as they were written."""
@@ -78,12 +80,10 @@ class Desk:
         subject, net = seen.subject, seen.net
         run, solution = self.run(state)
         input, output = self.channels(state, net)
-        shared = {} if state.pick is None else {
-            "share": share_view(net, run, solution, pick=state.pick, output=output)
-        }  # fmt: skip
+        share, missed = self._share(state)
         return {
             "title": subject.title,
-            "remarks": list(subject.remarks),
+            "remarks": [*subject.remarks, *missed],
             "k": state.k,
             **seen.drawings,
             "before": before_view(subject),
@@ -91,7 +91,7 @@ class Desk:
             "reduction": reduction_view(subject),
             "bode": bode_view(subject, seen.answer, input=input, output=output),
             "response": response_view(run, solution, input=input, output=output),
-            **shared,
+            "share": share,
         }
 
     def band(self, state: State) -> Plain:
@@ -127,8 +127,10 @@ class Desk:
     def neighbours(self, state: State) -> Iterator[State]:
         """States that a press of a key may ask for next; preparing one is a call of `written_view`."""
         subject = self.subject(state)
-        place = subject.place(state.k)
-        for other in (place + 1, place - 1, place + 2, place - 2):
+        place, before = subject.place(state.k), self._before.get(state.subject, 0)
+        self._before = {state.subject: place}
+        ahead = -1 if place < before else 1  # whoever goes one way goes on
+        for other in (place + ahead, place + 2 * ahead, place - ahead):
             if 0 <= other < len(subject.budgets) and (state.subject, other) not in self._seen:
                 yield State(**{**vars(state), "k": subject.budgets[other], "pick": None})
 
@@ -138,6 +140,16 @@ class Desk:
             checked_channel(state.input, net.n_inputs, "input"),
             checked_channel(state.output, net.n_outputs, "output"),
         )
+
+    def _share(self, state: State) -> tuple[Plain | None, list[str]]:
+        """What the neuron that was picked adds to the output; another budget may have no such neuron, which is told."""
+        if state.pick is None:
+            return None, []
+        net, (run, solution) = self.seen(state).net, self.run(state)
+        try:
+            return share_view(net, run, solution, pick=state.pick, output=self.channels(state, net)[1]), []
+        except InvalidNetworkError as error:
+            return None, [str(error)]
 
     def _at(self, state: State, place: int) -> Seen:
         return self._seen.get((state.subject, place), lambda: Seen(self.subject(state), place))

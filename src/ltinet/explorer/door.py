@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from os import PathLike
 from typing import Any
 
 from ltinet.conversion import as_state_space
@@ -13,6 +14,7 @@ from ltinet.explorer.files import DroppedFile, as_dropped
 def explore(
     system: Any = None,
     *,
+    page: str | PathLike[str] | None = None,
     title: str | None = None,
     port: int = 0,
     browser: bool = True,
@@ -25,6 +27,8 @@ def explore(
 
     Args:
         system: a network, or anything that `as_state_space` takes; without one the page begins with an example.
+        page: write the page to this file instead, every budget computed beforehand: it needs no server and can be
+            sent to somebody.
         title: how to call it on the page.
         port: where to listen, any free one if left out.
         browser: whether to open a browser.
@@ -33,9 +37,14 @@ def explore(
     Raises:
         InvalidSystemError: `system` is none.
         MissingDependencyError: this is a notebook, and anywidget is not installed.
+        FileFormatError: the page cannot be written there.
         LtinetError: the port is taken, or this is a system without processes that fork (Windows).
     """
     file = None if system is None else _file_of(system, title)
+    if page is not None:
+        from ltinet.explorer.shared_page import write_shared_page
+
+        return write_shared_page(page, file)
     if _in_notebook():
         from ltinet.explorer.widget import widget_of  # here: whoever imports ltinet needs neither widgets nor servers
 

@@ -38,7 +38,7 @@ def run_of(subject: Subject, state: State, net: DynamicNetwork, files: Files) ->
     driven = checked_channel(state.input, net.n_inputs, "input")
     if state.u.startswith("file:"):
         return _table_run(state, net, files)
-    end = state.T or subject.end(net, driven, checked_channel(state.output, net.n_outputs, "output"))
+    end = state.T or subject.end(driven, checked_channel(state.output, net.n_outputs, "output"))
     t = np.linspace(0.0, end, N_TIMES)
     u = np.zeros((N_TIMES, net.n_inputs))
     if state.u == "impulse":

@@ -33,6 +33,11 @@ class DroppedFile(NamedTuple):
     content: bytes
 
     @property
+    def title(self) -> str:
+        """Its name without folders and suffix, fit to be shown."""
+        return shown(Path(self.name).stem if "\0" not in self.name else self.name)
+
+    @property
     def suffix(self) -> str:
         """What its name ends in, small letters."""
         return Path(self.name).suffix.lower() if "\0" not in self.name else ""

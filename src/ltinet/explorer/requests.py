@@ -108,7 +108,7 @@ class PageRequest(BaseHTTPRequestHandler):
     def _cancel(self, _: str) -> Answer:
         self.close_connection = True  # whatever else was sent is not read
         query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=4))
-        self.server.staff.cancel(self._tab(query.get("tab", "")))
+        self.server.staff.cancel(self._tab(query.get("tab", "")), query.get("kind", ""))
         return Answer(200, b"{}")
 
     def _tab(self, text: str) -> str:

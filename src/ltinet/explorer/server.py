@@ -42,7 +42,7 @@ class PageServer(ThreadingHTTPServer):
     def show(self, file: DroppedFile | None) -> None:
         """Begin with the system or network in a file."""
         if file is not None:
-            digest = self.uploads.keep(file, {"name": file.name, "kind": "given"})
+            digest = self.uploads.keep(file, {"name": file.title, "kind": "given"})
             self.first = State(system=f"file:{digest}")
 
     def told(self) -> dict[str, Any]:

@@ -4,15 +4,22 @@ import base64
 import hashlib
 import json
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ltinet.atomic import write_whole
+from ltinet.errors import FileFormatError
 from ltinet.explorer.assets import asset_text
 from ltinet.explorer.bundle import bundled
 from ltinet.explorer.desk import Desk
+from ltinet.explorer.files import DroppedFile
 from ltinet.explorer.state import State
+from ltinet.explorer.uploads import hash_of
 from ltinet.explorer.views.numbers import Plain
+from ltinet.shown import shown_path
 
 _MOST_RUNGS = 48
 _SAME = ("before", "title", "remarks", "reduction")  # at every budget
@@ -34,6 +41,28 @@ def shared_page(desk: Desk, state: State) -> str:
             raise ValueError(f"index.html must have {mark} once")
         page = page.replace(mark, content)
     return page
+
+
+def write_shared_page(path: str | PathLike[str], file: DroppedFile | None) -> Path:
+    """Write the page of a file, or of the first example; its path.
+
+    Raises:
+        FileFormatError: it cannot be written there, or does not end in .html.
+    """
+    target, desk, state = Path(path), Desk(), State()
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise FileFormatError(f"{shown_path(path)} does not end in .html, as the file of a page does")
+    if file is not None:
+        desk.files[hash_of(file)] = file
+        state = State(system=f"file:{hash_of(file)}")
+    content = shared_page(desk, state).encode()
+    try:
+        write_whole(target, content)
+    except OSError as error:
+        raise FileFormatError(
+            f"{shown_path(path)} cannot be written ({error.strerror}); choose another place"
+        ) from None
+    return target
 
 
 def shared_data(desk: Desk, state: State) -> Plain:

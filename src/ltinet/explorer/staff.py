@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
+from ltinet.errors import LtinetError
 from ltinet.explorer.answer import Answer, failed
 from ltinet.explorer.answers import VIEWS
 from ltinet.explorer.files import DroppedFile
@@ -61,8 +62,11 @@ class Staff:
         """The answer to a question; a newer question of the same tab and kind ends one that takes long."""
         number, answer = next(self._numbers), queue.SimpleQueue[Answer]()
         try:
+            worker = self._present()
+        except LtinetError as error:
+            return failed(str(error), 500)
+        try:
             with self._lock:
-                worker = self._present()
                 self._supersede(worker, tab, kind)
                 worker.waiting[number] = _Asked(tab, kind, answer)
                 self._send_files(worker, files)
@@ -77,14 +81,13 @@ class Staff:
 
     def start(self) -> None:
         """Have a worker ready before anybody asks."""
-        with self._lock:
-            self._present()
+        self._present()
 
-    def cancel(self, tab: str) -> None:
-        """End whatever a tab waits for."""
+    def cancel(self, tab: str, kind: str = "") -> None:
+        """End whatever a tab waits for, or what it waits for of one kind."""
         worker = self._worker
         for number, asked in list({} if worker is None else worker.waiting.items()):
-            if asked.tab == tab and worker is not None:
+            if asked.tab == tab and worker is not None and kind in ("", asked.kind):
                 self._end(worker, number)
 
     def forget(self, digest: str) -> None:
@@ -103,11 +106,12 @@ class Staff:
         self._nursery.close()
 
     def _present(self) -> _Worker:
-        if self._worker is None:
-            line, process = self._nursery.worker()
-            self._worker = _Worker(line, process)
-            threading.Thread(target=self._listen, args=(self._worker,), daemon=True).start()
-        return self._worker
+        with self._lock:
+            if self._worker is None:
+                line, process = self._nursery.worker()
+                self._worker = _Worker(line, process)
+                threading.Thread(target=self._listen, args=(self._worker,), daemon=True).start()
+            return self._worker
 
     def _send_files(self, worker: _Worker, files: Mapping[str, DroppedFile]) -> None:
         for digest, file in files.items():

@@ -20,7 +20,6 @@ from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.once import cached_property
 from ltinet.reduced import Reduced, reduce
 from ltinet.responses.horizon import suggested_end
-from ltinet.shown import shown
 from ltinet.state_space import StateSpace
 from ltinet.tables.table import Table
 
@@ -78,12 +77,14 @@ class Subject:
         is_large = self.given.sparse is not None and self.given.n_states > MOST_STATES
         return None if is_large else self.given.frequency_response(self.frequencies)
 
-    def end(self, net: DynamicNetwork, input: int, output: int) -> float:
+    def end(self, input: int, output: int) -> float:
         """A time by which a step response shows what there is to see; the same for every budget."""
-        known: dict[tuple[int, int], float] = self.__dict__.setdefault("_ends", {})
-        if (input, output) not in known:
-            known[input, output] = suggested_end(net._prepared, self.system.matrices, input=input, output=output)
-        return known[input, output]
+        return suggested_end(self._first._prepared, self.system.matrices, input=input, output=output)
+
+    @cached_property
+    def _first(self) -> DynamicNetwork:
+        """The network of the best conditioned form."""
+        return self.network(0)
 
 
 def subject_of(state: State, files: Files) -> Subject:
@@ -96,7 +97,7 @@ def subject_of(state: State, files: Files) -> Subject:
     if kind == "example":
         return _with_order(Subject(name, *_twice(example_system(name))), state)
     file = held_file(files, name)
-    return _with_order(_of_held(shown(file.name), read_dropped(file), state), state)
+    return _with_order(_of_held(file.title, read_dropped(file), state), state)
 
 
 def held_file(files: Files, digest: str) -> DroppedFile:

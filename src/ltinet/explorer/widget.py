@@ -56,5 +56,5 @@ def _start(desk: Desk, file: DroppedFile | None) -> dict[str, Any]:
         return {"first": State().query(), "examples": examples, "files": []}
     digest = hash_of(file)
     desk.files[digest] = file
-    told = [{"hash": digest, "name": file.name, "kind": "given"}]
+    told = [{"hash": digest, "name": file.title, "kind": "given"}]
     return {"first": State(system=f"file:{digest}").query(), "examples": examples, "files": told}

@@ -71,12 +71,20 @@ class _Worker:
                 self._send(header["id"], answered(self.desk, kind, header["query"]))
                 self._look_ahead(header["query"])
             case _:
-                self._fork(header)
+                try:
+                    self._fork(header)
+                except OSError as error:  # no memory or no descriptors left for another process
+                    self._send(header["id"], failed(f"no process can be started for this ({error.strerror})", 500))
         return True
 
     def _fork(self, header: dict[str, object]) -> None:
         reading, writing = os.pipe()
-        process = os.fork()
+        try:
+            process = os.fork()
+        except OSError:
+            os.close(reading)
+            os.close(writing)
+            raise
         if process == 0:
             try:
                 os.close(reading)

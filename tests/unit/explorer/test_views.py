@@ -122,12 +122,21 @@ def test_memory_of_what_was_seen_is_limited() -> None:
 
 @pytest.mark.parametrize(
     "query",
-    [{"input": "99"}, {"output": "99"}, {"pick": "99.0"}, {"u": "file:" + "0" * 64}, {"system": "example:no_such"}],
+    [{"input": "99"}, {"output": "99"}, {"u": "file:" + "0" * 64}, {"system": "example:no_such"}],
 )
 def test_what_cannot_be_shown_is_a_sentence(query: dict[str, str]) -> None:
     answer = answered(Desk(), "view", query)
     assert answer.status == 400
     assert len(json.loads(answer.content)["error"].split()) > 4
+
+
+def test_a_neuron_that_another_budget_has_not_is_told_and_the_rest_shown() -> None:
+    desk = Desk()
+    view = desk.view(State(k=1.0, pick=(0, 9)))
+    assert view["share"]["pick"] == "0.9"
+    view = desk.view(State(k=1e8, pick=(0, 9)))
+    assert view["share"] is None
+    assert "no neuron 0.9" in view["remarks"][0]
 
 
 def test_views_pass_as_json_without_nan() -> None:

@@ -3,15 +3,16 @@
 import { drawing, element, text, widthOf } from "./svg.js";
 
 const SHAPES = 8;
+const MARGIN = 14; // pixels above and below, for names
 
 export function drawArchitecture(host, view, picked, act) {
   const width = widthOf(host, 260);
   const unit = width / view.width;
-  const height = Math.max(80, view.height * unit + 8);
+  const height = Math.max(80, view.height * unit + 2 * MARGIN);
   const label = `Network of ${view.bands.length} rows of layers between ${view.inputs.length} inputs and ${view.outputs.length} outputs`;
   const svg = drawing(label, width, Math.round(height));
   svg.setAttribute("role", "group");
-  const place = { x: (x) => x * unit, y: (y) => (view.height - y) * unit + 4, unit };
+  const place = { x: (x) => x * unit, y: (y) => (view.height - y) * unit + MARGIN, unit };
   drawEnds(svg, view, place);
   for (const band of view.bands) drawBand(svg, band, view, place, picked);
   svg.addEventListener("pointerover", (event) => tell(event, act));
@@ -71,7 +72,7 @@ function drawEnds(svg, view, place) {
   const middles = view.bands.map((band) => (band.top + band.bottom) / 2);
   const ends = [[view.inputs, 0.9, view.left, "end"], [view.outputs, view.width - 0.9, view.right, "start"]];
   for (const [names, x, edge] of ends) {
-    const shown = names.length > 12 ? [...names.slice(0, 10), `… ${names.length - 10} more`] : names;
+    const shown = names.length > 12 ? [...names.slice(0, 10), `+${names.length - 10}`] : names;
     const isClose = (view.height * place.unit) / shown.length < 2.2 * size;
     shown.forEach((name, index) => {
       const y = view.height * (1 - (index + 0.5) / shown.length);
@@ -80,7 +81,8 @@ function drawEnds(svg, view, place) {
       svg.append(element("path", { class: "wire", d: wires }));
       svg.append(element("circle", { class: "end", cx: place.x(x), cy: place.y(y), r: Math.min(6, place.unit * 0.25) }));
       if (isClose && index > 0 && index < shown.length - 1) return;
-      const short = name.length > 9 ? `${name.slice(0, 8)}…` : name;
+      const room = Math.max(3, Math.floor((1.8 * place.unit) / (0.62 * size)));
+      const short = name.length > room ? `${name.slice(0, room - 1)}…` : name;
       svg.append(text(place.x(x), place.y(y) + (isClose && index > 0 ? size * 1.4 : -size * 0.75), short, { "text-anchor": "middle", "font-size": size }));
     });
   }

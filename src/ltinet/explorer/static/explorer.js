@@ -14,7 +14,7 @@ export async function startExplorer(root, source) {
   const parts = {};
   for (const own of root.querySelectorAll("[data-id]")) parts[own.dataset.id] = own;
   const start = await source.start();
-  const page = { view: null, state: {}, shown: "", timers: {} };
+  const page = { view: null, state: {}, waits: {}, timers: {} };
 
   const go = newestFirst((state) => source.ask("view", queryOf(state)), show, fail, busy);
   const slider = budgetSlider(parts, (budget, settled) => wish({ k: String(budget) }, settled));
@@ -49,6 +49,7 @@ export async function startExplorer(root, source) {
     drawPanels(parts, view, state, { pick: (pick) => wish({ pick }, true), tell: (words) => { parts.equation.textContent = words; }, rung: slider.to });
     slider.show(view.trade, view.k, isLast && document.activeElement !== parts.budget);
     if (isLast) showControls(view, state);
+    if (page.comparing) stopEngines();
     parts.engines.replaceChildren();
     parts.band.textContent = "";
     root.dataset.shown = queryOf(state);
@@ -97,17 +98,26 @@ export async function startExplorer(root, source) {
   }
 
   async function askEngines() {
-    const [view, state] = [page.view, page.state];
-    parts.compare.disabled = true;
+    if (page.comparing) { stopEngines(); return; }
+    const view = page.view;
+    page.comparing = view;
+    parts.compare.textContent = "Stop";
     parts.engines.textContent = "The engines run …";
     try {
-      const found = await source.ask("engines", queryOf(state));
+      const found = await source.ask("engines", queryOf(page.state));
       if (page.view === view) parts.engines.replaceChildren(enginesTable(found));
     } catch (error) {
-      parts.engines.textContent = error.message;
-    } finally {
-      parts.compare.disabled = false;
+      if (page.comparing === view) parts.engines.textContent = error.message;
     }
+    if (page.comparing === view) stopEngines(false);
+  }
+
+  function stopEngines(isRunning = true) {
+    page.comparing = null;
+    parts.compare.textContent = "Compare them";
+    if (!isRunning) return;
+    parts.engines.textContent = "";
+    source.cancel("engines");
   }
 
   function fail(error, state) {
@@ -117,10 +127,14 @@ export async function startExplorer(root, source) {
     if (page.view === null && state) showSystems(state, state.system);
   }
 
-  function busy(isBusy, began) {
+  // Views and uploads may wait at once: the page is busy until neither does.
+  function busy(isBusy, began, what = "view") {
+    page.waits[what] = isBusy;
     clearInterval(page.timers.busy);
-    root.setAttribute("aria-busy", String(isBusy));
-    if (!isBusy) { parts.busy.hidden = true; return; }
+    const isAny = Object.values(page.waits).some(Boolean);
+    root.setAttribute("aria-busy", String(isAny));
+    if (!isAny) { parts.busy.hidden = true; return; }
+    if (!isBusy) return;
     page.timers.busy = setInterval(() => {
       const seconds = (performance.now() - began) / 1000;
       parts.busy.hidden = false;
@@ -129,8 +143,7 @@ export async function startExplorer(root, source) {
   }
 
   async function take(file) {
-    const began = performance.now();
-    busy(true, began);
+    busy(true, performance.now(), "upload");
     try {
       const told = await source.upload(file);
       start.files = [...start.files.filter((own) => own.hash !== told.hash), told];
@@ -140,7 +153,7 @@ export async function startExplorer(root, source) {
     } catch (error) {
       fail(error);
     } finally {
-      if (root.dataset.shown === queryOf(page.state)) busy(false);
+      busy(false, 0, "upload");
       parts.file.value = "";
     }
   }

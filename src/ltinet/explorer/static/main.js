@@ -4,6 +4,9 @@ import { startExplorer } from "./explorer.js";
 
 const TAB = Math.random().toString(36).slice(2, 14);
 
+const STOPPED = 409; // the process that computed is gone; the next question meets a new one
+let isCancelled = false;
+
 async function answerOf(path, options) {
   let response;
   try {
@@ -11,8 +14,19 @@ async function answerOf(path, options) {
   } catch {
     throw new Error("The page cannot reach its server; start it again with ltinet explore.");
   }
-  if (!response.ok) throw new Error((await response.json()).error);
+  if (!response.ok) throw Object.assign(new Error((await response.json()).error), { status: response.status });
   return response;
+}
+
+// A process that died without anybody wanting it is worth a second try.
+async function persistently(path) {
+  isCancelled = false;
+  try {
+    return await answerOf(path);
+  } catch (error) {
+    if (error.status !== STOPPED || isCancelled) throw error;
+    return answerOf(path);
+  }
 }
 
 function pathOf(kind, query) {
@@ -26,13 +40,16 @@ function nameOf(response) {
 const source = {
   offers: ["band", "engines", "order", "network", "script", "c", "onnx", "page"],
   start: async () => (await answerOf("start")).json(),
-  ask: async (kind, query) => (await answerOf(pathOf(kind, query))).json(),
+  ask: async (kind, query) => (await persistently(pathOf(kind, query))).json(),
   file: async (kind, query) => {
     const response = await answerOf(pathOf(kind, query));
     return { name: nameOf(response), blob: await response.blob() };
   },
   upload: async (file) => (await answerOf(pathOf("upload", `name=${encodeURIComponent(file.name)}`), { method: "POST", body: file })).json(),
-  cancel: () => answerOf(pathOf("cancel", ""), { method: "POST" }),
+  cancel: (kind = "") => {
+    if (!kind) isCancelled = true;
+    return answerOf(pathOf("cancel", kind && `kind=${kind}`), { method: "POST" });
+  },
   address: () => location.search.slice(1),
   remember: (query) => { if (location.search.slice(1) !== query) history.pushState(null, "", `?${query}`); },
   onReturn: (turn) => addEventListener("popstate", () => turn(location.search.slice(1))),

@@ -7,11 +7,11 @@ import { drawPattern } from "./patterns.js";
 import { drawPoles, drawTrade } from "./points.js";
 import { measure } from "./svg.js";
 
-const FIGURES = ["architecture", "trade", "poles", "response", "bode", "phase", "share", "before", "after"];
+const DRAWN = ["architecture", "trade", "poles", "response", "bode", "phase", "share", "before", "after"];
 
 export function drawPanels(parts, view, state, act) {
   parts.share.closest("[data-panel]").hidden = !view.share;
-  measure(FIGURES.map((name) => parts[name]));
+  measure(DRAWN.map((name) => parts[name]));
   parts.facts.replaceChildren(...factsLine(view.facts));
   drawArchitecture(parts.architecture, view.architecture, state.pick, act);
   drawTrade(parts.trade, view.trade, view.k, act);

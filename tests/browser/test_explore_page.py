@@ -1,0 +1,195 @@
+"""Hypothesis: in a real browser the page shows the library's numbers, obeys keys, and goes on after every error."""
+
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import ltinet
+from browser_page import Explored
+from explored_page import ServedPage
+from ltinet.explorer.desk import Desk
+from ltinet.explorer.examples import EXAMPLES, example_system
+from ltinet.explorer.state import State
+
+QUICK = [name for name in EXAMPLES if name not in ("blobs", "plate")]
+DIGITS = 6e-7  # curves have seven digits
+
+
+def ten_budgets(rungs: ltinet.Ladder) -> list[float]:
+    places = np.linspace(0, len(rungs) - 1, 10).round().astype(int)
+    return [rungs[place].condition * (1.0 + (1e-9 if turn % 2 else 0.0)) for turn, place in enumerate(places)]
+
+
+def matches(shown: list[str], values: list[float]) -> None:
+    assert [float(text) for text in shown] == pytest.approx(values, rel=DIGITS, abs=1e-300)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_page_shows_the_numbers_of_the_library(page: Explored, name: str) -> None:
+    system = example_system(name)
+    rungs, desk = ltinet.ladder(system), Desk()
+    for budget in ten_budgets(rungs):
+        state = State(system=f"example:{name}", k=float(budget))
+        page.turn(state.query())
+        net, facts = rungs.within(float(budget)).network, page.facts()
+        assert facts["condition"] == net.form.condition
+        assert (facts["n_layers"], facts["n_neurons"]) == (net.n_layers, net.n_neurons)
+        assert (facts["n_connections"], facts["n_weights"]) == (net.n_connections, net.n_weights)
+        run = desk.run(state)[0]
+        for row in page.table("response")[1:4]:
+            at = int(np.argmin(np.abs(run.t - float(row[0]))))
+            matches(row[:2], [run.t[at], net.simulate(run.u, run.t, hold=run.hold).y[at, 0]])
+        poles = page.table("poles")
+        assert [int(row[2]) for row in poles[:3]] == np.repeat(
+            range(net.n_layers), [own.n_states for own in net.layers]
+        )[:3].tolist()
+        matches([row[0] for row in poles], net.poles().real[: len(poles)].tolist())
+        H = np.abs(net.frequency_response(desk.subject(state).frequencies)[:, 0, 0])
+        shown = page.table("bode")
+        matches([row[2] for row in shown[:3]], H[:: -(-len(H) // 24)][:3].tolist())
+
+
+def test_every_press_reaches_another_rung(page: Explored) -> None:
+    page.part("budget").focus()
+    page.press("Home")
+    seen = [page.part("budget-value").inner_text()]
+    for _ in range(5):
+        page.press("ArrowRight")
+        seen.append(page.part("budget-value").inner_text())
+    assert [re.search(r"network (\d+) of", words)[1] for words in seen] == [str(number) for number in range(1, 7)]
+    page.press("End")
+    assert page.facts()["n_connections"] == 0
+    page.press("ArrowLeft")
+    assert page.facts()["n_connections"] > 0
+
+
+def test_back_and_forward_lead_through_states(page: Explored) -> None:
+    page.part("budget").focus()
+    page.press("Home")
+    page.tab.wait_for_url("**k=1*")
+    most = page.facts()["n_connections"]
+    page.part("system").select_option("example:masses")
+    page.tab.wait_for_url("**masses*")
+    page.wait_shown()
+    page.tab.go_back()
+    page.tab.wait_for_function(f"() => document.querySelector('[data-fact=n_connections]').dataset.value === '{most}'")
+    page.tab.go_forward()
+    page.tab.wait_for_function("() => document.querySelector('[data-fact=n_neurons]').dataset.value === '10'")
+    assert "masses" in page.tab.url
+
+
+def test_a_neuron_is_picked_by_keyboard_and_its_share_shown(page: Explored) -> None:
+    page.turn("system=example%3Amasses")
+    ball = page.tab.locator("[data-pick='0.0']")
+    ball.focus()
+    assert "ξ" in page.part("equation").inner_text()
+    page.press("Enter")
+    assert page.part("share-title").inner_text() == "Share of neuron 0.0 in the output"
+    assert page.tab.locator("[data-pick='0.0']").get_attribute("aria-pressed") == "true"
+    page.part("unpick").click()
+    page.tab.wait_for_selector("[data-panel=share]", state="hidden")
+
+
+def test_the_certified_band_arrives_after_the_curve(page: Explored) -> None:
+    page.tab.wait_for_selector("#explorer[data-banded]")
+    assert re.match(r"Certified: y1 is within \S+ of the exact output", page.part("band").inner_text())
+    assert page.tab.locator("[data-id=response] path.band").count() == 1
+
+
+def test_files_are_dropped_and_shown(page: Explored, tmp_path: Path) -> None:
+    name = "<img src=x onerror=alert(1)>.npz"
+    ltinet.save_system(ltinet.named_system("mass_spring_damper", n_masses=3), tmp_path / "three.npz")
+    page.part("file").set_input_files({"name": name, "mimeType": "", "buffer": (tmp_path / "three.npz").read_bytes()})
+    page.tab.wait_for_function("() => document.querySelector('[data-fact=n_neurons]').dataset.value === '3'")
+    page.wait_shown()
+    assert name in page.part("system").locator("option:checked").inner_text()
+    assert page.tab.locator("img").count() == 0
+    net = ltinet.construct(ltinet.named_system("triangular"), max_condition=100.0)
+    net.save(tmp_path / "net.safetensors")
+    page.part("file").set_input_files(tmp_path / "net.safetensors")
+    page.tab.wait_for_function(
+        "() => document.querySelector('[data-id=remarks]').textContent.includes('holds a network')"
+    )
+
+
+def test_a_table_is_identified_from_the_page(page: Explored, tmp_path: Path) -> None:
+    t = 0.1 * np.arange(400)
+    u = np.random.default_rng(3).choice([-1.0, 1.0], (400, 1))
+    y = ltinet.construct(([[-1.0]], [[1.0]], [[2.0]])).simulate(u, t, hold="zero").y
+    rows = "\n".join(f"{a:.1f},{b:.0f},{c:.9f}" for a, b, c in zip(t, u[:, 0], y[:, 0], strict=True))
+    (tmp_path / "record.csv").write_text(f"t,valve,level\n{rows}\n")
+    page.part("file").set_input_files(tmp_path / "record.csv")
+    page.part("columns").wait_for(state="visible")
+    page.tab.get_by_role("button", name="Identify a system").click()
+    page.tab.wait_for_function(
+        "() => document.querySelector('[data-fact=told]')?.textContent.includes('identified: 1 states')"
+    )
+    page.wait_shown()
+    pole = float(page.table("poles")[0][0])
+    assert pole == pytest.approx(-1.0, abs=1e-4)
+
+
+def test_errors_are_sentences_and_the_page_goes_on(page: Explored) -> None:
+    page.part("end").fill("minus one")
+    page.part("end").press("Enter")
+    page.part("error").wait_for(state="visible")
+    assert "must be a time after 0" in page.part("error").inner_text()
+    page.part("file").set_input_files({"name": "broken.mat", "mimeType": "", "buffer": b"nothing of the kind"})
+    page.tab.wait_for_function("() => document.querySelector('[data-id=error]').textContent.includes('broken.mat')")
+    page.turn("system=example%3Amasses")
+    assert page.part("error").is_hidden()
+    assert page.facts()["n_neurons"] == 10
+
+
+def test_a_long_computation_is_shown_and_cancelled(page: Explored) -> None:
+    page.part("system").select_option("example:plate")
+    page.part("busy").wait_for(state="visible")
+    page.part("cancel").click()
+    page.part("error").wait_for(state="visible")
+    assert "stopped" in page.part("error").inner_text()
+    page.turn("system=example%3Atriangular")
+    assert page.facts()["n_neurons"] == 10
+
+
+def test_the_page_goes_on_when_its_worker_dies(page: Explored, served: ServedPage) -> None:
+    os.kill(served.server.staff.process, signal.SIGKILL)
+    page.turn("system=example%3Arod")
+    if page.part("error").is_visible():  # it was asked in the very moment
+        page.turn("system=example%3Arod")
+    assert page.facts()["n_neurons"] == 40
+
+
+def test_what_is_downloaded_is_what_is_shown(page: Explored, tmp_path: Path) -> None:
+    page.turn("system=example%3Atriangular&k=11")
+    with page.tab.expect_download() as started:
+        page.tab.get_by_role("button", name="network file").click()
+    started.value.save_as(tmp_path / "network.safetensors")
+    assert ltinet.load(tmp_path / "network.safetensors").n_connections == page.facts()["n_connections"]
+    with page.tab.expect_download() as started:
+        page.tab.get_by_role("button", name="architecture.svg").click()
+    started.value.save_as(tmp_path / "architecture.svg")
+    root = ElementTree.parse(tmp_path / "architecture.svg").getroot()  # noqa: S314 - our own drawing
+    fills = {own.get("fill") for own in root.iter("{http://www.w3.org/2000/svg}circle")}
+    assert any(fill.startswith("rgb") for fill in fills if fill)
+
+
+def test_the_shared_page_slides_without_a_server(browser: Any, served: ServedPage, tmp_path: Path) -> None:
+    path = tmp_path / "shared.html"
+    path.write_bytes(served.get("page?system=example:triangular&k=11")[1])
+    shared = Explored(browser, path.as_uri())
+    rungs = ltinet.ladder(ltinet.named_system("triangular"))
+    assert shared.facts()["condition"] == rungs.within(11.0).condition
+    shared.part("budget").focus()
+    shared.press("End")
+    assert shared.facts()["n_connections"] == 0
+    shared.tab.wait_for_selector("#explorer[data-banded]")
+    assert "Certified" in shared.part("band").inner_text()
+    assert [url for url in shared.asked if not url.startswith(("file:", "data:"))] == []
+    assert shared.complaints == []
+    shared.close()
