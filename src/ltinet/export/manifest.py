@@ -69,6 +69,8 @@ def manifest_of(
         "bound": _bound_facts(bound),
         "files": list(files),
     }
+    if prepared.reduced_error is not None:  # |y − y of the system before| ≤ this times ‖u‖ in L2
+        facts["reduced by"] = prepared.reduced_error if math.isfinite(prepared.reduced_error) else None
     return MappingProxyType(facts)
 
 

@@ -35,12 +35,16 @@ def checked_file(path: str | PathLike[str], *, suffix: str) -> Path:
     """A path that a file of this kind may have.
 
     Raises:
-        FileFormatError: its name ends otherwise, or it is a folder.
+        FileFormatError: its name ends otherwise, it is a folder, or nobody may look there.
     """
     place = as_path(path)
     if place.suffix.lower() != suffix:
         raise FileFormatError(f"{shown_path(place)} does not end in {suffix}; name it so, since programs look for that")
-    if place.is_dir():
+    try:
+        is_folder = place.is_dir()
+    except OSError as error:  # a folder above it is closed to us
+        raise _refusal(place, error) from error
+    if is_folder:
         raise FileFormatError(f"{shown_path(place)} is a folder; name a file in it that ends in {suffix}")
     return place
 

@@ -19,13 +19,12 @@ from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.structures.operator import Operator
 from ltinet.errors import InvalidSignalError
 from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
-from ltinet.network.files import StoredNetwork
+from ltinet.network.files import StoredNetwork, has_operator
 from ltinet.network.network import Network
 from ltinet.once import cached_property
 from ltinet.signals.times import TimeAxis
@@ -77,7 +76,7 @@ class PreparedNetwork:
     @property
     def has_operator(self) -> bool:
         """Whether T is an operator, of a large structured model: nothing of n² numbers can be asked for."""
-        return self.form is not None and isinstance(self.form.transformation, Operator)
+        return has_operator(self.stored)
 
     @property
     def stored(self) -> StoredNetwork:

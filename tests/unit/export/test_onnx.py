@@ -83,6 +83,20 @@ def test_pieces_and_batches_equal_the_whole(mixed_run, tmp_path):
         np.testing.assert_allclose(alone[0], whole[member], rtol=0, atol=1e-13 * np.abs(whole).max())
 
 
+def test_pieces_and_batches_of_nothing(mixed_run, tmp_path):
+    served = Served(mixed_run, tmp_path / "net.onnx")
+    y, state = served.run(mixed_run.u[None, :0])
+    assert y.shape == (1, 0, 3)
+    np.testing.assert_array_equal(state[0], served.start)
+    first, _ = served.run(mixed_run.u[None, :40])
+    again, state = served.run(mixed_run.u[None, :40], state)
+    np.testing.assert_array_equal(again, first)
+    np.testing.assert_array_equal(served.run(mixed_run.u[None, :0], state)[1], state)
+    y, state = served.run(mixed_run.u[None, :200].repeat(0, axis=0))
+    assert y.shape == (0, 200, 3)
+    assert len(state) == 0
+
+
 def test_single_precision_stays_below_its_bound(mixed_run, tmp_path):
     served = Served(mixed_run, tmp_path / "net.onnx", dtype="float")
     run = Run(mixed_run.net, 0.125, mixed_run.hold, mixed_run.u[:5000].astype(np.float32).astype(float), mixed_run.x0)

@@ -1,8 +1,11 @@
 """Hypothesis: what cannot be exported is refused in one line, names inject nothing, equal networks give equal bytes."""
 
+import json
 import os
 import re
+import signal
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -25,6 +28,18 @@ HOSTILE = [
     "$(shell id)",
     "]]>",
     "x" * 200,
+    "class",
+    "model_step",
+    "MODEL_INPUTS",
+    "model.c",
+    "/*",
+    "??/",
+    "a\\",
+    "%s%n",
+    "`id`",
+    "'",
+    "time",
+    "🙂",
 ]
 
 
@@ -74,7 +89,42 @@ def test_names_inject_nothing_into_an_fmu(tmp_path, named_net):
     with zipfile.ZipFile(tmp_path / "rig.fmu") as archive:
         root = ElementTree.fromstring(archive.read("modelDescription.xml"))  # noqa: S314 - written by this test
     found = [variable.get("name") for variable in root.iter("Float64")]
-    assert found == [*HOSTILE, *(f"{name} output" for name in HOSTILE), "time"]
+    assert found == [*HOSTILE, *(f"{name} output" for name in HOSTILE), "time independent"]
+
+
+def test_names_in_comments_stay_as_they_are(tmp_path):
+    system = ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], inputs=["model_speed model.c"])
+    ltinet.construct(system).export_c(tmp_path / "c", 0.1, prefix="rig")
+    assert "RIG_IN_MODEL_SPEED_MODEL_C = 0 /* model_speed model.c */" in (tmp_path / "c" / "rig.h").read_text()
+
+
+@pytest.mark.parametrize("stem", ["名前 $(id)", "a\x01b", "\udcff"])
+def test_any_name_of_a_file_gives_a_valid_fmu(stem, tmp_path, net):
+    any_compiler()
+    validation = pytest.importorskip("fmpy.validation", reason="fmpy is not installed")
+    net.export_fmu(tmp_path / f"{stem}.fmu", 0.1)
+    assert validation.validate_fmu(str(tmp_path / f"{stem}.fmu")) == []
+
+
+@pytest.mark.parametrize(("n", "m", "p"), [(2, 1, 0), (0, 0, 0), (2, 0, 0)])
+def test_networks_without_outputs(n, m, p, tmp_path):
+    onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
+    net = ltinet.construct(ltinet.StateSpace(-np.eye(n), np.ones((n, m)), np.ones((p, n)), np.ones((p, m))))
+    net.export_c(tmp_path / "c", 0.1, dtype="float", hold="linear")
+    compiled(any_compiler(), [*STRICT, "-c", "-o", tmp_path / "model.o", tmp_path / "c" / "model.c"])
+    net.export_onnx(tmp_path / "net.onnx", 0.1)
+    onnx.checker.check_model(onnx.load(tmp_path / "net.onnx"), full_check=True)
+
+
+def test_a_network_of_operators_and_a_reduced_one(tmp_path):
+    plate = ltinet.named_system("heat_plate", n=3600)
+    net = ltinet.construct(plate)
+    written = net.export_c(tmp_path / "c", 0.01)
+    assert written.manifest["network"]["states"] == 3600
+    with pytest.raises(ltinet.FileFormatError, match="leave user_states out"):
+        net.export_c(tmp_path / "d", 0.01, user_states=True)
+    reduced = ltinet.reduce(plate, order=4).net
+    assert reduced.export_c(tmp_path / "r", 0.01).manifest["reduced by"] == reduced.reduced_error
 
 
 def test_equal_networks_give_equal_bytes(tmp_path, net):
@@ -141,13 +191,26 @@ def test_an_earlier_export_is_replaced_unless_something_was_added(tmp_path, net)
     assert contents(folder) == before
 
 
-def test_a_folder_without_permission(tmp_path, net):
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
+@pytest.mark.parametrize("target", ["c", "x.onnx"])
+def test_a_folder_without_permission(target, tmp_path, net):
+    """Root may write everywhere, so that somebody else tries it there."""
+    if target == "x.onnx":
+        pytest.importorskip("onnx", reason="the extra onnx is not installed")
     tmp_path.chmod(0o500)
-    with pytest.raises(ltinet.FileFormatError, match="cannot be written"):
-        net.export_c(tmp_path / "c", 0.1)
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setuid(65534)
+            (net.export_c if target == "c" else net.export_onnx)(tmp_path / target, 0.1)
+        except ltinet.FileFormatError as error:
+            os._exit(0 if "cannot be written (Permission denied)" in str(error) else 1)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
     tmp_path.chmod(0o700)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_parent_folder(tmp_path, net):
@@ -186,3 +249,25 @@ def test_an_interrupted_export_leaves_nothing(target, tmp_path, net, monkeypatch
             with pytest.raises(KeyboardInterrupt):
                 export(tmp_path / target, 0.1)
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_in_the_middle_leaves_nothing(tmp_path):
+    """A real one, while the files of a large network are computed or written, at whatever moment it comes."""
+    script = (
+        "import sys, ltinet\n"
+        "net = ltinet.construct(ltinet.named_system('mass_spring_damper', n_masses=30))\n"
+        "net.export_c(sys.argv[1], 0.1)\n"
+        "print('ready', flush=True)\n"
+        "while True:\n"
+        "    net.export_c(sys.argv[1], 0.1, user_states=True)\n"
+    )
+    (tmp_path / "here").mkdir()
+    command = [sys.executable, "-c", script, str(tmp_path / "here" / "c")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:  # noqa: S603
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) != 0
+    assert [path.name for path in (tmp_path / "here").iterdir()] == ["c"]
+    facts = json.loads((tmp_path / "here" / "c" / "manifest.json").read_text())
+    assert set(facts["files"]) == set(contents(tmp_path / "here" / "c"))

@@ -2,6 +2,7 @@
 
 from os import PathLike
 
+from ltinet.errors import FileFormatError
 from ltinet.export.c.readme import readme
 from ltinet.export.c.self_test import vectors_section
 from ltinet.export.c.sources import filled, renamed, source
@@ -31,6 +32,11 @@ def write_c(
 ) -> Export:
     """Write the sources of a network."""
     prefix = checked_prefix(prefix)
+    if user_states and prepared.has_operator:
+        raise FileFormatError(
+            f"T of this network of {prepared.network.n_states} states is an operator and no array; leave "
+            "user_states out"
+        )
     model = exported_model(prepared, settings)
     bound = bound_after_many_steps(model, settings)
     files = model_sources(prepared, model, settings, prefix=prefix, user_states=user_states)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
+_MARK = "\0"  # in no name and in no source
 _SECTION = re.compile(r"/\* \[model: ([\w ]+)\] \*/\n(?:.*?\n)?/\* \[end\] \*/\n", re.DOTALL)
 
 
@@ -17,7 +18,12 @@ def source(folder: str, name: str) -> str:
 def filled(text: str, sections: Mapping[str, str], *, prefix: str) -> str:
     """A source with its sections, in which everything that is called model has the name of this one."""
     whole = _SECTION.sub(lambda found: sections[found[1]] + "\n", text)
-    return renamed(whole, prefix)
+    return renamed(whole, prefix).replace(_MARK, "")
+
+
+def kept(text: str) -> str:
+    """A text that stays as it is when what is called model gets another name; `filled` takes its marks away."""
+    return re.sub(r"(?i)mo(?=del)", lambda found: found[0] + _MARK, text)
 
 
 def renamed(text: str, prefix: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.export.c.sources import kept
 from ltinet.export.identifiers import as_comment, identifiers
 from ltinet.export.settings import PRECISIONS, ExportSettings
 from ltinet.export.step_model import StepModel
@@ -152,7 +153,7 @@ def _enumerated(kind: str, names: Sequence[str]) -> list[str]:
         return []
     own = [f"    MODEL_{kind}_{word} = {place}," for place, word in enumerate(identifiers(names))]
     own[-1] = own[-1].rstrip(",")
-    lines = [f"{line} /* {as_comment(name)} */" for line, name in zip(own, names, strict=True)]
+    lines = [f"{line} /* {kept(as_comment(name))} */" for line, name in zip(own, names, strict=True)]
     return ["", "enum {", *lines, "};"]
 
 

@@ -52,7 +52,7 @@ def write_fmu(
     token = hashlib.sha256(f"{version} {as_json(facts)} {model.start.tobytes().hex()}".encode()).hexdigest()
     sources = _sources(prepared, model, settings, version=version, token=token)
     described = Described(
-        name=place.stem,
+        name="".join(mark if mark.isprintable() else "_" for mark in place.stem),
         identifier=re.sub(r"[^A-Za-z0-9]", "_", re.sub(r"^(?=[^A-Za-z])", "m", place.stem))[:60],
         token=token,
         inputs=input_names(prepared),

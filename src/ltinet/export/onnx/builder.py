@@ -58,7 +58,8 @@ class GraphBuilder:
         if name is None and key in self._known:
             return self._known[key]
         output = name or self._new(kind.lower())
-        self._nodes.append(self._onnx.helper.make_node(kind, list(inputs), [output], **attributes))
+        # Named: onnxruntime 1.20 calls what it fuses after its nodes, and refuses two that are called alike.
+        self._nodes.append(self._onnx.helper.make_node(kind, list(inputs), [output], name=output, **attributes))
         self._known[key] = output
         return output
 
@@ -67,7 +68,7 @@ class GraphBuilder:
         last, given = self._new("last"), self._new("rows")
         graph = body.graph("round")
         self._nodes.append(
-            self._onnx.helper.make_node("Scan", [first, rows], [last, given], body=graph, num_scan_inputs=1)
+            self._onnx.helper.make_node("Scan", [first, rows], [last, given], name=last, body=graph, num_scan_inputs=1)
         )
         return given
 
