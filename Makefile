@@ -7,7 +7,8 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint house format docs bench bench-quick bench-sparsity \
-        bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu bench-explore soak clean
+        bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu bench-nonlinear \
+        bench-fine-tuning bench-explore soak clean
 
 # The paper, reproduced: the last line is the path of a page to open.
 demo: $(VENV)/.paper
@@ -96,7 +97,16 @@ export-agreement: $(VENV)/.test
 bench-learn: $(VENV)/.bench $(VENV)/.torch
 	$(BENCH).learning $(BENCH_ARGS)
 
-# The same on a GPU that PyTorch finds.
+# Silverbox and the Wiener-Hammerstein circuit, by rules that were fixed before any test.
+bench-nonlinear: $(VENV)/.bench $(VENV)/.torch
+	$(BENCH).nonlinear.silverbox --test
+	$(BENCH).nonlinear.wiener_hammerstein --test $(BENCH_ARGS)
+
+# Gradient steps of a constructed start beside those of LRUs and a GRU, with the picture of the tutorial.
+bench-fine-tuning: $(VENV)/.bench $(VENV)/.torch
+	$(BENCH).fine_tuning --picture docs/_static/fine_tuning.png $(BENCH_ARGS)
+
+# Layers by every way through time on a GPU that PyTorch finds, beside JAX where it is installed.
 bench-gpu: $(VENV)/.bench $(VENV)/.torch
 	$(BENCH).gpu $(BENCH_ARGS)
 

@@ -62,15 +62,16 @@ def print_verdict(constructed_runs: Runs, others: list[Runs]) -> None:
     target = float(np.median(best_of(best)[chosen_rate(best)]))
     needed = float(np.median(best.steps[own.argmin(0)]))
     start = constructed_runs.errors[:, chosen_rate(constructed_runs)]
-    reached = [
-        float(constructed_runs.steps[np.argmax(run <= target)]) if (run <= target).any() else np.inf for run in start.T
-    ]
+    reached = [first_step(run <= target, constructed_runs.steps) for run in start.T]
     share = float(np.median(reached)) / needed
     print(f"best LRU: {best.name}, {target:.5f} after {needed:.0f} steps (median)")
-    print(
-        f"constructed start: {start[0, 0]:.5f} at first, {target:.5f} after {np.median(reached):.0f} steps: {share:.4f}"
-    )
+    print(f"constructed start: {start[0, 0]:.5f} at first, there after {np.median(reached):.0f} steps: {share:.4f}")
     print(f"the best LRU lies below the constructed start: {target < start[0, 0]}")
+
+
+def first_step(is_there: np.ndarray, steps: np.ndarray) -> float:
+    """The first step at which something holds; infinite if it never does."""
+    return float(steps[np.argmax(is_there)]) if is_there.any() else float("inf")
 
 
 def chosen_rate(runs: Runs) -> int:
@@ -80,7 +81,7 @@ def chosen_rate(runs: Runs) -> int:
 
 def best_of(runs: Runs) -> np.ndarray:
     """The smallest error of each run `(rates, seeds)`; infinite where it explodes at once."""
-    return np.nan_to_num(runs.errors, nan=np.inf).min(0)
+    return np.asarray(np.nan_to_num(runs.errors, nan=np.inf).min(0))
 
 
 if __name__ == "__main__":

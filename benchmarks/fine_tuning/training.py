@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from benchmarks.fine_tuning.models import Learner, Parameters
 from benchmarks.fine_tuning.task import Task
 
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-_BATCH, _LOOK = 4, 25
+_BATCH, _LOOK = 4, 10
 _FIRST, _SECOND, _SMALL = 0.9, 0.999, 1e-8  # Adam's own constants
 
 
@@ -72,7 +73,7 @@ def _adam(learner: Learner, own: Parameters, rates: Tensor, data: list[Tensor], 
 
 
 def _recorded(take: Callable[[], None], device: str) -> Callable[[], None]:
-    """The same as a CUDA graph; the steps before it that set libraries up train already."""
+    """The same as a CUDA graph. Three steps before it, which set libraries up, train on the first record already."""
     if device == "cpu":
         return take
     stream = torch.cuda.Stream()
@@ -84,5 +85,16 @@ def _recorded(take: Callable[[], None], device: str) -> Callable[[], None]:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         take()
-    replay: Callable[[], None] = graph.replay
-    return replay
+
+    return _Replay(graph, take)
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """A recorded step, and the function that was recorded: what it works on lives as long as that."""
+
+    graph: Any
+    take: Callable[[], None]
+
+    def __call__(self) -> None:
+        self.graph.replay()

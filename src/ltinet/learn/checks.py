@@ -29,6 +29,8 @@ def checked_input(u: Any, *, n_inputs: int, device: torch.device, name: str = "u
         raise InvalidSignalError(
             f"{name} has the type {u.dtype}; give real floating-point numbers, as {name}.double() has"
         )
+    if u.layout != torch.strided:
+        raise InvalidSignalError(f"{name} is stored as {u.layout}; give a dense tensor: {name}.to_dense()")
     if u.dim() < least or u.shape[-1] != n_inputs or (least == 2 and u.shape[-2] == 0):
         raise InvalidSignalError(
             f"{name} has shape {tuple(u.shape)}; it must be {shape}: batches first, {'then time, ' * (least == 2)}"

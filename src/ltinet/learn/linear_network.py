@@ -160,7 +160,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
                 y, after = first_sample(step, sample, start.z)
             else:
                 y, after = take_step(step, sample, start.awaiting)
-        return y.reshape(*batch, -1).to(u.dtype), after.reshape(*batch, -1)
+        return y.reshape(*batch, self.n_outputs).to(u.dtype), after.reshape(*batch, self.n_states)
 
     def to_network(self) -> NetworkType:
         """The network that the parameters stand for now, with all that a network can do, in the user's states."""
@@ -218,7 +218,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
             z = samples.new_zeros(len(samples), n) if start.z is None else start.z
         with torch.autocast(u.device.type, enabled=False):
             y, z = run_uneven(self.system(), samples, t, z, linear=self.hold == "linear")
-        y = y[:, y.shape[1] - u.shape[-2] :].reshape(*batch, u.shape[-2], -1).to(u.dtype)
+        y = y[:, y.shape[1] - u.shape[-2] :].reshape(*batch, u.shape[-2], self.n_outputs).to(u.dtype)
         if not return_state:
             return y
         return y, torch.cat([z, samples[:, -1], t[:, -1:].expand(len(z), 1)], -1).reshape(*batch, n + m + 1)

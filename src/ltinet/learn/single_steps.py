@@ -32,7 +32,7 @@ def run_scan(kernels: ScanKernels, u: Tensor, start: Tensor) -> tuple[Tensor, Te
     """Outputs `(B, T, p)` and the state after the last step, by all states `(B, T, n)`."""
     states, end = scan_states(kernels.decay, u @ kernels.Gamma, start)
     y = torch.addmm(u.flatten(0, 1) @ kernels.direct, states.flatten(0, 1), kernels.C)
-    return y.view(*u.shape[:2], -1), end
+    return y.view(*u.shape[:2], kernels.C.shape[1]), end
 
 
 def run_steps(step: OneStep, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:

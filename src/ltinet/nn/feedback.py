@@ -48,16 +48,24 @@ class Feedback(nn.Module):
             SimulationError: states exceed the largest floating-point number.
         """
         u = checked_input(u, n_inputs=self.n_inputs, device=self.network.B.device)
+        if torch._C._functorch.is_batchedtensor(u):
+            raise InvalidSignalError(
+                "u is batched by torch.func.vmap, where a loop cannot look whether it has settled; give the batch as "
+                "an axis of u"
+            )
         batch, steps = tuple(u.shape[:-2]), u.shape[-2]
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(self.network.B.dtype).reshape(-1, steps, self.n_inputs)
             loop = self._loop()
-            start = self._start(loop, samples[:, 0], batch, state, x0)
-            run = find_states(loop, samples, start.detach(), self.map, window=self.window)
-            self.last_run = Trajectory(run.states[:, :0], run.n_passes, run.n_walked)
-            y, end = self._with_derivatives(loop, samples, start, run.states.detach())
+            if not len(samples):  # a batch of nothing: the linear part has its shapes
+                y, end = samples @ loop.y_u.mT, samples.new_zeros(0, self.network.n_states)
+            else:
+                start = self._start(loop, samples[:, 0], batch, state, x0)
+                run = find_states(loop, samples, start.detach(), self.map, window=self.window)
+                self.last_run = Trajectory(run.states[:, :0], run.n_passes, run.n_walked)
+                y, end = self._with_derivatives(loop, samples, start, run.states.detach())
         y = y.reshape(*batch, steps, self.n_outputs).to(computing_type(u.dtype)).to(u.dtype)
-        return (y, end.reshape(*batch, -1)) if return_state else y
+        return (y, end.reshape(*batch, self.network.n_states)) if return_state else y
 
     def step(self, u: Tensor, state: Tensor | None = None, *, x0: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The output at one sample `(…, m)` and the state that awaits the next."""

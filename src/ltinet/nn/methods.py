@@ -13,6 +13,7 @@ from ltinet.nn.records import TrainingRecord
 Residuals = Callable[[list[TrainingRecord]], Tensor]
 _FLAT = 1e-14  # of gradients and steps, in units of the outputs: there L-BFGS has nothing more to win
 _LEAST_DAMPING, _MOST_DAMPING = 1e-12, 1e12
+_MANY = 16  # parameters from which columns are taken together: to set that up takes seconds
 _MOST_AT_ONCE = 4_000_000  # residuals times columns
 _MOST_TRIES = 8  # of ten times the damping each
 
@@ -122,7 +123,7 @@ class LevenbergMarquardt:
     def __init__(self, model: nn.Module, parameters: dict[str, nn.Parameter], residuals: Residuals) -> None:
         self._model, self._parameters, self._residuals = model, parameters, residuals
         self._damping = 1e-3
-        self._batches = True
+        self._batches = sum(own.numel() for own in parameters.values()) >= _MANY
 
     def step(self, records: list[TrainingRecord]) -> float:
         """One step that lowers the error, with as much damping as it needs."""

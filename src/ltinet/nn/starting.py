@@ -1,5 +1,6 @@
 """Where models come from, and in which state they begin."""
 
+import math
 from typing import Any
 
 import torch
@@ -7,8 +8,9 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import InvalidNetworkError
+from ltinet.errors import InvalidNetworkError, InvalidSignalError, SimulationError
 from ltinet.identified import Identified
+from ltinet.learn.checks import checked_input, require_finite
 from ltinet.learn.door import Parts
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.powers import rows_out
@@ -46,6 +48,7 @@ def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:
     coordinates is taken. For a network that is one product, and batches `(…, T, m)` are allowed; for a `Feedback` or a
     `Stack`, which gets a tuple with None for its maps, the steps of Gauss and Newton that bring outputs nearer.
     """
+    _require_fitting(model, u, y)
     if isinstance(model, LinearNetwork):
         with torch.no_grad():
             rows = rows_out(model.one_step(), u.shape[-2]).flatten(0, 1)
@@ -59,12 +62,24 @@ def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:
         error, J = _linearised(model, networks, u, y, z)
         step = torch.linalg.pinv(J, rtol=_WEAK) @ error
         found = [z - share * step for share in _SHARES]
-        errors = [float((_outputs(model, networks, u, own) - y).square().mean()) for own in found]
+        errors = [_error(model, networks, u, y, own) for own in found]
         best = min(range(len(found)), key=lambda place: errors[place])
         if not errors[best] < float(error.square().mean()):
             break
         z = found[best]
     return _starts(model, networks, z.detach())
+
+
+def _require_fitting(model: nn.Module, u: Tensor, y: Tensor) -> None:
+    if not isinstance(model, LinearNetwork | Feedback | Stack):
+        raise InvalidNetworkError(f"model is a {type(model).__name__}; give a network, a Feedback or a Stack")
+    checked_input(u, n_inputs=model.n_inputs, device=y.device)
+    require_finite(y, "y")
+    wanted = (*u.shape[:-1], model.n_outputs)
+    if tuple(y.shape) != wanted or not y.numel():
+        raise InvalidSignalError(f"y has shape {tuple(y.shape)}; for these u it must be {wanted}, and not be empty")
+    if u.dim() > 2 and not isinstance(model, LinearNetwork):
+        raise InvalidSignalError(f"u has shape {tuple(u.shape)}; give one record (T, {model.n_inputs}) at a time")
 
 
 def _driver(rows: Tensor) -> str:
@@ -89,6 +104,14 @@ def _outputs(model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Ten
     with torch.no_grad():
         y: Tensor = model(u, x0=_starts(model, networks, z))
         return y
+
+
+def _error(model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Tensor, y: Tensor, z: Tensor) -> float:
+    """The mean square; infinite where the model explodes."""
+    try:
+        return float((_outputs(model, networks, u, z) - y).square().mean())
+    except SimulationError:
+        return math.inf
 
 
 def _linearised(

@@ -22,6 +22,7 @@ BAD_CALLS = {
     "whole numbers": (torch.zeros(20, 2, dtype=torch.int64), {}, "torch.int64.*double"),
     "complex": (torch.zeros(20, 2, dtype=torch.complex128), {}, "complex128"),
     "device": (torch.zeros(20, 2, device="meta"), {}, "on meta but the model on cpu"),
+    "sparse": (torch.zeros(20, 2).to_sparse(), {}, "dense tensor"),
     "NaN": (torch.full((20, 2), float("nan")), {}, "u has entries that are not finite"),
     "infinity": (torch.full((20, 2), float("inf")), {}, "u has entries that are not finite"),
     "state of another batch": (
