@@ -13,8 +13,11 @@ from ltinet.explorer.budgets import budgets_of
 from ltinet.explorer.examples import example_system
 from ltinet.ladders import ladder
 
-WATCH = """() => { const root = document.getElementById("explorer"); window.seen = [];
-  new MutationObserver(() => window.seen.push(root.dataset.shown)).observe(root, { attributeFilter: ["data-draws"] }); }"""
+WATCH = """() => {
+  const root = document.getElementById("explorer");
+  window.seen = [];
+  new MutationObserver(() => window.seen.push(root.dataset.shown)).observe(root, { attributeFilter: ["data-draws"] });
+}"""
 
 
 @pytest.mark.parametrize("seed", range(3))
