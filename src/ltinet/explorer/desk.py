@@ -1,7 +1,7 @@
 """Answers to what a page asks: the views of a state, with what was computed for the last ones kept at hand."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -26,7 +26,7 @@ from ltinet.explorer.views.trade import trade_view
 from ltinet.once import cached_property
 from ltinet.solve.solution import Solution
 
-_SUBJECTS, _SEEN, _RUNS = 3, 48, 64
+_SUBJECTS, _SEEN, _RUNS, _WRITTEN = 3, 8, 8, 64  # a network keeps megabytes, a view as it was written some 60 kB
 
 
 @final
@@ -67,7 +67,7 @@ class Desk:
         self._subjects: Recent[Subject] = Recent(_SUBJECTS)
         self._seen: Recent[Seen] = Recent(_SEEN)
         self._runs: Recent[tuple[Run, Solution]] = Recent(_RUNS)
-        self._written: Recent[bytes] = Recent(_RUNS)
+        self._written: Recent[bytes] = Recent(_WRITTEN)
         self._before: dict[tuple[Any, ...], int] = {}
 
     def written_view(self, state: State) -> bytes:
@@ -131,8 +131,10 @@ class Desk:
         self._before = {state.subject: place}
         ahead = -1 if place < before else 1  # whoever goes one way goes on
         for other in (place + ahead, place + 2 * ahead, place - ahead):
-            if 0 <= other < len(subject.budgets) and (state.subject, other) not in self._seen:
-                yield State(**{**vars(state), "k": subject.budgets[other], "pick": None})
+            if 0 <= other < len(subject.budgets):
+                wanted = replace(state, k=subject.budgets[other], pick=None)
+                if wanted not in self._written:
+                    yield wanted
 
     def channels(self, state: State, net: DynamicNetwork) -> tuple[int, int]:
         """Input and output, counted from 0."""

@@ -14,7 +14,7 @@ from ltinet.explorer.files import DroppedFile
 from ltinet.explorer.requests import PageRequest
 from ltinet.explorer.staff import Staff
 from ltinet.explorer.state import State
-from ltinet.explorer.uploads import Uploads
+from ltinet.explorer.uploads import MOST_BYTES, Uploads
 
 _MOST_CONNECTIONS = 96
 
@@ -51,6 +51,7 @@ class PageServer(ThreadingHTTPServer):
             "first": self.first.query(),
             "examples": [{"name": f"example:{name}", "title": own.title} for name, own in EXAMPLES.items()],
             "files": self.uploads.listed(),
+            "most_bytes": MOST_BYTES,
         }
 
     def told_bytes(self) -> bytes:

@@ -59,7 +59,8 @@ class State:
     @property
     def subject(self) -> tuple[Any, ...]:
         """What decides which system it is: the rest chooses how to look at it."""
-        return self.system, self.order, self.drive, self.answer
+        columns = (self.drive, self.answer) if self.system.startswith("file:") else ()
+        return self.system, self.order, *columns
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -116,8 +116,8 @@ def test_memory_of_what_was_seen_is_limited() -> None:
         for budget in np.geomspace(1.0, 1e8, 20):
             desk.run(State(k=float(budget), order=order))
     assert len(desk._subjects) <= 3
-    assert len(desk._seen) <= 48
-    assert len(desk._runs) <= 64
+    assert len(desk._seen) <= 8
+    assert len(desk._runs) <= 8
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,7 @@ export async function startExplorer(root, source) {
   async function take(file) {
     busy(true, performance.now(), "upload");
     try {
+      if (file.size > start.most_bytes) throw new Error(`${file.name} is too large: at most ${start.most_bytes / 2 ** 20} MB are taken here.`);
       const told = await source.upload(file);
       start.files = [...start.files.filter((own) => own.hash !== told.hash), told];
       parts.error.hidden = true;

@@ -55,4 +55,9 @@ const source = {
   onReturn: (turn) => addEventListener("popstate", () => turn(location.search.slice(1))),
 };
 
+// Whoever leaves waits for nothing any more.
+addEventListener("pagehide", () => {
+  for (const kind of ["band", "engines"]) navigator.sendBeacon(pathOf("cancel", `kind=${kind}`));
+});
+
 startExplorer(document.getElementById("explorer"), source);

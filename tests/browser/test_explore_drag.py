@@ -1,0 +1,66 @@
+"""Hypothesis: a drag draws what there is time for, and ends where it ended, however late the answers come."""
+
+import random
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from browser_page import Explored
+from explored_page import ServedPage
+from ltinet.explorer.budgets import budgets_of
+from ltinet.explorer.examples import example_system
+from ltinet.ladders import ladder
+
+WATCH = """() => {
+  const root = document.getElementById("explorer");
+  window.seen = [];
+  new MutationObserver(() => window.seen.push(root.dataset.shown)).observe(root, { attributeFilter: ["data-draws"] });
+}"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_drag_ends_on_the_right_budget(
+    browser: Any, served: ServedPage, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rng, staff = random.Random(seed), served.server.staff  # noqa: S311 - for delays
+    ask = staff.ask
+
+    def late(*given: Any, **more: Any) -> Any:
+        time.sleep(rng.uniform(0.0, 0.2))
+        return ask(*given, **more)
+
+    monkeypatch.setattr(staff, "ask", late)
+    page = Explored(browser, served.server.address)
+    page.tab.evaluate(WATCH)
+    box = page.part("budget").bounding_box()
+    y, left, width = box["y"] + box["height"] / 2, box["x"] + 8, box["width"] - 16
+    stop = rng.uniform(0.0, 0.5)
+    page.tab.mouse.move(left + width, y)
+    page.tab.mouse.down()
+    for share in np.linspace(1.0, stop, 30):
+        page.tab.mouse.move(left + width * share, y)
+    page.tab.mouse.up()
+    page.wait_shown()
+    budgets = budgets_of([rung.condition for rung in ladder(example_system("triangular"))])
+    place = int(float(page.part("budget").input_value()))
+    assert f"network {place + 1} of {len(budgets)}" in page.part("budget-value").inner_text()
+    assert abs(place - stop * (len(budgets) - 1)) <= 1.5  # where the mouse was let go, to the width of its thumb
+    assert len(set(page.tab.evaluate("() => window.seen"))) >= 2
+    page.close()
+
+
+def test_every_budget_of_a_slow_drag_is_drawn(page: Explored) -> None:
+    page.tab.evaluate(WATCH)
+    box = page.part("budget").bounding_box()
+    y, left, width = box["y"] + box["height"] / 2, box["x"] + 8, box["width"] - 16
+    page.tab.mouse.move(left + width, y)
+    page.tab.mouse.down()
+    for share in np.linspace(1.0, 0.0, 25):
+        page.tab.mouse.move(left + width * share, y)
+        page.wait_shown()
+    page.tab.mouse.up()
+    page.wait_shown()
+    assert len(set(page.tab.evaluate("() => window.seen"))) >= 20
+    assert page.facts()["n_connections"] == 45
