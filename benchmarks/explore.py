@@ -115,10 +115,10 @@ def _drag(page: Any, *, forwards: bool) -> tuple[int, bool]:
     page.mouse.move(start, y)
     page.mouse.down()
     page.evaluate("() => { window.shown = []; }")
-    steps = 90
+    steps = 50
     for step in range(1, steps + 1):
         page.mouse.move(start + (stop - start) * step / steps, y)
-        time.sleep(0.02)
+        time.sleep(0.01)
     page.mouse.up()
     last = page.evaluate("() => Number(document.querySelector('[data-id=budget]').value)")
     page.wait_for_function("() => document.getElementById('explorer').getAttribute('aria-busy') === 'false'")

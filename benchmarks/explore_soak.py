@@ -89,13 +89,13 @@ class Soak:
 
     def upload(self) -> None:
         """A table, and its form closed."""
-        self._drop(f"table{self.rng.randrange(20)}.csv", f"{TABLE}\n99,1,{self.rng.random()}\n".encode())
+        self.drop(f"table{self.rng.randrange(20)}.csv", f"{TABLE}\n99,1,{self.rng.random()}\n".encode())
         self.tab.wait_for_selector("[data-id=columns]", state="visible", timeout=60_000)
         self.tab.click("[data-id=columns-close]")
 
     def break_upload(self) -> None:
         """A file that is none."""
-        self._drop("broken.mat", self.rng.randbytes(2000))
+        self.drop("broken.mat", self.rng.randbytes(2000))
         self.tab.wait_for_selector("[data-id=error]", state="visible", timeout=60_000)
 
     def download(self) -> None:
@@ -117,7 +117,8 @@ class Soak:
         """Another window."""
         self.tab.set_viewport_size({"width": self.rng.choice((400, 900, 1280, 1900)), "height": 900})
 
-    def _drop(self, name: str, content: bytes) -> None:
+    def drop(self, name: str, content: bytes) -> None:
+        """A file on the page."""
         self.tab.set_input_files("[data-id=file]", {"name": name, "mimeType": "", "buffer": content})
 
 
