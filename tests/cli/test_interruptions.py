@@ -132,7 +132,7 @@ def test_an_interrupted_reduction(folder: Path, tmp_path_factory: pytest.TempPat
     (folder / "small.safetensors").write_text("kept")
     sign = tmp_path_factory.mktemp("sign") / "begun"
     program = AT_WORK.format(function="new_directions", sign=str(sign))
-    wish = ["reduce", "example:heat_plate,n=90000", "--tolerance", "1e-8", "-o", "small.safetensors"]
+    wish = ["reduce", "example:heat_plate,n=40000", "--tolerance", "1e-8", "-o", "small.safetensors"]
     interrupted([sys.executable, "-c", program, *wish], stdin=b"", folder=folder, sign=sign)
 
 

@@ -53,7 +53,7 @@ def galerkin(system: Pencil, weight: Definite | None, *, is_enough: IsEnough, n_
     Without a proof that the system is dissipative there is no bound. What decides then is how much the last shifts
     changed the model, and shifts go where the residual is largest.
     """
-    V, shifts = np.zeros((system.n_states, 0)), _first_shifts(system, weight)
+    V, shifts = _at_infinity(system, weight), _first_shifts(system, weight)
     taken: list[complex] = []
     before: Projection | None = None
     best, since = math.inf, 0
@@ -106,6 +106,17 @@ class _Norms:
             fast, turn = Sides(*residuals(self.space, mass)), proven_turn(self.system, self.weight)
         found, corner = self.projection, bound.corner
         return mean_residuals(self.system, found, slow=self.slow, fast=fast, corner=corner, turn=turn)
+
+
+def _at_infinity(system: Pencil, weight: Definite | None) -> Array:
+    """What a shift at infinity would see, E⁻¹B and E⁻¹Cᵀ, for systems whose bound does not fall with frequency.
+
+    With them both residuals are zero there, where they would otherwise be flat; no factorisation but that of E.
+    """
+    nothing, mass = np.zeros((system.n_states, 0)), system.mass
+    if weight is None or mass is None or system.is_symmetric:
+        return nothing
+    return new_directions(system, nothing, np.hstack([mass.solve(system.B), mass.solve(system.C.T)]))
 
 
 def _change(before: Projection, now: Projection) -> float:

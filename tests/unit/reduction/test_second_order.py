@@ -34,8 +34,8 @@ def test_bounds_of_sparse_ways(alpha: float, beta: float, method: str, monkeypat
     """`beta = 0.3` damps most modes so much that they no longer swing."""
     from ltinet.reduction.mechanical import route
 
-    monkeypatch.setattr(route, "LARGEST_FILLED_IN", 100)  # as if 256 positions were many
-    model = membrane(16, alpha=alpha, beta=beta)
+    monkeypatch.setattr(route, "LARGEST_FILLED_IN", 100)  # as if 169 positions were many
+    model = membrane(13, alpha=alpha, beta=beta)
     found = ltinet.reduce(model, order=24, method=method)
     assert found.is_certified
     assert largest_gap(model, found) <= found.error_bound
@@ -44,7 +44,7 @@ def test_bounds_of_sparse_ways(alpha: float, beta: float, method: str, monkeypat
 
 
 def test_a_tolerance_is_met_by_projection() -> None:
-    model = membrane(16, alpha=0.5, beta=5e-3)
+    model = membrane(13, alpha=0.5, beta=5e-3)
     found = ltinet.reduce(model, tolerance=1e-2, method="krylov")
     assert largest_gap(model, found) <= found.error_bound <= 1e-2 * found.gain
     assert "Galerkin" in str(found)
@@ -55,7 +55,7 @@ def test_the_slowest_modes_and_no_others() -> None:
     from ltinet.reduction.mechanical.damped_pencil import damped_pencil
     from ltinet.reduction.mechanical.lowest_modes import LowestModes, lowest_modes, rest_of
 
-    given = damped_pencil(membrane(16, alpha=0.5, beta=1e-3).matrices)
+    given = damped_pencil(membrane(13, alpha=0.5, beta=1e-3).matrices)
     assert given.damping is not None
     modes = lowest_modes(given, 20)
     assert np.isfinite(rest_of(given, given.damping, modes).peak)
@@ -68,7 +68,7 @@ def test_dampers_that_couple_modes_leave_an_estimate(method: str, monkeypatch: p
     from ltinet.reduction.mechanical import route
 
     monkeypatch.setattr(route, "LARGEST_FILLED_IN", 100)
-    model = membrane(18, alpha=0.5, beta=1e-3, extra=5.0)
+    model = membrane(13, alpha=0.5, beta=1e-3, extra=5.0)
     found = ltinet.reduce(model, order=24, method=method)
     assert not found.is_certified
     assert found.error_bound is None
