@@ -73,7 +73,10 @@ def balance_states(part: Part) -> Balanced:
     L, R = part.factors()
     U, values, Vt = linalg.svd(R.T @ L, full_matrices=False, check_finite=False)
     values = np.asarray(values[: part.n_states])
-    rank = int(np.count_nonzero(values > part.n_states * EPS * np.max(values, initial=0.0)))
+    largest = float(np.max(values, initial=0.0))
+    rank = int(np.count_nonzero(values > part.n_states * EPS * largest))
+    if largest <= part.n_states * EPS * float(np.linalg.norm(np.abs(R).T @ np.abs(L))):
+        rank = 0  # inputs do not reach outputs: all of it is what rounding left of the products
     root = np.sqrt(values[:rank])
     return Balanced(part, _whole(values, part.n_states), R @ (U[:, :rank] / root), L @ (Vt[:rank].T / root))
 

@@ -48,16 +48,19 @@ def reduce_matrices(system: SystemMatrices, wish: Wish, *, told: Told) -> Outcom
 
 
 def _reduced(system: SystemMatrices, wish: Wish, told: Told) -> Outcome:
+    second: Outcome | None = None
     try:
         if system.sparse is not None and system.n_states > _SMALL:
             large = pencil(system.sparse.state, system.sparse.B, system.C, system.D, system.sparse.mass)
             if system.n_states > LARGEST_FILLED_IN or large.dissipation is not None:
                 _require_usable(large)
                 found = _by_projection(large, wish, told)
+                second = _of_large(found, large)
                 if system.n_states > LARGEST_FILLED_IN or _is_good(found, wish):
-                    return _of_large(found, large)
+                    return second
         with threads_for(system.n_states):
-            return _by_balancing(prepare(system), wish)
+            first = _by_balancing(prepare(system), wish)
+        return first if second is None or first.error_bound is not None else second
     except MemoryError:
         raise InvalidSystemError(
             f"the factors of a system with {system.n_states} states do not fit into memory; use a coarser grid, or a "
