@@ -1,9 +1,13 @@
 """Hypothesis: a reduction that does not fit into memory ends in one clear error, whatever failed first."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+TESTS = Path(__file__).resolve().parents[2]
 
 CHILD = """
 import resource, sys
@@ -34,7 +38,12 @@ except ltinet.InvalidSystemError as error:
 )
 def test_one_clear_error(kind: str, room: int) -> None:
     done = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-c", CHILD, kind, str(room)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", CHILD, kind, str(room)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
     )
     assert done.returncode == 0, done.stderr
     told = [

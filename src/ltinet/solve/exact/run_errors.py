@@ -148,8 +148,10 @@ class ExactRun:
         total = self._fed_back(sources, states, n_passes=_PASSES)
         if total is not None:
             return total
-        # Within a cell everything feeds back into everything: shorter ones do so less than once.
         n_cells = len(states)
+        if _FINER * n_cells > _MOST_CELLS:
+            return np.full_like(states, np.inf)
+        # Within a cell everything feeds back into everything: shorter ones do so less than once.
         edges = np.linspace(self.cells[0], self.cells[-1], _FINER * n_cells + 1)
         finer = replace(self, cells=edges, n_steps=np.repeat(self.n_steps, _FINER))
         repeated = sources._replace(inputs=np.repeat(sources.inputs, _FINER, axis=0))
@@ -165,6 +167,8 @@ class ExactRun:
             if not np.any(added > _NO_MORE * total):
                 return total
             added = self.states(sources.fed_back(added, self.n_steps))
+            if not np.isfinite(added).all():
+                return None
         return None
 
     def states(self, errors: Committed) -> Array:
