@@ -30,7 +30,6 @@ ONCE_WRONG = {
     "61/nearly_real/154": "steps far shorter than the longest, whose exponentials nobody had looked at",
     "32/integrating/36": "a chain of integrators among other states, whose zeros a block rounds away",
     "61/jordan/145": "an output a million times smaller than the states of the block that it sees",
-    "61/stiff/107": "an error that feeds back into itself more than once within a cell: its bound was infinite",
 }
 
 

@@ -17,7 +17,6 @@ from data_sets import DATA_SETS
 from ltinet.tolerances import EPS
 
 N_TIMES = 65
-LARGEST = 300  # states of which a response in balls takes less than half a minute
 ROUNDING = 1e-12  # of the peak: a dozen digits of every output, whatever its system
 
 
@@ -66,8 +65,6 @@ def assert_as_right(ours, theirs, truth, *, axes):
 
 
 def test_responses(system):
-    if system.n_states > LARGEST:
-        pytest.skip("minutes in balls; its runs, of which responses are made, are in test_exact_engine_on_data_sets")
     # All in one batch: a second exponential in balls would take as long as everything else.
     E, A, B = given(system)
     t, m, n = even_times(system), system.n_inputs, system.n_states

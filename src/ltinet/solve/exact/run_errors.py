@@ -26,7 +26,6 @@ _FACTORS_OF_STATES = 1.0  # eps, beside sums, where outputs are C z of a state: 
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
 _SECOND_ORDER = 1e-3  # of the outputs: errors so large that what they do to each other counts
 _PASSES, _NO_MORE = 64, 1e-3  # passes of feedback, and the share of the sum below which there is no more to come
-_FINER = 8  # times as many cells and passes, where that is not enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,31 +144,14 @@ class ExactRun:
         ε' = (F + ΔF) ε + ΔF z + ΔG u: what ε feeds back into itself through ΔF is added pass by pass, until no more
         comes.
         """
-        total = self._fed_back(sources, states, n_passes=_PASSES)
-        if total is not None:
-            return total
-        n_cells = len(states)
-        if _FINER * n_cells > _MOST_CELLS:
-            return np.full_like(states, np.inf)
-        # Within a cell everything feeds back into everything: shorter ones do so less than once.
-        edges = np.linspace(self.cells[0], self.cells[-1], _FINER * n_cells + 1)
-        finer = replace(self, cells=edges, n_steps=np.repeat(self.n_steps, _FINER))
-        repeated = sources._replace(inputs=np.repeat(sources.inputs, _FINER, axis=0))
-        total = finer._fed_back(repeated, np.repeat(states, _FINER, axis=0), n_passes=_FINER * _PASSES)
-        return np.full_like(states, np.inf) if total is None else total.reshape(n_cells, _FINER, -1).max(axis=1)
-
-    def _fed_back(self, sources: "Sources", states: Array, *, n_passes: int) -> Array | None:
-        """The same, or None where more comes after all passes."""
         added = self.states(sources.in_modes(states, self.n_steps))
         total = np.zeros_like(added)
-        for _ in range(n_passes):
+        for _ in range(_PASSES):
             total += added
             if not np.any(added > _NO_MORE * total):
                 return total
             added = self.states(sources.fed_back(added, self.n_steps))
-            if not np.isfinite(added).all():
-                return None
-        return None
+        return np.full_like(total, np.inf)
 
     def states(self, errors: Committed) -> Array:
         """What errors on their way into the states do to these, `(cells, modes)`."""
