@@ -33,7 +33,7 @@ LEVELS = [
     {"signals", "model", "plotting", "bounds", "tables"},
     # the ground
     {"tolerances", "errors", "shown", "views", "arrays", "atomic", "listing", "once", "progress", "threads"}
-    | {"exact_arithmetic"},
+    | {"recent", "exact_arithmetic"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # Libraries that only some users have: imported inside the function that needs them, never when ltinet is imported.

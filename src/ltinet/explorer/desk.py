@@ -11,7 +11,6 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError
 from ltinet.explorer.driving import Run, checked_channel, run_of, simulated
 from ltinet.explorer.files import DroppedFile
-from ltinet.explorer.recent import Recent
 from ltinet.explorer.state import State
 from ltinet.explorer.subject import Subject, subject_of
 from ltinet.explorer.views.architecture import architecture_view
@@ -24,6 +23,7 @@ from ltinet.explorer.views.response import band_view, response_view, share_view
 from ltinet.explorer.views.spectrum import poles_view
 from ltinet.explorer.views.trade import trade_view
 from ltinet.once import cached_property
+from ltinet.recent import Recent
 from ltinet.solve.solution import Solution
 
 _SUBJECTS, _SEEN, _RUNS, _WRITTEN = 3, 8, 8, 64  # a network keeps megabytes, a view as it was written some 60 kB

@@ -56,7 +56,7 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
         FileFormatError: it cannot be written there.
     """
     path = as_path(path)
-    if has_operator(stored):
+    if has_operator(stored.form):
         raise FileFormatError(
             f"{shown_path(path)} is not written: T of this network of {stored.network.n_states} states is an operator "
             "and no array; store the model, save_system(net.system, path), from which construct makes it again in "
@@ -83,12 +83,12 @@ def network_checksum(stored: StoredNetwork) -> str:
 
     Where T is an operator there is no such file; that of the network alone then.
     """
-    return _digest(*_packed(StoredNetwork(stored.network) if has_operator(stored) else stored))
+    return _digest(*_packed(StoredNetwork(stored.network) if has_operator(stored.form) else stored))
 
 
-def has_operator(stored: StoredNetwork) -> bool:
+def has_operator(form: BlockDiagonalForm | None) -> bool:
     """Whether T is an operator, of a large structured model."""
-    return stored.form is not None and isinstance(stored.form.transformation, Operator)
+    return form is not None and isinstance(form.transformation, Operator)
 
 
 def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> StoredNetwork:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ltinet.analysis.dc_gain import count_integrators, dc_gain
 from ltinet.arrays import Array
+from ltinet.bounds.share import worst_share
 from ltinet.errors import InvalidSignalError
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.responses.modes import Modes, modes_of
@@ -163,9 +164,7 @@ def _doubt(solution: Solution) -> float:
     """By how much the worst of all outputs may be off, relative to its peak."""
     if not solution.y.size:  # an empty batch, of no inputs
         return 0.0
-    peak = np.abs(solution.y).max(axis=-2, initial=0.0)
-    share = np.divide(solution.error_bound(), peak, out=np.zeros_like(peak), where=peak > 0.0)
-    return float(np.nan_to_num(share, nan=np.inf).max(initial=0.0))
+    return worst_share(solution.error_bound(), np.abs(solution.y).max(axis=-2, initial=0.0))
 
 
 def _chosen(system: SystemMatrices, input: Any, output: Any) -> tuple[int | None, int | None]:

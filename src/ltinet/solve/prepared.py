@@ -44,7 +44,7 @@ _COSTS_SHORT_STEPS = 3e3  # likewise, for outputs after steps so short that litt
 _UNTOLD = 1e-10  # of its size: by what an output may be off because of times beside their grid
 _FADES = 40.0  # |λ| times a step: what is left after it is below a double
 _ROUNDINGS = 16.0  # n eps: what a well-conditioned change of states leaves beside a multiple of the identity
-_SMALL = 32  # states: one block of them costs little more than many
+_SMALL = 32  # states
 
 
 Made = TypeVar("Made")
@@ -76,7 +76,12 @@ class PreparedNetwork:
     @property
     def has_operator(self) -> bool:
         """Whether T is an operator, of a large structured model: nothing of n² numbers can be asked for."""
-        return has_operator(self.stored)
+        return has_operator(self.form)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether one block of all states costs little more than many."""
+        return self.network.n_states <= _SMALL
 
     @property
     def stored(self) -> StoredNetwork:
@@ -119,7 +124,7 @@ class PreparedNetwork:
         direct = self.in_user_states if costs > min(limit, _COSTS_SHORT_STEPS) else None
         if direct is None or not is_short(direct.blocks.A, longest_step):
             return self
-        return direct if from_state or self.network.n_states <= _SMALL else self
+        return direct if from_state or self.is_small else self
 
     def for_states(self, longest_step: float) -> "PreparedNetwork | None":
         """The network in the user's own states, where these keep more digits: not where exponentials lose them."""

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.bounds.share import worst_share
 from ltinet.errors import SimulationError
 from ltinet.signals.sampled import SampledSignal
 from ltinet.solve.exact.certify import certify
@@ -48,8 +49,8 @@ def _from_a_state(prepared: PreparedNetwork, step: float) -> float:
     x0 = np.random.default_rng(1).choice([-1.0, 1.0], size=prepared.system.n_states)
     trajectory = ExactTrajectory(prepared, signal, x0)
     (bound,) = judge_exact(trajectory, float(t[0]), float(t[-1]))
-    largest, error = np.max(np.abs(trajectory.sampled_outputs(threads=1)), axis=0), sum(bound.overall().values())
-    return float(np.max(np.where(largest > 0.0, error / np.where(largest > 0.0, largest, 1.0), 0.0), initial=0.0))
+    largest = np.max(np.abs(trajectory.sampled_outputs(threads=1)), axis=0)
+    return worst_share(np.asarray(sum(bound.overall().values())), largest)
 
 
 def surely_below(prepared: PreparedNetwork, error: float) -> bool:

@@ -6,19 +6,17 @@ outputs, while an exponential of the matrix as it was given keeps them. Both way
 computations that agree are both right, and where they do not, their bounds decide.
 """
 
-import math
-from collections.abc import Hashable
-
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.bounds.share import worst_share
 from ltinet.errors import SimulationError
+from ltinet.recent import Recent
 from ltinet.signals.sampled import Hold, SampledSignal
 from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.prepared import PreparedNetwork
 
-_SMALL = 32  # states: one block of them costs little more than many
 _SEVERAL = 3  # states of a block from which on its rounding is not that of a number or a pair
 _PLATEAUS = 8  # of 1, 2, 4, … samples
 _AGREEMENT = 2e-11  # of its peak: by what an output may differ between the two, a fifth of what is called right
@@ -36,20 +34,15 @@ class _Choices:
 
     def __init__(self, prepared: PreparedNetwork) -> None:
         self._prepared = prepared
-        self._kept: dict[Hashable, PreparedNetwork] = {}
-        small, blocks = prepared.network.n_states <= _SMALL, prepared.system.blocks
-        self._may_differ = small and any(len(block.F) >= _SEVERAL for block in blocks)
+        self._kept = Recent[PreparedNetwork](_KEPT)
+        self._may_differ = prepared.is_small and any(len(block.F) >= _SEVERAL for block in prepared.system.blocks)
 
     def surest(self, step: float, hold: Hold) -> PreparedNetwork:
         """The one whose outputs are known better."""
         direct = self._prepared.in_user_states if self._may_differ else None
         if direct is None:
             return self._prepared
-        if (step, hold) not in self._kept:
-            for oldest in list(self._kept)[: max(0, len(self._kept) - _KEPT + 1)]:
-                self._kept.pop(oldest, None)
-            self._kept[step, hold] = _better(self._prepared, direct, step, hold)
-        return self._kept[step, hold]
+        return self._kept.get((step, hold), lambda: _better(self._prepared, direct, step, hold))
 
 
 def _better(own: PreparedNetwork, direct: PreparedNetwork, step: float, hold: Hold) -> PreparedNetwork:
@@ -76,6 +69,4 @@ def _plateaus(step: float, n_inputs: int, hold: Hold) -> SampledSignal:
 def _doubt(path: ExactPath, y: Array) -> float:
     """By how much the worst output may be off, relative to its peak."""
     (bound,) = judge_exact(path, float(path.samples.t[0]), float(path.samples.t[-1]))
-    off, peak = np.asarray(sum(bound.overall().values())), np.abs(y).max(axis=0, initial=0.0)
-    shares = np.divide(off, peak, out=np.zeros_like(peak), where=peak > 0.0)
-    return float(np.nan_to_num(shares, nan=math.inf).max(initial=0.0))
+    return worst_share(np.asarray(sum(bound.overall().values())), np.abs(y).max(axis=0, initial=0.0))

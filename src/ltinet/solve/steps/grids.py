@@ -1,12 +1,11 @@
 """Grids that were prepared for a network, kept for the next call: a second run costs no preparation."""
 
 import math
-from collections.abc import Callable, Hashable
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
+from ltinet.recent import Recent
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.steps.allocation import keep_freed_memory
 from ltinet.solve.steps.convolution import Convolution
@@ -20,34 +19,30 @@ from ltinet.solve.uneven.any_length import AnyLength
 
 _KEPT = 8  # of each kind
 _MANY = 64  # steps that are worked on together, about
-Made = TypeVar("Made")
 
 
 class Grids:
     """Prepared grids by step length, hold and number of samples; the last few of each kind are kept.
 
     `careful` is for coordinates in which blocks were not made to keep digits: the user's own.
-
-    Several threads may ask at once. There is no lock: what two of them prepare at the same time is the same, and one
-    held in the moment of a fork would stay held in the child for ever.
     """
 
     def __init__(self, system: ModalSystem, *, careful: bool = False) -> None:
         keep_freed_memory()
         self._system, self._careful = system, careful
-        self._steps: dict[Hashable, OneStep] = {}
-        self._single: dict[Hashable, SingleSteps] = {}
-        self._blocks: dict[Hashable, SingleSteps | TimeBlocks] = {}
-        self._nested: dict[Hashable, NestedBlocks] = {}
-        self._convolutions: dict[Hashable, Convolution | None] = {}
-        self._any_length: dict[Hashable, AnyLength] = {}
+        self._steps = Recent[OneStep](_KEPT)
+        self._single = Recent[SingleSteps](_KEPT)
+        self._blocks = Recent[SingleSteps | TimeBlocks](_KEPT)
+        self._nested = Recent[NestedBlocks](_KEPT)
+        self._convolutions = Recent[Convolution | None](_KEPT)
+        self._any_length = Recent[AnyLength](_KEPT)
 
     def __reduce__(self) -> tuple[Callable[[ModalSystem], "Grids"], tuple[ModalSystem]]:
         return partial(Grids, careful=self._careful), (self._system,)  # prepared anew where it arrives
 
     def step(self, length: float, *, linear: bool) -> OneStep:
         """One step."""
-        return self._kept(self._steps, (length, linear), lambda: self._one_step(length, linear=linear))
+        return self._steps.get((length, linear), lambda: self._one_step(length, linear=linear))
 
     def _one_step(self, length: float, *, linear: bool) -> OneStep:
         careful = self._careful and any(rises(block.F, _MANY * length) for block in self._system.blocks)
@@ -55,12 +50,12 @@ class Grids:
 
     def single(self, length: float, *, linear: bool) -> SingleSteps:
         """States at all samples."""
-        return self._kept(self._single, (length, linear), lambda: single_steps(self.step(length, linear=linear)))
+        return self._single.get((length, linear), lambda: single_steps(self.step(length, linear=linear)))
 
     def from_any_state(self, length: float, *, linear: bool, n_times: int) -> SingleSteps | TimeBlocks:
         """Outputs of about so many samples; one grid serves up to twice as many."""
         key = (length, linear, n_times.bit_length())
-        return self._kept(self._blocks, key, lambda: self._fastest(self.step(length, linear=linear), n_times))
+        return self._blocks.get(key, lambda: self._fastest(self.step(length, linear=linear), n_times))
 
     def _fastest(self, step: OneStep, n_times: int) -> SingleSteps | TimeBlocks:
         """The fastest grid; where one is careful, of those whose powers of a step keep their digits."""
@@ -72,28 +67,14 @@ class Grids:
         if not isinstance(wide, TimeBlocks):
             return None
         key = (length, linear, wide.width)
-        return self._kept(self._nested, key, lambda: nested_blocks(self.step(length, linear=linear), wide))
+        return self._nested.get(key, lambda: nested_blocks(self.step(length, linear=linear), wide))
 
     def from_rest(self, length: float, *, linear: bool, n_times: int) -> Convolution | None:
         """Outputs of so many samples from rest by convolution, where that is the fastest way."""
         key = (length, linear, n_times)
-        return self._kept(self._convolutions, key, lambda: fast_convolution(self.step(length, linear=linear), n_times))
+        return self._convolutions.get(key, lambda: fast_convolution(self.step(length, linear=linear), n_times))
 
     def any_length(self, longest: float, *, linear: bool) -> AnyLength:
         """Steps of all lengths up to the next power of two."""
         octave = math.frexp(longest)[1]
-        return self._kept(
-            self._any_length, (octave, linear), lambda: AnyLength(self._system, octave=octave, linear=linear)
-        )
-
-    @staticmethod
-    def _kept(kept: dict[Hashable, Made], key: Hashable, make: Callable[[], Made]) -> Made:
-        """What is kept under a key, or made anew in place of the oldest."""
-        try:
-            return kept[key]
-        except KeyError:
-            made = make()
-        while len(kept) >= _KEPT:
-            with suppress(StopIteration, RuntimeError):  # another thread was faster
-                kept.pop(next(iter(kept)), None)
-        return kept.setdefault(key, made)
+        return self._any_length.get((octave, linear), lambda: AnyLength(self._system, octave=octave, linear=linear))

@@ -9,7 +9,11 @@ Value = TypeVar("Value")
 
 @final
 class Recent(Generic[Value]):
-    """At most `most` values by their keys; the one that was not asked for the longest goes first."""
+    """At most `most` values by their keys; the one that was not asked for the longest goes first.
+
+    Several threads may ask at once. There is no lock: what two of them make at the same time is the same, and one held
+    in the moment of a fork would stay held in the child for ever.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -17,12 +21,17 @@ class Recent(Generic[Value]):
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of a key, made where it is not kept."""
-        if key not in self._kept:
-            self._kept[key] = make()
+        try:
+            value = self._kept[key]
+        except KeyError:
+            value = self._kept.setdefault(key, make())
+        try:
+            self._kept.move_to_end(key)
             while len(self._kept) > self.most:
                 self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        except KeyError:  # another thread was faster
+            pass
+        return value
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._kept
