@@ -2,11 +2,13 @@
 
 import os
 import re
+import sys
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 # Orders between which one thread is faster, on two cores by a factor of up to five; below, BLAS uses one by itself.
@@ -90,10 +92,26 @@ def _blas_libraries() -> tuple[Any, ...]:
 
 
 _LIMIT, _NO_LIMIT = _SharedLimit(), nullcontext()
+_A_FEW = np.asfortranarray(np.eye(8))
+
+
+def _before_fork() -> None:
+    """Let nobody hold a lock that stays held in the child.
+
+    With ours no thread is within threadpoolctl, which has its own. OpenBLAS has one for its memory, in the copies of
+    NumPy and of SciPy, and does not look after it in a fork: a product of ours waits until whoever has it is done. The
+    threads of Python that wait for us then begin no other product; what is left is a thread amid a long decomposition.
+    """
+    _LIMIT.lock.acquire()
+    np.dot(_A_FEW.T, _A_FEW)
+    blas = sys.modules.get("scipy.linalg.blas")
+    if blas is not None:
+        blas.dsyrk(1.0, _A_FEW)
+
+
 if hasattr(os, "register_at_fork"):
-    # With our lock held no thread is within threadpoolctl, whose own lock would stay held in the child.
     os.register_at_fork(
-        before=lambda: _LIMIT.lock.acquire(),
+        before=_before_fork,
         after_in_parent=lambda: _LIMIT.lock.release(),
         after_in_child=_LIMIT.begin_in_child,
     )
