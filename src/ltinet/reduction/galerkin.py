@@ -21,10 +21,13 @@ from ltinet.reduction.residual import euclidean, residuals
 from ltinet.reduction.sector import proven_turn
 from ltinet.reduction.supremum import places_for
 
-# Shifts in the first batch and in others, fixed, so that the result does not depend on who computes them: few where a
-# factorisation takes longer than all else.
-_FEW, _MANY = (4, 2), (4, 3)
-_CHEAP = 20_000  # states
+# Shifts in the first batch and in others, fixed, so that the result does not depend on who computes them. What is
+# judged after each batch takes as long as a factorisation where these are dear: the first then has most of what 1e-3
+# takes of a plate, and others are small.
+_DEAR, _CHEAP = (10, 2), (4, 3)
+_SMALL = 20_000  # states
+# The fastest of the first shifts, of the norm of A: with what a shift at infinity sees there, less far is enough.
+_FASTEST, _FASTEST_BELOW_INFINITY = 0.5, 0.1
 _APART = 4.0  # ratio of two shifts of one batch
 _TURNS = 0.5  # |Im λ|/|Re λ| of Ritz values near a peak, from which on a complex shift pays
 _MOST_SHIFTS = 60
@@ -53,7 +56,8 @@ def galerkin(system: Pencil, weight: Definite | None, *, is_enough: IsEnough, n_
     Without a proof that the system is dissipative there is no bound. What decides then is how much the last shifts
     changed the model, and shifts go where the residual is largest.
     """
-    V, shifts = _at_infinity(system, weight), _first_shifts(system, weight)
+    V = _at_infinity(system, weight)
+    shifts = _first_shifts(system, weight, sees_infinity=V.shape[1] > 0)
     taken: list[complex] = []
     before: Projection | None = None
     best, since = math.inf, 0
@@ -127,15 +131,16 @@ def _change(before: Projection, now: Projection) -> float:
 
 
 def _batches(system: Pencil) -> tuple[int, int]:
-    return _MANY if system.n_states <= _CHEAP else _FEW
+    return _CHEAP if system.n_states <= _SMALL else _DEAR
 
 
-def _first_shifts(system: Pencil, weight: Definite | None) -> list[complex]:
+def _first_shifts(system: Pencil, weight: Definite | None, *, sees_infinity: bool) -> list[complex]:
     """A few real ones between the slowest and the fastest that the matrices have."""
     mass = float(np.max(abs(system.E).sum(axis=0)))
     fastest = float(np.max(abs(system.A).sum(axis=0))) / mass
     slowest = max(2.0 * weight.smallest / mass if weight is not None else 1e-6 * fastest, 1e-12 * fastest)
-    return [complex(own) for own in np.geomspace(slowest, max(0.5 * fastest, slowest), _batches(system)[0])]
+    share = _FASTEST_BELOW_INFINITY if sees_infinity else _FASTEST
+    return [complex(own) for own in np.geomspace(slowest, max(share * fastest, slowest), _batches(system)[0])]
 
 
 def _next_shifts(bound: ResidualBound, A_r: Array, taken: list[complex], *, count: int) -> list[complex]:
