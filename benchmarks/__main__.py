@@ -30,6 +30,7 @@ MEASUREMENTS = (
     "sparsity",
     "frequency",
     "identification",
+    "long_identification",
     "scaling",
     "footprint",
     "import_time",
