@@ -28,7 +28,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
     Under pytest-xdist that is one worker, which is replaced, and the test is reported as the one that crashed it.
     """
-    limit = float(item.config.getini("timeout") or 0.0)
+    own = item.get_closest_marker("timeout")
+    limit = float(own.args[0] if own is not None else item.config.getini("timeout") or 0.0)
     if limit > 0.0:
         faulthandler.dump_traceback_later((1.0 + _GRACE) * limit, exit=True, file=item.config.stash[_TERMINAL])
     try:
