@@ -21,7 +21,7 @@ from ltinet.reduction.projection import Projection
 from ltinet.reduction.separation import Separated
 from ltinet.reduction.states import ReducedStates
 
-_SHARE = 0.6  # of what is allowed that the projection may take, the rest is for the truncation
+_SHARE = 0.9  # of what is allowed that the projection may take: a few more states cost less than another shift
 _UNSEEN = 1e-10  # of the gain: smaller errors are not worth a shift
 _UNNOTICED = 4.0  # times the least error of a truncation: bounds of residuals are an order of magnitude above errors
 

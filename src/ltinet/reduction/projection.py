@@ -16,6 +16,7 @@ from ltinet.reduction.pencil import Pencil, Sparse
 from ltinet.reduction.states import DampedStates, Rayleigh, ReducedStates
 from ltinet.tolerances import EPS
 
+_ROWS = 2**14  # that are turned at a time
 _NOISE = 16.0 * EPS  # of the largest eigenvalue of a Gram matrix: below, it is rounding
 
 
@@ -88,8 +89,9 @@ def residual_space(system: Pencil, own: Projection, V: Array) -> ResidualSpace:
     rest_b = np.asarray(system.A @ V) - EV @ own.A
     rest_c = rest_b if system.is_symmetric else np.asarray(system.A.T @ V) - EV @ own.A.T
     in_b, in_c = own.inputs.largest, own.outputs.largest
-    both = (rest_b * np.maximum(in_b, in_c),) if system.is_symmetric else (rest_b * in_b, rest_c * in_c)
-    Q = _orthonormal(np.hstack([first_b, first_c, *both]))
+    del EV
+    both = ((rest_b, np.maximum(in_b, in_c)),) if system.is_symmetric else ((rest_b, in_b), (rest_c, in_c))
+    Q = _orthonormal(_side_by_side((first_b, 1.0), (first_c, 1.0), *both))
     rounded, ends = _rounded(system, own, V), 4.0 * EPS * math.sqrt(len(own.A))
     rounded_b = ends * float(np.linalg.norm(system.B)) + float(rounded @ in_b)
     rounded_c = ends * float(np.linalg.norm(system.C)) + float(rounded @ in_c)
@@ -109,13 +111,26 @@ def _combination(Q: Array, first: Array, rest: Array, largest: Array, rounded: f
     return Combination(in_first, in_rest, left + rounded)
 
 
+def _side_by_side(*scaled: tuple[Array, Array | float]) -> Array:
+    """Columns times their scales, written once: all of them together are the largest array of a reduction."""
+    ends = np.cumsum([own.shape[1] for own, _ in scaled])
+    together = np.empty((len(scaled[0][0]), ends[-1]))
+    for end, (own, scale) in zip(ends, scaled, strict=True):
+        np.multiply(own, scale, out=together[:, end - own.shape[1] : end])
+    return together
+
+
 def _orthonormal(columns: Array) -> Array:
-    """An orthonormal basis of the span, by two rounds of the Gram matrix."""
+    """An orthonormal basis of the span, in the place of the columns, by two rounds of the Gram matrix."""
     for noise in (_NOISE * columns.shape[1], 0.0):
         values, vectors = np.linalg.eigh(columns.T @ columns)
         kept = values > noise * np.max(values, initial=0.0)
-        columns = columns @ (vectors[:, kept] / np.sqrt(values[kept]))
-    return np.asarray(columns)
+        turn = vectors[:, kept] / np.sqrt(values[kept])
+        for begin in range(0, len(columns), _ROWS):
+            rows = columns[begin : begin + _ROWS]
+            rows[:, : turn.shape[1]] = rows @ turn
+        columns = columns[:, : turn.shape[1]]
+    return columns
 
 
 def _rounded(system: Pencil, own: Projection, V: Array) -> Array:

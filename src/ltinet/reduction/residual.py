@@ -12,6 +12,7 @@ from ltinet.reduction.projection import Combination, ResidualSpace
 from ltinet.reduction.states import DampedStates, ReducedStates
 from ltinet.tolerances import sum_rounding
 
+_COLUMNS = 32  # that are solved for at a time, for memory
 States = ReducedStates | DampedStates
 
 
@@ -53,10 +54,14 @@ def residuals(space: ResidualSpace, weight: Definite) -> tuple[Residual, Residua
     What is left of Q after the solves, ρ = Q − M Z, moves inner products by ‖ρ‖/λ_min at most: that much is added.
     """
     Q = space.Q
-    Z = weight.solve(Q)
-    wrong = float(np.linalg.norm(Q - weight.matrix @ Z)) / weight.smallest
-    wrong += sum_rounding(len(Q)) * float(np.linalg.norm(Z))
-    inner = Q.T @ Z
+    inner, left, size_of_Z = np.empty((Q.shape[1], Q.shape[1])), 0.0, 0.0
+    for begin in range(0, Q.shape[1], _COLUMNS):
+        own = Q[:, begin : begin + _COLUMNS]
+        Z = weight.solve(own)
+        inner[:, begin : begin + _COLUMNS] = Q.T @ Z
+        left = math.hypot(left, np.linalg.norm(own - weight.matrix @ Z))
+        size_of_Z = math.hypot(size_of_Z, np.linalg.norm(Z))
+    wrong = left / weight.smallest + sum_rounding(len(Q)) * size_of_Z
     values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
     root = np.sqrt(np.maximum(values, 0.0) + wrong)[:, None] * vectors.T
     size = space.mass / math.sqrt(weight.smallest)
