@@ -6,7 +6,7 @@ directions at once too, and whoever takes them again and again needs to solve bu
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import torch
 from torch import Tensor
@@ -56,6 +56,24 @@ def run_about(found: Solution, loop: Loop, u: Tensor, start: Tensor, fed: Map) -
     after = advanced(loop, found.states, u, fed(xi))
     w, end = scan_varying(found.A, after - (found.A @ found.states.unsqueeze(-1)).squeeze(-1), start)
     return outputs(loop, w, u, fed(found.seen.at(w @ loop.C_xi.mT + direct, loop.xi_v, fed))), end
+
+
+@final
+class KeptSolutions:
+    """Solutions in the order in which they were found, given again in that order as often as one asks."""
+
+    def __init__(self) -> None:
+        self.found: list[Solution] = []
+        self.is_complete, self._place = False, 0
+
+    def next(self) -> Solution:
+        """The next one."""
+        self._place += 1
+        return self.found[self._place - 1]
+
+    def rewind(self) -> None:
+        """All are found; begin with the first again."""
+        self.is_complete, self._place = True, 0
 
 
 @contextmanager

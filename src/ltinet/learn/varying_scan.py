@@ -40,9 +40,7 @@ class _VaryingScan(torch.autograd.Function):
         if all(dim is None for dim in in_dims):
             return _VaryingScan.apply(*given), (None, None)
         both = zip(given, in_dims, strict=True)
-        batches = [
-            own.expand(info.batch_size, *own.shape) if dim is None else own.movedim(dim, 0) for own, dim in both
-        ]
+        batches = [own.expand(info.batch_size, *own.shape) if dim is None else own.movedim(dim, 0) for own, dim in both]
         found = _VaryingScan.apply(*(own.flatten(0, 1) for own in batches))
         states, end = (own.unflatten(0, (info.batch_size, -1)) for own in found)
         return (states, end), (0, 0)

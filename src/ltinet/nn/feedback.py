@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import torch
 from torch import Tensor, nn
@@ -11,10 +11,17 @@ from ltinet.errors import InvalidNetworkError, InvalidSignalError
 from ltinet.learn.checks import checked_input, checked_states, computing_type
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.loops import Loop, loop_of
-from ltinet.learn.solutions import Seen, Solution, plain_numbers, run_about, seen, solution
+from ltinet.learn.solutions import KeptSolutions, Seen, Solution, plain_numbers, run_about, seen, solution
 from ltinet.learn.trajectories import Trajectory, find_states
 
 _WINDOW = 1024
+
+
+class _Begun(NamedTuple):
+    """A state in the coordinates of the network: the one that awaits the first sample, or the one at it."""
+
+    z: Tensor
+    awaits: bool
 
 
 @final
@@ -39,7 +46,7 @@ class Feedback(nn.Module):
                 "inputs; the network needs at least as many"
             )
         self.last_run: Trajectory | None = None
-        self._kept: _Kept | None = None
+        self._kept: KeptSolutions | None = None
 
     def forward(
         self, u: Tensor, *, state: Tensor | None = None, x0: Tensor | None = None, return_state: bool = False
@@ -63,9 +70,9 @@ class Feedback(nn.Module):
             if not len(samples):  # a batch of nothing: the linear part has its shapes
                 y, end = samples @ loop.y_u.mT, samples.new_zeros(0, self.network.n_states)
             else:
-                awaiting, z = self._begun(samples, batch, state, x0)
-                found = self._solution(loop, samples, awaiting, z)
-                start = awaiting if z is None else self._awaiting(loop, samples[:, 0], z, found.first)
+                begun = self._begun(samples, batch, state, x0)
+                found = self._solution(loop, samples, begun)
+                start = self._awaiting(loop, samples[:, 0], begun, found.first)
                 y, end = run_about(found, loop, samples, start, self.map)
         y = y.reshape(*batch, steps, self.n_outputs).to(computing_type(u.dtype)).to(u.dtype)
         return (y, end.reshape(*batch, self.network.n_states)) if return_state else y
@@ -82,27 +89,24 @@ class Feedback(nn.Module):
     def _loop(self) -> Loop:
         return loop_of(self.network.one_step(), fed_back=self.map.n_outputs, seen=self.map.n_inputs)
 
-    def _begun(
-        self, samples: Tensor, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None
-    ) -> tuple[Tensor | None, Tensor | None]:
-        """The state that awaits the first sample, or that at it in the coordinates of the network."""
+    def _begun(self, samples: Tensor, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None) -> _Begun:
         network = self.network
         if state is not None and x0 is not None:
             raise InvalidSignalError("both state and x0 are given; give the one that the run is to begin in")
         if state is not None:
-            return checked_states(state, network.B, n=network.n_states, batch=batch, name="state"), None
+            return _Begun(checked_states(state, network.B, n=network.n_states, batch=batch, name="state"), True)
         if x0 is None:
-            return None, samples.new_zeros(len(samples), network.n_states)
+            return _Begun(samples.new_zeros(len(samples), network.n_states), False)
         x = checked_states(x0, network.B, n=network.n_states, batch=batch, name="x0")
-        return None, x @ network.from_user.mT
+        return _Begun(x @ network.from_user.mT, False)
 
-    def _solution(self, loop: Loop, u: Tensor, awaiting: Tensor | None, z: Tensor | None) -> Solution:
+    def _solution(self, loop: Loop, u: Tensor, begun: _Begun) -> Solution:
         """The states of a run: kept ones, where derivatives are taken of a run that was solved before."""
         if self._kept is not None and self._kept.is_complete:
             return self._kept.next()
         with plain_numbers():
-            first = None if z is None else seen(*self._at_first(loop, u[:, 0], z), self.map)
-            start = awaiting if z is None else self._awaiting(loop, u[:, 0], z, first)
+            first = None if begun.awaits else seen(*self._at_first(loop, u[:, 0], begun.z), self.map)
+            start = self._awaiting(loop, u[:, 0], begun, first)
             run = find_states(loop, u, start, self.map, window=self.window)
             self.last_run = Trajectory(run.states[:, :0], run.n_passes, run.n_walked)
             found = solution(loop, u, run.states, self.map, first=first)
@@ -111,45 +115,36 @@ class Feedback(nn.Module):
         return found
 
     def _at_first(self, loop: Loop, first: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
-        """C and d_v of ξ = c + d_v φ(ξ) at the first sample, where no hold lies behind."""
+        """The c and d_v of ξ = c + d_v φ(ξ) at the first sample, where no hold lies behind."""
         D = self.network.D[self.n_outputs :]
         return z @ loop.C_xi.mT + first @ D[:, : self.n_inputs].mT, D[:, self.n_inputs :]
 
-    def _awaiting(self, loop: Loop, first: Tensor, z: Tensor, at: Seen | None) -> Tensor:
-        """The state that awaits the first sample: w = z − G₁ (u, v) with v what the map makes of z."""
-        assert at is not None  # runs from z have it
-        v = self.map(at.at(*self._at_first(loop, first, z), self.map))
-        return z - torch.cat([first, v], -1) @ self.network.one_step().G1.mT
-
-
-class _Kept:
-    """Solutions in the order in which they were found, given again in that order as often as one asks."""
-
-    def __init__(self) -> None:
-        self.found: list[Solution] = []
-        self.is_complete, self._place = False, 0
-
-    def next(self) -> Solution:
-        own = self.found[self._place % len(self.found)]
-        self._place += 1
-        return own
-
-    def rewind(self) -> None:
-        self.is_complete, self._place = True, 0
+    def _awaiting(self, loop: Loop, first: Tensor, begun: _Begun, at: Seen | None) -> Tensor:
+        """The state that awaits the first sample: that given, or w = z − G₁ (u, v) with v what the map makes of z."""
+        if at is None:
+            return begun.z
+        v = self.map(at.at(*self._at_first(loop, first, begun.z), self.map))
+        return begun.z - torch.cat([first, v], -1) @ self.network.one_step().G1.mT
 
 
 @contextmanager
 def solved_once(model: nn.Module) -> Iterator[Callable[[], None]]:
     """Within it, the loops in a model are solved at its first evaluation and never again.
 
-    What comes is to be called before every evaluation but the first, which all must have the inputs and parameters of
-    the first: derivatives are what may differ.
+    What comes is to be called before every evaluation but the first. All must have the inputs and parameters of the
+    first: derivatives are what may differ.
     """
     loops = [own for own in model.modules() if isinstance(own, Feedback)]
-    for own in loops:
-        own._kept = _Kept()
+    kept = [KeptSolutions() for _ in loops]
+
+    def again() -> None:
+        for own in kept:
+            own.rewind()
+
+    for own, each in zip(loops, kept, strict=True):
+        own._kept = each
     try:
-        yield lambda: [own._kept.rewind() for own in loops if own._kept is not None] and None
+        yield again
     finally:
         for own in loops:
             own._kept = None

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ltinet.errors import InvalidNetworkError, SimulationError
+from ltinet.nn.anchor import Anchor
 from ltinet.nn.files import read_model, write_model
 from ltinet.nn.history import History
 from ltinet.nn.methods import AdamMethod, LBFGSMethod, LevenbergMarquardt, Method
@@ -36,6 +37,7 @@ def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
     warmup: int = 0,
     every: int | None = None,
     patience: int | None = None,
+    ridge: float = 0.0,
     seed: int = 0,
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -57,6 +59,8 @@ def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
         warmup: samples at the beginning of each record and window, run from rest, that do not count.
         every: how many steps lie between two looks at the errors; a hundredth of all for Adam, else one.
         patience: end after so many looks without a smaller error; never if left out.
+        ridge: beside the mean square of errors, this times the squared distance of all parameters from where they
+            began is made small too: the fewer samples, the more a model should stay what it was.
         seed: for the windows.
         checkpoint: a safetensors file that is written at every look, whole or not at all.
         resume: go on from that file where it exists.
@@ -70,10 +74,11 @@ def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
     train = records_of(data, "data", **sizes)
     held_out = None if validation is None else records_of(validation, "validation", **sizes)
     residuals = residuals_of(model, output_scale(train, warmup), warmup)
-    own = method_of(method, model, residuals, lr)
+    held = Anchor.of(model, ridge)
+    own = method_of(method, model, held.beside(residuals), lr)
     draw = torch.Generator().manual_seed(seed)
     looks = every or (max(steps // _EVALUATIONS, 1) if method == "adam" else 1)
-    course = _Course(model, own, residuals, train, held_out, draw)
+    course = _Course(model, own, residuals, train, held_out, draw, held)
     if checkpoint is not None and resume and Path(checkpoint).exists():
         course.restore(checkpoint)
     chosen = (lambda: windows(train, window, n_windows, draw)) if window else (lambda: train)
@@ -121,9 +126,10 @@ class _Course:
         train: list[TrainingRecord],
         held_out: list[TrainingRecord] | None,
         draw: torch.Generator,
+        held: Anchor,
     ) -> None:
         self.model, self.method, self.residuals = model, method, residuals
-        self.train, self.held_out, self.draw = train, held_out, draw
+        self.train, self.held_out, self.draw, self.held = train, held_out, draw, held
         self.step, self.waited, self.taken_back = 0, 0, 0
         self.steps: list[float] = []
         self.errors: tuple[list[float], list[float]] = ([], [])
@@ -181,7 +187,7 @@ class _Course:
         self.steps.append(float(self.step))
         for noted, error in zip(self.errors, errors, strict=True):
             noted.append(error)
-        decides = errors[0] if self.held_out is None else errors[1]
+        decides = math.hypot(errors[0], math.sqrt(self.held.penalty())) if self.held_out is None else errors[1]
         self.waited += 1
         if decides < self.best:
             self.best, self.best_step, self.waited = decides, self.step, 0
@@ -207,6 +213,7 @@ class _Course:
         errors = np.array([self.steps, *self.errors])
         extra = {"counts": counts, "errors": errors, "best": np.array([self.best])}
         extra["draw"] = self.draw.get_state().numpy().astype(np.int64)
+        extra |= {f"began.{name}": own.cpu().numpy() for name, own in self.held.start.items()}
         extra |= {f"kept.{name}": own.cpu().numpy() for name, own in self.kept.items()}
         extra |= {f"method.{name}": np.atleast_1d(own.cpu().numpy()) for name, own in self.method.state().items()}
         write_model(self.model, path, extra)
@@ -220,6 +227,8 @@ class _Course:
         self.errors, self.best = (errors[0], errors[1]), float(extra["best"][0])
         tensors = {name: torch.from_numpy(np.array(own)) for name, own in extra.items()}
         self.kept = {name[5:]: own for name, own in tensors.items() if name.startswith("kept.")}
+        for name, own in self.held.start.items():
+            own.copy_(tensors[f"began.{name}"])
         self.draw.set_state(tensors["draw"].to(torch.uint8))
         state = {name[7:]: own for name, own in tensors.items() if name.startswith("method.")}
         like = self.method.state()
