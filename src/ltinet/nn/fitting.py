@@ -10,13 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ltinet.errors import InvalidNetworkError, SimulationError
+from ltinet.errors import FileFormatError, InvalidNetworkError, SimulationError
+from ltinet.model.formats.opening import as_path, one_line
 from ltinet.nn.anchor import Anchor
 from ltinet.nn.files import read_model, write_model
 from ltinet.nn.history import History
+from ltinet.nn.kinds import described
 from ltinet.nn.methods import AdamMethod, LBFGSMethod, LevenbergMarquardt, Method
+from ltinet.nn.options import require_counts, require_model, require_place, require_rate, require_samples
 from ltinet.nn.records import TrainingRecord, output_scale, records_of, windows
 from ltinet.progress import counted
+from ltinet.shown import shown_path
 
 MethodName = Literal["adam", "lbfgs", "lm"]
 _MOST_TAKEN_BACK = 10
@@ -67,12 +71,19 @@ def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
 
     Raises:
         InvalidSignalError: a record has other shapes, or numbers that are not finite.
-        InvalidNetworkError: nothing is trainable, or an option does not exist.
+        InvalidNetworkError: nothing is trainable, or an option does not exist or is no number of its kind.
+        FileFormatError: the checkpoint is damaged, or that of another model or another method.
     """
+    require_model(model)
+    require_counts(steps=steps, window=window, n_windows=n_windows, every=every, patience=patience)
+    require_rate(lr)
+    require_place(checkpoint, resume)
     device = next(model.parameters()).device
     sizes = {"n_inputs": model.n_inputs, "n_outputs": model.n_outputs, "device": device}
     train = records_of(data, "data", **sizes)
     held_out = None if validation is None else records_of(validation, "validation", **sizes)
+    require_samples(train, "data", warmup=warmup, window=window)
+    require_samples(held_out or [], "validation", warmup=warmup)
     residuals = residuals_of(model, output_scale(train, warmup), warmup)
     held = Anchor.of(model, ridge)
     own = method_of(method, model, held.beside(residuals), lr)
@@ -219,9 +230,27 @@ class _Course:
         write_model(self.model, path, extra)
 
     def restore(self, path: str | Path) -> None:
-        """Go on from a checkpoint."""
+        """Go on from a checkpoint.
+
+        Raises:
+            FileFormatError: it is damaged, no checkpoint, or that of another model or another method.
+        """
         model, extra = read_model(path)
+        place = shown_path(as_path(path))
+        if described(model) != described(self.model) or _shapes(model) != _shapes(self.model):
+            raise FileFormatError(
+                f"{place} is a checkpoint of another model; fit that one, or begin anew with resume=False"
+            )
+        try:
+            self._go_on(extra)
+        except (KeyError, ValueError, RuntimeError, IndexError) as error:
+            raise FileFormatError(
+                f"{place} is no checkpoint of this method ({one_line(error)}); fit with the method that wrote it, or "
+                "begin anew with resume=False"
+            ) from None
         self.model.load_state_dict(model.state_dict())
+
+    def _go_on(self, extra: dict[str, Any]) -> None:
         self.step, self.waited, self.taken_back, self.best_step = (int(count) for count in extra["counts"])
         self.steps, *errors = (list(map(float, row)) for row in extra["errors"])
         self.errors, self.best = (errors[0], errors[1]), float(extra["best"][0])
@@ -235,3 +264,7 @@ class _Course:
         self.method.restore(
             {name: own.squeeze() if name in like and like[name].dim() == 0 else own for name, own in state.items()}
         )
+
+
+def _shapes(model: nn.Module) -> dict[str, torch.Size]:
+    return {name: own.shape for name, own in model.state_dict().items()}

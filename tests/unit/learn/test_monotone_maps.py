@@ -36,7 +36,7 @@ def test_it_is_the_integral_of_its_slopes_and_increases(seed: int) -> None:
     x = np.linspace(-6.0, 6.0, 301)
     y = model(torch.from_numpy(np.stack([x, x], -1))).detach().numpy()
     for channel in range(2):
-        expected = float(model.offset[channel]) + np.array([integral(model, channel, own) for own in x])
+        expected = float(model.offset.detach()[channel]) + np.array([integral(model, channel, own) for own in x])
         # Some dozen sums of numbers of the size of the largest: their roundings add up.
         np.testing.assert_allclose(y[:, channel], expected, rtol=0.0, atol=1e-13 * np.abs(expected).max())
         assert (np.diff(y[:, channel]) > 0.0).all()
