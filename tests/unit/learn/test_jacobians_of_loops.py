@@ -45,14 +45,18 @@ def test_columns_are_those_of_backward_passes(hold: str, monkeypatch: pytest.Mon
 
 
 def test_a_step_to_where_the_model_explodes_is_damped() -> None:
-    A, B, C = [[0.0, 1.0], [-1.0, -0.2]], [[0.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]
-    spring = nn.Polynomial(1, 3, start="zero")
-    with torch.no_grad():
-        spring.weights[2] = -0.3
-    net = ltinet.construct((A, B, C))
-    true = nn.Feedback(net.to_torch(0.2, trainable=False), spring)
-    u = 3.0 * torch.from_numpy(np.random.default_rng(1).standard_normal((60, 1)))
-    found = nn.Feedback(net.to_torch(0.2, trainable=False), nn.Polynomial(1, 3, start="zero"))
-    history = nn.fit(found, (u, true(u).detach()), method="lm", steps=25)
-    assert history.best <= 1e-6
-    assert not history.remarks
+    own = torch.nn.Module()
+    own.place = torch.nn.Parameter(torch.tensor([3.0], dtype=torch.float64))
+    tried = []
+
+    def residuals(_: list[TrainingRecord]) -> torch.Tensor:
+        tried.append(float(own.place.detach()))
+        if abs(tried[-1]) > 4.0:
+            raise ltinet.SimulationError("it explodes")
+        return torch.atan(own.place)
+
+    # The step of Gauss and Newton from 3 goes to 3 − 10 atan 3 = −9.5.
+    loss = methods.LevenbergMarquardt(own, {"place": own.place}, residuals).step([])
+    assert loss == pytest.approx(np.arctan(3.0) ** 2, rel=1e-14)
+    assert min(tried) < -4.0
+    assert abs(tried[-1]) < 3.0
