@@ -127,3 +127,13 @@ def test_an_interrupted_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.undo()
     history = nn.fit(NET.to_torch(DT), data(), checkpoint=path, resume=True, **options)
     np.testing.assert_allclose(history.train, expected.train, rtol=1e-12)
+
+
+def test_starts_from_nothing_that_was_found() -> None:
+    with pytest.raises(ltinet.InvalidNetworkError, match=r"found is a DynamicNetwork; give what ltinet\.identify"):
+        nn.from_identified(NET)
+    u, y = data()
+    with pytest.raises(ltinet.InvalidSignalError, match="y is a ndarray; give a tensor"):
+        nn.initial_state(NET.to_torch(DT), torch.from_numpy(u), y)
+    with pytest.raises(ltinet.InvalidSignalError, match="u is a ndarray"):
+        nn.initial_state(NET.to_torch(DT), u, torch.from_numpy(y))
