@@ -97,9 +97,10 @@ export-agreement: $(VENV)/.test
 bench-learn: $(VENV)/.bench $(VENV)/.torch
 	$(BENCH).learning $(BENCH_ARGS)
 
-# Silverbox and the Wiener-Hammerstein circuit, by rules that were fixed before any test.
+# Silverbox, cascaded tanks and the Wiener-Hammerstein circuit, by rules that were fixed before any test.
 bench-nonlinear: $(VENV)/.bench $(VENV)/.torch
 	$(BENCH).nonlinear.silverbox --test
+	$(BENCH).nonlinear.cascaded_tanks --test
 	$(BENCH).nonlinear.wiener_hammerstein --test $(BENCH_ARGS)
 
 # Gradient steps of a constructed start beside those of LRUs and a GRU, with the picture of the tutorial.

@@ -50,35 +50,23 @@ def loop_of(step: OneStep, *, fed_back: int, seen: int) -> Loop:
     )
 
 
-def solved(c: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
-    """ξ = c + d_v φ(ξ) for c `(…, r)`, and its derivatives where they are asked for.
+def settled(c: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
+    """ξ = c + d_v φ(ξ) for c `(…, r)`, without derivatives.
 
-    At a solution ξ* the step ξ* − J⁻¹(ξ* − c − d_v φ(ξ*)) with J and ξ* constants is ξ*, and its derivatives are those
-    of the implicit function.
+    By inserting ξ as long as that brings it nearer, which a small d_v makes fast, then by Newton's method.
     """
-    asks = torch.is_grad_enabled()
-    with torch.no_grad():
-        xi = _settled(c.detach(), xi_v, fed).detach()  # from forward derivatives too, which no_grad lets pass
-        if not asks:
-            return xi
-        slope = _jacobian(xi, xi_v, fed).detach()
-    return xi - _over(slope, xi - c - fed(xi) @ xi_v.mT)
-
-
-def _settled(c: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
-    """By inserting ξ as long as that brings it nearer, which a small d_v makes fast, then by Newton's method."""
     xi, last = c, float("inf")
     for _ in range(_MOST):
         new = c + fed(xi) @ xi_v.mT
         change = float((new - xi).abs().max()) if xi.numel() else 0.0
         is_lost = not math.isfinite(change)
-        settled = is_lost or change <= _SETTLED * (1.0 + float(new.abs().max()))
+        is_settled = is_lost or change <= _SETTLED * (1.0 + float(new.abs().max()))
         xi = new
-        if settled or not change < 0.5 * last:
+        if is_settled or not change < 0.5 * last:
             break
         last = change
-    for _ in range(0 if settled else _MOST):
-        correction = _over(_jacobian(xi, xi_v, fed), xi - c - fed(xi) @ xi_v.mT)
+    for _ in range(0 if is_settled else _MOST):
+        correction = over(jacobian(xi, xi_v, fed), xi - c - fed(xi) @ xi_v.mT)
         xi = xi - correction
         if float(correction.abs().max()) <= _SETTLED * (1.0 + float(xi.abs().max())):
             break
@@ -105,7 +93,7 @@ def linearised(loop: Loop, xi: Tensor, fed: Map) -> Tensor:
 
 def seen_by_map(loop: Loop, w: Tensor, u: Tensor, fed: Map) -> Tensor:
     """ξ at samples, from the states that await them."""
-    return solved(w @ loop.C_xi.mT + u @ loop.xi_u.mT, loop.xi_v, fed)
+    return settled(w @ loop.C_xi.mT + u @ loop.xi_u.mT, loop.xi_v, fed)
 
 
 def advanced(loop: Loop, w: Tensor, u: Tensor, v: Tensor) -> Tensor:
@@ -118,10 +106,12 @@ def outputs(loop: Loop, w: Tensor, u: Tensor, v: Tensor) -> Tensor:
     return w @ loop.C_y.mT + u @ loop.y_u.mT + v @ loop.y_v.mT
 
 
-def _jacobian(xi: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
+def jacobian(xi: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
+    """1 − d_v ∂φ/∂ξ at every sample, `(…, r, r)`."""
     identity = torch.eye(xi.shape[-1], dtype=xi.dtype, device=xi.device)
     return identity - xi_v @ slopes(xi, fed)
 
 
-def _over(matrices: Tensor, vectors: Tensor) -> Tensor:
+def over(matrices: Tensor, vectors: Tensor) -> Tensor:
+    """J⁻¹ v at every sample."""
     return torch.linalg.solve(matrices, vectors.unsqueeze(-1)).squeeze(-1)

@@ -33,6 +33,19 @@ class _VaryingScan(torch.autograd.Function):
         ctx.save_for_forward(inputs[0])
 
     @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *given: Tensor
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int | None, int | None]]:
+        """Those of all directions side by side."""
+        if all(dim is None for dim in in_dims):
+            return _VaryingScan.apply(*given), (None, None)
+        both = zip(given, in_dims, strict=True)
+        batches = [own.expand(info.batch_size, *own.shape) if dim is None else own.movedim(dim, 0) for own, dim in both]
+        found = _VaryingScan.apply(*(own.flatten(0, 1) for own in batches))
+        states, end = (own.unflatten(0, (info.batch_size, -1)) for own in found)
+        return (states, end), (0, 0)
+
+    @staticmethod
     def jvp(ctx: Any, _: Tensor | None, b: Tensor | None, start: Tensor | None) -> tuple[Tensor, Tensor]:
         (A,) = ctx.saved_tensors
         b = A.new_zeros(A.shape[:3]) if b is None else b

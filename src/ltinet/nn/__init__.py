@@ -11,6 +11,7 @@ from ltinet.nn.files import load, save  # noqa: E402
 from ltinet.nn.fitting import fit  # noqa: E402
 from ltinet.nn.history import History  # noqa: E402
 from ltinet.nn.maps import MLP, Polynomial, Spline  # noqa: E402
+from ltinet.nn.monotone import Monotone  # noqa: E402
 from ltinet.nn.stack import Stack, hammerstein, wiener, wiener_hammerstein  # noqa: E402
 from ltinet.nn.starting import from_identified, initial_state  # noqa: E402
 
@@ -19,6 +20,7 @@ __all__ = [
     "Feedback",
     "History",
     "LinearNetwork",
+    "Monotone",
     "Polynomial",
     "Spline",
     "Stack",

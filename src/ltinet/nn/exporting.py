@@ -12,7 +12,7 @@ from ltinet.arrays import Array
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
 from ltinet.export.manifest import Export
 from ltinet.export.onnx.export import write_onnx
-from ltinet.export.onnx.maps import MapNodes, PolynomialMap, SplineMap, TanhMap
+from ltinet.export.onnx.maps import IncreasingMap, MapNodes, PolynomialMap, SplineMap, TanhMap
 from ltinet.export.onnx.stack import MapPart, NetworkPart, write_stack
 from ltinet.export.settings import Precision, checked_settings, warn
 from ltinet.learn.linear_network import LinearNetwork
@@ -20,6 +20,7 @@ from ltinet.learn.rebuilding import rebuilt
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.files import model_checksum
 from ltinet.nn.maps import MLP, Polynomial, Spline
+from ltinet.nn.monotone import Monotone
 from ltinet.nn.stack import Stack
 from ltinet.solve.prepared import PreparedNetwork
 
@@ -116,7 +117,17 @@ def _mlp(model: Any) -> MapNodes:
     return TanhMap(*(_array(own) for own in (model.line, model.W, model.b, model.V)))
 
 
-_MAPS: dict[type[nn.Module], Callable[[Any], MapNodes]] = {Polynomial: _polynomial, Spline: _spline, MLP: _mlp}
+def _increasing(model: Any) -> MapNodes:
+    slopes = model.log_ratios.cumsum(-1).exp()
+    return IncreasingMap(_array(model.offset), _array(slopes), np.array(model.low), np.array(model.high))
+
+
+_MAPS: dict[type[nn.Module], Callable[[Any], MapNodes]] = {
+    Polynomial: _polynomial,
+    Spline: _spline,
+    MLP: _mlp,
+    Monotone: _increasing,
+}
 
 
 def _array(tensor: Tensor) -> Array:

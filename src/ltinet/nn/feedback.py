@@ -1,6 +1,8 @@
 """Networks with a static map in their own loop, as a cubic spring in the equation of its neuron."""
 
-from typing import Any, final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, final
 
 import torch
 from torch import Tensor, nn
@@ -8,11 +10,18 @@ from torch import Tensor, nn
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
 from ltinet.learn.checks import checked_input, checked_states, computing_type
 from ltinet.learn.linear_network import LinearNetwork
-from ltinet.learn.loops import Loop, advanced, linearised, loop_of, outputs, seen_by_map, solved
+from ltinet.learn.loops import Loop, loop_of
+from ltinet.learn.solutions import KeptSolutions, Seen, Solution, plain_numbers, run_about, seen, solution
 from ltinet.learn.trajectories import Trajectory, find_states
-from ltinet.learn.varying_scan import scan_varying
 
 _WINDOW = 1024
+
+
+class _Begun(NamedTuple):
+    """A state in the coordinates of the network: the one that awaits the first sample, or the one at it."""
+
+    z: Tensor
+    awaits: bool
 
 
 @final
@@ -37,6 +46,7 @@ class Feedback(nn.Module):
                 "inputs; the network needs at least as many"
             )
         self.last_run: Trajectory | None = None
+        self._kept: KeptSolutions | None = None
 
     def forward(
         self, u: Tensor, *, state: Tensor | None = None, x0: Tensor | None = None, return_state: bool = False
@@ -60,10 +70,10 @@ class Feedback(nn.Module):
             if not len(samples):  # a batch of nothing: the linear part has its shapes
                 y, end = samples @ loop.y_u.mT, samples.new_zeros(0, self.network.n_states)
             else:
-                start = self._start(loop, samples[:, 0], batch, state, x0)
-                run = find_states(loop, samples, start.detach(), self.map, window=self.window)
-                self.last_run = Trajectory(run.states[:, :0], run.n_passes, run.n_walked)
-                y, end = self._with_derivatives(loop, samples, start, run.states.detach())
+                begun = self._begun(samples, batch, state, x0)
+                found = self._solution(loop, samples, begun)
+                start = self._awaiting(loop, samples[:, 0], begun, found.first)
+                y, end = run_about(found, loop, samples, start, self.map)
         y = y.reshape(*batch, steps, self.n_outputs).to(computing_type(u.dtype)).to(u.dtype)
         return (y, end.reshape(*batch, self.network.n_states)) if return_state else y
 
@@ -79,27 +89,62 @@ class Feedback(nn.Module):
     def _loop(self) -> Loop:
         return loop_of(self.network.one_step(), fed_back=self.map.n_outputs, seen=self.map.n_inputs)
 
-    def _start(
-        self, loop: Loop, first: Tensor, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None
-    ) -> Tensor:
-        """The state that awaits the first sample: that given, or w = z − G₁ (u, v) with v what the map makes of z."""
+    def _begun(self, samples: Tensor, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None) -> _Begun:
         network = self.network
         if state is not None and x0 is not None:
             raise InvalidSignalError("both state and x0 are given; give the one that the run is to begin in")
         if state is not None:
-            return checked_states(state, network.B, n=network.n_states, batch=batch, name="state")
-        z = first.new_zeros(len(first), network.n_states)
-        if x0 is not None:
-            x = checked_states(x0, network.B, n=network.n_states, batch=batch, name="x0")
-            z = x @ network.from_user.mT
-        D = network.D[self.n_outputs :]
-        xi = solved(z @ loop.C_xi.mT + first @ D[:, : self.n_inputs].mT, D[:, self.n_inputs :], self.map)
-        return z - torch.cat([first, self.map(xi)], -1) @ network.one_step().G1.mT
+            return _Begun(checked_states(state, network.B, n=network.n_states, batch=batch, name="state"), True)
+        if x0 is None:
+            return _Begun(samples.new_zeros(len(samples), network.n_states), False)
+        x = checked_states(x0, network.B, n=network.n_states, batch=batch, name="x0")
+        return _Begun(x @ network.from_user.mT, False)
 
-    def _with_derivatives(self, loop: Loop, u: Tensor, start: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs and last state: one more Newton pass, whose value and derivatives are those of the solution."""
-        with torch.no_grad():
-            A = linearised(loop, seen_by_map(loop, states, u, self.map), self.map).detach()
-        after = advanced(loop, states, u, self.map(seen_by_map(loop, states, u, self.map)))
-        w, end = scan_varying(A, after - (A @ states.unsqueeze(-1)).squeeze(-1), start)
-        return outputs(loop, w, u, self.map(seen_by_map(loop, w, u, self.map))), end
+    def _solution(self, loop: Loop, u: Tensor, begun: _Begun) -> Solution:
+        """The states of a run: kept ones, where derivatives are taken of a run that was solved before."""
+        if self._kept is not None and self._kept.is_complete:
+            return self._kept.next()
+        with plain_numbers():
+            first = None if begun.awaits else seen(*self._at_first(loop, u[:, 0], begun.z), self.map)
+            start = self._awaiting(loop, u[:, 0], begun, first)
+            run = find_states(loop, u, start, self.map, window=self.window)
+            self.last_run = Trajectory(run.states[:, :0], run.n_passes, run.n_walked)
+            found = solution(loop, u, run.states, self.map, first=first)
+        if self._kept is not None:
+            self._kept.found.append(found)
+        return found
+
+    def _at_first(self, loop: Loop, first: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+        """The c and d_v of ξ = c + d_v φ(ξ) at the first sample, where no hold lies behind."""
+        D = self.network.D[self.n_outputs :]
+        return z @ loop.C_xi.mT + first @ D[:, : self.n_inputs].mT, D[:, self.n_inputs :]
+
+    def _awaiting(self, loop: Loop, first: Tensor, begun: _Begun, at: Seen | None) -> Tensor:
+        """The state that awaits the first sample: that given, or w = z − G₁ (u, v) with v what the map makes of z."""
+        if at is None:
+            return begun.z
+        v = self.map(at.at(*self._at_first(loop, first, begun.z), self.map))
+        return begun.z - torch.cat([first, v], -1) @ self.network.one_step().G1.mT
+
+
+@contextmanager
+def solved_once(model: nn.Module) -> Iterator[Callable[[], None]]:
+    """Within it, the loops in a model are solved at its first evaluation and never again.
+
+    What comes is to be called before every evaluation but the first. All must have the inputs and parameters of the
+    first: derivatives are what may differ.
+    """
+    loops = [own for own in model.modules() if isinstance(own, Feedback)]
+    kept = [KeptSolutions() for _ in loops]
+
+    def again() -> None:
+        for own in kept:
+            own.rewind()
+
+    for own, each in zip(loops, kept, strict=True):
+        own._kept = each
+    try:
+        yield again
+    finally:
+        for own in loops:
+            own._kept = None

@@ -10,12 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ltinet.errors import InvalidNetworkError, SimulationError
+from ltinet.errors import FileFormatError, InvalidNetworkError, SimulationError
+from ltinet.model.formats.opening import as_path, one_line
+from ltinet.nn.anchor import Anchor
 from ltinet.nn.files import read_model, write_model
 from ltinet.nn.history import History
+from ltinet.nn.kinds import described
 from ltinet.nn.methods import AdamMethod, LBFGSMethod, LevenbergMarquardt, Method
+from ltinet.nn.options import require_counts, require_model, require_place, require_rate, require_samples
 from ltinet.nn.records import TrainingRecord, output_scale, records_of, windows
 from ltinet.progress import counted
+from ltinet.shown import shown_path
 
 MethodName = Literal["adam", "lbfgs", "lm"]
 _MOST_TAKEN_BACK = 10
@@ -36,6 +41,7 @@ def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
     warmup: int = 0,
     every: int | None = None,
     patience: int | None = None,
+    ridge: float = 0.0,
     seed: int = 0,
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -57,23 +63,33 @@ def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
         warmup: samples at the beginning of each record and window, run from rest, that do not count.
         every: how many steps lie between two looks at the errors; a hundredth of all for Adam, else one.
         patience: end after so many looks without a smaller error; never if left out.
+        ridge: beside the mean square of errors, this times the squared distance of all parameters from where they
+            began is made small too: the fewer samples, the more a model should stay what it was.
         seed: for the windows.
         checkpoint: a safetensors file that is written at every look, whole or not at all.
         resume: go on from that file where it exists.
 
     Raises:
         InvalidSignalError: a record has other shapes, or numbers that are not finite.
-        InvalidNetworkError: nothing is trainable, or an option does not exist.
+        InvalidNetworkError: nothing is trainable, or an option does not exist or is no number of its kind.
+        FileFormatError: the checkpoint is damaged, or that of another model or another method.
     """
+    require_model(model)
+    require_counts(steps=steps, window=window, n_windows=n_windows, every=every, patience=patience)
+    require_rate(lr)
+    require_place(checkpoint, resume)
     device = next(model.parameters()).device
     sizes = {"n_inputs": model.n_inputs, "n_outputs": model.n_outputs, "device": device}
     train = records_of(data, "data", **sizes)
     held_out = None if validation is None else records_of(validation, "validation", **sizes)
+    require_samples(train, "data", warmup=warmup, window=window)
+    require_samples(held_out or [], "validation", warmup=warmup)
     residuals = residuals_of(model, output_scale(train, warmup), warmup)
-    own = method_of(method, model, residuals, lr)
+    held = Anchor.of(model, ridge)
+    own = method_of(method, model, held.beside(residuals), lr)
     draw = torch.Generator().manual_seed(seed)
     looks = every or (max(steps // _EVALUATIONS, 1) if method == "adam" else 1)
-    course = _Course(model, own, residuals, train, held_out, draw)
+    course = _Course(model, own, residuals, train, held_out, draw, held)
     if checkpoint is not None and resume and Path(checkpoint).exists():
         course.restore(checkpoint)
     chosen = (lambda: windows(train, window, n_windows, draw)) if window else (lambda: train)
@@ -121,9 +137,10 @@ class _Course:
         train: list[TrainingRecord],
         held_out: list[TrainingRecord] | None,
         draw: torch.Generator,
+        held: Anchor,
     ) -> None:
         self.model, self.method, self.residuals = model, method, residuals
-        self.train, self.held_out, self.draw = train, held_out, draw
+        self.train, self.held_out, self.draw, self.held = train, held_out, draw, held
         self.step, self.waited, self.taken_back = 0, 0, 0
         self.steps: list[float] = []
         self.errors: tuple[list[float], list[float]] = ([], [])
@@ -181,7 +198,7 @@ class _Course:
         self.steps.append(float(self.step))
         for noted, error in zip(self.errors, errors, strict=True):
             noted.append(error)
-        decides = errors[0] if self.held_out is None else errors[1]
+        decides = math.hypot(errors[0], math.sqrt(self.held.penalty())) if self.held_out is None else errors[1]
         self.waited += 1
         if decides < self.best:
             self.best, self.best_step, self.waited = decides, self.step, 0
@@ -207,22 +224,47 @@ class _Course:
         errors = np.array([self.steps, *self.errors])
         extra = {"counts": counts, "errors": errors, "best": np.array([self.best])}
         extra["draw"] = self.draw.get_state().numpy().astype(np.int64)
+        extra |= {f"began.{name}": own.cpu().numpy() for name, own in self.held.start.items()}
         extra |= {f"kept.{name}": own.cpu().numpy() for name, own in self.kept.items()}
         extra |= {f"method.{name}": np.atleast_1d(own.cpu().numpy()) for name, own in self.method.state().items()}
         write_model(self.model, path, extra)
 
     def restore(self, path: str | Path) -> None:
-        """Go on from a checkpoint."""
+        """Go on from a checkpoint.
+
+        Raises:
+            FileFormatError: it is damaged, no checkpoint, or that of another model or another method.
+        """
         model, extra = read_model(path)
+        place = shown_path(as_path(path))
+        if described(model) != described(self.model) or _shapes(model) != _shapes(self.model):
+            raise FileFormatError(
+                f"{place} is a checkpoint of another model; fit that one, or begin anew with resume=False"
+            )
+        try:
+            self._go_on(extra)
+        except (KeyError, ValueError, RuntimeError, IndexError) as error:
+            raise FileFormatError(
+                f"{place} is no checkpoint of this method ({one_line(error)}); fit with the method that wrote it, or "
+                "begin anew with resume=False"
+            ) from None
         self.model.load_state_dict(model.state_dict())
+
+    def _go_on(self, extra: dict[str, Any]) -> None:
         self.step, self.waited, self.taken_back, self.best_step = (int(count) for count in extra["counts"])
         self.steps, *errors = (list(map(float, row)) for row in extra["errors"])
         self.errors, self.best = (errors[0], errors[1]), float(extra["best"][0])
         tensors = {name: torch.from_numpy(np.array(own)) for name, own in extra.items()}
         self.kept = {name[5:]: own for name, own in tensors.items() if name.startswith("kept.")}
+        for name, own in self.held.start.items():
+            own.copy_(tensors[f"began.{name}"])
         self.draw.set_state(tensors["draw"].to(torch.uint8))
         state = {name[7:]: own for name, own in tensors.items() if name.startswith("method.")}
         like = self.method.state()
         self.method.restore(
             {name: own.squeeze() if name in like and like[name].dim() == 0 else own for name, own in state.items()}
         )
+
+
+def _shapes(model: nn.Module) -> dict[str, torch.Size]:
+    return {name: own.shape for name, own in model.state_dict().items()}

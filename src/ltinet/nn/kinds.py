@@ -14,10 +14,16 @@ from ltinet.learn.parameters import PARTS, Tensors
 from ltinet.model.names import SignalNames
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.maps import MLP, Polynomial, Spline
+from ltinet.nn.monotone import Monotone
 from ltinet.nn.stack import Stack
 
 Arrays = Mapping[str, NDArray[Any]]
-_MAPS: dict[str, Callable[..., nn.Module]] = {"polynomial": Polynomial, "spline": Spline, "mlp": MLP}
+_MAPS: dict[str, Callable[..., nn.Module]] = {
+    "polynomial": Polynomial,
+    "spline": Spline,
+    "mlp": MLP,
+    "monotone": Monotone,
+}
 
 
 def described(model: nn.Module) -> dict[str, Any]:

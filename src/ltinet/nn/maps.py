@@ -15,7 +15,7 @@ from ltinet.learn.double_precision import keeping_double
 Start = Literal["identity", "zero"]
 
 
-class _DoubleModule(nn.Module):
+class DoubleModule(nn.Module):
     """A module whose parameters stay in double precision when it is moved."""
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
@@ -23,12 +23,12 @@ class _DoubleModule(nn.Module):
 
 
 @final
-class Polynomial(_DoubleModule):
+class Polynomial(DoubleModule):
     """For each channel a polynomial without constant: y = a₁ x + a₂ x² + … with x in units of `scale`."""
 
     def __init__(self, n_channels: int, degree: int = 3, *, scale: float = 1.0, start: Start = "identity") -> None:
         super().__init__()
-        _require(n_channels=n_channels, degree=degree)
+        require_counts(n_channels=n_channels, degree=degree)
         self.n_inputs = self.n_outputs = n_channels
         self.degree, self.scale, self.start = degree, float(scale), start
         weights = torch.zeros(degree, n_channels, dtype=torch.float64)
@@ -49,14 +49,14 @@ class Polynomial(_DoubleModule):
 
 
 @final
-class Spline(_DoubleModule):
+class Spline(DoubleModule):
     """For each channel a line plus a cubic spline with even knots from `low` to `high`; outside, the line alone."""
 
     def __init__(
         self, n_channels: int, n_pieces: int = 8, *, low: float = -1.0, high: float = 1.0, start: Start = "identity"
     ) -> None:
         super().__init__()
-        _require(n_channels=n_channels, n_pieces=n_pieces)
+        require_counts(n_channels=n_channels, n_pieces=n_pieces)
         if not high > low:
             raise InvalidNetworkError(f"a spline from {low} to {high} has no length; give low < high")
         self.n_inputs = self.n_outputs = n_channels
@@ -84,7 +84,7 @@ def _cubic(place: Tensor) -> Tensor:
 
 
 @final
-class MLP(_DoubleModule):
+class MLP(DoubleModule):
     """A line plus a layer of tanh: y = L x + V tanh(W x + b), from any number of channels to any other.
 
     W and b are drawn at random by the seed, V begins at zero: the map begins as its line, and learns from the first
@@ -95,7 +95,7 @@ class MLP(_DoubleModule):
         self, n_inputs: int, n_outputs: int, *, hidden: int = 8, seed: int = 0, start: Start = "identity"
     ) -> None:
         super().__init__()
-        _require(n_inputs=n_inputs, n_outputs=n_outputs, hidden=hidden)
+        require_counts(n_inputs=n_inputs, n_outputs=n_outputs, hidden=hidden)
         self.n_inputs, self.n_outputs, self.hidden, self.seed, self.start = n_inputs, n_outputs, hidden, seed, start
         draw = torch.Generator().manual_seed(seed)
         line = torch.eye(n_outputs, n_inputs, dtype=torch.float64) * float(start == "identity")
@@ -115,7 +115,8 @@ class MLP(_DoubleModule):
         return {**sizes, "seed": self.seed, "start": self.start}
 
 
-def _require(**counts: int) -> None:
+def require_counts(**counts: int) -> None:
+    """Refuse numbers of channels, pieces and the like that are none."""
     for name, count in counts.items():
         if not isinstance(count, int) or count < 1:
             raise InvalidNetworkError(f"{name} is {count!r}; give a whole number of at least one")

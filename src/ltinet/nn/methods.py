@@ -1,5 +1,6 @@
 """Three ways to take a step: Adam, L-BFGS, and Levenberg–Marquardt for models of few parameters."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -8,6 +9,8 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.func import functional_call, jvp, vmap
 
+from ltinet.errors import SimulationError
+from ltinet.nn.feedback import solved_once
 from ltinet.nn.records import TrainingRecord
 
 Residuals = Callable[[list[TrainingRecord]], Tensor]
@@ -135,14 +138,21 @@ class LevenbergMarquardt:
         for _ in range(_MOST_TRIES):
             damped = curvature + torch.diag(self._damping * curvature.diagonal() + floor)
             self._move(start, -torch.linalg.solve(damped, slope))
-            with torch.no_grad():
-                after = float(self._residuals(records).square().mean())
+            after = self._error(records)
             if after < loss:
                 self._damping = max(0.2 * self._damping, _LEAST_DAMPING)
                 return loss
             self._damping = min(10.0 * self._damping, _MOST_DAMPING)
         self._move(start, torch.zeros_like(slope))
         return loss
+
+    def _error(self, records: list[TrainingRecord]) -> float:
+        """The mean square; infinite where the model explodes, so that a step there is not taken."""
+        with torch.no_grad():
+            try:
+                return float(self._residuals(records).square().mean())
+            except SimulationError:
+                return math.inf
 
     def slower(self) -> None:
         """More damping."""
@@ -159,22 +169,26 @@ class LevenbergMarquardt:
     def _linearised(self, records: list[TrainingRecord]) -> tuple[Tensor, Tensor]:
         """Residuals and their Jacobian, `(N, P)`: many columns at once, or one by one for what cannot be batched."""
         given = {name: own.detach() for name, own in self._parameters.items()}
-        with torch.no_grad():
-            value = self._residuals(records)
-        if self._batches:
-            try:
-                return value, self._together(records, given, value)
-            except RuntimeError:  # a feedback network decides by its numbers when it has settled
-                self._batches = False
-        columns = []
-        for name, own in given.items():
-            for place in range(own.numel()):
-                along = torch.zeros_like(own)
-                along.view(-1)[place] = 1.0
-                columns.append(self._slope(records, given, name, along, like=value))
+        with solved_once(self._model) as again:
+            with torch.no_grad():
+                value = self._residuals(records)
+            if self._batches:
+                try:
+                    return value, self._together(records, given, value, again)
+                except RuntimeError:  # a map of somebody's own may decide by its numbers
+                    self._batches = False
+            columns = []
+            for name, own in given.items():
+                for place in range(own.numel()):
+                    along = torch.zeros_like(own)
+                    along.view(-1)[place] = 1.0
+                    again()
+                    columns.append(self._slope(records, given, name, along, like=value))
         return value, torch.stack(columns, 1)
 
-    def _together(self, records: list[TrainingRecord], given: dict[str, Tensor], value: Tensor) -> Tensor:
+    def _together(
+        self, records: list[TrainingRecord], given: dict[str, Tensor], value: Tensor, again: Callable[[], None]
+    ) -> Tensor:
         """The Jacobian by as many columns at a time as memory is meant for."""
         module, sizes = _Residual(self._model, self._residuals), [own.numel() for own in given.values()]
 
@@ -183,6 +197,7 @@ class LevenbergMarquardt:
             return found
 
         def column(along: Tensor) -> Tensor:
+            again()
             pieces = zip(given.items(), along.split(sizes), strict=True)
             found: Tensor = jvp(residuals, (given,), ({name: own.view_as(at) for (name, at), own in pieces},))[1]
             return found

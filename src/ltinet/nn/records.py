@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,7 +32,7 @@ def records_of(data: Any, name: str, *, n_inputs: int, n_outputs: int, device: t
 def _record(given: Any, name: str, n_inputs: int, n_outputs: int, device: torch.device) -> TrainingRecord:
     if not isinstance(given, Sequence) or len(given) != 2:
         raise InvalidSignalError(f"{name} is a {type(given).__name__}; give a pair (u, y)")
-    u, y = (torch.as_tensor(own, dtype=torch.float64, device=device) for own in given)
+    u, y = (_numbers(own, name, device) for own in given)
     u, y = (own.unsqueeze(-1) if own.dim() == 1 else own for own in (u, y))
     u, y = (own.unsqueeze(0) if own.dim() == 2 else own for own in (u, y))
     if u.dim() != 3 or y.dim() != 3 or u.shape[:2] != y.shape[:2] or (u.shape[2], y.shape[2]) != (n_inputs, n_outputs):
@@ -42,6 +43,17 @@ def _record(given: Any, name: str, n_inputs: int, n_outputs: int, device: torch.
     if not bool(torch.isfinite(u).all() & torch.isfinite(y).all()):
         raise InvalidSignalError(f"{name} has entries that are not finite; replace NaN and infinities")
     return TrainingRecord(u, y)
+
+
+def _numbers(given: Any, name: str, device: torch.device) -> Tensor:
+    """Real numbers as a tensor; what has imaginary parts would lose them without a word."""
+    try:
+        found = given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))
+    except (TypeError, ValueError) as error:
+        raise InvalidSignalError(f"{name} is no array of numbers ({error}); give arrays or tensors") from None
+    if found.is_complex():
+        raise InvalidSignalError(f"{name} has complex numbers; give real inputs and outputs")
+    return found.detach().to(device=device, dtype=torch.float64)
 
 
 def output_scale(records: list[TrainingRecord], warmup: int) -> Tensor:

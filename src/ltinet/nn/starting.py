@@ -27,9 +27,13 @@ def from_identified(found: Identified, *, trainable: Parts = True) -> LinearNetw
     """The model of what `ltinet.identify` found, with its step and hold, for inputs and outputs less their offsets.
 
     Raises:
-        InvalidNetworkError: an input comes late, which a network cannot show, or it was found in a frequency response,
-            which knows no step of time.
+        InvalidNetworkError: it is nothing that was identified, an input comes late, which a network cannot show, or it
+            was found in a frequency response, which knows no step of time.
     """
+    if not isinstance(found, Identified):
+        raise InvalidNetworkError(
+            f"found is a {type(found).__name__}; give what ltinet.identify returned, or call net.to_torch(dt)"
+        )
     if found.dt is None or found.hold is None:
         raise InvalidNetworkError(
             "this was found in a frequency response, which knows no step of time; give one: found.net.to_torch(dt)"
@@ -73,6 +77,8 @@ def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:
 def _require_fitting(model: nn.Module, u: Tensor, y: Tensor) -> None:
     if not isinstance(model, LinearNetwork | Feedback | Stack):
         raise InvalidNetworkError(f"model is a {type(model).__name__}; give a network, a Feedback or a Stack")
+    if not isinstance(y, Tensor):
+        raise InvalidSignalError(f"y is a {type(y).__name__}; give a tensor: torch.from_numpy(y)")
     checked_input(u, n_inputs=model.n_inputs, device=y.device)
     require_finite(y, "y")
     wanted = (*u.shape[:-1], model.n_outputs)

@@ -26,6 +26,7 @@ MAPS: dict[str, Callable[[int], Any]] = {
     "line": lambda channels: nn.Polynomial(channels, 1),
     "spline": lambda channels: nn.Spline(channels, 6, low=-3.0, high=2.0),
     "mlp": lambda channels: nn.MLP(channels, channels, hidden=5),
+    "monotone": lambda channels: nn.Monotone(channels, 5, low=[-3.0 + own for own in range(channels)], high=4.0),
 }
 
 

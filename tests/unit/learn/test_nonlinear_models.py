@@ -41,6 +41,7 @@ def models() -> dict[str, torch.nn.Module]:
     found = {f"Wiener–Hammerstein, {type(own).__name__}": nn.wiener_hammerstein(one, own, two) for own in maps(2)}
     found["Hammerstein"] = nn.hammerstein(nn.Polynomial(1), network())
     found["Wiener"] = nn.wiener(network(), nn.Spline(1))
+    found["Wiener, increasing"] = nn.wiener(network(), nn.Monotone(1, 4, low=-2.0, high=1.0))
     found["feedback"] = nn.Feedback(network(2, 2), nn.Polynomial(1, start="zero"), window=64)
     found["feedback between"] = nn.Stack(
         network(), nn.Feedback(network(2, 2), nn.MLP(1, 1, start="zero")), nn.Spline(1)

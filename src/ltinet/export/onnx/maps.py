@@ -58,6 +58,40 @@ class SplineMap(NamedTuple):
         return build.op("Add", build.op("Mul", x, build.table(self.slope)), curve)
 
 
+class IncreasingMap(NamedTuple):
+    """A constant plus the integral of slopes that are lines between even knots, for each channel."""
+
+    offset: Array
+    slopes: Array
+    """`(channels, pieces + 1)`."""
+    low: Array
+    high: Array
+
+    def nodes(self, build: GraphBuilder, x: str) -> str:
+        """The integral of every hat function from its knot: t ∓ t²/2 beside it; the outer hats have no end."""
+        n_pieces = self.slopes.shape[1] - 1
+        width = ((self.high - self.low) / n_pieces)[:, None]
+        knots = np.arange(n_pieces + 1.0)
+        from_low = build.op("Sub", build.op("Unsqueeze", x, build.whole([-1])), build.table(self.low[:, None]))
+        place = build.op("Sub", build.op("Div", from_low, build.table(width)), build.table(knots))
+        above = _grown(build, place, is_open=knots == n_pieces)
+        below = _grown(build, build.op("Neg", place), is_open=knots == 0)
+        weighted = build.op("Mul", build.op("Sub", above, below), build.table(width * self.slopes))
+        ones = build.table(np.ones((n_pieces + 1, 1)))
+        curve = build.op("Squeeze", build.op("MatMul", weighted, ones), build.whole([-1]))
+        return build.op("Add", curve, build.table(self.offset - self._at_zero()))
+
+    def _at_zero(self) -> Array:
+        """What the integrals from the knots make of zero."""
+        n_pieces = self.slopes.shape[1] - 1
+        width = ((self.high - self.low) / n_pieces)[:, None]
+        knots = np.arange(n_pieces + 1.0)
+        place = -self.low[:, None] / width - knots
+        sides = ((place, knots == n_pieces), (-place, knots == 0))
+        above, below = (np.where(is_open, np.maximum(own, 0.0), _half(own)) for own, is_open in sides)
+        return np.asarray(((above - below) * width * self.slopes).sum(-1))
+
+
 class TanhMap(NamedTuple):
     """y = L x + V tanh(W x + b) − V tanh(b)."""
 
@@ -79,3 +113,19 @@ def _cube_below(build: GraphBuilder, distance: str, edge: float) -> str:
     left = build.op("Sub", build.table(np.array([edge])), distance)
     kept = build.op("Max", left, build.table(np.zeros(1)))
     return build.op("Mul", build.op("Mul", kept, kept), kept)
+
+
+def _grown(build: GraphBuilder, place: str, *, is_open: Array) -> str:
+    """The integral of hats from their knots up to places, zero below: t − t²/2 up to 1, or t where a hat is open."""
+    zero, one, half = (build.table(np.array([own])) for own in (0.0, 1.0, 0.5))
+    above = build.op("Max", place, zero)
+    near = build.op("Min", above, one)
+    closed = build.op("Sub", near, build.op("Mul", build.op("Mul", near, near), half))
+    kept = build.op("Mul", closed, build.table(1.0 - is_open))
+    return build.op("Add", kept, build.op("Mul", above, build.table(1.0 * is_open)))
+
+
+def _half(place: Array) -> Array:
+    """The same of half a hat, as a number."""
+    near = np.clip(place, 0.0, 1.0)
+    return np.asarray(near - 0.5 * near**2)
