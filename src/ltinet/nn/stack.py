@@ -102,7 +102,7 @@ class Stack(nn.Module):
         if (number + 1 < len(self.parts) or not is_dynamic(part)) and not is_finite(signal):
             raise SimulationError(
                 f"the outputs of part {number}, a {type(part).__name__}, are not finite: they exceed the largest "
-                f"number of {signal.dtype}; give smaller inputs, or let a map grow less (clip, scale, or a lower degree)"
+                f"number of {signal.dtype}; give smaller inputs, or a map that grows less"
             )
 
     def _for_each(self, given: Sequence[Tensor | None] | None, name: str) -> Sequence[Tensor | None]:

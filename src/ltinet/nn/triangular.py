@@ -29,10 +29,11 @@ _CHANNELWISE = (Polynomial, Spline)
 class Triangular(nn.Module):
     """A network whose neurons get an activation of what enters them: m ξ̈ + c ξ̇ + k ξ = φ(s).
 
-    What enters is s = e u − Σ (k_ij ξ_j + c_ij ξ̇_j). The sum is over the neurons after it in its layer, so that a layer is solved from its last neuron to its first, all
-    layers side by side, each time parallel in time: as many runs as the largest layer has neurons. With φ(s) = s + ψ(s)
-    the network itself is exact between samples, and ψ, zero at first, is held as the network holds its inputs. What u̇
-    gives to a neuron is added beside φ, since a held input has no derivative at its samples.
+    What enters is s = e u − Σ (k_ij ξ_j + c_ij ξ̇_j) with the sum over the neurons after it in its layer: a layer is
+    solved from its last neuron to its first, all layers side by side, each time parallel in time, in as many runs as
+    the largest layer has neurons. With φ(s) = s + ψ(s) the network itself is exact between samples, and ψ, zero at
+    first, is held as the network holds its inputs. What u̇ gives to a neuron is added beside φ, since a held input has
+    no derivative at its samples.
 
     Args:
         net: the network; neurons count layer after layer, as in `net.layers`.
@@ -70,8 +71,8 @@ class Triangular(nn.Module):
         if not fits:
             raise InvalidNetworkError(
                 f"the map is a {type(map).__name__} from {sizes[0]} to {sizes[1]} channels; give one from 1 to 1 for "
-                f"all neurons, or a Polynomial or Spline with {self.n_neurons}, one for each: what enters a neuron may not "
-                "depend on those before it"
+                f"all neurons, or a Polynomial or Spline with {self.n_neurons}, one for each: what enters a neuron may "
+                "not depend on those before it"
             )
         for number, group in enumerate(groups):
             for name, values in group._asdict().items():
