@@ -5,8 +5,8 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from ltinet.errors import InvalidNetworkError, InvalidSignalError
-from ltinet.learn.checks import checked_input, checked_states, computing_type
+from ltinet.errors import InvalidNetworkError, InvalidSignalError, SimulationError
+from ltinet.learn.checks import checked_input, checked_states, computing_type, is_finite
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.loops import Loop, advanced, linearised, loop_of, outputs, seen_by_map, solved
 from ltinet.learn.trajectories import Trajectory, find_states
@@ -21,8 +21,9 @@ class Feedback(nn.Module):
 
     `network` has m + q inputs and p + r outputs, `map` takes r numbers to q. The model has the m inputs and p outputs
     that are left. What is fed back is held as the network holds its inputs. Solved by Newton's method on windows of
-    `window` samples, parallel in time, and one by one where that does not converge or where `window` is 0; `last_run`
-    says which. Derivatives are those of the solution and not of the iterations; the work is in float64.
+    `window` samples, parallel in time, damped where it would explode, and one by one where that does not converge
+    either or where `window` is 0; `last_run` says which. Derivatives are those of the solution and not of the
+    iterations; the work is in float64.
     """
 
     def __init__(self, network: nn.Module, map: nn.Module, *, window: int = _WINDOW) -> None:
@@ -62,7 +63,7 @@ class Feedback(nn.Module):
             else:
                 start = self._start(loop, samples[:, 0], batch, state, x0)
                 run = find_states(loop, samples, start.detach(), self.map, window=self.window)
-                self.last_run = Trajectory(run.states[:, :0], run.n_passes, run.n_walked)
+                self.last_run = run._replace(states=run.states[:, :0])
                 y, end = self._with_derivatives(loop, samples, start, run.states.detach())
         y = y.reshape(*batch, steps, self.n_outputs).to(computing_type(u.dtype)).to(u.dtype)
         return (y, end.reshape(*batch, self.network.n_states)) if return_state else y
@@ -97,9 +98,19 @@ class Feedback(nn.Module):
         return z - torch.cat([first, self.map(xi)], -1) @ network.one_step().G1.mT
 
     def _with_derivatives(self, loop: Loop, u: Tensor, start: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs and last state: one more Newton pass, whose value and derivatives are those of the solution."""
+        """Outputs and last state: the states as they were found, with the derivatives of one more Newton pass.
+
+        What that pass adds is zero but for its derivatives.
+        """
         with torch.no_grad():
             A = linearised(loop, seen_by_map(loop, states, u, self.map), self.map).detach()
         after = advanced(loop, states, u, self.map(seen_by_map(loop, states, u, self.map)))
-        w, end = scan_varying(A, after - (A @ states.unsqueeze(-1)).squeeze(-1), start)
-        return outputs(loop, w, u, self.map(seen_by_map(loop, w, u, self.map))), end
+        moved, moved_end = scan_varying(A, after - after.detach(), start - start.detach())
+        w, end = states + moved, after[:, -1].detach() + moved_end
+        y = outputs(loop, w, u, self.map(seen_by_map(loop, w, u, self.map)))
+        if not is_finite(y):
+            raise SimulationError(
+                "the outputs of a feedback network exceed the largest floating-point number; take shorter steps, "
+                "smaller inputs, or a map that grows less"
+            )
+        return y, end
