@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ltinet.arrays import Array
 from ltinet.learn.standard_blocks import StandardBlock, standard_block
+from ltinet.network.block_system import BlockSystem
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.packing import pack, pack_weights
@@ -73,6 +74,23 @@ def packed_system(prepared: PreparedNetwork) -> PackedSystem:
         from_user=into @ from_user,
         to_blocks=to_blocks,
         from_blocks=from_blocks,
+    )
+
+
+def packed_as_given(blocks: BlockSystem) -> PackedSystem:
+    """A system in the states that it is given in, as one block of fixed entries."""
+    identity = np.eye(len(blocks.A))
+    return PackedSystem(
+        pair_rates=np.zeros(0, dtype=np.complex128),
+        real_rates=np.zeros(0),
+        groups=((StandardBlock(np.array(blocks.A), identity, identity, ()),),),
+        B=np.array(blocks.B),
+        C=np.array(blocks.C),
+        D=np.array(blocks.D),
+        to_user=identity,
+        from_user=identity,
+        to_blocks=identity,
+        from_blocks=identity,
     )
 
 

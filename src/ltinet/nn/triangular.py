@@ -10,7 +10,7 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, SimulationError
 from ltinet.learn.checks import checked_input, computing_type, is_finite
 from ltinet.learn.costs import Sizes
-from ltinet.learn.door import Parts
+from ltinet.learn.door import Parts, to_torch
 from ltinet.learn.double_precision import keeping_double
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.neurons import Entering, NeuronGroup, entering, levels, neuron_groups
@@ -53,7 +53,8 @@ class Triangular(nn.Module):
             )
         prepared = net._prepared
         groups = neuron_groups(packed_system(prepared), prepared.blocks)
-        self._take(net.to_torch(dt, hold=hold, trainable=trainable), map, groups)
+        network = to_torch(prepared, dt, hold=hold, trainable=trainable, rebuild=DynamicNetwork, in_layers=True)
+        self._take(network, map, groups)
 
     @classmethod
     def of_parts(cls, network: LinearNetwork[Any], map: nn.Module, groups: list[NeuronGroup]) -> "Triangular":

@@ -1,7 +1,7 @@
 """Hypothesis: a pass takes no more than four times its inputs, outputs and their gradients, and its kernels once.
 
-Counted are the bytes that PyTorch holds at once, as its profiler logs every tensor that comes and goes: not those of the
-process, which depend on what the allocator keeps.
+Counted are the bytes that PyTorch holds at once, as its profiler logs every tensor that comes and goes: not those of
+the process, which depend on what the allocator keeps.
 """
 
 from collections.abc import Callable
