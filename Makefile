@@ -93,7 +93,7 @@ bench-export: $(VENV)/.bench
 export-agreement: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/exported_agreement.py --count $(or $(COUNT),200)
 
-# The network in PyTorch beside associative_scan and S4D's FFT, on one core; make bench-learn BENCH_ARGS="--rounds 5".
+# The network in PyTorch beside associative_scan, LRU, S4D's FFT and dynoNet, on one core; make bench-learn BENCH_ARGS="--rounds 5".
 bench-learn: $(VENV)/.bench $(VENV)/.torch
 	$(BENCH).learning $(BENCH_ARGS)
 

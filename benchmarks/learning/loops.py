@@ -69,8 +69,8 @@ def drawn(rng: np.random.Generator, *, n_neurons: int, hold: Literal["linear", "
 def compare(model: nn.Feedback, u: Tensor, tallies: dict[str, _Tally]) -> bool:
     """Count a network; whether it can be walked."""
     with torch.no_grad():
-        loop = model._loop()
-        start = model._start(loop, u[:, 0], (1,), None, None)
+        loop = model.loop()
+        start = model.start(loop, u[:, 0], (1,), None, None)
         expected = states_of(model, loop, u, start, window=0, most_damped=0)
         for name, tally in tallies.items():
             begun = time.process_time()

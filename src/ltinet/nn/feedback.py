@@ -57,11 +57,11 @@ class Feedback(nn.Module):
         batch, steps = tuple(u.shape[:-2]), u.shape[-2]
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(self.network.B.dtype).reshape(-1, steps, self.n_inputs)
-            loop = self._loop()
+            loop = self.loop()
             if not len(samples):  # a batch of nothing: the linear part has its shapes
                 y, end = samples @ loop.y_u.mT, samples.new_zeros(0, self.network.n_states)
             else:
-                start = self._start(loop, samples[:, 0], batch, state, x0)
+                start = self.start(loop, samples[:, 0], batch, state, x0)
                 run = find_states(loop, samples, start.detach(), self.map, window=self.window)
                 self.last_run = run._replace(states=run.states[:, :0])
                 y, end = self._with_derivatives(loop, samples, start, run.states.detach())
@@ -77,10 +77,11 @@ class Feedback(nn.Module):
         """The linear part: the network with all its inputs and outputs, those of the loop included."""
         return self.network.to_network()
 
-    def _loop(self) -> Loop:
+    def loop(self) -> Loop:
+        """The matrices of a step, split into what comes from outside and what is fed back."""
         return loop_of(self.network.one_step(), fed_back=self.map.n_outputs, seen=self.map.n_inputs)
 
-    def _start(
+    def start(
         self, loop: Loop, first: Tensor, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None
     ) -> Tensor:
         """The state that awaits the first sample: that given, or w = z − G₁ (u, v) with v what the map makes of z."""

@@ -52,8 +52,8 @@ def test_damping_spares_walks_where_plain_passes_explode() -> None:
         model = duffing(rng, n_neurons=1 + case % 3, hardness=10.0 ** rng.uniform(0.3, 1.2), dt=0.1, hold=hold)
         u = torch.from_numpy(rng.standard_normal((1, 160, 1)))
         with torch.no_grad():
-            loop = model._loop()
-            start = model._start(loop, u[:, 0], (1,), None, None)
+            loop = model.loop()
+            start = model.start(loop, u[:, 0], (1,), None, None)
             expected = find_states(loop, u, start, model.map, window=0).states
             for most in walked:
                 run = find_states(loop, u, start, model.map, window=1024, most_damped=most)
