@@ -1,7 +1,7 @@
 """Layers with a linear hold, as other libraries run them: scans of complex states, a kernel and FFTs, or filters.
 
-All begin as a network does, by its poles and weights or by the transfer function of its steps, so that their outputs can
-be compared with the truth. The first sample of a record is zero: a filter has no state to begin in.
+All begin as a network does, by its poles and weights or by the transfer function of its steps, so that their outputs
+can be compared with the truth. The first sample of a record is zero: a filter has no state to begin in.
 """
 
 from collections.abc import Callable
@@ -94,7 +94,7 @@ def by_scan(layer: DiagonalLayer, u: Tensor) -> Tensor:
 
 
 def by_ported_scan(layer: DiagonalLayer, u: Tensor) -> Tensor:
-    """The same by the scan of JAX written in PyTorch, odd and even places in turn, as implementations of LRU have it."""
+    """The same by the scan of JAX written in PyTorch, odd and even places in turn, as LRUs have it."""
     _, P, Gamma, G1, C = layer.matrices()
     drive = u.to(Gamma.dtype) @ Gamma.T
     drive = torch.cat([-(u[:, :1].to(G1.dtype) @ G1.T), drive[:, :-1]], 1)
