@@ -74,10 +74,10 @@ def markdown(rows: list[Row], device: str, rounds: int) -> str:
         [
             "# The network in PyTorch beside its peers",
             "",
-            f"Written by `python -m benchmarks.learning --write …`: {machine}, PyTorch {torch.__version__}, medians of "
-            f"{rounds} rounds in turns; the ratio is ltinet's time over that of the line, and the error that of the",
-            "largest output over its peak. A peer that is further than 1e-6 from the truth (1e-3 in single precision) "
-            "does not count.",
+            f"Written by `python -m benchmarks.learning --write …`: {machine}, PyTorch {torch.__version__}, medians of",
+            f"{rounds} rounds in turns. The ratio is ltinet's time over that of the line, the error the largest one",
+            "over the peak of its output. A peer further than 1e-6 from the truth (1e-3 in single precision) does not",
+            "count.",
             "",
             "| layer | by | forward, ms | ratio | forward and backward, ms | ratio | error |",
             "|---|---|---|---|---|---|---|",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, final
 
+import torch
 from torch import Tensor, nn
 
 from ltinet.dynamic_network import DynamicNetwork
@@ -93,8 +94,9 @@ class Stack(nn.Module):
         """The input, checked here where its first part is a map, which does not look at it."""
         if is_dynamic(self.parts[0]):
             return u
-        held = next(self.parameters(), None)
-        return checked_input(u, n_inputs=self.n_inputs, device=u.device if held is None else held.device, axes=axes)
+        where = next(self.parameters(), u)
+        device = where.device if isinstance(where, Tensor) else torch.device("cpu")
+        return checked_input(u, n_inputs=self.n_inputs, device=device, axes=axes)
 
     def _require_finite(self, signal: Tensor, number: int) -> None:
         """Name the part whose outputs overflowed, before the next one refuses them; a last network may give them."""

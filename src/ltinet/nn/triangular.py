@@ -151,12 +151,17 @@ class Triangular(nn.Module):
     def _extra(self, s: Tensor, neurons: Tensor) -> Tensor:
         """ψ(s) = φ(s) − s of some neurons."""
         one_for_all = self.map.n_inputs == 1
-        v = self.map(s.unsqueeze(-1)).squeeze(-1) if one_for_all else self.map(s, neurons)
+        v = self.map(s.unsqueeze(-1)) if one_for_all else self.map(s, neurons)
+        if v.shape != (s.unsqueeze(-1) if one_for_all else s).shape:
+            raise InvalidNetworkError(
+                f"the map takes {tuple(s.shape)}, a number for each neuron, to {tuple(v.shape)}; it must keep the shape"
+            )
+        v = v.squeeze(-1) if one_for_all else v
         if not is_finite(v):
             number = int(neurons[int((~torch.isfinite(v)).flatten(0, -2).any(0).nonzero()[0])])
             raise SimulationError(
-                f"the activation of neuron {number} ({type(self.map).__name__}) exceeds the largest floating-point "
-                "number; take smaller inputs, or a map that grows less"
+                f"the activation of neuron {number} ({type(self.map).__name__}) is not finite: it exceeds the largest "
+                f"number of {v.dtype}; take smaller inputs, or a map that grows less"
             )
         return v - s
 

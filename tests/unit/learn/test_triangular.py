@@ -232,7 +232,21 @@ def test_what_does_not_fit_is_refused() -> None:
         nn.export_onnx(model, "model.onnx")
 
 
+class Summing(torch.nn.Module):
+    """No map of samples: it loses an axis."""
+
+    n_inputs = n_outputs = 1
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.sum(-1)
+
+
+def test_a_map_that_loses_an_axis_is_refused() -> None:
+    with pytest.raises(ltinet.InvalidNetworkError, match="must keep the shape"):
+        nn.Triangular(NET, Summing(), dt=DT)(samples(3, 5, 2))
+
+
 def test_an_activation_that_overflows_is_named() -> None:
     model = softened(NET)
-    with pytest.raises(ltinet.SimulationError, match=r"activation of neuron \d+ \(Polynomial\) exceeds"):
+    with pytest.raises(ltinet.SimulationError, match=r"activation of neuron \d+ \(Polynomial\) is not finite"):
         model(1e200 * samples(10, 2))
