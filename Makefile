@@ -96,6 +96,7 @@ export-agreement: $(VENV)/.test
 # The network in PyTorch beside associative_scan, LRU, S4D's FFT and dynoNet, on one core; make bench-learn BENCH_ARGS="--rounds 5".
 bench-learn: $(VENV)/.bench $(VENV)/.torch
 	$(BENCH).learning $(BENCH_ARGS)
+	$(BENCH).learning.loops
 
 # Silverbox and the Wiener-Hammerstein circuit, by rules that were fixed before any test.
 bench-nonlinear: $(VENV)/.bench $(VENV)/.torch

@@ -67,6 +67,8 @@ def solved(c: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
 
 def _settled(c: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
     """By inserting ξ as long as that brings it nearer, which a small d_v makes fast, then by Newton's method."""
+    if not bool(xi_v.any()):  # what is fed back comes a step later, as with a zero hold
+        return c
     xi, last = c, math.inf
     for _ in range(_MOST):
         new = c + fed(xi) @ xi_v.mT
@@ -85,8 +87,8 @@ def _settled(c: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
 def _still(change: Tensor, xi: Tensor) -> float:
     """The largest change of all samples that have not settled, each by its own size; those that are lost have."""
     size = change.abs()
-    moves = torch.isfinite(size) & (size > _SETTLED * (1.0 + xi.abs()))
-    return float(torch.where(moves, size, 0.0).max()) if size.numel() else 0.0
+    beyond = size - _SETTLED * (1.0 + xi.abs())  # of infinities no number, and not positive
+    return float(torch.where(beyond > 0.0, size, 0.0).max()) if size.numel() else 0.0
 
 
 def slopes(xi: Tensor, fed: Map) -> Tensor:
