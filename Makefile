@@ -93,9 +93,10 @@ bench-export: $(VENV)/.bench
 export-agreement: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/exported_agreement.py --count $(or $(COUNT),200)
 
-# The network in PyTorch beside associative_scan and S4D's FFT, on one core; make bench-learn BENCH_ARGS="--rounds 5".
-bench-learn: $(VENV)/.bench $(VENV)/.torch
+# The network in PyTorch beside associative_scan, LRU, S4D's FFT and dynoNet, on one core; make bench-learn BENCH_ARGS="--rounds 5".
+bench-learn: $(VENV)/.bench $(VENV)/.torch $(VENV)/.bench-learn
 	$(BENCH).learning $(BENCH_ARGS)
+	$(BENCH).learning.loops
 
 # Silverbox, cascaded tanks and the Wiener-Hammerstein circuit, by rules that were fixed before any test.
 bench-nonlinear: $(VENV)/.bench $(VENV)/.torch

@@ -1,6 +1,7 @@
-"""Diagonal complex layers with a linear hold, as other libraries run them: a scan of states, or a kernel and FFTs.
+"""Layers with a linear hold, as other libraries run them: scans of complex states, a kernel and FFTs, or filters.
 
-Both begin with the poles and weights of a network, so that their outputs can be compared with the truth.
+All begin as a network does, by its poles and weights or by the transfer function of its steps, so that their outputs
+can be compared with the truth. The first sample of a record is zero: a filter has no state to begin in.
 """
 
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.signal import cont2discrete, ss2tf
 from torch import Tensor, nn
 
 import ltinet
@@ -91,10 +93,61 @@ def by_scan(layer: DiagonalLayer, u: Tensor) -> Tensor:
     return (states @ C.T).real + u @ (layer.D + (C @ G1).real).T
 
 
+def by_ported_scan(layer: DiagonalLayer, u: Tensor) -> Tensor:
+    """The same by the scan of JAX written in PyTorch, odd and even places in turn, as LRUs have it."""
+    _, P, Gamma, G1, C = layer.matrices()
+    drive = u.to(Gamma.dtype) @ Gamma.T
+    drive = torch.cat([-(u[:, :1].to(G1.dtype) @ G1.T), drive[:, :-1]], 1)
+    states = _scanned(P.expand_as(drive), drive)[1]
+    return (states @ C.T).real + u @ (layer.D + (C @ G1).real).T
+
+
+def _scanned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """All of (a_1, b_1) ∘ … ∘ (a_k, b_k) along the second axis."""
+    count = a.shape[1]
+    if count < 2:
+        return a, b
+    halves = a[:, 1::2] * a[:, : count - 1 : 2], a[:, 1::2] * b[:, : count - 1 : 2] + b[:, 1::2]
+    odd_a, odd_b = _scanned(*halves)
+    before = slice(None, (count - 1) // 2)
+    even_a = torch.cat([a[:, :1], a[:, 2::2] * odd_a[:, before]], 1)
+    even_b = torch.cat([b[:, :1], a[:, 2::2] * odd_b[:, before] + b[:, 2::2]], 1)
+    return _interleaved(even_a, odd_a), _interleaved(even_b, odd_b)
+
+
+def _interleaved(even: Tensor, odd: Tensor) -> Tensor:
+    count = odd.shape[1]
+    both = torch.stack([even[:, :count], odd], 2).flatten(1, 2)
+    return both if even.shape[1] == count else torch.cat([both, even[:, count:]], 1)
+
+
+def dynonet_layer(net: ltinet.DynamicNetwork, dt: float, dtype: Any) -> nn.Module | None:
+    """The transfer function of a step in dynoNet, all channels with one denominator; None where it is not installed."""
+    try:
+        from dynonet.lti import MimoLinearDynamicalOperator
+    except ImportError:
+        return None
+    system = net.to_state_space()
+    A, B, C, D, _ = cont2discrete((system.A, system.B, system.C, system.D), dt, method="foh")
+    order = len(A)
+    layer: nn.Module = MimoLinearDynamicalOperator(B.shape[1], len(C), order + 1, order).to(dtype)
+    with torch.no_grad(), np.errstate(all="ignore"):
+        for column in range(B.shape[1]):
+            numerators, denominator = ss2tf(A, B, C, D, input=column)
+            layer.b_coeff[:, column] = torch.tensor(numerators, dtype=dtype)
+            layer.a_coeff[:, column] = torch.tensor(denominator[1:], dtype=dtype)
+    return layer
+
+
 _MOST_LAGS = 10_000_000
 PEERS: dict[str, Way] = {"S4D, FFT": by_transform, "associative_scan": by_scan}
+_SCANS: dict[str, Way] = {"associative_scan": by_scan, "LRU, ported scan": by_ported_scan}
 
 
-def peers_for(n_inputs: int, n_outputs: int, steps: int) -> dict[str, Way]:
+def peers_for(net: ltinet.DynamicNetwork, dt: float, steps: int, dtype: Any) -> dict[str, nn.Module]:
     """Those that can run such a layer: kernels of all inputs to all outputs would not fit into memory for wide ones."""
-    return PEERS if n_inputs * n_outputs * steps <= _MOST_LAGS else {"associative_scan": by_scan}
+    fits = net.n_inputs * net.n_outputs * steps <= _MOST_LAGS
+    ways = {**_SCANS, "S4D, FFT": by_transform} if fits else _SCANS
+    found: dict[str, nn.Module] = {name: DiagonalLayer(net, dt, way, dtype) for name, way in ways.items()}
+    filters = dynonet_layer(net, dt, dtype) if fits and not torch.cuda.is_available() else None
+    return found if filters is None else {**found, "dynoNet": filters}

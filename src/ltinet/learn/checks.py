@@ -42,16 +42,20 @@ def checked_input(u: Any, *, n_inputs: int, device: torch.device, name: str = "u
     return u
 
 
-def require_finite(values: Tensor, name: str) -> None:
-    """Refuse NaN and infinities; one pass over the numbers, and on a GPU one wait for it.
+def is_finite(values: Tensor) -> bool:
+    """Whether all numbers are; one pass over them, and on a GPU one wait for it.
 
     A sum is finite only if all numbers are; where it is not, it may have overflown, and they are looked at.
     """
     try:
-        is_finite = math.isfinite(float(values.detach().sum())) or bool(torch.isfinite(values).all())
+        return math.isfinite(float(values.detach().sum())) or bool(torch.isfinite(values).all())
     except RuntimeError:  # within torch.func.vmap values cannot be asked for
-        return
-    if not is_finite:
+        return True
+
+
+def require_finite(values: Tensor, name: str) -> None:
+    """Refuse NaN and infinities."""
+    if not is_finite(values):
         raise InvalidSignalError(f"{name} has entries that are not finite; replace NaN and infinities")
 
 

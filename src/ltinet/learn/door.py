@@ -7,7 +7,9 @@ from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import MissingDependencyError
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
+from ltinet.network.response import poles
 from ltinet.signals.sampled import Hold
+from ltinet.signals.times import time_step
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.state_space import StateSpace
 
@@ -38,16 +40,26 @@ def to_torch(
     hold: Hold,
     trainable: Parts,
     rebuild: Callable[[Network, BlockDiagonalForm, StateSpace, BlockSystem], NetworkType],
+    in_layers: bool = False,
 ) -> "LinearNetwork[NetworkType]":
     """A prepared network as a module; `rebuild` makes a network for users of what the way back constructs.
+
+    Its states are those of its layers, which learning keeps stable. Where poles are not learnt and T would cost short
+    steps their digits, they are the user's own, as in `simulate`, unless layers are asked for.
 
     Raises:
         MissingDependencyError: PyTorch is not installed.
     """
     require_torch()
+    from ltinet.learn.checks import checked_parts
     from ltinet.learn.linear_network import LinearNetwork
-    from ltinet.learn.packed import packed_system
+    from ltinet.learn.packed import packed_as_given, packed_system
     from ltinet.learn.parameters import tensors_of
 
-    tensors = tensors_of(packed_system(prepared))
+    moves = set(checked_parts(trainable)) & {"poles", "held", "couplings"}
+    given = None if moves or in_layers else prepared.for_run(time_step(dt, "dt"), from_state=False)
+    if given is None or given is prepared or poles(prepared.network).real.max(initial=0.0) > 0.0:
+        tensors = tensors_of(packed_system(prepared))
+    else:
+        tensors = tensors_of(packed_as_given(given.blocks))
     return LinearNetwork(tensors, dt=dt, hold=hold, trainable=trainable, names=prepared.names, rebuild=rebuild)

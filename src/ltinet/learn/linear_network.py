@@ -61,7 +61,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
             self.register_parameter(name, nn.Parameter(values, requires_grad=name in learnt))
         for name, values in tensors.constants.items():
             self.register_buffer(name, values)
-        self._growth = float(tensors.parameters["held_rates"].detach().max()) if len(self.held_rates) else 0.0
+        self.growth = float(tensors.parameters["held_rates"].detach().max()) if len(self.held_rates) else 0.0
         self._kept: tuple[Any, OneStep] | None = None
         self.recordings = Recordings()
 
@@ -136,12 +136,12 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(computing_type(u.dtype)).reshape(-1, steps, self.n_inputs)
             chosen = plan or plan_for(self._sizes(samples))
-            start = self._start(batch, state, x0)
+            start = self.start(batch, state, x0)
             kernels = self._recorded(samples, start, chosen, with_end=return_state)
             if kernels is not None:
                 y, end = run_with(kernels, samples, start.awaiting)
             else:
-                y, end = run_from(self.one_step(), samples, start, chosen, growth=self._growth, with_end=return_state)
+                y, end = run_from(self.one_step(), samples, start, chosen, growth=self.growth, with_end=return_state)
         y = y.reshape(*batch, steps, self.n_outputs).to(u.dtype)
         return (y, end.reshape(*batch, self.n_states)) if return_state and end is not None else y
 
@@ -155,7 +155,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
         with torch.autocast(u.device.type, enabled=False):
             sample = u.to(computing_type(u.dtype)).reshape(-1, self.n_inputs)
             step = self.one_step()
-            start = self._start(batch, state, x0)
+            start = self.start(batch, state, x0)
             if start.awaiting is None:
                 y, after = first_sample(step, sample, start.z)
             else:
@@ -173,7 +173,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
 
     def _sizes(self, samples: Tensor) -> Sizes:
         batch, steps, m = samples.shape
-        growth = max(self._growth, 0.0) * self.dt * steps
+        growth = max(self.growth, 0.0) * self.dt * steps
         return Sizes(
             batch=batch,
             steps=steps,
@@ -188,7 +188,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
     def _recorded(self, samples: Tensor, start: Start, plan: Plan, *, with_end: bool) -> Kernels | None:
         """On a GPU, kernels that are made in one call; None where they are to be made one by one."""
         named = list(self._parameters.values())
-        begins_plainly = start.z is None and not is_fast(self._growth * self.dt)
+        begins_plainly = start.z is None and not is_fast(self.growth * self.dt)
         needs_state = plan.way == "convolution" and (with_end or start.awaiting is not None)
         if needs_state or not begins_plainly or not can_record(named, plan) or n_groups(self._buffers):
             return None
@@ -214,7 +214,7 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
             samples = torch.cat([last.unsqueeze(1), samples], 1)
             t = torch.cat([time, t.expand(len(time), -1)], 1)
         else:
-            start = self._start(batch, None, x0)
+            start = self.start(batch, None, x0)
             z = samples.new_zeros(len(samples), n) if start.z is None else start.z
         with torch.autocast(u.device.type, enabled=False):
             y, z = run_uneven(self.system(), samples, t, z, linear=self.hold == "linear")
@@ -223,7 +223,8 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
             return y
         return y, torch.cat([z, samples[:, -1], t[:, -1:].expand(len(z), 1)], -1).reshape(*batch, n + m + 1)
 
-    def _start(self, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None) -> Start:
+    def start(self, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None) -> Start:
+        """How a run of a batch begins, from what was given, checked."""
         if state is not None and x0 is not None:
             raise InvalidSignalError("both state and x0 are given; give the one that the run is to begin in")
         if state is not None:

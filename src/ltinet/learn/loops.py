@@ -55,22 +55,28 @@ def settled(c: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
 
     By inserting ξ as long as that brings it nearer, which a small d_v makes fast, then by Newton's method.
     """
-    xi, last = c, float("inf")
+    if not bool(xi_v.any()):  # what is fed back comes a step later, as with a zero hold
+        return c
+    xi, last = c, math.inf
     for _ in range(_MOST):
         new = c + fed(xi) @ xi_v.mT
-        change = float((new - xi).abs().max()) if xi.numel() else 0.0
-        is_lost = not math.isfinite(change)
-        is_settled = is_lost or change <= _SETTLED * (1.0 + float(new.abs().max()))
-        xi = new
-        if is_settled or not change < 0.5 * last:
+        change, xi = _still(new - xi, new), new
+        if change == 0.0 or not change < 0.5 * last:
             break
         last = change
-    for _ in range(0 if is_settled else _MOST):
+    for _ in range(0 if change == 0.0 else _MOST):
         correction = over(jacobian(xi, xi_v, fed), xi - c - fed(xi) @ xi_v.mT)
         xi = xi - correction
-        if float(correction.abs().max()) <= _SETTLED * (1.0 + float(xi.abs().max())):
+        if _still(correction, xi) == 0.0:
             break
     return xi
+
+
+def _still(change: Tensor, xi: Tensor) -> float:
+    """The largest change of all samples that have not settled, each by its own size; those that are lost have."""
+    size = change.abs()
+    beyond = size - _SETTLED * (1.0 + xi.abs())  # of infinities no number, and not positive
+    return float(torch.where(beyond > 0.0, size, 0.0).max()) if size.numel() else 0.0
 
 
 def slopes(xi: Tensor, fed: Map) -> Tensor:
@@ -86,9 +92,8 @@ def linearised(loop: Loop, xi: Tensor, fed: Map) -> Tensor:
     """∂w⁺/∂w at every sample, `(…, n, n)`: P + Γ_v M (1 − d_v M)⁻¹ C_ξ with M = ∂φ/∂ξ."""
     M = slopes(xi, fed)
     identity = torch.eye(xi.shape[-1], dtype=xi.dtype, device=xi.device)
-    return loop.P + loop.Gamma_v @ M @ torch.linalg.solve(
-        identity - loop.xi_v @ M, loop.C_xi.expand(*M.shape[:-2], -1, -1)
-    )
+    seen = torch.linalg.solve_ex(identity - loop.xi_v @ M, loop.C_xi.expand(*M.shape[:-2], -1, -1)).result
+    return loop.P + loop.Gamma_v @ M @ seen
 
 
 def seen_by_map(loop: Loop, w: Tensor, u: Tensor, fed: Map) -> Tensor:
@@ -113,5 +118,5 @@ def jacobian(xi: Tensor, xi_v: Tensor, fed: Map) -> Tensor:
 
 
 def over(matrices: Tensor, vectors: Tensor) -> Tensor:
-    """J⁻¹ v at every sample."""
-    return torch.linalg.solve(matrices, vectors.unsqueeze(-1)).squeeze(-1)
+    """J⁻¹ v at every sample; where a matrix is singular the result is no number, which callers look for."""
+    return torch.linalg.solve_ex(matrices, vectors.unsqueeze(-1)).result.squeeze(-1)

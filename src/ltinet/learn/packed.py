@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ltinet.arrays import Array
 from ltinet.learn.standard_blocks import StandardBlock, standard_block
+from ltinet.network.block_system import BlockSystem
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.packing import pack, pack_weights
@@ -35,6 +36,10 @@ class PackedSystem:
     """The user's states are to_user · z."""
     from_user: Array
     """Its inverse."""
+    to_blocks: Array
+    """The states of the network's layers are to_blocks · z: each neuron's from its own."""
+    from_blocks: Array
+    """Its inverse."""
 
     @property
     def n_states(self) -> int:
@@ -55,6 +60,7 @@ def packed_system(prepared: PreparedNetwork) -> PackedSystem:
     # Rows are states here, columns unit vectors of the user's.
     from_user = system.packed_from_blocks(coordinates.blocks_from_user(identity)).T
     to_user = coordinates.user_from_blocks(system.blocks_from_packed(identity)).T
+    to_blocks, from_blocks = system.blocks_from_packed(identity).T @ back, into @ system.packed_from_blocks(identity).T
     inputs = pack(system, system.B.T, [block.G.T for block in system.blocks]).T
     outputs = pack_weights(system, system.C, [block.C for block in system.blocks])
     return PackedSystem(
@@ -66,6 +72,25 @@ def packed_system(prepared: PreparedNetwork) -> PackedSystem:
         D=np.array(system.D),
         to_user=to_user @ back,
         from_user=into @ from_user,
+        to_blocks=to_blocks,
+        from_blocks=from_blocks,
+    )
+
+
+def packed_as_given(blocks: BlockSystem) -> PackedSystem:
+    """A system in the states that it is given in, as one block of fixed entries."""
+    identity = np.eye(len(blocks.A))
+    return PackedSystem(
+        pair_rates=np.zeros(0, dtype=np.complex128),
+        real_rates=np.zeros(0),
+        groups=((StandardBlock(np.array(blocks.A), identity, identity, ()),),),
+        B=np.array(blocks.B),
+        C=np.array(blocks.C),
+        D=np.array(blocks.D),
+        to_user=identity,
+        from_user=identity,
+        to_blocks=identity,
+        from_blocks=identity,
     )
 
 

@@ -109,7 +109,7 @@ def _grown(log: Tensor, log_at_start: Tensor) -> Tensor:
 def _diagonal(packed: PackedSystem) -> tuple[Array, Array]:
     """Real parts of all poles, pairs once, and their sizes: scalar pairs, reals, then those of blocks."""
     blocks = [block for group in packed.groups for block in group]
-    rates = [block.F.diagonal()[list(block.starts)] for block in blocks]
+    rates = [block.F.diagonal()[np.array(block.starts, dtype=np.intp)] for block in blocks]
     sizes = [np.repeat(np.abs(np.linalg.eigvals(block.F)).max(), len(block.starts)) for block in blocks]
     pairs = packed.pair_rates
     return (
@@ -151,7 +151,9 @@ def _block_entries(packed: PackedSystem) -> tuple[Array, Array, Array, list[NDAr
 
 
 def _couplings(F: Array, starts: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Which entries stand above all reals and pairs of the diagonal."""
+    """Which entries stand above all reals and pairs of the diagonal; without these, all."""
+    if not starts:
+        return np.ones(F.shape, dtype=np.bool_)
     piece = np.searchsorted(starts, np.arange(len(F)), side="right")
     return np.asarray(piece[:, None] < piece[None, :])
 

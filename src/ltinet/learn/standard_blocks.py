@@ -14,7 +14,10 @@ _NO_SMALLER = 2.0**-10  # of the rates: couplings below need no other units
 
 
 class StandardBlock(NamedTuple):
-    """F = basis⁻¹ · given · basis in standard form, and where each real or pair begins on its diagonal."""
+    """F = basis⁻¹ · given · basis in standard form, and where each real or pair begins on its diagonal.
+
+    Without any such places F is taken as it is: all its entries are couplings.
+    """
 
     F: Array
     basis: Array
@@ -24,7 +27,7 @@ class StandardBlock(NamedTuple):
     @property
     def sizes(self) -> tuple[int, ...]:
         """1 for a real, 2 for a pair."""
-        stops = (*self.starts[1:], len(self.F))
+        stops = (*self.starts[1:], len(self.F))[: len(self.starts)]
         return tuple(stop - start for start, stop in zip(self.starts, stops, strict=True))
 
 

@@ -14,6 +14,7 @@ from ltinet.nn.maps import MLP, Polynomial, Spline  # noqa: E402
 from ltinet.nn.monotone import Monotone  # noqa: E402
 from ltinet.nn.stack import Stack, hammerstein, wiener, wiener_hammerstein  # noqa: E402
 from ltinet.nn.starting import from_identified, initial_state  # noqa: E402
+from ltinet.nn.triangular import Triangular  # noqa: E402
 
 __all__ = [
     "MLP",
@@ -24,6 +25,7 @@ __all__ = [
     "Polynomial",
     "Spline",
     "Stack",
+    "Triangular",
     "export_onnx",
     "fit",
     "from_identified",

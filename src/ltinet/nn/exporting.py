@@ -22,6 +22,7 @@ from ltinet.nn.files import model_checksum
 from ltinet.nn.maps import MLP, Polynomial, Spline
 from ltinet.nn.monotone import Monotone
 from ltinet.nn.stack import Stack
+from ltinet.nn.triangular import Triangular
 from ltinet.solve.prepared import PreparedNetwork
 
 _KEPT_TOGETHER = 10.0  # condition of T from which on states stay coupled: single precision is to lose a digit at most
@@ -95,6 +96,10 @@ def _map_part(model: nn.Module) -> MapPart:
         raise InvalidNetworkError(
             "a Feedback solves an equation at every sample, for which ONNX has no node; export what has no feedback, "
             "or its linear part: model.to_network().export_onnx(path, dt)"
+        )
+    if isinstance(model, Triangular):
+        raise InvalidNetworkError(
+            "a Triangular has no graph in ONNX; export its linear part: model.to_network().export_onnx(path, dt)"
         )
     for kind, read in _MAPS.items():
         if type(model) is kind:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, final
 import torch
 from torch import Tensor, nn
 
-from ltinet.errors import InvalidNetworkError, InvalidSignalError
-from ltinet.learn.checks import checked_input, checked_states, computing_type
+from ltinet.errors import InvalidNetworkError, InvalidSignalError, SimulationError
+from ltinet.learn.checks import checked_input, checked_states, computing_type, is_finite
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.loops import Loop, loop_of
 from ltinet.learn.solutions import KeptSolutions, Seen, Solution, plain_numbers, run_about, seen, solution
@@ -30,8 +30,9 @@ class Feedback(nn.Module):
 
     `network` has m + q inputs and p + r outputs, `map` takes r numbers to q. The model has the m inputs and p outputs
     that are left. What is fed back is held as the network holds its inputs. Solved by Newton's method on windows of
-    `window` samples, parallel in time, and one by one where that does not converge or where `window` is 0; `last_run`
-    says which. Derivatives are those of the solution and not of the iterations; the work is in float64.
+    `window` samples, parallel in time, damped where it would explode, and one by one where that does not converge
+    either or where `window` is 0; `last_run` says which. Derivatives are those of the solution and not of the
+    iterations; the work is in float64.
     """
 
     def __init__(self, network: nn.Module, map: nn.Module, *, window: int = _WINDOW) -> None:
@@ -66,7 +67,7 @@ class Feedback(nn.Module):
         batch, steps = tuple(u.shape[:-2]), u.shape[-2]
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(self.network.B.dtype).reshape(-1, steps, self.n_inputs)
-            loop = self._loop()
+            loop = self.loop()
             if not len(samples):  # a batch of nothing: the linear part has its shapes
                 y, end = samples @ loop.y_u.mT, samples.new_zeros(0, self.network.n_states)
             else:
@@ -74,6 +75,7 @@ class Feedback(nn.Module):
                 found = self._solution(loop, samples, begun)
                 start = self._awaiting(loop, samples[:, 0], begun, found.first)
                 y, end = run_about(found, loop, samples, start, self.map)
+                _require_finite(y)
         y = y.reshape(*batch, steps, self.n_outputs).to(computing_type(u.dtype)).to(u.dtype)
         return (y, end.reshape(*batch, self.network.n_states)) if return_state else y
 
@@ -86,8 +88,15 @@ class Feedback(nn.Module):
         """The linear part: the network with all its inputs and outputs, those of the loop included."""
         return self.network.to_network()
 
-    def _loop(self) -> Loop:
+    def loop(self) -> Loop:
+        """The matrices of a step, split into what comes from outside and what is fed back."""
         return loop_of(self.network.one_step(), fed_back=self.map.n_outputs, seen=self.map.n_inputs)
+
+    def start(self, loop: Loop, u: Tensor) -> Tensor:
+        """The state that awaits the first of some samples `(batch, T, m)` from rest, without derivatives."""
+        begun = self._begun(u, (len(u),), None, None)
+        with plain_numbers():
+            return self._awaiting(loop, u[:, 0], begun, self._seen_first(loop, u, begun))
 
     def _begun(self, samples: Tensor, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None) -> _Begun:
         network = self.network
@@ -105,14 +114,18 @@ class Feedback(nn.Module):
         if self._kept is not None and self._kept.is_complete:
             return self._kept.next()
         with plain_numbers():
-            first = None if begun.awaits else seen(*self._at_first(loop, u[:, 0], begun.z), self.map)
+            first = self._seen_first(loop, u, begun)
             start = self._awaiting(loop, u[:, 0], begun, first)
             run = find_states(loop, u, start, self.map, window=self.window)
-            self.last_run = Trajectory(run.states[:, :0], run.n_passes, run.n_walked)
+            self.last_run = run._replace(states=run.states[:, :0])
             found = solution(loop, u, run.states, self.map, first=first)
         if self._kept is not None:
             self._kept.found.append(found)
         return found
+
+    def _seen_first(self, loop: Loop, u: Tensor, begun: _Begun) -> Seen | None:
+        """What the map sees at x0, where a run begins in one."""
+        return None if begun.awaits else seen(*self._at_first(loop, u[:, 0], begun.z), self.map)
 
     def _at_first(self, loop: Loop, first: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
         """The c and d_v of ξ = c + d_v φ(ξ) at the first sample, where no hold lies behind."""
@@ -148,3 +161,11 @@ def solved_once(model: nn.Module) -> Iterator[Callable[[], None]]:
     finally:
         for own in loops:
             own._kept = None
+
+
+def _require_finite(y: Tensor) -> None:
+    if not is_finite(y):
+        raise SimulationError(
+            "the outputs of a feedback network exceed the largest floating-point number; take shorter steps, smaller "
+            "inputs, or a map that grows less"
+        )

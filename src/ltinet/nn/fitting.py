@@ -52,7 +52,8 @@ def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
     data where there is none. A step to where the model explodes is taken back, and smaller ones follow.
 
     Args:
-        model: a network (`net.to_torch(dt)`), a `Stack` or a `Feedback`; what is trained is what requires gradients.
+        model: a network (`net.to_torch(dt)`), a `Triangular`, `Feedback` or `Stack`; what is trained is what requires
+            gradients.
         data: a record (u, y), `(T, m)` and `(T, p)` or batches of them, or a list of records.
         validation: records of the same kind that only decide when to stop and what to keep.
         method: "adam"; "lbfgs"; "lm" (Levenberg–Marquardt), for some hundred parameters at most.

@@ -10,12 +10,14 @@ from torch import nn
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError
 from ltinet.learn.linear_network import LinearNetwork
+from ltinet.learn.neurons import NeuronGroup
 from ltinet.learn.parameters import PARTS, Tensors
 from ltinet.model.names import SignalNames
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.maps import MLP, Polynomial, Spline
 from ltinet.nn.monotone import Monotone
 from ltinet.nn.stack import Stack
+from ltinet.nn.triangular import Triangular
 
 Arrays = Mapping[str, NDArray[Any]]
 _MAPS: dict[str, Callable[..., nn.Module]] = {
@@ -39,6 +41,9 @@ def described(model: nn.Module) -> dict[str, Any]:
         return {"kind": "stack", "parts": [described(part) for part in model.parts]}
     if isinstance(model, Feedback):
         return {"kind": "feedback", "network": described(model.network), "map": described(model.map)}
+    if isinstance(model, Triangular):
+        parts = {"network": described(model.network), "map": described(model.map)}
+        return {"kind": "triangular", "n_groups": model.n_groups, **parts}
     for kind, known in _MAPS.items():
         if type(model) is known:
             return {"kind": kind, **model.description()}
@@ -60,12 +65,22 @@ def made(description: Any, tensors: Arrays, *, prefix: str = "") -> nn.Module:
     if kind == "stack":
         parts = enumerate(facts["parts"])
         return Stack(*(made(own, tensors, prefix=f"{prefix}parts.{number}.") for number, own in parts))
-    if kind == "feedback":
+    if kind in ("feedback", "triangular"):
         network = made(facts["network"], tensors, prefix=f"{prefix}network.")
-        return Feedback(network, made(facts["map"], tensors, prefix=f"{prefix}map."))
+        map = made(facts["map"], tensors, prefix=f"{prefix}map.")
+        if kind == "feedback":
+            return Feedback(network, map)
+        return Triangular.of_parts(network, map, _groups(facts["n_groups"], tensors, prefix))
     if kind not in _MAPS:
         raise ValueError(f"there is no kind of module called {kind!r}")
     return _MAPS[kind](**facts)
+
+
+def _groups(count: int, tensors: Arrays, prefix: str) -> list[NeuronGroup]:
+    return [
+        NeuronGroup(*(torch.tensor(tensors[f"{prefix}{name}_{number}"]) for name in NeuronGroup._fields))
+        for number in range(count)
+    ]
 
 
 def _linear(facts: dict[str, Any], tensors: Arrays, prefix: str) -> LinearNetwork[DynamicNetwork]:

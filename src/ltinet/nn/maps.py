@@ -35,9 +35,10 @@ class Polynomial(DoubleModule):
         weights[0] = float(start == "identity")
         self.weights = nn.Parameter(weights)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """`(…, channels)` to `(…, channels)`, by Horner's rule."""
-        weights, z = self.weights.to(x.dtype), x / self.scale
+    def forward(self, x: Tensor, channels: Tensor | None = None) -> Tensor:
+        """`(…, channels)` to `(…, channels)`, by Horner's rule; x may have some of the channels only, by number."""
+        weights = self.weights if channels is None else self.weights.index_select(1, channels)
+        weights, z = weights.to(x.dtype), x / self.scale
         total = weights[-1].expand_as(z)
         for weight in weights.flip(0)[1:]:
             total = total * z + weight
@@ -64,11 +65,14 @@ class Spline(DoubleModule):
         self.slope = nn.Parameter(torch.full((n_channels,), float(start == "identity"), dtype=torch.float64))
         self.weights = nn.Parameter(torch.zeros(n_channels, n_pieces + 3, dtype=torch.float64))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """`(…, channels)` to `(…, channels)`."""
+    def forward(self, x: Tensor, channels: Tensor | None = None) -> Tensor:
+        """`(…, channels)` to `(…, channels)`; x may have some of the channels only, by number."""
+        slope, weights = self.slope, self.weights
+        if channels is not None:
+            slope, weights = slope.index_select(0, channels), weights.index_select(0, channels)
         knots = torch.arange(-1, self.n_pieces + 2, dtype=x.dtype, device=x.device)
         place = (x.unsqueeze(-1) - self.low) * (self.n_pieces / (self.high - self.low)) - knots
-        return x * self.slope.to(x.dtype) + (_cubic(place) * self.weights.to(x.dtype)).sum(-1)
+        return x * slope.to(x.dtype) + (_cubic(place) * weights.to(x.dtype)).sum(-1)
 
     def description(self) -> dict[str, Any]:
         """What it was made with."""

@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, final
 
+import torch
 from torch import Tensor, nn
 
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import InvalidNetworkError, InvalidSignalError
-from ltinet.learn.linear_network import LinearNetwork
-from ltinet.nn.feedback import Feedback
+from ltinet.errors import InvalidNetworkError, InvalidSignalError, SimulationError
+from ltinet.learn.checks import checked_input, is_finite
+from ltinet.nn.dynamic import is_dynamic
 
 States = tuple[Tensor | None, ...]
 
 
 @final
 class Stack(nn.Module):
-    """Parts in a row, each a network (`net.to_torch(dt)`), a feedback network, or a map from samples to samples.
+    """Parts in a row: networks (`net.to_torch(dt)`), `Triangular`, `Feedback`, and maps from samples to samples.
 
     `stack(u)` takes `(…, T, m)` to `(…, T, p)`. States are tuples with one entry for each part, None for maps.
     """
@@ -54,38 +55,57 @@ class Stack(nn.Module):
         x0: Sequence[Tensor | None] | None = None,
         return_state: bool = False,
     ) -> Any:
-        """Outputs for samples, and with `return_state` the states that await the next one."""
+        """Outputs for samples, and with `return_state` the states that await the next one.
+
+        Raises:
+            InvalidSignalError: u or a state has another shape, type or device, or numbers that are not finite.
+            SimulationError: a part gives numbers that are not finite.
+        """
         states = self._for_each(state, "state")
         starts = self._for_each(x0, "x0")
-        signal, ends = u, []
-        for part, own, start in zip(self.parts, states, starts, strict=True):
-            if isinstance(part, LinearNetwork | Feedback):
+        signal, ends = self._checked(u, "(…, T, {})"), []
+        for number, (part, own, start) in enumerate(zip(self.parts, states, starts, strict=True)):
+            end = None
+            if is_dynamic(part):
                 signal = part(signal, state=own, x0=start, return_state=return_state)
                 signal, end = signal if return_state else (signal, None)
-                ends.append(end)
             else:
                 signal = part(signal)
-                ends.append(None)
+            self._require_finite(signal, number)
+            ends.append(end)
         return (signal, tuple(ends)) if return_state else signal
 
     def step(self, u: Tensor, state: States | None = None) -> tuple[Tensor, States]:
         """The output at one sample `(…, m)` and the states that await the next."""
-        signal, ends = u, []
-        for part, own in zip(self.parts, self._for_each(state, "state"), strict=True):
-            if isinstance(part, LinearNetwork | Feedback):
-                signal, end = part.step(signal, own)
-                ends.append(end)
-            else:
-                signal = part(signal)
-                ends.append(None)
+        signal, ends = self._checked(u, "(…, {})"), []
+        for number, (part, own) in enumerate(zip(self.parts, self._for_each(state, "state"), strict=True)):
+            signal, end = part.step(signal, own) if is_dynamic(part) else (part(signal), None)
+            self._require_finite(signal, number)
+            ends.append(end)
         return signal, tuple(ends)
 
     def to_networks(self) -> dict[str, "DynamicNetwork | nn.Module"]:
         """The parts by name (part0, part1, …): networks as `DynamicNetwork`, maps as they are."""
         return {
-            f"part{number}": part.to_network() if isinstance(part, LinearNetwork | Feedback) else part
-            for number, part in enumerate(self.parts)
+            f"part{number}": part.to_network() if is_dynamic(part) else part for number, part in enumerate(self.parts)
         }
+
+    def _checked(self, u: Tensor, axes: str) -> Tensor:
+        """The input, checked here where its first part is a map, which does not look at it."""
+        if is_dynamic(self.parts[0]):
+            return u
+        where = next(self.parameters(), u)
+        device = where.device if isinstance(where, Tensor) else torch.device("cpu")
+        return checked_input(u, n_inputs=self.n_inputs, device=device, axes=axes)
+
+    def _require_finite(self, signal: Tensor, number: int) -> None:
+        """Name the part whose outputs overflowed, before the next one refuses them; a last network may give them."""
+        part = self.parts[number]
+        if (number + 1 < len(self.parts) or not is_dynamic(part)) and not is_finite(signal):
+            raise SimulationError(
+                f"the outputs of part {number}, a {type(part).__name__}, are not finite: they exceed the largest "
+                f"number of {signal.dtype}; give smaller inputs, or a map that grows less"
+            )
 
     def _for_each(self, given: Sequence[Tensor | None] | None, name: str) -> Sequence[Tensor | None]:
         if given is None:

@@ -15,7 +15,7 @@ from ltinet.learn.door import Parts
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.powers import rows_out
 from ltinet.networks import construct
-from ltinet.nn.feedback import Feedback
+from ltinet.nn.dynamic import is_dynamic, network_in
 from ltinet.nn.stack import Stack
 
 _MOST_STEPS = 10
@@ -49,8 +49,8 @@ def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:
     """The x0 in the user's coordinates that explains the first samples best, by least squares.
 
     `u` and `y` are the first samples of a record, `(T, m)` and `(T, p)`; of several x0 the smallest in the model's own
-    coordinates is taken. For a network that is one product, and batches `(…, T, m)` are allowed; for a `Feedback` or a
-    `Stack`, which gets a tuple with None for its maps, the steps of Gauss and Newton that bring outputs nearer.
+    coordinates is taken. For a network that is one product, and batches `(…, T, m)` are allowed; for other models, of
+    which a `Stack` gets a tuple with None for its maps, the steps of Gauss and Newton that bring outputs nearer.
     """
     _require_fitting(model, u, y)
     if isinstance(model, LinearNetwork):
@@ -60,7 +60,7 @@ def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:
             z = torch.linalg.lstsq(rows, unexplained.reshape(-1, rows.shape[0]).mT, driver=_driver(rows)).solution.mT
             return (z @ model.to_user.mT).reshape(*u.shape[:-2], -1).to(y.dtype)
     y = y.detach()
-    networks = [_network_in(part) for part in (model.parts if isinstance(model, Stack) else [model])]
+    networks = [network_in(part) for part in (model.parts if isinstance(model, Stack) else [model])]
     z = torch.zeros(sum(own.n_states for own in networks if own is not None), dtype=u.dtype, device=u.device)
     for _ in range(_MOST_STEPS):
         error, J = _linearised(model, networks, u, y, z)
@@ -75,8 +75,8 @@ def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:
 
 
 def _require_fitting(model: nn.Module, u: Tensor, y: Tensor) -> None:
-    if not isinstance(model, LinearNetwork | Feedback | Stack):
-        raise InvalidNetworkError(f"model is a {type(model).__name__}; give a network, a Feedback or a Stack")
+    if not is_dynamic(model) and not isinstance(model, Stack):
+        raise InvalidNetworkError(f"model is a {type(model).__name__}; give a network, a model with one, or a Stack")
     if not isinstance(y, Tensor):
         raise InvalidSignalError(f"y is a {type(y).__name__}; give a tensor: torch.from_numpy(y)")
     checked_input(u, n_inputs=model.n_inputs, device=y.device)
@@ -91,12 +91,6 @@ def _require_fitting(model: nn.Module, u: Tensor, y: Tensor) -> None:
 def _driver(rows: Tensor) -> str:
     """Where a GPU has no routine for rows that may depend on each other, the one that it has."""
     return "gels" if rows.is_cuda else "gelsd"
-
-
-def _network_in(part: nn.Module) -> LinearNetwork[Any] | None:
-    if isinstance(part, Feedback):
-        part = part.network
-    return part if isinstance(part, LinearNetwork) else None
 
 
 def _starts(model: nn.Module, networks: list[LinearNetwork[Any] | None], z: Tensor) -> Any:

@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from scipy import linalg
 from scipy.integrate import solve_ivp
 
 import ltinet
 from ltinet import nn
+from ltinet.learn.damped_newton import has_settled, settled_part
+from ltinet.learn.damped_pass import damped_steps
+from ltinet.learn.trajectories import find_states
 
 
 def duffing(rng: np.random.Generator, *, n_neurons: int, hardness: float, dt: float, hold: str) -> nn.Feedback:
@@ -39,6 +43,49 @@ def test_two_hundred_networks_agree_with_walking() -> None:
         worst = max(worst, float((y - expected).abs().max() / expected.abs().max()))
     assert worst <= 1e-9
     assert walked <= 20  # it is Newton's method that was compared
+
+
+def test_damping_spares_walks_where_plain_passes_explode() -> None:
+    rng, walked, worst = np.random.default_rng(3), {0: 0, 30: 0}, 0.0
+    for case in range(10):
+        hold = ("linear", "zero")[case % 2]
+        model = duffing(rng, n_neurons=1 + case % 3, hardness=10.0 ** rng.uniform(0.3, 1.2), dt=0.1, hold=hold)
+        u = torch.from_numpy(rng.standard_normal((1, 160, 1)))
+        with torch.no_grad():
+            loop = model.loop()
+            start = model.start(loop, u)
+            expected = find_states(loop, u, start, model.map, window=0).states
+            for most in walked:
+                run = find_states(loop, u, start, model.map, window=1024, most_damped=most)
+                walked[most] += run.n_walked
+                worst = max(worst, float((run.states - expected).abs().max() / expected.abs().max()))
+    assert worst <= 1e-9
+    assert 4 * walked[30] < walked[0]
+
+
+def test_a_damped_pass_solves_its_least_squares() -> None:
+    rng = np.random.default_rng(0)
+    for steps, n in ((1, 2), (2, 1), (5, 3), (8, 2), (13, 2)):
+        A, r = rng.standard_normal((2, steps, n, n)), rng.standard_normal((2, steps, n))
+        found = damped_steps(torch.from_numpy(A), torch.from_numpy(r), 0.3)
+        for own in range(2):
+            J = np.eye(steps * n) - linalg.block_diag(np.zeros((n, n)), *A[own, 1:])[:, : steps * n] @ np.eye(
+                steps * n, k=-n
+            )
+            rows, side = (
+                np.vstack([J, np.sqrt(0.3) * np.eye(steps * n)]),
+                np.concatenate([r[own].ravel(), 0 * r[own].ravel()]),
+            )
+            expected = np.linalg.lstsq(rows, side, rcond=None)[0]
+            np.testing.assert_allclose(found[own].numpy().ravel(), expected, rtol=0.0, atol=1e-12)
+
+
+def test_what_explodes_later_does_not_hide_what_is_wrong_before() -> None:
+    rows = torch.tensor([[[1.0], [2.0], [3.0], [1e200]]], dtype=torch.float64)
+    wrong = rows.clone()
+    wrong[0, 2] += 1e-3
+    assert settled_part(wrong, rows).shape[1] == 2
+    assert not has_settled(wrong, rows)
 
 
 def test_a_duffing_oscillator_against_a_solver() -> None:

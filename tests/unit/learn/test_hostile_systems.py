@@ -1,53 +1,87 @@
 """Hypothesis: also for systems that were drawn to break decompositions a model gives what `net.simulate` gives.
 
-Where the network's own stepper is further away than rounding, ten times as far is allowed. Left out are steps so short
-that nothing happens in them (1e-8 of 1/‖A‖): outputs are then differences of states that only the
-user's own coordinates show, and a model has coordinates in which it stays stable.
+Where the network's own stepper is further away than rounding, ten times as far is allowed. Models are those whose poles
+are not learnt: where T costs digits they run in the user's own states, as `simulate` does, in which no parameters keep
+a system stable. One that learns its poles stays in the states of its layers and is off by 1e-6 for the worst of these.
 """
+
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
 
 import ltinet
+from ball_oracle import respond
 from hostile.draw import draw
 from hostile.families import FAMILIES
 from learnt_systems import off_by
+from ltinet import nn
 
-PER_FAMILY = 5
-_NOTHING_HAPPENS = 1e-8
+PER_FAMILY = 26
+NEARER = "integrating/10"  # here `simulate` is further from the truth than from the model
+_EVEN_BITS = 26  # of a step whose multiples are all doubles
 
 
-# Of 26 draws a family these miss: steps of 1e-11 of a time constant, and an integrator, 4e-12 off.
-MISSED = ("17/integrating/10", "17/non_normal/8", "17/non_normal/25")
+class Run(NamedTuple):
+    """A draw at even times, and what gives outputs for it."""
+
+    name: str
+    system: tuple[np.ndarray, ...]
+    net: ltinet.DynamicNetwork
+    dt: float
+    u: np.ndarray
+    hold: str
+    x0: np.ndarray | None
+
+    @property
+    def t(self) -> np.ndarray:
+        return self.dt * np.arange(len(self.u))
+
+    def simulated(self) -> np.ndarray:
+        return self.net.simulate(self.u, self.t, hold=self.hold, x0=self.x0).y
+
+    def streamed(self) -> np.ndarray:
+        return next(self.net.stepper(self.dt, hold=self.hold, x0=self.x0).run([self.u]))
+
+    def modelled(self) -> np.ndarray:
+        model = self.net.to_torch(self.dt, hold=self.hold, trainable=False)
+        start = None if self.x0 is None else torch.from_numpy(self.x0)
+        return model(torch.from_numpy(self.u), x0=start).numpy()
+
+
+def drawn(name: str) -> Run:
+    case = draw(f"17/{name}")
+    system = tuple(own for own in (case.A, case.B, case.C, case.D, case.E) if own is not None)
+    lengths = np.diff(case.t)
+    mantissa, exponent = np.frexp(np.median(lengths[lengths > 0.0]))
+    dt = float(np.ldexp(np.round(np.ldexp(mantissa, _EVEN_BITS)), exponent - _EVEN_BITS))
+    x0 = None if case.x0 is None else case.x0.reshape(-1, len(case.A))[0]
+    return Run(name, system, ltinet.construct(system), dt, case.u.reshape(-1, *case.u.shape[-2:])[0], case.hold, x0)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family(family: str) -> None:
-    assert sum(map(holds, (f"17/{family}/{index}" for index in range(PER_FAMILY)))) >= PER_FAMILY - 2
+    for name in (f"{family}/{index}" for index in range(PER_FAMILY)):
+        if name != NEARER:
+            run = drawn(name)
+            y = run.simulated()
+            assert off_by(run.modelled(), y) <= max(1e-12, 10.0 * off_by(run.streamed(), y)), name
 
 
-@pytest.mark.parametrize("name", MISSED)
-@pytest.mark.xfail(reason="4.2e-12, 1.6e-6 and 5.9e-7 off", strict=False)
-def test_what_is_missed(name: str) -> None:
-    assert holds(name, even_if_nothing_happens=True)
+def test_a_model_that_is_nearer_to_the_truth() -> None:
+    run = drawn(NEARER)
+    truth = respond(*run.system, u=run.u, t=run.t, hold=run.hold, x0=run.x0).y.mid
+    assert off_by(run.modelled(), truth) <= max(1e-12, off_by(run.simulated(), truth))
 
 
-def holds(name: str, *, even_if_nothing_happens: bool = False) -> bool:
-    """Whether there was something to compare; that it agrees is asserted."""
-    case = draw(name)
-    given = (case.A, case.B, case.C, case.D) if case.E is None else (case.A, case.B, case.C, case.D, case.E)
-    net = ltinet.construct(given)
-    lengths = np.diff(case.t)
-    dt, n = float(np.median(lengths[lengths > 0.0])), len(case.t)
-    A = case.A if case.E is None else np.linalg.solve(case.E, case.A)
-    if np.linalg.norm(A, 2) * dt < _NOTHING_HAPPENS and not even_if_nothing_happens:
-        return False
-    u = case.u.reshape(-1, *case.u.shape[-2:])[0]
-    x0 = None if case.x0 is None else case.x0.reshape(-1, net.n_states)[0]
-    y = net.simulate(u, dt * np.arange(n), hold=case.hold, x0=x0).y
-    allowed = 10.0 * off_by(next(net.stepper(dt, hold=case.hold, x0=x0).run([u])), y)
-    model = net.to_torch(dt, hold=case.hold, trainable=False)
-    start = None if x0 is None else torch.from_numpy(x0)
-    assert off_by(model(torch.from_numpy(u), x0=start).numpy(), y) <= max(1e-12, allowed), str(case)
-    return True
+def test_a_model_in_the_user_s_states_goes_through_files_and_leads_back(tmp_path: Path) -> None:
+    run = drawn("non_normal/8")
+    model, u = run.net.to_torch(run.dt, hold=run.hold, trainable=("B", "C")), torch.from_numpy(run.u)
+    y = model(u)
+    assert off_by(y.detach().numpy(), run.simulated()) <= 1e-12
+    assert torch.equal(model.from_user, torch.eye(run.net.n_states, dtype=torch.float64))
+    nn.save(model, tmp_path / "model.safetensors")
+    assert torch.equal(nn.load(tmp_path / "model.safetensors")(u), y)
+    assert off_by(model.to_network().simulate(run.u, run.t, hold=run.hold).y, y.detach().numpy()) <= 1e-12

@@ -143,6 +143,23 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         nn.wiener(network(), nn.Polynomial(1))(samples(10, 1), state=samples(1, 5))
 
 
+def test_the_part_that_overflows_is_named() -> None:
+    model, u = nn.Stack(network(), nn.Polynomial(1, 3), network()), 1e160 * samples(20, 1)
+    with torch.no_grad():
+        model.parts[1].weights[2] = 1.0
+    for run in (lambda: model(u), lambda: nn.Stack(*list(model.parts)[:2])(u), lambda: model.step(u[5])):
+        with pytest.raises(ltinet.SimulationError, match="part 1, a Polynomial, are not finite"):
+            run()
+    with pytest.raises(ltinet.InvalidSignalError, match="u has entries that are not finite"):
+        nn.Stack(nn.Polynomial(1), network())(float("nan") * u)
+
+
+def test_a_fit_takes_back_a_step_to_where_a_map_overflows() -> None:
+    model, u = nn.wiener(network(), nn.Polynomial(1, 3)), samples(20, 1)
+    history = nn.fit(model, (u, model(u).detach() + 0.1), steps=3, lr=1e200)
+    assert "taken back" in history.remarks[0]
+
+
 def test_networks_of_a_stack_by_name() -> None:
     found = nn.wiener_hammerstein(network(), nn.Polynomial(1), network(seed=1)).to_networks()
     assert list(found) == ["part0", "part1", "part2"]
