@@ -10,8 +10,8 @@ import pytest
 from explored_page import ServedPage
 
 ATTACKS = {
-    "fetch": "fetch(address + 'start').then((a) => a.text())",
-    "fetch without cors": """fetch(address + 'start', {mode: 'no-cors'}).then((a) => a.text())
+    "fetch": "fetch(address).then((a) => a.text())",
+    "fetch without cors": """fetch(address, {mode: 'no-cors'}).then((a) => a.text())
         .then((a) => a || Promise.reject('opaque'))""",
     "upload": """fetch(address + 'upload?name=a.csv', {method: 'POST', body: 't,u,y\\n0,0,0\\n1,1,1\\n'})
         .then((a) => a.text())""",
@@ -19,7 +19,7 @@ ATTACKS = {
         const s = new WebSocket(address.replace('http', 'ws') + 'view'); s.onopen = yes; s.onerror = () => no('closed');
     })""",
     "script": """new Promise((yes, no) => {
-        const s = document.createElement('script'); s.src = address + 'svg.js'; s.type = 'module';
+        const s = document.createElement('script'); s.src = address + 'main.js'; s.type = 'module';
         s.onload = yes; s.onerror = () => no('blocked'); document.head.append(s);
     })""",
     "frame": """new Promise((yes, no) => {

@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, urlsplit
 from ltinet.errors import LtinetError
 from ltinet.explorer.answer import Answer, failed
 from ltinet.explorer.answers import JOBS, VIEWS
-from ltinet.explorer.assets import assets
 from ltinet.explorer.checks import HEADERS, refusal
 from ltinet.explorer.files import DroppedFile
+from ltinet.explorer.page import DATA, data_block, page_files, page_with
 from ltinet.explorer.state import state_of
 from ltinet.explorer.uploads import MOST_BYTES, hash_of
 
@@ -38,7 +38,7 @@ class PageRequest(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, its files, and views."""
-        self._answer({"": self._page, "start": self._start, **dict.fromkeys((*VIEWS, *JOBS), self._ask)})
+        self._answer({"": self._page, **dict.fromkeys((*VIEWS, *JOBS), self._ask)})
 
     def do_POST(self) -> None:
         """A dropped file, or the end of what a tab waits for."""
@@ -56,21 +56,16 @@ class PageRequest(BaseHTTPRequestHandler):
         name = place[0] if place else ""
         if name in routes:
             self._send(routes[name](name))
-        elif self.command == "GET" and name in assets():
-            self._send(self._asset(name))
+        elif self.command == "GET" and name in page_files():
+            kind, content = page_files()[name]
+            self._send(Answer(200, content, kind))
         else:
             self.close_connection = True
             self._send(failed("there is nothing of this name here", 404))
 
     def _page(self, _: str) -> Answer:
-        return self._asset("index.html")
-
-    def _asset(self, name: str) -> Answer:
-        kind, content = assets()[name]
-        return Answer(200, content, kind)
-
-    def _start(self, _: str) -> Answer:
-        return Answer(200, self.server.told_bytes())
+        page = page_with({DATA: data_block("start", self.server.told())})
+        return Answer(200, page.encode(), "text/html; charset=utf-8")
 
     def _ask(self, kind: str) -> Answer:
         query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True, max_num_fields=32))

@@ -1,6 +1,5 @@
 """The server of the page, for this machine alone: routes, limits, and nothing that computes."""
 
-import json
 import secrets
 import socket
 import threading
@@ -46,17 +45,13 @@ class PageServer(ThreadingHTTPServer):
             self.first = State(system=f"file:{digest}")
 
     def told(self) -> dict[str, Any]:
-        """What the page asks first: what there is to choose from."""
+        """What the page begins with: what there is to choose from."""
         return {
             "first": self.first.query(),
             "examples": [{"name": f"example:{name}", "title": own.title} for name, own in EXAMPLES.items()],
             "files": self.uploads.listed(),
             "most_bytes": MOST_BYTES,
         }
-
-    def told_bytes(self) -> bytes:
-        """The same as it is sent."""
-        return json.dumps(self.told()).encode()
 
     def trust(self, connection: socket.socket) -> None:
         """Note that a connection has shown the token."""

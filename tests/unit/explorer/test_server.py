@@ -52,7 +52,7 @@ def test_the_page_and_its_files_come_with_the_policy(page: ServedPage) -> None:
     ],
 )
 def test_foreign_requests_are_refused(page: ServedPage, headers: dict[str, str]) -> None:
-    for path in ("", "start", "view?system=example:triangular", "main.js"):
+    for path in ("", "view?system=example:triangular", "main.js"):
         status, content = page.get(path, **headers)
         assert status in (400, 403)
         assert b"facts" not in content
@@ -69,7 +69,7 @@ def test_a_form_of_another_site_uploads_nothing(page: ServedPage, headers: dict[
 
 @pytest.mark.parametrize("token", ["", "wrong", "x" * 24])
 def test_without_the_token_nothing_is_answered(page: ServedPage, token: str) -> None:
-    for path in ("", "view", "start", "main.js", "upload"):
+    for path in ("", "view", "main.js", "upload"):
         assert page.raw("GET", f"/{token}/{path}")[0] == 403
         assert page.raw("POST", f"/{token}/{path}", b"")[0] == 403
 
