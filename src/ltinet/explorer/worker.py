@@ -6,6 +6,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import final
 
 from ltinet.errors import LtinetError
@@ -17,6 +18,8 @@ from ltinet.explorer.frames import Frame, read_frame, unpacked
 from ltinet.explorer.limits import limit_memory, limit_opening
 from ltinet.explorer.state import State, state_of
 from ltinet.threads import one_blas_thread
+
+_LATE = ("scipy.fft", "ltinet.reduced", "ltinet.identifying")  # what the first view does without
 
 
 @dataclass
@@ -43,6 +46,7 @@ class _Worker:
         self.line, self.desk = line, Desk()
         self.jobs: dict[int, _Job] = {}  # by the descriptor of their pipe
         self.ahead: Iterator[State] = iter(())
+        self.late: Iterator[str] = iter(())
 
     def run(self) -> None:
         idle = False
@@ -125,20 +129,27 @@ class _Worker:
         self.line.sendall(_framed(number, answer).packed())
 
     def _look_ahead(self, query: dict[str, str]) -> None:
+        self.late = iter(_LATE)
         try:
             self.ahead = self.desk.neighbours(state_of(query))
         except LtinetError:
             self.ahead = iter(())
 
     def _prepare(self) -> bool:
-        """Compute one state that may be asked for next, while nobody asks; False where there is none."""
+        """Compute or import something that may be asked for next, while nobody asks; False where there is nothing."""
         try:
             state = next(self.ahead, None)
             if state is not None:
                 self.desk.written_view(state)
         except Exception:  # it will be told when somebody asks for it
             self.ahead, state = iter(()), None
-        return state is not None
+        return state is not None or self._import_late()
+
+    def _import_late(self) -> bool:
+        name = next(self.late, None)
+        if name is not None:
+            import_module(name)
+        return name is not None
 
 
 def _framed(number: int, answer: Answer) -> Frame:

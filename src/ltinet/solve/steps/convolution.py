@@ -13,6 +13,7 @@ Rounding is relative to the largest outputs, not to each as in matrix products: 
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import scipy  # which loads scipy.fft when it is first used
@@ -96,9 +97,27 @@ def convolution(step: OneStep, n_times: int) -> Convolution:
     return Convolution(K, scipy.fft.rfft(lags, axis=-1), from_first)
 
 
+@lru_cache(maxsize=64)
 def width_for(n_times: int) -> int:
-    """The smallest half that holds so many samples and has a fast transform."""
-    return int(scipy.fft.next_fast_len(-(-n_times // 2), real=True))
+    """The smallest half that holds so many samples and has a fast transform: a product of powers of 2, 3 and 5.
+
+    `scipy.fft.next_fast_len` says the same; asking it would import all transforms for runs that need none.
+    """
+    least = -(-n_times // 2)
+    best = _doubled(1, least)
+    fives = 1
+    while fives < best:
+        product = fives
+        while product < best:
+            best = min(best, _doubled(product, least))
+            product *= 3
+        fives *= 5
+    return best
+
+
+def _doubled(number: int, least: int) -> int:
+    """The number, doubled until it is at least so large."""
+    return number << max(0, -(-least // number) - 1).bit_length()
 
 
 def _silence(y: Array, u: Array) -> None:
