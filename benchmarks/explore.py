@@ -198,13 +198,13 @@ def _served(file: Any, *, latest: float) -> Iterator[PageServer]:
     """A page whose answers are late by up to so many seconds, drawn at random."""
     rng = random.Random(19)  # noqa: S311 - for delays
     with serving(file) as server:
-        ask = server.staff.ask
+        ask = server.reception.staff.ask
 
         def late(*given: Any, **more: Any) -> Any:
             time.sleep(rng.uniform(0.0, latest))
             return ask(*given, **more)
 
-        server.staff.ask = late  # type: ignore[method-assign]
+        server.reception.staff.ask = late  # type: ignore[method-assign]
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 import ltinet
 from ltinet.explorer.examples import example_system
@@ -62,7 +62,7 @@ class Expected:
     def budgets(self) -> list[float]:
         """Ten: on and just above rungs all over the ladder, or over the range where there are few rungs."""
         if len(self.rungs) < 10:
-            return np.geomspace(1.0, 1e9, 10).tolist()
+            return [10.0**power for power in range(10)]
         places = np.linspace(0, len(self.rungs) - 1, 10).round().astype(int)
         return [self.rungs[place].condition * (1.0 + 1e-9 * (turn % 2)) for turn, place in enumerate(places)]
 
@@ -77,7 +77,8 @@ class Expected:
         if not shown.patterns[1].endswith("%)") or f" of {net.n_states}² entries" not in shown.patterns[1]:
             found.append("entries of the blocks")
         columns = self._columns(net)
-        return found + [name for name, values in columns.items() if not _agree(_column(shown, *name), values)]
+        wrong = [key for key, values in columns.items() if not _agree(_column(shown, *key), values)]
+        return found + [f"column {place} of {table}" for table, place in wrong]
 
     def _columns(self, net: ltinet.DynamicNetwork) -> dict[tuple[str, int], ArrayLike]:
         """Columns of tables by the name of the table and their place in it."""
@@ -113,7 +114,7 @@ def _thinned(values: ArrayLike) -> ArrayLike:
     return kept[:: max(1, -(-len(kept) // _ROWS))]
 
 
-def _phase(values: ArrayLike) -> ArrayLike:
+def _phase(values: NDArray[np.complex128]) -> ArrayLike:
     return np.degrees(np.unwrap(np.angle(values)))
 
 

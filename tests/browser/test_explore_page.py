@@ -135,7 +135,7 @@ def test_a_long_computation_is_shown_and_cancelled(page: Explored) -> None:
 
 
 def test_the_page_goes_on_when_its_worker_dies(page: Explored, served: ServedPage) -> None:
-    os.kill(served.server.staff.process, signal.SIGKILL)
+    os.kill(served.server.reception.staff.process, signal.SIGKILL)
     page.turn("system=example%3Arod")
     if page.part("error").is_visible():  # it was asked in the very moment
         page.turn("system=example%3Arod")

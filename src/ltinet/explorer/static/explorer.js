@@ -189,10 +189,11 @@ export async function startExplorer(root, source) {
   parts.compare.addEventListener("click", askEngines);
   parts.cancel.addEventListener("click", () => source.cancel());
   root.addEventListener("failed", (event) => fail(event.detail));
-  root.addEventListener("dragover", (event) => { event.preventDefault(); root.classList.add("dropping"); });
+  root.addEventListener("dragover", (event) => { event.preventDefault(); event.stopPropagation(); root.classList.add("dropping"); });
   root.addEventListener("dragleave", () => root.classList.remove("dropping"));
   root.addEventListener("drop", (event) => {
     event.preventDefault();
+    event.stopPropagation(); // a notebook around it would take the file as well
     root.classList.remove("dropping");
     if (event.dataTransfer.files[0] && source.upload) take(event.dataTransfer.files[0]);
   });

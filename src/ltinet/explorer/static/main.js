@@ -1,11 +1,9 @@
 // The page as its server gives it: questions over HTTP, the state in the address.
 
 import { startExplorer } from "./explorer.js";
+import { persistent } from "./persistent.js";
 
 const TAB = Math.random().toString(36).slice(2, 14);
-
-const STOPPED = 409; // the process that computed is gone; the next question meets a new one
-let isCancelled = false;
 
 async function answerOf(path, options) {
   let response;
@@ -18,17 +16,6 @@ async function answerOf(path, options) {
   return response;
 }
 
-// A process that died without anybody wanting it is worth a second try.
-async function persistently(path) {
-  isCancelled = false;
-  try {
-    return await answerOf(path);
-  } catch (error) {
-    if (error.status !== STOPPED || isCancelled) throw error;
-    return answerOf(path);
-  }
-}
-
 function pathOf(kind, query) {
   return `${kind}?${query}${query ? "&" : ""}tab=${TAB}`;
 }
@@ -37,17 +24,19 @@ function nameOf(response) {
   return /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "download";
 }
 
+const questions = persistent(answerOf);
+
 const source = {
   offers: ["band", "engines", "order", "network", "script", "c", "onnx", "page"],
   start: async () => JSON.parse(document.getElementById("start").textContent),
-  ask: async (kind, query) => (await persistently(pathOf(kind, query))).json(),
+  ask: async (kind, query) => (await questions.ask(pathOf(kind, query))).json(),
   file: async (kind, query) => {
     const response = await answerOf(pathOf(kind, query));
     return { name: nameOf(response), blob: await response.blob() };
   },
   upload: async (file) => (await answerOf(pathOf("upload", `name=${encodeURIComponent(file.name)}`), { method: "POST", body: file })).json(),
   cancel: (kind = "") => {
-    if (!kind) isCancelled = true;
+    if (!kind) questions.cancelled();
     return answerOf(pathOf("cancel", kind && `kind=${kind}`), { method: "POST" });
   },
   address: () => location.search.slice(1),
