@@ -1,4 +1,4 @@
-"""Hypothesis: in JupyterLab `net.explore()` is the same page: it slides, is cancelled, takes files, and leaves the kernel free."""
+"""Hypothesis: in JupyterLab `net.explore()` is the same page; can be cancelled, takes files, keeps the kernel free."""
 
 import importlib.util
 import json

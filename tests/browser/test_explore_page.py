@@ -69,6 +69,7 @@ def test_a_neuron_is_picked_by_keyboard_and_its_share_shown(page: Explored) -> N
     page.press("Enter")
     assert page.part("share-title").inner_text() == "Share of neuron 0.0 in the output"
     assert page.tab.locator("[data-pick='0.0']").get_attribute("aria-pressed") == "true"
+    assert page.tab.evaluate("() => document.activeElement.dataset.pick") == "0.0"
     page.part("unpick").click()
     page.tab.wait_for_selector("[data-panel=share]", state="hidden")
 
@@ -77,6 +78,15 @@ def test_the_certified_band_arrives_after_the_curve(page: Explored) -> None:
     page.tab.wait_for_selector("#explorer[data-banded]")
     assert re.match(r"Certified: y1 is within \S+ of the exact output", page.part("band").inner_text())
     assert page.tab.locator("[data-id=response] path.band").count() == 1
+
+
+def test_a_band_that_arrives_takes_no_focus_away(page: Explored) -> None:
+    page.turn("system=example%3Atriangular&k=11")
+    page.tab.focus("[data-id=response] summary")
+    page.tab.wait_for_function(
+        "() => { const own = document.getElementById('explorer').dataset; return own.banded === own.shown; }"
+    )
+    assert page.tab.evaluate("() => document.activeElement.matches('[data-id=response] summary')")
 
 
 def test_files_are_dropped_and_shown(page: Explored, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class PageRequest(BaseHTTPRequestHandler):
         if content is None:
             return self._closing(failed("the file broke off", 400))
         query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=4))
-        file = DroppedFile(query.get("name", "")[:200], content)
+        file = DroppedFile(query.get("name", "")[-200:], content)
         return self.server.reception.drop(file, tab=self._tab(query.get("tab", "")))
 
     def _cancel(self, _: str) -> Answer:

@@ -70,7 +70,7 @@ def _answer(reception: Reception, kind: str, query: dict[str, str], buffers: Seq
     if kind == "upload":
         if sum(len(own) for own in buffers) > MOST_BYTES:
             return too_large()
-        return reception.drop(DroppedFile(query.get("name", "")[:200], b"".join(buffers)), tab=tab)
+        return reception.drop(DroppedFile(query.get("name", "")[-200:], b"".join(buffers)), tab=tab)
     if kind == "cancel":
         reception.staff.cancel(tab, query.get("kind", ""))
         return Answer(200, json.dumps({}).encode())

@@ -16,7 +16,11 @@ export async function startExplorer(root, source) {
   const start = await source.start();
   const page = { view: null, state: {}, waits: {}, timers: {} };
 
-  const go = newestFirst((state) => source.ask("view", queryOf(state)), show, fail, busy);
+  const go = newestFirst({
+    ask: (state) => source.ask("view", queryOf(state)), show, fail, busy,
+    leaves: (one, other) => one.system !== other.system || one.order !== other.order,
+    abandon: () => source.cancel("view"),
+  });
   const slider = budgetSlider(parts, (budget, settled) => wish({ k: String(budget) }, settled));
   const openColumns = columnsForm(parts, {
     identify: (file, drive, answer) => turn(otherSystem(`file:${file.hash}`, { drive, answer })),

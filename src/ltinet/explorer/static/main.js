@@ -12,8 +12,9 @@ async function answerOf(path, options) {
   } catch {
     throw new Error("The page cannot reach its server; start it again with ltinet explore.");
   }
-  if (!response.ok) throw Object.assign(new Error((await response.json()).error), { status: response.status });
-  return response;
+  if (response.ok) return response;
+  const told = await response.json().catch(() => ({ error: `The server answered with status ${response.status}; reload the page.` }));
+  throw Object.assign(new Error(told.error), { status: response.status });
 }
 
 function pathOf(kind, query) {
@@ -36,7 +37,7 @@ const source = {
   },
   upload: async (file) => (await answerOf(pathOf("upload", `name=${encodeURIComponent(file.name)}`), { method: "POST", body: file })).json(),
   cancel: (kind = "") => {
-    if (!kind) questions.cancelled();
+    if (kind === "" || kind === "view") questions.cancelled();
     return answerOf(pathOf("cancel", kind && `kind=${kind}`), { method: "POST" });
   },
   address: () => location.search.slice(1),
@@ -45,8 +46,6 @@ const source = {
 };
 
 // Whoever leaves waits for nothing any more.
-addEventListener("pagehide", () => {
-  for (const kind of ["band", "engines"]) navigator.sendBeacon(pathOf("cancel", `kind=${kind}`));
-});
+addEventListener("pagehide", () => { navigator.sendBeacon(pathOf("cancel", "")); });
 
 startExplorer(document.getElementById("explorer"), source);

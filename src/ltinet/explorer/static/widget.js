@@ -45,7 +45,7 @@ function sourceOf(model) {
       return JSON.parse(await answer.content.text());
     },
     cancel: (kind = "") => {
-      if (!kind) questions.cancelled();
+      if (kind === "" || kind === "view") questions.cancelled();
       leave(kind);
       send("cancel", kind && `kind=${kind}`);
     },
