@@ -113,6 +113,23 @@ def test_two_tabs_do_not_end_each_other(browser: Any, served: ServedPage, page: 
     assert page.part("error").is_hidden()
 
 
+@pytest.mark.parametrize(("times", "ends_well"), [(1, True), (3, False)])
+def test_what_was_stopped_by_others_is_asked_again(page: Explored, times: int, ends_well: bool) -> None:
+    left = [None] * times
+
+    def stop(route: Any) -> None:
+        if left:
+            left.pop()
+            route.fulfill(status=409, content_type="application/json", body='{"error": "this was stopped"}')
+        else:
+            route.continue_()
+
+    page.tab.route("**/upload?*", stop)
+    drop(page, "record.csv", DECIMAL.encode())
+    page.part("columns" if ends_well else "error").wait_for(state="visible")
+    assert not left
+
+
 def test_every_control_is_reached_by_keys_and_seen(browser: Any, served: ServedPage) -> None:
     page = Explored(browser, served.server.address, width=400)
     page.turn("system=example%3Atriangular&pick=0.0")

@@ -30,14 +30,17 @@ const questions = persistent(answerOf);
 const source = {
   offers: ["band", "engines", "order", "network", "script", "c", "onnx", "page"],
   start: async () => JSON.parse(document.getElementById("start").textContent),
-  ask: async (kind, query) => (await questions.ask(pathOf(kind, query))).json(),
+  ask: async (kind, query) => (await questions.ask(kind, pathOf(kind, query))).json(),
   file: async (kind, query) => {
-    const response = await answerOf(pathOf(kind, query));
+    const response = await questions.ask(kind, pathOf(kind, query));
     return { name: nameOf(response), blob: await response.blob() };
   },
-  upload: async (file) => (await answerOf(pathOf("upload", `name=${encodeURIComponent(file.name)}`), { method: "POST", body: file })).json(),
+  upload: async (file) => {
+    const path = pathOf("upload", `name=${encodeURIComponent(file.name)}`);
+    return (await questions.ask("open", path, { method: "POST", body: file })).json();
+  },
   cancel: (kind = "") => {
-    if (kind === "" || kind === "view") questions.cancelled();
+    questions.cancelled(kind);
     return answerOf(pathOf("cancel", kind && `kind=${kind}`), { method: "POST" });
   },
   address: () => location.search.slice(1),

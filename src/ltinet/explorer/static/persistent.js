@@ -1,18 +1,27 @@
-// A process that died without anybody wanting it is worth a second try; one that was cancelled is not.
+// Ending one question ends the process that computes, and with it what others wait for: these ask again.
 
-const STOPPED = 409; // the process that computed is gone; the next question meets a new one
+const STOPPED = 409; // the process is gone; the next question meets a new one
+const TIMES = 3;
 
 export function persistent(ask) {
-  let isCancelled = false;
+  const waiting = new Set();
   return {
-    cancelled() { isCancelled = true; },
-    async ask(...question) {
-      isCancelled = false;
+    cancelled(kind) {
+      for (const own of waiting) if (kind === "" || own.kind === kind) own.isCancelled = true;
+    },
+    async ask(kind, ...question) {
+      const own = { kind, isCancelled: false };
+      waiting.add(own);
       try {
-        return await ask(...question);
-      } catch (error) {
-        if (error.status !== STOPPED || isCancelled) throw error;
-        return ask(...question);
+        for (let turn = 1; ; turn += 1) {
+          try {
+            return await ask(...question);
+          } catch (error) {
+            if (error.status !== STOPPED || own.isCancelled || turn === TIMES) throw error;
+          }
+        }
+      } finally {
+        waiting.delete(own);
       }
     },
   };

@@ -35,17 +35,17 @@ function sourceOf(model) {
   return {
     offers: ["band", "engines", "order", "network", "script", "c", "onnx", "page"],
     start: async () => structuredClone(model.get("start")),
-    ask: async (kind, query) => JSON.parse(await (await questions.ask(kind, query)).content.text()),
+    ask: async (kind, query) => JSON.parse(await (await questions.ask(kind, kind, query)).content.text()),
     file: async (kind, query) => {
-      const { name, content } = await send(kind, query);
+      const { name, content } = await questions.ask(kind, kind, query);
       return { name, blob: content };
     },
     upload: async (file) => {
-      const answer = await send("upload", new URLSearchParams({ name: file.name }), [await file.arrayBuffer()]);
+      const answer = await questions.ask("open", "upload", new URLSearchParams({ name: file.name }), [await file.arrayBuffer()]);
       return JSON.parse(await answer.content.text());
     },
     cancel: (kind = "") => {
-      if (kind === "" || kind === "view") questions.cancelled();
+      questions.cancelled(kind);
       leave(kind);
       send("cancel", kind && `kind=${kind}`);
     },
