@@ -72,40 +72,42 @@ class Expected:
         found = [name for name in FACTS if json.loads(shown.facts[name]) != getattr(net, name)]
         if net.form is None or json.loads(shown.facts["condition"]) != net.form.condition:
             found.append("condition")
-        if f"{self._n_entries()} of {self.subject.given.n_states}²" not in shown.patterns[0]:
+        if f"{_n_entries(self.subject)} of {self.subject.given.n_states}²" not in shown.patterns[0]:
             found.append("entries of A")
         if not shown.patterns[1].endswith("%)") or f" of {net.n_states}² entries" not in shown.patterns[1]:
             found.append("entries of the blocks")
-        columns = self._columns(net)
+        columns = _columns(self, net)
         wrong = [key for key, values in columns.items() if not _agree(_column(shown, *key), values)]
         return found + [f"column {place} of {table}" for table, place in wrong]
 
-    def _columns(self, net: ltinet.DynamicNetwork) -> dict[tuple[str, int], ArrayLike]:
-        """Columns of tables by the name of the table and their place in it."""
-        t = np.linspace(0.0, self.subject.end(0, 0), 801)
-        u = np.zeros((len(t), net.n_inputs))
-        u[:, 0] = 1.0
-        y = net.simulate(u, t, hold="zero").y[:, 0]
-        omega = self.subject.frequencies
-        H = net.frequency_response(omega)[:, 0, 0]
-        is_known = self.subject.response is not None
-        poles, counts = net.poles(), [layer.n_states for layer in net.layers]
-        layers = np.repeat(np.arange(net.n_layers), counts)
-        given = self.subject.response[:, 0, 0] if self.subject.response is not None else H
-        return {
-            ("response", 0): _thinned(t), ("response", 1): _thinned(y),
-            ("poles", 0): poles.real[:_MOST_ROWS], ("poles", 1): poles.imag[:_MOST_ROWS],
-            ("poles", 2): layers[:_MOST_ROWS],
-            ("bode", 0): _thinned(omega), ("bode", 1): _thinned(np.abs(given)),
-            ("bode", 1 + is_known): _thinned(np.abs(H)), ("phase", 1 + is_known): _thinned(_phase(H)),
-            ("trade", 0): [own.condition for own in self.rungs][:_MOST_ROWS],
-            ("trade", 1): [own.n_connections for own in self.rungs][:_MOST_ROWS],
-            ("trade", 2): [own.n_layers for own in self.rungs][:_MOST_ROWS],
-        }  # fmt: skip
 
-    def _n_entries(self) -> int:
-        large = self.subject.given.sparse
-        return int(np.count_nonzero(self.subject.given.A) if large is None else large.state.count_nonzero())
+def _columns(expected: Expected, net: ltinet.DynamicNetwork) -> dict[tuple[str, int], ArrayLike]:
+    """Columns of tables by the name of the table and their place in it."""
+    t = np.linspace(0.0, expected.subject.end(0, 0), 801)
+    u = np.zeros((len(t), net.n_inputs))
+    u[:, 0] = 1.0
+    y = net.simulate(u, t, hold="zero").y[:, 0]
+    omega = expected.subject.frequencies
+    H = net.frequency_response(omega)[:, 0, 0]
+    is_known = expected.subject.response is not None
+    poles, counts = net.poles(), [layer.n_states for layer in net.layers]
+    layers = np.repeat(np.arange(net.n_layers), counts)
+    given = expected.subject.response[:, 0, 0] if expected.subject.response is not None else H
+    return {
+        ("response", 0): _thinned(t), ("response", 1): _thinned(y),
+        ("poles", 0): poles.real[:_MOST_ROWS], ("poles", 1): poles.imag[:_MOST_ROWS],
+        ("poles", 2): layers[:_MOST_ROWS],
+        ("bode", 0): _thinned(omega), ("bode", 1): _thinned(np.abs(given)),
+        ("bode", 1 + is_known): _thinned(np.abs(H)), ("phase", 1 + is_known): _thinned(_phase(H)),
+        ("trade", 0): [own.condition for own in expected.rungs][:_MOST_ROWS],
+        ("trade", 1): [own.n_connections for own in expected.rungs][:_MOST_ROWS],
+        ("trade", 2): [own.n_layers for own in expected.rungs][:_MOST_ROWS],
+    }  # fmt: skip
+
+
+def _n_entries(subject: Subject) -> int:
+    large = subject.given.sparse
+    return int(np.count_nonzero(subject.given.A) if large is None else large.state.count_nonzero())
 
 
 def _thinned(values: ArrayLike) -> ArrayLike:
