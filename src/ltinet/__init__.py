@@ -1,5 +1,9 @@
 """Sparse continuous-time neural networks for linear time-invariant systems, constructed without training."""
 
+import importlib
+import sys
+import typing
+
 from ltinet.algebraic import eliminate_algebraic
 from ltinet.analysis.damping import Damping
 from ltinet.analysis.frequencies import frequencies_for
@@ -21,11 +25,6 @@ from ltinet.errors import (
 )
 from ltinet.explorer.door import explore
 from ltinet.export.manifest import Export
-from ltinet.identification.confidence import FrequencyBand, StepBand
-from ltinet.identification.pole_regions import PoleConfidence
-from ltinet.identification.residual_tests import ResidualTests
-from ltinet.identified import Identified
-from ltinet.identifying import identify, identify_frequency
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
 from ltinet.model.sparse_pencil import SparsePencil
@@ -37,9 +36,6 @@ from ltinet.network.network import NetworkParameters
 from ltinet.network.neuron import Neuron
 from ltinet.networks import construct
 from ltinet.plotting.doors import FormPlots, NetworkPlots, SystemPlots
-from ltinet.plotting.identified_doors import IdentifiedPlots
-from ltinet.plotting.reduced_doors import ReducedPlots
-from ltinet.reduced import Reduced, reduce
 from ltinet.responses.step_info import StepInfo
 from ltinet.second_order import SecondOrder
 from ltinet.signals.batch import SignalBatch
@@ -53,7 +49,33 @@ from ltinet.solve.solvers.tolerance_search import ChosenTolerances
 from ltinet.solver_tolerances import tolerances_for
 from ltinet.state_space import StateSpace
 from ltinet.systems import load_system, named_system, save_system
-from ltinet.tables.table import Table, read_table
+
+# Wings that few programs enter are imported when one of their names is first used; a test compares both lists.
+if typing.TYPE_CHECKING:
+    from ltinet.identification.confidence import FrequencyBand, StepBand
+    from ltinet.identification.pole_regions import PoleConfidence
+    from ltinet.identification.residual_tests import ResidualTests
+    from ltinet.identified import Identified
+    from ltinet.identifying import identify, identify_frequency
+    from ltinet.plotting.identified_doors import IdentifiedPlots
+    from ltinet.plotting.reduced_doors import ReducedPlots
+    from ltinet.reduced import Reduced, reduce
+    from ltinet.tables.table import Table, read_table
+_LATE = {
+    "FrequencyBand": "ltinet.identification.confidence",
+    "StepBand": "ltinet.identification.confidence",
+    "PoleConfidence": "ltinet.identification.pole_regions",
+    "ResidualTests": "ltinet.identification.residual_tests",
+    "Identified": "ltinet.identified",
+    "identify": "ltinet.identifying",
+    "identify_frequency": "ltinet.identifying",
+    "IdentifiedPlots": "ltinet.plotting.identified_doors",
+    "ReducedPlots": "ltinet.plotting.reduced_doors",
+    "Reduced": "ltinet.reduced",
+    "reduce": "ltinet.reduced",
+    "Table": "ltinet.tables.table",
+    "read_table": "ltinet.tables.table",
+}
 
 __version__ = "0.2.0"
 
@@ -126,3 +148,11 @@ __all__ = [
 def __dir__() -> list[str]:
     """What users may use; the rooms below stay reachable."""
     return [*__all__, "__version__"]
+
+
+def __getattr__(name: str) -> typing.Any:
+    """A name of a wing, imported now and kept."""
+    if name not in _LATE:
+        raise AttributeError(f"module 'ltinet' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    globals()[name] = found = getattr(importlib.import_module(_LATE[name]), name)
+    return found

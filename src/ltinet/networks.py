@@ -8,7 +8,6 @@ from ltinet.construction import construct_network, the_only_one
 from ltinet.conversion import as_state_space
 from ltinet.decompose.choose.choice import BlockChoice, ClusteringAlgorithm
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.reductions import reduce_any
 from ltinet.second_order import SecondOrder
 from ltinet.threads import threads_for
 
@@ -42,6 +41,8 @@ def construct(
     """
     given = the_only_one(system, matrices)
     if tolerance is not None:
+        from ltinet.reductions import reduce_any  # here, because few networks are of reductions, and it takes its time
+
         small = reduce_any(given if isinstance(given, SecondOrder) else eliminate_algebraic(given), tolerance=tolerance)
         if small.network is not None:
             return DynamicNetwork(small.network, reduced_error=small.pointwise)

@@ -2,6 +2,8 @@
 
 import ast
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,31 @@ def test_modules_and_public_definitions_have_docstrings(path: Path) -> None:
     assert ast.get_docstring(tree), "a module says why it exists"
     for node in public_definitions(tree):
         assert ast.get_docstring(node), f"{node.name} has no docstring"
+
+
+def test_late_names_are_those_that_type_checkers_see() -> None:
+    block = next(node for node in ast.parse((SOURCE / "__init__.py").read_text()).body if isinstance(node, ast.If))
+    assert ast.unparse(block.test) == "typing.TYPE_CHECKING"
+    seen = {name.name: node.module for node in block.body for name in node.names}
+    assert seen == ltinet._LATE
+
+
+def test_names_of_wings_come_when_they_are_used() -> None:
+    program = """if True:
+        import sys, ltinet
+        assert dir(ltinet) == sorted([*ltinet.__all__, "__version__"]) and "ltinet.identifying" not in sys.modules
+        assert callable(ltinet.identify) and "ltinet.identifying" in sys.modules and "identify" in vars(ltinet)
+        from ltinet import *
+        from ltinet import Reduced as same
+        assert set(ltinet.__all__) <= set(globals()) and same is ltinet.reduced.Reduced
+        try:
+            ltinet.identfy
+        except AttributeError as error:
+            assert "has no attribute 'identfy'" in str(error)
+        else:
+            raise AssertionError("there is no such name")
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)  # noqa: S603
 
 
 def test_all_lists_exactly_what_the_package_imports() -> None:

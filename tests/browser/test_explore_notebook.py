@@ -1,12 +1,15 @@
-"""Hypothesis: in JupyterLab `net.explore()` is the same page, and answers to its slider."""
+"""Hypothesis: in JupyterLab `net.explore()` is the same page; can be cancelled, takes files, keeps the kernel free."""
 
 import importlib.util
 import json
 import os
+import queue
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +17,72 @@ import pytest
 
 import ltinet
 from browser_page import PATIENCE
-from ltinet.explorer.desk import Desk
+from ltinet.explorer.alone import Alone
+from ltinet.explorer.nursery import start_nursery
+from ltinet.explorer.reception import Reception
+from ltinet.explorer.staff import Staff
 from ltinet.explorer.widget import reply, widget_of
 
 CELL = 'import ltinet\nltinet.construct(ltinet.named_system("triangular")).explore()'
 
+DROP = """(text) => {
+  const held = new DataTransfer();
+  held.items.add(new File([text], "record.csv"));
+  document.querySelector(".explorer").dispatchEvent(
+    new DragEvent("drop", { dataTransfer: held, bubbles: true, cancelable: true }));
+}"""
 
-def test_messages_are_answered_as_requests_are() -> None:
-    answer = reply(Desk(), {"id": 3, "kind": "view", "query": {"system": "example:masses"}})
-    assert (answer["id"], answer["status"]) == (3, 200)
-    assert json.loads(answer["text"])["facts"]["n_neurons"] == 10
-    assert reply(Desk(), {"id": 4, "kind": "open"})["status"] == 404
-    assert reply(Desk(), {"id": 5, "kind": "view", "query": {"k": "0"}})["status"] == 400
+
+@pytest.fixture(params=["alone", "processes"])
+def reception(request: pytest.FixtureRequest) -> Iterator[Reception]:
+    """With a thread that computes, as where nothing forks, and with processes."""
+    if request.param == "alone":
+        yield Reception(Alone())
+        return
+    with closing(Staff(start_nursery())) as staff:
+        yield Reception(staff)
+
+
+def asked(reception: Reception, kind: str, *buffers: bytes | memoryview, **query: str) -> tuple[int, Any]:
+    told, content = reply(reception, {"id": 3, "kind": kind, "query": query}, buffers, tab="one")
+    assert told["id"] == 3
+    return told["status"], json.loads(content) if told["type"] == "application/json" else content
+
+
+def test_messages_are_answered_as_requests_are(reception: Reception) -> None:
+    status, view = asked(reception, "view", system="example:masses")
+    assert (status, view["facts"]["n_neurons"]) == (200, 10)
+    assert asked(reception, "open")[0] == asked(reception, "start")[0] == 404
+    assert asked(reception, "view", k="0")[0] == 400
+    assert asked(reception, "network", system="example:masses")[1][8:10] == b'{"'
+    assert asked(reception, "cancel") == (200, {})
+
+
+def test_files_are_dropped_in_a_notebook(reception: Reception, tmp_path: Path) -> None:
+    ltinet.save_system(ltinet.named_system("mass_spring_damper", n_masses=3), tmp_path / "three.npz")
+    content = (tmp_path / "three.npz").read_bytes()
+    status, told = asked(reception, "upload", memoryview(content), name="three.npz")
+    assert (status, told["kind"], told["n_states"]) == (200, "system", 6)
+    assert asked(reception, "view", system=f"file:{told['hash']}")[1]["facts"]["n_neurons"] == 3
+    status, told = asked(reception, "upload", b"nothing of the kind", name="broken.mat")
+    assert status == 400
+    assert "broken.mat" in told["error"]
+    assert len(reception.uploads.listed()) == 1
+
+
+def test_a_widget_keeps_the_kernel_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked is answered later, by another thread; what is cancelled in the meantime is answered as stopped."""
+    pytest.importorskip("anywidget", reason="anywidget is not installed (extra jupyter)")
+    with closing(Staff(start_nursery())) as staff:
+        monkeypatch.setattr("ltinet.explorer.widget._computing", lambda: staff)
+        widget, answers = widget_of(None), queue.SimpleQueue[Any]()
+        monkeypatch.setattr(type(widget), "send", lambda _, told, buffers: answers.put((told, buffers)))
+        widget._handle_custom_msg({"id": 1, "kind": "view", "query": {"system": "example:plate"}}, [])
+        while not staff.n_waiting:
+            time.sleep(0.01)
+        widget._handle_custom_msg({"id": 2, "kind": "cancel", "query": {}}, [])
+        found = {told["id"]: told["status"] for told, _ in (answers.get(timeout=60) for _ in range(2))}
+        assert found == {1: 409, 2: 200}
 
 
 def test_without_anywidget_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +120,7 @@ def laboratory(tmp_path: Path) -> Iterator[str]:
         process.wait(60)
 
 
-def test_the_widget_slides_in_jupyterlab(browser: Any, laboratory: str) -> None:
+def test_the_widget_slides_is_cancelled_and_takes_files_in_jupyterlab(browser: Any, laboratory: str) -> None:
     tab = browser.new_page(viewport={"width": 1400, "height": 1000})
     tab.set_default_timeout(PATIENCE)
     tab.goto(laboratory)
@@ -76,4 +133,10 @@ def test_the_widget_slides_in_jupyterlab(browser: Any, laboratory: str) -> None:
     tab.focus(".explorer [data-id=budget]")
     tab.keyboard.press("End")
     tab.wait_for_function("() => document.querySelector('.explorer [data-fact=n_connections]').dataset.value === '0'")
+    tab.select_option(".explorer [data-id=system]", "example:plate")
+    tab.click(".explorer [data-id=cancel]")
+    tab.wait_for_function("() => document.querySelector('.explorer [data-id=error]').textContent.includes('stopped')")
+    tab.evaluate(DROP, "t,u,y\n" + "".join(f"{k},{k % 3},{k % 5}\n" for k in range(60)))
+    tab.wait_for_selector(".explorer [data-id=columns]")
+    assert tab.inner_text(".explorer [data-id=columns-title]") == "record.csv: 60 rows"
     tab.close()

@@ -9,50 +9,27 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from benchmarks.support.shown_numbers import Expected, read_shown
 
 import ltinet
 from browser_page import Explored
 from explored_page import ServedPage
-from ltinet.explorer.desk import Desk
-from ltinet.explorer.examples import EXAMPLES, example_system
+from ltinet.explorer.examples import EXAMPLES
 from ltinet.explorer.state import State
 
-QUICK = [name for name in EXAMPLES if name not in ("blobs", "plate")]
-DIGITS = 6e-7  # curves have seven digits
+SLOW = ("blobs", "plate")  # `make bench-explore` looks at all examples
 
 
-def ten_budgets(rungs: ltinet.Ladder) -> list[float]:
-    places = np.linspace(0, len(rungs) - 1, 10).round().astype(int)
-    return [rungs[place].condition * (1.0 + (1e-9 if turn % 2 else 0.0)) for turn, place in enumerate(places)]
-
-
-def matches(shown: list[str], values: list[float]) -> None:
-    assert [float(text) for text in shown] == pytest.approx(values, rel=DIGITS, abs=1e-300)
-
-
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in SLOW])
 def test_the_page_shows_the_numbers_of_the_library(page: Explored, name: str) -> None:
-    system = example_system(name)
-    rungs, desk = ltinet.ladder(system), Desk()
-    for budget in ten_budgets(rungs):
-        state = State(system=f"example:{name}", k=float(budget))
-        page.turn(state.query())
-        net, facts = rungs.within(float(budget)).network, page.facts()
-        assert facts["condition"] == net.form.condition
-        assert (facts["n_layers"], facts["n_neurons"]) == (net.n_layers, net.n_neurons)
-        assert (facts["n_connections"], facts["n_weights"]) == (net.n_connections, net.n_weights)
-        run = desk.run(state)[0]
-        for row in page.table("response")[1:4]:
-            at = int(np.argmin(np.abs(run.t - float(row[0]))))
-            matches(row[:2], [run.t[at], net.simulate(run.u, run.t, hold=run.hold).y[at, 0]])
-        poles = page.table("poles")
-        assert [int(row[2]) for row in poles[:3]] == np.repeat(
-            range(net.n_layers), [own.n_states for own in net.layers]
-        )[:3].tolist()
-        matches([row[0] for row in poles], net.poles().real[: len(poles)].tolist())
-        H = np.abs(net.frequency_response(desk.subject(state).frequencies)[:, 0, 0])
-        shown = page.table("bode")
-        matches([row[2] for row in shown[:3]], H[:: -(-len(H) // 24)][:3].tolist())
+    expected = Expected.of(name)
+    for budget in expected.budgets():
+        page.turn(State(system=f"example:{name}", k=budget).query())
+        assert expected.differences(read_shown(page.tab), budget) == []
+    other = expected.budgets()[0]
+    assert (expected.differences(read_shown(page.tab), other) == []) == (
+        expected.rungs.within(other).condition == expected.rungs.within(budget).condition
+    )
 
 
 def test_every_press_reaches_another_rung(page: Explored) -> None:
@@ -92,6 +69,7 @@ def test_a_neuron_is_picked_by_keyboard_and_its_share_shown(page: Explored) -> N
     page.press("Enter")
     assert page.part("share-title").inner_text() == "Share of neuron 0.0 in the output"
     assert page.tab.locator("[data-pick='0.0']").get_attribute("aria-pressed") == "true"
+    assert page.tab.evaluate("() => document.activeElement.dataset.pick") == "0.0"
     page.part("unpick").click()
     page.tab.wait_for_selector("[data-panel=share]", state="hidden")
 
@@ -100,6 +78,15 @@ def test_the_certified_band_arrives_after_the_curve(page: Explored) -> None:
     page.tab.wait_for_selector("#explorer[data-banded]")
     assert re.match(r"Certified: y1 is within \S+ of the exact output", page.part("band").inner_text())
     assert page.tab.locator("[data-id=response] path.band").count() == 1
+
+
+def test_a_band_that_arrives_takes_no_focus_away(page: Explored) -> None:
+    page.turn("system=example%3Atriangular&k=11")
+    page.tab.focus("[data-id=response] summary")
+    page.tab.wait_for_function(
+        "() => { const own = document.getElementById('explorer').dataset; return own.banded === own.shown; }"
+    )
+    assert page.tab.evaluate("() => document.activeElement.matches('[data-id=response] summary')")
 
 
 def test_files_are_dropped_and_shown(page: Explored, tmp_path: Path) -> None:
@@ -158,7 +145,7 @@ def test_a_long_computation_is_shown_and_cancelled(page: Explored) -> None:
 
 
 def test_the_page_goes_on_when_its_worker_dies(page: Explored, served: ServedPage) -> None:
-    os.kill(served.server.staff.process, signal.SIGKILL)
+    os.kill(served.server.reception.staff.process, signal.SIGKILL)
     page.turn("system=example%3Arod")
     if page.part("error").is_visible():  # it was asked in the very moment
         page.turn("system=example%3Arod")

@@ -10,8 +10,8 @@ import pytest
 from explored_page import ServedPage
 
 ATTACKS = {
-    "fetch": "fetch(address + 'start').then((a) => a.text())",
-    "fetch without cors": """fetch(address + 'start', {mode: 'no-cors'}).then((a) => a.text())
+    "fetch": "fetch(address).then((a) => a.text())",
+    "fetch without cors": """fetch(address, {mode: 'no-cors'}).then((a) => a.text())
         .then((a) => a || Promise.reject('opaque'))""",
     "upload": """fetch(address + 'upload?name=a.csv', {method: 'POST', body: 't,u,y\\n0,0,0\\n1,1,1\\n'})
         .then((a) => a.text())""",
@@ -19,7 +19,7 @@ ATTACKS = {
         const s = new WebSocket(address.replace('http', 'ws') + 'view'); s.onopen = yes; s.onerror = () => no('closed');
     })""",
     "script": """new Promise((yes, no) => {
-        const s = document.createElement('script'); s.src = address + 'svg.js'; s.type = 'module';
+        const s = document.createElement('script'); s.src = address + 'main.js'; s.type = 'module';
         s.onload = yes; s.onerror = () => no('blocked'); document.head.append(s);
     })""",
     "frame": """new Promise((yes, no) => {
@@ -50,7 +50,7 @@ def stranger() -> Iterator[str]:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_other_pages_are_refused(browser: Any, served: ServedPage, stranger: str, attack: str) -> None:
-    before = served.server.uploads.listed()
+    before = served.server.reception.uploads.listed()
     tab = browser.new_page()
     tab.goto(stranger)
     outcome = tab.evaluate(
@@ -58,12 +58,12 @@ def test_other_pages_are_refused(browser: Any, served: ServedPage, stranger: str
         served.server.address,
     )
     assert outcome[0] == "refused"
-    assert served.server.uploads.listed() == before
+    assert served.server.reception.uploads.listed() == before
     tab.close()
 
 
 def test_a_form_of_another_page_is_refused(browser: Any, served: ServedPage, stranger: str) -> None:
-    before = served.server.uploads.listed()
+    before = served.server.reception.uploads.listed()
     tab = browser.new_page()
     tab.goto(stranger)
     with tab.expect_navigation():
@@ -73,5 +73,5 @@ def test_a_form_of_another_page_is_refused(browser: Any, served: ServedPage, str
             f"{served.server.address}upload?name=a.csv",
         )
     assert "answers to itself only" in tab.inner_text("body")
-    assert served.server.uploads.listed() == before
+    assert served.server.reception.uploads.listed() == before
     tab.close()

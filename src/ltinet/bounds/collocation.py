@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import scipy  # which loads scipy.special when it is first used
 from numpy.polynomial import chebyshev, legendre
-from scipy import special
 
 from ltinet.arrays import Array, Complex
 
@@ -42,7 +42,7 @@ class Rule:
 @cache
 def radau(n_nodes: int) -> Rule:
     """The rule with q = `n_nodes` ≥ 2 points."""
-    inner = np.asarray(special.roots_jacobi(n_nodes - 1, 1.0, 0.0)[0], dtype=np.float64)
+    inner = np.asarray(scipy.special.roots_jacobi(n_nodes - 1, 1.0, 0.0)[0], dtype=np.float64)
     x = np.append(inner, 1.0)
     degrees = np.eye(n_nodes)
     from_values = np.linalg.inv(legendre.legvander(x, n_nodes - 1))

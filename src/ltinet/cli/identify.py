@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,8 +14,6 @@ from ltinet.cli.samples import opened_samples, read_whole
 from ltinet.cli.sources import NETWORK_SUFFIX
 from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal, send, title_of
 from ltinet.errors import FileFormatError, InvalidSignalError
-from ltinet.identified import Identified
-from ltinet.identifying import identify as identify_system
 from ltinet.plotting.canvas import require_matplotlib
 from ltinet.shown import shown, shown_path
 from ltinet.signals.sampled import Hold
@@ -23,6 +21,9 @@ from ltinet.signals.times import TimeAxis
 from ltinet.tables.options import TableOptions
 from ltinet.tables.reading import Reading
 from ltinet.tables.table import Table
+
+if TYPE_CHECKING:
+    from ltinet.identified import Identified
 
 _MOST_STATES = 1000  # that can be asked for: no record says more
 _NUMBERS = re.compile(r"\d{1,9}(,\d{1,9})*", re.ASCII)
@@ -95,6 +96,8 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
     DATA is a CSV file with evenly spaced times, as spreadsheets and loggers write them. What was found is printed, and
     its network written where -o says.
     """
+    from ltinet.identifying import identify as identify_system  # here: other commands need not wait for it
+
     _check_places(target, report, data)
     n_inputs = len(inputs.split(","))
     orders, delays = _orders(order), _delays(delay)
@@ -204,7 +207,7 @@ def _step(table: Table) -> float:
     return step
 
 
-def _deliver(found: Identified, target: str | None) -> None:
+def _deliver(found: "Identified", target: str | None) -> None:
     """Print what was found, on the error stream where the network takes the other, and write its network."""
     told = _in_words_of_the_command_line(str(found))
     if target == STANDARD:

@@ -1,7 +1,7 @@
 """`ltinet reduce`: from a system of many states to the file of a small network, the bound on its error shown."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,9 +10,10 @@ from ltinet.cli.overwriting import refuse_overwriting
 from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, SourceName, read_system, refuse_discrete_time
 from ltinet.cli.streams import check_target, deliver, is_stream, refuse_terminal, send
 from ltinet.errors import FileFormatError
-from ltinet.reduced import reduce as reduce_system
-from ltinet.reductions import ReductionMethod
 from ltinet.shown import shown_path
+
+if TYPE_CHECKING:
+    from ltinet.reductions import ReductionMethod
 
 
 def reduce(
@@ -43,6 +44,8 @@ def reduce(
     built-in system such as example:heat_plate,n=10000. Sparse matrices stay sparse. What was found is printed; with
     --output its network is written, whole or not at all.
     """
+    from ltinet.reduced import reduce as reduce_system  # here: other commands need not wait for it
+
     if (order is None) == (tolerance is None):
         raise typer.BadParameter("give one of them", param_hint="'--order' / '--tolerance'")
     if output is not None:

@@ -3,12 +3,14 @@
 import sys
 from collections.abc import Callable
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import LtinetError
-from ltinet.explorer.files import DroppedFile, as_dropped
+
+if TYPE_CHECKING:
+    from ltinet.explorer.files import DroppedFile
 
 
 def explore(
@@ -63,7 +65,9 @@ def _in_notebook() -> bool:
     return running is not None and hasattr(running, "kernel")
 
 
-def _file_of(system: Any, title: str | None) -> DroppedFile:
+def _file_of(system: Any, title: str | None) -> "DroppedFile":
+    from ltinet.explorer.files import as_dropped
+
     is_network = isinstance(system, DynamicNetwork)
     return as_dropped(
         system if is_network else as_state_space(system), title or ("network" if is_network else "system")

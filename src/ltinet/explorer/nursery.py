@@ -5,6 +5,7 @@ and forking those is not safe: there the nursery is a program of its own, and on
 forks it.
 """
 
+import gc
 import os
 import signal
 import socket
@@ -82,6 +83,7 @@ def _tend(line: socket.socket) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which closes the line
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.freeze()  # what is imported is no garbage, and workers share it for as long as nobody looks
     while line.recv(1):
         ours, theirs = socket.socketpair()
         process = os.fork()

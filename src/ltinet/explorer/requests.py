@@ -1,6 +1,5 @@
 """One connection to the page: which paths there are, how long it may take, how much it may send."""
 
-import json
 import re
 import time
 from collections.abc import Callable
@@ -8,14 +7,13 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, final
 from urllib.parse import parse_qsl, urlsplit
 
-from ltinet.errors import LtinetError
 from ltinet.explorer.answer import Answer, failed
 from ltinet.explorer.answers import JOBS, VIEWS
-from ltinet.explorer.assets import assets
 from ltinet.explorer.checks import HEADERS, refusal
 from ltinet.explorer.files import DroppedFile
-from ltinet.explorer.state import state_of
-from ltinet.explorer.uploads import MOST_BYTES, hash_of
+from ltinet.explorer.page import DATA, data_block, page_files, page_with
+from ltinet.explorer.reception import too_large
+from ltinet.explorer.uploads import MOST_BYTES
 
 if TYPE_CHECKING:
     from ltinet.explorer.server import PageServer
@@ -38,7 +36,7 @@ class PageRequest(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, its files, and views."""
-        self._answer({"": self._page, "start": self._start, **dict.fromkeys((*VIEWS, *JOBS), self._ask)})
+        self._answer({"": self._page, **dict.fromkeys((*VIEWS, *JOBS), self._ask)})
 
     def do_POST(self) -> None:
         """A dropped file, or the end of what a tab waits for."""
@@ -56,59 +54,39 @@ class PageRequest(BaseHTTPRequestHandler):
         name = place[0] if place else ""
         if name in routes:
             self._send(routes[name](name))
-        elif self.command == "GET" and name in assets():
-            self._send(self._asset(name))
+        elif self.command == "GET" and name in page_files():
+            kind, content = page_files()[name]
+            self._send(Answer(200, content, kind))
         else:
             self.close_connection = True
             self._send(failed("there is nothing of this name here", 404))
 
     def _page(self, _: str) -> Answer:
-        return self._asset("index.html")
-
-    def _asset(self, name: str) -> Answer:
-        kind, content = assets()[name]
-        return Answer(200, content, kind)
-
-    def _start(self, _: str) -> Answer:
-        return Answer(200, self.server.told_bytes())
+        page = page_with({DATA: data_block("start", self.server.reception.told())})
+        return Answer(200, page.encode(), "text/html; charset=utf-8")
 
     def _ask(self, kind: str) -> Answer:
         query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True, max_num_fields=32))
         tab = self._tab(query.pop("tab", ""))
-        try:
-            state = state_of(query)
-        except LtinetError as error:
-            return failed(str(error), 400)
-        return self.server.staff.ask(kind, query, tab=tab, files=self.server.uploads.of(state.files))
+        return self.server.reception.ask(kind, query, tab=tab)
 
     def _upload(self, _: str) -> Answer:
         length = self.headers.get("content-length", "")
         if not (length.isascii() and length.isdigit()) or "transfer-encoding" in self.headers:
             return self._closing(failed("a file comes with its length", 411))
         if int(length[:12]) > MOST_BYTES:
-            return self._closing(failed(f"the file is too large: at most {MOST_BYTES // 2**20} MB are taken here", 413))
+            return self._closing(too_large())
         content = self._body(int(length))
         if content is None:
             return self._closing(failed("the file broke off", 400))
         query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=4))
-        return self._opened(DroppedFile(query.get("name", "")[:200], content), self._tab(query.get("tab", "")))
-
-    def _opened(self, file: DroppedFile, tab: str) -> Answer:
-        """What the file holds; one that cannot be read is not kept."""
-        digest, server = hash_of(file), self.server
-        answer = server.staff.ask("open", {"system": f"file:{digest}"}, tab=tab, files={digest: file})
-        if answer.status != 200:
-            server.staff.forget(digest)
-            return answer
-        told = {"hash": digest, **json.loads(answer.content)}
-        for gone in server.uploads.add(file, told):
-            server.staff.forget(gone)
-        return Answer(200, json.dumps(told).encode())
+        file = DroppedFile(query.get("name", "")[-200:], content)
+        return self.server.reception.drop(file, tab=self._tab(query.get("tab", "")))
 
     def _cancel(self, _: str) -> Answer:
         self.close_connection = True  # whatever else was sent is not read
         query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=4))
-        self.server.staff.cancel(self._tab(query.get("tab", "")), query.get("kind", ""))
+        self.server.reception.staff.cancel(self._tab(query.get("tab", "")), query.get("kind", ""))
         return Answer(200, b"{}")
 
     def _tab(self, text: str) -> str:

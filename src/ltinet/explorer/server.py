@@ -1,6 +1,5 @@
 """The server of the page, for this machine alone: routes, limits, and nothing that computes."""
 
-import json
 import secrets
 import socket
 import threading
@@ -9,26 +8,22 @@ from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from typing import Any, final
 
-from ltinet.explorer.examples import EXAMPLES
-from ltinet.explorer.files import DroppedFile
+from ltinet.explorer.reception import Reception
 from ltinet.explorer.requests import PageRequest
-from ltinet.explorer.staff import Staff
-from ltinet.explorer.state import State
-from ltinet.explorer.uploads import MOST_BYTES, Uploads
 
 _MOST_CONNECTIONS = 96
 
 
 @final
 class PageServer(ThreadingHTTPServer):
-    """One page: its token, its files and who computes for it."""
+    """One page behind its token."""
 
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, staff: Staff, *, port: int = 0) -> None:
-        self.staff, self.uploads, self.first = staff, Uploads(), State()
+    def __init__(self, reception: Reception, *, port: int = 0) -> None:
+        self.reception = reception
         self.token = secrets.token_urlsafe(18)
         self._open: OrderedDict[socket.socket, bool] = OrderedDict()
         self._open_lock = threading.Lock()
@@ -38,25 +33,6 @@ class PageServer(ThreadingHTTPServer):
     def address(self) -> str:
         """Where the page is, token included."""
         return f"http://127.0.0.1:{self.server_port}/{self.token}/"
-
-    def show(self, file: DroppedFile | None) -> None:
-        """Begin with the system or network in a file."""
-        if file is not None:
-            digest = self.uploads.keep(file, {"name": file.title, "kind": "given"})
-            self.first = State(system=f"file:{digest}")
-
-    def told(self) -> dict[str, Any]:
-        """What the page asks first: what there is to choose from."""
-        return {
-            "first": self.first.query(),
-            "examples": [{"name": f"example:{name}", "title": own.title} for name, own in EXAMPLES.items()],
-            "files": self.uploads.listed(),
-            "most_bytes": MOST_BYTES,
-        }
-
-    def told_bytes(self) -> bytes:
-        """The same as it is sent."""
-        return json.dumps(self.told()).encode()
 
     def trust(self, connection: socket.socket) -> None:
         """Note that a connection has shown the token."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from ltinet.errors import LtinetError
 from ltinet.explorer.files import DroppedFile
 from ltinet.explorer.nursery import start_nursery
+from ltinet.explorer.reception import Reception
 from ltinet.explorer.server import PageServer
 from ltinet.explorer.staff import Staff
 
@@ -29,9 +30,8 @@ def serving(file: DroppedFile | None = None, *, port: int = 0) -> Iterator[PageS
     """A server that is ready to serve and has begun to compute; it ends with the block."""
     staff = Staff(start_nursery())
     try:
-        server = _server(staff, port)
+        server = _server(Reception(staff, file), port)
         try:
-            server.show(file)
             threading.Thread(target=_begin, args=(server,), daemon=True).start()
             yield server
         finally:
@@ -40,13 +40,13 @@ def serving(file: DroppedFile | None = None, *, port: int = 0) -> Iterator[PageS
         staff.close()
 
 
-def _server(staff: Staff, port: int) -> PageServer:
+def _server(reception: Reception, port: int) -> PageServer:
     try:
-        return PageServer(staff, port=port)
+        return PageServer(reception, port=port)
     except (OSError, OverflowError) as error:
         raise LtinetError(f"port {port} cannot be used ({error}); leave it out to take any that is free") from None
 
 
 def _begin(server: PageServer) -> None:
     """Compute the first view while the browser starts."""
-    server.staff.ask("view", {"system": server.first.system}, tab="first", files=server.uploads.of(server.first.files))
+    server.reception.ask("view", {"system": server.reception.first.system}, tab="first")

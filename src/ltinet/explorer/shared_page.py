@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -16,6 +15,7 @@ from ltinet.explorer.assets import asset_text
 from ltinet.explorer.bundle import bundled
 from ltinet.explorer.desk import Desk
 from ltinet.explorer.files import DroppedFile
+from ltinet.explorer.page import DATA, STYLE, data_block, page_with
 from ltinet.explorer.state import State
 from ltinet.explorer.uploads import hash_of
 from ltinet.explorer.views.numbers import Plain
@@ -27,20 +27,16 @@ _SAME = ("before", "title", "remarks", "reduction")  # at every budget
 
 def shared_page(desk: Desk, state: State) -> str:
     """The HTML of a page on which a reader can slide the budget of one system."""
-    script, style = bundled("shared.js"), asset_text("page.css")
+    script, style = bundled("shared.js"), asset_text(STYLE)
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:"
-    data = json.dumps(shared_data(desk, state), allow_nan=False).replace("<", "\\u003c")
-    page = asset_text("index.html")
-    for mark, content in {
-        '<link rel="stylesheet" href="page.css">': f"<style>{style}</style>",
-        '<script type="module" src="main.js"></script>': f'<script type="module">{script}</script>',
-        "<!-- policy -->": f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        "<!-- data -->": f'<script type="application/json" id="data">{data}</script>',
-    }.items():
-        if page.count(mark) != 1:
-            raise ValueError(f"index.html must have {mark} once")
-        page = page.replace(mark, content)
-    return page
+    return page_with(
+        {
+            '<link rel="stylesheet" href="page.css">': f"<style>{style}</style>",
+            '<script type="module" src="main.js"></script>': f'<script type="module">{script}</script>',
+            "<!-- policy -->": f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            DATA: data_block("data", shared_data(desk, state)),
+        }
+    )
 
 
 def write_shared_page(path: str | PathLike[str], file: DroppedFile | None) -> Path:

@@ -58,6 +58,12 @@ class Staff:
         worker = self._worker
         return None if worker is None else worker.process
 
+    @property
+    def n_waiting(self) -> int:
+        """How many questions have no answer yet."""
+        worker = self._worker
+        return 0 if worker is None else len(worker.waiting)
+
     def ask(self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, DroppedFile]) -> Answer:
         """The answer to a question; a newer question of the same tab and kind ends one that takes long."""
         number, answer = next(self._numbers), queue.SimpleQueue[Answer]()

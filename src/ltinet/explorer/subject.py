@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,12 @@ from ltinet.explorer.identified_subject import identified_system
 from ltinet.explorer.state import InvalidStateError, State
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.once import cached_property
-from ltinet.reduced import Reduced, reduce
 from ltinet.responses.horizon import suggested_end
 from ltinet.state_space import StateSpace
 from ltinet.tables.table import Table
+
+if TYPE_CHECKING:
+    from ltinet.reduced import Reduced
 
 MOST_STATES = 400  # of a system that is taken apart as it is; larger ones are reduced first
 _TOLERANCE = 1e-6  # of such a reduction, relative to the largest gain
@@ -38,7 +40,7 @@ class Subject:
     given: StateSpace
     system: StateSpace
     """What the ladder is of: the system that was given, or its reduction."""
-    reduction: Reduced | None = None
+    reduction: "Reduced | None" = None
     remarks: tuple[str, ...] = ()
     reduced_error: float | None = None
     """What a network that was given says of its own reduction."""
@@ -137,13 +139,13 @@ def _twice(system: StateSpace) -> tuple[StateSpace, StateSpace]:
 def _with_order(subject: Subject, state: State) -> Subject:
     """The subject, reduced to the order that the state asks for, or because it is too large to be taken apart."""
     n_states = subject.given.n_states
+    if (MOST_STATES if state.order is None else state.order) >= n_states:
+        return subject
+    from ltinet.reduced import reduce  # here: most pages reduce nothing
+
     if state.order is not None:
-        if state.order >= n_states:
-            return subject
         found = reduce(subject.given, order=state.order)
         return replace(subject, system=found.system, reduction=found)
-    if n_states <= MOST_STATES:
-        return subject
     found = reduce(subject.given, tolerance=_TOLERANCE)
     told = (
         f"{n_states} states are more than can be taken apart at once: reduced first, to {found.order} states, "

@@ -1,19 +1,28 @@
-"""The page as a widget of a notebook: the same views, asked for over the line between page and kernel."""
+"""The page as a widget of a notebook: the same views, asked for over the line between page and kernel.
 
+What is computed is computed by a process of its own, as for the page in a browser: the kernel stays free, and whoever
+waits can cancel. All widgets of a kernel share that process.
+"""
+
+import atexit
 import json
+import secrets
+import sys
+import threading
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from ltinet.errors import MissingDependencyError
-from ltinet.explorer.answers import answered
+from ltinet.explorer.answer import Answer, failed
+from ltinet.explorer.answers import JOBS, VIEWS
 from ltinet.explorer.assets import asset_text
 from ltinet.explorer.bundle import bundled
-from ltinet.explorer.desk import Desk
-from ltinet.explorer.examples import EXAMPLES
 from ltinet.explorer.files import DroppedFile
-from ltinet.explorer.state import State
-from ltinet.explorer.uploads import hash_of
+from ltinet.explorer.reception import Computing, Reception, too_large
+from ltinet.explorer.uploads import MOST_BYTES
 
-_ASKED = ("view", "band", "engines", "script")
+_ASKED = {*VIEWS, *JOBS} - {"open"}
 
 
 def widget_of(file: DroppedFile | None) -> Any:
@@ -35,26 +44,51 @@ def widget_of(file: DroppedFile | None) -> Any:
         page = traitlets.Unicode(asset_text("index.html")).tag(sync=True)
         start = traitlets.Dict().tag(sync=True)
 
-    desk = Desk()
-    widget = ExploreWidget(start=_start(desk, file))
-    widget.on_msg(lambda source, message, buffers: source.send(reply(desk, message)))  # noqa: ARG005 - its signature
+    reception, tab = Reception(_computing(), file), secrets.token_hex(8)
+    widget = ExploreWidget(start=reception.told())
+
+    def take(source: Any, message: Any, buffers: Sequence[Any]) -> None:
+        def answer() -> None:
+            told, content = reply(reception, message, buffers, tab=tab)
+            source.send(told, [content])
+
+        threading.Thread(target=answer, daemon=True).start()  # the kernel goes on, and hears it when this is cancelled
+
+    widget.on_msg(take)
     return widget
 
 
-def reply(desk: Desk, message: Any) -> dict[str, Any]:
-    """What a message from the page is answered with."""
-    kind, query = message.get("kind"), message.get("query", {})
+def reply(reception: Reception, message: Any, buffers: Sequence[Any], *, tab: str) -> tuple[dict[str, Any], bytes]:
+    """What a message from the page is answered with: what stands in front, and the content."""
+    query = {str(key): str(own) for key, own in message.get("query", {}).items()}
+    found = _answer(reception, str(message.get("kind")), query, buffers, tab)
+    told = {"id": message.get("id"), "status": found.status, "type": found.type, "name": found.name}
+    return told, found.content
+
+
+def _answer(reception: Reception, kind: str, query: dict[str, str], buffers: Sequence[Any], tab: str) -> Answer:
+    if kind == "upload":
+        if sum(len(own) for own in buffers) > MOST_BYTES:
+            return too_large()
+        return reception.drop(DroppedFile(query.get("name", "")[-200:], b"".join(buffers)), tab=tab)
+    if kind == "cancel":
+        reception.staff.cancel(tab, query.get("kind", ""))
+        return Answer(200, json.dumps({}).encode())
     if kind not in _ASKED:
-        return {"id": message.get("id"), "status": 404, "text": json.dumps({"error": "a notebook has no such view"})}
-    found = answered(desk, kind, {str(key): str(value) for key, value in query.items()})
-    return {"id": message.get("id"), "status": found.status, "text": found.content.decode(), "name": found.name}
+        return failed("a notebook has no such view", 404)
+    return reception.ask(kind, query, tab=tab)
 
 
-def _start(desk: Desk, file: DroppedFile | None) -> dict[str, Any]:
-    examples = [{"name": f"example:{name}", "title": own.title} for name, own in EXAMPLES.items()]
-    if file is None:
-        return {"first": State().query(), "examples": examples, "files": []}
-    digest = hash_of(file)
-    desk.files[digest] = file
-    told = [{"hash": digest, "name": file.title, "kind": "given"}]
-    return {"first": State(system=f"file:{digest}").query(), "examples": examples, "files": told}
+@cache
+def _computing() -> Computing:
+    """Who computes for all widgets of this kernel."""
+    if sys.platform == "win32":
+        from ltinet.explorer.alone import Alone
+
+        return Alone()
+    from ltinet.explorer.nursery import start_nursery
+    from ltinet.explorer.staff import Staff
+
+    staff = Staff(start_nursery())
+    atexit.register(staff.close)
+    return staff

@@ -6,6 +6,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import final
 
 from ltinet.errors import LtinetError
@@ -14,9 +15,12 @@ from ltinet.explorer.answers import VIEWS, answered
 from ltinet.explorer.desk import Desk
 from ltinet.explorer.files import DroppedFile
 from ltinet.explorer.frames import Frame, read_frame, unpacked
-from ltinet.explorer.limits import limit_memory, limit_opening
+from ltinet.explorer.limits import limit_memory, limit_opening, tidy
 from ltinet.explorer.state import State, state_of
 from ltinet.threads import one_blas_thread
+
+_VIEWS = 16  # after which memory is tidied: some 20 ms, while nobody asks
+_LATE = ("scipy.fft", "ltinet.reduced", "ltinet.identifying")  # what the first view does without
 
 
 @dataclass
@@ -43,6 +47,8 @@ class _Worker:
         self.line, self.desk = line, Desk()
         self.jobs: dict[int, _Job] = {}  # by the descriptor of their pipe
         self.ahead: Iterator[State] = iter(())
+        self.late: Iterator[str] = iter(())
+        self.n_views = 0  # since the desk was tidied
 
     def run(self) -> None:
         idle = False
@@ -125,20 +131,34 @@ class _Worker:
         self.line.sendall(_framed(number, answer).packed())
 
     def _look_ahead(self, query: dict[str, str]) -> None:
+        self.late, self.n_views = iter(_LATE), self.n_views + 1
         try:
             self.ahead = self.desk.neighbours(state_of(query))
         except LtinetError:
             self.ahead = iter(())
 
     def _prepare(self) -> bool:
-        """Compute one state that may be asked for next, while nobody asks; False where there is none."""
+        """Compute or import something that may be asked for next, while nobody asks; False where there is nothing."""
         try:
             state = next(self.ahead, None)
             if state is not None:
                 self.desk.written_view(state)
         except Exception:  # it will be told when somebody asks for it
             self.ahead, state = iter(()), None
-        return state is not None
+        return state is not None or self._import_late() or self._tidy()
+
+    def _import_late(self) -> bool:
+        name = next(self.late, None)
+        if name is not None:
+            import_module(name)
+        return name is not None
+
+    def _tidy(self) -> bool:
+        is_due = self.n_views >= _VIEWS
+        if is_due:
+            self.n_views = 0
+            tidy()
+        return is_due
 
 
 def _framed(number: int, answer: Answer) -> Frame:

@@ -6,11 +6,8 @@ from typing import Protocol
 
 from numpy.typing import ArrayLike
 
-from ltinet.export.c.export import write_c
 from ltinet.export.fmu.description import Version
-from ltinet.export.fmu.export import write_fmu
 from ltinet.export.manifest import Export
-from ltinet.export.onnx.export import write_onnx
 from ltinet.export.settings import Precision, checked_settings, warn
 from ltinet.signals.sampled import Hold
 from ltinet.solve.prepared import PreparedNetwork
@@ -52,6 +49,8 @@ def export_c(
         FileFormatError: something else stands there, a name cannot be used, a number does not fit the precision.
         InvalidSignalError: dt or x0 cannot be used.
     """
+    from ltinet.export.c.export import write_c  # here: most networks never leave
+
     settings = checked_settings(dt, hold=hold, dtype=dtype, x0=x0)
     written = write_c(net._prepared, folder, settings=settings, prefix=prefix, user_states=user_states)
     warn(written.remarks)
@@ -86,6 +85,8 @@ def export_onnx(
         FileFormatError: the file cannot be written, or a number does not fit the precision.
         InvalidSignalError: dt or x0 cannot be used.
     """
+    from ltinet.export.onnx.export import write_onnx  # here: most networks never leave
+
     settings = checked_settings(dt, hold=hold, dtype=dtype, x0=x0)
     written = write_onnx(net._prepared, path, settings=settings)
     warn(written.remarks)
@@ -123,6 +124,8 @@ def export_fmu(
         FileFormatError: the file cannot be written, or the compiler fails.
         InvalidSignalError: dt or x0 cannot be used.
     """
+    from ltinet.export.fmu.export import write_fmu  # here: most networks never leave
+
     settings = checked_settings(dt, hold="linear", dtype="double", x0=x0)
     written = write_fmu(net._prepared, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
     warn(written.remarks)

@@ -17,7 +17,6 @@ from ltinet.plotting.solution_panels import draw_solution
 from ltinet.plotting.trajectory import draw_outputs
 from ltinet.shown import count_of, shown, shown_first
 from ltinet.signals.times import all_finite, as_times, real_times
-from ltinet.tables.frames import frame_of
 from ltinet.views import html_facts
 
 if TYPE_CHECKING:
@@ -194,6 +193,8 @@ class Solution:
 
     def to_frame(self) -> Any:
         """The outputs as a pandas DataFrame: the times as its index, a column for each output; needs pandas."""
+        from ltinet.tables.frames import frame_of  # here, because few solutions become frames
+
         return frame_of(self.t, self.y, self.output_names)
 
     @cached_property

@@ -52,7 +52,7 @@ def test_the_page_and_its_files_come_with_the_policy(page: ServedPage) -> None:
     ],
 )
 def test_foreign_requests_are_refused(page: ServedPage, headers: dict[str, str]) -> None:
-    for path in ("", "start", "view?system=example:triangular", "main.js"):
+    for path in ("", "view?system=example:triangular", "main.js"):
         status, content = page.get(path, **headers)
         assert status in (400, 403)
         assert b"facts" not in content
@@ -60,16 +60,16 @@ def test_foreign_requests_are_refused(page: ServedPage, headers: dict[str, str])
 
 @pytest.mark.parametrize("headers", [{"Origin": "http://evil.test"}, {"Sec_Fetch_Site": "cross-site"}])
 def test_a_form_of_another_site_uploads_nothing(page: ServedPage, headers: dict[str, str]) -> None:
-    before = page.server.uploads.listed()
+    before = page.server.reception.uploads.listed()
     status, _ = page.raw("POST", f"/{page.server.token}/upload?name=a.npz", b"content", **headers)
     assert status == 403
     assert page.raw("POST", f"/{page.server.token}/cancel", b"", **headers)[0] == 403
-    assert page.server.uploads.listed() == before
+    assert page.server.reception.uploads.listed() == before
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "x" * 24])
 def test_without_the_token_nothing_is_answered(page: ServedPage, token: str) -> None:
-    for path in ("", "view", "start", "main.js", "upload"):
+    for path in ("", "view", "main.js", "upload"):
         assert page.raw("GET", f"/{token}/{path}")[0] == 403
         assert page.raw("POST", f"/{token}/{path}", b"")[0] == 403
 
@@ -175,7 +175,7 @@ def test_few_files_are_kept(page: ServedPage) -> None:
     for count in range(12):
         status, _ = page.upload("table.csv", f"t,u,y\n0,0,0\n1,1,{count}\n2,0,1\n".encode())
         assert status == 200
-    assert len(page.server.uploads.listed()) <= 8
+    assert len(page.server.reception.uploads.listed()) <= 8
     still_works(page)
 
 
@@ -196,14 +196,14 @@ def test_slow_requests_and_a_thousand_connections_do_not_shut_others_out(page: S
 
 def test_a_worker_that_is_killed_is_replaced(page: ServedPage) -> None:
     still_works(page)
-    first = page.server.staff.process
+    first = page.server.reception.staff.process
     assert first is not None
     os.kill(first, signal.SIGKILL)
     deadline = time.monotonic() + 20.0
-    while page.server.staff.process == first and time.monotonic() < deadline:
+    while page.server.reception.staff.process == first and time.monotonic() < deadline:
         time.sleep(0.01)
     still_works(page)
-    assert page.server.staff.process not in (None, first)
+    assert page.server.reception.staff.process not in (None, first)
 
 
 def test_a_long_computation_is_ended_and_the_page_goes_on(page: ServedPage) -> None:
@@ -220,7 +220,7 @@ def test_a_long_computation_is_ended_and_the_page_goes_on(page: ServedPage) -> N
 
 def test_a_job_that_is_cancelled_leaves_the_worker(page: ServedPage) -> None:
     still_works(page)
-    worker, found = page.server.staff.process, []
+    worker, found = page.server.reception.staff.process, []
     query = "system=example:masses&u=chirp&tab=mine"
     asking = threading.Thread(target=lambda: found.append(page.get(f"engines?{query}")))
     asking.start()
@@ -228,4 +228,4 @@ def test_a_job_that_is_cancelled_leaves_the_worker(page: ServedPage) -> None:
     page.raw("POST", f"/{page.server.token}/cancel?tab=mine", b"")
     asking.join(20.0)
     assert found[0][0] == 400
-    assert page.server.staff.process == worker
+    assert page.server.reception.staff.process == worker

@@ -4,8 +4,8 @@ import math
 from typing import final
 
 import numpy as np
+import scipy  # which loads scipy.fft when it is first used
 from numpy.typing import NDArray
-from scipy import fft
 
 from ltinet.arrays import Array
 from ltinet.decompose.structures.basis import Rotated
@@ -28,7 +28,7 @@ class Waves:
 
     def forward(self, x: Array) -> Array:
         """Qᵀ x."""
-        waves = fft.rfft(x, norm="ortho", axis=0)
+        waves = scipy.fft.rfft(x, norm="ortho", axis=0)
         z = np.empty(x.shape)
         z[0], k = waves[0].real, len(self.signs)
         z[1 : 2 * k : 2] = _ROOT * waves[1 : k + 1].real
@@ -45,7 +45,7 @@ class Waves:
         waves[1 : k + 1] = (z[1 : 2 * k : 2] - 1j * self.signs[:, None] * z[2 : 2 * k + 1 : 2]) / _ROOT
         if self.n % 2 == 0:
             waves[-1] = z[-1]
-        return np.asarray(fft.irfft(waves, n=self.n, norm="ortho", axis=0))
+        return np.asarray(scipy.fft.irfft(waves, n=self.n, norm="ortho", axis=0))
 
 
 def circulant(A: SparseMatrix) -> Structure | None:
@@ -81,7 +81,7 @@ def _eigenvalues(column: Array) -> NDArray[np.complex128]:
     """
     n, places = len(column), np.flatnonzero(column)
     if len(places) > _FEW:
-        return np.asarray(fft.fft(column)[: n // 2 + 1], dtype=np.complex128)
+        return np.asarray(scipy.fft.fft(column)[: n // 2 + 1], dtype=np.complex128)
     k = np.arange(n // 2 + 1)
     real, imaginary = np.full(len(k), math.fsum(column[places].tolist())), np.zeros(len(k))
     for place in places.tolist():

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple, final
 
 import numpy as np
-from scipy import fft
+import scipy  # which loads scipy.fft when it is first used
 from scipy.linalg import eigh_tridiagonal
 
 from ltinet.arrays import Array
@@ -40,7 +40,7 @@ class Sines:
 
     def forward(self, x: Array) -> Array:
         """Qᵀ x."""
-        return np.asarray(fft.dst(x, type=1, norm="ortho", axis=0))
+        return np.asarray(scipy.fft.dst(x, type=1, norm="ortho", axis=0))
 
     def backward(self, z: Array) -> Array:
         """Q z."""

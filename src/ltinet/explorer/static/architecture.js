@@ -1,6 +1,6 @@
 // Neurons in their layers: hover for the equation, click or Enter for the share in the output.
 
-import { drawing, element, text, widthOf } from "./svg.js";
+import { drawing, element, keepFocus, text, widthOf } from "./svg.js";
 
 const SHAPES = 8;
 const MARGIN = 14; // pixels above and below, for names
@@ -12,7 +12,8 @@ export function drawArchitecture(host, view, picked, act) {
   const label = `Network of ${view.bands.length} rows of layers between ${view.inputs.length} inputs and ${view.outputs.length} outputs`;
   const svg = drawing(label, width, Math.round(height));
   svg.setAttribute("role", "group");
-  const place = { x: (x) => x * unit, y: (y) => (view.height - y) * unit + MARGIN, unit };
+  const above = (height - view.height * unit) / 2;
+  const place = { x: (x) => x * unit, y: (y) => (view.height - y) * unit + above, unit };
   drawEnds(svg, view, place);
   for (const band of view.bands) drawBand(svg, band, view, place, picked);
   svg.addEventListener("pointerover", (event) => tell(event, act));
@@ -22,7 +23,7 @@ export function drawArchitecture(host, view, picked, act) {
     if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(event, act); }
     if (event.key === "ArrowRight" || event.key === "ArrowLeft") walk(event, svg);
   });
-  host.replaceChildren(svg);
+  keepFocus(host, () => host.replaceChildren(svg));
 }
 
 function drawBand(svg, band, view, place, picked) {
@@ -31,7 +32,8 @@ function drawBand(svg, band, view, place, picked) {
   svg.append(element("rect", { class: `box${tone}`, rx: 4, ...box }));
   const size = Math.max(9, Math.min(13, place.unit * 0.5));
   const [words, x, y] = band.label;
-  svg.append(text(place.x(x), place.y(y) + size / 3, words, { class: "name", "font-size": size }));
+  const isOnBalls = view.bands.length === 1 && size > 0.75 * place.unit; // rows that are lower than letters
+  svg.append(text(place.x(x), isOnBalls ? box.y - 3 : place.y(y) + size / 3, words, { class: "name", "font-size": size }));
   for (const [own, wordX, wordY] of band.words) {
     svg.append(text(place.x(wordX), place.y(wordY) + size / 3, own, { "text-anchor": "middle", "font-size": size }));
   }

@@ -1,7 +1,7 @@
 // What can be taken away: files from the server, and the drawings as they stand on the page.
 
 const FILES = [["network", "network file"], ["script", "script"], ["c", "C"], ["onnx", "ONNX"], ["page", "shareable page"]];
-const FIGURES = ["architecture", "trade", "poles", "response", "bode", "before", "after"];
+const FIGURES = ["architecture", "trade", "poles", "response", "bode", "difference", "phase", "before", "after"];
 const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "fill-opacity", "stroke-opacity"];
 
 export function drawDownloads(parts, root, source, current) {

@@ -16,7 +16,11 @@ export async function startExplorer(root, source) {
   const start = await source.start();
   const page = { view: null, state: {}, waits: {}, timers: {} };
 
-  const go = newestFirst((state) => source.ask("view", queryOf(state)), show, fail, busy);
+  const go = newestFirst({
+    ask: (state) => source.ask("view", queryOf(state)), show, fail, busy,
+    leaves: (one, other) => one.system !== other.system || one.order !== other.order,
+    abandon: () => source.cancel("view"),
+  });
   const slider = budgetSlider(parts, (budget, settled) => wish({ k: String(budget) }, settled));
   const openColumns = columnsForm(parts, {
     identify: (file, drive, answer) => turn(otherSystem(`file:${file.hash}`, { drive, answer })),
@@ -189,10 +193,11 @@ export async function startExplorer(root, source) {
   parts.compare.addEventListener("click", askEngines);
   parts.cancel.addEventListener("click", () => source.cancel());
   root.addEventListener("failed", (event) => fail(event.detail));
-  root.addEventListener("dragover", (event) => { event.preventDefault(); root.classList.add("dropping"); });
+  root.addEventListener("dragover", (event) => { event.preventDefault(); event.stopPropagation(); root.classList.add("dropping"); });
   root.addEventListener("dragleave", () => root.classList.remove("dropping"));
   root.addEventListener("drop", (event) => {
     event.preventDefault();
+    event.stopPropagation(); // a notebook around it would take the file as well
     root.classList.remove("dropping");
     if (event.dataTransfer.files[0] && source.upload) take(event.dataTransfer.files[0]);
   });

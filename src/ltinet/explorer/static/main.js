@@ -1,11 +1,9 @@
 // The page as its server gives it: questions over HTTP, the state in the address.
 
 import { startExplorer } from "./explorer.js";
+import { persistent } from "./persistent.js";
 
 const TAB = Math.random().toString(36).slice(2, 14);
-
-const STOPPED = 409; // the process that computed is gone; the next question meets a new one
-let isCancelled = false;
 
 async function answerOf(path, options) {
   let response;
@@ -14,19 +12,9 @@ async function answerOf(path, options) {
   } catch {
     throw new Error("The page cannot reach its server; start it again with ltinet explore.");
   }
-  if (!response.ok) throw Object.assign(new Error((await response.json()).error), { status: response.status });
-  return response;
-}
-
-// A process that died without anybody wanting it is worth a second try.
-async function persistently(path) {
-  isCancelled = false;
-  try {
-    return await answerOf(path);
-  } catch (error) {
-    if (error.status !== STOPPED || isCancelled) throw error;
-    return answerOf(path);
-  }
+  if (response.ok) return response;
+  const told = await response.json().catch(() => ({ error: `The server answered with status ${response.status}; reload the page.` }));
+  throw Object.assign(new Error(told.error), { status: response.status });
 }
 
 function pathOf(kind, query) {
@@ -37,17 +25,22 @@ function nameOf(response) {
   return /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "download";
 }
 
+const questions = persistent(answerOf);
+
 const source = {
   offers: ["band", "engines", "order", "network", "script", "c", "onnx", "page"],
-  start: async () => (await answerOf("start")).json(),
-  ask: async (kind, query) => (await persistently(pathOf(kind, query))).json(),
+  start: async () => JSON.parse(document.getElementById("start").textContent),
+  ask: async (kind, query) => (await questions.ask(kind, pathOf(kind, query))).json(),
   file: async (kind, query) => {
-    const response = await answerOf(pathOf(kind, query));
+    const response = await questions.ask(kind, pathOf(kind, query));
     return { name: nameOf(response), blob: await response.blob() };
   },
-  upload: async (file) => (await answerOf(pathOf("upload", `name=${encodeURIComponent(file.name)}`), { method: "POST", body: file })).json(),
+  upload: async (file) => {
+    const path = pathOf("upload", `name=${encodeURIComponent(file.name)}`);
+    return (await questions.ask("open", path, { method: "POST", body: file })).json();
+  },
   cancel: (kind = "") => {
-    if (!kind) isCancelled = true;
+    questions.cancelled(kind);
     return answerOf(pathOf("cancel", kind && `kind=${kind}`), { method: "POST" });
   },
   address: () => location.search.slice(1),
@@ -56,8 +49,6 @@ const source = {
 };
 
 // Whoever leaves waits for nothing any more.
-addEventListener("pagehide", () => {
-  for (const kind of ["band", "engines"]) navigator.sendBeacon(pathOf("cancel", `kind=${kind}`));
-});
+addEventListener("pagehide", () => { navigator.sendBeacon(pathOf("cancel", "")); });
 
 startExplorer(document.getElementById("explorer"), source);

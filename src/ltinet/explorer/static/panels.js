@@ -7,7 +7,7 @@ import { drawPattern } from "./patterns.js";
 import { drawPoles, drawTrade } from "./points.js";
 import { measure } from "./svg.js";
 
-const DRAWN = ["architecture", "trade", "poles", "response", "bode", "phase", "share", "before", "after"];
+const DRAWN = ["architecture", "trade", "poles", "response", "bode", "difference", "phase", "share", "before", "after"];
 
 export function drawPanels(parts, view, state, act) {
   parts.share.closest("[data-panel]").hidden = !view.share;
@@ -40,7 +40,7 @@ export function drawResponse(parts, view, band) {
   if (view.response.largest > 0 && inputHides(u, view.response.largest)) spec.lines.pop();
   if (band?.bound) {
     spec.band = { low: y.map((value, index) => value - band.bound[index]), high: y.map((value, index) => value + band.bound[index]) };
-    spec.lines.push({ name: "certified ±", values: band.bound, kind: "bound hidden" });
+    spec.lines.push({ name: "certified ±", values: band.bound, kind: "bound", isTold: true });
   }
   drawCurves(parts.response, spec);
 }
@@ -52,31 +52,39 @@ function inputHides(u, largest) {
 }
 
 function drawBode(parts, view) {
-  const { omega, system, network, difference } = view.bode;
+  const { omega, system, network } = view.bode;
   const positive = (values) => values.map((value) => (value > 0 ? value : null));
-  const lines = [
-    { name: "network", values: positive(network), kind: "network dashed" },
-    { name: system ? "difference" : "difference, at most", values: positive(difference), kind: "difference" },
-  ];
+  const lines = [{ name: "network", values: positive(network), kind: "network dashed" }];
   const phases = [{ name: "network", values: view.bode.network_phase, kind: "network dashed" }];
   if (system) {
     lines.unshift({ name: "system", values: positive(system), kind: "system" });
     phases.unshift({ name: "system", values: view.bode.system_phase, kind: "system" });
   }
+  const across = { x: omega, xName: "frequency ω", xLog: true };
   drawCurves(parts.bode, {
-    label: "Gain of system and network, and their difference", x: omega, xName: "frequency ω", yName: "gain", xLog: true, yLog: true,
-    range: bodeRange([...(system ?? []), ...network, ...difference], Math.max(...network.map((value) => value ?? 0))), lines,
+    ...across, label: "Gain of system and network", yName: "gain", yLog: true, height: 190,
+    range: gainRange([...(system ?? []), ...network]), lines,
   });
-  drawCurves(parts.phase, {
-    label: "Phase of system and network in degrees", x: omega, xName: "frequency ω", yName: "phase, degrees", xLog: true, height: 170, lines: phases,
+  drawDifference(parts.difference, { ...across, values: positive(view.bode.difference), isBound: !system });
+  drawCurves(parts.phase, { ...across, label: "Phase of system and network in degrees", yName: "phase, degrees", height: 160, lines: phases });
+}
+
+// Apart from the gains, which it would press flat: mostly it is rounding.
+function drawDifference(host, { values, isBound, ...across }) {
+  const name = isBound ? "difference, at most" : "difference";
+  const largest = values.reduce((most, value) => Math.max(most, value ?? 0), 0);
+  drawCurves(host, {
+    ...across, label: "Difference between system and network", yName: isBound ? "bound" : "difference", yLog: true, height: 140,
+    range: largest > 0 ? gainRange(values) : undefined, lines: [{ name, values, kind: "difference" }],
   });
 }
 
-function bodeRange(values, above) {
+function gainRange(values) {
+  const above = values.reduce((most, value) => Math.max(most, value ?? 0), 0);
   if (!(above > 0)) return [0.1, 10];
   let low = above;
   for (const value of values) if (value > above * 1e-20 && value < low) low = value;
-  return [low / 2, above * 3];
+  return [low / 1.5, above * 1.5];
 }
 
 function drawShare(parts, view) {

@@ -24,6 +24,14 @@ export function widthOf(host, least) {
   return Math.max(least, host.drawnWidth || host.clientWidth);
 }
 
+// Whoever is inside of a drawing by keyboard is inside of the new one as well.
+export function keepFocus(host, draw) {
+  const own = host.getRootNode().activeElement;
+  const selector = !host.contains(own) ? null : own.dataset.pick ? `[data-pick="${own.dataset.pick}"]` : own.localName;
+  draw();
+  if (selector) host.querySelector(selector)?.focus({ preventScroll: true });
+}
+
 export function text(x, y, words, attributes = {}) {
   return element("text", { x, y, ...attributes }, String(words));
 }
@@ -31,7 +39,8 @@ export function text(x, y, words, attributes = {}) {
 // A scale knows its ticks and where a value goes between two pixels.
 export function linearScale(low, high, from, to, apart = 75) {
   if (!(high > low)) [low, high] = low === 0 ? [-1, 1] : [low - Math.abs(low) / 2, low + Math.abs(low) / 2];
-  const step = niceStep((high - low) / Math.max(2, Math.abs(to - from) / apart));
+  let step = niceStep((high - low) / Math.max(2, Math.abs(to - from) / apart));
+  if (Math.floor(high / step) - Math.ceil(low / step) < 2) step = niceStep(step / 2.5); // two ticks tell little
   const ticks = [];
   for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) {
     ticks.push(Math.abs(value) < step * 1e-9 ? 0 : value);
@@ -44,16 +53,18 @@ export function logScale(low, high, from, to) {
   if (!(high > low * 1.0001)) [low, high] = [low / 3, high * 3];
   const [first, last] = [Math.log10(low), Math.log10(high)];
   const at = (value) => from + ((Math.log10(value) - first) / (last - first)) * (to - from);
-  if (last - first < 1.2) {
+  if (last - first < 0.6) {
     const plain = linearScale(low, high, from, to);
     return { ...plain, at, low, high, ticks: plain.ticks.filter((tick) => tick >= low && tick > 0) };
   }
   const every = Math.max(1, Math.ceil((last - first) / Math.max(2, Math.abs(to - from) / 55)));
-  const between = last - first < 2.6 ? [1, 2, 5] : [1];
+  const room = Math.abs(to - from) / (last - first); // pixels for a decade
+  const [most, more] = from > to ? [80, 45] : [170, 110]; // names need more room side by side
+  const between = room > most ? [1, 2, 5] : room > more ? [1, 3] : [1];
   const ticks = [];
   for (let power = Math.floor(first); power <= last + 1e-9; power += every) ticks.push(...between.map((own) => own * 10 ** power));
   const within = ticks.filter((tick) => tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9));
-  return { at, ticks: within, low, high, name: between.length > 1 ? (value) => scientific(value) : powerOfTen };
+  return { at, ticks: within, low, high, name: between.length > 1 ? shortNumber : powerOfTen };
 }
 
 // Logarithmic on both sides of zero where sizes are far apart, linear where they are not.
@@ -91,12 +102,13 @@ export function powerOfTen(value) {
   return `10${[...String(power)].map((digit) => RAISED[digit]).join("")}`;
 }
 
+// Of a tick: as many digits as tell it from the next one.
 export function shortNumber(value, step = 0) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   const plain = size >= 1e-3 && size < 1e5
     ? String(Number(value.toFixed(Math.max(0, Math.min(12, Math.ceil(-Math.log10(step || size / 1e3) + 1e-9))))))
-    : value.toPrecision(2).replace(/\.?0+e/, "e").replace("e+", "e");
+    : value.toExponential(1).replace(/\.0e/, "e").replace("e+", "e");
   return plain.replace("-", "−");
 }
 

@@ -1,5 +1,7 @@
 // The numbers of a drawing as a table, for those who cannot or would rather not see curves.
 
+import { keepFocus } from "./svg.js";
+
 const ROWS = 24;
 const SOON_AFTER = 150; // milliseconds
 
@@ -25,7 +27,7 @@ export function foldedTable(label, names, rows) {
 // A new drawing in the place of the last; a table that somebody opened stays open.
 export function replaceDrawing(host, ...parts) {
   const isOpen = host.querySelector("details")?.open === true;
-  host.replaceChildren(...parts);
+  keepFocus(host, () => host.replaceChildren(...parts));
   const details = host.querySelector("details");
   if (details) details.open = isOpen;
 }

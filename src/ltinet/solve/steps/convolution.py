@@ -13,9 +13,10 @@ Rounding is relative to the largest outputs, not to each as in matrix products: 
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from scipy import fft
+import scipy  # which loads scipy.fft when it is first used
 
 from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
@@ -67,7 +68,7 @@ class Convolution:
 
     def _some_outputs(self, u: Array, *, out: Array) -> None:
         """Fill the halves `(batch, 2, K, p)` of the outputs of some members of a batch."""
-        U = fft.rfft(_with_zeros(u, self.width), axis=-1)
+        U = scipy.fft.rfft(_with_zeros(u, self.width), axis=-1)
         first, second = U[:, :, :1], U[:, :, 1]
         Y = self.spectra[0, :, None] * first[0]
         scratch = np.empty_like(Y)
@@ -75,7 +76,7 @@ class Convolution:
             Y += np.multiply(values, spectra, out=scratch)
         for values, spectra in zip(second, self.spectra[:, :, None, 0], strict=True):
             Y[:, :, 1] += np.multiply(values, spectra, out=scratch[:, :, 1])
-        y = fft.irfft(Y, axis=-1, overwrite_x=True)[..., : self.width].transpose(1, 2, 3, 0)
+        y = scipy.fft.irfft(Y, axis=-1, overwrite_x=True)[..., : self.width].transpose(1, 2, 3, 0)
         if self.from_first is None:
             out[:] = y
         else:
@@ -93,12 +94,30 @@ def convolution(step: OneStep, n_times: int) -> Convolution:
     lags[..., 0, 0], lags[..., 0, 1:K] = step.direct.T, markov[..., : K - 1]
     lags[..., 1, :K], lags[..., 1, K + 1 :] = markov[..., K - 1 : -1], markov[..., : K - 1]
     from_first = np.ascontiguousarray(by_G1.transpose(2, 0, 1).reshape(m, -1)) if step.shift.any() else None
-    return Convolution(K, fft.rfft(lags, axis=-1), from_first)
+    return Convolution(K, scipy.fft.rfft(lags, axis=-1), from_first)
 
 
+@lru_cache(maxsize=64)
 def width_for(n_times: int) -> int:
-    """The smallest half that holds so many samples and has a fast transform."""
-    return int(fft.next_fast_len(-(-n_times // 2), real=True))
+    """The smallest half that holds so many samples and has a fast transform: a product of powers of 2, 3 and 5.
+
+    `scipy.fft.next_fast_len` says the same; asking it would import all transforms for runs that need none.
+    """
+    least = -(-n_times // 2)
+    best = _doubled(1, least)
+    fives = 1
+    while fives < best:
+        product = fives
+        while product < best:
+            best = min(best, _doubled(product, least))
+            product *= 3
+        fives *= 5
+    return best
+
+
+def _doubled(number: int, least: int) -> int:
+    """The number, doubled until it is at least so large."""
+    return number << max(0, -(-least // number) - 1).bit_length()
 
 
 def _silence(y: Array, u: Array) -> None:

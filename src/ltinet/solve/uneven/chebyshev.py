@@ -4,7 +4,7 @@ The highest degree comes first: sums then end with their largest terms, and roun
 """
 
 import numpy as np
-from scipy import fft
+import scipy  # which loads scipy.fft when it is first used
 
 from ltinet.arrays import Array
 from ltinet.solve.uneven.doubled import Doubled, plus, times
@@ -21,7 +21,7 @@ def nodes(low: float, high: float, degree: int) -> Array:
 
 def coefficients(values: Array) -> Array:
     """The series `(degree + 1, …)` through values at the nodes, first axis."""
-    found = np.asarray(fft.dct(values, type=1, axis=0)) / (len(values) - 1)
+    found = np.asarray(scipy.fft.dct(values, type=1, axis=0)) / (len(values) - 1)
     found[[0, -1]] /= 2.0
     return found[::-1]
 
