@@ -1,5 +1,6 @@
 """The whole record by one convolution with the response, through FFTs; equal to `ltinet.solve.steps.convolution`."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -121,6 +122,7 @@ def _length(signals: Tensor) -> int:
     return fast_length(2 * signals.shape[-1] - 1)
 
 
+@lru_cache(maxsize=256)
 def fast_length(least: int) -> int:
     """The smallest 2ᵃ 3ᵇ 5ᶜ that is even and not less."""
     best = 1 << max(least - 1, 1).bit_length()
