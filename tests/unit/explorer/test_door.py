@@ -13,7 +13,13 @@ import ltinet
 
 def test_the_command_prints_its_address_once_and_ends_with_control_c() -> None:
     command = [sys.executable, "-m", "ltinet", "explore", "example:triangular,n_states=6", "--no-browser"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603 - ours
+    process = subprocess.Popen(  # noqa: S603 - ours
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # it may be ignored here
+    )
     try:
         assert process.stdout is not None
         address = re.findall(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/", process.stdout.readline())

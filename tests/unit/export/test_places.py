@@ -263,11 +263,19 @@ def test_a_signal_in_the_middle_leaves_nothing(tmp_path):
     )
     (tmp_path / "here").mkdir()
     command = [sys.executable, "-c", script, str(tmp_path / "here" / "c")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:  # noqa: S603
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) != 0
+    with subprocess.Popen(  # noqa: S603 - our own program
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # it may be ignored here
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) != 0
+        finally:
+            process.kill()
     assert [path.name for path in (tmp_path / "here").iterdir()] == ["c"]
     facts = json.loads((tmp_path / "here" / "c" / "manifest.json").read_text())
     assert set(facts["files"]) == set(contents(tmp_path / "here" / "c"))
