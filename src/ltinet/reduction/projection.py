@@ -16,7 +16,7 @@ from ltinet.reduction.pencil import Pencil, Sparse
 from ltinet.reduction.states import DampedStates, Rayleigh, ReducedStates
 from ltinet.tolerances import EPS
 
-_ROWS = 2**14  # that are turned at a time
+_ROWS, _COLUMNS = 2**14, 16  # that are turned, and looked at, at a time
 _NOISE = 16.0 * EPS  # of the largest eigenvalue of a Gram matrix: below, it is rounding
 
 
@@ -107,7 +107,9 @@ def _combination(Q: Array, first: Array, rest: Array, largest: Array, rounded: f
     """Both parts in the basis; what is left of them counts with the largest values of the states."""
     in_first, in_rest = Q.T @ first, Q.T @ rest
     left = float(np.linalg.norm(first - Q @ in_first))
-    left += float(np.linalg.norm(rest - Q @ in_rest, axis=0) @ largest)
+    for begin in range(0, rest.shape[1], _COLUMNS):
+        own = slice(begin, begin + _COLUMNS)
+        left += float(np.linalg.norm(rest[:, own] - Q @ in_rest[:, own], axis=0) @ largest[own])
     return Combination(in_first, in_rest, left + rounded)
 
 
