@@ -81,6 +81,40 @@ def entering(system: System, groups: list[NeuronGroup]) -> Entering:
     return Entering(rows, direct, forces)
 
 
+def require_layers(groups: list[NeuronGroup], system: System) -> None:
+    """Refuse layers, as a file may hold them, that are not all states, parts and neurons of a system, each once.
+
+    Raises:
+        ValueError: they are not.
+    """
+    members: dict[object, list[Tensor]] = defaultdict(list)
+    for group in groups:
+        layers, k = group.places.shape
+        n_neurons = group.neurons.shape[1]
+        shapes = (group.basis.shape, group.inverse.shape, group.members.shape, group.neurons.shape)
+        if (
+            shapes != ((layers, k, k), (layers, k, k), (layers,), (layers, n_neurons))
+            or not n_neurons <= k <= 2 * n_neurons
+        ):
+            raise ValueError("layers whose sizes do not fit each other")
+        if not bool(torch.isfinite(group.basis).all() & torch.isfinite(group.inverse).all()):
+            raise ValueError("layers with states that are not finite")
+        members["real" if k == 1 else "pair" if n_neurons == 1 else k].append(group.members)
+    counts: dict[object, int] = {"real": len(system.real_rates), "pair": len(system.pair_rates)}
+    counts |= {own.shape[-1]: len(own) for own in system.blocks}
+    parts = [(members.get(kind, []), count) for kind, count in counts.items()]
+    parts += [([group.places for group in groups], len(system.B))]
+    neurons = [group.neurons for group in groups]
+    parts += [(neurons, sum(own.numel() for own in neurons))]
+    if not members.keys() <= counts.keys() or not all(_each_once(*own) for own in parts):
+        raise ValueError("layers that are not all states and neurons, each once")
+
+
+def _each_once(numbers: list[Tensor], count: int) -> bool:
+    found = sorted(int(number) for own in numbers for number in own.flatten().tolist())
+    return found == list(range(count))
+
+
 def levels(groups: list[NeuronGroup]) -> list[Tensor]:
     """The numbers of the neurons that can be solved together: the last of each layer, then those before them, …."""
     deepest = max((group.neurons.shape[1] for group in groups), default=0)

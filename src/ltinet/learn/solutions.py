@@ -1,4 +1,4 @@
-"""A loop about its solution: one Newton step more, whose value and derivatives are those of the solution.
+"""A loop about its solution: the states that were found, with the derivatives of one Newton step more.
 
 With the solution a constant, that step has no loop and no decision in it: derivatives of any kind pass through, many
 directions at once too, and whoever takes them again and again needs to solve but once.
@@ -50,11 +50,12 @@ def solution(loop: Loop, u: Tensor, states: Tensor, fed: Map, *, first: Seen | N
 
 
 def run_about(found: Solution, loop: Loop, u: Tensor, start: Tensor, fed: Map) -> tuple[Tensor, Tensor]:
-    """Outputs and the last state."""
+    """Outputs and the last state. What the step adds to the states is zero but for its derivatives."""
     direct = u @ loop.xi_u.mT
     xi = found.seen.at(found.states @ loop.C_xi.mT + direct, loop.xi_v, fed)
     after = advanced(loop, found.states, u, fed(xi))
-    w, end = scan_varying(found.A, after - (found.A @ found.states.unsqueeze(-1)).squeeze(-1), start)
+    moved, moved_end = scan_varying(found.A, after - after.detach(), start - start.detach())
+    w, end = found.states + moved, after[:, -1].detach() + moved_end
     return outputs(loop, w, u, fed(found.seen.at(w @ loop.C_xi.mT + direct, loop.xi_v, fed))), end
 
 

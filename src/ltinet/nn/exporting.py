@@ -123,8 +123,9 @@ def _mlp(model: Any) -> MapNodes:
 
 
 def _increasing(model: Any) -> MapNodes:
-    slopes = model.log_ratios.cumsum(-1).exp()
-    return IncreasingMap(_array(model.offset), _array(slopes), np.array(model.low), np.array(model.high))
+    at_zero = (model.grown(model.offset.new_zeros(model.n_inputs)) * model.slopes).sum(-1)
+    low, high = np.array(model.low), np.array(model.high)
+    return IncreasingMap(_array(model.offset - at_zero), _array(model.slopes), low, high)
 
 
 _MAPS: dict[type[nn.Module], Callable[[Any], MapNodes]] = {

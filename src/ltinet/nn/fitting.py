@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from ltinet.errors import FileFormatError, InvalidNetworkError, SimulationError
 from ltinet.model.formats.opening import as_path, one_line
 from ltinet.nn.anchor import Anchor
+from ltinet.nn.counts import require_counts
 from ltinet.nn.files import read_model, write_model
 from ltinet.nn.history import History
 from ltinet.nn.kinds import described
 from ltinet.nn.methods import AdamMethod, LBFGSMethod, LevenbergMarquardt, Method
-from ltinet.nn.options import require_counts, require_model, require_place, require_rate, require_samples
+from ltinet.nn.options import require_model, require_place, require_rate, require_samples
 from ltinet.nn.records import TrainingRecord, output_scale, records_of, windows
 from ltinet.progress import counted
 from ltinet.shown import shown_path

@@ -10,7 +10,7 @@ from torch import nn
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError
 from ltinet.learn.linear_network import LinearNetwork
-from ltinet.learn.neurons import NeuronGroup
+from ltinet.learn.neurons import NeuronGroup, require_layers
 from ltinet.learn.parameters import PARTS, Tensors
 from ltinet.model.names import SignalNames
 from ltinet.nn.feedback import Feedback
@@ -70,7 +70,9 @@ def made(description: Any, tensors: Arrays, *, prefix: str = "") -> nn.Module:
         map = made(facts["map"], tensors, prefix=f"{prefix}map.")
         if kind == "feedback":
             return Feedback(network, map)
-        return Triangular.of_parts(network, map, _groups(facts["n_groups"], tensors, prefix))
+        groups = _groups(facts["n_groups"], tensors, prefix)
+        require_layers(groups, network.system())
+        return Triangular.of_parts(network, map, groups)
     if kind not in _MAPS:
         raise ValueError(f"there is no kind of module called {kind!r}")
     return _MAPS[kind](**facts)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ltinet.errors import InvalidNetworkError
 from ltinet.learn.double_precision import keeping_double
+from ltinet.nn.counts import require_counts
 
 Start = Literal["identity", "zero"]
 
@@ -117,10 +118,3 @@ class MLP(DoubleModule):
         """What it was made with."""
         sizes = {"n_inputs": self.n_inputs, "n_outputs": self.n_outputs, "hidden": self.hidden}
         return {**sizes, "seed": self.seed, "start": self.start}
-
-
-def require_counts(**counts: int) -> None:
-    """Refuse numbers of channels, pieces and the like that are none."""
-    for name, count in counts.items():
-        if not isinstance(count, int) or count < 1:
-            raise InvalidNetworkError(f"{name} is {count!r}; give a whole number of at least one")

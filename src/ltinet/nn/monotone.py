@@ -1,14 +1,15 @@
 """Static maps that increase by construction: drains, springs and saturations whose form is not known."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, final
 
 import torch
 from torch import Tensor, nn
 
 from ltinet.errors import InvalidNetworkError
-from ltinet.nn.maps import DoubleModule, require_counts
+from ltinet.nn.counts import require_counts
+from ltinet.nn.maps import DoubleModule
 
 Ends = float | Sequence[float]
 
@@ -43,11 +44,16 @@ class Monotone(DoubleModule):
 
     def forward(self, x: Tensor) -> Tensor:
         """`(…, channels)` to `(…, channels)`."""
-        slopes = self.log_ratios.cumsum(-1).exp().to(x.dtype)
-        grown = self._grown(x) - self._grown(x.new_zeros(self.n_inputs))
+        slopes = self.slopes.to(x.dtype)
+        grown = self.grown(x) - self.grown(x.new_zeros(self.n_inputs))
         return self.offset.to(x.dtype) + (grown * slopes).sum(-1)
 
-    def _grown(self, x: Tensor) -> Tensor:
+    @property
+    def slopes(self) -> Tensor:
+        """At the knots, `(channels, knots)`."""
+        return self.log_ratios.cumsum(-1).exp()
+
+    def grown(self, x: Tensor) -> Tensor:
         """The integrals `(…, channels, knots)` of the hat functions from their knots; the outer hats have no end."""
         low, high = (torch.tensor(own, dtype=x.dtype, device=x.device) for own in (self.low, self.high))
         width = (high - low) / self.n_pieces
@@ -66,7 +72,10 @@ class Monotone(DoubleModule):
 
 
 def _for_each(given: Ends, n_channels: int, name: str) -> tuple[float, ...]:
-    numbers = tuple(map(float, given)) if isinstance(given, Sequence) else (float(given),) * n_channels
+    try:
+        numbers = tuple(map(float, given)) if isinstance(given, Iterable) else (float(given),) * n_channels
+    except (TypeError, ValueError):
+        numbers = ()
     if len(numbers) != n_channels or not all(map(math.isfinite, numbers)):
         raise InvalidNetworkError(f"{name} is {given}; give a finite number, or {n_channels} of them")
     return numbers

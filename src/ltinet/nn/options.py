@@ -19,20 +19,9 @@ def require_model(model: Any) -> None:
     is_one = isinstance(model, nn.Module) and hasattr(model, "n_inputs") and hasattr(model, "n_outputs")
     if not is_one or next(model.parameters(), None) is None:
         raise InvalidNetworkError(
-            f"model is a {type(model).__name__} that ltinet.nn cannot fit; give a network (net.to_torch(dt)), a Stack "
-            "or a Feedback"
+            f"model is a {type(model).__name__} that ltinet.nn cannot fit; give a network (net.to_torch(dt)), a "
+            "Triangular, a Feedback or a Stack"
         )
-
-
-def require_counts(**counts: int | None) -> None:
-    """Refuse options that are to be whole numbers of at least one, or left out.
-
-    Raises:
-        InvalidNetworkError: one is not.
-    """
-    for name, count in counts.items():
-        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
-            raise InvalidNetworkError(f"{name} is {count!r}; give a whole number of at least one")
 
 
 def require_rate(lr: float | None) -> None:

@@ -116,3 +116,17 @@ def test_starts_in_the_user_s_states() -> None:
     u, x0 = torch.zeros(1, 50, 1, dtype=torch.float64), torch.tensor([[0.3, -0.2]], dtype=torch.float64)
     expected = model.network(torch.zeros(1, 50, 2, dtype=torch.float64), x0=x0)[..., :1]
     torch.testing.assert_close(model(u, x0=x0), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_outputs_are_those_of_the_states_that_were_found() -> None:
+    """One more linear pass over a loop that explodes on its way would multiply roundings by what it grows."""
+    rng = np.random.default_rng(8)
+    for case in range(6):
+        model = duffing(rng, n_neurons=1 + case % 3, hardness=10.0 ** rng.uniform(0.3, 1.2), dt=0.1, hold="linear")
+        u = torch.from_numpy(rng.standard_normal((1, 160, 1)))
+        whole = model(u)
+        state, pieces = None, []
+        for place in range(160):
+            y, state = model.step(u[:, place], state)
+            pieces.append(y)
+        assert float((whole - torch.stack(pieces, 1)).abs().max()) <= 1e-9 * float(whole.abs().max())

@@ -59,7 +59,7 @@ class SplineMap(NamedTuple):
 
 
 class IncreasingMap(NamedTuple):
-    """A constant plus the integral of slopes that are lines between even knots, for each channel."""
+    """For each channel a constant, and the integrals of its slopes, which are lines between even knots, from these."""
 
     offset: Array
     slopes: Array
@@ -79,17 +79,7 @@ class IncreasingMap(NamedTuple):
         weighted = build.op("Mul", build.op("Sub", above, below), build.table(width * self.slopes))
         ones = build.table(np.ones((n_pieces + 1, 1)))
         curve = build.op("Squeeze", build.op("MatMul", weighted, ones), build.whole([-1]))
-        return build.op("Add", curve, build.table(self.offset - self._at_zero()))
-
-    def _at_zero(self) -> Array:
-        """What the integrals from the knots make of zero."""
-        n_pieces = self.slopes.shape[1] - 1
-        width = ((self.high - self.low) / n_pieces)[:, None]
-        knots = np.arange(n_pieces + 1.0)
-        place = -self.low[:, None] / width - knots
-        sides = ((place, knots == n_pieces), (-place, knots == 0))
-        above, below = (np.where(is_open, np.maximum(own, 0.0), _half(own)) for own, is_open in sides)
-        return np.asarray(((above - below) * width * self.slopes).sum(-1))
+        return build.op("Add", curve, build.table(self.offset))
 
 
 class TanhMap(NamedTuple):
@@ -123,9 +113,3 @@ def _grown(build: GraphBuilder, place: str, *, is_open: Array) -> str:
     closed = build.op("Sub", near, build.op("Mul", build.op("Mul", near, near), half))
     kept = build.op("Mul", closed, build.table(1.0 - is_open))
     return build.op("Add", kept, build.op("Mul", above, build.table(1.0 * is_open)))
-
-
-def _half(place: Array) -> Array:
-    """The same of half a hat, as a number."""
-    near = np.clip(place, 0.0, 1.0)
-    return np.asarray(near - 0.5 * near**2)
