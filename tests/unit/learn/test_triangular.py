@@ -12,6 +12,7 @@ from torch.func import functional_call, jvp, vmap
 import ltinet
 from learnt_systems import KINDS, network_of, off_by
 from ltinet import nn
+from ltinet.learn.neurons import require_layers
 
 DT = 0.1
 
@@ -250,3 +251,15 @@ def test_an_activation_that_overflows_is_named() -> None:
     model = softened(NET)
     with pytest.raises(ltinet.SimulationError, match=r"activation of neuron \d+ \(Polynomial\) is not finite"):
         model(1e200 * samples(10, 2))
+
+
+@pytest.mark.parametrize("name", ["places", "members", "neurons", "basis"])
+def test_layers_of_a_file_that_are_not_those_of_the_model_are_refused(name: str) -> None:
+    net = ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=3))
+    model = nn.Triangular(net, nn.Polynomial(net.n_neurons, 3), dt=0.1)
+    groups, system = model.groups, model.network.system()
+    require_layers(groups, system)
+    wrong = getattr(groups[0], name).clone()
+    wrong.view(-1)[0] = np.nan if name == "basis" else 10**6
+    with pytest.raises(ValueError, match="layers"):
+        require_layers([groups[0]._replace(**{name: wrong}), *groups[1:]], system)
