@@ -259,7 +259,7 @@ def test_layers_of_a_file_that_are_not_those_of_the_model_are_refused(name: str)
     model = nn.Triangular(net, nn.Polynomial(net.n_neurons, 3), dt=0.1)
     groups, system = model.groups, model.network.system()
     require_layers(groups, system)
-    wrong = getattr(groups[0], name).clone()
+    wrong = getattr(groups[0], name).clone(memory_format=torch.contiguous_format)
     wrong.view(-1)[0] = np.nan if name == "basis" else 10**6
     with pytest.raises(ValueError, match="layers"):
         require_layers([groups[0]._replace(**{name: wrong}), *groups[1:]], system)
