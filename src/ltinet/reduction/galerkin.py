@@ -26,8 +26,10 @@ from ltinet.reduction.supremum import places_for
 # takes of a plate, and others are small.
 _DEAR, _CHEAP = (10, 2), (4, 3)
 _SMALL = 20_000  # states
-# The fastest of the first shifts, of the norm of A: with what a shift at infinity sees there, less far is enough.
-_FASTEST, _FASTEST_BELOW_INFINITY = 0.5, 0.1
+# The slowest and the fastest of the first shifts, of a bound on the slowest rate and of the norm of A: with what a
+# shift at infinity sees there, less far is enough.
+_SLOWEST = 1.4
+_FASTEST, _FASTEST_BELOW_INFINITY = 0.5, 0.3
 _APART = 4.0  # ratio of two shifts of one batch
 _TURNS = 0.5  # |Im λ|/|Re λ| of Ritz values near a peak, from which on a complex shift pays
 _MOST_SHIFTS = 60
@@ -138,7 +140,7 @@ def _first_shifts(system: Pencil, weight: Definite | None, *, sees_infinity: boo
     """A few real ones between the slowest and the fastest that the matrices have."""
     mass = float(np.max(abs(system.E).sum(axis=0)))
     fastest = float(np.max(abs(system.A).sum(axis=0))) / mass
-    slowest = max(2.0 * weight.smallest / mass if weight is not None else 1e-6 * fastest, 1e-12 * fastest)
+    slowest = max(_SLOWEST * weight.smallest / mass if weight is not None else 1e-6 * fastest, 1e-12 * fastest)
     share = _FASTEST_BELOW_INFINITY if sees_infinity else _FASTEST
     return [complex(own) for own in np.geomspace(slowest, max(share * fastest, slowest), _batches(system)[0])]
 

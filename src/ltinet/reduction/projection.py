@@ -6,9 +6,12 @@ symmetric system and rational Krylov spaces all of these columns lie in a space 
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ltinet.arrays import Array
 from ltinet.once import cached_property
@@ -83,43 +86,99 @@ def project(system: Pencil, V: Array, *, damping: Rayleigh | None = None) -> tup
 
 
 def residual_space(system: Pencil, own: Projection, V: Array) -> ResidualSpace:
-    """The space of the residuals, without directions that are rounding; what is left out is counted in `off`."""
-    EV = np.asarray(system.E @ V)
-    first_b, first_c = system.B - EV @ own.B, system.C.T - EV @ own.C.T
-    rest_b = np.asarray(system.A @ V) - EV @ own.A
-    rest_c = rest_b if system.is_symmetric else np.asarray(system.A.T @ V) - EV @ own.A.T
-    in_b, in_c = own.inputs.largest, own.outputs.largest
-    del EV
-    both = ((rest_b, np.maximum(in_b, in_c)),) if system.is_symmetric else ((rest_b, in_b), (rest_c, in_c))
-    Q = _orthonormal(_side_by_side((first_b, 1.0), (first_c, 1.0), *both))
+    """The space of the residuals, without directions that are rounding; what is left out is counted in `off`.
+
+    Of n × N numbers only V and the basis are there at a time: columns are made again where they are looked at again.
+    """
+    inputs = _Side(system, V, system.A, system.B, own.A, own.B, own.inputs.largest)
+    outputs = _Side(system, V, system.A.T, system.C.T, own.A.T, own.C.T, own.outputs.largest)
+    Q = _orthonormal(_columns(inputs, outputs))
+    rests = _in_basis(Q, inputs), None if system.is_symmetric else _in_basis(Q, outputs)
     rounded, ends = _rounded(system, own, V), 4.0 * EPS * math.sqrt(len(own.A))
-    rounded_b = ends * float(np.linalg.norm(system.B)) + float(rounded @ in_b)
-    rounded_c = ends * float(np.linalg.norm(system.C)) + float(rounded @ in_c)
     return ResidualSpace(
         Q,
-        _combination(Q, first_b, rest_b, in_b, rounded_b),
-        _combination(Q, first_c, rest_c, in_c, rounded_c),
+        _combination(Q, inputs, rests[0], rounded, ends),
+        _combination(Q, outputs, rests[1] or rests[0], rounded, ends),
         mass=1.01 * math.sqrt(float(abs(system.E).sum(axis=0).max())),
     )
 
 
-def _combination(Q: Array, first: Array, rest: Array, largest: Array, rounded: float) -> Combination:
-    """Both parts in the basis; what is left of them counts with the largest values of the states."""
-    in_first, in_rest = Q.T @ first, Q.T @ rest
-    left = float(np.linalg.norm(first - Q @ in_first))
-    for begin in range(0, rest.shape[1], _COLUMNS):
-        own = slice(begin, begin + _COLUMNS)
-        left += float(np.linalg.norm(rest[:, own] - Q @ in_rest[:, own], axis=0) @ largest[own])
-    return Combination(in_first, in_rest, left + rounded)
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Residuals of inputs, or of outputs with everything transposed."""
+
+    system: Pencil
+    V: Array
+    A: Sparse | sparse.csr_array
+    B: Array
+    reduced: Array
+    seen: Array
+    """VᵀB."""
+    largest: Array
+    """Of each state, over all frequencies."""
+
+    @cached_property
+    def first(self) -> Array:
+        """B − E V VᵀB."""
+        return np.asarray(self.B - self.system.E @ (self.V @ self.seen))
+
+    def pieces(self) -> Iterator[tuple[slice, Array]]:
+        """Some columns at a time of A V − E V A_r."""
+        for begin in range(0, self.V.shape[1], _COLUMNS):
+            own = slice(begin, min(begin + _COLUMNS, self.V.shape[1]))
+            yield own, np.asarray(self.A @ self.V[:, own] - self.system.E @ (self.V @ self.reduced[:, own]))
 
 
-def _side_by_side(*scaled: tuple[Array, Array | float]) -> Array:
-    """Columns times their scales, written once: all of them together are the largest array of a reduction."""
-    ends = np.cumsum([own.shape[1] for own, _ in scaled])
-    together = np.empty((len(scaled[0][0]), ends[-1]))
-    for end, (own, scale) in zip(ends, scaled, strict=True):
-        np.multiply(own, scale, out=together[:, end - own.shape[1] : end])
+def _columns(inputs: _Side, outputs: _Side) -> Array:
+    """All that residuals are combinations of, with the largest values of the states.
+
+    Each side is divided by its size, so that what is noise beside one is not lost of the other.
+    """
+    sides = (inputs,) if inputs.system.is_symmetric else (inputs, outputs)
+    firsts = inputs.first.shape[1], outputs.first.shape[1]
+    n, N = inputs.V.shape
+    together = np.empty((n, sum(firsts) + len(sides) * N))
+    lengths = np.empty((len(sides), N))
+    for place, side in enumerate(sides):
+        begin = sum(firsts) + place * N
+        for own, piece in side.pieces():
+            together[:, begin + own.start : begin + own.stop] = piece
+            lengths[place, own] = np.linalg.norm(piece, axis=0)
+    sizes = [_size_of(inputs, lengths[0]), _size_of(outputs, lengths[-1])]
+    scales = np.array([inputs.largest / sizes[0], outputs.largest / sizes[1]])
+    if len(sides) == 1:
+        scales = np.max(scales, axis=0, keepdims=True)
+    together[:, sum(firsts) :] *= scales.ravel()
+    together[:, : firsts[0]] = inputs.first / sizes[0]
+    together[:, firsts[0] : sum(firsts)] = outputs.first / sizes[1]
     return together
+
+
+def _size_of(side: _Side, lengths: Array) -> float:
+    size = math.hypot(float(np.linalg.norm(side.first)), float(np.linalg.norm(lengths * side.largest)))
+    return size if size > 0.0 else 1.0
+
+
+class _InBasis(NamedTuple):
+    """Columns in a basis, and the lengths of what is left of them."""
+
+    parts: Array
+    left: Array
+
+
+def _in_basis(Q: Array, side: _Side) -> _InBasis:
+    parts, left = np.empty((Q.shape[1], side.V.shape[1])), np.empty(side.V.shape[1])
+    for own, piece in side.pieces():
+        parts[:, own] = Q.T @ piece
+        left[own] = np.linalg.norm(piece - Q @ parts[:, own], axis=0)
+    return _InBasis(parts, left)
+
+
+def _combination(Q: Array, side: _Side, rest: _InBasis, rounded: Array, ends: float) -> Combination:
+    """Both parts in the basis; what is left of them, and rounding, count with the largest values of the states."""
+    first = Q.T @ side.first
+    off = float(np.linalg.norm(side.first - Q @ first)) + ends * float(np.linalg.norm(side.B))
+    return Combination(first, rest.parts, off + float((rest.left + rounded) @ side.largest))
 
 
 def _orthonormal(columns: Array) -> Array:

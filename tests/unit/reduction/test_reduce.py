@@ -60,6 +60,20 @@ def test_the_pointwise_bound_is_no_less_than_the_h2_norm(V: float, tolerance: fl
     assert norm <= found.pointwise_bound <= 1e4 * norm  # and it says something
 
 
+@pytest.mark.parametrize("V", [0.0, 30.0])
+@pytest.mark.parametrize("power", [-40, 40])
+def test_units_of_outputs_change_nothing(V: float, power: int) -> None:
+    """Residuals of inputs and of outputs share a basis: what is noise beside the larger ones is not lost of others."""
+    system = plate() if V == 0.0 else ltinet.named_system("convection_diffusion_plate", n=900, V=V)
+    A = sparse.csc_array(system.A)  # an array of so few states would be reduced as one
+    found, other = (
+        ltinet.reduce(ltinet.StateSpace(A, system.B, system.C * scale), tolerance=1e-6) for scale in (1.0, 2.0**power)
+    )
+    assert other.order == found.order
+    for part, error in found.error_parts.items():
+        assert other.error_parts[part] == pytest.approx(error * 2.0**power, rel=1e-9)
+
+
 def test_the_number_of_workers_changes_nothing() -> None:
     one, two = (ltinet.reduce(plate(), order=8, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.system.A, two.system.A)
