@@ -139,5 +139,6 @@ $(VENV)/.%: pyproject.toml | $(BIN)/python
 $(OLDEST)/.installed: pyproject.toml
 	rm -rf $(OLDEST)
 	$(OLDEST_PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e . $$($(OLDEST_PYTHON) tests/oldest_versions.py)
+	$(OLDEST_PYTHON) tests/oldest_versions.py > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e . -r $(OLDEST)/oldest.txt
 	@touch $@

@@ -4,9 +4,11 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -42,15 +44,14 @@ class _SharedLimit(AbstractContextManager[None]):
 
     def __init__(self) -> None:
         self.lock, self._users = threading.Lock(), 0
-        self._before: list[tuple[Any, int]] = []
+        self._before: list[tuple[_Threads, int]] = []
 
     def __enter__(self) -> None:
         with self.lock:
             if self._users == 0:
-                counts = [(library, library.get_num_threads() or 1) for library in _blas_libraries()]
-                self._before = [(library, count) for library, count in counts if count > 1]
-                for library, _ in self._before:
-                    _set_threads(library, 1)
+                self._before = [(own, count) for own in _threads_of_blas() if (count := own.asked() or 1) > 1]
+                for own, _ in self._before:
+                    own.change(1)
             self._users += 1
 
     def __exit__(self, *_: object) -> None:
@@ -65,19 +66,42 @@ class _SharedLimit(AbstractContextManager[None]):
         self._restore()
 
     def _restore(self) -> None:
-        for library, count in self._before:
-            _set_threads(library, count)
+        for own, count in self._before:
+            own.change(count)
         self._before = []
 
 
-def _set_threads(library: Any, count: int) -> None:
-    """Tell a library; threadpoolctl 3.6 and later let no thread but the first that did so change it, in silence."""
-    clear = getattr(library, "clear_controlling_thread", None)
-    if clear is not None:
-        clear(force=True)
-    library.set_num_threads(count)
-    if clear is not None:
-        clear(force=True)
+class _Threads(NamedTuple):
+    """How many threads a library has, asked and changed."""
+
+    asked: Callable[[], int | None]
+    change: Callable[[int], object]
+
+
+@cache
+def _threads_of_blas() -> tuple[_Threads, ...]:
+    return tuple(_threads_of(library) for library in _blas_libraries())
+
+
+def _threads_of(library: Any) -> _Threads:
+    """Functions of OpenBLAS itself, which take a tenth of the time; through threadpoolctl where it has others."""
+    if library.internal_api == "openblas" and library.threading_layer == "pthreads":
+        for before, after in product(("", "scipy_"), ("", "64_", "_64")):
+            count = getattr(library.dynlib, f"{before}openblas_get_num_threads{after}", None)
+            change = getattr(library.dynlib, f"{before}openblas_set_num_threads{after}", None)
+            if count is not None and change is not None:
+                return _Threads(count, change)
+
+    def change_by_anyone(count: int) -> None:
+        """Threadpoolctl 3.6 and later let no thread but the first that did so change it, in silence."""
+        clear = getattr(library, "clear_controlling_thread", None)
+        if clear is not None:
+            clear(force=True)
+        library.set_num_threads(count)
+        if clear is not None:
+            clear(force=True)
+
+    return _Threads(library.get_num_threads, change_by_anyone)
 
 
 @cache

@@ -22,6 +22,8 @@ def real_array(value: Any, name: str) -> NDArray[np.float64]:
         InvalidSignalError: `value` is masked, complex, text, dates or objects; the message calls it `name`.
     """
     given = as_array(value, name)
+    if given.dtype == np.float64:
+        return given
     if given.dtype.kind == "c":
         raise InvalidSignalError(
             f"{name} is complex ({given.dtype}); it must be made of real numbers: pass {name}.real if that is meant"

@@ -42,9 +42,9 @@ class Stepper:
         single = prepared.grids.single(self.dt, linear=hold == "linear")
         self._shift = single.step.shift
         self._n_states, self._n_inputs = self._shift.shape
-        # (w at the next sample, y at this one) from w and u at this one: two products are faster than four.
-        self._from_w = _step_matrix(single)
-        self._from_u = np.vstack([single.into_state.T, single.step.direct])
+        # (w at the next sample, y at this one) from (w, u) at this one: one product is faster than four.
+        self._matrix = _step_matrix(single)
+        self._both = np.empty(self._n_states + self._n_inputs)
         self._step = single.step
         self._start = self._pack(prepared.initial_state(None if x0 is None else _real(x0, "x0"), ()))
         self._n_taken = 0
@@ -144,7 +144,7 @@ class Stepper:
 
     def _run(self, samples: Array) -> Array:
         """A chunk: its first and last samples one by one, all between through blocks of time."""
-        y = [np.zeros((0, len(self._from_u) - self._n_states))]
+        y = [np.zeros((0, self._engine.system.n_outputs))]
         if len(samples) and self._next is None:
             y.append(self.step(samples[0])[None])
             samples = samples[1:]
@@ -160,8 +160,9 @@ class Stepper:
 
     def _take(self, w: Array, value: Array) -> Array:
         """Remember a sample and what comes next; the output."""
-        moved = self._from_w.dot(w)  # on one vector a third faster than @
-        moved += self._from_u.dot(value)
+        both = self._both
+        both[: self._n_states], both[self._n_states :] = w, value
+        moved = self._matrix.dot(both)  # on one vector a third faster than @
         self._last, self._given, self._next = (w, value), None, moved[: self._n_states]
         return self._checked_output(np.array(moved[self._n_states :]))
 
@@ -185,15 +186,15 @@ class Stepper:
 
 
 def _step_matrix(grid: SingleSteps) -> Any:
-    """P of one step on packed states (rotations for pairs, numbers for reals, the dense blocks), and C below it."""
+    """P of one step on packed states (rotations for pairs, numbers for reals, the dense blocks), C below, Γ beside."""
     rotations = [np.array([[p.real, -p.imag], [p.imag, p.real]]) for p in grid.decay.pairs]
     reals = [np.diag(grid.decay.reals)] if len(grid.decay.reals) else []
-    blocks = [*rotations, *reals, *grid.decay.blocks]
-    decay = block_diagonal(blocks)
-    outputs = grid.from_state.T
+    decay = block_diagonal([*rotations, *reals, *grid.decay.blocks])
+    beside, below, corner = grid.into_state.T, grid.from_state.T, grid.step.direct
     if decay.shape[0] <= _DENSE:
-        return np.vstack([decay.toarray(), outputs])
-    return sparse.csr_array(sparse.vstack([decay, sparse.csr_array(outputs)]))
+        return np.block([[decay.toarray(), beside], [below, corner]])
+    parts: list[list[Any]] = [[decay, beside], [below, corner]]
+    return sparse.csr_array(sparse.block_array(parts))
 
 
 def _real(values: ArrayLike, name: str) -> Array:
