@@ -19,7 +19,8 @@ from ltinet.reduction.pencil import Pencil, Sparse
 from ltinet.reduction.states import DampedStates, Rayleigh, ReducedStates
 from ltinet.tolerances import EPS
 
-_ROWS, _COLUMNS = 2**14, 16  # that are turned, and looked at, at a time
+_ROWS = 2**14  # that are turned at a time
+_NUMBERS, _COLUMNS = 2**20, 16  # that are looked at at a time: so many numbers, of long columns so many of these
 _NOISE = 16.0 * EPS  # of the largest eigenvalue of a Gram matrix: below, it is rounding
 
 
@@ -124,9 +125,13 @@ class _Side:
 
     def pieces(self) -> Iterator[tuple[slice, Array]]:
         """Some columns at a time of A V − E V A_r."""
-        for begin in range(0, self.V.shape[1], _COLUMNS):
-            own = slice(begin, min(begin + _COLUMNS, self.V.shape[1]))
-            yield own, np.asarray(self.A @ self.V[:, own] - self.system.E @ (self.V @ self.reduced[:, own]))
+        n, N = self.V.shape
+        width = max(_COLUMNS, _NUMBERS // n)
+        for begin in range(0, N, width):
+            own = slice(begin, min(begin + width, N))
+            diagonal = self.reduced.diagonal()[own]
+            moved = self.V[:, own] * diagonal if self.system.is_symmetric else self.V @ self.reduced[:, own]
+            yield own, np.asarray(self.A @ self.V[:, own] - self.system.E @ moved)
 
 
 def _columns(inputs: _Side, outputs: _Side) -> Array:
