@@ -29,7 +29,7 @@ def _pattern(matrix: "sparse.coo_array") -> Plain:
     """Runs of cells that are not zero, row by row, with how many entries that are."""
     n = matrix.shape[0]
     is_set = matrix.data != 0
-    rows, columns = matrix.coords[0][is_set], matrix.coords[1][is_set]
+    rows, columns = matrix.row[is_set], matrix.col[is_set]
     side = min(n, _MOST_CELLS)
     cells = np.zeros((side, side), dtype=bool)
     cells[rows * side // max(n, 1), columns * side // max(n, 1)] = True
