@@ -124,8 +124,9 @@ def projection_rounding(system: Pencil, found: Projection) -> tuple[float, float
     Both are zero but for rounding: VᵀR_b = (I − VᵀE V) b + (VᵀA V − VᵀE V A_r) y up to that of the projections
     themselves, each a sum of n products.
     """
-    eps = sum_rounding(system.n_states) * math.sqrt(len(found.A))
+    eps = sum_rounding(system.n_states) * found.length
     sizes = np.linalg.norm(found.projected - found.E @ found.A, axis=0)
-    sizes += eps * (np.linalg.norm(found.A, axis=0) + found.moved)
+    sizes += eps * (found.carried @ np.abs(found.A) + found.moved)
     left = float(np.linalg.norm(found.B - found.E @ found.B)) + eps * float(np.linalg.norm(system.B))
+    left += eps * float(np.linalg.norm(found.carried @ np.abs(found.B)))
     return left + float(sizes @ found.inputs.largest), eps * float(np.linalg.norm(system.C))

@@ -37,6 +37,10 @@ class Projection:
     """VᵀA V as it was computed: A_r, but for a symmetric system not quite diagonal."""
     moved: Array
     """Euclidean norms of the columns of A V, `(N,)`."""
+    carried: Array
+    """Likewise of E V."""
+    length: float
+    """The Frobenius norm of V: √N for E = I, any other in other units of E."""
     damping: Rayleigh | None = None
     """Of a mechanical model with M = E and K = −A, whose residuals are those of (E, A) at σ(s) in the place of s."""
 
@@ -82,8 +86,10 @@ def project(system: Pencil, V: Array, *, damping: Rayleigh | None = None) -> tup
     AV = np.asarray(system.A @ V)
     full = V.T @ AV
     A_r = np.diag(full.diagonal()) if system.is_symmetric else full  # any A_r will do: residuals tell what it costs
-    E_r = V.T @ (system.E @ V)
-    return Projection(A_r, V.T @ system.B, system.C @ V, E_r, full, np.linalg.norm(AV, axis=0), damping), V
+    EV = np.asarray(system.E @ V)
+    moved, carried = (np.linalg.norm(own, axis=0) for own in (AV, EV))
+    length = float(np.linalg.norm(V))
+    return Projection(A_r, V.T @ system.B, system.C @ V, V.T @ EV, full, moved, carried, length, damping), V
 
 
 def residual_space(system: Pencil, own: Projection, V: Array) -> ResidualSpace:

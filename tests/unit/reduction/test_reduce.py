@@ -64,14 +64,31 @@ def test_the_pointwise_bound_is_no_less_than_the_h2_norm(V: float, tolerance: fl
 @pytest.mark.parametrize("power", [-40, 40])
 def test_units_of_outputs_change_nothing(V: float, power: int) -> None:
     """Residuals of inputs and of outputs share a basis: what is noise beside the larger ones is not lost of others."""
-    system = plate() if V == 0.0 else ltinet.named_system("convection_diffusion_plate", n=900, V=V)
-    A = sparse.csc_array(system.A)  # an array of so few states would be reduced as one
-    found, other = (
-        ltinet.reduce(ltinet.StateSpace(A, system.B, system.C * scale), tolerance=1e-6) for scale in (1.0, 2.0**power)
-    )
+    A, B, C = _plate_matrices(V)
+    found = ltinet.reduce(ltinet.StateSpace(A, B, C), tolerance=1e-6)
+    other = ltinet.reduce(ltinet.StateSpace(A, B, C * 2.0**power), tolerance=1e-6)
     assert other.order == found.order
     for part, error in found.error_parts.items():
         assert other.error_parts[part] == pytest.approx(error * 2.0**power, rel=1e-9)
+
+
+@pytest.mark.parametrize("V", [0.0, 30.0])
+@pytest.mark.parametrize("power", [-30, 30])
+def test_units_of_states_change_nothing(V: float, power: int) -> None:
+    """Nor do those of energy, E = 2^k: a basis that is orthonormal for E is as long as they are small."""
+    A, B, C = _plate_matrices(V)
+    E = sparse.eye_array(len(B), format="csc")
+    found = ltinet.reduce(ltinet.StateSpace(A, B, C, E=E), tolerance=1e-6)
+    other = ltinet.reduce(ltinet.StateSpace(A * 2.0**power, B * 2.0**power, C, E=E * 2.0**power), tolerance=1e-6)
+    assert other.order == found.order
+    for part, error in found.error_parts.items():
+        assert other.error_parts[part] == pytest.approx(error, rel=1e-9)
+
+
+def _plate_matrices(V: float) -> tuple[sparse.csc_array, np.ndarray, np.ndarray]:
+    """Sparse, because an array of so few states would be reduced as one."""
+    system = plate() if V == 0.0 else ltinet.named_system("convection_diffusion_plate", n=900, V=V)
+    return sparse.csc_array(system.A), system.B, system.C
 
 
 def test_the_number_of_workers_changes_nothing() -> None:
