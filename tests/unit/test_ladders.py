@@ -37,8 +37,10 @@ def test_rungs_rise_in_condition_and_fall_in_connections(rungs):
 
 def test_forms_are_what_their_rungs_say(rungs):
     for rung in rungs:
-        # Measured on T beyond 1e6 and where eigenvalues crowd; by angles to n·eps·κ², κ² ≤ 1e12, elsewhere.
-        assert rung.form.condition == pytest.approx(rung.condition, rel=1e-3)
+        # Measured on T beyond 1e6 and where eigenvalues crowd; by angles to n·eps·κ², κ² ≤ 1e12, elsewhere. What is
+        # measured is known to rounding of the smallest singular value, n·eps·κ.
+        rounding = len(rung.form.T) * np.finfo(float).eps * rung.condition
+        assert rung.form.condition == pytest.approx(rung.condition, rel=1e-3 + rounding)
         assert rung.form.n_connections <= rung.n_connections
         assert rung.form.n_blocks == rung.n_layers
         # Couplings below eps·|T⁻¹||A||T| are dropped from the blocks, which the residual shows.

@@ -71,7 +71,7 @@ class Balanced:
 def balance_states(part: Part) -> Balanced:
     """Balance a stable part: from factors of its Gramians, never from the Gramians (square-root method)."""
     L, R = part.factors()
-    U, values, Vt = linalg.svd(R.T @ L, full_matrices=False, check_finite=False)
+    U, values, Vt = np.linalg.svd(R.T @ L, full_matrices=False)  # SciPy before 1.14 refuses empty ones
     values = np.asarray(values[: part.n_states])
     largest = float(np.max(values, initial=0.0))
     rank = int(np.count_nonzero(values > part.n_states * EPS * largest))

@@ -67,7 +67,7 @@ def test_pivots_off_the_diagonal_are_found_where_the_cheap_ones_fail():
     # The symmetric pattern is ordered for pivots on its diagonal, which are zero or next to it here.
     n = 400
     rng = np.random.default_rng(11)
-    off = sparse.random_array((n, n), density=0.01, rng=rng)
+    off = sparse.random_array((n, n), density=0.01, random_state=rng)
     M = sparse.csr_array(off + off.T + sparse.diags_array(1e-14 * rng.standard_normal(n)))
     M = M + sparse.diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1])
     right = rng.standard_normal((n, 2))

@@ -40,7 +40,7 @@ def kronecker(first, second):
 
 
 def banded_symmetric(rng, n):
-    own = sparse.random_array((n, n), density=0.3, rng=rng) + sparse.eye_array(n, k=1)
+    own = sparse.random_array((n, n), density=0.3, random_state=rng) + sparse.eye_array(n, k=1)
     return own + own.T
 
 
@@ -104,7 +104,7 @@ def test_rounded_matrices_are_found_as_what_they_were():
 @pytest.mark.parametrize(
     "A",
     [
-        sparse.random_array((40, 40), density=0.2, rng=np.random.default_rng(0)) + 5.0 * sparse.eye_array(40),
+        sparse.random_array((40, 40), density=0.2, random_state=0) + 5.0 * sparse.eye_array(40),
         bands(40, 1.0, -2.0, -1.0),  # complex eigenvalues: no scaling makes it symmetric
         bands(40, 1.0, -2.0, 3.0),  # symmetric after scaling by 3^(39/2), which costs all digits
         kronecker(circulant(np.random.default_rng(1), 8), circulant(np.random.default_rng(2), 9)),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.integrate import trapezoid
 
 import ltinet
 from ltinet import nn
@@ -26,7 +27,7 @@ def integral(model: nn.Monotone, channel: int, x: float) -> float:
     knots = np.linspace(model.low[channel], model.high[channel], model.n_pieces + 1)
     ends = sorted((0.0, x))
     places = np.concatenate([[ends[0]], knots[(knots > ends[0]) & (knots < ends[1])], [ends[1]]])
-    area = float(np.trapezoid(np.interp(places, knots, slopes), places))
+    area = float(trapezoid(np.interp(places, knots, slopes), places))
     return area if x >= 0.0 else -area
 
 

@@ -40,7 +40,7 @@ B, C = np.ones((G * G, 1)), np.eye(1, G * G)
         lambda: (grid().asformat("lil"), B, C),
         lambda: (grid().asformat("dia"), B, C),
         lambda: (grid().astype(np.int8), B.astype(np.uint8), C.astype(np.int16)),
-        lambda: (sparse.coo_array(sparse.hstack([grid(), grid()]))[:, : G * G], B, C),
+        lambda: (sparse.csr_array(sparse.hstack([grid(), grid()]))[:, : G * G].tocoo(), B, C),
         lambda: (grid(), np.hstack([B, 0.0 * B]), np.vstack([C, 0.0 * C])),  # an input that moves nothing
         lambda: (grid(), np.hstack([B, B]), np.vstack([C, C])),
         lambda: (sparse.block_diag([grid(13), grid(13)]), np.eye(338, 1), np.eye(1, 338, 337)),  # ends never meet

@@ -89,7 +89,7 @@ def test_a_solution_as_a_frame() -> None:
 )
 def test_a_row_without_a_time_is_refused(times, row: int) -> None:
     """As whole nanoseconds no time is a number like others: the smallest there is."""
-    column = pd.Series(times)
+    column = pd.Series(times).copy()
     column[row] = None
     frame = pd.DataFrame({"t": column, "u": [1.0, 2.0, 3.0]})
     for own in (frame, frame.set_index("t")):

@@ -119,5 +119,5 @@ def _counted(shifted: Any, *, n_below: int) -> float | None:
     if int(np.count_nonzero(pivots < 0.0)) != n_below or not np.isfinite(pivots).all():
         return None
     most = int(np.max(np.bincount(L.indices, minlength=1)))
-    sizes = (abs(L) ** 2).sum(axis=0) @ np.abs(pivots)
-    return 4.0 * most * EPS * float(sizes)
+    lengths = np.asarray((abs(L) ** 2).sum(axis=0)).ravel()  # a matrix until SciPy 1.13
+    return 4.0 * most * EPS * float(lengths @ np.abs(pivots))

@@ -14,7 +14,7 @@ TARGETS = {"s.mat": {}, "s73.mat": {"mat_version": "7.3"}, "s.npz": {}, "folder"
 
 def model(**more):
     rng = np.random.default_rng(8)
-    A = sparse.random_array((N, N), density=1.0 / N, rng=rng) - sparse.eye_array(N)
+    A = sparse.random_array((N, N), density=1.0 / N, random_state=rng) - sparse.eye_array(N)
     return StateSpace(A, np.eye(N, 2), np.eye(1, N, 5), [[1.0, 1e-300]], **more)
 
 
