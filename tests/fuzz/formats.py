@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 import ltinet
 from fuzz import hdf5_files, market_files, mat_files, network_files, npz_files
@@ -46,7 +47,7 @@ class Format:
 def _system_agrees(read: Callable[[Any], dict]) -> Callable[[Any, Any, Path], bool]:
     def agrees(system: ltinet.StateSpace, file: Any, _: Path) -> bool:
         try:
-            return system == expected_system(read(file))
+            return system == expected_system(read(file), is_sparse=system.sparse is not None)
         except (AssertionError, ValueError, KeyError, IndexError, TypeError, OverflowError, EOFError, ArithmeticError):
             return False
         except Exception as error:  # zlib, struct and gzip have types of their own
@@ -55,8 +56,8 @@ def _system_agrees(read: Callable[[Any], dict]) -> Callable[[Any, Any, Path], bo
     return agrees
 
 
-def expected_system(variables: dict) -> ltinet.StateSpace:
-    """The system of the matrices that a reference reader found."""
+def expected_system(variables: dict, *, is_sparse: bool = False) -> ltinet.StateSpace:
+    """The system of the matrices that a reference reader found; a sparse E may be singular, an array may not."""
     steps = set()
     for name in SAMPLING_TIMES:
         assert name not in variables or variables[name] is not None
@@ -72,6 +73,8 @@ def expected_system(variables: dict) -> ltinet.StateSpace:
     for name in ("D", "E"):
         if name in matrices and np.shape(matrices[name]) == (0, 0):
             del matrices[name]
+    if is_sparse:
+        matrices |= {name: sparse.csc_array(matrices[name]) for name in ("A", "E") if name in matrices}
     return ltinet.StateSpace(**matrices, dt=next(iter(steps), None))
 
 
@@ -82,7 +85,8 @@ def _hdf5_agrees(system: ltinet.StateSpace, _: Any, path: Path) -> bool:
         status = 1
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            status = 0 if system == expected_system(hdf5.variables(str(path), MATRICES + SAMPLING_TIMES)) else 1
+            found = hdf5.variables(str(path), MATRICES + SAMPLING_TIMES)
+            status = 0 if system == expected_system(found, is_sparse=system.sparse is not None) else 1
         finally:
             os._exit(status)
     return os.waitpid(child, 0)[1] == 0

@@ -35,6 +35,24 @@ def test_damaged_files_are_refused_or_read_rightly(name):
     assert [int(number) for number in row[4:8]] == [0, 0, 0, 0]
 
 
+ONCE_WRONG = """
+import pathlib, sys
+from fuzz.children import _outcome, mutated
+from fuzz.formats import FORMATS
+form, index, folder = FORMATS[sys.argv[1]], int(sys.argv[2]), pathlib.Path(sys.argv[3])
+print(_outcome(form, mutated(form, form.seeds(folder), seed=0, index=index), folder)[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [("mat73", 4977), ("mtx", 2075)],  # a link that became a count of references; a sparse E that is singular
+)
+def test_files_that_were_once_read_wrongly(tmp_path, name, index):
+    done = python("-c", ONCE_WRONG, name, str(index), str(tmp_path))
+    assert done.stdout.strip() in ("loaded", "refused"), done.stderr
+
+
 UNDAMAGED = """
 import pathlib, sys
 from fuzz.formats import FORMATS

@@ -15,6 +15,7 @@ _EMPTY = 0
 _KNOWN = {_EMPTY, *range(DATASPACE, LAYOUT + 1), *range(GROUP_INFO, ATTRIBUTE + 1)} | {
     *range(CONTINUATION, CHANGED + 1), ATTRIBUTE_INFO, REFERENCE_COUNT
 }  # fmt: skip
+_OF_ONE_VERSION = {GROUP_INFO, ATTRIBUTE_INFO, REFERENCE_COUNT}  # zero
 _CAN_BE_SHARED = {DATASPACE, DATATYPE, OLD_FILL, FILL, FILTERS, ATTRIBUTE}
 _SHARED, _NEVER_SHARED, _WAS_UNKNOWN, _SHAREABLE = 0x02, 0x04, 0x20, 0x40
 _MOST_BLOCKS = 1000
@@ -134,6 +135,8 @@ def _known(message: Message) -> Message:
         raise ValueError("an object in it has marks that contradict each other")
     if message.kind == CHANGED and (len(message.content) < 8 or message.content[0] != 1):
         raise ValueError("an object in it was changed at no time")
+    if message.kind in _OF_ONE_VERSION and message.content[:1] != b"\0":
+        raise ValueError(f"an object in it has a message of kind {message.kind} in a version that is not known")
     if message.kind not in _KNOWN:
         raise ValueError(f"an object in it has a message of kind {message.kind}, which MATLAB does not write")
     return message
