@@ -33,6 +33,7 @@ from ltinet.solve.modal import ModalSystem, modal_system
 from ltinet.solve.steps.grids import Grids
 from ltinet.solve.steps.hump import rises
 from ltinet.solve.steps.packing import pack_weights
+from ltinet.solve.steps.propagators import reached
 from ltinet.solve.steps.short_steps import is_short
 from ltinet.threads import threads_for_work
 from ltinet.tolerances import EPS
@@ -127,11 +128,15 @@ class PreparedNetwork:
         return direct if from_state or self.is_small else self
 
     def for_states(self, longest_step: float) -> "PreparedNetwork | None":
-        """The network in the user's own states, where these keep more digits: not where exponentials lose them."""
+        """The network in the user's own states, where these keep more digits: not where exponentials lose them.
+
+        T mixes states that know nothing of each other, large ones with small ones.
+        """
         direct = self.in_user_states
         if direct is None or self.form is None or self.form.condition_raw > _COSTS_STATES:
             return direct
-        return None if rises(direct.blocks.A, longest_step) else direct
+        A = direct.blocks.A
+        return None if rises(A, longest_step) and reached(A != 0.0).all() else direct
 
     def rival(self, *, from_state: bool) -> "PreparedNetwork | None":
         """Another network for a run from a state: T costs it digits; an exponential of a long step may cost more."""

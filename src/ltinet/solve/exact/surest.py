@@ -53,9 +53,11 @@ def _better(own: PreparedNetwork, direct: PreparedNetwork, step: float, hold: Ho
         y, other = (np.asarray(one.sampled_outputs(threads=1)) for one in (first, second))
     except SimulationError:  # one of them exceeds all numbers: the run itself tells when
         return own
-    if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= _AGREEMENT * np.abs(y).max(axis=0, initial=0.0)):
+    peaks = [np.abs(outputs).max(axis=0, initial=0.0) for outputs in (y, other)]
+    if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= _AGREEMENT * peaks[0]):
         return own
-    return direct if _doubt(second, other) < _doubt(first, y) else own
+    peak = np.maximum(*peaks)  # of both: what is nothing but error is no measure of its own
+    return direct if _doubt(second, peak) < _doubt(first, peak) else own
 
 
 def _plateaus(step: float, n_inputs: int, hold: Hold) -> SampledSignal:
@@ -66,7 +68,7 @@ def _plateaus(step: float, n_inputs: int, hold: Hold) -> SampledSignal:
     return SampledSignal(step * np.arange(len(u), dtype=np.float64), u, hold=hold)
 
 
-def _doubt(path: ExactPath, y: Array) -> float:
-    """By how much the worst output may be off, relative to its peak."""
+def _doubt(path: ExactPath, peak: Array) -> float:
+    """By how much the worst output may be off, relative to a peak of each."""
     (bound,) = judge_exact(path, float(path.samples.t[0]), float(path.samples.t[-1]))
-    return worst_share(np.asarray(sum(bound.overall().values())), np.abs(y).max(axis=0, initial=0.0))
+    return worst_share(np.asarray(sum(bound.overall().values())), peak)

@@ -17,6 +17,7 @@ from ltinet.model.matrices import Matrix
 from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
 
+_FEW = 64  # states up to which it costs nothing to see which of them reach which
 _SMALL = 1.0  # |z| below which φ₂ is a Taylor series: the subtraction in (φ₁ − 1)/z would lose digits
 
 
@@ -131,11 +132,26 @@ def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -
     augmented[:, n : n + columns, n + columns :] = np.eye(columns)
     gaps = np.abs(np.diff(F.diagonal(), append=0.0)) * h[:, None]
     exponentials = _exponentials(augmented, n, nearly_equal=np.any((gaps > 0.0) & (gaps < 1.0), axis=1))
+    if n <= _FEW:
+        exponentials[:, ~reached(np.any(augmented != 0.0, axis=0))] = 0.0
     first = exponentials[:, :n, n : n + m] * (size * lengths)
     if not linear:
         return StepMatrices(exponentials[:, :n, :n], first, np.zeros_like(first))
     second = exponentials[:, :n, n + columns :][:, :, :m] * (size * lengths)
     return StepMatrices(exponentials[:, :n, :n], first - second, second)
+
+
+def reached(pattern: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which entries of functions of a matrix may not be zero: where there is a way from one state to the other.
+
+    SciPy's exponential solves with pivots, which leaves rounding where there is none.
+    """
+    found = pattern | np.eye(len(pattern), dtype=np.bool_)
+    while True:
+        further = (found.astype(np.float32) @ found.astype(np.float32)) > 0.0
+        if np.array_equal(further, found):
+            return found
+        found = further
 
 
 def _exponentials(augmented: NDArray[np.float64], n: int, *, nearly_equal: NDArray[np.bool_]) -> NDArray[np.float64]:
