@@ -29,6 +29,9 @@ ONCE_WRONG = {
     "53/repeated/70": "states coupled by rounding only, turned into each other",
     "61/nearly_real/154": "steps far shorter than the longest, whose exponentials nobody had looked at",
     "32/integrating/36": "a chain of integrators among other states, whose zeros a block rounds away",
+    "2613/defective/27": "two runs that are nothing but error, each judged by its own size",
+    "2613/integrating/38": "zeros of an exponential that pivots had rounded",
+    "2615/jordan/61": "a state far smaller than the others that T makes it of",
     "61/jordan/145": "an output a million times smaller than the states of the block that it sees",
 }
 

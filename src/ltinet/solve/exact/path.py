@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.arrays import Array
 from ltinet.errors import SimulationError
 from ltinet.once import cached_property
+from ltinet.recent import Recent
 from ltinet.signals.corners import input_corners
-from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.plateaus import plateaus
+from ltinet.signals.sampled import Hold, SampledSignal
 from ltinet.signals.times import all_finite
 from ltinet.solve.exact.queries import in_order
 from ltinet.solve.exact.sampled_states import SampledStates
@@ -21,7 +23,10 @@ from ltinet.solve.steps.even_walk import EvenWalk
 from ltinet.solve.uneven.any_length import AnyLength
 from ltinet.solve.uneven.walk import IrregularWalk
 from ltinet.threads import threads_for_work
+from ltinet.tolerances import EPS
 
+_TRIALS = 16  # that are kept
+_UNTOLD = 1e-11  # of its peak: by what a state may be off
 _QUERIES = 2**18  # numbers: times between samples that are worked on together
 _PER_QUERY = 32  # numbers at least, however few states there are: the terms of the series for its length
 
@@ -126,9 +131,13 @@ class ExactPath:
         if direct is not None:
             return direct.user_states(t)
         system, coordinates = self.prepared.system, self.prepared.coordinates
-        return self._gathered(
+        x = self._gathered(
             t, lambda z, _: coordinates.user_from_blocks(system.blocks_from_packed(z)), width=system.n_states
         )
+        lost, own = self.prepared.keep(_LostStates).after(self.samples.longest_step, self.samples.hold)
+        if own is not None and len(lost):
+            x[..., lost] = self._through(own).user_states(t)[..., lost]
+        return x
 
     @cached_property
     def _in_user_states(self) -> "ExactPath | None":
@@ -198,3 +207,33 @@ class ExactPath:
 
     def _unflatten(self, values: Array) -> Array:
         return values.reshape(*self.samples.batch_shape, *values.shape[1:])
+
+
+class _LostStates:
+    """States that are smaller than what rounding leaves of the larger ones that T makes them of, by trial."""
+
+    def __init__(self, prepared: PreparedNetwork) -> None:
+        self._prepared, self._direct = prepared, prepared.in_user_states
+        self._kept = Recent[NDArray[np.intp]](_TRIALS)
+
+    def after(self, step: float, hold: Hold) -> tuple[NDArray[np.intp], PreparedNetwork | None]:
+        """Which these are in steps of a length, and the network in whose own states they are not lost."""
+        direct = self._direct
+        if direct is None or step <= 0.0:
+            return np.zeros(0, dtype=np.intp), None
+        return self._kept.get((step, hold), lambda: self._tried(direct, plateaus(step, self._n_inputs, hold))), direct
+
+    @property
+    def _n_inputs(self) -> int:
+        return self._prepared.system.n_inputs
+
+    def _tried(self, direct: PreparedNetwork, samples: SampledSignal) -> NDArray[np.intp]:
+        system, n = self._prepared.system, self._prepared.system.n_states
+        try:
+            x = ExactPath(direct, samples, None).user_states(samples.t)
+            own = ExactPath(self._prepared, samples, None)
+            z = own._gathered(samples.t, lambda z, _: system.blocks_from_packed(z), width=n)
+        except SimulationError:  # the run itself tells when
+            return np.zeros(0, dtype=np.intp)
+        sizes = np.abs(self._prepared.coordinates.user_from_blocks(np.diag(np.abs(z).max(axis=0, initial=0.0))))
+        return np.flatnonzero(n * EPS * sizes.sum(axis=0) > _UNTOLD * np.abs(x).max(axis=0, initial=0.0))

@@ -12,13 +12,13 @@ from ltinet.arrays import Array
 from ltinet.bounds.share import worst_share
 from ltinet.errors import SimulationError
 from ltinet.recent import Recent
-from ltinet.signals.sampled import Hold, SampledSignal
+from ltinet.signals.plateaus import plateaus
+from ltinet.signals.sampled import Hold
 from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.prepared import PreparedNetwork
 
 _SEVERAL = 3  # states of a block from which on its rounding is not that of a number or a pair
-_PLATEAUS = 8  # of 1, 2, 4, … samples
 _AGREEMENT = 2e-11  # of its peak: by what an output may differ between the two, a fifth of what is called right
 _KEPT = 16
 
@@ -47,7 +47,7 @@ class _Choices:
 
 def _better(own: PreparedNetwork, direct: PreparedNetwork, step: float, hold: Hold) -> PreparedNetwork:
     """The network of blocks, unless the other gives different outputs with smaller bounds."""
-    samples = _plateaus(step, own.system.n_inputs, hold)
+    samples = plateaus(step, own.system.n_inputs, hold)
     first, second = (ExactPath(one, samples, None) for one in (own, direct))
     try:
         y, other = (np.asarray(one.sampled_outputs(threads=1)) for one in (first, second))
@@ -58,14 +58,6 @@ def _better(own: PreparedNetwork, direct: PreparedNetwork, step: float, hold: Ho
         return own
     peak = np.maximum(*peaks)  # of both: what is nothing but error is no measure of its own
     return direct if _doubt(second, peak) < _doubt(first, peak) else own
-
-
-def _plateaus(step: float, n_inputs: int, hold: Hold) -> SampledSignal:
-    """Inputs of size one that change their signs after 1, 2, 4, … samples."""
-    lengths = 2 ** np.arange(_PLATEAUS)
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_PLATEAUS, n_inputs))
-    u = np.repeat(signs, lengths, axis=0)
-    return SampledSignal(step * np.arange(len(u), dtype=np.float64), u, hold=hold)
 
 
 def _doubt(path: ExactPath, peak: Array) -> float:
