@@ -12,6 +12,8 @@ ORDER = (
     "solvers",
     "first_result",
     "irregular",
+    "long_uneven",
+    "default_threads",
     "streaming",
     "batch",
     "work_precision",
