@@ -31,7 +31,7 @@ from ltinet.signals.times import TimeAxis
 from ltinet.solve.coordinates import Coordinates, as_given, placed
 from ltinet.solve.modal import ModalSystem, modal_system
 from ltinet.solve.steps.grids import Grids
-from ltinet.solve.steps.hump import rises
+from ltinet.solve.steps.hump import is_moderate, rises
 from ltinet.solve.steps.packing import pack_weights
 from ltinet.solve.steps.propagators import reached
 from ltinet.solve.steps.short_steps import is_short
@@ -136,7 +136,9 @@ class PreparedNetwork:
         if direct is None or self.form is None or self.form.condition_raw > _COSTS_STATES:
             return direct
         A = direct.blocks.A
-        return None if rises(A, longest_step) and reached(A != 0.0).all() else direct
+        if not rises(A, longest_step):
+            return direct
+        return direct if is_moderate(A, longest_step) and not reached(A != 0.0).all() else None
 
     def rival(self, *, from_state: bool) -> "PreparedNetwork | None":
         """Another network for a run from a state: T costs it digits; an exponential of a long step may cost more."""

@@ -20,6 +20,7 @@ from ltinet.solve.exact.sampled_states import SampledStates
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.convolution import Convolution
 from ltinet.solve.steps.even_walk import EvenWalk
+from ltinet.solve.steps.hump import is_moderate
 from ltinet.solve.uneven.any_length import AnyLength
 from ltinet.solve.uneven.walk import IrregularWalk
 from ltinet.threads import threads_for_work
@@ -219,7 +220,7 @@ class _LostStates:
     def after(self, step: float, hold: Hold) -> tuple[NDArray[np.intp], PreparedNetwork | None]:
         """Which these are in steps of a length, and the network in whose own states they are not lost."""
         direct = self._direct
-        if direct is None or step <= 0.0:
+        if direct is None or step <= 0.0 or not is_moderate(direct.blocks.A, step):
             return np.zeros(0, dtype=np.intp), None
         return self._kept.get((step, hold), lambda: self._tried(direct, plateaus(step, self._n_inputs, hold))), direct
 

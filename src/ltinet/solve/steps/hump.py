@@ -9,6 +9,7 @@ import numpy as np
 from ltinet.arrays import Array
 
 _TOLERATED = np.log(10.0)
+_MANY = 1e6  # times its own speed: a step so long takes SciPy's exponential dozens of squarings, or for ever
 _FEW = 64  # states: of larger blocks eigenvalues would take longer than a run
 
 
@@ -19,3 +20,8 @@ def rises(F: Array, over: float) -> bool:
     symmetric = 0.5 * (F + F.swapaxes(-1, -2))
     speed = np.linalg.eigvalsh(symmetric).max(axis=-1) - np.linalg.eigvals(F).real.max(axis=-1)
     return bool(np.max(speed, initial=0.0) * over > _TOLERATED)
+
+
+def is_moderate(F: Array, over: float) -> bool:
+    """Whether a step is not so long, or a matrix so large, that its exponential cannot be had."""
+    return bool(np.abs(F).sum(axis=-1).max(initial=0.0) * over < _MANY)
