@@ -5,7 +5,6 @@
 
 import os
 
-import numpy as np
 import pytest
 
 from .families import FAMILIES
@@ -57,9 +56,6 @@ def test_the_bounds_of_all_runs_are_tight(results):
         bool(own.raised) for own in outcomes
     )
     ratios = tightness(outcomes)
-    # A known miss: the OpenBLAS of NumPy 1.26 rounds a little less than later ones, and the same bounds are 105 times
-    # its errors.
-    limit = MEDIAN if int(np.__version__.split(".", maxsplit=1)[0]) >= 2 else 1.1 * MEDIAN
-    assert quantile(ratios, 0.5) <= limit, table(outcomes)
+    assert quantile(ratios, 0.5) <= MEDIAN, table(outcomes)
     assert quantile(ratios, 0.9) <= NINE_TENTHS, table(outcomes)
     assert not over_convolution_limit(outcomes), "\n".join(own.case for own in over_convolution_limit(outcomes))
