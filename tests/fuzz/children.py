@@ -102,7 +102,7 @@ def _work(form: Format, seeds: list, indices: range, folder: Path, seed: int, wr
     try:
         for index in indices:
             file = mutated(form, seeds, seed=seed, index=index)
-            outcome, remark = _outcome(form, file, folder)
+            outcome, remark = outcome_of(form, file, folder)
             os.write(writing, f"{outcome} {' '.join(remark.split())[:300]}\n".encode("utf-8", "replace"))
     except BaseException:  # a fault of this program, not of the one under test
         traceback.print_exc()
@@ -111,7 +111,7 @@ def _work(form: Format, seeds: list, indices: range, folder: Path, seed: int, wr
     os._exit(0)
 
 
-def _outcome(form: Format, file: object, folder: Path) -> tuple[str, str]:
+def outcome_of(form: Format, file: object, folder: Path) -> tuple[str, str]:
     path = form.store(file, folder)
     try:
         found = form.load(path)

@@ -37,10 +37,10 @@ def test_damaged_files_are_refused_or_read_rightly(name):
 
 ONCE_WRONG = """
 import pathlib, sys
-from fuzz.children import _outcome, mutated
+from fuzz.children import outcome_of, mutated
 from fuzz.formats import FORMATS
 form, index, folder = FORMATS[sys.argv[1]], int(sys.argv[2]), pathlib.Path(sys.argv[3])
-print(_outcome(form, mutated(form, form.seeds(folder), seed=0, index=index), folder)[0])
+print(outcome_of(form, mutated(form, form.seeds(folder), seed=0, index=index), folder)[0])
 """
 
 

@@ -117,7 +117,8 @@ def test_simulated_by_fmpy_itself(fmu, mixed_net):
     t, u = DT * np.arange(401), inputs(401)
     signals = np.zeros(401, dtype=[("time", float), ("Force (N)", float), ("int", float)])
     signals["time"], signals["Force (N)"], signals["int"] = t, u[:, 0], u[:, 1]
-    if metadata.version("fmpy") < "0.3.23" and fmpy.platform not in fmpy.supported_platforms(fmu):
+    looks = tuple(map(int, metadata.version("fmpy").split(".")[:3])) >= (0, 3, 23)
+    if not looks and fmpy.platform not in fmpy.supported_platforms(fmu):
         pytest.skip(f"FMPy {metadata.version('fmpy')} does not look for binaries of this processor")
     result = fmpy.simulate_fmu(
         running.folder, model_description=running.description, fmu_instance=running.fmu, input=signals,
