@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.sparse.csgraph import shortest_path
 
 from ltinet.exact_arithmetic import exact_product
 from ltinet.model.matrices import Matrix
@@ -146,12 +147,7 @@ def reached(pattern: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
     SciPy's exponential solves with pivots, which leaves rounding where there is none.
     """
-    found = pattern | np.eye(len(pattern), dtype=np.bool_)
-    while True:
-        further = (found.astype(np.float32) @ found.astype(np.float32)) > 0.0
-        if np.array_equal(further, found):
-            return found
-        found = further
+    return np.asarray(np.isfinite(shortest_path(pattern, unweighted=True)))
 
 
 def _exponentials(augmented: NDArray[np.float64], n: int, *, nearly_equal: NDArray[np.bool_]) -> NDArray[np.float64]:
