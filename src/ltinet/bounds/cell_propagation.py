@@ -68,13 +68,17 @@ class DenseKernel:
     peak: Array
     integral: Array
 
+    def lags(self, n_cells: int) -> tuple[Array, Array]:
+        """Peaks and integrals over two neighbouring lags each: an output may stand anywhere in its cell."""
+        peak = np.maximum(self.peak[:n_cells], np.concatenate([self.peak[:1], self.peak[: n_cells - 1]]))
+        integral = self.integral[:n_cells] + np.concatenate([self.integral[:1] * 0.0, self.integral[: n_cells - 1]])
+        return peak, integral
+
     def output_errors(self, errors: Committed, *, cell: float) -> Array:
         """Bounds `(cells, p)` on what errors of a coupled block do to the outputs anywhere in each cell."""
         n_cells = len(errors.each_step)
         first = errors.each_step * np.minimum(errors.n_steps, 1.0)[:, None]
-        # Two neighbouring lags: an output may stand anywhere in its cell.
-        peak = np.maximum(self.peak[:n_cells], np.concatenate([self.peak[:1], self.peak[: n_cells - 1]]))
-        integral = self.integral[:n_cells] + np.concatenate([self.integral[:1] * 0.0, self.integral[: n_cells - 1]])
+        peak, integral = self.lags(n_cells)
         rate = errors.each_step * (np.maximum(errors.n_steps - 1.0, 0.0) / cell)[:, None] + errors.all_the_time
         bounds = np.einsum("cpn,n->cp", peak, errors.start)
         for lag in range(n_cells):

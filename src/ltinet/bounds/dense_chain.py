@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.arrays import Array
 from ltinet.bounds.double_double import DoubleDouble
 from ltinet.bounds.units import best_units
+from ltinet.exact_arithmetic import geometric_mean
 from ltinet.once import cached_property
 from ltinet.tolerances import EPS
 
@@ -52,6 +53,12 @@ class DenseChain:
         return self._integrated(self._inside)
 
     @cached_property
+    def integral_to(self) -> Array:
+        """∫|e^{Fs}| ds up to each of the lengths, `(levels, n, n)`."""
+        own = self._lengths[:, None, None] * self._inside
+        return np.asarray(np.cumsum(own[::-1], axis=0)[::-1])
+
+    @cached_property
     def integral_of_errors(self) -> Array:
         """The same of the rounding errors."""
         return self._integrated(np.maximum(self.errors, np.roll(self.errors, -1, axis=0)))
@@ -68,10 +75,15 @@ class DenseChain:
         gaps = 0.25 * self.length * 0.5 ** np.arange(len(levels))
         return smeared_rows(smeared(found, self.pairs, gaps=gaps), self.pairs, gaps=gaps)
 
+    @cached_property
+    def _lengths(self) -> Array:
+        """From each length down to the next, from the last one to nothing."""
+        lengths = self.length * 0.5 ** np.arange(1, len(self.exponentials) + 1)
+        lengths[-1] *= 2.0
+        return np.asarray(lengths)
+
     def _integrated(self, values: Array) -> Array:
-        lengths = self.length * 0.5 ** np.arange(1, len(values) + 1)
-        lengths[-1] *= 2.0  # down to nothing
-        return np.asarray(np.tensordot(lengths, values, axes=1))
+        return np.asarray(np.tensordot(self._lengths, values, axes=1))
 
 
 def dense_chain(F: Array, length: float, *, steps: int = 1) -> DenseChain:
@@ -117,7 +129,7 @@ class Pairs(NamedTuple):
 def pairs_of(F: Array) -> Pairs:
     """The pairs of a block."""
     first = np.flatnonzero(np.diagonal(F, -1))
-    size = np.sqrt(np.abs(F[first, first + 1])) * np.sqrt(np.abs(F[first + 1, first]))
+    size = geometric_mean(F[first, first + 1], F[first + 1, first])
     units = best_units(F)
     return Pairs(first, np.asarray(size), units[first + 1] / units[first])
 

@@ -48,6 +48,11 @@ def steps_within(width: int) -> float:
     return float(width > 1) + (width // 16 if width > 16 else 0)
 
 
+def _averaged(shares: Array, by_length: Array, sizes: Array) -> Array:
+    """What steps of some lengths make of sizes `(cells, …)`, weighted by the share of each length."""
+    return np.asarray(np.einsum("cl,lij,cj->ci", shares, by_length[: shares.shape[1]], sizes, optimize=True))
+
+
 @dataclass(frozen=True, eq=False)
 class StepSizes:
     """How large states `(cells, modes)` and inputs `(cells, m)` are in each cell of time."""
@@ -79,16 +84,22 @@ class ScalarSteps:
     """|C|, (p × n)."""
     h: float
     width: int
-    is_even: bool
-    """Whether all steps are alike; if not, how far their exponentials are off is measured elsewhere."""
+    shares: Array | None
+    """For steps of different lengths which share of them, `(cells, …)`, is about as long as each of h, h/2, h/4, …;
+    how far their exponentials are off is measured elsewhere."""
     repeats: bool
     """Whether inputs are held for many samples."""
+
+    @cached_property
+    def speed(self) -> Array:
+        """How fast states move by themselves, per unit of each, (n × n)."""
+        return np.asarray(np.diag(np.abs(self.rates)))
 
     @cached_property
     def kept(self) -> Array:
         """|P^K|, for steps of different lengths the largest of them."""
         kept = np.exp(np.minimum(self.rates.real * (self.h * self.width), _LARGEST_EXPONENT))
-        return np.asarray(kept if self.is_even else np.maximum(1.0, kept))
+        return np.asarray(kept if self.shares is None else np.maximum(1.0, kept))
 
     @cached_property
     def in_one_direction(self) -> Array:
@@ -99,13 +110,22 @@ class ScalarSteps:
     @cached_property
     def entering(self) -> Array:
         """What a unit of input adds in K samples, all signs alike, (n × m): ∫ e^{Re λ s} ds |G|."""
-        length = self.h * self.width
+        return self._entering(self.h * self.width)
+
+    def _entering(self, length: float) -> Array:
         return length * phi1(np.minimum(self.rates.real * length, _LARGEST_EXPONENT))[:, None] * self.inputs
 
     def driven(self, sizes: StepSizes) -> Array:
         """What inputs add in K samples, all signs alike, `(cells, n)`: by their largest, or by their sum."""
         by_sum = self.h * np.maximum(1.0, self.kept)[:, None] * self.inputs
         return np.minimum(sizes.inputs @ self.entering.T, sizes.summed @ by_sum.T)
+
+    def driven_by_step(self, sizes: StepSizes) -> Array:
+        """The same in one step, on the average of a cell where they are of different lengths."""
+        if self.shares is None:
+            return self.driven(sizes)
+        by_length = np.array([self._entering(self.h * 0.5**level) for level in range(self.shares.shape[1])])
+        return _averaged(self.shares, by_length, sizes.inputs)
 
     def inside(self, sizes: StepSizes) -> Array:
         """How large states are between samples, `(cells, n)`."""
@@ -116,10 +136,10 @@ class ScalarSteps:
     def committed(self, sizes: StepSizes) -> Array:
         """In one step, `(cells, n)`."""
         n_terms = self.width * self.inputs.shape[1]
-        driven = self.driven(sizes)
+        driven = self.driven_by_step(sizes)
         # P^K w is also what is left of the state at the end of the step when its inputs are taken away.
         complex_factor, real_factor = (
-            (_FACTOR, _REAL_FACTOR) if self.is_even else (_FACTOR_OF_KNOWN, _REAL_FACTOR_OF_KNOWN)
+            (_FACTOR, _REAL_FACTOR) if self.shares is None else (_FACTOR_OF_KNOWN, _REAL_FACTOR_OF_KNOWN)
         )
         factor = np.where(self.rates.imag == 0.0, real_factor, complex_factor)
         of_states = factor * np.minimum(self.kept * sizes.behind, sizes.here + driven)
@@ -166,6 +186,11 @@ class DenseSteps:
     """Whether inputs are held for many samples."""
     found: Callable[[float], Array]
     """The engine's own e^{Fh} for a length; for steps of different lengths these are measured elsewhere."""
+
+    @cached_property
+    def speed(self) -> Array:
+        """How fast states move by themselves, per unit of each, (n × n)."""
+        return np.abs(self.F)
 
     @cached_property
     def chain(self) -> DenseChain:
@@ -216,18 +241,23 @@ class DenseSteps:
         n, n_terms = len(self.F), self.width * self.inputs.shape[1]
         factor = _FACTOR if self.shares is None else _FACTOR_OF_KNOWN
         share = (factor + roundings(n) + roundings(n_terms) + self.in_one_direction) * EPS
+        own = (1.0 + roundings(n)) * EPS
+        if self.shares is not None:
+            return self._by_length(sizes, of_states=own, of_inputs=share)
         of_inputs = share * self.driven(sizes, self.chain.integral, self.chain.reach)
         of_inputs = of_inputs + self.driven(sizes, self.chain.integral_of_errors, self.chain.error_to[0])
-        own = (1.0 + roundings(n)) * EPS
-        if self.shares is None:
-            kept = np.abs(self.chain.exponentials[0])
-            per_state = self.chain.errors[0] + (1.0 if np.linalg.norm(kept) < _FADED else own) * kept
-            return np.asarray(sizes.behind @ per_state.T + of_inputs)
+        kept = np.abs(self.chain.exponentials[0])
+        per_state = self.chain.errors[0] + (1.0 if np.linalg.norm(kept) < _FADED else own) * kept
+        return np.asarray(sizes.behind @ per_state.T + of_inputs)
+
+    def _by_length(self, sizes: StepSizes, *, of_states: float, of_inputs: float) -> Array:
+        """The same where steps are of different lengths, on the average of a cell."""
+        assert self.shares is not None  # noqa: S101 - who calls has looked
         n_levels = min(self.shares.shape[1], len(self.chain.errors))
         shares = self.shares[:, :n_levels].copy()
         shares[:, -1] += self.shares[:, n_levels:].sum(axis=1)  # shorter steps err less
-        per_state = own * self.chain.reach_to[:n_levels]
-        return np.asarray(np.einsum("cl,lij,cj->ci", shares, per_state, sizes.behind, optimize=True) + of_inputs)
+        by_state, by_input = of_states * self.chain.reach_to, (of_inputs + EPS) * self.chain.integral_to @ self.inputs
+        return np.asarray(_averaged(shares, by_state, sizes.behind) + _averaged(shares, by_input, sizes.inputs))
 
     def in_outputs(self, sizes: StepSizes, *, share: float, n_within: float) -> Array:
         """Rounding of the sums that make the outputs of K samples, `(cells, p)`, with so many steps within a block."""

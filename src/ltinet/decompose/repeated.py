@@ -63,6 +63,12 @@ def _sizes(Z: Matrix, A: Matrix) -> Matrix:
     return np.asarray(magnitude.T @ (np.abs(A) @ magnitude))
 
 
+def _sizes_of_unsure(Z: Matrix, A: Matrix) -> Matrix:
+    """The same for vectors that are known to eps of their length: what is not zero is off by that, however small."""
+    magnitude, unsure = np.abs(Z), (Z != 0.0).astype(np.float64)
+    return np.asarray(magnitude.T @ (np.abs(A) @ unsure) + unsure.T @ (np.abs(A) @ magnitude))
+
+
 def _without_pairs(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
     """Two real eigenvalues for each pair [[a, b], [c, a]] that is one for rounding errors only.
 
@@ -130,7 +136,7 @@ def _has_all_vectors(schur: SchurForm, values: Vector, A: Matrix) -> bool:
     """Whether a group of neurons that stand side by side is a multiple of the identity, but for noise."""
     own = _places(schur, values)
     identity = np.eye(len(values), dtype=bool)
-    noise = sum_rounding(len(A)) * _sizes(schur.Z[:, own], A)
+    noise = sum_rounding(len(A)) * np.maximum(_sizes(schur.Z[:, own], A), _sizes_of_unsure(schur.Z[:, own], A))
     # Each coupling by the size of its own entry: what A holds exactly is no noise, however small it is.
     allowed = np.where(identity, noise.diagonal().max(), _AFTER_SWAPS * noise)
     return bool((np.abs(schur.R[own, own] - np.where(identity, np.mean(values), 0.0)) <= allowed).all())

@@ -99,6 +99,19 @@ def test_repeated_eigenvalues_are_multiples_of_the_identity(seed):
         np.testing.assert_array_equal(block, block[0, 0] * np.eye(count))
 
 
+@pytest.mark.parametrize("leaning", [1e-12, 1e-10, 1e-8, 1e-6])
+def test_couplings_between_vectors_that_hardly_overlap_are_noise(leaning):
+    # A vector is known to eps of its length, however small its entries are: this leaves more at R_ij than |Z|ᵀ|A||Z|.
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        V = np.eye(6) + leaning * rng.standard_normal((6, 6))
+        A = V @ np.diag([-1.0, -1.0, -1.7, -2.3, -3.1, -3.9]) @ np.linalg.inv(V)
+        schur = with_repeated_together(without_noise(real_schur(A), A), A)
+        at = np.flatnonzero(np.abs(schur.R.diagonal() + 1.0) < 1e-6)
+        assert len(at) == 2
+        assert not schur.R[at[0], at[1]]
+
+
 def test_distinct_eigenvalues_are_left_alone():
     A = random_dense(12, 3)
     schur = real_schur(A)

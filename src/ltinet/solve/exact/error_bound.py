@@ -10,8 +10,8 @@ from ltinet.exact_arithmetic import exact_product, exact_sum
 from ltinet.solve.exact.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.run_errors import QUIETLY, ExactRun, Late, cells_of, or_infinite
-from ltinet.solve.exact.sizes import repeats, window_sums
-from ltinet.solve.exact.uneven_steps import shares_of_lengths, uneven_errors
+from ltinet.solve.exact.sizes import cells_of_steps, repeats, varies, window_sums
+from ltinet.solve.exact.uneven_steps import lengths_of, shares_of_lengths, uneven_errors
 from ltinet.solve.steps.packing import pack, unpack
 
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
@@ -23,16 +23,13 @@ def judge_exact(path: ExactPath, start: float, stop: float) -> tuple[OutputError
     arrays = engine_arrays(path.prepared)
     run, around = _run_of(path, arrays, start, stop)
     late_by = _off_grid(path)
-    states, rates = _state_sizes(path, arrays, around, with_rates=late_by > 0.0)
+    states, rates = _state_sizes(path, arrays, around, with_rates=late_by is not None)
     starts, user_starts = arrays.start_errors(path.x0, path.z0)
     bounds = []
     for member, (own_start, user_start) in enumerate(zip(starts, user_starts, strict=True)):
         u = path.u[member]
         inputs = np.array([np.abs(u[first : last + 1]).max(axis=0) for first, last in around.tolist()])
-        late = None
-        if late_by > 0.0:
-            pairs = [np.diff(u[first : last + 1], axis=0) for first, last in around.tolist()]
-            late = Late(late_by, rates[member], np.array([np.abs(own).max(axis=0, initial=0.0) for own in pairs]))
+        late = None if late_by is None else _late(late_by, rates[member], u, around)
         sums, norms = window_sums(u, run.window, around), np.linalg.norm(u, axis=0)
         sizes = run.sizes(states[member], inputs, summed=sums, norms=norms)
         parts = run.parts(sizes, start=own_start, user_start=user_start, late=late)
@@ -53,7 +50,7 @@ def _run_of(path: ExactPath, arrays: EngineArrays, start: float, stop: float) ->
     shares = None if step is not None else shares_of_lengths(t, cells, longest)
     uneven = None
     if shares is not None and arrays.system.n_states:
-        uneven = uneven_errors(path.any_length, arrays.mode_slices, longest=longest, shares=shares)
+        uneven = uneven_errors(path.any_length, arrays.mode_slices, lengths_of(t, cells, longest))
     run = ExactRun(
         arrays,
         cells,
@@ -65,6 +62,8 @@ def _run_of(path: ExactPath, arrays: EngineArrays, start: float, stop: float) ->
         shares=shares,
         uneven=uneven,
         repeats=repeats(path.u),
+        lost=None if uneven is None else _lost(t, cells),
+        varies=uneven is not None and varies(path.u),
         convolution=path.convolution,
     )
     return run, np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])
@@ -100,15 +99,36 @@ def _rates_before(path: ExactPath, arrays: EngineArrays, own: slice, z: Array) -
     return rates
 
 
-def _off_grid(path: ExactPath) -> float:
-    """How far a sample stands from its place on an even grid."""
+def _late(by: Array, rates: Array, u: Array, around: NDArray[np.intp]) -> Late:
+    """What samples do that stand so far from their places `(samples,)`, signal by signal."""
+    changes = np.pad(np.abs(np.diff(u, axis=0)), ((1, 1), (0, 0)))
+    moved = by[:, None] * np.maximum(changes[:-1], changes[1:])  # a line changes at the samples before and behind
+    cells = [slice(first, last + 1) for first, last in around.tolist()]
+    return Late(
+        np.array([by[own].max() for own in cells])[:, None] * rates,
+        np.array([moved[own].max(axis=0) for own in cells]),
+        np.array([moved[own].sum(axis=0) for own in cells]),
+    )
+
+
+def _lost(t: Array, cells: Array) -> Array | None:
+    """What rounding took from the lengths of the steps in each cell; None where it took nothing."""
+    lost = np.abs(exact_sum(t[1:], -t[:-1])[1])
+    if not lost.any():
+        return None
+    return np.asarray(np.bincount(cells_of_steps(t, cells), weights=lost, minlength=len(cells) - 1), dtype=np.float64)
+
+
+def _off_grid(path: ExactPath) -> Array | None:
+    """How far each sample stands from its place on an even grid; None where all stand in their places."""
     samples = path.samples
     if samples.step is None:
-        return 0.0
+        return None
     t = samples.t
     since, lost_since = exact_sum(t, -t[:1])  # a double may stand far from zero and its step be tiny
     place, lost = exact_product(np.arange(len(t), dtype=np.float64), np.float64(samples.step))
-    return float(np.max(np.abs((since - place) + (lost_since - lost))))
+    by = np.abs((since - place) + (lost_since - lost))
+    return by if by.any() else None
 
 
 def _moved_by_input(run: ExactRun, off: float) -> Array:

@@ -6,9 +6,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed, DenseKernel, dense_kernel, scalar_errors
+from ltinet.bounds.chance import dense_spread, scalar_spread
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings, steps_within
 from ltinet.once import cached_property
 from ltinet.solve.exact.engine_arrays import EngineArrays, InUserStates
@@ -25,6 +27,7 @@ _LARGEST = 1e300  # what takes the place of a number that is not finite
 _FACTORS_OF_STATES = 1.0  # eps, beside sums, where outputs are C z of a state: a product ½, the last sum ½
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
 _SECOND_ORDER = 1e-3  # of the outputs: errors so large that what they do to each other counts
+_MOVED = 1e-6  # of a state: roundings of states that move less in a step may go in one direction for many steps
 _PASSES, _NO_MORE = 64, 1e-3  # passes of feedback, and the share of the sum below which there is no more to come
 
 
@@ -47,8 +50,12 @@ class ExactRun:
     """On uneven times: which share of the steps in each cell is about as long as h, h/2, h/4, …"""
     uneven: UnevenErrors | None = None
     """On uneven times: how far the engine's own steps are off."""
+    lost: Array | None = None
+    """On uneven times: what rounding took from the lengths of all steps in each cell."""
     repeats: bool = True
     """Whether some inputs are held for many samples; without knowing them, they may be."""
+    varies: bool = False
+    """Whether inputs are known to be others at every sample, as noise and waves are."""
     convolution: Convolution | None = None
 
     @property
@@ -69,9 +76,7 @@ class ExactRun:
         inputs, outputs = arrays.mode_inputs[scalars], arrays.mode_outputs[:, scalars]
         width = self.window
         doubled = 1 << (width - 1).bit_length()  # exponentials of blocks are known at powers of two
-        first = ScalarSteps(
-            arrays.system.rates, inputs, outputs, self.h, width, is_even=self.shares is None, repeats=self.repeats
-        )
+        first = ScalarSteps(arrays.system.rates, inputs, outputs, self.h, width, self.shares, self.repeats)
         dense = [
             DenseSteps(
                 block.F,
@@ -119,15 +124,24 @@ class ExactRun:
         largest = np.max(weighted(inside, arrays.mode_outputs), axis=0)
         if np.any(np.max(decomposition, axis=0) > _SECOND_ORDER * largest):
             decomposition = self._by_residuals(sources, inside + self._states_off(sources, inside))
-        none = np.zeros_like(inside)
         found = {"rounding": self._rounding(self._shifted(sizes)), "decomposition": np.zeros_like(decomposition)}
         found[residuals.part] += decomposition
         if late is not None:
-            # A sample beside its place on the grid: the step before it ends, and the input changes, at another time.
-            changes = np.hstack([late.changes @ steps.moved_by_sample(linear=self.linear).T for _, steps in self.kinds])
-            moved = self.outputs(Committed(none[0], late.by * changes, self.n_samples, none))
-            found["times"] = moved + late.by * late.rates
+            found["times"] = self._by_late_samples(late)
+        if self.lost is not None:
+            off = self.lost[:, None] * self._speeds(sizes)
+            none = np.zeros_like(off)
+            found["times"] = self.outputs(Committed(none[0], off, np.ones(len(off)), none))
         return found
+
+    def _by_late_samples(self, late: "Late") -> Array:
+        """A sample beside its place on the grid: the step before it ends, and the input changes, at another time."""
+        per_input = np.vstack([steps.moved_by_sample(linear=self.linear) for _, steps in self.kinds])
+        none = np.zeros((len(late.moved), len(per_input)))
+        # Where states fade within a cell it counts how many samples still matter, where they last what all sum up to.
+        by_largest = self.outputs(Committed(none[0], late.largest @ per_input.T, self.n_samples, none))
+        by_sum = self.outputs(Committed(none[0], late.summed @ per_input.T, np.ones(len(none)), none))
+        return np.fmin(by_largest, by_sum) + late.moved
 
     def _by_residuals(self, sources: "Sources", states: Array) -> Array:
         """What is left of the system does to the outputs, for states as large as `states` `(cells, modes)`."""
@@ -187,10 +201,37 @@ class ExactRun:
             by_steps = replace(self, convolution=None)._rounding(sizes)
             return np.maximum(sums + self.convolution.rounding(sizes.norms), by_steps)
         stepped = np.hstack([steps.committed(sizes.part(own)) for own, steps in self.kinds])
-        if self.uneven is not None:
-            stepped = stepped + self.uneven.committed(sizes)
-        begun = EPS * sizes.here[0]
-        return np.asarray(sums + self.outputs(Committed(begun, stepped, self.n_steps, np.zeros_like(stepped))))
+        none, begun = np.zeros_like(stepped), EPS * sizes.here[0]
+        if self.uneven is None:
+            return np.asarray(sums + self.outputs(Committed(begun, stepped, self.n_steps, none)))
+        by_chance = self._moves(sizes) if self.varies else np.zeros_like(stepped, dtype=np.bool_)
+        surely = np.where(by_chance, 0.0, stepped) + self.uneven.committed(sizes)
+        total = sums + self.outputs(Committed(begun, surely, self.n_steps, none))
+        return np.asarray(total + self._by_chance(Committed(none[0], stepped * by_chance, self.n_steps, none)))
+
+    def _moves(self, sizes: StepSizes) -> NDArray[np.bool_]:
+        """Which states move so far in a step, on the average of a cell, that no two roundings are alike."""
+        steps = np.maximum(self.n_steps, 1.0)[:, None]
+        return np.asarray(self._speeds(sizes) * self.cell > _MOVED * steps * sizes.behind)
+
+    def _speeds(self, sizes: StepSizes) -> Array:
+        """How fast states move at most, `(cells, modes)`."""
+        alone = np.hstack([sizes.here[:, own] @ steps.speed.T for own, steps in self.kinds])
+        return np.asarray(alone + sizes.inputs @ self.arrays.mode_inputs.T)
+
+    def _by_chance(self, errors: Committed) -> Array:
+        """What errors at every step do to the outputs if they do not know of each other."""
+        growth, own, steps, cell = self.arrays.growth, slice(0, self.arrays.n_scalars), self.n_steps, self.cell
+        scalars = errors.part(own)
+        moved = np.fmin(
+            scalar_errors(growth, scalars, cell=cell), scalar_spread(growth, scalars.each_step, steps, cell=cell)
+        )
+        total = weighted(moved, self.arrays.mode_outputs[:, own])
+        for place, kernel in zip(self.arrays.mode_slices, self.kernels, strict=True):
+            block = errors.part(place)
+            spread = dense_spread(kernel, block.each_step, steps, cell=cell)
+            total = total + np.fmin(kernel.output_errors(block, cell=cell), spread)
+        return np.asarray(total)
 
     def _sums(self, sizes: StepSizes) -> Array:
         """Rounding of the sums that make the outputs, or the responses that inputs are convolved with."""
@@ -251,13 +292,14 @@ class Sources(NamedTuple):
 
 
 class Late(NamedTuple):
-    """Samples that stand up to a time `by` beside an even grid, and what changes in that time, cell by cell."""
+    """Samples that stand beside an even grid, and what changes in that time, cell by cell."""
 
-    by: float
-    rates: Array
-    """How fast outputs move just before a sample, `(cells, p)`."""
-    changes: Array
-    """The largest change of u from one sample to the next."""
+    moved: Array
+    """How far outputs move in that time just before a sample, `(cells, p)`."""
+    largest: Array
+    """The largest product of that time and of the change of u there, `(cells, m)`."""
+    summed: Array
+    """Their sum."""
 
 
 def weighted(sizes: Array, weights: Array) -> Array:

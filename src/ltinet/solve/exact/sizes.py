@@ -5,7 +5,13 @@ from numpy.typing import NDArray
 
 from ltinet.arrays import Array
 
+_OTHERS = 0.8  # share of samples that are no repetition of another one
 _HELD = 0.02  # share of samples that repeat the one before
+
+
+def cells_of_steps(t: Array, cells: Array) -> NDArray[np.intp]:
+    """The cell that each step between times t ends in."""
+    return np.clip(np.searchsorted(cells, t[1:], side="left") - 1, 0, len(cells) - 2)
 
 
 def window_sums(u: Array, width: int, around: NDArray[np.intp]) -> Array:
@@ -21,6 +27,13 @@ def repeats(u: Array) -> bool:
     """Whether some input keeps a value other than zero for more than a few of its samples."""
     same = (u[:, 1:] == u[:, :-1]) & (u[:, 1:] != 0.0)
     return bool(np.any(np.mean(same, axis=1) > _HELD)) if u.shape[1] > 1 else False
+
+
+def varies(u: Array) -> bool:
+    """Whether every input has another value at nearly every sample: no few values that come again and again."""
+    own = np.sort(u, axis=1)
+    others = np.count_nonzero(own[:, 1:] != own[:, :-1], axis=1)
+    return bool(np.all(others >= _OTHERS * (u.shape[1] - 1)))
 
 
 def running_max(values: Array, n_behind: int) -> Array:

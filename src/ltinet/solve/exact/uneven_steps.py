@@ -15,36 +15,82 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array
 from ltinet.bounds.double_double import exponentials
 from ltinet.bounds.step_rounding import StepSizes
+from ltinet.solve.exact.sizes import cells_of_steps
 from ltinet.solve.modal import DenseBlock
-from ltinet.solve.steps.propagators import exp_of_multiples, scalar_steps
+from ltinet.solve.steps.propagators import scalar_steps
 from ltinet.solve.uneven.any_length import AnyLength, Dense, Scalars
+from ltinet.solve.uneven.doubled import exponentials_at
 
 _LEVELS = 24  # octaves of lengths below the longest that are told apart: shorter steps hardly move anything
 _WITHIN = (1.0, 0.9, 0.77, 0.66, 0.54)  # of the longest length of an octave: where scalars are looked at
 _WITHIN_BLOCKS = (0.9, 0.6)  # the same for blocks, whose exponentials with twice the digits cost time
 _SMALL_BLOCK = 8  # states up to which these cost little
 _BETWEEN = 2.0  # by how much steps may be farther off than at the lengths looked at
+_COMMON, _MOST_COMMON = 0.02, 16  # share of all steps from which on a length is looked at itself, and how many of them
 
 
 def shares_of_lengths(t: Array, cells: Array, longest: float) -> Array:
     """Which share of the steps that end in each cell is about as long as the longest, half of it, and so on."""
-    lengths = np.diff(t)
+    return _shares(_octaves(np.diff(t), longest), t, cells, _LEVELS)
+
+
+def _octaves(lengths: Array, longest: float) -> NDArray[np.intp]:
     with np.errstate(divide="ignore", invalid="ignore"):
         halvings = np.floor(np.log2(longest) - np.log2(lengths))
-    level = np.clip(halvings, 0, _LEVELS - 1).astype(np.intp)  # steps of length zero are the shortest
-    cell = np.clip(np.searchsorted(cells, t[1:], side="left") - 1, 0, len(cells) - 2)
-    counts = np.zeros((len(cells) - 1, _LEVELS))
-    np.add.at(counts, (cell, level), 1.0)
-    return np.asarray(counts / np.maximum(1.0, counts.sum(axis=1, keepdims=True)))
+    return np.asarray(np.clip(halvings, 0, _LEVELS - 1), dtype=np.intp)  # steps of length zero are the shortest
+
+
+def _shares(kinds: NDArray[np.intp], t: Array, cells: Array, n_kinds: int) -> Array:
+    """Which share of the steps that end in each cell is of each kind."""
+    places = cells_of_steps(t, cells) * n_kinds + kinds
+    counts = np.bincount(places, minlength=(len(cells) - 1) * n_kinds).reshape(-1, n_kinds)
+    return np.asarray(counts / np.maximum(1, counts.sum(axis=1, keepdims=True)))
+
+
+class Lengths(NamedTuple):
+    """The lengths of steps at which these are looked at, and which share of the steps each stands for."""
+
+    common: Array
+    """Lengths that many steps have: all of these are off in the same direction."""
+    n_octaves: int
+    shares: Array
+    """`(cells, common + octaves)`: of all common lengths, and of the octaves that all others are in."""
+    longest: float
+
+    def octaves(self, within: tuple[float, ...]) -> Array:
+        """Some lengths of every octave, `(octaves, places)`."""
+        return np.asarray(self.longest * np.multiply.outer(0.5 ** np.arange(self.n_octaves), within))
+
+    def all_kinds(self, within: tuple[float, ...]) -> Array:
+        """The same after the common lengths, each of which is at all places, `(kinds, places)`."""
+        return np.concatenate([np.tile(self.common[:, None], len(within)), self.octaves(within)])
+
+
+def lengths_of(t: Array, cells: Array, longest: float) -> Lengths:
+    """Sort the steps of a run by their lengths."""
+    lengths = np.diff(t)
+    values, index, counts = np.unique(lengths, return_inverse=True, return_counts=True)
+    is_common = (counts >= max(2.0, _COMMON * len(lengths))) & (values > 0.0)
+    is_common[np.argsort(-counts * is_common, kind="stable")[_MOST_COMMON:]] = False
+    common = values[is_common]
+    kinds = np.where(is_common[index], np.cumsum(is_common)[index] - 1, len(common) + _octaves(lengths, longest))
+    shares = _shares(kinds, t, cells, len(common) + _LEVELS)
+    n_kinds = int(np.max(np.flatnonzero(shares.any(axis=0)), initial=0)) + 1
+    return Lengths(common, max(0, n_kinds - len(common)), shares[:, : max(n_kinds, len(common))], longest)
 
 
 class Off(NamedTuple):
-    """By how much steps of each octave are off, per unit of a state and of an input at both ends."""
+    """By how much steps of each kind are off, per unit of a state and of an input at both ends."""
 
     per_state: Array
-    """`(levels, n)` for scalars, `(levels, n, n)` for a block."""
+    """`(kinds, n)` for scalars, `(kinds, n, n)` for a block."""
     per_input: Array
-    """`(levels, n, m)`."""
+    """`(kinds, n, m)`."""
+
+    def with_more(self, lengths: Lengths) -> "Off":
+        """The same, of octaves with more than what was seen."""
+        more = np.where(np.arange(lengths.shares.shape[1]) < len(lengths.common), 1.0, _BETWEEN)
+        return Off((more * self.per_state.T).T, (more * self.per_input.T).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +98,7 @@ class UnevenErrors:
     """What the engine's own steps add to rounding, on uneven times."""
 
     shares: Array
-    """Which share of the steps in each cell is about as long as h, h/2, h/4, …"""
+    """Which share of the steps in each cell is of each kind."""
     scalars: list[tuple[slice, Off]]
     """By modes."""
     blocks: list[tuple[slice, Off]]
@@ -67,38 +113,35 @@ class UnevenErrors:
             total[:, own] = np.einsum("cl,lij,cj->ci", shares, off.per_state, sizes.behind[:, own], optimize=True)
         for own, off in (*self.scalars, *self.blocks):
             total[:, own] += np.einsum("cl,lij,cj->ci", shares, off.per_input, sizes.inputs, optimize=True)
-        return np.asarray(_BETWEEN * total)
+        return total
 
 
-def uneven_errors(steps: AnyLength, slices: list[slice], *, longest: float, shares: Array) -> UnevenErrors:
-    """Look at the steps of a run whose longest is known; `slices` is where the modes of its coupled blocks stand."""
+def uneven_errors(steps: AnyLength, slices: list[slice], lengths: Lengths) -> UnevenErrors:
+    """Look at the steps of a run; `slices` is where the modes of its coupled blocks stand."""
     steps = steps.as_it_is()
-    shares = shares[:, : int(np.max(np.flatnonzero(shares.any(axis=0)), initial=0)) + 1]
-    n_levels = shares.shape[1]
     scalars, first = [], 0
     for own in steps.scalars:
         place = slice(first, first + len(own.steps.rates))
-        scalars.append((place, _scalars_off(own, _lengths(longest, _WITHIN, n_levels), linear=steps.linear)))
+        found = _scalars_off(own, lengths.all_kinds(_WITHIN), linear=steps.linear)
+        scalars.append((place, found.with_more(lengths)))
         first = place.stop
     blocks = []
     for dense in steps.dense:
         own_blocks = [steps.system.blocks[number] for number in dense.numbers]
         within = _WITHIN if len(own_blocks[0].F) <= _SMALL_BLOCK else _WITHIN_BLOCKS
-        offs = _blocks_off(dense, own_blocks, _lengths(longest, within, n_levels), linear=steps.linear)
-        blocks += [(slices[number], off) for number, off in zip(dense.numbers, offs, strict=True)]
-    return UnevenErrors(shares, scalars, blocks)
-
-
-def _lengths(longest: float, within: tuple[float, ...], n_levels: int) -> Array:
-    """`(levels, places)`."""
-    return np.asarray(longest * np.multiply.outer(0.5 ** np.arange(n_levels), within))
+        looked_at = [*lengths.common[:, None, None], *([lengths.octaves(within)] if lengths.n_octaves else [])]
+        offs = [_blocks_off(dense, own_blocks, at, linear=steps.linear) for at in looked_at]
+        for number, *own_offs in zip(dense.numbers, *offs, strict=True):
+            together = Off(*(np.concatenate(parts) for parts in zip(*own_offs, strict=True)))
+            blocks.append((slices[number], together.with_more(lengths)))
+    return UnevenErrors(lengths.shares, scalars, blocks)
 
 
 def _scalars_off(scalars: Scalars, lengths: Array, *, linear: bool) -> Off:
-    """Exponentials with the digits that rounding takes from λh; φ functions, which hardly feel them, as they are."""
+    """Exponentials beside such of twice the digits; φ functions, which hardly feel what rounding takes from λh."""
     h, rates, drive = lengths.ravel(), scalars.steps.rates, scalars.steps.drive
-    exact = np.array([exp_of_multiples(rates.astype(np.complex128), length, np.array([1]))[0] for length in h.tolist()])
-    per_state = _largest(np.abs(scalars.steps.factors(h) - exact), lengths)
+    exact = exponentials_at(rates, h)
+    per_state = _largest(np.abs((scalars.steps.factors(h) - exact.high) - exact.low), lengths)
     _, begin, end = scalar_steps(rates, h, linear=linear)
     off = np.zeros((len(h), len(rates), len(drive)))
     for number, weights in enumerate(drive):
@@ -147,7 +190,7 @@ def _true_steps(block: DenseBlock, lengths: Array, *, linear: bool) -> list[tupl
 
 
 def _largest(off: NDArray[Any], lengths: Array) -> Array:
-    """The largest of each octave, `(levels, …)`; what is no number is infinite."""
+    """The largest of each kind, `(kinds, …)`; what is no number is infinite."""
     with np.errstate(invalid="ignore"):
         found = off.reshape(*lengths.shape, *off.shape[1:]).max(axis=1)
     return np.asarray(np.where(np.isnan(found), np.inf, found))

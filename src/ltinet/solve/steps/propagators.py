@@ -69,15 +69,26 @@ def exp_of_multiples(rates: NDArray[np.complex128], length: float, counts: NDArr
     as a factor 1 + (kλh − fl(kλh)).
     """
     k = counts.astype(np.float64)[:, None]
-    z = np.empty((len(counts), len(rates)), dtype=np.complex128)
-    lost = np.empty_like(z)
-    h = np.float64(length)
-    for part, own_z, own_lost in ((rates.real, z.real, lost.real), (rates.imag, z.imag, lost.imag)):
-        once, lost_once = exact_product(part, h)
-        own_z[:], own_lost[:] = exact_product(once, k)
-        own_lost += k * lost_once
-    result: NDArray[np.complex128] = np.exp(z)
-    result += result * lost
+    z, lost = exact_exponents(rates, np.array([length]))
+    z, more = exact_exponents(z[0], k[:, 0])
+    return _scalar_exponentials(z, more + k * lost)
+
+
+def exact_exponents(rates: NDArray[Any], h: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """λh for rates (last axis) and lengths (first axis), and what rounding took from it."""
+    z, lost = np.empty((2, len(h), len(rates)), dtype=rates.dtype)
+    parts = [(rates, z, lost)]
+    if np.iscomplexobj(rates):
+        parts = [(rates.real, z.real, lost.real), (rates.imag, z.imag, lost.imag)]
+    for own, own_z, own_lost in parts:
+        own_z[:], own_lost[:] = exact_product(own, h[:, None])
+    return z, lost
+
+
+def _scalar_exponentials(z: NDArray[Any], lost: NDArray[Any]) -> NDArray[Any]:
+    """e^{z + lost}."""
+    result: NDArray[Any] = np.exp(z)
+    result += np.multiply(result, lost, out=np.zeros_like(result), where=np.isfinite(result))
     return result
 
 
@@ -91,8 +102,8 @@ class StepMatrices(NamedTuple):
 
 def scalar_steps(rates: NDArray[Any], h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
     """Steps of v' = λ v + g for many rates λ (last axis) and many lengths h (first axis), per unit of g."""
-    z, lengths = rates * h[:, None], h[:, None]
-    P = np.exp(z)
+    z, lost = exact_exponents(rates, h)
+    P, lengths = _scalar_exponentials(z, lost), h[:, None]
     first, second = phi_functions(z, P)
     first *= lengths
     if not linear:

@@ -87,9 +87,12 @@ class Scalars(NamedTuple):
         factors, added = self.steps.step(h, now, then)
         return Decays(factors, np.multiply, self.steps.growth, self.steps.kept), added
 
-    def over_runs(self, lengths: Array) -> Decays:
-        """By what states are multiplied in many steps together, `(k, 1, n)`."""
-        return Decays(self.runs.factors(lengths)[:, None], np.multiply, self.runs.growth, self.runs.kept)
+    def over_runs(self, lengths: Array, lost: Array) -> Decays:
+        """By what states are multiplied in many steps together, `(k, 1, n)`; rounding took `lost` from the lengths."""
+        factors, kept = self.runs.factors(lengths), self.runs.kept
+        if lost.any():
+            factors += (factors + kept) * (lost[:, None] * self.runs.rates)
+        return Decays(factors[:, None], np.multiply, self.runs.growth, kept)
 
 
 class Dense(NamedTuple):

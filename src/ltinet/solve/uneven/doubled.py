@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.exact_arithmetic import exact_product, exact_sum
+from ltinet.solve.steps.propagators import exact_exponents
 
 _TINY = 2.0**-10  # |x| below which x³/6 + … need no more than the digits of a double, beside x
 
@@ -28,10 +29,7 @@ class Doubled(NamedTuple):
 def exponentials(rates: NDArray[Any], step: float, count: int, *, less_one: NDArray[np.bool_]) -> Doubled:
     """e^{kλq}, or e^{kλq} − 1, `(count, n_rates)`, for a step q that is a power of two; right to 2⁻⁷⁰ max(1, |kλq|)."""
     z = rates * step
-    halvings = max(0, int(np.ceil(np.log2(max(float(np.abs(z).max(initial=0.0)), _TINY) / _TINY))))
-    once = _expm1(np.ldexp(1.0, -halvings) * z)
-    for _ in range(halvings):
-        once = _composed(once, once)
+    once = _doubled_up(z, np.zeros_like(z))
     found = Doubled(np.zeros((1, *z.shape), dtype=z.dtype), np.zeros((1, *z.shape), dtype=z.dtype))
     while len(found.high) < count:
         more = _composed(found, once)
@@ -39,6 +37,23 @@ def exponentials(rates: NDArray[Any], step: float, count: int, *, less_one: NDAr
         once = _composed(once, once)
     ones = Doubled(np.where(less_one, 0.0, 1.0), np.zeros(len(rates)))
     return plus(ones, found.part(slice(0, count)))
+
+
+def exponentials_at(rates: NDArray[Any], lengths: NDArray[np.float64]) -> Doubled:
+    """e^{λh}, `(lengths, n_rates)`, for any lengths; right to 2⁻⁷⁰ max(1, |λh|)."""
+    found = _doubled_up(*exact_exponents(rates, lengths))
+    return plus(Doubled(np.ones_like(found.high), np.zeros_like(found.low)), found)
+
+
+def _doubled_up(z: NDArray[Any], lost: NDArray[Any]) -> Doubled:
+    """e^{z + lost} − 1."""
+    halvings = max(0, int(np.ceil(np.log2(max(float(np.abs(z).max(initial=0.0)), _TINY) / _TINY))))
+    share = np.ldexp(1.0, -halvings)
+    high, low = _expm1(share * z)
+    once = Doubled(high, low + share * lost * (1.0 + share * z))
+    for _ in range(halvings):
+        once = _composed(once, once)
+    return once
 
 
 def less_product(given: Doubled, left: Doubled, right: NDArray[np.float64]) -> NDArray[np.float64]:

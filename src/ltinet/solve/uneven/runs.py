@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.exact_arithmetic import exact_sum
 from ltinet.model.matrices import Matrix
 from ltinet.solve.uneven.varied_decay import runs_of
 
@@ -30,9 +31,10 @@ class Runs:
         filled[:, : self.n_steps] = values
         return filled.reshape(batch, self.count, self.length, m).swapaxes(1, 2).reshape(filled.shape)
 
-    def lengths(self, t: Array) -> Array:
-        """How long each run lasts, from the times at the ends of all steps."""
-        return np.diff(t[np.minimum(np.arange(self.count + 1) * self.length, self.n_steps)])
+    def lengths(self, t: Array) -> tuple[Array, Array]:
+        """How long each run lasts, from the times at the ends of all steps, and what rounding took from it."""
+        ends = t[np.minimum(np.arange(self.count + 1) * self.length, self.n_steps)]
+        return exact_sum(ends[1:], -ends[:-1])
 
     def at_place(self, place: int) -> tuple[slice, slice]:
         """Which steps are at one place of all runs, and which runs have such a step."""

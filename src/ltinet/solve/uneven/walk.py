@@ -89,7 +89,7 @@ class _Steps:
         decays, added = scalars.step(*self._in_runs)
         states = added.reshape(len(added), self.runs.length, self.runs.count, -1).transpose(1, 2, 0, 3)
         decays = decays._replace(factors=decays.factors.reshape(*states.shape[:2], 1, -1))
-        over_runs = scalars.over_runs(self.runs.lengths(self.t))
+        over_runs = scalars.over_runs(*self.runs.lengths(self.t))
         begin = np.ascontiguousarray(first).view(added.dtype)
         for place, own in enumerate(follow(decays, states, begin, over_runs=over_runs)):
             steps, runs = self.runs.at_place(place)
@@ -103,7 +103,7 @@ class _Steps:
         """
         if dense.n_states > _SMALL_BLOCK:
             return False
-        return not dense.steps.rises(float(self.runs.lengths(self.t).max(initial=0.0)))
+        return not dense.steps.rises(float(self.runs.lengths(self.t)[0].max(initial=0.0)))
 
     def of_small_blocks(self, dense: Dense, before: Array, sink: Sink) -> Array:
         """Dense blocks from all packed states at the beginning; their own at the end."""

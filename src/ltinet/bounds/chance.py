@@ -1,0 +1,39 @@
+"""What roundings that do not know of each other come to along a run: the root of the sum of their squares.
+
+Each is uniform within its bound or nearer to zero, so that its standard deviation is at most 0.58 of it: three times
+the root is five standard deviations of their sum. Where fewer than nine of them last, their plain sum is less.
+"""
+
+import numpy as np
+
+from ltinet.arrays import Array
+from ltinet.bounds.cell_propagation import DenseKernel, phi1
+
+_SPREAD = 3.0
+
+
+def scalar_spread(growth: Array, each_step: Array, n_steps: Array, *, cell: float) -> Array:
+    """Bounds `(cells, n)` on what errors at every step, of the same shape, do to scalars with real parts `growth`."""
+    kept = np.exp(2.0 * growth * cell)
+    most, time = np.maximum(1.0, kept), cell * phi1(2.0 * growth * cell)
+    first, others = np.minimum(n_steps, 1.0), np.maximum(n_steps - 1.0, 0.0) / cell
+    entered = each_step**2 * (first[:, None] * most + others[:, None] * time)
+    squares = np.empty_like(entered)
+    before = np.zeros_like(growth)
+    for own, added in zip(squares, entered, strict=True):
+        own[:] = np.where(before == 0.0, 0.0, most * before) + added
+        before = np.where(before == 0.0, 0.0, kept * before) + added
+    return np.asarray(_SPREAD * np.sqrt(squares))
+
+
+def dense_spread(kernel: DenseKernel, each_step: Array, n_steps: Array, *, cell: float) -> Array:
+    """The same for a coupled block: bounds `(cells, p)` on what they do to the outputs."""
+    n_cells = len(each_step)
+    peak, integral = kernel.lags(n_cells)
+    first = each_step**2 * np.minimum(n_steps, 1.0)[:, None]
+    others = each_step**2 * (np.maximum(n_steps - 1.0, 0.0) / cell)[:, None]
+    squares = np.zeros((n_cells, peak.shape[1]))
+    for lag in range(n_cells):
+        sources = slice(0, n_cells - lag)
+        squares[lag:] += first[sources] @ (peak[lag] ** 2).T + others[sources] @ (peak[lag] * integral[lag]).T
+    return np.asarray(_SPREAD * np.sqrt(squares))

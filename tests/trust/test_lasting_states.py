@@ -1,0 +1,81 @@
+"""Hypothesis: where states last, so do roundings, and at uneven times their bound is still above them.
+
+Drawn at random: states that turn for ever or decay slowly, steps of a few lengths over two decades or of any length,
+some of which no double holds, inputs that come again and inputs that do not, and such as are tiny beside the state.
+"""
+
+import numpy as np
+import pytest
+
+import ltinet
+from ball_oracle import respond
+
+
+def lasting(rng):
+    """A scalar or a pair that decays little, or never."""
+    if rng.random() < 0.3:
+        return np.array([[-(10.0 ** rng.uniform(-8.0, 1.0))]])
+    decay, omega = (0.0 if rng.random() < 0.6 else -(10.0 ** rng.uniform(-9.0, -1.0))), 10.0 ** rng.uniform(-3.0, 1.0)
+    return np.array([[decay, omega], [-omega, decay]])
+
+
+def times(rng, n_steps):
+    """Steps of two lengths in turn, of three lengths, of many, of such that no two are alike."""
+    draws = (
+        lambda: np.where(np.arange(n_steps) % 2, 1.0, 2.0),
+        lambda: rng.choice([1.0, 10.0, 100.0], n_steps),
+        lambda: rng.integers(1, 1000, n_steps) / 64.0,
+        lambda: 10.0 ** rng.uniform(-3.0, 2.0, n_steps),
+    )
+    unit = 2.0 ** rng.integers(-8, 3) * (1.0 if rng.random() < 0.5 else np.pi / 20.0)
+    return np.concatenate([[0.0], np.cumsum(draws[rng.integers(0, len(draws))]())]) * unit
+
+
+def inputs(rng, n_times):
+    """Noise, waves, ramps, and values that come again and again."""
+    k = np.arange(n_times)
+    draws = (
+        lambda: rng.standard_normal(n_times),
+        lambda: np.sin(2.0 * np.pi * rng.uniform(1.0, 20.0) * k / n_times),
+        lambda: 1.0 + k / n_times * 10.0 ** rng.uniform(-12.0, 0.0),
+        lambda: np.resize(rng.standard_normal(7), n_times),
+        lambda: np.ones(n_times),
+    )
+    return 10.0 ** rng.uniform(-14.0, 2.0) * draws[rng.integers(0, len(draws))]()[:, None]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_errors_of_states_that_last_stay_below_their_bound(seed):
+    rng = np.random.default_rng([2611, seed])
+    for _ in range(8):
+        A = lasting(rng)
+        n, t = len(A), times(rng, int(rng.choice([300, 1000])))
+        B, C = rng.standard_normal((n, 1)), rng.standard_normal((1, n))
+        u, hold = inputs(rng, len(t)), str(rng.choice(["zero", "linear"]))
+        x0 = None if rng.random() < 0.3 else rng.standard_normal(n) * 10.0 ** rng.uniform(-2.0, 2.0)
+        solution = ltinet.construct(ltinet.StateSpace(A, B, C)).simulate(u, t, hold=hold, x0=x0)
+        truth = respond(A=A, B=B, C=C, D=None, E=None, u=u, t=t, hold=hold, x0=x0).y
+        assert np.all(truth.distance(solution.y) <= solution.error_bound(t))
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+def test_digits_that_lengths_of_steps_lose_are_counted(hold):
+    # 1e6 − 0.1 is no double: the state turns by 1e7 radians in a step whose length is known to 16 digits.
+    t, u, x0 = np.array([0.0, 0.1, 1e6, 1e6 + 0.3]), np.zeros((4, 1)), np.array([1.0, 0.0])
+    A, B, C = np.array([[0.0, 10.0], [-10.0, 0.0]]), np.ones((2, 1)), np.ones((1, 2))
+    solution = ltinet.construct(ltinet.StateSpace(A, B, C)).simulate(u, t, hold=hold, x0=x0)
+    error = respond(A=A, B=B, C=C, D=None, E=None, u=u, t=t, hold=hold, x0=x0).y.distance(solution.y)
+    assert np.all(error <= solution.error_bound(t))
+    assert np.max(solution.error_bound(t)) <= 1e-8  # the angle itself loses 1e7 · eps = 2e-9
+
+
+def test_steps_that_turn_far_keep_their_digits():
+    # 300 runs of steps of which each turns a state by hundreds of radians: its angle is known to eps, not to eps times
+    # that.
+    rng = np.random.default_rng(0)
+    ticks = rng.choice([1.0, 10.0, 100.0], 2000)
+    t, x0 = np.concatenate([[0.0], np.cumsum(ticks)]) * 0.5, np.array([1.0, 0.0])
+    A, B, C, u = np.array([[0.0, 8.0], [-8.0, 0.0]]), np.ones((2, 1)), np.ones((1, 2)), np.zeros((2001, 1))
+    solution = ltinet.construct(ltinet.StateSpace(A, B, C)).simulate(u, t, hold="zero", x0=x0)
+    error = respond(A=A, B=B, C=C, D=None, E=None, u=u, t=t, hold="zero", x0=x0).y.distance(solution.y)
+    assert np.max(error) <= 2000 * 2.0**-52  # a unit a step
