@@ -199,9 +199,10 @@ class PreparedNetwork:
 
     def time_axis(self, t: ArrayLike) -> TimeAxis:
         """Times, checked; those of the last call are recognised and not checked again."""
-        if self._last_axis is None or not np.array_equal(np.asarray(t), self._last_axis.t):
-            self._last_axis = TimeAxis.of(t)
-        return self._last_axis
+        last, given = self._last_axis, np.asarray(t)
+        if last is None or given.shape != last.t.shape or not (given == last.t).all():
+            last = self._last_axis = TimeAxis.of(t)
+        return last
 
     def initial_state(self, x0: ArrayLike | None, batch_shape: tuple[int, ...]) -> Array:
         """States z of the blocks at the start, `(batch, n)`, from the user's x0."""

@@ -21,6 +21,8 @@ from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.convolution import Convolution
 from ltinet.solve.steps.even_walk import EvenWalk
 from ltinet.solve.steps.hump import is_moderate
+from ltinet.solve.steps.single_steps import SingleSteps
+from ltinet.solve.steps.time_blocks import TimeBlocks
 from ltinet.solve.uneven.any_length import AnyLength
 from ltinet.solve.uneven.walk import IrregularWalk
 from ltinet.threads import threads_for_work
@@ -67,14 +69,18 @@ class ExactPath:
             return "convolution"
         return "blocks" if self.grid_width > 1 else "single steps"
 
-    @cached_property
+    @property
     def grid_width(self) -> int:
         """How many samples are worked on between two states that follow each other."""
-        if self.samples.step is None:
-            return 1
-        return self.prepared.grids.from_any_state(
-            self.samples.step, linear=self.linear, n_times=len(self.samples.t)
-        ).width
+        return 1 if self._grid is None else self._grid.width
+
+    @cached_property
+    def _grid(self) -> SingleSteps | TimeBlocks | None:
+        """The grid of a run over even times from any state."""
+        step = self.samples.step
+        if step is None:
+            return None
+        return self.prepared.grids.from_any_state(step, linear=self.linear, n_times=len(self.samples.t))
 
     @cached_property
     def convolution(self) -> Convolution | None:
@@ -92,19 +98,17 @@ class ExactPath:
 
     def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
-        samples = self.samples
         with threads_for_work(self.n_multiplications), np.errstate(over="ignore", invalid="ignore"):  # looked at below
             convolution = self.convolution
             if convolution is not None:
                 y = convolution.outputs(self.u, threads=threads)
-            elif samples.step is not None:
-                grid = self.prepared.grids.from_any_state(samples.step, linear=self.linear, n_times=len(samples.t))
-                y = grid.outputs_from(self.z0, self.u, threads=threads)
+            elif self._grid is not None:
+                y = self._grid.outputs_from(self.z0, self.u, threads=threads)
             else:
                 y = self._irregular_walk.outputs(self.prepared.output_weights.T)
                 y += self.u @ self.prepared.system.D.T
         # Products of blocks and transforms may overflow a little before the outputs do: single steps tell.
-        return self._unflatten(y) if all_finite(y) else self.outputs(samples.t)
+        return self._unflatten(y) if all_finite(y) else self.outputs(self.samples.t)
 
     def outputs(self, t: Array) -> Array:
         """Outputs y at any times."""
