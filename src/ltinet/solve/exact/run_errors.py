@@ -28,6 +28,7 @@ _FACTORS_OF_STATES = 1.0  # eps, beside sums, where outputs are C z of a state: 
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
 _SECOND_ORDER = 1e-3  # of the outputs: errors so large that what they do to each other counts
 _MOVED = 1e-6  # of a state: roundings of states that move less in a step may go in one direction for many steps
+_LAST_DIGITS = 16.0  # eps of a state: what inputs change in it at least, where it is new at every step
 _PASSES, _NO_MORE = 64, 1e-3  # passes of feedback, and the share of the sum below which there is no more to come
 
 
@@ -210,9 +211,15 @@ class ExactRun:
         return np.asarray(total + self._by_chance(Committed(none[0], stepped * by_chance, self.n_steps, none)))
 
     def _moves(self, sizes: StepSizes) -> NDArray[np.bool_]:
-        """Which states move so far in a step, on the average of a cell, that no two roundings are alike."""
-        steps = np.maximum(self.n_steps, 1.0)[:, None]
-        return np.asarray(self._speeds(sizes) * self.cell > _MOVED * steps * sizes.behind)
+        """Which states are not what they were before, `(cells, modes)`: inputs change their last digits in each step.
+
+        They move so far in a step, on the average of a cell, that no two roundings are alike.
+        """
+        share = np.maximum(self.n_steps, 1.0)[:, None] / self.cell * sizes.behind
+        is_driven = sizes.inputs @ self.arrays.mode_inputs.T > _LAST_DIGITS * EPS * share
+        for own in self.arrays.mode_slices:  # states of a block drive each other
+            is_driven[:, own] = is_driven[:, own].any(axis=1, keepdims=True)
+        return np.asarray(is_driven & (self._speeds(sizes) > _MOVED * share))
 
     def _speeds(self, sizes: StepSizes) -> Array:
         """How fast states move at most, `(cells, modes)`."""
