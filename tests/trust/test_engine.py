@@ -187,3 +187,15 @@ def test_a_pair_whose_couplings_span_all_numbers_has_a_solution_or_one_error():
     net = ltinet.construct((A, np.ones((2, 1)), np.ones((1, 2))), balance=False)
     with suppress(ltinet.SimulationError):
         assert np.all(np.isfinite(net.simulate(np.ones(4), 0.5 * np.arange(4)).y))
+
+
+@pytest.mark.parametrize("fast", [1e3, 2.0**24])
+def test_a_coupling_that_is_given_exactly_is_kept_beside_fast_states(fast):
+    # The output sees the input only through 1e-13, between two states with one eigenvalue.
+    A = np.array([[-3.0, 1e-13, 1.0], [0.0, -3.0, 0.0], [0.0, 0.0, -fast]])
+    lean = np.eye(3)
+    lean[2, 0] = 0.125
+    back = 2.0 * np.eye(3) - lean
+    t = 0.01 * np.arange(61)
+    u = np.random.default_rng(0).standard_normal((61, 1))
+    assert_right((back @ A @ lean, [[0.0], [1.0], [0.0]], [[1.0, 0.0, 0.0]]), u=u, t=t)

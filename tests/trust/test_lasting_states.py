@@ -79,3 +79,45 @@ def test_steps_that_turn_far_keep_their_digits():
     solution = ltinet.construct(ltinet.StateSpace(A, B, C)).simulate(u, t, hold="zero", x0=x0)
     error = respond(A=A, B=B, C=C, D=None, E=None, u=u, t=t, hold="zero", x0=x0).y.distance(solution.y)
     assert np.max(error) <= 2000 * 2.0**-52  # a unit a step
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize(("gap", "n_bursts"), [(128.0, 16), (1000.0, 2)])
+@pytest.mark.parametrize("A", [[[-1.0]], [[-1.0, 30.0], [0.0, -1.0]]])
+def test_samples_in_bursts_stay_below_their_bound(A, gap, n_bursts, constant):
+    # 600 samples a millisecond apart, then none for long: what a burst does has not faded at its end.
+    ends = gap * np.arange(1, n_bursts + 1)
+    t = np.unique(np.concatenate([[0.0], (ends[:, None] - 0.001 * np.arange(600, -1, -1)).ravel()]))
+    noise = np.random.default_rng(0).standard_normal((len(t), 1))
+    u = np.ones((len(t), 1)) if constant else 1.0 + 0.3 * np.sin(0.01 * t)[:, None] + 1e-3 * noise
+    B, C = np.ones((len(A), 1)), np.eye(len(A))
+    solution = ltinet.construct(ltinet.StateSpace(A, B, C)).simulate(u, t)
+    assert np.all(respond(A=A, B=B, C=C, u=u, t=t).y.distance(solution.y) <= solution.error_bound(t))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_that_are_all_alike_round_alike_however_inputs_differ(seed):
+    # A double integrator that drifts: noise far below its last digits, and a rare pulse, make no two roundings differ.
+    rng = np.random.default_rng(seed)
+    n_steps, speed = 20000, rng.uniform(1e-6, 2e-5)
+    t = np.concatenate([[0.0], np.cumsum(np.resize([1.0, 3.0], n_steps))])
+    pulses, height = np.arange(100, n_steps - 10, 500), speed * rng.uniform(0.05, 1.0)
+    u = 1e-30 * rng.standard_normal((n_steps + 1, 1))
+    u[pulses], u[pulses + 1] = 3.0 * height, -height
+    A, B, C, x0 = [[0.0, 1.0], [0.0, 0.0]], [[0.0], [1.0]], [[1.0, 0.0]], np.array([1.0, speed])
+    solution = ltinet.construct(ltinet.StateSpace(A, B, C)).simulate(u, t, hold="zero", x0=x0)
+    error = respond(A=A, B=B, C=C, u=u, t=t, hold="zero", x0=x0).y.distance(solution.y)
+    assert np.all(error <= solution.error_bound(t))
+
+
+@pytest.mark.parametrize(("h", "offset", "n_steps"), [(0.1, 1e3, 300), (0.01, 100.0, 2000)])
+@pytest.mark.parametrize("size", [0.0, 1e-3])
+def test_outputs_that_stand_still_at_rounded_samples_move_between_them(h, offset, n_steps, size):
+    t = np.linspace(offset, offset + n_steps * h, n_steps + 1)
+    omega = np.pi / h
+    A, B, C = [[0.0, omega], [-omega, 0.0]], [[0.0], [1.0]], [[1.0, 0.0]]
+    u, x0 = size * np.random.default_rng(0).standard_normal((n_steps + 1, 1)), np.array([1.0, 0.0])
+    at = np.sort(np.concatenate([t[10:-10:5] + h * part for part in (0.25, 0.5, 0.75)]))
+    solution = ltinet.construct(ltinet.StateSpace(A, B, C)).simulate(u, t, hold="zero", x0=x0)
+    truth = respond(A=A, B=B, C=C, u=u, t=t, hold="zero", x0=x0, at=at)
+    assert np.all(truth.between.distance(solution(at)) <= solution.error_bound(at))

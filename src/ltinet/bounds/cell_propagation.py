@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.bounds.crowds import Crowds
 from ltinet.bounds.dense_chain import DenseChain, dense_chain, smeared
+from ltinet.once import cached_property
 
 PLACES = 8  # in each cell, at which C e^{Fs} is looked at
 
@@ -28,10 +30,12 @@ class Committed:
     """How many of them there are in each cell, `(cells,)`."""
     all_the_time: Array
     """Per unit of time."""
+    crowds: Crowds | None = None
+    """How close steps stand, where they are not spread evenly."""
 
     def part(self, own: slice) -> "Committed":
         """Those of some states."""
-        return Committed(self.start[own], self.each_step[:, own], self.n_steps, self.all_the_time[:, own])
+        return Committed(self.start[own], self.each_step[:, own], self.n_steps, self.all_the_time[:, own], self.crowds)
 
 
 def phi1(z: Array) -> Array:
@@ -46,14 +50,21 @@ def scalar_errors(growth: Array, errors: Committed, *, cell: float) -> Array:
         kept = np.exp(growth * cell)
         most = np.maximum(1.0, kept)
         time = cell * phi1(growth * cell)
-        first, others = np.minimum(errors.n_steps, 1.0), np.maximum(errors.n_steps - 1.0, 0.0) / cell
-        entered = errors.each_step * (first[:, None] * most + others[:, None] * time) + errors.all_the_time * time
+        entered = errors.each_step * lasting_steps(growth, errors, cell=cell) + errors.all_the_time * time
         bounds = np.empty_like(entered)
         before = errors.start
         for own, added in zip(bounds, entered, strict=True):
             np.add(_product(most, before), added, out=own)
             before = _product(kept, before) + added
     return bounds
+
+
+def lasting_steps(growth: Array, errors: Committed, *, cell: float) -> Array:
+    """The sum of e^{g s} over the times s since the steps of a cell, at most, `(cells, n)`."""
+    if errors.crowds is not None:
+        return errors.crowds.lasting(growth)
+    first, others = np.minimum(errors.n_steps, 1.0)[:, None], np.maximum(errors.n_steps - 1.0, 0.0)[:, None]
+    return np.asarray(first * np.maximum(1.0, np.exp(growth * cell)) + others * phi1(growth * cell))
 
 
 def _product(factor: Array, error: Array) -> Array:
@@ -74,12 +85,24 @@ class DenseKernel:
         integral = self.integral[:n_cells] + np.concatenate([self.integral[:1] * 0.0, self.integral[: n_cells - 1]])
         return peak, integral
 
+    def rates(self, errors: Committed, *, cell: float) -> Array:
+        """How many steps but the first come in a unit of time, at most, `(cells,)`."""
+        rate = np.maximum(errors.n_steps - 1.0, 0.0) / cell
+        return rate if errors.crowds is None else rate * errors.crowds.crowding(0.5 * self.duration)
+
+    @cached_property
+    def duration(self) -> float:
+        """How long it takes until C e^{Fs} has faded, where it fades first."""
+        peak = np.max(self.peak, axis=0, initial=0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.nanmin(self.integral.sum(axis=0) / peak, initial=np.inf))
+
     def output_errors(self, errors: Committed, *, cell: float) -> Array:
         """Bounds `(cells, p)` on what errors of a coupled block do to the outputs anywhere in each cell."""
         n_cells = len(errors.each_step)
         first = errors.each_step * np.minimum(errors.n_steps, 1.0)[:, None]
         peak, integral = self.lags(n_cells)
-        rate = errors.each_step * (np.maximum(errors.n_steps - 1.0, 0.0) / cell)[:, None] + errors.all_the_time
+        rate = errors.each_step * self.rates(errors, cell=cell)[:, None] + errors.all_the_time
         bounds = np.einsum("cpn,n->cp", peak, errors.start)
         for lag in range(n_cells):
             sources = slice(0, n_cells - lag)

@@ -7,17 +7,16 @@ the root is five standard deviations of their sum. Where fewer than nine of them
 import numpy as np
 
 from ltinet.arrays import Array
-from ltinet.bounds.cell_propagation import DenseKernel, phi1
+from ltinet.bounds.cell_propagation import Committed, DenseKernel, lasting_steps
 
 _SPREAD = 3.0
 
 
-def scalar_spread(growth: Array, each_step: Array, n_steps: Array, *, cell: float) -> Array:
-    """Bounds `(cells, n)` on what errors at every step, of the same shape, do to scalars with real parts `growth`."""
+def scalar_spread(growth: Array, errors: Committed, *, cell: float) -> Array:
+    """Bounds `(cells, n)` on what errors at every step do to scalars with real parts `growth`."""
     kept = np.exp(2.0 * growth * cell)
-    most, time = np.maximum(1.0, kept), cell * phi1(2.0 * growth * cell)
-    first, others = np.minimum(n_steps, 1.0), np.maximum(n_steps - 1.0, 0.0) / cell
-    entered = each_step**2 * (first[:, None] * most + others[:, None] * time)
+    most = np.maximum(1.0, kept)
+    entered = errors.each_step**2 * lasting_steps(2.0 * growth, errors, cell=cell)
     squares = np.empty_like(entered)
     before = np.zeros_like(growth)
     for own, added in zip(squares, entered, strict=True):
@@ -26,12 +25,12 @@ def scalar_spread(growth: Array, each_step: Array, n_steps: Array, *, cell: floa
     return np.asarray(_SPREAD * np.sqrt(squares))
 
 
-def dense_spread(kernel: DenseKernel, each_step: Array, n_steps: Array, *, cell: float) -> Array:
+def dense_spread(kernel: DenseKernel, errors: Committed, *, cell: float) -> Array:
     """The same for a coupled block: bounds `(cells, p)` on what they do to the outputs."""
-    n_cells = len(each_step)
+    n_cells = len(errors.each_step)
     peak, integral = kernel.lags(n_cells)
-    first = each_step**2 * np.minimum(n_steps, 1.0)[:, None]
-    others = each_step**2 * (np.maximum(n_steps - 1.0, 0.0) / cell)[:, None]
+    first = errors.each_step**2 * np.minimum(errors.n_steps, 1.0)[:, None]
+    others = errors.each_step**2 * kernel.rates(errors, cell=cell)[:, None]
     squares = np.zeros((n_cells, peak.shape[1]))
     for lag in range(n_cells):
         sources = slice(0, n_cells - lag)

@@ -67,6 +67,8 @@ class StepSizes:
     """Σ|u| over the K samples of a step that ends here."""
     norms: Array
     """√Σu² over all samples, `(m,)`."""
+    changes: Array | None = None
+    """By how much inputs change from sample to sample in half of the steps, `(cells, m)`; None where they repeat."""
 
     def part(self, own: slice) -> "StepSizes":
         """Those of some modes."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, qr
 
+from ltinet.bounds.residual import commutator
 from ltinet.decompose.reorder import reorder
 from ltinet.decompose.schur import SchurForm
 from ltinet.model.matrices import Matrix
@@ -20,6 +21,9 @@ Vector = NDArray[np.float64]
 
 # What LAPACK leaves at a single entry, relative to |Z|ᵀ|A||Z| there: an eigenvalue or the shape of a pair hangs on it.
 _ENTRY = 10.0 * EPS
+
+# Of a coupling that is noise nothing is left beside what rounding did; this much may be of second order.
+_CANCELS = 1e-3
 
 # Swaps bring noise of one entry to others: by so much more may couplings of moved neurons be noise.
 _AFTER_SWAPS = 10.0
@@ -61,12 +65,6 @@ def _sizes(Z: Matrix, A: Matrix) -> Matrix:
     """|Z|ᵀ|A||Z| for some of the Schur vectors: eps times this is what rounding leaves at the entries of ZᵀA Z."""
     magnitude = np.abs(Z)
     return np.asarray(magnitude.T @ (np.abs(A) @ magnitude))
-
-
-def _sizes_of_unsure(Z: Matrix, A: Matrix) -> Matrix:
-    """The same for vectors that are known to eps of their length: what is not zero is off by that, however small."""
-    magnitude, unsure = np.abs(Z), (Z != 0.0).astype(np.float64)
-    return np.asarray(magnitude.T @ (np.abs(A) @ unsure) + unsure.T @ (np.abs(A) @ magnitude))
 
 
 def _without_pairs(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
@@ -136,10 +134,34 @@ def _has_all_vectors(schur: SchurForm, values: Vector, A: Matrix) -> bool:
     """Whether a group of neurons that stand side by side is a multiple of the identity, but for noise."""
     own = _places(schur, values)
     identity = np.eye(len(values), dtype=bool)
-    noise = sum_rounding(len(A)) * np.maximum(_sizes(schur.Z[:, own], A), _sizes_of_unsure(schur.Z[:, own], A))
+    noise = sum_rounding(len(A)) * _sizes(schur.Z[:, own], A)
     # Each coupling by the size of its own entry: what A holds exactly is no noise, however small it is.
     allowed = np.where(identity, noise.diagonal().max(), _AFTER_SWAPS * noise)
-    return bool((np.abs(schur.R[own, own] - np.where(identity, np.mean(values), 0.0)) <= allowed).all())
+    off = np.abs(schur.R[own, own] - np.where(identity, np.mean(values), 0.0))
+    couples = off > allowed
+    if not couples.any():
+        return True
+    if couples.diagonal().any() or off.max() > sum_rounding(len(A)) * float(np.linalg.norm(A)):
+        return False
+    left = schur.R[own, own] + _correction(schur, own, A)
+    return bool((np.abs(left[couples]) <= _CANCELS * off[couples]).all())
+
+
+def _correction(schur: SchurForm, own: slice, A: Matrix) -> Matrix:
+    """By how much the block of some neurons differs from that of A itself, to many digits beyond rounding.
+
+    A Z = Z (R + E) with an E of the size of rounding. With the right and left vectors [Y; I; 0] and [0, I, M] of a
+    block of R, its block in R + E is off by [0, I, M] E [Y; I; 0], and by what is of second order in E.
+    """
+    R, Z = schur.R, schur.Z
+    before, after = slice(0, own.start), slice(own.stop, len(R))
+    E = Z.T @ commutator(A, Z, R)
+    right, left = E[:, own].copy(), np.eye(len(R))[own]
+    if own.start:
+        right -= E[:, before] @ _solved(R[before, before], R[own, own], R[before, own])
+    if own.stop < len(R):
+        left[:, after] = _solved(R[own, own], R[after, after], R[own, after])
+    return np.asarray(left @ right)
 
 
 def _members(schur: SchurForm, values: Vector) -> Indices:

@@ -90,8 +90,8 @@ def _turned(blocks: Planes, turns: Planes) -> Planes:
 
 def _turned_by_parts(blocks: Planes, turns: Planes) -> Planes:
     """The same, in which multiples of the identity and rotations, which no turn changes, stay to the last digit."""
-    mean = 0.5 * (blocks[:, 0, 0] + blocks[:, 1, 1])[:, None, None] * np.eye(2)
-    rotation = 0.5 * (blocks[:, 0, 1] - blocks[:, 1, 0])[:, None, None] * np.array([[0.0, 1.0], [-1.0, 0.0]])
+    mean = (0.5 * blocks[:, 0, 0] + 0.5 * blocks[:, 1, 1])[:, None, None] * np.eye(2)
+    rotation = (0.5 * blocks[:, 0, 1] - 0.5 * blocks[:, 1, 0])[:, None, None] * np.array([[0.0, 1.0], [-1.0, 0.0]])
     rest = _similar(np.asarray(blocks - mean - rotation), turns)
     keeps_direction = np.sign(turns[:, 0, 0] * turns[:, 1, 1] - turns[:, 0, 1] * turns[:, 1, 0])[:, None, None]
     return np.asarray(mean + (keeps_direction * rotation + rest))

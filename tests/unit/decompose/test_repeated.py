@@ -99,13 +99,18 @@ def test_repeated_eigenvalues_are_multiples_of_the_identity(seed):
         np.testing.assert_array_equal(block, block[0, 0] * np.eye(count))
 
 
-@pytest.mark.parametrize("leaning", [1e-12, 1e-10, 1e-8, 1e-6])
-def test_couplings_between_vectors_that_hardly_overlap_are_noise(leaning):
-    # A vector is known to eps of its length, however small its entries are: this leaves more at R_ij than |Z|ᵀ|A||Z|.
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        V = np.eye(6) + leaning * rng.standard_normal((6, 6))
-        A = V @ np.diag([-1.0, -1.0, -1.7, -2.3, -3.1, -3.9]) @ np.linalg.inv(V)
+@pytest.mark.parametrize("bits", [8, 10, 12])
+def test_couplings_that_what_rounding_did_cancels_are_noise(bits):
+    # Vectors that overlap in small entries only: |Z|ᵀ|A||Z| is less there than what rounding leaves. All is dyadic, so
+    # that the eigenvalue -1 of A has two vectors to the last bit.
+    rng = np.random.default_rng(bits)
+    values, identity = -np.array([1.0, 1.75, 2.25, 1.0, 3.25, 3.75]), np.eye(6)
+    for _ in range(40):
+        lower, upper = np.zeros((2, 6, 6))
+        lower[3:, :3], upper[:3, 3:] = rng.integers(-1, 2, (2, 3, 3)) * 2.0**-bits
+        A = (identity + lower) @ (identity + upper) @ np.diag(values) @ (identity - upper) @ (identity - lower)
+        order = rng.permutation(6)
+        A = A[np.ix_(order, order)]
         schur = with_repeated_together(without_noise(real_schur(A), A), A)
         at = np.flatnonzero(np.abs(schur.R.diagonal() + 1.0) < 1e-6)
         assert len(at) == 2

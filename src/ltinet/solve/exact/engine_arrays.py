@@ -97,6 +97,12 @@ class EngineArrays:
         return self.modes(np.abs(self.C))
 
     @cached_property
+    def speeds(self) -> Array:
+        """How fast modes move, (modes,): |λ| of scalars, a norm of F for states of coupled blocks."""
+        norms = [np.full(len(block.F), np.linalg.norm(block.F, 2)) for block in self.system.blocks]
+        return np.concatenate([self.rates, *norms])
+
+    @cached_property
     def basis(self) -> tuple[Array, Array] | None:
         """X and X⁻¹ between the user's states and packed ones; None without a form."""
         form, n = self._form, self.system.n_states

@@ -5,15 +5,17 @@ from numpy.typing import NDArray
 
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed
+from ltinet.bounds.crowds import Crowds, crowds_of
 from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.exact_arithmetic import exact_product, exact_sum
 from ltinet.solve.exact.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.run_errors import QUIETLY, ExactRun, Late, cells_of, or_infinite
-from ltinet.solve.exact.sizes import cells_of_steps, repeats, varies, window_sums
+from ltinet.solve.exact.sizes import cells_of_steps, repeats, usual_changes, window_sums
 from ltinet.solve.exact.uneven_steps import lengths_of, shares_of_lengths, uneven_errors
 from ltinet.solve.steps.packing import pack, unpack
 
+_SEEN_AT_SAMPLES = 0.5  # |λ|h up to which outputs move about as fast between samples as at them
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
 
 
@@ -31,7 +33,8 @@ def judge_exact(path: ExactPath, start: float, stop: float) -> tuple[OutputError
         inputs = np.array([np.abs(u[first : last + 1]).max(axis=0) for first, last in around.tolist()])
         late = None if late_by is None else _late(late_by, rates[member], u, around)
         sums, norms = window_sums(u, run.window, around), np.linalg.norm(u, axis=0)
-        sizes = run.sizes(states[member], inputs, summed=sums, norms=norms)
+        changes = usual_changes(u, around) if run.uneven is not None else None
+        sizes = run.sizes(states[member], inputs, summed=sums, norms=norms, changes=changes)
         parts = run.parts(sizes, start=own_start, user_start=user_start, late=late)
         if path.input_error > 0.0:
             parts["input"] = _moved_by_input(run, _BETWEEN_PROBES * path.input_error)
@@ -62,8 +65,8 @@ def _run_of(path: ExactPath, arrays: EngineArrays, start: float, stop: float) ->
         shares=shares,
         uneven=uneven,
         repeats=repeats(path.u),
+        crowds=None if uneven is None else _crowds(t, cells),
         lost=None if uneven is None else _lost(t, cells),
-        varies=uneven is not None and varies(path.u),
         convolution=path.convolution,
     )
     return run, np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])
@@ -72,12 +75,12 @@ def _run_of(path: ExactPath, arrays: EngineArrays, start: float, stop: float) ->
 def _state_sizes(
     path: ExactPath, arrays: EngineArrays, around: NDArray[np.intp], *, with_rates: bool
 ) -> tuple[Array, Array]:
-    """The largest |z| by modes `(batch, cells, modes)` in each cell and, where asked for, |ẏ| just before samples."""
+    """The largest |z| by modes `(batch, cells, modes)` in each cell and, where asked for, |ẏ| around samples."""
     batch, n_cells = len(path.u), len(around)
     sizes = np.zeros((batch, n_cells, arrays.system.n_states))
     rates = np.zeros((batch, n_cells, arrays.system.n_outputs))
     for own, z in path.sampled_states.pieces():
-        size, moving = np.abs(z), np.abs(_rates_before(path, arrays, own, z)) if with_rates else None
+        size, moving = np.abs(z), _rates_before(path, arrays, own, z) if with_rates else None
         for cell, (first, last) in enumerate(around.tolist()):
             inside = slice(max(first - own.start, 0), max(min(last + 1, own.stop) - own.start, 0))
             if inside.start < inside.stop:
@@ -88,15 +91,19 @@ def _state_sizes(
 
 
 def _rates_before(path: ExactPath, arrays: EngineArrays, own: slice, z: Array) -> Array:
-    """C (F z + G u) just before the samples of a piece."""
+    """How fast outputs move from just before the samples of a piece to the next ones, |C e^{Fs} (F z + G u)|."""
     system = arrays.system
     before = np.arange(own.start, own.stop) - (0 if path.linear else 1)
     u = path.u[:, np.maximum(before, 0)]
     v, parts = unpack(system, z)
-    moving = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
-    rates = np.asarray((pack(system, v * system.rates, moving) + u @ arrays.G.T) @ arrays.C.T)
+    of_blocks = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
+    moving = pack(system, v * system.rates, of_blocks) + u @ arrays.G.T
+    # What hardly turns between two samples is seen at them, with its sign; of all else the size counts.
+    is_slow = arrays.speeds * path.samples.longest_step < _SEEN_AT_SAMPLES
+    seen = arrays.packed(is_slow.astype(np.float64))
+    rates = np.abs((moving * seen) @ arrays.C.T) + (arrays.modes(np.abs(moving)) * ~is_slow) @ arrays.mode_outputs.T
     rates[:, : 1 if own.start == 0 else 0] = 0.0  # the first sample stands where it stands
-    return rates
+    return np.asarray(rates)
 
 
 def _late(by: Array, rates: Array, u: Array, around: NDArray[np.intp]) -> Late:
@@ -109,6 +116,11 @@ def _late(by: Array, rates: Array, u: Array, around: NDArray[np.intp]) -> Late:
         np.array([moved[own].max(axis=0) for own in cells]),
         np.array([moved[own].sum(axis=0) for own in cells]),
     )
+
+
+def _crowds(t: Array, cells: Array) -> Crowds:
+    """How close steps stand in each cell."""
+    return crowds_of(t[1:], cells_of_steps(t, cells), n_cells=len(cells) - 1, cell=float(cells[1] - cells[0]))
 
 
 def _lost(t: Array, cells: Array) -> Array | None:

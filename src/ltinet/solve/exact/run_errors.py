@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed, DenseKernel, dense_kernel, scalar_errors
 from ltinet.bounds.chance import dense_spread, scalar_spread
+from ltinet.bounds.crowds import Crowds
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings, steps_within
 from ltinet.once import cached_property
 from ltinet.solve.exact.engine_arrays import EngineArrays, InUserStates
@@ -27,8 +28,7 @@ _LARGEST = 1e300  # what takes the place of a number that is not finite
 _FACTORS_OF_STATES = 1.0  # eps, beside sums, where outputs are C z of a state: a product ½, the last sum ½
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
 _SECOND_ORDER = 1e-3  # of the outputs: errors so large that what they do to each other counts
-_MOVED = 1e-6  # of a state: roundings of states that move less in a step may go in one direction for many steps
-_LAST_DIGITS = 16.0  # eps of a state: what inputs change in it at least, where it is new at every step
+_LAST_DIGITS = 16.0  # eps of a state: where its increments differ by less, roundings go in one direction for long
 _PASSES, _NO_MORE = 64, 1e-3  # passes of feedback, and the share of the sum below which there is no more to come
 
 
@@ -51,12 +51,12 @@ class ExactRun:
     """On uneven times: which share of the steps in each cell is about as long as h, h/2, h/4, …"""
     uneven: UnevenErrors | None = None
     """On uneven times: how far the engine's own steps are off."""
+    crowds: Crowds | None = None
+    """On uneven times: how close steps stand."""
     lost: Array | None = None
     """On uneven times: what rounding took from the lengths of all steps in each cell."""
     repeats: bool = True
     """Whether some inputs are held for many samples; without knowing them, they may be."""
-    varies: bool = False
-    """Whether inputs are known to be others at every sample, as noise and waves are."""
     convolution: Convolution | None = None
 
     @property
@@ -100,11 +100,14 @@ class ExactRun:
         blocks = self.arrays.system.blocks
         return [dense_kernel(block.C, block.F, horizon=horizon, n_cells=n_cells) for block in blocks]
 
-    def sizes(self, states: Array, inputs: Array, *, summed: Array, norms: Array) -> StepSizes:
+    def sizes(
+        self, states: Array, inputs: Array, *, summed: Array, norms: Array, changes: Array | None = None
+    ) -> StepSizes:
         """Sizes of states and inputs at samples, and over as many cells as a step is long."""
         steps = 1 if self.window == 1 else 2  # what faded in one was there at the beginning of the one before
         n_behind = min(math.ceil((steps * self.window - 1) * self.h / self.cell), len(states) - 1)
-        return StepSizes(states, running_max(states, n_behind), running_max(inputs, n_behind), summed, norms)
+        behind = running_max(states, n_behind)
+        return StepSizes(states, behind, running_max(inputs, n_behind), summed, norms, changes)
 
     @cached_property
     def user_kernel(self) -> DenseKernel:
@@ -205,21 +208,27 @@ class ExactRun:
         none, begun = np.zeros_like(stepped), EPS * sizes.here[0]
         if self.uneven is None:
             return np.asarray(sums + self.outputs(Committed(begun, stepped, self.n_steps, none)))
-        by_chance = self._moves(sizes) if self.varies else np.zeros_like(stepped, dtype=np.bool_)
-        surely = np.where(by_chance, 0.0, stepped) + self.uneven.committed(sizes)
-        total = sums + self.outputs(Committed(begun, surely, self.n_steps, none))
-        return np.asarray(total + self._by_chance(Committed(none[0], stepped * by_chance, self.n_steps, none)))
+        by_chance = self._is_new(sizes)
+        surely = Committed(begun, np.where(by_chance, 0.0, stepped), self.n_steps, none, self.crowds)
+        new = Committed(none[0], stepped * by_chance, self.n_steps, none, self.crowds)
+        return np.asarray(sums + self.outputs(surely) + self._by_chance(new) + self._by_uneven_steps(sizes))
 
-    def _moves(self, sizes: StepSizes) -> NDArray[np.bool_]:
-        """Which states are not what they were before, `(cells, modes)`: inputs change their last digits in each step.
+    def _by_uneven_steps(self, sizes: StepSizes) -> Array:
+        """What the engine's own steps of many lengths are off: the largest each time, or all together at once."""
+        assert self.uneven is not None  # noqa: S101 - who calls has looked
+        average, largest = self.uneven.committed(sizes)
+        none, once = np.zeros_like(average), np.ones(len(average))
+        each = self.outputs(Committed(none[0], largest, self.n_steps, none, self.crowds))
+        return np.fmin(each, self.outputs(Committed(none[0], self.n_steps[:, None] * average, once, none)))
 
-        They move so far in a step, on the average of a cell, that no two roundings are alike.
-        """
-        share = np.maximum(self.n_steps, 1.0)[:, None] / self.cell * sizes.behind
-        is_driven = sizes.inputs @ self.arrays.mode_inputs.T > _LAST_DIGITS * EPS * share
-        for own in self.arrays.mode_slices:  # states of a block drive each other
-            is_driven[:, own] = is_driven[:, own].any(axis=1, keepdims=True)
-        return np.asarray(is_driven & (self._speeds(sizes) > _MOVED * share))
+    def _is_new(self, sizes: StepSizes) -> NDArray[np.bool_]:
+        """Which states have other last digits at every step, `(cells, modes)`: inputs change by more than these."""
+        if sizes.changes is None:
+            return np.zeros(sizes.here.shape, dtype=np.bool_)
+        crowding = 1.0 if self.crowds is None else self.crowds.crowding(0.0)
+        step = (self.cell / (crowding * np.maximum(self.n_steps, 1.0)))[:, None]
+        changes = step * (sizes.changes @ self.arrays.mode_inputs.T)
+        return np.asarray(changes > _LAST_DIGITS * EPS * sizes.behind)
 
     def _speeds(self, sizes: StepSizes) -> Array:
         """How fast states move at most, `(cells, modes)`."""
@@ -228,15 +237,13 @@ class ExactRun:
 
     def _by_chance(self, errors: Committed) -> Array:
         """What errors at every step do to the outputs if they do not know of each other."""
-        growth, own, steps, cell = self.arrays.growth, slice(0, self.arrays.n_scalars), self.n_steps, self.cell
+        growth, own, cell = self.arrays.growth, slice(0, self.arrays.n_scalars), self.cell
         scalars = errors.part(own)
-        moved = np.fmin(
-            scalar_errors(growth, scalars, cell=cell), scalar_spread(growth, scalars.each_step, steps, cell=cell)
-        )
+        moved = np.fmin(scalar_errors(growth, scalars, cell=cell), scalar_spread(growth, scalars, cell=cell))
         total = weighted(moved, self.arrays.mode_outputs[:, own])
         for place, kernel in zip(self.arrays.mode_slices, self.kernels, strict=True):
             block = errors.part(place)
-            spread = dense_spread(kernel, block.each_step, steps, cell=cell)
+            spread = dense_spread(kernel, block, cell=cell)
             total = total + np.fmin(kernel.output_errors(block, cell=cell), spread)
         return np.asarray(total)
 

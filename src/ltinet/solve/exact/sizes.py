@@ -29,11 +29,18 @@ def repeats(u: Array) -> bool:
     return bool(np.any(np.mean(same, axis=1) > _HELD)) if u.shape[1] > 1 else False
 
 
-def varies(u: Array) -> bool:
-    """Whether every input has another value at nearly every sample: no few values that come again and again."""
-    own = np.sort(u, axis=1)
-    others = np.count_nonzero(own[:, 1:] != own[:, :-1], axis=1)
-    return bool(np.all(others >= _OTHERS * (u.shape[1] - 1)))
+def usual_changes(u: Array, around: NDArray[np.intp]) -> Array | None:
+    """The median of |u_{k+1} − u_k| in each cell, `(cells, m)`; None where some input has values that come again."""
+    ordered = np.sort(u, axis=0)
+    others = np.count_nonzero(ordered[1:] != ordered[:-1], axis=0)
+    if not np.all(others >= _OTHERS * (len(u) - 1)):
+        return None
+    changes = np.abs(np.diff(u, axis=0))
+    found = [
+        np.median(changes[first:last], axis=0) if last > first else changes[:1].sum(axis=0)
+        for first, last in around.tolist()
+    ]
+    return np.array(found)
 
 
 def running_max(values: Array, n_behind: int) -> Array:

@@ -103,17 +103,22 @@ class UnevenErrors:
     """By modes."""
     blocks: list[tuple[slice, Off]]
 
-    def committed(self, sizes: StepSizes) -> Array:
-        """In one step, `(cells, modes)`."""
-        shares = self.shares
-        total = np.zeros_like(sizes.here)
-        for own, off in self.scalars:
-            total[:, own] = (shares @ off.per_state) * sizes.behind[:, own]
-        for own, off in self.blocks:
-            total[:, own] = np.einsum("cl,lij,cj->ci", shares, off.per_state, sizes.behind[:, own], optimize=True)
+    def committed(self, sizes: StepSizes) -> tuple[Array, Array]:
+        """In one step on the average, and at most, `(cells, modes)`."""
+        average, largest = np.zeros_like(sizes.here), np.zeros_like(sizes.here)
         for own, off in (*self.scalars, *self.blocks):
-            total[:, own] += np.einsum("cl,lij,cj->ci", shares, off.per_input, sizes.inputs, optimize=True)
-        return total
+            states = sizes.behind[:, own]
+            one_by_one = off.per_state.ndim == 2
+            by_kind = off.per_state * states[:, None] if one_by_one else _by_kind(off.per_state, states)
+            by_kind = by_kind + _by_kind(off.per_input, sizes.inputs)
+            average[:, own] = np.einsum("cl,cli->ci", self.shares, by_kind)
+            largest[:, own] = np.max(np.where(self.shares[:, :, None] > 0.0, by_kind, 0.0), axis=1, initial=0.0)
+        return average, largest
+
+
+def _by_kind(off: Array, sizes: Array) -> Array:
+    """`(cells, kinds, n)` from what steps of each kind are off, `(kinds, n, …)`, per unit of sizes `(cells, …)`."""
+    return np.asarray(np.einsum("lij,cj->cli", off, sizes, optimize=True))
 
 
 def uneven_errors(steps: AnyLength, slices: list[slice], lengths: Lengths) -> UnevenErrors:
