@@ -33,6 +33,8 @@ ONCE_WRONG = {
     "2613/integrating/38": "zeros of an exponential that pivots had rounded",
     "2615/jordan/61": "a state far smaller than the others that T makes it of",
     "61/jordan/145": "an output a million times smaller than the states of the block that it sees",
+    "2618/descriptor/132": "squares of errors that are below all numbers",
+    "2619/nearly_real/69": "an output that sees one of two states with nearly one eigenvalue",
 }
 
 

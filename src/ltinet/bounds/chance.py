@@ -10,6 +10,16 @@ from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed, DenseKernel, lasting_steps
 
 _SPREAD = 3.0
+_SMALLEST = 1e-280  # squares below which they lose their digits, and nothing is said
+
+
+def spread(errors: Array, *, axis: int) -> Array:
+    """What errors that do not know of each other sum up to."""
+    return _of_squares(np.sum(np.square(errors), axis=axis))
+
+
+def _of_squares(squares: Array) -> Array:
+    return np.where(squares > _SMALLEST, _SPREAD * np.sqrt(squares), np.inf)
 
 
 def scalar_spread(growth: Array, errors: Committed, *, cell: float) -> Array:
@@ -22,7 +32,7 @@ def scalar_spread(growth: Array, errors: Committed, *, cell: float) -> Array:
     for own, added in zip(squares, entered, strict=True):
         own[:] = np.where(before == 0.0, 0.0, most * before) + added
         before = np.where(before == 0.0, 0.0, kept * before) + added
-    return np.asarray(_SPREAD * np.sqrt(squares))
+    return _of_squares(squares)
 
 
 def dense_spread(kernel: DenseKernel, errors: Committed, *, cell: float) -> Array:
@@ -35,4 +45,4 @@ def dense_spread(kernel: DenseKernel, errors: Committed, *, cell: float) -> Arra
     for lag in range(n_cells):
         sources = slice(0, n_cells - lag)
         squares[lag:] += first[sources] @ (peak[lag] ** 2).T + others[sources] @ (peak[lag] * integral[lag]).T
-    return np.asarray(_SPREAD * np.sqrt(squares))
+    return _of_squares(squares)

@@ -18,7 +18,7 @@ from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.prepared import PreparedNetwork
 
-_SEVERAL = 3  # states of a block from which on its rounding is not that of a number or a pair
+_SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 _AGREEMENT = 2e-11  # of its peak: by what an output may differ between the two, a fifth of what is called right
 _KEPT = 16
 
