@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,8 @@ from ltinet.bounds.chance import dense_spread, scalar_spread, spread
 from ltinet.bounds.crowds import Crowds
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings, steps_within
 from ltinet.once import cached_property
-from ltinet.solve.exact.engine_arrays import EngineArrays, InUserStates
+from ltinet.solve.exact.engine_arrays import EngineArrays
+from ltinet.solve.exact.error_sources import Late, Sources
 from ltinet.solve.exact.sizes import running_max
 from ltinet.solve.exact.uneven_steps import UnevenErrors
 from ltinet.solve.exact.user_kernel import user_kernel
@@ -117,9 +117,7 @@ class ExactRun:
         _, X_inv = self.arrays.basis
         return user_kernel(self.arrays, X_inv, self.kernels, cell=self.cell, n_cells=len(self.cells) - 1)
 
-    def parts(
-        self, sizes: StepSizes, *, start: Array, user_start: Array, late: "Late | None" = None
-    ) -> dict[str, Array]:
+    def parts(self, sizes: StepSizes, *, start: Array, user_start: Array, late: Late | None = None) -> dict[str, Array]:
         """Bounds on the errors of outputs, `(cells, p)`, for states and inputs of some sizes at the samples."""
         arrays, residuals = self.arrays, self.arrays.residuals
         inside = np.hstack([steps.inside(sizes.part(own)) for own, steps in self.kinds])
@@ -138,7 +136,7 @@ class ExactRun:
             found["times"] = self.outputs(Committed(none[0], off, np.ones(len(off)), none))
         return found
 
-    def _by_late_samples(self, late: "Late") -> Array:
+    def _by_late_samples(self, late: Late) -> Array:
         """A sample beside its place on the grid: the step before it ends, and the input changes, at another time."""
         per_input = np.vstack([steps.moved_by_sample(linear=self.linear) for _, steps in self.kinds])
         none = np.zeros((len(late.moved), len(per_input)))
@@ -147,7 +145,7 @@ class ExactRun:
         by_sum = self.outputs(Committed(none[0], late.summed @ per_input.T, np.ones(len(none)), none))
         return np.fmin(by_largest, by_sum) + late.moved
 
-    def _by_residuals(self, sources: "Sources", states: Array) -> Array:
+    def _by_residuals(self, sources: Sources, states: Array) -> Array:
         """What is left of the system does to the outputs, for states as large as `states` `(cells, modes)`."""
         arrays, residuals = self.arrays, self.arrays.residuals
         bound = self.outputs(sources.in_modes(states, self.n_steps))
@@ -156,7 +154,7 @@ class ExactRun:
             bound = np.fmin(bound, self.user_kernel.output_errors(errors, cell=self.cell))
         return np.asarray(bound + arrays.packed(states) @ residuals.in_output.T)
 
-    def _states_off(self, sources: "Sources", states: Array) -> Array:
+    def _states_off(self, sources: Sources, states: Array) -> Array:
         """How far the states of the system are from those of the engine, `(cells, modes)`.
 
         ε' = (F + ΔF) ε + ΔF z + ΔG u: what ε feeds back into itself through ΔF is added pass by pass, until no more
@@ -288,43 +286,6 @@ class ExactRun:
 def _exponential(block: DenseBlock, length: float) -> Array:
     """The engine's e^{Fh} of a coupled block."""
     return np.asarray(matrix_steps(block.F, block.G, np.array([length]), linear=True).P[0])
-
-
-class Sources(NamedTuple):
-    """What is left of the system, as errors on their way into the states, from states and inputs of some sizes."""
-
-    arrays: EngineArrays
-    inputs: Array
-    start: Array
-    user_start: Array
-
-    def in_modes(self, states: Array, n_steps: Array) -> Committed:
-        """Into the modes."""
-        residuals = self.arrays.residuals
-        packed = self.arrays.packed(states)
-        left = self.arrays.modes(packed @ residuals.per_state.T + self.inputs @ residuals.per_input.T)
-        return Committed(self.start, np.zeros_like(left), n_steps, left)
-
-    def fed_back(self, states: Array, n_steps: Array) -> Committed:
-        """Into the modes, from errors of states alone."""
-        left = self.arrays.modes(self.arrays.packed(states) @ self.arrays.residuals.per_state.T)
-        return Committed(np.zeros_like(self.start), np.zeros_like(left), n_steps, left)
-
-    def in_user_states(self, residuals: InUserStates, states: Array, n_steps: Array) -> Committed:
-        """Into the user's own states."""
-        left = self.arrays.packed(states) @ residuals.per_state.T + self.inputs @ residuals.per_input.T
-        return Committed(self.user_start, np.zeros_like(left), n_steps, left)
-
-
-class Late(NamedTuple):
-    """Samples that stand beside an even grid, and what changes in that time, cell by cell."""
-
-    moved: Array
-    """How far outputs move in that time just before a sample, `(cells, p)`."""
-    largest: Array
-    """The largest product of that time and of the change of u there, `(cells, m)`."""
-    summed: Array
-    """Their sum."""
 
 
 def weighted(sizes: Array, weights: Array) -> Array:
