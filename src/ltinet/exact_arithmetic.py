@@ -1,4 +1,4 @@
-"""Sums and products of doubles to the last digit and beyond; nothing hangs on a processor's own digits."""
+"""Sums and products of doubles with what rounding took from them; nothing hangs on a processor's own digits."""
 
 from typing import Any
 
@@ -22,14 +22,6 @@ def exact_product(a: Doubles, b: Doubles) -> tuple[NDArray[np.float64], NDArray[
     b1, b2 = _halves(b)
     lost = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
     return product, np.where(np.isfinite(lost), lost, 0.0)
-
-
-def geometric_mean(a: Doubles, b: Doubles) -> NDArray[np.float64]:
-    """√|ab| to a unit, without overflow on the way; |a| itself, to the last bit, where |a| = |b|."""
-    (of_a, power_of_a), (of_b, power_of_b) = np.frexp(a), np.frexp(b)
-    powers = power_of_a + power_of_b
-    odd = powers % 2
-    return np.asarray(np.ldexp(np.sqrt(np.abs(np.ldexp(of_a * of_b, odd))), (powers - odd) // 2))
 
 
 def _halves(a: Doubles) -> tuple[Any, Any]:

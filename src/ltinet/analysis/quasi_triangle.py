@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.arrays import Array, Complex
-from ltinet.exact_arithmetic import geometric_mean
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 
@@ -148,7 +147,7 @@ class _Inverses:
     def __init__(self, triangle: QuasiTriangle, s: Complex) -> None:
         R, pairs = triangle.R, triangle.pairs
         b, c = R[pairs, pairs + 1][:, None], R[pairs + 1, pairs][:, None]
-        omega = 1j * geometric_mean(b, c)
+        omega = 1j * (np.sqrt(np.abs(b)) * np.sqrt(np.abs(c)))
         distance = s - R.diagonal()[pairs][:, None]
         one, other = 1.0 / (distance - omega), 1.0 / (distance + omega)
         self.diagonal, self.above, self.below = distance * one * other, b * one * other, c * one * other

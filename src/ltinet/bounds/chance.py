@@ -13,11 +13,6 @@ _SPREAD = 3.0
 _SMALLEST = 1e-280  # squares below which they lose their digits, and nothing is said
 
 
-def spread(errors: Array, *, axis: int) -> Array:
-    """What errors that do not know of each other sum up to."""
-    return _of_squares(np.sum(np.square(errors), axis=axis))
-
-
 def _of_squares(squares: Array) -> Array:
     return np.where(squares > _SMALLEST, _SPREAD * np.sqrt(squares), np.inf)
 

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet.arrays import Array
 from ltinet.bounds.double_double import DoubleDouble
 from ltinet.bounds.units import best_units
-from ltinet.exact_arithmetic import geometric_mean
 from ltinet.once import cached_property
 from ltinet.tolerances import EPS
 
@@ -129,7 +128,7 @@ class Pairs(NamedTuple):
 def pairs_of(F: Array) -> Pairs:
     """The pairs of a block."""
     first = np.flatnonzero(np.diagonal(F, -1))
-    size = geometric_mean(F[first, first + 1], F[first + 1, first])
+    size = np.sqrt(np.abs(F[first, first + 1])) * np.sqrt(np.abs(F[first + 1, first]))
     units = best_units(F)
     return Pairs(first, np.asarray(size), units[first + 1] / units[first])
 

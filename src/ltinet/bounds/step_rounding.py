@@ -69,8 +69,6 @@ class StepSizes:
     """√Σu² over all samples, `(m,)`."""
     changes: Array | None = None
     """By how much inputs change from sample to sample in half of the steps, `(cells, m)`; None where they repeat."""
-    of_outputs: Array | None = None
-    """√Σy² over all samples, `(p,)`, where it is known."""
 
     def part(self, own: slice) -> "StepSizes":
         """Those of some modes."""

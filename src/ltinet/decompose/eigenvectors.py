@@ -13,7 +13,6 @@ from scipy.linalg import cython_lapack
 
 from ltinet.decompose.decouple import Decoupled, decouple, invariant_subspace
 from ltinet.decompose.schur import SchurForm
-from ltinet.exact_arithmetic import geometric_mean
 from ltinet.model.matrices import Matrix
 
 # The real and imaginary parts of an eigenvector are computed to eps of the larger one. Below this ratio of ω to the
@@ -42,7 +41,7 @@ def decouple_neurons(schur: SchurForm, bounds: NDArray[np.intp]) -> Decoupled:
     wanted = np.repeat(has_vectors, sizes)
     X, diagonal = _right_eigenvectors(R, wanted), np.diag(np.where(wanted, R.diagonal(), 0.0))
     at = first[pair & has_vectors]
-    omega = geometric_mean(R[at, at + 1], R[at + 1, at])
+    omega = np.sqrt(np.abs(R[at, at + 1])) * np.sqrt(np.abs(R[at + 1, at]))
     diagonal[at, at + 1], diagonal[at + 1, at] = omega, -omega
     for block in (~has_vectors).nonzero()[0].tolist():
         start, stop = bounds[block : block + 2].tolist()

@@ -11,7 +11,6 @@ from ltinet.decompose.decouple import Decoupled
 from ltinet.decompose.pieces import pieces
 from ltinet.decompose.reorder import leading_subspace
 from ltinet.decompose.schur import SchurForm
-from ltinet.exact_arithmetic import geometric_mean
 from ltinet.model.matrices import Matrix
 from ltinet.tolerances import EPS, sum_rounding
 
@@ -79,7 +78,7 @@ def _single_pairs(rows: Matrix, diagonal: Matrix, at: NDArray[np.intp], *, basis
         p, q = _with_orthogonal_parts(p, q)
         p_norm, q_norm = np.sqrt(_dots(p, p)), np.sqrt(_dots(q, q))
     basis[at], basis[at + 1] = p / p_norm[:, None], q / q_norm[:, None]
-    omega = geometric_mean(b, c)
+    omega = np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
     blocks[at, at] = blocks[at + 1, at + 1] = diagonal[at, at]
     blocks[at, at + 1], blocks[at + 1, at] = omega * (p_norm / q_norm), -omega * (q_norm / p_norm)
 

@@ -18,7 +18,6 @@ from ltinet.decompose.separate import Separation
 from ltinet.decompose.transformation import Factors, Product, Transformation
 from ltinet.decompose.turns import Turns
 from ltinet.errors import InvalidSystemError
-from ltinet.exact_arithmetic import geometric_mean
 from ltinet.model.matrices import Matrix, read_only
 
 
@@ -104,6 +103,6 @@ def _per_state(schur: SchurForm, bases: BlockBases) -> NDArray[np.complex128]:
     """One eigenvalue for every state, as it stands in the blocks: for a pair a + iω first, then a − iω."""
     values = bases.blocks.diagonal().astype(np.complex128)
     b, c = bases.blocks[schur.pairs, schur.pairs + 1], bases.blocks[schur.pairs + 1, schur.pairs]
-    omega = geometric_mean(b, c)
+    omega = np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
     values.imag[schur.pairs], values.imag[schur.pairs + 1] = omega, -omega
     return values

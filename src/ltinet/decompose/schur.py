@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from ltinet.decompose.components import components
-from ltinet.exact_arithmetic import geometric_mean
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.tolerances import EPS, rounding
@@ -48,7 +47,7 @@ class SchurForm:
         """
         values = self.R.diagonal()[self.starts[:-1]].astype(np.complex128)
         b, c = self.R[self.pairs, self.pairs + 1], self.R[self.pairs + 1, self.pairs]
-        values.imag[self.sizes == 2] = geometric_mean(b, c)
+        values.imag[self.sizes == 2] = np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
         return values
 
     def neurons_between(self, bounds: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.arrays import Array
-from ltinet.exact_arithmetic import geometric_mean
 from ltinet.learn.standard_blocks import StandardBlock, standard_block
 from ltinet.network.block_system import BlockSystem
 from ltinet.solve.modal import ModalSystem
@@ -132,7 +131,7 @@ def _block_piece(block: StandardBlock, at: Places) -> _Piece:
     if block.sizes != (2,):
         return _Piece(block, at, block.basis, block.inverse)
     (a, b), (c, _) = block.F
-    omega = float(geometric_mean(b, c))
+    omega = float(np.sqrt(np.abs(b)) * np.sqrt(np.abs(c)))
     scale = np.array([1.0, -omega / b])
     return _Piece(complex(a, omega), at, block.basis * scale, block.inverse / scale[:, None])
 

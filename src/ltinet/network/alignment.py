@@ -79,22 +79,12 @@ def _turned(blocks: Planes, turns: Planes) -> Planes:
 
     A turn is known to eps, and so are all entries to eps of the largest.
     """
-    by_parts = np.all(turns, axis=(1, 2), keepdims=True)  # other turns change entries in no digit
-    similar = np.where(by_parts, _turned_by_parts(blocks, turns), _similar(blocks, turns))
+    similar = _similar(blocks, turns)
     is_turned = (turns[:, 0, 1] != 0.0) | (turns[:, 1, 0] != 0.0)
     noise = 8.0 * EPS * np.abs(similar).max(axis=(1, 2)) * is_turned
     for side in (0, 1):
         similar[np.abs(similar[:, side, side]) <= noise, side, side] = 0.0
     return similar
-
-
-def _turned_by_parts(blocks: Planes, turns: Planes) -> Planes:
-    """The same, in which multiples of the identity and rotations, which no turn changes, stay to the last digit."""
-    mean = (0.5 * blocks[:, 0, 0] + 0.5 * blocks[:, 1, 1])[:, None, None] * np.eye(2)
-    rotation = (0.5 * blocks[:, 0, 1] - 0.5 * blocks[:, 1, 0])[:, None, None] * np.array([[0.0, 1.0], [-1.0, 0.0]])
-    rest = _similar(np.asarray(blocks - mean - rotation), turns)
-    keeps_direction = np.sign(turns[:, 0, 0] * turns[:, 1, 1] - turns[:, 0, 1] * turns[:, 1, 0])[:, None, None]
-    return np.asarray(mean + (keeps_direction * rotation + rest))
 
 
 def _principal_axes(gram: Planes) -> Planes:

@@ -9,7 +9,6 @@ from ltinet.arrays import Array, Complex
 from ltinet.decompose.balance import balance
 from ltinet.decompose.eigenvectors import decouple_neurons
 from ltinet.decompose.schur import SchurForm, is_symmetric, real_schur, schur_by_parts, symmetric_schur
-from ltinet.exact_arithmetic import geometric_mean
 
 _SMALL, _SPARSE = 64, 0.1  # states and share of entries: beyond and below these it is worth to look for separate parts
 
@@ -64,6 +63,6 @@ def _turning(X: Array, diagonal: Array, pairs: NDArray[np.intp]) -> tuple[Array,
         lengths[pairs] = lengths[pairs + 1] = longer
         X /= lengths
     rates = diagonal.diagonal().astype(np.complex128)
-    omega = geometric_mean(b, c)
+    omega = np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
     rates.imag[pairs], rates.imag[pairs + 1] = omega, -omega
     return X, rates

@@ -173,7 +173,7 @@ def _diagonalised(blocks: Array) -> tuple[NDArray[np.complex128], Array, NDArray
     a, b, c, d = blocks[:, 0, 0], blocks[:, 0, 1], blocks[:, 1, 0], blocks[:, 1, 1]
     mean, skew = 0.5 * (a + d), 0.5 * (a - d)
     size = np.abs(b) + np.abs(c)
-    safe = np.ldexp(1.0, np.frexp(size)[1])  # squares of the numbers themselves may overflow
+    safe = np.where(size > 0.0, size, 1.0)  # squares of the numbers themselves may overflow
     square = -(b / safe) * (c / safe) - (skew / safe) ** 2
     is_scalar = square * _WORST_PAIR**2 >= 1.0
     omega = (safe * np.sqrt(np.maximum(square, 0.0)))[is_scalar]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet.arrays import Array
@@ -96,13 +95,6 @@ class EngineArrays:
     def mode_outputs(self) -> Array:
         """|C| by modes, (p × modes)."""
         return self.modes(np.abs(self.C))
-
-    @cached_property
-    def order_of_rates(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """An order of the scalars in which equal rates, to seven digits, stand side by side, and where each begins."""
-        _, alike = np.unique(self.system.rates.astype(np.complex64), return_inverse=True)
-        order = np.argsort(alike, kind="stable")
-        return order, np.flatnonzero(np.diff(alike[order], prepend=-1))
 
     @cached_property
     def speeds(self) -> Array:

@@ -1,7 +1,5 @@
 """Bounds for the exact engine, from a run."""
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,9 +28,6 @@ def judge_exact(path: ExactPath, start: float, stop: float) -> tuple[OutputError
     late_by = _off_grid(path)
     states, rates = _state_sizes(path, arrays, around, with_rates=late_by is not None)
     starts, user_starts = arrays.start_errors(path.x0, path.z0)
-    of_outputs = None
-    if path.convolution is not None:
-        of_outputs = np.linalg.norm(path.convolution.outputs(path.u), axis=1)
     bounds = []
     for member, (own_start, user_start) in enumerate(zip(starts, user_starts, strict=True)):
         u = path.u[member]
@@ -41,7 +36,6 @@ def judge_exact(path: ExactPath, start: float, stop: float) -> tuple[OutputError
         sums, norms = window_sums(u, run.window, around), np.linalg.norm(u, axis=0)
         changes = usual_changes(u, around) if run.uneven is not None else None
         sizes = run.sizes(states[member], inputs, summed=sums, norms=norms, changes=changes)
-        sizes = replace(sizes, of_outputs=None if of_outputs is None else of_outputs[member])
         parts = run.parts(sizes, start=own_start, user_start=user_start, late=late)
         if path.input_error > 0.0:
             parts["input"] = _moved_by_input(run, _BETWEEN_PROBES * path.input_error)

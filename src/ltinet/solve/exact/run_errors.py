@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed, DenseKernel, dense_kernel, scalar_errors
-from ltinet.bounds.chance import dense_spread, scalar_spread, spread
+from ltinet.bounds.chance import dense_spread, scalar_spread
 from ltinet.bounds.crowds import Crowds
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings, steps_within
 from ltinet.once import cached_property
@@ -201,26 +201,15 @@ class ExactRun:
         sums = self._sums(sizes)
         if self.convolution is not None:  # outputs between samples come from steps
             by_steps = replace(self, convolution=None)._rounding(sizes)
-            return np.maximum(sums + self.convolution.rounding(sizes.norms, sizes.of_outputs), by_steps)
+            return np.maximum(sums + self.convolution.rounding(sizes.norms), by_steps)
         stepped = np.hstack([steps.committed(sizes.part(own)) for own, steps in self.kinds])
         none, begun = np.zeros_like(stepped), EPS * sizes.here[0]
         if self.uneven is None:
-            return np.asarray(sums + self._by_modes(Committed(begun, stepped, self.n_steps, none)))
+            return np.asarray(sums + self.outputs(Committed(begun, stepped, self.n_steps, none)))
         by_chance = self._is_new(sizes)
         surely = Committed(begun, np.where(by_chance, 0.0, stepped), self.n_steps, none, self.crowds)
         new = Committed(none[0], stepped * by_chance, self.n_steps, none, self.crowds)
         return np.asarray(sums + self.outputs(surely) + self._by_chance(new) + self._by_uneven_steps(sizes))
-
-    def _by_modes(self, errors: Committed) -> Array:
-        """What roundings do to the outputs, which in modes of different rates do not know of each other."""
-        arrays, scalars = self.arrays, slice(0, self.arrays.n_scalars)
-        moved = scalar_errors(arrays.growth, errors.part(scalars), cell=self.cell)
-        shares = moved[:, None] * arrays.mode_outputs[:, scalars]
-        total = self.outputs(errors)
-        if shares.size:
-            alike = np.add.reduceat(shares[..., arrays.order_of_rates[0]], arrays.order_of_rates[1], axis=-1)
-            total = np.fmin(total, total - shares.sum(axis=-1) + spread(alike, axis=-1))
-        return np.asarray(total)
 
     def _by_uneven_steps(self, sizes: StepSizes) -> Array:
         """What the engine's own steps of many lengths are off: the largest each time, or all together at once."""
@@ -266,7 +255,7 @@ class ExactRun:
         elif self.window == 1:  # outputs are C z + D u
             share = (_FACTORS_OF_STATES + roundings(n + m)) * EPS
         else:  # responses as before, then sums over them and over states
-            share = (_FACTORS + math.hypot(roundings(n), roundings(n + self.width * m))) * EPS
+            share = (_FACTORS + roundings(n) + roundings(n + self.width * m)) * EPS
         total = share * (sizes.inputs @ np.abs(system.D).T)
         for own, steps in self.kinds:
             total = total + steps.in_outputs(sizes.part(own), share=share, n_within=n_within)

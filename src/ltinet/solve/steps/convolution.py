@@ -56,24 +56,15 @@ class Convolution:
             _silence(y, u)
         return y[:, :n_times]
 
-    def rounding(self, norms: Array, of_outputs: Array | None = None) -> Array:
-        """Bound what rounding does to each output `(p,)`, for inputs with such Euclidean norms over time `(m,)`.
-
-        Transforms spread their errors over all frequencies. Those of the inputs and of the responses are amplified by
-        the root mean square of the gains then, those after the product are relative to the norms of the outputs.
-        Without these nobody knows that the inputs have little at a resonance.
-        """
+    def rounding(self, norms: Array) -> Array:
+        """Bound what rounding does to each output `(p,)`, for inputs with such Euclidean norms over time `(m,)`."""
         share = (_PER_OUTPUT * math.sqrt(math.log2(2 * self.width)) + math.sqrt(len(norms)) + 2) * EPS
-        largest, usual = self._gains
-        if of_outputs is None:
-            return np.asarray(share * (norms @ largest))
-        return np.asarray(share * np.minimum(norms @ largest, 2.0 * (norms @ usual) + of_outputs))
+        return np.asarray(share * (norms @ self._gains))
 
     @cached_property
-    def _gains(self) -> tuple[Matrix, Matrix]:
-        """By how much each input is amplified in each output, (m × p): at most, and in the root mean square."""
-        gains = np.abs(self.spectra).sum(axis=-2)
-        return np.asarray(np.max(gains, axis=-1)), np.sqrt(np.mean(np.square(gains), axis=-1))
+    def _gains(self) -> Matrix:
+        """By how much each input can be amplified in each output, (m × p)."""
+        return np.asarray(np.max(np.abs(self.spectra).sum(axis=-2), axis=-1))
 
     def _some_outputs(self, u: Array, *, out: Array) -> None:
         """Fill the halves `(batch, 2, K, p)` of the outputs of some members of a batch."""
