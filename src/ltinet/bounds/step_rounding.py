@@ -93,11 +93,6 @@ class ScalarSteps:
     """Whether inputs are held for many samples."""
 
     @cached_property
-    def speed(self) -> Array:
-        """How fast states move by themselves, per unit of each, (n × n)."""
-        return np.asarray(np.diag(np.abs(self.rates)))
-
-    @cached_property
     def kept(self) -> Array:
         """|P^K|, for steps of different lengths the largest of them."""
         kept = np.exp(np.minimum(self.rates.real * (self.h * self.width), _LARGEST_EXPONENT))
@@ -188,11 +183,6 @@ class DenseSteps:
     """Whether inputs are held for many samples."""
     found: Callable[[float], Array]
     """The engine's own e^{Fh} for a length; for steps of different lengths these are measured elsewhere."""
-
-    @cached_property
-    def speed(self) -> Array:
-        """How fast states move by themselves, per unit of each, (n × n)."""
-        return np.abs(self.F)
 
     @cached_property
     def chain(self) -> DenseChain:

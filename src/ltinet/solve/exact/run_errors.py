@@ -230,8 +230,11 @@ class ExactRun:
 
     def _speeds(self, sizes: StepSizes) -> Array:
         """How fast states move at most, `(cells, modes)`."""
-        alone = np.hstack([sizes.here[:, own] @ steps.speed.T for own, steps in self.kinds])
-        return np.asarray(alone + sizes.inputs @ self.arrays.mode_inputs.T)
+        arrays, here = self.arrays, sizes.here
+        blocks = zip(arrays.mode_slices, arrays.system.blocks, strict=True)
+        of_blocks = [here[:, own] @ np.abs(block.F).T for own, block in blocks]
+        alone = np.hstack([here[:, : arrays.n_scalars] * arrays.rates, *of_blocks])
+        return np.asarray(alone + sizes.inputs @ arrays.mode_inputs.T)
 
     def _by_chance(self, errors: Committed) -> Array:
         """What errors at every step do to the outputs if they do not know of each other."""
