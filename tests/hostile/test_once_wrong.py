@@ -35,6 +35,7 @@ ONCE_WRONG = {
     "61/jordan/145": "an output a million times smaller than the states of the block that it sees",
     "2618/descriptor/132": "squares of errors that are below all numbers",
     "2619/nearly_real/69": "an output that sees one of two states with nearly one eigenvalue",
+    "2618/defective/116": "states whose own exponential is known far less well than blocks",
 }
 
 

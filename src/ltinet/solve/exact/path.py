@@ -147,8 +147,12 @@ class ExactPath:
     @cached_property
     def _in_user_states(self) -> "ExactPath | None":
         """The same run in the user's own states, where T would cost them digits."""
-        prepared = self.prepared.for_states(self.samples.longest_step)
+        prepared = self.network_for_states()
         return None if prepared is None or prepared is self.prepared else self._through(prepared)
+
+    def network_for_states(self) -> PreparedNetwork | None:
+        """The network in the user's own states, where these keep more digits."""
+        return self.prepared.for_states(self.samples.longest_step)
 
     def _through(self, prepared: PreparedNetwork) -> "ExactPath":
         """The same run by another engine."""

@@ -6,6 +6,8 @@ outputs, while an exponential of the matrix as it was given keeps them. Both way
 computations that agree are both right, and where they do not, their bounds decide.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ltinet.arrays import Array
@@ -21,6 +23,9 @@ from ltinet.solve.prepared import PreparedNetwork
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 _AGREEMENT = 2e-11  # of its peak: by what an output may differ between the two, a fifth of what is called right
 _KEPT = 16
+# Beside the doubt of blocks, and beside an output: in the user's own states T costs their small ones nothing, and only
+# where outputs are known far less well there, or not at all, so are states.
+_FAR, _NOTHING = 1e3, 1.0
 
 
 def engine_for_run(prepared: PreparedNetwork, step: float, *, hold: Hold, from_state: bool) -> PreparedNetwork:
@@ -29,35 +34,56 @@ def engine_for_run(prepared: PreparedNetwork, step: float, *, hold: Hold, from_s
     return prepared.keep(_Choices).surest(step, hold) if engine is prepared and step > 0.0 else engine
 
 
+def blocks_are_surer(prepared: PreparedNetwork, step: float, *, hold: Hold) -> bool:
+    """Whether outputs in the user's own states differ from those of the blocks and are known far less well, or not."""
+    doubts = prepared.keep(_Choices).doubts(step, hold) if step > 0.0 else _AGREED
+    return doubts.of_blocks < doubts.of_user_states > min(_NOTHING, _FAR * doubts.of_blocks)
+
+
+class _Doubts(NamedTuple):
+    """By how much the worst output of two ways may be off, relative to its peak."""
+
+    of_blocks: float
+    of_user_states: float
+
+
+_AGREED = _Doubts(0.0, 0.0)
+
+
 class _Choices:
     """Which of two networks takes steps of some lengths; the last few are kept."""
 
     def __init__(self, prepared: PreparedNetwork) -> None:
         self._prepared = prepared
-        self._kept = Recent[PreparedNetwork](_KEPT)
-        self._may_differ = prepared.is_small and any(len(block.F) >= _SEVERAL for block in prepared.system.blocks)
+        self._kept = Recent[_Doubts](_KEPT)
+        may_differ = prepared.is_small and any(len(block.F) >= _SEVERAL for block in prepared.system.blocks)
+        self._direct = prepared.in_user_states if may_differ else None
 
     def surest(self, step: float, hold: Hold) -> PreparedNetwork:
-        """The one whose outputs are known better."""
-        direct = self._prepared.in_user_states if self._may_differ else None
+        """The one whose outputs are known better: that of blocks, unless the other gives different ones."""
+        doubts = self.doubts(step, hold)
+        return self._direct if self._direct and doubts.of_user_states < doubts.of_blocks else self._prepared
+
+    def doubts(self, step: float, hold: Hold) -> _Doubts:
+        """What a trial with this step says of both; none of two that give the same."""
+        direct = self._direct
         if direct is None:
-            return self._prepared
-        return self._kept.get((step, hold), lambda: _better(self._prepared, direct, step, hold))
+            return _AGREED
+        return self._kept.get((step, hold), lambda: _tried(self._prepared, direct, step, hold))
 
 
-def _better(own: PreparedNetwork, direct: PreparedNetwork, step: float, hold: Hold) -> PreparedNetwork:
-    """The network of blocks, unless the other gives different outputs with smaller bounds."""
+def _tried(own: PreparedNetwork, direct: PreparedNetwork, step: float, hold: Hold) -> _Doubts:
     samples = plateaus(step, own.system.n_inputs, hold)
     first, second = (ExactPath(one, samples, None) for one in (own, direct))
     try:
         y, other = (np.asarray(one.sampled_outputs(threads=1)) for one in (first, second))
     except SimulationError:  # one of them exceeds all numbers: the run itself tells when
-        return own
+        return _AGREED
     peaks = [np.abs(outputs).max(axis=0, initial=0.0) for outputs in (y, other)]
     if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= _AGREEMENT * peaks[0]):
-        return own
+        return _AGREED
     peak = np.maximum(*peaks)  # of both: what is nothing but error is no measure of its own
-    return direct if _doubt(second, peak) < _doubt(first, peak) else own
+    return _Doubts(_doubt(first, peak), _doubt(second, peak))
 
 
 def _doubt(path: ExactPath, peak: Array) -> float:
