@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from typing import Generic, TypeVar, final
 
 Value = TypeVar("Value")
@@ -23,14 +24,12 @@ class Recent(Generic[Value]):
         """The value of a key, made where it is not kept."""
         try:
             value = self._kept[key]
-        except KeyError:
-            value = self._kept.setdefault(key, make())
-        try:
             self._kept.move_to_end(key)
+        except KeyError:  # not kept, or another thread has just let it go
+            value = self._kept.setdefault(key, make())
             while len(self._kept) > self.most:
-                self._kept.popitem(last=False)
-        except KeyError:  # another thread was faster
-            pass
+                with suppress(KeyError):  # another thread was faster
+                    self._kept.popitem(last=False)
         return value
 
     def __contains__(self, key: Hashable) -> bool:

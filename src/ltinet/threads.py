@@ -49,15 +49,17 @@ class _SharedLimit(AbstractContextManager[None]):
     def __enter__(self) -> None:
         with self.lock:
             if self._users == 0:
-                self._before = [(own, count) for own in _threads_of_blas() if (count := own.asked() or 1) > 1]
-                for own, _ in self._before:
-                    own.change(1)
+                for own in _threads_of_blas():
+                    count = own.asked() or 1
+                    if count > 1:
+                        self._before.append((own, count))
+                        own.change(1)
             self._users += 1
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
             self._users = max(self._users - 1, 0)
-            if self._users == 0:
+            if self._users == 0 and self._before:
                 self._restore()
 
     def begin_in_child(self) -> None:

@@ -28,6 +28,7 @@ KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Signal]], ...] = 
 )
 
 
+_ARRAYS = (np.ndarray, list)
 _NAMES = sorted(name for kind in Signal.__mro__ for name in vars(kind) if not name.startswith("_"))
 
 
@@ -43,7 +44,7 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
             f"u has {count_of(signal.n_inputs, 'channel')}{shape} but the network has {count_of(n_inputs, 'input')}; "
             "its last axis must have one entry per input"
         )
-    if t[0] < signal.start or t[-1] > signal.stop:
+    if getattr(signal, "axis", None) is not axis and (t[0] < signal.start or t[-1] > signal.stop):
         raise InvalidSignalError(
             f"times from {t[0]:g} to {t[-1]:g} were asked for, but u is known only from {signal.start:g} to "
             f"{signal.stop:g}"
@@ -54,7 +55,7 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
 def _recognised(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
     """The signal that u is or becomes."""
     # To ask an object for all names of a signal takes longer than a short run: arrays are not asked.
-    if not isinstance(u, np.ndarray | list):
+    if not isinstance(u, _ARRAYS):
         if isinstance(u, Signal):
             return u
         for fits, make in KINDS:

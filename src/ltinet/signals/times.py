@@ -148,7 +148,7 @@ def even_step(t: Times) -> float | None:
 
 def all_finite(values: NDArray[np.float64]) -> bool:
     """Whether no entry is NaN or infinite."""
-    return bool(np.isfinite(values).all())
+    return bool(np.count_nonzero(np.isfinite(values)) == values.size)  # faster than all()
 
 
 def _off(t: Times, step: float) -> NDArray[np.float64]:

@@ -60,8 +60,8 @@ def chosen_engine(name: Any, given: Mapping[str, Any]) -> tuple[Engine, dict[str
     if not isinstance(name, str) or name not in ENGINES:
         raise SimulationError(f"engine is {shown(repr(name))}; known are {_listed(map(_quoted, ENGINES))}")
     engine, options = ENGINES[name], {option: value for option, value in given.items() if value is not None}
-    foreign = [option for option in options if option not in engine.options]
-    if foreign:
+    if not engine.options.issuperset(options):
+        foreign = [option for option in options if option not in engine.options]
         owners = [f"engine={_quoted(other)}" for other, own in ENGINES.items() if foreign[0] in own.options]
         way_out = f"leave out what belongs to {_listed(owners)}, or choose that" if owners else "no engine knows it"
         raise SimulationError(f"engine={_quoted(name)} has no {' and no '.join(foreign)}; {way_out}")

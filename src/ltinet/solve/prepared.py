@@ -200,7 +200,7 @@ class PreparedNetwork:
     def time_axis(self, t: ArrayLike) -> TimeAxis:
         """Times, checked; those of the last call are recognised and not checked again."""
         last, given = self._last_axis, np.asarray(t)
-        if last is None or given.shape != last.t.shape or not (given == last.t).all():
+        if last is None or given.shape != last.t.shape or np.count_nonzero(given != last.t):  # faster than any()
             last = self._last_axis = TimeAxis.of(t)
         return last
 

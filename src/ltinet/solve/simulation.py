@@ -62,7 +62,7 @@ def simulate(
     options: Mapping[str, Any] | None = None,
 ) -> Solution:
     """Check everything once and let the engine run; `ltinet.DynamicNetwork.simulate` says what may be given."""
-    chosen, given = chosen_engine(engine, dict(options or {}))
+    chosen, given = chosen_engine(engine, options or {})
     n_jobs = checked_n_jobs(n_jobs)
     try:
         axis = prepared.time_axis(real_times(t, "t"))
@@ -80,4 +80,4 @@ def simulate(
         rest, p = start is None or not np.any(start), solution.y.shape[-1]
         left = reduction_error(prepared.reduced_error, signal, axis.t, from_rest=rest, n_outputs=p)
         solution = replace(solution, reduction=left)
-    return replace(solution, signal_names=names) if names != UNNAMED else solution
+    return solution if names is UNNAMED or names == UNNAMED else replace(solution, signal_names=names)

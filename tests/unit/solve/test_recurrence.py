@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from flint import arb_mat, ctx
 
+from ltinet.solve.steps import recurrence
 from ltinet.solve.steps.propagators import matrix_steps
 from ltinet.solve.steps.recurrence import Decay, accumulate
 from ltinet.tolerances import EPS
 
 
 def _one_by_one(added, first, decay):
-    """The recurrence with full matrices in balls of 256 bits, whose radii stay far below the rounding of a double."""
+    """The recurrence with full matrices in balls of 1024 bits, whose radii stay far below the rounding of a double."""
     n_pairs, n_reals = len(decay.pairs), len(decay.reals)
     sizes = [2] * n_pairs + [1] * n_reals + [len(block) for block in decay.blocks]
     matrices = [np.array([[p.real, -p.imag], [p.imag, p.real]]) for p in decay.pairs]
@@ -21,7 +22,7 @@ def _one_by_one(added, first, decay):
         P[offset : offset + size, offset : offset + size] = matrix
         offset += size
     ends = np.empty(added.shape)
-    with ctx.workprec(256):
+    with ctx.workprec(1024):
         step, state = _balls(P), _balls(first.T)
         for k in range(added.shape[1]):
             state = step * state + _balls(added[:, k].T)
@@ -34,9 +35,20 @@ def _balls(matrix):
     return arb_mat(*matrix.shape, matrix.ravel().tolist())
 
 
-@pytest.mark.parametrize("n_steps", [1, 2, 31, 33, 64, 401])
 @pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("n_steps", [1, 2, 7, 8, 31, 33, 64, 401])
 def test_accumulate(n_steps, batch):
+    _agrees(n_steps, batch)
+
+
+def test_accumulate_in_runs():
+    """So many numbers are not substituted one by one."""
+    n_steps, batch = 2001, 5
+    assert n_steps * batch * 3 > recurrence._SHORT
+    _agrees(n_steps, batch)
+
+
+def _agrees(n_steps, batch):
     rng = np.random.default_rng(n_steps)
     decay = Decay(
         pairs=np.array([0.9 + 0.3j, 1e-30 + 0j, -0.2j]),
@@ -59,6 +71,20 @@ def test_growth_beyond_the_range_of_numbers_does_not_spoil_a_state_at_rest():
     accumulate(ends, np.zeros((1, 2)), decay)
     assert np.all(ends[0, :, 0] == 0.0)
     assert ends[0, -1, 1] == pytest.approx(2.0, rel=1e-15)
+
+
+@pytest.mark.parametrize("n_steps", [5, 100, 30_000])
+def test_a_state_that_exceeds_all_numbers_spoils_no_other(n_steps):
+    decay = Decay(pairs=np.array([1e200j, 0.5j]), reals=np.array([0.25, 1e200, 0.5]), blocks=())
+    ends = np.ones((2, n_steps, 7))
+    with np.errstate(over="ignore", invalid="ignore"):
+        accumulate(ends, np.zeros((2, 7)), decay)
+    assert not np.isfinite(ends[:, -1, [0, 1, 5]]).any()
+    np.testing.assert_allclose(
+        ends[:, -1, [4, 6]], np.array([[4 / 3, 2.0]] * 2), rtol=4.0**-n_steps + 2.0**-n_steps + 1e-15
+    )
+    expected = (1 + 1j) * (1 - 0.5j**n_steps) / (1 - 0.5j)
+    np.testing.assert_allclose(ends[:, -1, 2:4], np.array([[expected.real, expected.imag]] * 2), rtol=1e-14)
 
 
 def test_no_steps_at_all():

@@ -39,7 +39,8 @@ class ExactEngine:
         options: Mapping[str, Any],
     ) -> Solution:
         """Outputs at the times t, from the state x0 at t[0]; a batch is shared by `n_jobs` threads."""
-        tolerance = checked_input_tolerance(options.get("input_tolerance", _INPUT_TOLERANCE))
+        given = options.get("input_tolerance")
+        tolerance = _INPUT_TOLERANCE if given is None else checked_input_tolerance(given)
         threads = n_threads(n_jobs)
         samples, refinement, off = signal.sampled_over(t, tolerance=tolerance)
         if prepared.feels(samples.axis):

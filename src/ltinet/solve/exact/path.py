@@ -93,8 +93,8 @@ class ExactPath:
     @property
     def n_multiplications(self) -> int:
         """About how many a run takes."""
-        system = self.prepared.system
-        return math.prod(self.u.shape[:2]) * system.n_states * (system.n_inputs + system.n_outputs)
+        system, (batch, n_times, n_inputs) = self.prepared.system, self.u.shape
+        return int(batch * n_times * system.n_states * (n_inputs + system.n_outputs))
 
     def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""

@@ -7,7 +7,7 @@ from functools import partial
 
 from ltinet.recent import Recent
 from ltinet.solve.modal import ModalSystem
-from ltinet.solve.steps.allocation import keep_freed_memory
+from ltinet.solve.steps.allocation import keep_freed_memory, write_where_blas_packs
 from ltinet.solve.steps.convolution import Convolution
 from ltinet.solve.steps.even_walk import NestedBlocks
 from ltinet.solve.steps.fastest_way import fast_convolution, nested_blocks, uniform_grid
@@ -29,6 +29,7 @@ class Grids:
 
     def __init__(self, system: ModalSystem, *, careful: bool = False) -> None:
         keep_freed_memory()
+        write_where_blas_packs()
         self._system, self._careful = system, careful
         self._steps = Recent[OneStep](_KEPT)
         self._single = Recent[SingleSteps](_KEPT)

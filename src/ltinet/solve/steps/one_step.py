@@ -81,7 +81,7 @@ class OneStep:
 
     def start(self, z: Array, u: Array) -> Array:
         """Packed w at a sample from the packed states and the inputs there."""
-        return np.asarray(z - u @ self.shift.T) if u.any() else z
+        return np.asarray(z - np.dot(u, self.shift.T)) if np.count_nonzero(u) else z
 
     def after_first(self, z: Array, u: Array) -> Array:
         """Packed w = P z + G₀ u one step after a sample with these states and inputs."""

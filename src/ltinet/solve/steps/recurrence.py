@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 
 LARGE = 1e150  # powers of unstable systems up to which products with them do not overflow
 _FEW = 32  # steps up to which a plain loop is faster than runs side by side
+_SHORT = 20_000  # numbers up to which one substitution is faster than either, from _SEVERAL steps on
+_SEVERAL = 8
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ def _scan(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArr
     follow each other, the same recurrence with far fewer steps, and what each run begins with is added along it.
     """
     batch, n_steps, n = ends.shape
+    if n_steps >= _SEVERAL and 0 < ends.nbytes <= _SHORT * decay.real.itemsize:
+        return _scan_by_substitution(decay, ends, first)
     length = 1 if n_steps <= _FEW else run_length(n_steps ** (1 / 3), growth=size(decay))
     if length < 2:
         return _scan_one_by_one(decay, ends, first)
@@ -99,6 +104,25 @@ def _scan(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArr
         np.add(own, carried, out=own)
     in_runs[:] = runs.transpose(1, 2, 0, 3)
     return _scan_one_by_one(decay, ends[:, n_runs * length :], last)
+
+
+def _scan_by_substitution(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArray[Any]:
+    """The same by BLAS, which takes one number after the other: x_b − decay · x_{b−1} = ends_b, all states in a row.
+
+    A state that exceeds all numbers would spoil the next in the row, by ∞ times zero: then step by step.
+    """
+    batch, n_steps, n = ends.shape
+    x = np.empty((batch, n, n_steps + 1), dtype=ends.dtype)
+    x[..., 0], x[..., 1:] = first, ends.swapaxes(1, 2)
+    bands = np.zeros((batch, n, n_steps + 1, 2), dtype=ends.dtype)  # the diagonal of ones is not looked at
+    np.negative(decay[:, None], out=bands[..., :-1, 1])
+    solve = blas.ztbsv if np.iscomplexobj(ends) else blas.dtbsv
+    solved = solve(1, bands.reshape(-1, 2).T, x.reshape(-1), lower=1, diag=1, overwrite_x=1).reshape(x.shape)
+    if not np.isfinite(solved[..., -1]).all():
+        return _scan_one_by_one(decay, ends, first)
+    ends[:] = solved[..., 1:].swapaxes(1, 2)
+    last: NDArray[Any] = ends[:, -1]
+    return last
 
 
 def _scan_one_by_one(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArray[Any]:

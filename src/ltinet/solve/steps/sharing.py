@@ -20,6 +20,9 @@ def in_groups(work: Callable[[slice], None], n_members: int, *, at_once: int, th
 
     With several threads BLAS gets one for each of them: more would wait for each other.
     """
+    if n_members == 1:
+        work(slice(0, 1))
+        return
     size = max(1, min(at_once, -(-n_members // threads)))
     groups = [slice(begin, begin + size) for begin in range(0, n_members, size)]
     if threads == 1 or len(groups) == 1:

@@ -121,7 +121,7 @@ class TimeBlocks:
             np.matmul(terms[:, :n_needed], weights, out=flat[:, place * n_own : (place + 1) * n_own])
         if len(self.faded):
             outputs = y.reshape(batch, n_blocks, n_outputs)
-            outputs[:, 0] += w[:, self.faded] @ self.from_faded
+            outputs[:, 0] += np.dot(w[:, self.faded] if len(self.kept) else w, self.from_faded)
             for own, inputs in zip(outputs, rows[..., len(self.kept) :], strict=True):
                 _add_product(own[1:], inputs[:-1], self.from_before)
 
