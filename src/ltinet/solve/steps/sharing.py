@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+
 from ltinet.errors import SimulationError
 from ltinet.threads import one_blas_thread
 
@@ -29,6 +31,11 @@ def in_groups(work: Callable[[slice], None], n_members: int, *, at_once: int, th
         for group in groups:
             work(group)
         return
+
+    def work_quietly(own: slice) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # what the caller told NumPy holds for its own thread
+            work(own)
+
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, groups):
+        for _ in pool.map(work_quietly, groups):
             pass

@@ -1,5 +1,6 @@
 """Steps of a modal system of any lengths, prepared for many of them."""
 
+import math
 from copy import copy
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -127,7 +128,8 @@ class Dense(NamedTuple):
 
     def packed(self, states: Array) -> Array:
         """Their own columns of packed states, `(batch, k, blocks·n)`, from the states of the blocks."""
-        return np.moveaxis(states, -1, 0).reshape(states.shape[-1], len(states), -1)
+        n_steps, *shape, batch = states.shape
+        return np.moveaxis(states, -1, 0).reshape(batch, n_steps, math.prod(shape))
 
     def _inputs(self, u: Array) -> Array:
         """Inputs as columns, `(k, blocks or 1, m or n, batch)`."""

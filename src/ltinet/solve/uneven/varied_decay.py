@@ -97,8 +97,9 @@ def _follow_in_turn(decays: Decays, states: NDArray[Any], first: NDArray[Any]) -
     length = 1 if n_steps <= _FEW else recurrence.run_length(n_steps ** (1 / 3), growth=decays.growth)
     whole = n_steps // length * length if length > 1 else 0
     if whole:
-        in_runs = states[:whole].reshape(-1, length, *states.shape[1:]).swapaxes(0, 1)
-        each = factors[:whole].reshape(-1, length, *factors.shape[1:]).swapaxes(0, 1)
+        in_runs, each = (
+            part[:whole].reshape(whole // length, length, *part.shape[1:]).swapaxes(0, 1) for part in (states, factors)
+        )
         for _ in follow(decays._replace(factors=each), in_runs, first):
             pass
     before, scratch = states[whole - 1] if whole else first, np.empty_like(first)
@@ -108,7 +109,10 @@ def _follow_in_turn(decays: Decays, states: NDArray[Any], first: NDArray[Any]) -
 
 
 def _follow_out_of_runs(decays: Decays, states: NDArray[Any], first: NDArray[Any]) -> None:
-    factors, in_turn = (part.swapaxes(0, 1).reshape(-1, *part.shape[2:]) for part in (decays.factors, states))
+    length, count, *_ = states.shape
+    factors, in_turn = (
+        part.swapaxes(0, 1).reshape(length * count, *part.shape[2:]) for part in (decays.factors, states)
+    )
     _follow_in_turn(decays._replace(factors=factors), in_turn, first)
     states[:] = in_turn.reshape(states.shape[1], states.shape[0], *states.shape[2:]).swapaxes(0, 1)
 

@@ -87,7 +87,7 @@ class _Steps:
     def of_scalars(self, scalars: Scalars, first: Array, sink: Sink) -> Array:
         """Scalars from their packed states at the beginning; those at the end."""
         decays, added = scalars.step(*self._in_runs)
-        states = added.reshape(len(added), self.runs.length, self.runs.count, -1).transpose(1, 2, 0, 3)
+        states = added.reshape(len(added), self.runs.length, self.runs.count, added.shape[-1]).transpose(1, 2, 0, 3)
         decays = decays._replace(factors=decays.factors.reshape(*states.shape[:2], 1, -1))
         over_runs = scalars.over_runs(*self.runs.lengths(self.t))
         begin = np.ascontiguousarray(first).view(added.dtype)
