@@ -55,3 +55,32 @@ def test_growth_beyond_all_numbers_is_told_by_one_error_and_no_warning(rates, n_
         warnings.simplefilter("error")
         with pytest.raises(ltinet.SimulationError, match="exceeds the largest floating-point number at t = "):
             net.simulate(u, t, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("rates", [[7000.0, -1.0, 3.0], [400.0, -1.0, 3.0], [30.0, 20.0, 10.0]])
+@pytest.mark.parametrize("hold", ["linear", "zero"])
+def test_a_stepper_tells_overflow_as_one_error_and_no_warning(rates, hold):
+    net = _network(np.diag(rates))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stepper = net.stepper(0.1, hold=hold)
+        with pytest.raises(ltinet.SimulationError, match="exceed the largest floating-point number at sample "):
+            list(stepper.run([np.ones((400, 2)), np.ones((400, 2))]))
+
+
+def test_a_chunk_whose_outputs_overflow_between_finite_ones_is_refused():
+    """What states forget at once must not come out as infinity in silence."""
+    net = ltinet.construct(ltinet.StateSpace([[-1e3]], [[1.0]], [[1.0]], [[1e10]]))
+    u = np.ones((400, 1))
+    u[200] = 1e300
+    with pytest.raises(ltinet.SimulationError, match="at sample 200"):
+        list(net.stepper(0.1).run([u]))
+
+
+def test_stiffnesses_beyond_all_numbers_are_told_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ltinet.InvalidNetworkError, match="overflow double precision"):
+            ltinet.construct(
+                ltinet.StateSpace([[-1e190, 1e190], [-1e190, -1e190]], np.eye(2), np.eye(2), np.zeros((2, 2)))
+            )

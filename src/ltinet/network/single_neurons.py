@@ -51,7 +51,8 @@ def second_order_layers(
         Psi, Psi_terms = -per_eta.T @ B[:, 0], eta_terms.T @ B_terms[:, 0]
         damping = without_rounding(-(a + d), noise * (np.abs(a) + np.abs(d)))
         E, Phi = without_rounding(E, noise * E_terms), without_rounding(Phi, noise * Phi_terms)
-    layers, outputs = _assemble(np.ones_like(a), damping, a * d - b * c, E=E, V=B[:, 0], Phi=Phi)
+        stiffness = a * d - b * c
+    layers, outputs = _assemble(np.ones_like(a), damping, stiffness, E=E, V=B[:, 0], Phi=Phi)
     return Layers(layers, outputs, Psi, Psi_terms)
 
 

@@ -39,11 +39,12 @@ class Stepper:
         if prepared.system.n_states <= _DENSE:  # steps are dense products anyhow
             prepared = engine_for_run(prepared, self.dt, hold=hold, from_state=True)
         self._engine = prepared
-        single = prepared.grids.single(self.dt, linear=hold == "linear")
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is told at the sample where it shows
+            single = prepared.grids.single(self.dt, linear=hold == "linear")
+            # (w at the next sample, y at this one) from (w, u) at this one: one product is faster than four.
+            self._matrix = _step_matrix(single)
         self._shift = single.step.shift
         self._n_states, self._n_inputs = self._shift.shape
-        # (w at the next sample, y at this one) from (w, u) at this one: one product is faster than four.
-        self._matrix = _step_matrix(single)
         self._both = np.empty(self._n_states + self._n_inputs)
         self._step = single.step
         self._start = self._pack(prepared.initial_state(None if x0 is None else _real(x0, "x0"), ()))
@@ -148,13 +149,18 @@ class Stepper:
         if len(samples) and self._next is None:
             y.append(self.step(samples[0])[None])
             samples = samples[1:]
-        grid = self._engine.grids.from_any_state(self.dt, linear=self.hold == "linear", n_times=len(samples))
+        with np.errstate(over="ignore", invalid="ignore"):  # here and below: an overflow is told where it shows
+            grid = self._engine.grids.from_any_state(self.dt, linear=self.hold == "linear", n_times=len(samples))
         whole = (max(len(samples) - 1, 0) // grid.width) * grid.width
         if whole and self._next is not None:
-            outputs, after = grid.outputs_and_state(samples[None, :whole], self._next[None])
-            y.append(outputs[0])
-            self._n_taken += whole
-            self._next = after[0]
+            with np.errstate(over="ignore", invalid="ignore"):
+                outputs, after = grid.outputs_and_state(samples[None, :whole], self._next[None])
+            if all_finite(outputs) and all_finite(after):
+                y.append(outputs[0])
+                self._n_taken += whole
+                self._next = after[0]
+            else:  # products of blocks may exceed all numbers before outputs do: single steps tell
+                whole = 0
         y.extend(self.step(u)[None] for u in samples[whole:])
         return np.concatenate(y)
 
@@ -169,7 +175,8 @@ class Stepper:
     def _begin(self, packed: Array, value: Array) -> Array:
         """The same from the state itself: w = z − G₁ u would lose it beside an input that makes a state grow fast."""
         self._last, self._given = (packed, value), packed
-        self._next = self._step.after_first(packed[None], value[None])[0]
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is told at the sample where it shows
+            self._next = self._step.after_first(packed[None], value[None])[0]
         return self._checked_output(self._engine.output_weights @ packed + self._engine.system.D @ value)
 
     def _checked_output(self, y: Array) -> Array:
