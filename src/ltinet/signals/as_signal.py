@@ -44,7 +44,8 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
             f"u has {count_of(signal.n_inputs, 'channel')}{shape} but the network has {count_of(n_inputs, 'input')}; "
             "its last axis must have one entry per input"
         )
-    if getattr(signal, "axis", None) is not axis and (t[0] < signal.start or t[-1] > signal.stop):
+    at_these_times = getattr(signal, "axis", None) is axis
+    if not at_these_times and (t[0] < signal.start or t[-1] > signal.stop):
         raise InvalidSignalError(
             f"times from {t[0]:g} to {t[-1]:g} were asked for, but u is known only from {signal.start:g} to "
             f"{signal.stop:g}"

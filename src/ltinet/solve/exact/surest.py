@@ -35,7 +35,7 @@ def engine_for_run(prepared: PreparedNetwork, step: float, *, hold: Hold, from_s
 
 
 def blocks_are_surer(prepared: PreparedNetwork, step: float, *, hold: Hold) -> bool:
-    """Whether outputs in the user's own states differ from those of the blocks and are known far less well, or not."""
+    """Whether outputs in the user's own states differ from those of the blocks and are known far less well."""
     doubts = prepared.keep(_Choices).doubts(step, hold) if step > 0.0 else _AGREED
     return doubts.of_blocks < doubts.of_user_states > min(_NOTHING, _FAR * doubts.of_blocks)
 
