@@ -19,6 +19,7 @@ from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
 
 _FEW = 64  # states up to which it costs nothing to see which of them reach which
+_ENDS = 1e30  # in the 1-norm: of dense matrices from about 1e38 on SciPy's exponential is never done
 _SMALL = 1.0  # |z| below which φ₂ is a Taylor series: the subtraction in (φ₁ − 1)/z would lose digits
 
 
@@ -170,11 +171,30 @@ def _exponentials(augmented: NDArray[np.float64], n: int, *, nearly_equal: NDArr
     """
     result = np.empty_like(augmented)
     if not nearly_equal.all():
-        result[~nearly_equal] = linalg.expm(augmented[~nearly_equal])
+        result[~nearly_equal] = _of_any_size(augmented[~nearly_equal])
     if nearly_equal.any():
         columns = (augmented.shape[-1] - n) // 2
         order = np.concatenate([n + np.arange(columns), np.arange(n)[::-1], n + columns + np.arange(columns)])
         back = np.argsort(order)
-        turned = linalg.expm(augmented[nearly_equal][:, order[:, None], order])
+        turned = _of_any_size(augmented[nearly_equal][:, order[:, None], order])
         result[nearly_equal] = turned[:, back[:, None], back]
     return result
+
+
+def _of_any_size(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """SciPy's exponentials, which do not end where a matrix is too large; NaN where balancing makes it no smaller."""
+    if _end(matrices):
+        return np.asarray(linalg.expm(matrices))
+    result = np.full_like(matrices, np.nan)
+    for place, matrix in enumerate(matrices):
+        if np.isfinite(matrix).all():
+            with np.errstate(over="ignore", invalid="ignore"):  # SciPy takes scales for places as well
+                balanced, (scale, _) = linalg.matrix_balance(matrix, permute=False, separate=True)
+                if _end(balanced):
+                    result[place] = linalg.expm(balanced) * scale[:, None] / scale
+    return result
+
+
+def _end(matrices: NDArray[np.float64]) -> bool:
+    """Whether the exponentials of all of them do."""
+    return bool(np.abs(matrices).sum(axis=-2).max(initial=0.0) < _ENDS)
