@@ -36,6 +36,8 @@ ONCE_WRONG = {
     "2618/descriptor/132": "squares of errors that are below all numbers",
     "2619/nearly_real/69": "an output that sees one of two states with nearly one eigenvalue",
     "2618/defective/116": "states whose own exponential is known far less well than blocks",
+    "2622/scales/93": "steps that had changed between a bound and a question after it",
+    "2622/stiff/4": "a long step of a length that few steps have, whose exponential is farther off than others",
 }
 
 

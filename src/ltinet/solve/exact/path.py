@@ -190,6 +190,11 @@ class ExactPath:
 
     @cached_property
     def any_length(self) -> AnyLength:
+        """The steps between uneven samples."""
+        return self._up_to_longest.for_run(np.diff(self.samples.t))
+
+    @property
+    def _up_to_longest(self) -> AnyLength:
         """Steps as long as those between samples, and shorter."""
         return self.prepared.grids.any_length(self.samples.longest_step, linear=self.linear)
 
@@ -212,7 +217,7 @@ class ExactPath:
         """States and inputs at times between samples, from the states at the samples before them."""
         h, now = t - self.samples.t[before], self.u[:, before]
         then = self.samples.value(t).reshape(len(self.u), len(t), self.samples.n_inputs)
-        return (self.any_length.step(h, z, now, then) if h.any() else z), then
+        return (self._up_to_longest.step(h, z, now, then) if h.any() else z), then
 
     def _unflatten(self, values: Array) -> Array:
         return values.reshape(*self.samples.batch_shape, *values.shape[1:])

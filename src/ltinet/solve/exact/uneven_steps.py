@@ -22,11 +22,10 @@ from ltinet.solve.uneven.any_length import AnyLength, Dense, Scalars
 from ltinet.solve.uneven.doubled import exponentials_at
 
 _LEVELS = 24  # octaves of lengths below the longest that are told apart: shorter steps hardly move anything
-_WITHIN = (1.0, 0.9, 0.77, 0.66, 0.54)  # of the longest length of an octave: where scalars are looked at
-_WITHIN_BLOCKS = (0.9, 0.6)  # the same for blocks, whose exponentials with twice the digits cost time
-_SMALL_BLOCK = 8  # states up to which these cost little
-_BETWEEN = 2.0  # by how much steps may be farther off than at the lengths looked at
-_COMMON, _MOST_COMMON = 0.02, 16  # share of all steps from which on a length is looked at itself, and how many of them
+_WITHIN = (1.0, 0.9, 0.77, 0.66, 0.54)  # of the longest length of an octave: where steps are looked at
+_BETWEEN = 3.0  # by how much steps may be farther off than at the lengths looked at: 2.6 was seen in 2,000 drawn ones
+_FEW = 16  # lengths up to which each is looked at itself
+_COMMON = 0.02  # share of all steps from which on a length is looked at where there are more
 
 
 def shares_of_lengths(t: Array, cells: Array, longest: float) -> Array:
@@ -51,7 +50,7 @@ class Lengths(NamedTuple):
     """The lengths of steps at which these are looked at, and which share of the steps each stands for."""
 
     common: Array
-    """Lengths that many steps have: all of these are off in the same direction."""
+    """Lengths that many steps have, which are all off in the same direction; all lengths, where these are few."""
     n_octaves: int
     shares: Array
     """`(cells, common + octaves)`: of all common lengths, and of the octaves that all others are in."""
@@ -70,8 +69,10 @@ def lengths_of(t: Array, cells: Array, longest: float) -> Lengths:
     """Sort the steps of a run by their lengths."""
     lengths = np.diff(t)
     values, index, counts = np.unique(lengths, return_inverse=True, return_counts=True)
-    is_common = (counts >= max(2.0, _COMMON * len(lengths))) & (values > 0.0)
-    is_common[np.argsort(-counts * is_common, kind="stable")[_MOST_COMMON:]] = False
+    is_common = values > 0.0
+    if np.count_nonzero(is_common) > _FEW:
+        is_common &= counts >= max(2.0, _COMMON * len(lengths))
+        is_common[np.argsort(-counts * is_common, kind="stable")[_FEW:]] = False
     common = values[is_common]
     kinds = np.where(is_common[index], np.cumsum(is_common)[index] - 1, len(common) + _octaves(lengths, longest))
     shares = _shares(kinds, t, cells, len(common) + _LEVELS)
@@ -123,7 +124,6 @@ def _by_kind(off: Array, sizes: Array) -> Array:
 
 def uneven_errors(steps: AnyLength, slices: list[slice], lengths: Lengths) -> UnevenErrors:
     """Look at the steps of a run; `slices` is where the modes of its coupled blocks stand."""
-    steps = steps.as_it_is()
     scalars, first = [], 0
     for own in steps.scalars:
         place = slice(first, first + len(own.steps.rates))
@@ -133,8 +133,7 @@ def uneven_errors(steps: AnyLength, slices: list[slice], lengths: Lengths) -> Un
     blocks = []
     for dense in steps.dense:
         own_blocks = [steps.system.blocks[number] for number in dense.numbers]
-        within = _WITHIN if len(own_blocks[0].F) <= _SMALL_BLOCK else _WITHIN_BLOCKS
-        looked_at = [*lengths.common[:, None, None], *([lengths.octaves(within)] if lengths.n_octaves else [])]
+        looked_at = [*lengths.common[:, None, None], *([lengths.octaves(_WITHIN)] if lengths.n_octaves else [])]
         offs = [_blocks_off(dense, own_blocks, at, linear=steps.linear) for at in looked_at]
         for number, *own_offs in zip(dense.numbers, *offs, strict=True):
             together = Off(*(np.concatenate(parts) for parts in zip(*own_offs, strict=True)))

@@ -46,11 +46,13 @@ class AnyLength:
             found.append(_dense(blocks, places, numbers, linear=self.linear))
         return found
 
-    def as_it_is(self) -> "AnyLength":
-        """The same steps, for a look at a few of them that does not count as use: nothing more is prepared for it."""
+    def for_run(self, h: Array) -> "AnyLength":
+        """The same for a run with steps of these lengths: whoever goes through it again takes the very same steps."""
         found = copy(self)
-        found.scalars = [own._replace(steps=own.steps.as_it_is()) for own in self.scalars]
-        found.__dict__["dense"] = [own._replace(steps=own.steps.as_it_is()) for own in self.dense]
+        found.scalars = [
+            own._replace(steps=own.steps.for_run(h), runs=own.runs.for_runs(len(h))) for own in self.scalars
+        ]
+        found.__dict__["dense"] = [own._replace(steps=own.steps.for_run(h)) for own in self.dense]
         return found
 
     def step(self, h: Array, z: Array, now: Array, then: Array) -> Array:

@@ -6,6 +6,7 @@ a factor of two keep all errors relative to the entry itself.
 """
 
 import math
+import sys
 from copy import copy
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ _AT_HALF = 2.0**-40
 class InterpolatedSteps:
     """Steps of blocks z' = F z + G u of equal size, for any lengths.
 
-    A series is prepared once so many lengths are asked for that it pays, for all blocks of as many terms as the one
+    A series is prepared where so many lengths are asked for that it pays, for all blocks of as many terms as the one
     that needs most.
     """
 
@@ -37,15 +38,22 @@ class InterpolatedSteps:
         """In the matrices of a step."""
         self._seen: dict[int, int] = {}
         self._series: dict[int, _Series] = {}
+        self._too_few: dict[int, int] = {}
+        self._decided: dict[int, _Series] | None = None
 
     def rises(self, over: float) -> bool:
         """Whether products of these matrices over a time lose digits."""
         return rises(self._F, over)
 
-    def as_it_is(self) -> "InterpolatedSteps":
-        """The same with what is prepared now, for a few lengths that are not counted."""
-        found = copy(self)
-        found._seen = {}
+    def for_run(self, h: Array) -> "InterpolatedSteps":
+        """The same for a run with steps of these lengths: they alone decide what is prepared, not what came before."""
+        found, exponents = copy(self), np.frexp(h)[1]
+        found._decided = {}
+        for exponent in np.unique(exponents[h > 0.0]).tolist():
+            n_lengths = len(np.unique(h[exponents == exponent]))
+            series = self._worth_it(exponent, at_most=n_lengths // 2)
+            if series is not None:
+                found._decided[exponent] = series
         return found
 
     def of(self, h: Array) -> StepMatrices:
@@ -63,29 +71,41 @@ class InterpolatedSteps:
 
     def _within(self, exponent: int, h: Array) -> Array:
         """For lengths between 2^(exponent − 1) and 2^exponent."""
-        if exponent not in self._series:
-            lengths, which = np.unique(h, return_inverse=True)
-            self._seen[exponent] = self._seen.get(exponent, 0) + len(lengths)
-            series = self._prepared(exponent, at_most=self._seen[exponent] // 2)
-            if series is None:
-                return self._exact(lengths)[which]
-            self._series[exponent] = series
-        return self._series[exponent].values(h)
+        if self._decided is not None and exponent in self._decided:
+            return self._decided[exponent].values(h)
+        lengths, which = np.unique(h, return_inverse=True)
+        series = self._after_all(exponent, len(lengths)) if self._decided is None else None
+        return self._exact(lengths)[which] if series is None else series.values(h)
 
-    def _prepared(self, exponent: int, *, at_most: int) -> "_Series | None":
+    def _after_all(self, exponent: int, n_lengths: int) -> "_Series | None":
+        """The series, once it pays for all lengths that were asked for until now."""
+        if exponent in self._series:
+            return self._series[exponent]
+        self._seen[exponent] = self._seen.get(exponent, 0) + n_lengths
+        return self._worth_it(exponent, at_most=self._seen[exponent] // 2)
+
+    def _worth_it(self, exponent: int, *, at_most: int) -> "_Series | None":
         """A series of as many terms as it takes, None if these are too many."""
+        if exponent not in self._series and self._too_few.get(exponent, 0) < at_most:
+            self._prepare(exponent, at_most=at_most)
+        series = self._series.get(exponent)
+        return series if series is not None and series.degree < at_most else None
+
+    def _prepare(self, exponent: int, *, at_most: int) -> None:
+        """Keep the series, or of which degree it would be at least."""
         degree, ends = _FIRST, (math.ldexp(1.0, exponent - 1), math.ldexp(1.0, exponent))
         if degree >= at_most:
-            return None
+            return
         values = self._exact(chebyshev.nodes(*ends, degree))
         while (coefficients := self._coefficients(values)) is None:
             degree *= 2
             if degree >= at_most or degree * self.numbers > _LARGEST:
-                return None
+                self._too_few[exponent] = degree if degree * self.numbers <= _LARGEST else sys.maxsize
+                return
             both = np.empty((degree + 1, self.numbers))
             both[::2], both[1::2] = values, self._exact(chebyshev.nodes(*ends, degree)[1::2])
             values = both
-        return _Series(*ends, coefficients)
+        self._series[exponent] = _Series(*ends, degree, coefficients)
 
     def _coefficients(self, values: Array) -> Array | None:
         """Those that matter of the series through values at nodes, None if it has too few, for some block."""
@@ -117,6 +137,7 @@ class _Series:
 
     low: float
     high: float
+    degree: int
     coefficients: Array
 
     def values(self, h: Array) -> Array:

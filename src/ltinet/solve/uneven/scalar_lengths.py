@@ -5,7 +5,7 @@ Lengths within a factor of eight are worked on together, below a power of two H.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -26,7 +26,9 @@ _SLOW_GROWTH = 1.0  # |λ|H of growing states, whose φ₁ rises as e^{λh}
 _FASTEST = 4096.0  # |λ|H, beyond which tables would be too long
 _LASTING = 2.0**-5  # |Re λ|H up to which a state is told by what changes: more of it would be lost along a run of steps
 _MANY = 256  # lengths, from which on preparation pays
+_MANY_STEPS = 16 * _MANY  # of which there are about as many runs
 _LEAST = -1000  # exponent of the shortest lengths that are told from shorter ones
+_KINDS = 1024  # more than there are
 
 
 class ScalarLengths:
@@ -45,11 +47,19 @@ class ScalarLengths:
             """By what a step multiplies states at most."""
         self._seen: dict[int, int] = {}
         self._prepared: dict[int, _Ways] = {}
+        self._decided: Container[int] | None = None
 
-    def as_it_is(self) -> "ScalarLengths":
-        """The same with what is prepared now, for a few lengths that are not counted."""
+    def for_run(self, h: Array) -> "ScalarLengths":
+        """The same for a run with steps of these lengths: they alone decide what is prepared, not what came before."""
+        return self._with(frozenset(np.flatnonzero(np.bincount(self._kinds(h)[0]) >= _MANY).tolist()))
+
+    def for_runs(self, n_steps: int) -> "ScalarLengths":
+        """The same for lengths of many steps together, of which a run has so many."""
+        return self._with(range(_KINDS if n_steps >= _MANY_STEPS else 0))
+
+    def _with(self, decided: Container[int]) -> "ScalarLengths":
         found = copy(self)
-        found._seen = {}
+        found._decided = decided
         return found
 
     @property
@@ -91,13 +101,19 @@ class ScalarLengths:
 
     def _way(self, kind: int, n_lengths: int) -> "_Way":
         """For lengths below 2^(octave − 3 kind); what two threads prepare at once is the same."""
+        if not self._pays(kind, n_lengths):
+            return _OneByOne(self.rates, self.drive, self._kept, self._linear)
         if kind not in self._prepared:
-            self._seen[kind] = self._seen.get(kind, 0) + n_lengths
-            if self._seen[kind] < _MANY:
-                return _OneByOne(self.rates, self.drive, self._kept, self._linear)
             longest = math.ldexp(1.0, self._octave - _OCTAVES * kind)
             self._prepared[kind] = _ways(self.rates, self.drive, longest, kept=self._kept, linear=self._linear)
         return self._prepared[kind]
+
+    def _pays(self, kind: int, n_lengths: int) -> bool:
+        """Whether preparation does: as was decided for a run, or for as many lengths as were asked for until now."""
+        if self._decided is not None:
+            return kind in self._decided
+        self._seen[kind] = self._seen.get(kind, 0) + n_lengths
+        return self._seen[kind] >= _MANY or kind in self._prepared
 
 
 class _Way(Protocol):
