@@ -38,10 +38,26 @@ ONCE_WRONG = {
     "2618/defective/116": "states whose own exponential is known far less well than blocks",
     "2622/scales/93": "steps that had changed between a bound and a question after it",
     "2622/stiff/4": "a long step of a length that few steps have, whose exponential is farther off than others",
+    "2624/integrating/160": "a warning where the bases of two blocks are all but parallel",
 }
+
+ONCE_INFINITE = {
+    "2625/stiff/54": "errors that feed themselves for longer than they were followed",
+    "61/stiff/107": "likewise, and within a cell of time",
+}
+"""Results that the last digit of the data decides: that there is a bound is all that is asked of them."""
 
 
 @pytest.mark.parametrize("name", ONCE_WRONG)
 def test_what_was_wrong_once_is_right(name):
     outcome = judge(draw(name))
     assert not outcome.fails, (outcome.raised, outcome.wrong, outcome.above, outcome.unbounded)
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN")
+@pytest.mark.parametrize("name", ONCE_INFINITE)
+def test_bounds_that_were_infinite_are_not(name):
+    outcome = judge(draw(name))
+    assert not outcome.raised
+    assert not outcome.above
+    assert not outcome.unbounded

@@ -189,6 +189,12 @@ def test_a_pair_whose_couplings_span_all_numbers_has_a_solution_or_one_error():
         assert np.all(np.isfinite(net.simulate(np.ones(4), 0.5 * np.arange(4)).y))
 
 
+@pytest.mark.parametrize("exponent", [-150, -60, 60, 150])
+def test_a_pair_in_units_that_are_far_apart_has_a_bound(exponent):
+    apart = 10.0**exponent
+    assert_right(([[-1.0, apart], [-1.0 / apart, -1.0]], np.ones((2, 2)), np.eye(2)))
+
+
 @pytest.mark.parametrize("fast", [1e3, 2.0**24])
 def test_a_coupling_that_is_given_exactly_is_kept_beside_fast_states(fast):
     # The output sees the input only through 1e-13, between two states with one eigenvalue.

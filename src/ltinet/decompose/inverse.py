@@ -30,7 +30,7 @@ def inverse_of(bases: BlockBases) -> Matrix:
     turns = [_triangularise(columns, own) for own in wide]
     # Of Uᵀ, since `trtri` makes X L − I small, and T⁻¹ is for U X − I small.
     transposed, info = lapack.dtrtri(columns, lower=1)
-    if info != 0:
+    if info != 0 or not np.isfinite(transposed).all():
         raise np.linalg.LinAlgError("the bases of two blocks are parallel")
     rows = np.asarray(transposed.T)
     _turn_rows(rows, at, cosine, sine)

@@ -11,7 +11,7 @@ from ltinet.exact_arithmetic import exact_product, exact_sum
 from ltinet.solve.exact.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.exact.error_sources import Late
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.exact.run_errors import QUIETLY, ExactRun, cells_of, or_infinite
+from ltinet.solve.exact.run_errors import CELLS, MOST_CELLS, QUIETLY, ExactRun, cells_of, or_infinite
 from ltinet.solve.exact.sizes import cells_of_steps, repeats, usual_changes, window_sums
 from ltinet.solve.exact.uneven_steps import lengths_of, shares_of_lengths, uneven_errors
 from ltinet.solve.steps.packing import pack, unpack
@@ -22,9 +22,19 @@ _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines th
 
 @QUIETLY
 def judge_exact(path: ExactPath, start: float, stop: float) -> tuple[OutputErrorBound, ...]:
-    """The bound of every signal of a batch."""
+    """The bound of every signal of a batch.
+
+    What errors do to each other within a cell of time may have no end: shorter cells are tried then.
+    """
+    bounds = _judged(path, start, stop, fewest=CELLS)
+    if all(np.isfinite(part).all() for bound in bounds for part in bound.parts.values()):
+        return bounds
+    return _judged(path, start, stop, fewest=MOST_CELLS)
+
+
+def _judged(path: ExactPath, start: float, stop: float, *, fewest: int) -> tuple[OutputErrorBound, ...]:
     arrays = engine_arrays(path.prepared)
-    run, around = _run_of(path, arrays, start, stop)
+    run, around = _run_of(path, arrays, cells_of(arrays, start, stop, n_samples=len(path.samples.t), fewest=fewest))
     late_by = _off_grid(path)
     states, rates = _state_sizes(path, arrays, around, with_rates=late_by is not None)
     starts, user_starts = arrays.start_errors(path.x0, path.z0)
@@ -43,10 +53,9 @@ def judge_exact(path: ExactPath, start: float, stop: float) -> tuple[OutputError
     return tuple(bounds)
 
 
-def _run_of(path: ExactPath, arrays: EngineArrays, start: float, stop: float) -> tuple[ExactRun, NDArray[np.intp]]:
+def _run_of(path: ExactPath, arrays: EngineArrays, cells: Array) -> tuple[ExactRun, NDArray[np.intp]]:
     """How a trajectory went through time, and for every cell the first and last of the samples around it."""
     t, step, width = path.samples.t, path.samples.step, path.grid_width
-    cells = cells_of(arrays, start, stop, n_samples=len(t))
     first = np.searchsorted(t, cells[:-1], side="right") - 1
     last = np.searchsorted(t, cells[1:], side="left")
     ends = np.searchsorted(t[::width], cells, side="right")

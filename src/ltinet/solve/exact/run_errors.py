@@ -23,13 +23,14 @@ from ltinet.solve.steps.convolution import Convolution
 from ltinet.solve.steps.propagators import matrix_steps, phi2
 from ltinet.tolerances import EPS
 
-_CELLS, _MOST_CELLS = 32, 256
+CELLS, MOST_CELLS = 32, 256
 _LARGEST = 1e300  # what takes the place of a number that is not finite
 _FACTORS_OF_STATES = 1.0  # eps, beside sums, where outputs are C z of a state: a product ½, the last sum ½
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
 _SECOND_ORDER = 1e-3  # of the outputs: errors so large that what they do to each other counts
 _LAST_DIGITS = 16.0  # eps of a state: where its increments differ by less, roundings go in one direction for long
 _PASSES, _NO_MORE = 64, 1e-3  # passes of feedback, and the share of the sum below which there is no more to come
+_STEEPEST, _STILL_LESS = 16, 0.99  # doublings from cell to cell that are tried where there is, and what ends them
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +168,22 @@ class ExactRun:
             if not np.any(added > _NO_MORE * total):
                 return total
             added = self.states(sources.fed_back(added, self.n_steps))
+        return total + self._all_further(sources, added, total)
+
+    def _all_further(self, sources: Sources, added: Array, total: Array) -> Array:
+        """What the last pass and all after it add: at most w/(1 − q), where w is no less and a pass makes q w of it.
+
+        Errors act on what comes after them: w is what a cell passes on to itself, and rises fast from cell to cell.
+        """
+        shape, cells = total.max(axis=0), np.arange(len(total))[:, None]
+        for _ in range(_PASSES):  # towards the shape of which a pass makes the least in its own cell
+            shape = shape + self.states(sources.fed_back(shape * (cells == 0), self.n_steps))[0]
+            shape /= np.max(shape)
+        for doublings in range(1, _STEEPEST):
+            rising = shape * 2.0 ** (doublings * cells)
+            kept = np.max(_ratio(self.states(sources.fed_back(rising, self.n_steps)), rising))
+            if kept < _STILL_LESS:
+                return np.asarray(rising * (np.max(_ratio(added, rising)) / (1.0 - kept)))
         return np.full_like(total, np.inf)
 
     def states(self, errors: Committed) -> Array:
@@ -290,6 +307,11 @@ def _careful_product(sizes: Array, weights: Array) -> Array:
     return np.asarray(np.where(weights == 0.0, 0.0, sizes[:, None, :] * weights).sum(axis=-1))
 
 
+def _ratio(values: Array, by: Array) -> Array:
+    """A quotient in which nothing over nothing is nothing."""
+    return np.divide(values, by, out=np.zeros_like(values), where=values > 0.0)
+
+
 def or_infinite(values: Array) -> Array:
     """What is no number because it was too large on the way is infinite."""
     return np.where(np.isnan(values), np.inf, values)
@@ -299,10 +321,10 @@ def or_infinite(values: Array) -> Array:
 QUIETLY = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
-def cells_of(arrays: EngineArrays, start: float, stop: float, *, n_samples: int) -> Array:
+def cells_of(arrays: EngineArrays, start: float, stop: float, *, n_samples: int, fewest: int = CELLS) -> Array:
     """Edges of equal cells, more of them where states grow: errors grow from where they enter, not from the cell."""
     if not stop > start:
         return start + np.array([0.0, EPS * (1.0 + abs(start))])
     fastest = float(np.max(np.concatenate([arrays.growth, arrays.system.slowest_of_blocks]), initial=0.0))
-    wanted = min(max(_CELLS, math.ceil(fastest * (stop - start))), _MOST_CELLS)
+    wanted = min(max(fewest, math.ceil(fastest * (stop - start))), MOST_CELLS)
     return np.linspace(start, stop, max(1, min(wanted, n_samples - 1)) + 1)
