@@ -20,6 +20,7 @@ from ltinet.tolerances import EPS
 
 _FEW = 64  # states up to which it costs nothing to see which of them reach which
 _ENDS = 1e30  # in the 1-norm: of dense matrices from about 1e38 on SciPy's exponential is never done
+_NEARLY_ALL = 20.0  # by how much more stands above the diagonal of a matrix that is nearly triangular
 _SMALL = 1.0  # |z| below which φ₂ is a Taylor series: the subtraction in (φ₁ − 1)/z would lose digits
 
 
@@ -117,7 +118,15 @@ def matrix_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) 
     """Steps of z' = F z + G u for many lengths h (first axis), by series where all of them are short."""
     if is_short(F, float(h.max(initial=0.0))):
         return _short_steps(F, G, h, linear=linear)
-    return _long_steps(F, G, h, linear=linear)
+    if not _is_upper(F.T):
+        return _long_steps(F, G, h, linear=linear)
+    P, begin, end = _long_steps(F[::-1, ::-1], G[::-1], h, linear=linear)  # see `_by_elimination`
+    return StepMatrices(*map(np.ascontiguousarray, (P[:, ::-1, ::-1], begin[:, ::-1], end[:, ::-1])))
+
+
+def _is_upper(sizes: Matrix) -> bool:
+    """Whether nearly all of a matrix is above its diagonal."""
+    return bool(np.abs(np.triu(sizes, 1)).sum() > _NEARLY_ALL * np.abs(np.tril(sizes, -1)).sum())
 
 
 def _short_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
@@ -184,15 +193,28 @@ def _exponentials(augmented: NDArray[np.float64], n: int, *, nearly_equal: NDArr
 def _of_any_size(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     """SciPy's exponentials, which do not end where a matrix is too large; NaN where balancing makes it no smaller."""
     if _end(matrices):
-        return np.asarray(linalg.expm(matrices))
+        return _by_elimination(matrices)
     result = np.full_like(matrices, np.nan)
     for place, matrix in enumerate(matrices):
         if np.isfinite(matrix).all():
             with np.errstate(over="ignore", invalid="ignore"):  # SciPy takes scales for places as well
                 balanced, (scale, _) = linalg.matrix_balance(matrix, permute=False, separate=True)
                 if _end(balanced):
-                    result[place] = linalg.expm(balanced) * scale[:, None] / scale
+                    result[place] = _by_elimination(balanced) * scale[:, None] / scale
     return result
+
+
+def _by_elimination(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """SciPy's exponentials, of matrices or of their transposes.
+
+    SciPy divides by a polynomial, and eliminates in its transpose. Where large entries stand below the diagonal there,
+    rows change places, and small entries of the result are known to a unit of large ones: triangular but for small
+    entries, a matrix is turned so that elimination has nothing to do.
+    """
+    sizes = np.abs(matrices).reshape(-1, *matrices.shape[-2:]).sum(axis=0)
+    if _is_upper(sizes):
+        return np.ascontiguousarray(linalg.expm(matrices.swapaxes(-1, -2)).swapaxes(-1, -2))
+    return np.asarray(linalg.expm(matrices))
 
 
 def _end(matrices: NDArray[np.float64]) -> bool:
