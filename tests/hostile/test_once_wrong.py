@@ -39,6 +39,8 @@ ONCE_WRONG = {
     "2622/scales/93": "steps that had changed between a bound and a question after it",
     "2622/stiff/4": "a long step of a length that few steps have, whose exponential is farther off than others",
     "2627/nearly_real/52": "a small entry of an exponential whose rows changed places",
+    "2629/repeated/123": "a pair of states that are coupled by so little that T leaves few digits of it",
+    "2630/repeated/146": "likewise, through the stepper",
     "2624/integrating/160": "a warning where the bases of two blocks are all but parallel",
 }
 

@@ -18,10 +18,12 @@ from ltinet.signals.plateaus import plateaus
 from ltinet.signals.sampled import Hold
 from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
+from ltinet.solve.modal import ModalSystem
 from ltinet.solve.prepared import PreparedNetwork
 
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 _AGREEMENT = 2e-11  # of its peak: by what an output may differ between the two, a fifth of what is called right
+_NEAR = 1e-4  # of themselves: scalars that are closer may be coupled by so little that T leaves few digits of it
 _KEPT = 16
 # Beside the doubt of blocks, and beside an output: in the user's own states T costs their small ones nothing, and only
 # where outputs are known far less well there, or not at all, so are states.
@@ -56,8 +58,7 @@ class _Choices:
     def __init__(self, prepared: PreparedNetwork) -> None:
         self._prepared = prepared
         self._kept = Recent[_Doubts](_KEPT)
-        may_differ = prepared.is_small and any(len(block.F) >= _SEVERAL for block in prepared.system.blocks)
-        self._direct = prepared.in_user_states if may_differ else None
+        self._direct = prepared.in_user_states if prepared.is_small and _may_differ(prepared.system) else None
 
     def surest(self, step: float, hold: Hold) -> PreparedNetwork:
         """The one whose outputs are known better: that of blocks, unless the other gives different ones."""
@@ -70,6 +71,15 @@ class _Choices:
         if direct is None:
             return _AGREED
         return self._kept.get((step, hold), lambda: _tried(self._prepared, direct, step, hold))
+
+
+def _may_differ(system: ModalSystem) -> bool:
+    """Whether there are blocks of several states, or scalars that nearly are one: what couples these is small."""
+    if any(len(block.F) >= _SEVERAL for block in system.blocks):
+        return True
+    values = np.concatenate([system.rates, system.rates[: system.n_pairs].conj()])
+    gaps = np.abs(values[:, None] - values) + np.diag(np.full(len(values), np.inf))
+    return bool(np.any(gaps <= _NEAR * np.abs(values)))
 
 
 def _tried(own: PreparedNetwork, direct: PreparedNetwork, step: float, hold: Hold) -> _Doubts:
