@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
-from ltinet.solve.exact.surest import engine_for_run
+from ltinet.solve.exact.surest import MANY, Steps, engine_for_run
 from ltinet.solve.modal import DenseBlock, ModalSystem
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.one_step import OneStep
@@ -103,7 +103,7 @@ def step_model(
     prepared: PreparedNetwork, dt: float, *, hold: Literal["linear", "zero"], x0: Array | None, by_increments: bool
 ) -> StepModel:
     """The step that a stepper of the network takes; `by_increments` sets slow scalars apart."""
-    engine = engine_for_run(prepared, dt, hold=hold, from_state=True)
+    engine = engine_for_run(prepared, Steps.even(dt, MANY), hold=hold, from_state=True)
     system = engine.system
     step = engine.grids.step(dt, linear=hold == "linear")
     order, slow_pairs, slow_reals = _ordered(system, dt, by_increments=by_increments)

@@ -4,12 +4,12 @@ import numpy as np
 
 from ltinet.signals.sampled import Hold, SampledSignal
 
-_COUNT = 8  # of 1, 2, 4, … samples
+FEW = 8  # plateaus, of 1, 2, 4, … samples
 
 
-def plateaus(step: float, n_inputs: int, hold: Hold) -> SampledSignal:
-    """Inputs of size one that change their signs after 1, 2, 4, … samples."""
-    lengths = 2 ** np.arange(_COUNT)
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_COUNT, n_inputs))
+def plateaus(step: float, n_inputs: int, hold: Hold, *, count: int = FEW) -> SampledSignal:
+    """Inputs of size one that change their signs after 1, 2, 4, … samples, so many times."""
+    lengths = 2 ** np.arange(count)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(count, n_inputs))
     u = np.repeat(signs, lengths, axis=0)
     return SampledSignal(step * np.arange(len(u), dtype=np.float64), u, hold=hold)

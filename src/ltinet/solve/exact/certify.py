@@ -12,7 +12,7 @@ from ltinet.errors import SimulationError
 from ltinet.solve.arguments import positive
 from ltinet.solve.exact.engine_arrays import engine_arrays
 from ltinet.solve.exact.run_errors import QUIETLY, ExactRun, cells_of, or_infinite, weighted
-from ltinet.solve.exact.surest import engine_for_run
+from ltinet.solve.exact.surest import Steps, engine_for_run
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solvers.network_arrays import arrays_of
 
@@ -26,7 +26,7 @@ def certificate_of(prepared: PreparedNetwork, *, horizon: float, n_steps: float)
     horizon, steps = positive(horizon, "horizon"), positive(n_steps, "n_steps")
     if steps != int(steps):
         raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
-    engine = engine_for_run(prepared, horizon / steps, hold="linear", from_state=False)
+    engine = engine_for_run(prepared, Steps.even(horizon / steps, int(steps)), hold="linear", from_state=False)
     own = certify(engine, horizon=horizon, n_steps=int(steps))
     return with_reduction(own, prepared.reduced_error, prepared.system.n_inputs)
 

@@ -13,7 +13,7 @@ from ltinet.arrays import Array
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
 from ltinet.solve.arguments import checked_input_tolerance
-from ltinet.solve.exact.surest import engine_for_run
+from ltinet.solve.exact.surest import Steps, engine_for_run
 from ltinet.solve.exact.trajectory import ExactTrajectory
 from ltinet.solve.jumps import before_jumps
 from ltinet.solve.prepared import PreparedNetwork
@@ -45,7 +45,7 @@ class ExactEngine:
         samples, refinement, off = signal.sampled_over(t, tolerance=tolerance)
         if prepared.feels(samples.axis):
             samples = SampledSignal(samples.axis.as_given(), samples.u, hold=samples.hold)
-        own = engine_for_run(prepared, samples.longest_step, hold=samples.hold, from_state=x0 is not None)
+        own = engine_for_run(prepared, Steps.of(samples), hold=samples.hold, from_state=x0 is not None)
         trajectory = _trajectory(own, prepared, samples, x0, off=off)
         rival = prepared.rival(from_state=x0 is not None) if own is prepared else None
         if rival is not None:

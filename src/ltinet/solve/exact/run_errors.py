@@ -16,6 +16,7 @@ from ltinet.once import cached_property
 from ltinet.solve.exact.engine_arrays import EngineArrays
 from ltinet.solve.exact.error_sources import Late, Sources
 from ltinet.solve.exact.sizes import running_max
+from ltinet.solve.exact.true_steps import inputs_off
 from ltinet.solve.exact.uneven_steps import UnevenErrors
 from ltinet.solve.exact.user_kernel import user_kernel
 from ltinet.solve.modal import DenseBlock
@@ -127,7 +128,8 @@ class ExactRun:
         largest = np.max(weighted(inside, arrays.mode_outputs), axis=0)
         if np.any(np.max(decomposition, axis=0) > _SECOND_ORDER * largest):
             decomposition = self._by_residuals(sources, inside + self._states_off(sources, inside))
-        found = {"rounding": self._rounding(self._shifted(sizes)), "decomposition": np.zeros_like(decomposition)}
+        rounding = self._rounding(self._shifted(sizes)) + self._by_even_inputs(sizes)
+        found = {"rounding": rounding, "decomposition": np.zeros_like(decomposition)}
         found[residuals.part] += decomposition
         if late is not None:
             found["times"] = self._by_late_samples(late)
@@ -227,6 +229,15 @@ class ExactRun:
         surely = Committed(begun, np.where(by_chance, 0.0, stepped), self.n_steps, none, self.crowds)
         new = Committed(none[0], stepped * by_chance, self.n_steps, none, self.crowds)
         return np.asarray(sums + self.outputs(surely) + self._by_chance(new) + self._by_uneven_steps(sizes))
+
+    def _by_even_inputs(self, sizes: StepSizes) -> Array:
+        """What the engine's even steps of coupled blocks are off in what inputs add: the same at every sample."""
+        arrays = self.arrays
+        off = np.zeros((len(sizes.inputs), arrays.mode_inputs.shape[0]))
+        if self.shares is None:
+            for own, block in zip(arrays.mode_slices, arrays.system.blocks, strict=True):
+                off[:, own] = sizes.inputs @ inputs_off(block, self.h, linear=self.linear).T
+        return self.outputs(Committed(np.zeros(off.shape[1]), off, self.n_samples, np.zeros_like(off)))
 
     def _by_uneven_steps(self, sizes: StepSizes) -> Array:
         """What the engine's own steps of many lengths are off: the largest each time, or all together at once."""

@@ -15,7 +15,7 @@ from ltinet.shown import count_of
 from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold, checked_hold
 from ltinet.signals.times import all_finite
-from ltinet.solve.exact.surest import engine_for_run
+from ltinet.solve.exact.surest import MANY, Steps, engine_for_run
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.single_steps import SingleSteps
 
@@ -37,7 +37,7 @@ class Stepper:
         hold = checked_hold(hold)
         self.dt, self.hold = float(dt), hold
         if prepared.system.n_states <= _DENSE:  # steps are dense products anyhow
-            prepared = engine_for_run(prepared, self.dt, hold=hold, from_state=True)
+            prepared = engine_for_run(prepared, Steps.even(self.dt, MANY), hold=hold, from_state=True)
         self._engine = prepared
         with np.errstate(over="ignore", invalid="ignore"):  # an overflow is told at the sample where it shows
             single = prepared.grids.single(self.dt, linear=hold == "linear")

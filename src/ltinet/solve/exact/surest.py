@@ -6,6 +6,7 @@ outputs, while an exponential of the matrix as it was given keeps them. Both way
 computations that agree are both right, and where they do not, their bounds decide.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,31 +15,77 @@ from ltinet.arrays import Array
 from ltinet.bounds.share import worst_share
 from ltinet.errors import SimulationError
 from ltinet.recent import Recent
-from ltinet.signals.plateaus import plateaus
-from ltinet.signals.sampled import Hold
+from ltinet.signals.plateaus import FEW, plateaus
+from ltinet.signals.sampled import Hold, SampledSignal
 from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.tolerances import EPS
 
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 _AGREEMENT = 2e-11  # of its peak: by what an output may differ between the two, a fifth of what is called right
 _NEAR = 1e-4  # of themselves: scalars that are closer may be coupled by so little that T leaves few digits of it
 _KEPT = 16
+_MOST = 13  # plateaus: 8,191 steps, of which rounding shows what more would
+MANY = 2**_MOST  # steps of a run without end
 # Beside the doubt of blocks, and beside an output: in the user's own states T costs their small ones nothing, and only
 # where outputs are known far less well there, or not at all, so are states.
 _FAR, _NOTHING = 1e3, 1.0
 
 
-def engine_for_run(prepared: PreparedNetwork, step: float, *, hold: Hold, from_state: bool) -> PreparedNetwork:
-    """The network that takes steps of this length: in its blocks, or in the user's states where these keep more."""
-    engine = prepared.for_run(step, from_state=from_state)
-    return prepared.keep(_Choices).surest(step, hold) if engine is prepared and step > 0.0 else engine
+class Steps(NamedTuple):
+    """The steps of a run, as far as trials take them: how long at most and on the average, and how many."""
+
+    longest: float
+    average: float
+    number: int
+
+    @classmethod
+    def of(cls, samples: SampledSignal) -> "Steps":
+        """Those between samples."""
+        number = len(samples.t) - 1
+        if samples.step is not None or number < 1:
+            return cls.even(samples.longest_step, max(number, 1))
+        return cls(samples.longest_step, float(samples.t[-1] - samples.t[0]) / number, number)
+
+    @classmethod
+    def even(cls, length: float, number: int) -> "Steps":
+        """Of one length."""
+        return cls(length, length, number)
+
+    def trials(self, condition: float) -> list["_Trial"]:
+        """Steps of the longest kind, and as many as there are where T of this condition may show in the end.
+
+        Lengths and numbers are powers of two where they differ from run to run, so that few trials serve many runs.
+        """
+        octaves = min(max(math.ceil(math.log2(self.number)), FEW), _MOST)
+        if 2.0**octaves * EPS * condition <= _AGREEMENT:
+            octaves = FEW
+        if self.average == self.longest:
+            return [_Trial(self.longest, octaves)]
+        nearby = 2.0 ** round(math.log2(self.average))
+        return [_Trial(self.longest, FEW), *([_Trial(nearby, octaves)] if octaves > FEW else [])]
+
+
+class _Trial(NamedTuple):
+    """Steps of one length, and after how many doublings of plateaus a trial of them ends."""
+
+    step: float
+    octaves: int
+
+
+def engine_for_run(prepared: PreparedNetwork, steps: Steps, *, hold: Hold, from_state: bool) -> PreparedNetwork:
+    """The network that takes such steps: in its blocks, or in the user's states where these keep more."""
+    engine = prepared.for_run(steps.longest, from_state=from_state)
+    if engine is not prepared or not steps.longest > 0.0:
+        return engine
+    return prepared.keep(_Choices).surest(steps, hold, from_state=from_state)
 
 
 def blocks_are_surer(prepared: PreparedNetwork, step: float, *, hold: Hold) -> bool:
     """Whether outputs in the user's own states differ from those of the blocks and are known far less well."""
-    doubts = prepared.keep(_Choices).doubts(step, hold) if step > 0.0 else _AGREED
+    doubts = prepared.keep(_Choices).doubts(_Trial(step, FEW), hold) if step > 0.0 else _AGREED
     return doubts.of_blocks < doubts.of_user_states > min(_NOTHING, _FAR * doubts.of_blocks)
 
 
@@ -60,17 +107,41 @@ class _Choices:
         self._kept = Recent[_Doubts](_KEPT)
         self._direct = prepared.in_user_states if prepared.is_small and _may_differ(prepared.system) else None
 
-    def surest(self, step: float, hold: Hold) -> PreparedNetwork:
+    def surest(self, steps: Steps, hold: Hold, *, from_state: bool) -> PreparedNetwork:
         """The one whose outputs are known better: that of blocks, unless the other gives different ones."""
-        doubts = self.doubts(step, hold)
-        return self._direct if self._direct and doubts.of_user_states < doubts.of_blocks else self._prepared
+        if self._direct is None:
+            return self._prepared
+        condition = 1.0 if self._prepared.form is None else self._prepared.form.condition_raw
+        for trial in steps.trials(condition):
+            doubts = self.doubts(trial, hold, from_state=from_state and trial.octaves > FEW)
+            if doubts is not _AGREED:
+                return self._direct if doubts.of_user_states < doubts.of_blocks else self._prepared
+        return self._prepared
 
-    def doubts(self, step: float, hold: Hold) -> _Doubts:
-        """What a trial with this step says of both; none of two that give the same."""
+    def doubts(self, trial: _Trial, hold: Hold, *, from_state: bool = False) -> _Doubts:
+        """What a trial says of both; none of two that give the same."""
         direct = self._direct
         if direct is None:
             return _AGREED
-        return self._kept.get((step, hold), lambda: _tried(self._prepared, direct, step, hold))
+        return self._kept.get(
+            (trial, hold, from_state), lambda: self._tried(direct, trial, hold, from_state=from_state)
+        )
+
+    def _tried(self, direct: PreparedNetwork, trial: _Trial, hold: Hold, *, from_state: bool) -> _Doubts:
+        samples = plateaus(trial.step, direct.system.n_inputs, hold, count=trial.octaves)
+        doubts = _compared(self._prepared, direct, samples, None)
+        if doubts is not _AGREED or not from_state:
+            return doubts
+        nothing = SampledSignal(samples.axis, np.zeros_like(samples.u), hold=hold)
+        return _compared(self._prepared, direct, nothing, _some_state(self._prepared))
+
+
+def _some_state(prepared: PreparedNetwork) -> Array | None:
+    """A state of the user in which all are as large as states of the blocks make them, with signs by chance."""
+    if prepared.form is None:
+        return None
+    sizes = np.abs(prepared.form.T).max(axis=1)
+    return np.asarray(sizes * np.random.default_rng(1).choice([-1.0, 1.0], size=len(sizes)))
 
 
 def _may_differ(system: ModalSystem) -> bool:
@@ -82,9 +153,9 @@ def _may_differ(system: ModalSystem) -> bool:
     return bool(np.any(gaps <= _NEAR * np.abs(values)))
 
 
-def _tried(own: PreparedNetwork, direct: PreparedNetwork, step: float, hold: Hold) -> _Doubts:
-    samples = plateaus(step, own.system.n_inputs, hold)
-    first, second = (ExactPath(one, samples, None) for one in (own, direct))
+def _compared(own: PreparedNetwork, direct: PreparedNetwork, samples: SampledSignal, x0: Array | None) -> _Doubts:
+    """What a run of both says."""
+    first, second = (ExactPath(one, samples, x0) for one in (own, direct))
     try:
         y, other = (np.asarray(one.sampled_outputs(threads=1)) for one in (first, second))
     except SimulationError:  # one of them exceeds all numbers: the run itself tells when

@@ -5,7 +5,6 @@ there, or left out beyond the last term, is in every step. It is looked at where
 octave, and compared with exponentials of more digits.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.arrays import Array
-from ltinet.bounds.double_double import exponentials
 from ltinet.bounds.step_rounding import StepSizes
 from ltinet.solve.exact.sizes import cells_of_steps
+from ltinet.solve.exact.true_steps import true_steps
 from ltinet.solve.modal import DenseBlock
 from ltinet.solve.steps.propagators import scalar_steps
 from ltinet.solve.uneven.any_length import AnyLength, Dense, Scalars
@@ -162,35 +161,11 @@ def _blocks_off(dense: Dense, blocks: list[DenseBlock], lengths: Array, *, linea
     found = []
     for number, block in enumerate(blocks):
         weights = np.eye(block.G.shape[1]) if dense.drive is None else dense.drive[number].T
-        true = _true_steps(block, lengths, linear=linear)
+        true = true_steps(block, lengths, linear=linear)
         parts = [P[:, number], begin[:, number] @ weights, end[:, number] @ weights]
         off = [np.abs((own - high) - low) for own, (high, low) in zip(parts, true, strict=True)]
         found.append(Off(_largest(off[0], lengths), _largest(off[1] + off[2], lengths)))
     return found
-
-
-def _true_steps(block: DenseBlock, lengths: Array, *, linear: bool) -> list[tuple[Array, Array]]:
-    """P and what inputs at both ends add, `(lengths, …)`, each as high + low, from one exponential (Van Loan 1978).
-
-    exp(h [[F, G, 0], [0, 0, I/s], [0, 0, 0]]) has e^{Fh}, h φ₁ G and h² φ₂ G/s in its first rows; s, a power of two
-    near h, keeps all of one size.
-    """
-    n, m = block.G.shape
-    scale = 2.0 ** math.frexp(float(lengths.max()))[1]
-    whole = np.zeros((n + 2 * m, n + 2 * m))
-    whole[:n, :n], whole[:n, n : n + m] = block.F, block.G
-    whole[n : n + m, n + m :] = np.eye(m) / scale
-    levels = [exponentials(whole, float(first), len(lengths) - 1) for first in lengths[0]]
-    high, low = (np.array([[own[part] for own in column] for column in levels]) for part in (0, 1))
-    high, low = (part.swapaxes(0, 1).reshape(lengths.size, *whole.shape)[:, :n] for part in (high, low))
-    first = high[:, :, n : n + m], low[:, :, n : n + m]
-    nothing = np.zeros_like(first[0])
-    if not linear:
-        return [(high[:, :, :n], low[:, :, :n]), first, (nothing, nothing)]
-    shares = (scale / lengths.ravel())[:, None, None]
-    second = high[:, :, n + m :] * shares
-    # One more rounding, of numbers no larger than what inputs add: far below what is looked for.
-    return [(high[:, :, :n], low[:, :, :n]), (first[0] - second, first[1]), (second, nothing)]
 
 
 def _largest(off: NDArray[Any], lengths: Array) -> Array:
