@@ -41,7 +41,7 @@ ONCE_WRONG = {
     "2627/nearly_real/52": "a small entry of an exponential whose rows changed places",
     "2629/repeated/123": "a pair of states that are coupled by so little that T leaves few digits of it",
     "2630/repeated/146": "likewise, through the stepper",
-    "2632/stiff/106": "even steps of 67,000 time constants in the user's states: what inputs add was taken to be rounded only",
+    "2632/stiff/106": "even steps of 67,000 time constants, whose inputs add what was taken to be rounded only",
     "2631/stiff/63": "10,000 short steps of states that nearly are one, and a few steps that are not short",
     "2624/integrating/160": "a warning where the bases of two blocks are all but parallel",
 }
