@@ -24,7 +24,9 @@ from ltinet.solve.prepared import PreparedNetwork
 from ltinet.tolerances import EPS
 
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
-_AGREEMENT = 2e-11  # of its peak: by what an output may differ between the two, a fifth of what is called right
+# Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
+# more of the difference than a trial, and 1e-10 is what is called right.
+_AGREEMENT, _SURE = 5e-13, 5e-12
 _NEAR = 1e-4  # of themselves: scalars that are closer may be coupled by so little that T leaves few digits of it
 _KEPT = 16
 _MOST = 13  # plateaus: 8,191 steps, of which rounding shows what more would
@@ -60,7 +62,7 @@ class Steps(NamedTuple):
         Lengths and numbers are powers of two where they differ from run to run, so that few trials serve many runs.
         """
         octaves = min(max(math.ceil(math.log2(self.number)), FEW), _MOST)
-        if 2.0**octaves * EPS * condition <= _AGREEMENT:
+        if 2.0**octaves * EPS * condition <= _SURE:
             octaves = FEW
         if self.average == self.longest:
             return [_Trial(self.longest, octaves)]
@@ -115,7 +117,7 @@ class _Choices:
         for trial in steps.trials(condition):
             doubts = self.doubts(trial, hold, from_state=from_state and trial.octaves > FEW)
             if doubts is not _AGREED:
-                return self._direct if doubts.of_user_states < doubts.of_blocks else self._prepared
+                return self._direct if doubts.of_user_states < doubts.of_blocks > _SURE else self._prepared
         return self._prepared
 
     def doubts(self, trial: _Trial, hold: Hold, *, from_state: bool = False) -> _Doubts:
