@@ -62,9 +62,8 @@ class _Convolution(torch.autograd.Function):
     @signed_once
     def forward(u: Tensor, h: Tensor) -> Tensor:
         steps, length = u.shape[-1], _length(u)
-        return torch.fft.irfft(_times(_to(h, length), _to(u, length)), n=length)[..., :steps].clone(
-            memory_format=torch.contiguous_format
-        )
+        y = _from(_times(_to(h, length), _to(u, length)), length)
+        return y[..., :steps].clone(memory_format=torch.contiguous_format)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004 - PyTorch's
@@ -79,10 +78,10 @@ class _Convolution(torch.autograd.Function):
         grad_u = grad_h = None
         if ctx.needs_input_grad[0]:
             product = _times(_to(h, length).conj().transpose(0, 1), transformed)
-            grad_u = torch.fft.irfft(product, n=length)[..., :steps]
+            grad_u = _from(product, length)[..., :steps]
         if ctx.needs_input_grad[1]:
             product = _summed(transformed, _to(u, length).conj())
-            grad_h = torch.fft.irfft(product, n=length)[..., :steps]
+            grad_h = _from(product, length)[..., :steps]
         return grad_u, grad_h
 
     @staticmethod
@@ -114,7 +113,19 @@ def _summed(one: Tensor, other: Tensor) -> Tensor:
 
 
 def _to(signals: Tensor, length: int) -> Tensor:
+    """Transforms; of nothing none, which not every library of them takes."""
+    if not signals.numel():
+        shape = (*signals.shape[:-1], length // 2 + 1)
+        return torch.zeros(shape, dtype=signals.dtype.to_complex(), device=signals.device)
     return torch.fft.rfft(signals, n=length)
+
+
+def _from(transformed: Tensor, length: int) -> Tensor:
+    """And back."""
+    if not transformed.numel():
+        shape = (*transformed.shape[:-1], length)
+        return torch.zeros(shape, dtype=transformed.dtype.to_real(), device=transformed.device)
+    return torch.fft.irfft(transformed, n=length)
 
 
 def _length(signals: Tensor) -> int:

@@ -8,8 +8,9 @@ from ltinet.errors import MissingDependencyError
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
 from ltinet.network.response import poles
-from ltinet.signals.sampled import Hold
+from ltinet.signals.sampled import Hold, checked_hold
 from ltinet.signals.times import time_step
+from ltinet.solve.exact.surest import MANY, Steps, engine_for_run
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.state_space import StateSpace
 
@@ -44,7 +45,7 @@ def to_torch(
 ) -> "LinearNetwork[NetworkType]":
     """A prepared network as a module; `rebuild` makes a network for users of what the way back constructs.
 
-    Its states are those of its layers, which learning keeps stable. Where poles are not learnt and T would cost short
+    Its states are those of its layers, which learning keeps stable. Where poles are not learnt and T would cost
     steps their digits, they are the user's own, as in `simulate`, unless layers are asked for.
 
     Raises:
@@ -57,7 +58,8 @@ def to_torch(
     from ltinet.learn.parameters import tensors_of
 
     moves = set(checked_parts(trainable)) & {"poles", "held", "couplings"}
-    given = None if moves or in_layers else prepared.for_run(time_step(dt, "dt"), from_state=False)
+    steps = Steps.even(time_step(dt, "dt"), MANY)
+    given = None if moves or in_layers else engine_for_run(prepared, steps, hold=checked_hold(hold), from_state=False)
     if given is None or given is prepared or poles(prepared.network).real.max(initial=0.0) > 0.0:
         tensors = tensors_of(packed_system(prepared))
     else:

@@ -2,12 +2,17 @@
 
 PyTorch's own exponential chooses too low a degree at some norms and is off by 2e-11 there (2.13, float64). The series
 here ends at M¹⁹/21!, below rounding for a norm of one.
+
+Where states are in units that are decades apart, norms tell of units, and doublings that only these call for cost
+digits: matrices are halved and doubled in units that suit them, powers of two that cost no digit there and back.
 """
 
 import math
 
 import torch
 from torch import Tensor
+
+from ltinet.bounds.units import best_units
 
 _COEFFICIENTS = [[1.0 / math.factorial(4 * row + column + 2) for column in range(4)] for row in range(5)]
 _MOST_DOUBLINGS = 1100  # beyond the largest double there is nothing to halve
@@ -19,6 +24,8 @@ def matrix_phi(M: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
     φ₁(2z) = φ₁(z)(e^z + 1)/2 and φ₂(2z) = (φ₁(z)² + 2 φ₂(z))/4. Cost 9 + 3 s products.
     """
+    units = _units(M)
+    M = M * units
     doublings, most = _n_doublings(M)
     identity = torch.eye(M.shape[-1], dtype=M.dtype, device=M.device)
     small = M * torch.exp2(-doublings)
@@ -30,18 +37,36 @@ def matrix_phi(M: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         second = torch.where(goes_on, 0.25 * (first @ first + 2.0 * second), second)
         first = torch.where(goes_on, 0.5 * (first + exponential @ first), first)
         exponential = torch.where(goes_on, exponential @ exponential, exponential)
-    return exponential, first, second
+    return exponential / units, first / units, second / units
 
 
 def matrix_exponential(M: Tensor) -> Tensor:
     """e^M alone. Cost 9 + s products."""
+    units = _units(M)
+    M = M * units
     doublings, most = _n_doublings(M)
     identity = torch.eye(M.shape[-1], dtype=M.dtype, device=M.device)
     small = M * torch.exp2(-doublings)
     exponential = identity + small @ (identity + small @ _series(small, identity))
     for count in range(most):
         exponential = torch.where(doublings > count, exponential @ exponential, exponential)
-    return exponential
+    return exponential / units
+
+
+def _units(M: Tensor) -> Tensor:
+    """Units of the columns over those of the rows, `(k, k)`, the same for all matrices; 1 where none need doubling."""
+    sizes, none = M.detach().abs(), torch.ones((), dtype=M.dtype, device=M.device)
+    norms = sizes.sum(-2, keepdim=True).amax(-1, keepdim=True)
+    try:
+        if not M.numel() or not bool((norms > 1.0).any()) or not bool(torch.isfinite(norms).all()):
+            return none
+        shapes = (sizes / torch.where(norms > 0.0, norms, none)).reshape(-1, *M.shape[-2:]).amax(0)
+        units = best_units(shapes.double().cpu().numpy())
+    except RuntimeError:  # within torch.func.vmap values cannot be asked for
+        return none
+    scale = torch.as_tensor(units, dtype=M.dtype, device=M.device)
+    ratios = scale / scale[:, None]
+    return ratios if bool(torch.isfinite(ratios).all() & (ratios > 0.0).all()) else none
 
 
 def _series(M: Tensor, identity: Tensor) -> Tensor:

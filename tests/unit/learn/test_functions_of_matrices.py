@@ -66,3 +66,16 @@ def test_functions_of_matrices(kind: str, size: float) -> None:
         expected = exact[:, place * n : (place + 1) * n]
         assert np.abs(got.numpy() - expected).max() <= allowed * np.abs(expected).max()
     assert torch.equal(functions[0], matrix_exponential(torch.from_numpy(M)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_units_that_are_decades_apart_cost_no_digit(seed: int) -> None:
+    rng = np.random.default_rng([13, seed])
+    n = int(rng.integers(2, 8))
+    plain = rng.uniform(0.5, 6.0) * (rng.standard_normal((n, n)) - 2.0 * np.eye(n)) / np.sqrt(n)
+    units = 2.0 ** rng.integers(-40, 41, n)
+    allowed = 8.0 * EPS * n * float(np.abs(plain).sum(0).max())
+    exact = exact_exponential(plain)
+    for M in (plain * units / units[:, None], np.stack([plain, 0.5 * plain]) * units / units[:, None]):
+        got = (matrix_phi(torch.from_numpy(M))[0].numpy() * (units[:, None] / units)).reshape(-1, n, n)[0]
+        assert np.abs(got - exact).max() <= allowed * np.abs(exact).max()

