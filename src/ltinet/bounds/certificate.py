@@ -11,7 +11,7 @@ from ltinet.arrays import Array
 class Certificate:
     """For inputs with |u| ≤ 1 and x(0) = 0: bounds on the error of every output up to the horizon, `(p,)` each.
 
-    The exact engine is linear: for |u| ≤ a the bounds are a times as large.
+    They hold for inputs held and for straight lines. The exact engine is linear: for |u| ≤ a they are a times as large.
     """
 
     horizon: float
@@ -49,6 +49,16 @@ class Certificate:
                 f"  size of outputs    ≤ {largest(self.gain)}",
             ]
         )
+
+
+def worse_of(one: Certificate, other: Certificate) -> Certificate:
+    """A certificate for runs of both kinds: the larger bounds of errors, and the smaller ones of outputs."""
+    return replace(
+        one,
+        rounding=np.maximum(one.rounding, other.rounding),
+        decomposition=np.maximum(one.decomposition, other.decomposition),
+        gain=np.minimum(one.gain, other.gain),
+    )
 
 
 def with_reduction(own: Certificate, reduced_error: float | None, n_inputs: int) -> Certificate:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed
-from ltinet.bounds.certificate import Certificate, with_reduction
+from ltinet.bounds.certificate import Certificate, with_reduction, worse_of
 from ltinet.bounds.layer_errors import layer_constant, paper_constant
 from ltinet.errors import SimulationError
 from ltinet.solve.arguments import positive
@@ -26,18 +26,26 @@ def certificate_of(prepared: PreparedNetwork, *, horizon: float, n_steps: float)
     horizon, steps = positive(horizon, "horizon"), positive(n_steps, "n_steps")
     if steps != int(steps):
         raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
-    engine = engine_for_run(prepared, Steps.even(horizon / steps, int(steps)), hold="linear", from_state=False)
-    own = certify(engine, horizon=horizon, n_steps=int(steps))
-    return with_reduction(own, prepared.reduced_error, prepared.system.n_inputs)
+    given = Steps.even(horizon / steps, int(steps))
+    own = [
+        certify(
+            engine_for_run(prepared, given, hold="linear" if linear else "zero", from_state=False),
+            horizon=horizon,
+            n_steps=int(steps),
+            linear=linear,
+        )
+        for linear in (True, False)
+    ]
+    return with_reduction(worse_of(*own), prepared.reduced_error, prepared.system.n_inputs)
 
 
 @QUIETLY
-def certify(prepared: PreparedNetwork, *, horizon: float, n_steps: int) -> Certificate:
+def certify(prepared: PreparedNetwork, *, horizon: float, n_steps: int, linear: bool = True) -> Certificate:
     """What the exact engine promises for |u| ≤ 1 and x(0) = 0, without running it."""
     arrays, step = engine_arrays(prepared), horizon / n_steps
     cells = cells_of(arrays, 0.0, horizon, n_samples=n_steps + 1)
     per_cell = np.full(len(cells) - 1, n_steps / (len(cells) - 1))
-    width = prepared.grids.from_any_state(step, linear=True, n_times=n_steps + 1).width
+    width = prepared.grids.from_any_state(step, linear=linear, n_times=n_steps + 1).width
     run = ExactRun(
         arrays,
         cells,
@@ -45,8 +53,8 @@ def certify(prepared: PreparedNetwork, *, horizon: float, n_steps: int) -> Certi
         width=width,
         n_samples=per_cell,
         n_steps=np.ceil(per_cell / width),
-        linear=True,
-        convolution=prepared.grids.from_rest(step, linear=True, n_times=n_steps + 1),
+        linear=linear,
+        convolution=prepared.grids.from_rest(step, linear=linear, n_times=n_steps + 1),
     )
     states = _largest_states(run)
     ones = np.ones((len(states), arrays.system.n_inputs))

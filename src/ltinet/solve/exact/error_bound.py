@@ -17,6 +17,7 @@ from ltinet.solve.exact.uneven_steps import lengths_of, shares_of_lengths, uneve
 from ltinet.solve.steps.packing import pack, unpack
 
 _SEEN_AT_SAMPLES = 0.5  # |λ|h up to which outputs move about as fast between samples as at them
+_MORE_BETWEEN = 0.57  # of |λ|h: by how much that changes from the nearer sample on, (e^{¼} − 1)/½ for |λ|h = ½
 _BETWEEN_PROBES = 2.0  # by how much a function may be farther from its lines than at the places looked at
 
 
@@ -108,10 +109,11 @@ def _rates_before(path: ExactPath, arrays: EngineArrays, own: slice, z: Array) -
     v, parts = unpack(system, z)
     of_blocks = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
     moving = pack(system, v * system.rates, of_blocks) + u @ arrays.G.T
-    # What hardly turns between two samples is seen at them, with its sign; of all else the size counts.
+    # What hardly turns between two samples is seen at them, with its sign and as far as it turns; of all else the size.
     is_slow = arrays.speeds * path.samples.longest_step < _SEEN_AT_SAMPLES
     seen = arrays.packed(is_slow.astype(np.float64))
-    rates = np.abs((moving * seen) @ arrays.C.T) + (arrays.modes(np.abs(moving)) * ~is_slow) @ arrays.mode_outputs.T
+    share = np.where(is_slow, _MORE_BETWEEN * arrays.speeds * path.samples.longest_step, 1.0)
+    rates = np.abs((moving * seen) @ arrays.C.T) + (arrays.modes(np.abs(moving)) * share) @ arrays.mode_outputs.T
     rates[:, : 1 if own.start == 0 else 0] = 0.0  # the first sample stands where it stands
     return np.asarray(rates)
 

@@ -142,6 +142,9 @@ class ExactPath:
         lost, own = self.prepared.keep(_LostStates).after(self.samples.longest_step, self.samples.hold)
         if own is not None and len(lost):
             x[..., lost] = self._through(own).user_states(t)[..., lost]
+        if self.x0 is not None:  # which T and its inverse would give back but for rounding
+            first = np.flatnonzero(t == self.samples.t[0])
+            x[..., first, :] = self.x0.reshape(*self.samples.batch_shape, 1, self.x0.shape[-1])
         return x
 
     @cached_property

@@ -13,10 +13,11 @@ from ltinet.bounds.chance import dense_spread, scalar_spread
 from ltinet.bounds.crowds import Crowds
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings, steps_within
 from ltinet.once import cached_property
+from ltinet.solve.exact.between_samples import BetweenSamples, between_samples
 from ltinet.solve.exact.engine_arrays import EngineArrays
 from ltinet.solve.exact.error_sources import Late, Sources
 from ltinet.solve.exact.sizes import running_max
-from ltinet.solve.exact.true_steps import inputs_off
+from ltinet.solve.exact.true_steps import even_inputs_off
 from ltinet.solve.exact.uneven_steps import UnevenErrors
 from ltinet.solve.exact.user_kernel import user_kernel
 from ltinet.solve.modal import DenseBlock
@@ -63,7 +64,7 @@ class ExactRun:
 
     @property
     def cell(self) -> float:
-        """Length of a cell."""
+        """Length of one."""
         return float(self.cells[1] - self.cells[0])
 
     @property
@@ -129,6 +130,7 @@ class ExactRun:
         if np.any(np.max(decomposition, axis=0) > _SECOND_ORDER * largest):
             decomposition = self._by_residuals(sources, inside + self._states_off(sources, inside))
         rounding = self._rounding(self._shifted(sizes)) + self._by_even_inputs(sizes)
+        rounding = sum((block.outputs(sizes) for block in self._between), rounding)
         found = {"rounding": rounding, "decomposition": np.zeros_like(decomposition)}
         found[residuals.part] += decomposition
         if late is not None:
@@ -230,13 +232,20 @@ class ExactRun:
         new = Committed(none[0], stepped * by_chance, self.n_steps, none, self.crowds)
         return np.asarray(sums + self.outputs(surely) + self._by_chance(new) + self._by_uneven_steps(sizes))
 
+    @cached_property
+    def _between(self) -> list[BetweenSamples]:
+        """What coupled blocks are off between samples."""
+        return between_samples(self.arrays, self.h, linear=self.linear)
+
+    @cached_property
+    def _inputs_off(self) -> Array:
+        """What even steps are off per unit of the inputs, `(modes, m)`; uneven ones are looked at elsewhere."""
+        none = np.zeros_like(self.arrays.mode_inputs)
+        return none if self.shares is not None else even_inputs_off(self.arrays, self.h, linear=self.linear)
+
     def _by_even_inputs(self, sizes: StepSizes) -> Array:
-        """What the engine's even steps of coupled blocks are off in what inputs add: the same at every sample."""
-        arrays = self.arrays
-        off = np.zeros((len(sizes.inputs), arrays.mode_inputs.shape[0]))
-        if self.shares is None:
-            for own, block in zip(arrays.mode_slices, arrays.system.blocks, strict=True):
-                off[:, own] = sizes.inputs @ inputs_off(block, self.h, linear=self.linear).T
+        """What even steps are off in what inputs add: the same at every sample."""
+        off = sizes.inputs @ self._inputs_off.T
         return self.outputs(Committed(np.zeros(off.shape[1]), off, self.n_samples, np.zeros_like(off)))
 
     def _by_uneven_steps(self, sizes: StepSizes) -> Array:

@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array
 from ltinet.bounds.step_rounding import StepSizes
 from ltinet.solve.exact.sizes import cells_of_steps
-from ltinet.solve.exact.true_steps import true_steps
+from ltinet.solve.exact.true_steps import BETWEEN, WITHIN, true_steps
 from ltinet.solve.modal import DenseBlock
 from ltinet.solve.steps.propagators import scalar_steps
 from ltinet.solve.uneven.any_length import AnyLength, Dense, Scalars
 from ltinet.solve.uneven.doubled import exponentials_at
 
 _LEVELS = 24  # octaves of lengths below the longest that are told apart: shorter steps hardly move anything
-_WITHIN = (1.0, 0.9, 0.77, 0.66, 0.54)  # of the longest length of an octave: where steps are looked at
-_BETWEEN = 3.0  # by how much steps may be farther off than at the lengths looked at: 2.6 was seen in 2,000 drawn ones
 _FEW = 16  # lengths up to which each is looked at itself
 _COMMON = 0.02  # share of all steps from which on a length is looked at where there are more
 
@@ -89,7 +87,7 @@ class Off(NamedTuple):
 
     def with_more(self, lengths: Lengths) -> "Off":
         """The same, of octaves with more than what was seen."""
-        more = np.where(np.arange(lengths.shares.shape[1]) < len(lengths.common), 1.0, _BETWEEN)
+        more = np.where(np.arange(lengths.shares.shape[1]) < len(lengths.common), 1.0, BETWEEN)
         return Off((more * self.per_state.T).T, (more * self.per_input.T).T)
 
 
@@ -126,13 +124,13 @@ def uneven_errors(steps: AnyLength, slices: list[slice], lengths: Lengths) -> Un
     scalars, first = [], 0
     for own in steps.scalars:
         place = slice(first, first + len(own.steps.rates))
-        found = _scalars_off(own, lengths.all_kinds(_WITHIN), linear=steps.linear)
+        found = _scalars_off(own, lengths.all_kinds(WITHIN), linear=steps.linear)
         scalars.append((place, found.with_more(lengths)))
         first = place.stop
     blocks = []
     for dense in steps.dense:
         own_blocks = [steps.system.blocks[number] for number in dense.numbers]
-        looked_at = [*lengths.common[:, None, None], *([lengths.octaves(_WITHIN)] if lengths.n_octaves else [])]
+        looked_at = [*lengths.common[:, None, None], *([lengths.octaves(WITHIN)] if lengths.n_octaves else [])]
         offs = [_blocks_off(dense, own_blocks, at, linear=steps.linear) for at in looked_at]
         for number, *own_offs in zip(dense.numbers, *offs, strict=True):
             together = Off(*(np.concatenate(parts) for parts in zip(*own_offs, strict=True)))
