@@ -64,9 +64,7 @@ def test_outputs_between_samples_beside_their_grid(seed):
     """Two decays that cancel in the output, more so at samples than between."""
     rng = np.random.default_rng([95, seed])
     h = rng.uniform(0.5, 1.0)
-    A = np.diag([-1.0, -1.5]) * rng.uniform(
-        0.2, 0.6
-    )
+    A = np.diag([-1.0, -1.5]) * rng.uniform(0.2, 0.6)
     C, B, t = np.array([[1.0, 0.8]]), np.ones((2, 1)), 10.0 ** rng.uniform(2.0, 6.5) * h + h * np.arange(7)
     u, x0 = np.zeros((7, 1)), np.array([1.0, -1.0])
     at = np.sort(np.concatenate([t[:-1] + share * np.diff(t) for share in FRACTIONS]))

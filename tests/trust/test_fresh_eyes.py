@@ -41,3 +41,16 @@ def test_outputs_that_are_far_from_the_input_keep_their_digits_in_short_runs(see
     truth = respond(A, B, C, np.zeros((1, 1)), u=u, t=t, hold="linear").y
     y = ltinet.construct((A, B, C)).simulate(u, t).y
     assert truth.distance(y).max() <= 1e-12 * truth.peak.max()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_units_alone_cost_states_no_digit(seed):
+    """A Jordan block in units that are decades apart: the network's T gives states other units, nothing else."""
+    rng = np.random.default_rng([17, seed])
+    n = int(rng.integers(3, 6))
+    A = np.diag(np.full(n, -(2.0**-6))) + np.diag(10.0 ** rng.uniform(-1.0, 5.0, n - 1), 1)
+    t = np.concatenate([[0.0], np.cumsum(rng.uniform(0.5, 2.0, 400) * 64.0)])
+    u, B, C = rng.standard_normal((401, 1)), np.eye(n)[:, -1:], np.eye(n)[:1]
+    truth = respond(A, B, C, np.zeros((1, 1)), u=u, t=t, hold="zero", states=True).x
+    states = ltinet.construct((A, B, C)).simulate(u, t, hold="zero").states
+    assert np.all(truth.distance(states).max(axis=0) <= 1e-12 * truth.peak)

@@ -34,7 +34,7 @@ from ltinet.solve.steps.grids import Grids
 from ltinet.solve.steps.hump import is_moderate, rises
 from ltinet.solve.steps.packing import pack_weights
 from ltinet.solve.steps.propagators import reached
-from ltinet.solve.steps.short_steps import is_short
+from ltinet.solve.steps.short_steps import is_short, size_in_best_units
 from ltinet.threads import threads_for_work
 from ltinet.tolerances import EPS
 
@@ -42,6 +42,7 @@ from ltinet.tolerances import EPS
 # begin in a state, which see differences of states.
 _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
 _COSTS_SHORT_STEPS = 3e3  # likewise, for outputs after steps so short that little has happened yet
+_COSTS_EXPONENTIALS = 2e3  # |A|h: slow states lose as many digits in the exponential of a step of all states
 _UNTOLD = 1e-10  # of its size: by what an output may be off because of times beside their grid
 _FADES = 40.0  # |λ| times a step: what is left after it is below a double
 _ROUNDINGS = 16.0  # n eps: what a well-conditioned change of states leaves beside a multiple of the identity
@@ -133,9 +134,13 @@ class PreparedNetwork:
         T mixes states that know nothing of each other, large ones with small ones.
         """
         direct = self.in_user_states
-        if direct is None or self.form is None or self.form.condition_raw > _COSTS_STATES:
-            return direct
+        if direct is None or self.form is None or np.count_nonzero(self.form.T) == len(self.form.T):
+            return None  # or T gives states other units and places, and costs nothing
         A = direct.blocks.A
+        if size_in_best_units(A) * longest_step > _COSTS_EXPONENTIALS and reached(A != 0.0).all():
+            return None
+        if self.form.condition_raw > _COSTS_STATES:
+            return direct
         if not rises(A, longest_step):
             return direct
         return direct if is_moderate(A, longest_step) and not reached(A != 0.0).all() else None

@@ -89,9 +89,9 @@ def engine_for_run(prepared: PreparedNetwork, steps: Steps, *, hold: Hold, from_
     return prepared.keep(_Choices).surest(steps, hold, from_state=from_state)
 
 
-def blocks_are_surer(prepared: PreparedNetwork, step: float, *, hold: Hold) -> bool:
+def blocks_are_surer(prepared: PreparedNetwork, steps: Steps, *, hold: Hold) -> bool:
     """Whether outputs in the user's own states differ from those of the blocks and are known far less well."""
-    doubts = prepared.keep(_Choices).doubts(_Trial(step, FEW), hold) if step > 0.0 else _AGREED
+    doubts = prepared.keep(_Choices).of_run(steps, hold, from_state=False) if steps.longest > 0.0 else _AGREED
     return doubts.of_blocks < doubts.of_user_states > min(_NOTHING, _FAR * doubts.of_blocks)
 
 
@@ -115,14 +115,17 @@ class _Choices:
 
     def surest(self, steps: Steps, hold: Hold, *, from_state: bool) -> PreparedNetwork:
         """The one whose outputs are known better: that of blocks, unless the other gives different ones."""
-        if self._direct is None:
-            return self._prepared
+        doubts = self.of_run(steps, hold, from_state=from_state)
+        return self._direct if self._direct and doubts.of_user_states < doubts.of_blocks > _SURE else self._prepared
+
+    def of_run(self, steps: Steps, hold: Hold, *, from_state: bool) -> _Doubts:
+        """What the first trial says in which the two differ."""
         condition = 1.0 if self._prepared.form is None else self._prepared.form.condition_raw
-        for trial in steps.trials(condition):
+        for trial in steps.trials(condition) if self._direct is not None else []:
             doubts = self.doubts(trial, hold, from_state=from_state and trial.octaves > FEW)
             if doubts is not _AGREED:
-                return self._direct if doubts.of_user_states < doubts.of_blocks > _SURE else self._prepared
-        return self._prepared
+                return doubts
+        return _AGREED
 
     def doubts(self, trial: _Trial, hold: Hold, *, from_state: bool = False) -> _Doubts:
         """What a trial says of both; none of two that give the same."""

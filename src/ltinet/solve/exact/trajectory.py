@@ -4,7 +4,7 @@ from ltinet.bounds.solution_errors import SolutionErrorBound
 from ltinet.bounds.unknown import UnknownBound
 from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.exact.surest import blocks_are_surer
+from ltinet.solve.exact.surest import Steps, blocks_are_surer
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.threads import threads_for_work
 
@@ -15,7 +15,7 @@ class ExactTrajectory(ExactPath):
     def network_for_states(self) -> PreparedNetwork | None:
         """As for any path, unless trial outputs in the user's own states came out worse than those of blocks."""
         direct = super().network_for_states()
-        if direct is None or blocks_are_surer(self.prepared, self.samples.longest_step, hold=self.samples.hold):
+        if direct is None or blocks_are_surer(self.prepared, Steps.of(self.samples), hold=self.samples.hold):
             return None
         return direct
 
