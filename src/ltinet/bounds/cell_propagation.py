@@ -104,9 +104,9 @@ class DenseKernel:
         peak, integral = self.lags(n_cells)
         rate = errors.each_step * self.rates(errors, cell=cell)[:, None] + errors.all_the_time
         bounds = np.einsum("cpn,n->cp", peak, errors.start)
+        both, weights = np.hstack([first, rate]), np.concatenate([peak, integral], axis=2).swapaxes(1, 2)
         for lag in range(n_cells):
-            sources = slice(0, n_cells - lag)
-            bounds[lag:] += first[sources] @ peak[lag].T + rate[sources] @ integral[lag].T
+            bounds[lag:] += both[: n_cells - lag] @ weights[lag]
         return np.asarray(bounds)
 
 

@@ -31,8 +31,8 @@ _FACTORS_OF_STATES = 1.0  # eps, beside sums, where outputs are C z of a state: 
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
 _SECOND_ORDER = 1e-3  # of the outputs: errors so large that what they do to each other counts
 _LAST_DIGITS = 16.0  # eps of a state: where its increments differ by less, roundings go in one direction for long
-_PASSES, _NO_MORE = 64, 1e-3  # passes of feedback, and the share of the sum below which there is no more to come
-_STEEPEST, _STILL_LESS = 16, 0.99  # doublings from cell to cell that are tried where there is, and what ends them
+_PASSES, _NO_MORE = 16, 1e-3  # passes of feedback, and the share of the sum below which there is no more to come
+_LOOKS, _STEEPEST, _STILL_LESS = 64, 16, 0.99  # where there is: at one cell, doublings from cell to cell, their end
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,8 +180,8 @@ class ExactRun:
         Errors act on what comes after them: w is what a cell passes on to itself, and rises fast from cell to cell.
         """
         shape, cells = total.max(axis=0), np.arange(len(total))[:, None]
-        for _ in range(_PASSES):  # towards the shape of which a pass makes the least in its own cell
-            shape = shape + self.states(sources.fed_back(shape * (cells == 0), self.n_steps))[0]
+        for _ in range(_LOOKS):  # towards the shape of which a pass makes the least in its own cell
+            shape = shape + self.states(sources.fed_back(shape[None], self.n_steps[:1]))[0]
             shape /= np.max(shape)
         for doublings in range(1, _STEEPEST):
             rising = shape * 2.0 ** (doublings * cells)
