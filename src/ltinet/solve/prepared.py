@@ -114,6 +114,15 @@ class PreparedNetwork:
         couplings = A - np.diag(A.diagonal())
         return bool(0.0 < couplings.max() <= _ROUNDINGS * len(A) * EPS * A.diagonal().min())
 
+    @cached_property
+    def size(self) -> float:
+        """The norm of A in block coordinates, in the units that make it smallest."""
+        return size_in_best_units(self.blocks.A)
+
+    def is_short(self, length: float) -> bool:
+        """Whether steps of all states up to this length come from a short series."""
+        return is_short(self.blocks.A, length, size=self.size)
+
     def for_run(self, longest_step: float, *, from_state: bool) -> "PreparedNetwork":
         """The network for a run: T may cost one that begins in a state, or takes short steps, too many digits.
 
@@ -124,7 +133,7 @@ class PreparedNetwork:
         costs = 0.0 if self.form is None else self.form.condition_raw
         limit = _COSTS_OUTPUTS if from_state else _COSTS_SHORT_STEPS
         direct = self.in_user_states if costs > min(limit, _COSTS_SHORT_STEPS) else None
-        if direct is None or not is_short(direct.blocks.A, longest_step):
+        if direct is None or not direct.is_short(longest_step):
             return self
         return direct if from_state or self.is_small else self
 
@@ -137,7 +146,7 @@ class PreparedNetwork:
         if direct is None or self.form is None or np.count_nonzero(self.form.T) == len(self.form.T):
             return None  # or T gives states other units and places, and costs nothing
         A = direct.blocks.A
-        if size_in_best_units(A) * longest_step > _COSTS_EXPONENTIALS and reached(A != 0.0).all():
+        if direct.size * longest_step > _COSTS_EXPONENTIALS and reached(A != 0.0).all():
             return None
         if self.form.condition_raw > _COSTS_STATES:
             return direct

@@ -21,7 +21,6 @@ from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.prepared import PreparedNetwork
-from ltinet.solve.steps.short_steps import is_short
 from ltinet.tolerances import EPS
 
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
@@ -84,7 +83,7 @@ def engine_for_run(prepared: PreparedNetwork, steps: Steps, *, hold: Hold, from_
     if engine is not prepared or not steps.longest > 0.0:
         return engine
     direct = prepared.in_user_states if prepared.is_small else None
-    if direct is not None and is_short(direct.blocks.A, steps.average * steps.number):
+    if direct is not None and direct.is_short(steps.average * steps.number):
         return direct  # of a run so short outputs may have seen little, and T takes that from large states
     return prepared.keep(_Choices).surest(steps, hold, from_state=from_state)
 

@@ -31,9 +31,12 @@ def size_in_best_units(F: Array) -> float:
     return float(np.linalg.eigvals(np.abs(F)).real.max(initial=0.0)) if F.size else 0.0
 
 
-def is_short(F: Array, longest: float) -> bool:
-    """Whether steps up to this length are short for F: small enough that a series costs little, and of few terms."""
-    return len(F) <= _FEW and size_in_best_units(F) * longest <= _SHORT
+def is_short(F: Array, longest: float, *, size: float | None = None) -> bool:
+    """Whether steps up to this length are short for F: small enough that a series costs little, and of few terms.
+
+    Its size, where it is known, saves time.
+    """
+    return len(F) <= _FEW and (size_in_best_units(F) if size is None else size) * longest <= _SHORT
 
 
 def phi_functions_of_short(F: Array, h: Array) -> PhiFunctions:
