@@ -38,9 +38,10 @@ def between_samples(arrays: EngineArrays, longest: float, *, linear: bool) -> li
     """Look at the blocks of an engine; short steps are series whose every entry is right to its last digits."""
     found = []
     for own, block in zip(arrays.mode_slices, arrays.system.blocks, strict=True):
-        if is_short(block.F, longest):
+        size = size_in_best_units(block.F)
+        if is_short(block.F, longest, size=size):
             continue
-        octaves = math.ceil(math.log2(max(2.0, size_in_best_units(block.F) * longest)))
+        octaves = math.ceil(math.log2(max(2.0, size * longest)))
         places = np.array(WITHIN if len(block.F) <= _MANY else WITHIN[:1])
         lengths = longest * np.multiply.outer(0.5 ** np.arange(min(octaves, _OCTAVES)), places)
         off = largest_off(block, lengths, linear=linear)

@@ -40,7 +40,7 @@ def true_steps(block: DenseBlock, lengths: Array, *, linear: bool) -> list[tuple
     return [(high[:, :, :n], low[:, :, :n]), (first[0] - second, first[1]), (second, nothing)]
 
 
-class Off(NamedTuple):
+class LargestOff(NamedTuple):
     """By how much steps of the engine are off at most, per unit of a state and of an input at both ends."""
 
     per_state: Array
@@ -49,14 +49,14 @@ class Off(NamedTuple):
     """(n × m)."""
 
 
-def largest_off(block: DenseBlock, lengths: Array, *, linear: bool) -> Off:
+def largest_off(block: DenseBlock, lengths: Array, *, linear: bool) -> LargestOff:
     """The largest of steps of all these lengths, whose rows halve; what is no number is infinite."""
     found = matrix_steps(block.F, block.G, lengths.ravel(), linear=linear)
     true = true_steps(block, lengths, linear=linear)
     with np.errstate(invalid="ignore"):
         off = [np.abs((own - high) - low) for own, (high, low) in zip(found, true, strict=True)]
         largest = [part.max(axis=0) for part in (off[0], off[1] + off[2])]
-    return Off(*(np.where(np.isnan(part), np.inf, part) for part in largest))
+    return LargestOff(*(np.where(np.isnan(part), np.inf, part) for part in largest))
 
 
 def even_inputs_off(arrays: EngineArrays, length: float, *, linear: bool) -> Array:
