@@ -4,12 +4,12 @@ import numpy as np
 
 from ltinet.signals.sampled import Hold, SampledSignal
 
-FEW = 8  # plateaus, of 1, 2, 4, … samples
+_FEW = 254  # steps
 
 
-def plateaus(step: float, n_inputs: int, hold: Hold, *, count: int = FEW) -> SampledSignal:
-    """Inputs of size one that change their signs after 1, 2, 4, … samples, so many times."""
-    lengths = 2 ** np.arange(count)
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(count, n_inputs))
-    u = np.repeat(signs, lengths, axis=0)
+def plateaus(step: float, n_inputs: int, hold: Hold, *, n_steps: int = _FEW) -> SampledSignal:
+    """Inputs of size one that change their signs after 1, 2, 4, … samples, for so many steps."""
+    lengths = 2 ** np.arange((n_steps + 1).bit_length())
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(lengths), n_inputs))
+    u = np.repeat(signs, lengths, axis=0)[: n_steps + 1]
     return SampledSignal(step * np.arange(len(u), dtype=np.float64), u, hold=hold)

@@ -90,19 +90,23 @@ class PreparedNetwork:
         """What a file of the network holds."""
         return StoredNetwork(self.network, self.form, self.origin, self._blocks, self.reduced_error)
 
-    @cached_property
+    @property
     def in_user_states(self) -> "PreparedNetwork | None":
-        """The same system as one block in the user's own states, where T would cost these digits; None elsewhere.
+        """The same system in the user's own states, where T would cost these digits; None elsewhere.
 
         States that are small beside others in the user's units are small differences of large z.
         """
-        form, origin = self.form, self.origin
-        if form is None or origin is None or not origin.n_states:
+        if self.form is None or self.has_operator or (not self.is_small and self.form.condition_raw <= _COSTS_STATES):
             return None
-        if self.has_operator or (origin.n_states > _SMALL and form.condition_raw <= _COSTS_STATES):
+        return self.as_given
+
+    @cached_property
+    def as_given(self) -> "PreparedNetwork | None":
+        """The same system as one block in the user's own states; None where these are unknown, or too many."""
+        if self.form is None or self.origin is None or not self.origin.n_states or self.has_operator:
             return None
-        prepared = PreparedNetwork(self.network, None, origin=origin, reduced_error=self.reduced_error)
-        prepared.__dict__["_placed"] = as_given(origin)
+        prepared = PreparedNetwork(self.network, None, origin=self.origin, reduced_error=self.reduced_error)
+        prepared.__dict__["_placed"] = as_given(self.origin)
         return prepared
 
     @cached_property

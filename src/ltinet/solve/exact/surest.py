@@ -15,22 +15,23 @@ from ltinet.arrays import Array
 from ltinet.bounds.share import worst_share
 from ltinet.errors import SimulationError
 from ltinet.recent import Recent
-from ltinet.signals.plateaus import FEW, plateaus
+from ltinet.signals.plateaus import plateaus
 from ltinet.signals.sampled import Hold, SampledSignal
+from ltinet.solve.exact.engine_arrays import engine_arrays
 from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.modal import ModalSystem
+from ltinet.solve.exact.seen_through_modes import least_share_seen
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.tolerances import EPS
 
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 # Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
 # more of the difference than a trial, and 1e-10 is what is called right.
-_AGREEMENT, _SURE = 5e-13, 5e-12
-_NEAR = 1e-4  # of themselves: scalars that are closer may be coupled by so little that T leaves few digits of it
+_AGREEMENT, _SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
+_MODERATE = 128  # states: of more, bounds of steps of all states together take longer than a second
+_FEW_DIGITS = 1e-3  # the share of what modes could bring to an output, below which it may be off by 1e-12
 _KEPT = 16
-_MOST = 13  # plateaus: 8,191 steps, of which rounding shows what more would
-MANY = 2**_MOST  # steps of a run without end
+_FEW, MANY = 2**8, 2**13  # steps that excite all states, and of a run without end: rounding shows what more would
 # Beside the doubt of blocks, and beside an output: in the user's own states T costs their small ones nothing, and only
 # where outputs are known far less well there, or not at all, so are states.
 _FAR, _NOTHING = 1e3, 1.0
@@ -57,24 +58,38 @@ class Steps(NamedTuple):
         return cls(length, length, number)
 
     def trials(self, condition: float) -> list["_Trial"]:
-        """Steps of the longest kind, and as many as there are where T of this condition may show in the end.
+        """A few steps of the longest kind, then as many as there are where T of this condition may show in the end.
 
-        Lengths and numbers are powers of two where they differ from run to run, so that few trials serve many runs.
+        No more than there are: an output may see little until something arrives. The few come first because many of a
+        system that grows exceed all numbers and say nothing. Numbers are rounded so that few trials serve many runs.
         """
-        octaves = min(max(math.ceil(math.log2(self.number)), FEW), _MOST)
-        if 2.0**octaves * EPS * condition <= _SURE:
-            octaves = FEW
-        if self.average == self.longest:
-            return [_Trial(self.longest, octaves)]
-        nearby = 2.0 ** round(math.log2(self.average))
-        return [_Trial(self.longest, FEW), *([_Trial(nearby, octaves)] if octaves > FEW else [])]
+        few, whole = _Trial(self.longest, _rounded_down(min(self.number, _FEW))), self.whole
+        shows = self.number <= _FEW or whole.number * EPS * condition > _SURE
+        return [few, whole] if shows and few != whole else [few]
+
+    @property
+    def whole(self) -> "_Trial":
+        """As many as there are, of the usual kind."""
+        usual = self.longest if self.average == self.longest else _rounded_down(self.average)
+        return _Trial(usual, _rounded_down(min(self.number, MANY)))
 
 
 class _Trial(NamedTuple):
-    """Steps of one length, and after how many doublings of plateaus a trial of them ends."""
+    """Steps of one length, and how many."""
 
     step: float
-    octaves: int
+    number: float
+
+    @property
+    def halved(self) -> "_Trial":
+        """Half as many steps."""
+        return self._replace(number=self.number // 2)
+
+
+def _rounded_down(number: float) -> float:
+    """With three binary digits."""
+    fraction, exponent = math.frexp(number)
+    return math.ldexp(math.floor(8.0 * fraction), exponent - 3)
 
 
 def engine_for_run(prepared: PreparedNetwork, steps: Steps, *, hold: Hold, from_state: bool) -> PreparedNetwork:
@@ -109,8 +124,8 @@ class _Choices:
 
     def __init__(self, prepared: PreparedNetwork) -> None:
         self._prepared = prepared
-        self._kept = Recent[_Doubts](_KEPT)
-        self._direct = prepared.in_user_states if prepared.is_small and _may_differ(prepared.system) else None
+        self._kept, self._shares = Recent[_Doubts](_KEPT), Recent[float](_KEPT)
+        self._direct = prepared.as_given if prepared.network.n_states <= _MODERATE else None
 
     def surest(self, steps: Steps, hold: Hold, *, from_state: bool) -> PreparedNetwork:
         """The one whose outputs are known better: that of blocks, unless the other gives different ones."""
@@ -119,12 +134,26 @@ class _Choices:
 
     def of_run(self, steps: Steps, hold: Hold, *, from_state: bool) -> _Doubts:
         """What the first trial says in which the two differ."""
+        if self._direct is None or not self._may_differ(steps):
+            return _AGREED
         condition = 1.0 if self._prepared.form is None else self._prepared.form.condition_raw
-        for trial in steps.trials(condition) if self._direct is not None else []:
-            doubts = self.doubts(trial, hold, from_state=from_state and trial.octaves > FEW)
+        # Where to ask twice would cost more than the run, what happens in the end decides.
+        for trial in steps.trials(condition) if self._prepared.is_small else [steps.whole]:
+            doubts = self.doubts(trial, hold, from_state=from_state and trial.number > _FEW)
             if doubts is not _AGREED:
                 return doubts
         return _AGREED
+
+    def _may_differ(self, steps: Steps) -> bool:
+        """Whether there are blocks of several states, or scalars that leave few digits in an output."""
+        if any(len(block.F) >= _SEVERAL for block in self._prepared.system.blocks):
+            return True
+        duration = steps.average * steps.number
+        share = self._shares.get(
+            (steps.longest, duration),
+            lambda: least_share_seen(engine_arrays(self._prepared), steps.longest, duration),
+        )
+        return share <= _FEW_DIGITS
 
     def doubts(self, trial: _Trial, hold: Hold, *, from_state: bool = False) -> _Doubts:
         """What a trial says of both; none of two that give the same."""
@@ -136,12 +165,14 @@ class _Choices:
         )
 
     def _tried(self, direct: PreparedNetwork, trial: _Trial, hold: Hold, *, from_state: bool) -> _Doubts:
-        samples = plateaus(trial.step, direct.system.n_inputs, hold, count=trial.octaves)
+        samples = plateaus(trial.step, direct.system.n_inputs, hold, n_steps=int(trial.number))
         doubts = _compared(self._prepared, direct, samples, None)
+        if doubts is None:  # outputs or bounds exceed all numbers: the run itself tells when, fewer steps the rest
+            return self._tried(direct, trial.halved, hold, from_state=from_state) if trial.number > 1 else _AGREED
         if doubts is not _AGREED or not from_state:
             return doubts
         nothing = SampledSignal(samples.axis, np.zeros_like(samples.u), hold=hold)
-        return _compared(self._prepared, direct, nothing, _some_state(self._prepared))
+        return _compared(self._prepared, direct, nothing, _some_state(self._prepared)) or _AGREED
 
 
 def _some_state(prepared: PreparedNetwork) -> Array | None:
@@ -152,27 +183,24 @@ def _some_state(prepared: PreparedNetwork) -> Array | None:
     return np.asarray(sizes * np.random.default_rng(1).choice([-1.0, 1.0], size=len(sizes)))
 
 
-def _may_differ(system: ModalSystem) -> bool:
-    """Whether there are blocks of several states, or scalars that nearly are one: what couples these is small."""
-    if any(len(block.F) >= _SEVERAL for block in system.blocks):
-        return True
-    values = np.concatenate([system.rates, system.rates[: system.n_pairs].conj()])
-    gaps = np.abs(values[:, None] - values) + np.diag(np.full(len(values), np.inf))
-    return bool(np.any(gaps <= _NEAR * np.abs(values)))
-
-
-def _compared(own: PreparedNetwork, direct: PreparedNetwork, samples: SampledSignal, x0: Array | None) -> _Doubts:
-    """What a run of both says."""
+def _compared(
+    own: PreparedNetwork, direct: PreparedNetwork, samples: SampledSignal, x0: Array | None
+) -> _Doubts | None:
+    """What a run of both says; None where it cannot."""
     first, second = (ExactPath(one, samples, x0) for one in (own, direct))
     try:
-        y, other = (np.asarray(one.sampled_outputs(threads=1)) for one in (first, second))
-    except SimulationError:  # one of them exceeds all numbers: the run itself tells when
-        return _AGREED
+        y = np.asarray(first.sampled_outputs(threads=1))
+        if not own.is_small and _doubt(first, np.abs(y).max(axis=0, initial=0.0)) <= _SURE_OF_MANY:
+            return _AGREED
+        other = np.asarray(second.sampled_outputs(threads=1))
+    except SimulationError:
+        return None
     peaks = [np.abs(outputs).max(axis=0, initial=0.0) for outputs in (y, other)]
-    if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= _AGREEMENT * peaks[0]):
+    if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= (_AGREEMENT if own.is_small else _SURE) * peaks[0]):
         return _AGREED
     peak = np.maximum(*peaks)  # of both: what is nothing but error is no measure of its own
-    return _Doubts(_doubt(first, peak), _doubt(second, peak))
+    doubts = _Doubts(_doubt(first, peak), _doubt(second, peak))
+    return doubts if math.isfinite(min(doubts)) else None
 
 
 def _doubt(path: ExactPath, peak: Array) -> float:

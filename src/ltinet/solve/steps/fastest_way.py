@@ -18,18 +18,31 @@ from ltinet.solve.steps.time_blocks import TimeBlocks, time_blocks
 # Transforms round relative to the largest outputs: what they save must be worth that.
 _WORTH_SECONDS, _WORTH_SHARE = 1e-4, 0.1
 _NARROW = 16  # steps in a block within which states are products: their weights grow with the square of it
+_FEW = 64  # states: of larger blocks eigenvalues would take longer than a run
 _MOST_PARAMETERS = 2**19  # numbers in the Markov parameters of half a run, for memory
 
 
 def uniform_grid(step: OneStep, n_times: int) -> SingleSteps | TimeBlocks:
     """Prepare a grid for about `n_times` samples, from any state; blocks as wide as is fastest and possible."""
     K = RunTimes(step.system, step.length, n_times).best_width
+    while K > 1 and _growth(step.system) * K * step.length > 1.0:
+        K //= 2
     while K > 1:
         blocks = time_blocks(step, K)
         if blocks is not None:
             return blocks
         K //= 2
     return single_steps(step)
+
+
+def _growth(system: ModalSystem) -> float:
+    """How fast coupled states grow: how far a step that sees e-fold growth is off is known by sizes at its ends.
+
+    A run of such steps is short, or it exceeds all numbers.
+    """
+    if any(len(block.F) > _FEW for block in system.blocks):
+        return 0.0
+    return float(np.max(system.slowest_of_blocks, initial=0.0))
 
 
 def nested_blocks(step: OneStep, wide: TimeBlocks) -> NestedBlocks:

@@ -1,0 +1,52 @@
+"""Outputs that see little of the input: weak couplings, or what has not arrived yet. T is off by more than they are."""
+
+import numpy as np
+import pytest
+
+import ltinet
+from ball_oracle import respond
+
+_RIGHT = 1e-12  # of the output's peak: what rounding in so few steps leaves, with room for rates off by some eps
+_RIGHT_OF_MANY = 2e-11  # of more states only what may be off by so much is run in another way
+
+
+def _weak(rng, n):
+    """Rates of one size, near each other or not, coupled by a millionth of themselves and far less."""
+    A = np.diag(-1.0 + 10.0 ** rng.uniform(-6.0, 0.0) * rng.uniform(-1.0, 1.0, n))
+    couplings = 10.0 ** rng.uniform(-14.0, -4.0, (n, n)) * rng.choice([0.0, 1.0, -1.0], (n, n))
+    couplings[np.arange(1, n), np.arange(n - 1)] = 10.0 ** rng.uniform(-14.0, -4.0, n - 1)
+    return A + (1.0 - np.eye(n)) * couplings, np.eye(n)[:, :1], np.eye(n)[1:2], rng.uniform(1.0, 50.0)
+
+
+def _heat(rng, n):
+    """A rod heated at one end and felt at the other."""
+    conduction = rng.uniform(0.5, 2.0, n + 1)
+    A = -np.diag(conduction[:-1] + conduction[1:]) + np.diag(conduction[1:-1], 1) + np.diag(conduction[1:-1], -1)
+    return A, np.eye(n)[:, :1], np.eye(n)[-1:], rng.uniform(0.01, 0.1) * n
+
+
+def _masses(rng, n):
+    """A chain of masses pushed at one end: a wave that has not come to the other."""
+    half = max(n // 2, 1)
+    K = 2.0 * np.eye(half) - np.eye(half, k=1) - np.eye(half, k=-1)
+    A = np.block([[np.zeros((half, half)), np.eye(half)], [-K, -rng.uniform(0.0, 0.1) * K]])
+    ends = np.eye(2 * half)
+    return A, ends[:, half : half + 1], ends[half - 1 : half], rng.uniform(0.2, 0.8) * half
+
+
+@pytest.mark.parametrize("family", [_weak, _heat, _masses])
+@pytest.mark.parametrize("most", [12, 32, 48])
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_digits_of_an_output_that_sees_little_of_the_input(family, most, even, seed):
+    rng = np.random.default_rng([23, most, seed])
+    A, B, C, duration = family(rng, int(rng.integers(max(2, most // 2), most)))
+    n_times = int(rng.integers(20, 80))
+    steps = np.ones(n_times - 1) if even else rng.uniform(0.2, 1.8, n_times - 1)
+    t = np.concatenate([[0.0], np.cumsum(steps)]) * duration / n_times
+    u, hold = rng.standard_normal((n_times, 1)), ("zero", "linear")[seed % 2]
+    truth = respond(A, B, C, np.zeros((1, 1)), u=u, t=t, hold=hold).y
+    solution = ltinet.construct((A, B, C)).simulate(u, t, hold=hold)
+    error = truth.distance(solution.y).max()
+    assert error <= (_RIGHT if len(A) <= 32 else _RIGHT_OF_MANY) * truth.peak.max()
+    assert error <= solution.error_bound().max()
