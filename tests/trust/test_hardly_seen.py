@@ -36,17 +36,27 @@ def _masses(rng, n):
 
 @pytest.mark.parametrize("family", [_weak, _heat, _masses])
 @pytest.mark.parametrize("most", [12, 32, 48])
-@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("moved", ["by its input", "by one of two inputs", "from a state"])
 @pytest.mark.parametrize("seed", range(3))
-def test_digits_of_an_output_that_sees_little_of_the_input(family, most, even, seed):
+def test_digits_of_an_output_that_sees_little_of_what_moves_a_system(family, most, moved, seed):
     rng = np.random.default_rng([23, most, seed])
     A, B, C, duration = family(rng, int(rng.integers(max(2, most // 2), most)))
-    n_times = int(rng.integers(20, 80))
-    steps = np.ones(n_times - 1) if even else rng.uniform(0.2, 1.8, n_times - 1)
+    n_times, x0 = int(rng.integers(20, 80)), None
+    steps = np.ones(n_times - 1) if rng.random() < 0.5 else rng.uniform(0.2, 1.8, n_times - 1)
     t = np.concatenate([[0.0], np.cumsum(steps)]) * duration / n_times
     u, hold = rng.standard_normal((n_times, 1)), ("zero", "linear")[seed % 2]
-    truth = respond(A, B, C, np.zeros((1, 1)), u=u, t=t, hold=hold).y
-    solution = ltinet.construct((A, B, C)).simulate(u, t, hold=hold)
+    if moved == "by one of two inputs":
+        B, u = np.hstack([B, C.T]), np.hstack([u, np.zeros_like(u)])
+    elif moved == "from a state":
+        B, u, x0 = C.T, np.zeros_like(u), B[:, 0]
+    truth = respond(A, B, C, np.zeros((1, B.shape[1])), u=u, t=t, hold=hold, x0=x0).y
+    solution = ltinet.construct((A, B, C)).simulate(u, t, hold=hold, x0=x0)
     error = truth.distance(solution.y).max()
     assert error <= (_RIGHT if len(A) <= 32 else _RIGHT_OF_MANY) * truth.peak.max()
     assert error <= solution.error_bound().max()
+
+
+def test_states_and_rates_beyond_all_numbers_bring_no_warning():
+    net = ltinet.construct((np.diag([-1e100, -1e-100, -1.0]), np.ones((3, 2)), np.ones((1, 3))))
+    t = np.array([0.0, 1e90, 2e90])
+    assert np.isfinite(net.simulate(np.ones((3, 2)) * 1e-250, t, x0=[1e300, 1e-300, 1e200]).y).all()

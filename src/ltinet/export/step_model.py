@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
-from ltinet.solve.exact.surest import MANY, Steps, engine_for_run
+from ltinet.solve.exact.surest import engine_for_run
+from ltinet.solve.exact.trials import MANY, Steps
 from ltinet.solve.modal import DenseBlock, ModalSystem
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.one_step import OneStep

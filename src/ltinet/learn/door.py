@@ -10,7 +10,8 @@ from ltinet.network.network import Network
 from ltinet.network.response import poles
 from ltinet.signals.sampled import Hold, checked_hold
 from ltinet.signals.times import time_step
-from ltinet.solve.exact.surest import MANY, Steps, engine_for_run
+from ltinet.solve.exact.surest import engine_for_run
+from ltinet.solve.exact.trials import MANY, Steps
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.state_space import StateSpace
 

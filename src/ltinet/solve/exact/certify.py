@@ -12,7 +12,8 @@ from ltinet.errors import SimulationError
 from ltinet.solve.arguments import positive
 from ltinet.solve.exact.engine_arrays import engine_arrays
 from ltinet.solve.exact.run_errors import QUIETLY, ExactRun, cells_of, or_infinite, weighted
-from ltinet.solve.exact.surest import Steps, engine_for_run
+from ltinet.solve.exact.surest import engine_for_run
+from ltinet.solve.exact.trials import Steps
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solvers.network_arrays import arrays_of
 

@@ -15,7 +15,8 @@ from ltinet.shown import count_of
 from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold, checked_hold
 from ltinet.signals.times import all_finite
-from ltinet.solve.exact.surest import MANY, Steps, engine_for_run
+from ltinet.solve.exact.surest import engine_for_run
+from ltinet.solve.exact.trials import MANY, Steps
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.single_steps import SingleSteps
 

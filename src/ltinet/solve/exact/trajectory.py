@@ -4,7 +4,8 @@ from ltinet.bounds.solution_errors import SolutionErrorBound
 from ltinet.bounds.unknown import UnknownBound
 from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.exact.surest import Steps, blocks_are_surer
+from ltinet.solve.exact.surest import blocks_are_surer
+from ltinet.solve.exact.trials import Steps
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.threads import threads_for_work
 
