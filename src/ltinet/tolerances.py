@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 EPS = float(np.finfo(np.float64).eps)
+DUST = 1e-150  # powers of a step below it are zeros in the exact engine, and bounds count them
 
 
 def rounding(size: int, scale: float = 1.0) -> float:

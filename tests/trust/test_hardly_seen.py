@@ -34,7 +34,13 @@ def _masses(rng, n):
     return A, ends[:, half : half + 1], ends[half - 1 : half], rng.uniform(0.2, 0.8) * half
 
 
-@pytest.mark.parametrize("family", [_weak, _heat, _masses])
+def _advection(rng, n):
+    """What flows through equal tanks, with little of it coming back: one block of all states."""
+    A = -np.eye(n) + np.eye(n, k=-1) + 10.0 ** rng.uniform(-9.0, -3.0) * np.eye(n, k=1)
+    return A, np.eye(n)[:, :1], np.eye(n)[-1:], rng.uniform(0.05, 0.5) * n
+
+
+@pytest.mark.parametrize("family", [_weak, _heat, _masses, _advection])
 @pytest.mark.parametrize("most", [12, 32, 48])
 @pytest.mark.parametrize("moved", ["by its input", "by one of two inputs", "from a state"])
 @pytest.mark.parametrize("seed", range(3))
@@ -54,6 +60,20 @@ def test_digits_of_an_output_that_sees_little_of_what_moves_a_system(family, mos
     error = truth.distance(solution.y).max()
     assert error <= (_RIGHT if len(A) <= 32 else _RIGHT_OF_MANY) * truth.peak.max()
     assert error <= solution.error_bound().max()
+
+
+@pytest.mark.parametrize("family", [_weak, _heat, _masses])
+@pytest.mark.parametrize("seed", range(4))
+def test_members_of_a_batch_that_use_different_inputs(family, seed):
+    rng = np.random.default_rng([29, seed])
+    A, B, C, duration = family(rng, int(rng.integers(6, 20)))
+    B = np.hstack([B, C.T])
+    t, u = np.linspace(0.0, duration, 50), rng.standard_normal((2, 50, 2))
+    u[0, :, 1] = u[1, :, 0] = 0.0
+    y = ltinet.construct((A, B, C)).simulate(u, t).y
+    for own, found in zip(u, y, strict=True):
+        truth = respond(A, B, C, np.zeros((1, 2)), u=own, t=t, hold="linear").y
+        assert truth.distance(found).max() <= _RIGHT * truth.peak.max()
 
 
 def test_states_and_rates_beyond_all_numbers_bring_no_warning():

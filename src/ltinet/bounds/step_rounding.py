@@ -21,7 +21,7 @@ from ltinet.bounds.cell_propagation import beginning, phi1
 from ltinet.bounds.dense_chain import DenseChain, dense_chain, measured, smeared
 from ltinet.bounds.double_double import exponentials
 from ltinet.once import cached_property
-from ltinet.tolerances import EPS
+from ltinet.tolerances import DUST, EPS
 
 _LARGEST_EXPONENT = 700.0  # of a number that is finite
 _FADED = 2.0**-60  # what is left of a state within a step of K samples, from which on it is taken to have faded
@@ -153,7 +153,8 @@ class ScalarSteps:
             lasting = np.minimum(n_within, 1.0 + 1.0 / np.maximum(-16.0 * self.rates.real * self.h, 0.0))
         single = EPS * (lasting * (states + driven) + self.in_one_direction * driven)
         own_share = share - EPS * np.where(self.rates.imag == 0.0, _LESS_FOR_REAL, 0.0)
-        return np.asarray((own_share * (states + driven) + single + _TINY) @ self.outputs.T)
+        dust = DUST * np.maximum.accumulate(sizes.behind + driven, axis=0)  # of all that has ever been there
+        return np.asarray((own_share * (states + driven) + single + dust + _TINY) @ self.outputs.T)
 
     def moved_by_sample(self, *, linear: bool) -> Array:
         """What a unit change of an input does to a state when it comes a unit of time late, (n × m)."""

@@ -9,30 +9,39 @@ from ltinet.arrays import Array
 from ltinet.signals.sampled import SampledSignal
 
 _LOOKED_AT = 256  # samples, about: enough to tell which inputs are used, and how large they are beside each other
+_MEMBERS, _KINDS = 64, 4  # of a batch that are looked at, about, and kinds of them that are told apart
 _ALIKE = 64.0  # times smaller: inputs that trials do not tell from the largest
+
+Sizes = tuple[float, ...]
 
 
 class Excitation(NamedTuple):
     """Sizes of inputs beside the largest of them, and states `(batch, n)` of the user."""
 
-    inputs: tuple[float, ...]
-    """Powers of two, so that few trials serve many runs."""
+    inputs: tuple[Sizes, ...]
+    """One or more kinds of them, as members of a batch may differ: powers of two, so that few trials serve many."""
     start: Array | None = None
 
     @classmethod
     def unknown(cls, n_inputs: int) -> "Excitation":
         """All inputs alike."""
-        return cls((1.0,) * n_inputs)
+        return cls(((1.0,) * n_inputs,))
 
     @classmethod
     def of(cls, samples: SampledSignal, start: Array | None) -> "Excitation":
         """That of a run."""
         n_inputs = samples.u.shape[-1]
         if n_inputs < 2 or not samples.u.size:
-            return cls((1.0,) * n_inputs, start)
-        some = samples.u[..., :: max(1, len(samples.t) // _LOOKED_AT), :]
-        sizes = [float(max(one.max(), -one.min())) for one in np.moveaxis(some, -1, 0)]
-        largest = max(sizes)
-        if min(sizes) >= largest / _ALIKE:
-            return cls((1.0,) * n_inputs, start)
-        return cls(tuple(2.0 ** round(math.log2(size / largest)) if size > 0.0 else 0.0 for size in sizes), start)
+            return cls(((1.0,) * n_inputs,), start)
+        u = samples.u.reshape(-1, *samples.u.shape[-2:])
+        some = u[:: max(1, len(u) // _MEMBERS), :: max(1, u.shape[1] // _LOOKED_AT)]
+        sizes = np.maximum(some.max(axis=1), -some.min(axis=1))
+        kinds = dict.fromkeys(_beside_largest(own) for own in sizes.tolist())
+        return cls(tuple(kinds)[:_KINDS], start)
+
+
+def _beside_largest(sizes: list[float]) -> Sizes:
+    largest = max(sizes)
+    if min(sizes) >= largest / _ALIKE:
+        return (1.0,) * len(sizes)
+    return tuple(2.0 ** round(math.log2(size / largest)) if size > 0.0 else 0.0 for size in sizes)

@@ -4,6 +4,7 @@ Where states know little of each other, or modes nearly cancel, an output is a s
 and has as many digits less.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 from ltinet.arrays import Array, Complex
 from ltinet.solve.exact.engine_arrays import EngineArrays
 from ltinet.solve.exact.run_errors import QUIETLY
+from ltinet.solve.modal import DenseBlock
+from ltinet.solve.steps.propagators import matrix_steps
 
-_TIMES = 24  # at which responses are looked at, from one step to all of them
+_SHORT = 1e-8  # |λ|t below which the integral of an exponential is t
 
 
 class SeenThroughModes(NamedTuple):
@@ -22,7 +25,7 @@ class SeenThroughModes(NamedTuple):
     """
 
     responses: Array
-    """C e^{At} at some times, or the integral of it, `(times · p, n)`."""
+    """C e^{At} at some times, or the integral of it, `(times, p, n)`."""
     largest: Array
     """Their norms for each output `(p,)`, with that of an exponential which T makes of those of modes."""
     units: Array
@@ -47,8 +50,7 @@ class SeenThroughModes(NamedTuple):
 
     def _seen(self, entering: Array) -> Array:
         """The largest outputs, `(p, k)`."""
-        p = len(self.largest)
-        return np.asarray(np.abs(self.responses @ entering).reshape(-1, p, entering.shape[1]).max(axis=0))
+        return np.asarray(np.abs(self.responses @ entering).max(axis=0))
 
 
 def _least(seen: Array, possible: Array) -> Array:
@@ -58,28 +60,46 @@ def _least(seen: Array, possible: Array) -> Array:
 
 @QUIETLY
 def seen_through_modes(arrays: EngineArrays, step: float, duration: float, *, driven: bool) -> SeenThroughModes:
-    """Look at an engine whose modes are scalars, from one step to the end of a run: states, or inputs that are held."""
+    """Look at an engine from one step to the end of a run: at states, or at inputs that are held and enter scalars."""
     if arrays.basis is None:
         raise ValueError("a network without a form has no T")
     X, X_inv = arrays.basis
     units = np.linalg.norm(X, axis=1)[:, None]
-    times = np.geomspace(step, max(duration, step), _TIMES)[:, None]
+    scaled, scaled_inv = X / units, X_inv * units.T
+    octaves = max(1, math.ceil(math.log2(max(duration / step, 1.0))))
+    times = np.array([*(step * 2.0**octave for octave in range(octaves)), duration])[:, None]
     turned = _beside_growth(arrays.system.rates, times, driven=driven)
-    most = arrays.modes(np.linalg.norm(X / units, axis=0)) * arrays.modes(np.linalg.norm(X_inv * units.T, axis=1))
-    largest = np.linalg.norm(arrays.C @ X_inv * units.T, axis=1) * np.max(np.abs(turned) * most, initial=0.0)
+    columns, rows = (arrays.modes(np.linalg.norm(own, axis=axis)) for own, axis in ((scaled, 0), (scaled_inv, 1)))
+    most = float(np.max(np.abs(turned) * (columns * rows)[: arrays.n_scalars], initial=0.0))
     end = 2 * arrays.n_pairs  # packed are real and imaginary parts of the states of pairs
     of_pairs = (arrays.C[:, :end:2] - 1j * arrays.C[:, 1:end:2]) * turned[:, None, : arrays.n_pairs]
-    of_reals = arrays.C[:, end:] * turned[:, None, arrays.n_pairs :].real
+    of_reals = arrays.C[:, end : end + turned.shape[1] - arrays.n_pairs] * turned[:, None, arrays.n_pairs :].real
     both = np.stack([of_pairs.real, -of_pairs.imag], axis=-1).reshape(*of_pairs.shape[:2], end)
-    responses = np.concatenate([both, of_reals], axis=-1) @ X_inv
-    return SeenThroughModes(responses.reshape(-1, len(X)), largest, units, X @ arrays.G)
+    parts = [both, of_reals]
+    for own, block in zip(arrays.mode_slices, arrays.system.blocks, strict=True):
+        P = _doubled(block, step, len(times))
+        place = slice(own.start + arrays.n_pairs, own.stop + arrays.n_pairs)
+        parts.append(arrays.C[:, place] @ P)
+        norms = np.linalg.norm(scaled[:, place], 2) * np.linalg.norm(scaled_inv[place], 2)
+        most = max(most, float(np.max(np.linalg.norm(P, axis=(1, 2)), initial=0.0) * norms))
+    responses = np.concatenate(parts, axis=-1) @ X_inv
+    largest = np.linalg.norm(arrays.C @ scaled_inv, axis=1) * most
+    return SeenThroughModes(responses, largest, units, X @ arrays.G)
+
+
+def _doubled(block: DenseBlock, step: float, count: int) -> Array:
+    """e^{Ft} after 1, 2, 4, … steps."""
+    found = [matrix_steps(block.F, block.G, np.array([step]), linear=False).P[0]]
+    while len(found) < count:
+        found.append(found[-1] @ found[-1])
+    return np.array(found)
 
 
 def _beside_growth(rates: Complex, times: Array, *, driven: bool) -> Complex:
     """e^{λt}, or the integral of it up to t, `(times, modes)`, both over e^{gt} of the mode that grows most."""
-    growth = max(0.0, np.max(rates.real, initial=0.0))
+    growth = max(0.0, np.max(rates.real, initial=0.0)) if driven else 0.0
     free, left = np.exp((rates - growth) * times), np.exp(-growth * times)
     if not driven:
         return np.asarray(free)
-    short = np.abs(rates * times) < 1e-8
+    short = np.abs(rates * times) < _SHORT
     return np.asarray(np.where(short, times * left, (free - left) / np.where(short, 1.0, rates)))

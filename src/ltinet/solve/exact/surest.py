@@ -20,7 +20,7 @@ from ltinet.recent import Recent
 from ltinet.signals.sampled import Hold
 from ltinet.solve.exact.engine_arrays import engine_arrays
 from ltinet.solve.exact.error_bound import judge_exact
-from ltinet.solve.exact.excitation import Excitation
+from ltinet.solve.exact.excitation import Excitation, Sizes
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.seen_through_modes import SeenThroughModes, seen_through_modes
 from ltinet.solve.exact.trials import FEW, Lengths, Steps, Trial
@@ -99,7 +99,7 @@ class _Choices:
         start = self._hardly_seen(steps, by.start) if doubts is _AGREED and by.start is not None else None
         if start is None:
             return doubts
-        return self._first(direct, [Trial(*own, hold, by.inputs, start) for own in self._lengths(steps)])
+        return self._first(direct, [Trial(*own, hold, by.inputs[0], start) for own in self._lengths(steps)])
 
     def _first(self, direct: PreparedNetwork, trials: Iterable[Trial]) -> _Doubts:
         """Of the first of these in which the two differ."""
@@ -109,19 +109,20 @@ class _Choices:
                 return doubts
         return _AGREED
 
-    def _with_inputs(self, steps: Steps, hold: Hold, inputs: tuple[float, ...], *, from_state: bool) -> Iterator[Trial]:
+    def _with_inputs(self, steps: Steps, hold: Hold, kinds: tuple[Sizes, ...], *, from_state: bool) -> Iterator[Trial]:
         """From rest, and where somebody may begin elsewhere, from some state in the long run."""
-        for own in self._lengths(steps) if self._may_differ(steps, inputs) else []:
-            yield Trial(*own, hold, inputs)
-            if from_state and own.number > FEW:
-                yield Trial(*own, hold, inputs, _some_state(self._prepared))
+        for inputs in kinds:
+            for own in self._lengths(steps) if self._may_differ(steps, inputs) else []:
+                yield Trial(*own, hold, inputs)
+                if from_state and own.number > FEW:
+                    yield Trial(*own, hold, inputs, _some_state(self._prepared))
 
     def _lengths(self, steps: Steps) -> list[Lengths]:
         """Which steps are tried; where to ask twice would cost more than the run, all of them."""
         form = self._prepared.form
         return steps.tried(1.0 if form is None else form.condition_raw) if self._prepared.is_small else [steps.whole]
 
-    def _may_differ(self, steps: Steps, inputs: tuple[float, ...]) -> bool:
+    def _may_differ(self, steps: Steps, inputs: Sizes) -> bool:
         """Whether there are blocks of several states, or scalars that leave few digits in an output."""
         if self._is_coupled:
             return True
@@ -129,7 +130,7 @@ class _Choices:
 
     def _hardly_seen(self, steps: Steps, start: Array) -> tuple[float, ...] | None:
         """The state of a batch of which outputs see least, where that is little."""
-        if self._is_coupled or not start.any():
+        if not start.any():
             return None
         start = start[:: max(1, len(start) // _MEMBERS)]
         first, share = self._seen(steps, driven=False).least_direction(start.T)

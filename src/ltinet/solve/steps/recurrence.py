@@ -11,6 +11,7 @@ from scipy.linalg import blas
 
 from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
+from ltinet.tolerances import DUST
 
 LARGE = 1e150  # powers of unstable systems up to which products with them do not overflow
 _FEW = 32  # steps up to which a plain loop is faster than runs side by side
@@ -61,7 +62,7 @@ def size(powers: NDArray[Any]) -> float:
 
 def without_dust(powers: NDArray[Any]) -> NDArray[Any]:
     """Powers below 1e-150 as zeros: products with them would be subnormal numbers, slow and of no consequence."""
-    return np.where(np.abs(powers) < 1.0 / LARGE, 0.0, powers)
+    return np.where(np.abs(powers) < DUST, 0.0, powers)
 
 
 def matrix_powers(P: Matrix, count: int) -> Array:
