@@ -123,10 +123,10 @@ class _Choices:
         return steps.tried(1.0 if form is None else form.condition_raw) if self._prepared.is_small else [steps.whole]
 
     def _may_differ(self, steps: Steps, inputs: Sizes) -> bool:
-        """Whether there are blocks of several states, or scalars that leave few digits in an output."""
-        if self._is_coupled:
+        """Whether there are blocks of several states, or an output has few digits because it sees little."""
+        if self._is_coupled and self._prepared.is_small:
             return True
-        return not self._seen(steps, driven=True).least_of_inputs(inputs) > _FEW_DIGITS
+        return not self._seen(steps, driven=not self._is_coupled).least_of_inputs(inputs) > _FEW_DIGITS
 
     def _hardly_seen(self, steps: Steps, start: Array) -> tuple[float, ...] | None:
         """The state of a batch of which outputs see least, where that is little."""
