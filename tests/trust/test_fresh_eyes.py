@@ -54,3 +54,12 @@ def test_units_alone_cost_states_no_digit(seed):
     truth = respond(A, B, C, np.zeros((1, 1)), u=u, t=t, hold="zero", states=True).x
     states = ltinet.construct((A, B, C)).simulate(u, t, hold="zero").states
     assert np.all(truth.distance(states).max(axis=0) <= 1e-12 * truth.peak)
+
+
+@pytest.mark.filterwarnings("error")
+def test_chains_that_lose_all_volume_bring_no_warning():
+    """Twelve chains of ten equal tanks, coupled by a ten-millionth of themselves."""
+    speeds = 1.0 + 0.3 * np.arange(12)
+    A = np.kron(np.diag(speeds), np.eye(10, k=-1) - np.eye(10))
+    A = A + 1e-7 * np.random.default_rng(5).normal(size=A.shape)
+    assert ltinet.construct((A, np.eye(120)[:, [0, 60]], np.eye(120)[[119, 0]])).n_states == 120

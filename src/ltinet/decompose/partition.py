@@ -25,6 +25,7 @@ from ltinet.tolerances import EPS
 
 # Information between subspaces that are one to working precision.
 _MOST = -0.5 * np.log(EPS)
+_MOST_LOST = 700.0  # as a logarithm: more volume than any budget allows
 
 # Merges maximise I(a; b) / (n_a n_b)^power: 0 looks only at the condition, 1 at what a connection buys.
 _POWERS = (1.0, 1.5, 0.5, 2.0)
@@ -186,7 +187,7 @@ def _first_fitting(meter: ConditionMeter, power: float) -> Partition:
     step, too_few = 1, -1
     for merge in agglomerate(meter.atoms, power=power):
         sequence.append(merge.partition)
-        if len(merge.partition) == 1 or 2.0 * np.exp(merge.lost_volume) <= meter.limit:
+        if len(merge.partition) == 1 or 2.0 * np.exp(min(merge.lost_volume, _MOST_LOST)) <= meter.limit:
             break
         if len(sequence) == step:
             if meter.fits(merge.partition, gram=merge.gram):
