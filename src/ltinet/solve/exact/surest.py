@@ -31,7 +31,8 @@ _SEVERAL = 2  # states of a block from which on its rounding is not that of a nu
 # more of the difference than a trial, and 1e-10 is what is called right.
 _AGREEMENT, _SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
 _MODERATE = 128  # states: of more, bounds of steps of all states together take longer than a second
-_FEW_DIGITS = 1e-3  # the share of what modes could bring to an output, below which it may be off by 1e-12
+# The share of what modes could bring to an output, below which it may be off by 1e-12, and of more states by 1e-11.
+_FEW_DIGITS, _FEW_DIGITS_OF_MANY = 1e-3, 1e-4
 _KEPT, _FEW_KEPT = 16, 4  # trials, and responses to what enters states
 _MEMBERS = 64  # of a batch: states that are looked at, about
 # Beside the doubt of blocks, and beside an output: in the user's own states T costs their small ones nothing, and only
@@ -80,6 +81,7 @@ class _Choices:
         self._kept, self._runs = Recent[_Doubts](_KEPT), Recent[_Doubts](_KEPT)
         self._modes = Recent[SeenThroughModes](_FEW_KEPT)
         self._direct = prepared.as_given if prepared.network.n_states <= _MODERATE else None
+        self._enough = _FEW_DIGITS if prepared.is_small else _FEW_DIGITS_OF_MANY
         self._is_coupled = any(len(block.F) >= _SEVERAL for block in prepared.system.blocks)
 
     def surest(self, steps: Steps, hold: Hold, by: Excitation, *, from_state: bool) -> PreparedNetwork:
@@ -126,7 +128,7 @@ class _Choices:
         """Whether there are blocks of several states, or an output has few digits because it sees little."""
         if self._is_coupled and self._prepared.is_small:
             return True
-        return not self._seen(steps, driven=not self._is_coupled).least_of_inputs(inputs) > _FEW_DIGITS
+        return not self._seen(steps, driven=not self._is_coupled).least_of_inputs(inputs) > self._enough
 
     def _hardly_seen(self, steps: Steps, start: Array) -> tuple[float, ...] | None:
         """The state of a batch of which outputs see least, where that is little."""
@@ -134,7 +136,7 @@ class _Choices:
             return None
         start = start[:: max(1, len(start) // _MEMBERS)]
         first, share = self._seen(steps, driven=False).least_direction(start.T)
-        return None if share > _FEW_DIGITS else tuple(start[first].tolist())
+        return None if share > self._enough else tuple(start[first].tolist())
 
     def _seen(self, steps: Steps, *, driven: bool) -> SeenThroughModes:
         arrays = engine_arrays(self._prepared)
