@@ -1,9 +1,10 @@
-"""In which coordinates a small system is run: those of its blocks, or the user's own where blocks lose its outputs.
+"""In which coordinates a system of few states is run: those of its blocks, or the user's own where blocks lose digits.
 
-A block of several states is known to a rounding of its largest entry. Where the user's matrix has zeros that matter (a
-chain of integrators inside other states) or an output is a small difference of states, that rounding may show in the
-outputs, while an exponential of the matrix as it was given keeps them. Both ways are tried on a few samples: two
-computations that agree are both right, and where they do not, their bounds decide.
+A block of several states is known to a rounding of its largest entry, and T to one of all that it could bring to an
+output. Where the user's matrix has zeros that matter (a chain of integrators inside other states), or an output sees
+little of what moves the system (`seen_through_modes`), that rounding may show, while an exponential of the matrix as it
+was given keeps all digits. Both ways are tried (`trials`): two computations that agree are both right, and where they
+do not, their bounds decide.
 """
 
 import math
