@@ -44,6 +44,7 @@ ONCE_WRONG = {
     "2632/stiff/106": "even steps of 67,000 time constants, whose inputs add what was taken to be rounded only",
     "2631/stiff/63": "10,000 short steps of states that nearly are one, and a few steps that are not short",
     "2640/scales/25": "powers of a step that were taken for nothing, beside a bound that fades as well",
+    "2642/integrating/12": "a plain integral among states that blocks know better than the user's own matrix does",
     "2634/stiff/117": "states in the user's own coordinates after steps of 280,000 time constants",
     "2624/integrating/160": "a warning where the bases of two blocks are all but parallel",
 }

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from ltinet.errors import InvalidSystemError
 from ltinet.model.descriptor import eliminate_descriptor
 from ltinet.model.labelled import names_of_frames
-from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix, shape_of
+from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix, read_only, shape_of
 from ltinet.model.names import UNNAMED, Names, SignalNames, names_or_numbers
 from ltinet.model.sparse_matrices import as_sparse_matrix, is_same
 from ltinet.model.sparse_pencil import SparsePencil
@@ -121,6 +121,13 @@ class SystemMatrices:
             InvalidSystemError: there are more or fewer than the system has.
         """
         return self if names == self.names else self._with("names", self._fitting(names))
+
+    @property
+    def states_as_outputs(self) -> "SystemMatrices":
+        """The same states, all of them outputs."""
+        n, m = self.n_states, self.n_inputs
+        watched = self.named(UNNAMED)._with("C", read_only(np.eye(n)))
+        return watched._with("D", read_only(np.zeros((n, m))))
 
     def _fitting(self, names: SignalNames) -> SignalNames:
         return names.fitting(n_inputs=self.n_inputs, n_outputs=self.n_outputs, n_states=self.n_states)

@@ -33,6 +33,12 @@ def judge_exact(path: ExactPath, start: float, stop: float) -> tuple[OutputError
     return _judged(path, start, stop, fewest=MOST_CELLS)
 
 
+def largest_errors(path: ExactPath) -> Array:
+    """Bounds of the outputs of one run, no batch, at all times, `(p,)`."""
+    (bound,) = judge_exact(path, float(path.samples.t[0]), float(path.samples.t[-1]))
+    return np.asarray(sum(bound.overall().values()))
+
+
 def _judged(path: ExactPath, start: float, stop: float, *, fewest: int) -> tuple[OutputErrorBound, ...]:
     arrays = engine_arrays(path.prepared)
     run, around = _run_of(path, arrays, cells_of(arrays, start, stop, n_samples=len(path.samples.t), fewest=fewest))

@@ -139,7 +139,7 @@ class ExactPath:
         x = self._gathered(
             t, lambda z, _: coordinates.user_from_blocks(system.blocks_from_packed(z)), width=system.n_states
         )
-        lost, own = self.prepared.keep(_LostStates).after(self.samples.longest_step, self.samples.hold)
+        lost, own = self.states_kept_directly()
         if own is not None and len(lost):
             x[..., lost] = self._through(own).user_states(t)[..., lost]
         if self.x0 is not None:  # which T and its inverse would give back but for rounding
@@ -156,6 +156,10 @@ class ExactPath:
     def network_for_states(self) -> PreparedNetwork | None:
         """The network in the user's own states, where these keep more digits."""
         return self.prepared.for_states(self.samples.longest_step)
+
+    def states_kept_directly(self) -> tuple[NDArray[np.intp], PreparedNetwork | None]:
+        """Which states T would lose where it keeps the others, and the network in whose own states they are kept."""
+        return self.prepared.keep(_LostStates).after(self.samples.longest_step, self.samples.hold)
 
     def _through(self, prepared: PreparedNetwork) -> "ExactPath":
         """The same run by another engine."""

@@ -20,7 +20,7 @@ from ltinet.errors import SimulationError
 from ltinet.recent import Recent
 from ltinet.signals.sampled import Hold
 from ltinet.solve.exact.engine_arrays import engine_arrays
-from ltinet.solve.exact.error_bound import judge_exact
+from ltinet.solve.exact.error_bound import largest_errors
 from ltinet.solve.exact.excitation import Excitation, Sizes
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.seen_through_modes import SeenThroughModes, seen_through_modes
@@ -36,9 +36,6 @@ _MODERATE = 128  # states: of more, bounds of steps of all states together take 
 _FEW_DIGITS, _FEW_DIGITS_OF_MANY = 1e-3, 1e-4
 _KEPT, _FEW_KEPT = 16, 4  # trials, and responses to what enters states
 _MEMBERS = 64  # of a batch: states that are looked at, about
-# Beside the doubt of blocks, and beside an output: in the user's own states T costs their small ones nothing, and only
-# where outputs are known far less well there, or not at all, so are states.
-_FAR, _NOTHING = 1e3, 1.0
 
 
 def engine_for_run(
@@ -56,12 +53,12 @@ def engine_for_run(
 
 
 def blocks_are_surer(prepared: PreparedNetwork, steps: Steps, *, hold: Hold) -> bool:
-    """Whether outputs in the user's own states differ from those of the blocks and are known far less well."""
+    """Whether outputs in the user's own states differ from those of the blocks and are known less well."""
     if not steps.longest > 0.0:
         return False
     by = Excitation.unknown(prepared.system.n_inputs)
     doubts = prepared.keep(_Choices).of_run(steps, hold, by, from_state=False)
-    return doubts.of_blocks < doubts.of_user_states > min(_NOTHING, _FAR * doubts.of_blocks)
+    return doubts.of_blocks < doubts.of_user_states
 
 
 class _Doubts(NamedTuple):
@@ -118,7 +115,7 @@ class _Choices:
             for own in self._lengths(steps) if self._may_differ(steps, inputs) else []:
                 yield Trial(*own, hold, inputs)
                 if from_state and own.number > FEW:
-                    yield Trial(*own, hold, inputs, _some_state(self._prepared))
+                    yield Trial(*own, hold, inputs, some_state(self._prepared))
 
     def _lengths(self, steps: Steps) -> list[Lengths]:
         """Which steps are tried; where to ask twice would cost more than the run, all of them."""
@@ -146,7 +143,7 @@ class _Choices:
         )
 
 
-def _some_state(prepared: PreparedNetwork) -> tuple[float, ...] | None:
+def some_state(prepared: PreparedNetwork) -> tuple[float, ...] | None:
     """A state of the user in which all are as large as states of the blocks make them, with signs by chance."""
     if prepared.form is None:
         return None
@@ -184,5 +181,4 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
 
 def _doubt(path: ExactPath, peak: Array) -> float:
     """By how much the worst output may be off, relative to a peak of each."""
-    (bound,) = judge_exact(path, float(path.samples.t[0]), float(path.samples.t[-1]))
-    return worst_share(np.asarray(sum(bound.overall().values())), peak)
+    return worst_share(largest_errors(path), peak)

@@ -1,0 +1,50 @@
+"""States of systems whose rounding matters: each from blocks or from the user's own matrix, whichever keeps it."""
+
+import numpy as np
+import pytest
+
+import ltinet
+from ball_oracle import respond
+from hostile.draw import draw
+from hostile.families import whole_number_similarity
+from ltinet.signals.sampled import SampledSignal
+from ltinet.solve.exact.path import ExactPath
+
+# Bounds choose, and are 32 times the error or more; what is right to 1e-10 is right.
+_LIKE_THE_BETTER, _RIGHT = 32.0, 1e-10
+
+
+@pytest.mark.parametrize(
+    "name", ["2642/integrating/12", "2642/integrating/62", "2643/integrating/100", "2643/integrating/131"]
+)
+def test_a_plain_integral_beside_rounded_chains_is_as_good_as_by_the_better_way(name):
+    case = draw(name)
+    assert_as_good_as_the_better_way(case.A, case.B, case.C, **case.run)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_chains_that_integrators_act_on(seed):
+    rng = np.random.default_rng([33, seed])
+    n_chain, n_plain = int(rng.integers(3, 6)), int(rng.integers(2, 4))
+    n = n_chain + n_plain
+    A = np.zeros((n, n))
+    A[:n_chain, :n_chain] = whole_number_similarity(rng, np.eye(n_chain, k=1))
+    A[:n_chain, n_chain:] = rng.integers(-2, 3, (n_chain, n_plain))
+    A[n_chain:, n_chain:] = np.diag(rng.integers(1, 4, n_plain - 1), 1)
+    A /= rng.choice([3.0, 7.0, 10.0])
+    B, C, n_times = rng.standard_normal((n, 1)), np.eye(n)[:1], int(rng.integers(100, 300))
+    t, u = 10.0 ** rng.uniform(0.0, 2.0) * np.arange(n_times), rng.standard_normal((n_times, 1))
+    assert_as_good_as_the_better_way(A, B, C, u=u, t=t, hold="zero", x0=rng.standard_normal(n))
+
+
+def assert_as_good_as_the_better_way(A, B, C, *, u, t, hold, x0):
+    net = ltinet.construct((A, B, C))
+    truth = respond(A, B, C, np.zeros((len(C), B.shape[1])), u=u, t=t, hold=hold, x0=x0, states=True).x
+    in_blocks, as_given = net._prepared, net._prepared.as_given
+    samples = SampledSignal(t, u, hold=hold)
+    z = ExactPath(in_blocks, samples, x0)
+    by_blocks = z._gathered(t, lambda own, _: in_blocks.system.blocks_from_packed(own) @ net.form.T.T, width=len(A))
+    ways = [by_blocks, ExactPath(as_given, samples, x0).user_states(t)]
+    better = np.minimum(*(truth.distance(states).max(axis=0) for states in ways))
+    error = truth.distance(net.simulate(u, t, hold=hold, x0=x0).states).max(axis=0)
+    assert np.all(error <= np.maximum(_LIKE_THE_BETTER * better, _RIGHT * truth.peak))
