@@ -37,6 +37,22 @@ def test_chains_that_integrators_act_on(seed):
     assert_as_good_as_the_better_way(A, B, C, u=u, t=t, hold="zero", x0=rng.standard_normal(n))
 
 
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+@pytest.mark.parametrize("seed", range(8))
+def test_states_that_others_reach_by_a_rounding_only(hold, seed):
+    rng = np.random.default_rng([34, seed])
+    n_pairs = int(rng.integers(2, 6))
+    rates, couplings = 10.0 ** rng.uniform(-1.0, 1.5, n_pairs), 10.0 ** rng.uniform(-17.0, -15.0, n_pairs)
+    couplings[-1] = 1.0  # two states that really turn into each other
+    A = np.kron(np.diag(-rates), np.eye(2)) + np.kron(np.diag(rates * couplings), [[0.0, 1.0], [-1.0, 0.0]])
+    order, n = rng.permutation(len(A)), len(A)
+    A, B = A[order][:, order], np.kron(np.ones(n_pairs), [1.0, 0.0])[order][:, None]
+    t, u = 0.5 * np.arange(200) / rates.max(), rng.standard_normal((200, 1))
+    truth = respond(A, B, np.eye(n)[:1], np.zeros((1, 1)), u=u, t=t, hold=hold, states=True).x
+    states = ltinet.construct((A, B, np.eye(n)[:1])).simulate(u, t, hold=hold).states
+    assert np.all(truth.distance(states).max(axis=0) <= _RIGHT * truth.peak)
+
+
 def assert_as_good_as_the_better_way(A, B, C, *, u, t, hold, x0):
     net = ltinet.construct((A, B, C))
     truth = respond(A, B, C, np.zeros((len(C), B.shape[1])), u=u, t=t, hold=hold, x0=x0, states=True).x
