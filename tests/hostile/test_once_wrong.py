@@ -46,6 +46,7 @@ ONCE_WRONG = {
     "2640/scales/25": "powers of a step that were taken for nothing, beside a bound that fades as well",
     "2642/integrating/12": "a plain integral among states that blocks know better than the user's own matrix does",
     "2645/nearly_real/94": "a state that another reaches only by a coupling that is left out as rounding",
+    "2648/jordan/124": "a state that T gives the digits of a small difference, where outputs see others",
     "2634/stiff/117": "states in the user's own coordinates after steps of 280,000 time constants",
     "2624/integrating/160": "a warning where the bases of two blocks are all but parallel",
 }

@@ -146,15 +146,13 @@ class PreparedNetwork:
 
         T mixes states that know nothing of each other, large ones with small ones.
         """
-        direct, form = self.in_user_states, self.form
-        if direct is None or form is None:
-            return None
+        direct = self.in_user_states
+        if direct is None or self.form is None or np.count_nonzero(self.form.T) == len(self.form.T):
+            return None  # or T gives states other units and places, and costs nothing
         A = direct.blocks.A
-        if np.count_nonzero(form.T) == len(A) and np.count_nonzero(form.A) == np.count_nonzero(A):
-            return None  # T gives states other units and places, no coupling was left out: nothing is lost
         if direct.size * longest_step > _COSTS_EXPONENTIALS and reached(A != 0.0).all():
             return None
-        if form.condition_raw > _COSTS_STATES:
+        if self.form.condition_raw > _COSTS_STATES:
             return direct
         if not rises(A, longest_step):
             return direct

@@ -30,7 +30,7 @@ from ltinet.solve.prepared import PreparedNetwork
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 # Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
 # more of the difference than a trial, and 1e-10 is what is called right.
-_AGREEMENT, _SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
+AGREEMENT, SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
 _MODERATE = 128  # states: of more, bounds of steps of all states together take longer than a second
 # The share of what modes could bring to an output, below which it may be off by 1e-12, and of more states by 1e-11.
 _FEW_DIGITS, _FEW_DIGITS_OF_MANY = 1e-3, 1e-4
@@ -85,7 +85,7 @@ class _Choices:
     def surest(self, steps: Steps, hold: Hold, by: Excitation, *, from_state: bool) -> PreparedNetwork:
         """The one whose outputs are known better: that of blocks, unless the other gives different ones."""
         doubts = self.of_run(steps, hold, by, from_state=from_state)
-        return self._direct if self._direct and doubts.of_user_states < doubts.of_blocks > _SURE else self._prepared
+        return self._direct if self._direct and doubts.of_user_states < doubts.of_blocks > SURE else self._prepared
 
     def of_run(self, steps: Steps, hold: Hold, by: Excitation, *, from_state: bool) -> _Doubts:
         """What the first trial says in which the two differ: with such inputs, then from the given state."""
@@ -172,7 +172,7 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     except SimulationError:
         return None
     peaks = [np.abs(outputs).max(axis=0, initial=0.0) for outputs in (y, other)]
-    if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= (_AGREEMENT if own.is_small else _SURE) * peaks[0]):
+    if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= (AGREEMENT if own.is_small else SURE) * peaks[0]):
         return _AGREED
     peak = np.maximum(*peaks)  # of both: what is nothing but error is no measure of its own
     doubts = _Doubts(_doubt(first, peak), _doubt(second, peak))

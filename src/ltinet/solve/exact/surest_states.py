@@ -1,7 +1,8 @@
-"""Which of the user's states come from blocks, where outputs in the user's own states are known less well.
+"""Which of the user's states come from blocks, and which from the user's own matrix.
 
-Not all need be: a state that few others act on may be a plain integral in the user's matrix, and a small difference of
-large numbers in blocks. States are tried as outputs, and their bounds decide.
+Either way may lose some: a state that few others act on is a plain integral in the user's matrix, and may be a small
+difference of large numbers in blocks; what blocks take apart may grow from rounding in the user's matrix. States are
+tried as outputs, and where the two ways differ, their bounds decide.
 """
 
 from collections.abc import Iterator
@@ -17,19 +18,34 @@ from ltinet.recent import Recent
 from ltinet.signals.sampled import Hold
 from ltinet.solve.exact.error_bound import largest_errors
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.exact.surest import blocks_are_surer, some_state
+from ltinet.solve.exact.surest import AGREEMENT, SURE, blocks_are_surer, some_state
 from ltinet.solve.exact.trials import Steps, Trial
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.steps.hump import is_moderate
 
 _KEPT = 16  # runs
 _LESS_SURE = 32.0  # times: of two bounds that differ by less, the larger may be that of the smaller error
 
 
-def states_from_blocks(prepared: PreparedNetwork, steps: Steps, *, hold: Hold, from_state: bool) -> NDArray[np.bool_]:
-    """Which states `(n,)` are known better there than in the user's own states."""
-    if not blocks_are_surer(prepared, steps, hold=hold):
-        return np.zeros(prepared.network.n_states, dtype=np.bool_)
-    return prepared.keep(_WatchedStates).from_blocks(steps, hold, from_state=from_state)
+def states_from_blocks(
+    prepared: PreparedNetwork, steps: Steps, *, hold: Hold, from_state: bool, usually: bool
+) -> NDArray[np.bool_]:
+    """Which states `(n,)` come from there: those that usually would, but for what is known far better elsewhere."""
+    usual = np.full(prepared.network.n_states, usually)
+    if not steps.longest > 0.0 or not _may_differ(prepared, steps, hold=hold, usually=usually):
+        return usual
+    of_blocks, of_user_states = prepared.keep(_WatchedStates).doubts(steps, hold, from_state=from_state)
+    here, there = (of_blocks, of_user_states) if usually else (of_user_states, of_blocks)
+    is_turned = (here > SURE) & (here > _LESS_SURE * there)
+    return np.asarray((usual ^ is_turned) | np.isinf(of_user_states))
+
+
+def _may_differ(prepared: PreparedNetwork, steps: Steps, *, hold: Hold, usually: bool) -> bool:
+    """Whether states are tried: where there are few of them, or outputs in the user's own came out worse."""
+    if not prepared.is_small and (usually or not blocks_are_surer(prepared, steps, hold=hold)):
+        return False
+    direct = prepared.as_given
+    return direct is not None and (not usually or is_moderate(direct.blocks.A, steps.longest))
 
 
 class _WatchedStates:
@@ -43,16 +59,15 @@ class _WatchedStates:
         blocks = replace(prepared.blocks, C=form.T, D=watched.D, magnitudes=None)
         self._in_blocks = PreparedNetwork(prepared.network, form, origin=watched, blocks=blocks)
         self._condition = form.condition_raw
-        self._kept = Recent[NDArray[np.bool_]](_KEPT)
+        self._kept = Recent[Array](_KEPT)
 
-    def from_blocks(self, steps: Steps, hold: Hold, *, from_state: bool) -> NDArray[np.bool_]:
-        """Which are known better in blocks after such steps."""
-        return self._kept.get((steps, hold, from_state), lambda: self._tried(steps, hold, from_state=from_state))
+    def doubts(self, steps: Steps, hold: Hold, *, from_state: bool) -> Array:
+        """By how much every state may be off in blocks and as given after such steps, relative to its peak, `(2, n)`.
 
-    def _tried(self, steps: Steps, hold: Hold, *, from_state: bool) -> NDArray[np.bool_]:
-        doubts = [self._doubts(trial) for trial in self._trials(steps, hold, from_state=from_state)]
-        of_blocks, of_user_states = np.max(doubts, axis=0)
-        return np.asarray((of_user_states > _LESS_SURE * of_blocks) | np.isinf(of_user_states))
+        Nothing where both ways agree.
+        """
+        trials = self._trials(steps, hold, from_state=from_state)
+        return self._kept.get((steps, hold, from_state), lambda: np.max([self._tried(one) for one in trials], axis=0))
 
     def _trials(self, steps: Steps, hold: Hold, *, from_state: bool) -> Iterator[Trial]:
         lengths, inputs = steps.tried(self._condition)[-1], (1.0,) * self._in_blocks.system.n_inputs
@@ -60,14 +75,16 @@ class _WatchedStates:
         if from_state:
             yield Trial(*lengths, hold, inputs, some_state(self._in_blocks))
 
-    def _doubts(self, trial: Trial) -> Array:
-        """By how much every state may be off in blocks and as given, relative to its peak, `(2, n)`."""
+    def _tried(self, trial: Trial) -> Array:
         direct = self._in_blocks.as_given
-        assert direct is not None  # noqa: S101 - where it is there for outputs, it is for states
+        assert direct is not None  # noqa: S101 - who asks has looked
         paths = [ExactPath(one, trial.samples, trial.start) for one in (self._in_blocks, direct)]
         try:
-            states = [np.abs(np.asarray(path.sampled_outputs(threads=1))) for path in paths]
+            first, second = (np.asarray(path.sampled_outputs(threads=1)) for path in paths)
         except SimulationError:  # the run itself tells when, and fewer steps the rest
-            return self._doubts(trial.halved) if trial.number > 1.0 else np.full((2, direct.network.n_states), np.inf)
-        peak = np.max(states, axis=(0, 1))
-        return np.array([shares(largest_errors(path), peak) for path in paths])
+            return self._tried(trial.halved) if trial.number > 1.0 else np.full((2, direct.network.n_states), np.inf)
+        peak = np.maximum(np.abs(first), np.abs(second)).max(axis=0)
+        differ = np.abs(first - second).max(axis=0) > AGREEMENT * peak
+        if not differ.any():
+            return np.zeros((2, len(differ)))
+        return np.array([np.where(differ, shares(largest_errors(path), peak), 0.0) for path in paths])

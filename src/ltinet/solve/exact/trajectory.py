@@ -18,23 +18,30 @@ class ExactTrajectory(ExactPath):
     """An exact path that bounds its own error."""
 
     def network_for_states(self) -> PreparedNetwork | None:
-        """As for any path, unless some of the user's own states came out worse in trials than those of blocks."""
-        return None if self._from_blocks.any() else super().network_for_states()
+        """The network in the user's own states, where none of these is known better in blocks."""
+        return None if self._usual_for_states is None or self._from_blocks.any() else self._usual_for_states
 
     def states_kept_directly(self) -> tuple[NDArray[np.intp], PreparedNetwork | None]:
-        """As for any path, and of those that would all be, what is not known better in blocks."""
-        direct = super().network_for_states()
-        if direct is None:
+        """As for any path, and what is not known better in blocks."""
+        if self._from_blocks.all():
             return super().states_kept_directly()
-        return np.flatnonzero(~self._from_blocks), direct
+        return np.flatnonzero(~self._from_blocks), self.prepared.as_given
+
+    @cached_property
+    def _usual_for_states(self) -> PreparedNetwork | None:
+        """As for any path."""
+        return super().network_for_states()
 
     @cached_property
     def _from_blocks(self) -> NDArray[np.bool_]:
-        """Which states blocks know far better, where the user's own would be asked."""
-        if super().network_for_states() is None:
-            return np.zeros(self.prepared.network.n_states, dtype=np.bool_)
-        steps, from_state = Steps.of(self.samples), bool(self.x0 is not None and self.z0.any())
-        return states_from_blocks(self.prepared, steps, hold=self.samples.hold, from_state=from_state)
+        """Which states come from the blocks of the run."""
+        return states_from_blocks(
+            self.prepared,
+            Steps.of(self.samples),
+            hold=self.samples.hold,
+            from_state=bool(self.x0 is not None and self.z0.any()),
+            usually=self._usual_for_states is None,
+        )
 
     def error_bound(self, start: float, stop: float) -> SolutionErrorBound | UnknownBound:
         """How far outputs between two times may be off; not known where T is an operator."""
