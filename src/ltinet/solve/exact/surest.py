@@ -30,7 +30,7 @@ from ltinet.solve.prepared import PreparedNetwork
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 # Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
 # more of the difference than a trial, and 1e-10 is what is called right.
-AGREEMENT, SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
+_AGREEMENT, SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
 _MODERATE = 128  # states: of more, bounds of steps of all states together take longer than a second
 # The share of what modes could bring to an output, below which it may be off by 1e-12, and of more states by 1e-11.
 _FEW_DIGITS, _FEW_DIGITS_OF_MANY = 1e-3, 1e-4
@@ -172,7 +172,7 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     except SimulationError:
         return None
     peaks = [np.abs(outputs).max(axis=0, initial=0.0) for outputs in (y, other)]
-    if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= (AGREEMENT if own.is_small else SURE) * peaks[0]):
+    if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= (_AGREEMENT if own.is_small else SURE) * peaks[0]):
         return _AGREED
     peak = np.maximum(*peaks)  # of both: what is nothing but error is no measure of its own
     doubts = _Doubts(_doubt(first, peak), _doubt(second, peak))

@@ -18,7 +18,7 @@ from ltinet.recent import Recent
 from ltinet.signals.sampled import Hold
 from ltinet.solve.exact.error_bound import largest_errors
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.exact.surest import AGREEMENT, SURE, blocks_are_surer, some_state
+from ltinet.solve.exact.surest import SURE, blocks_are_surer, some_state
 from ltinet.solve.exact.trials import Steps, Trial
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.hump import is_moderate
@@ -70,7 +70,7 @@ class _WatchedStates:
         return self._kept.get((steps, hold, from_state), lambda: np.max([self._tried(one) for one in trials], axis=0))
 
     def _trials(self, steps: Steps, hold: Hold, *, from_state: bool) -> Iterator[Trial]:
-        lengths, inputs = steps.tried(self._condition)[-1], (1.0,) * self._in_blocks.system.n_inputs
+        lengths, inputs = steps.tried(self._condition)[0], (1.0,) * self._in_blocks.system.n_inputs
         yield Trial(*lengths, hold, inputs)
         if from_state:
             yield Trial(*lengths, hold, inputs, some_state(self._in_blocks))
@@ -84,7 +84,7 @@ class _WatchedStates:
         except SimulationError:  # the run itself tells when, and fewer steps the rest
             return self._tried(trial.halved) if trial.number > 1.0 else np.full((2, direct.network.n_states), np.inf)
         peak = np.maximum(np.abs(first), np.abs(second)).max(axis=0)
-        differ = np.abs(first - second).max(axis=0) > AGREEMENT * peak
+        differ = np.abs(first - second).max(axis=0) > SURE * peak
         if not differ.any():
             return np.zeros((2, len(differ)))
         return np.array([np.where(differ, shares(largest_errors(path), peak), 0.0) for path in paths])
