@@ -54,8 +54,6 @@ def engine_for_run(
 
 def blocks_are_surer(prepared: PreparedNetwork, steps: Steps, *, hold: Hold) -> bool:
     """Whether outputs in the user's own states differ from those of the blocks and are known less well."""
-    if not steps.longest > 0.0:
-        return False
     by = Excitation.unknown(prepared.system.n_inputs)
     doubts = prepared.keep(_Choices).of_run(steps, hold, by, from_state=False)
     return doubts.of_blocks < doubts.of_user_states

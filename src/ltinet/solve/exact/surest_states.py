@@ -18,6 +18,7 @@ from ltinet.recent import Recent
 from ltinet.signals.sampled import Hold
 from ltinet.solve.exact.error_bound import largest_errors
 from ltinet.solve.exact.path import ExactPath
+from ltinet.solve.exact.run_errors import QUIETLY
 from ltinet.solve.exact.surest import SURE, blocks_are_surer, some_state
 from ltinet.solve.exact.trials import Steps, Trial
 from ltinet.solve.prepared import PreparedNetwork
@@ -27,6 +28,7 @@ _KEPT = 16  # runs
 _LESS_SURE = 32.0  # times: of two bounds that differ by less, the larger may be that of the smaller error
 
 
+@QUIETLY
 def states_from_blocks(
     prepared: PreparedNetwork, steps: Steps, *, hold: Hold, from_state: bool, usually: bool
 ) -> NDArray[np.bool_]:
@@ -58,7 +60,6 @@ class _WatchedStates:
         watched = origin.states_as_outputs
         blocks = replace(prepared.blocks, C=form.T, D=watched.D, magnitudes=None)
         self._in_blocks = PreparedNetwork(prepared.network, form, origin=watched, blocks=blocks)
-        self._condition = form.condition_raw
         self._kept = Recent[Array](_KEPT)
 
     def doubts(self, steps: Steps, hold: Hold, *, from_state: bool) -> Array:
@@ -70,10 +71,10 @@ class _WatchedStates:
         return self._kept.get((steps, hold, from_state), lambda: np.max([self._tried(one) for one in trials], axis=0))
 
     def _trials(self, steps: Steps, hold: Hold, *, from_state: bool) -> Iterator[Trial]:
-        lengths, inputs = steps.tried(self._condition)[0], (1.0,) * self._in_blocks.system.n_inputs
-        yield Trial(*lengths, hold, inputs)
+        inputs = (1.0,) * self._in_blocks.system.n_inputs
+        yield Trial(*steps.few, hold, inputs)
         if from_state:
-            yield Trial(*lengths, hold, inputs, some_state(self._in_blocks))
+            yield Trial(*steps.few, hold, inputs, some_state(self._in_blocks))
 
     def _tried(self, trial: Trial) -> Array:
         direct = self._in_blocks.as_given

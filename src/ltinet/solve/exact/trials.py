@@ -51,9 +51,14 @@ class Steps(NamedTuple):
         No more than there are: an output may see little until something arrives. The few come first because many of a
         system that grows exceed all numbers and say nothing. Numbers are rounded so that few trials serve many runs.
         """
-        few, whole = Lengths(self.longest, _rounded_down(min(self.number, FEW))), self.whole
+        few, whole = self.few, self.whole
         shows = self.number <= FEW or whole.number * EPS * condition > _SHOWS
         return [few, whole] if shows and few != whole else [few]
+
+    @property
+    def few(self) -> Lengths:
+        """A few of the longest kind."""
+        return Lengths(self.longest, _rounded_down(min(self.number, FEW)))
 
     @property
     def whole(self) -> Lengths:
