@@ -20,12 +20,14 @@ from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import beginning, phi1
 from ltinet.bounds.dense_chain import DenseChain, dense_chain, measured, smeared
 from ltinet.bounds.double_double import exponentials
+from ltinet.bounds.repeated_roundings import repeated_roundings
 from ltinet.once import cached_property
 from ltinet.tolerances import DUST, EPS
 
 _LARGEST_EXPONENT = 700.0  # of a number that is finite
 _FADED = 2.0**-60  # what is left of a state within a step of K samples, from which on it is taken to have faded
 _STILL = 1e-9  # |λ| times K steps: what a state that changes so little is given by a held input is the same each time
+_AT_ONCE = 2**20  # numbers
 _TINY = 2.0**-1022  # below it numbers lose their digits
 _FACTOR = 4.0  # eps: a complex product √5 u, the exponential in it two units, the sum another
 _FACTOR_OF_KNOWN = 1.7  # eps: the product and the sum alone, √5 u + u, where exponentials are measured by themselves
@@ -251,6 +253,20 @@ class DenseSteps:
         shares[:, -1] += self.shares[:, n_levels:].sum(axis=1)  # shorter steps err less
         by_state, by_input = of_states * self.chain.reach_to, (of_inputs + EPS) * self.chain.integral_to @ self.inputs
         return np.asarray(_averaged(shares, by_state, sizes.behind) + _averaged(shares, by_input, sizes.inputs))
+
+    def in_the_same_direction(self, sizes: StepSizes, changes: Array, steps: Array, *, of_products: Array) -> Array:
+        """What single steps of some usual lengths `(cells,)` commit alike each time, `(cells, n)`."""
+        largest, shortest = self.chain.reach, len(self.chain.errors) - 1
+        levels = np.maximum(np.log2(self.h / steps), 0.0).astype(np.intp)
+        is_shorter = levels > shortest  # than all of the chain: P is 1 + Fh
+        found = np.empty_like(changes)
+        for cells in np.array_split(np.arange(len(steps)), math.ceil(len(steps) * largest.size / _AT_ONCE)):
+            usual = np.abs(self.chain.exponentials[np.minimum(levels[cells], shortest)])
+            usual = np.where(is_shorter[cells, None, None], np.multiply.outer(steps[cells], np.abs(self.F)), usual)
+            found[cells] = repeated_roundings(
+                largest, usual, sizes.behind[cells], changes[cells], of_products=of_products[cells]
+            )
+        return found
 
     def in_outputs(self, sizes: StepSizes, *, share: float, n_within: float) -> Array:
         """Rounding of the sums that make the outputs of K samples, `(cells, p)`, with so many steps within a block."""

@@ -10,8 +10,9 @@ from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.exact_arithmetic import exact_product, exact_sum
 from ltinet.solve.exact.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.exact.error_sources import Late
+from ltinet.solve.exact.infinite_sizes import QUIETLY, or_infinite
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.exact.run_errors import CELLS, MOST_CELLS, QUIETLY, ExactRun, cells_of, or_infinite
+from ltinet.solve.exact.run_errors import CELLS, MOST_CELLS, ExactRun, cells_of
 from ltinet.solve.exact.sizes import cells_of_steps, repeats, usual_changes, window_sums
 from ltinet.solve.exact.uneven_steps import lengths_of, shares_of_lengths, uneven_errors
 from ltinet.solve.steps.packing import pack, unpack

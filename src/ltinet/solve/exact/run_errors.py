@@ -5,17 +5,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed, DenseKernel, dense_kernel, scalar_errors
 from ltinet.bounds.chance import dense_spread, scalar_spread
 from ltinet.bounds.crowds import Crowds
+from ltinet.bounds.repeated_roundings import LAST_DIGITS
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings, steps_within
 from ltinet.once import cached_property
 from ltinet.solve.exact.between_samples import BetweenSamples, between_samples
 from ltinet.solve.exact.engine_arrays import EngineArrays
 from ltinet.solve.exact.error_sources import Late, Sources
+from ltinet.solve.exact.infinite_sizes import ratio, weighted
 from ltinet.solve.exact.sizes import running_max
 from ltinet.solve.exact.true_steps import even_inputs_off
 from ltinet.solve.exact.uneven_steps import UnevenErrors
@@ -30,7 +31,6 @@ _LARGEST = 1e300  # what takes the place of a number that is not finite
 _FACTORS_OF_STATES = 1.0  # eps, beside sums, where outputs are C z of a state: a product ½, the last sum ½
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
 _SECOND_ORDER = 1e-3  # of the outputs: errors so large that what they do to each other counts
-_LAST_DIGITS = 16.0  # eps of a state: where its increments differ by less, roundings go in one direction for long
 _PASSES, _NO_MORE = 16, 1e-3  # passes of feedback, and the share of the sum below which there is no more to come
 _LOOKS, _STEEPEST, _STILL_LESS = 64, 16, 0.99  # where there is: at one cell, doublings from cell to cell, their end
 
@@ -185,9 +185,9 @@ class ExactRun:
             shape /= np.max(shape)
         for doublings in range(1, _STEEPEST):
             rising = shape * 2.0 ** (doublings * cells)
-            kept = np.max(_ratio(self.states(sources.fed_back(rising, self.n_steps)), rising))
+            kept = np.max(ratio(self.states(sources.fed_back(rising, self.n_steps)), rising))
             if kept < _STILL_LESS:
-                return np.asarray(rising * (np.max(_ratio(added, rising)) / (1.0 - kept)))
+                return np.asarray(rising * (np.max(ratio(added, rising)) / (1.0 - kept)))
         return np.full_like(total, np.inf)
 
     def states(self, errors: Committed) -> Array:
@@ -227,8 +227,10 @@ class ExactRun:
         none, begun = np.zeros_like(stepped), EPS * sizes.here[0]
         if self.uneven is None:
             return np.asarray(sums + self.outputs(Committed(begun, stepped, self.n_steps, none)))
-        by_chance = self._is_new(sizes)
-        surely = Committed(begun, np.where(by_chance, 0.0, stepped), self.n_steps, none, self.crowds)
+        changes = self._changes(sizes)
+        by_chance = changes > LAST_DIGITS * EPS * sizes.behind  # other last digits at every step
+        alike = np.where(by_chance, self._in_the_same_direction(sizes, changes), stepped)
+        surely = Committed(begun, alike, self.n_steps, none, self.crowds)
         new = Committed(none[0], stepped * by_chance, self.n_steps, none, self.crowds)
         return np.asarray(sums + self.outputs(surely) + self._by_chance(new) + self._by_uneven_steps(sizes))
 
@@ -256,14 +258,28 @@ class ExactRun:
         each = self.outputs(Committed(none[0], largest, self.n_steps, none, self.crowds))
         return np.fmin(each, self.outputs(Committed(none[0], self.n_steps[:, None] * average, once, none)))
 
-    def _is_new(self, sizes: StepSizes) -> NDArray[np.bool_]:
-        """Which states have other last digits at every step, `(cells, modes)`: inputs change by more than these."""
-        if sizes.changes is None:
-            return np.zeros(sizes.here.shape, dtype=np.bool_)
+    @cached_property
+    def _usual_steps(self) -> Array:
+        """How long they are in each cell, where most of them stand."""
         crowding = 1.0 if self.crowds is None else self.crowds.crowding(0.0)
-        step = (self.cell / (crowding * np.maximum(self.n_steps, 1.0)))[:, None]
-        changes = step * (sizes.changes @ self.arrays.mode_inputs.T)
-        return np.asarray(changes > _LAST_DIGITS * EPS * sizes.behind)
+        return np.asarray(self.cell / (crowding * np.maximum(self.n_steps, 1.0)))
+
+    def _changes(self, sizes: StepSizes) -> Array:
+        """By how much what inputs add to states in a step differs from one to the next, `(cells, modes)`."""
+        if sizes.changes is None:
+            return np.zeros_like(sizes.here)
+        return np.asarray(self._usual_steps[:, None] * (sizes.changes @ self.arrays.mode_inputs.T))
+
+    def _in_the_same_direction(self, sizes: StepSizes, changes: Array) -> Array:
+        """What rounding adds alike at every step even where states have other last digits each time."""
+        assert self.uneven is not None  # noqa: S101 - who calls has looked
+        found = np.zeros_like(changes)
+        for own, steps in self.kinds:
+            if isinstance(steps, DenseSteps):
+                found[:, own] = steps.in_the_same_direction(
+                    sizes.part(own), changes[:, own], self._usual_steps, of_products=self.uneven.common
+                )
+        return found
 
     def _speeds(self, sizes: StepSizes) -> Array:
         """How fast states move at most, `(cells, modes)`."""
@@ -315,30 +331,6 @@ class ExactRun:
 def _exponential(block: DenseBlock, length: float) -> Array:
     """The engine's e^{Fh} of a coupled block."""
     return np.asarray(matrix_steps(block.F, block.G, np.array([length]), linear=True).P[0])
-
-
-def weighted(sizes: Array, weights: Array) -> Array:
-    """Sizes · |weights|ᵀ, in which nothing seen of anything is nothing."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(sizes @ weights.T) if np.isfinite(sizes).all() else _careful_product(sizes, weights)
-
-
-def _careful_product(sizes: Array, weights: Array) -> Array:
-    return np.asarray(np.where(weights == 0.0, 0.0, sizes[:, None, :] * weights).sum(axis=-1))
-
-
-def _ratio(values: Array, by: Array) -> Array:
-    """A quotient in which nothing over nothing is nothing."""
-    return np.divide(values, by, out=np.zeros_like(values), where=values > 0.0)
-
-
-def or_infinite(values: Array) -> Array:
-    """What is no number because it was too large on the way is infinite."""
-    return np.where(np.isnan(values), np.inf, values)
-
-
-# States that grow may exceed all numbers where they are bounded from above: an infinite bound says so.
-QUIETLY = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
 def cells_of(arrays: EngineArrays, start: float, stop: float, *, n_samples: int, fewest: int = CELLS) -> Array:

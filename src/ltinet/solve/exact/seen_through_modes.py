@@ -11,7 +11,7 @@ import numpy as np
 
 from ltinet.arrays import Array, Complex
 from ltinet.solve.exact.engine_arrays import EngineArrays
-from ltinet.solve.exact.run_errors import QUIETLY
+from ltinet.solve.exact.infinite_sizes import QUIETLY
 from ltinet.solve.modal import DenseBlock
 from ltinet.solve.steps.propagators import matrix_steps
 

@@ -17,8 +17,8 @@ from ltinet.errors import SimulationError
 from ltinet.recent import Recent
 from ltinet.signals.sampled import Hold
 from ltinet.solve.exact.error_bound import largest_errors
+from ltinet.solve.exact.infinite_sizes import QUIETLY
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.exact.run_errors import QUIETLY
 from ltinet.solve.exact.surest import SURE, blocks_are_surer, some_state
 from ltinet.solve.exact.trials import Steps, Trial
 from ltinet.solve.prepared import PreparedNetwork

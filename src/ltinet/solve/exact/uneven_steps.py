@@ -97,6 +97,8 @@ class UnevenErrors:
 
     shares: Array
     """Which share of the steps in each cell is of each kind."""
+    common: Array
+    """Which share has a length that others have, `(cells,)`."""
     scalars: list[tuple[slice, Off]]
     """By modes."""
     blocks: list[tuple[slice, Off]]
@@ -135,7 +137,8 @@ def uneven_errors(steps: AnyLength, slices: list[slice], lengths: Lengths) -> Un
         for number, *own_offs in zip(dense.numbers, *offs, strict=True):
             together = Off(*(np.concatenate(parts) for parts in zip(*own_offs, strict=True)))
             blocks.append((slices[number], together.with_more(lengths)))
-    return UnevenErrors(lengths.shares, scalars, blocks)
+    common = lengths.shares[:, : len(lengths.common)].sum(axis=1)
+    return UnevenErrors(lengths.shares, common, scalars, blocks)
 
 
 def _scalars_off(scalars: Scalars, lengths: Array, *, linear: bool) -> Off:
