@@ -10,6 +10,7 @@ from ltinet.arrays import Array
 from ltinet.tolerances import EPS
 
 LAST_DIGITS = 16.0  # eps of a sum: terms that differ by less from step to step are cut alike for long
+_TINY = 2.0**-1022
 
 
 def repeated_roundings(largest: Array, usual: Array, states: Array, changes: Array, *, of_products: Array) -> Array:
@@ -26,4 +27,6 @@ def repeated_roundings(largest: Array, usual: Array, states: Array, changes: Arr
     kept = np.arange(len(largest))
     each[:, kept, kept] = of_products[:, None] * unit[:, :, 0]
     # Each goes where it likes: in a sum of many they spread as if by chance (`step_rounding`).
-    return np.asarray(np.minimum(each.sum(axis=-1), 2.0 * np.sqrt(np.square(each).sum(axis=-1))))
+    total = each.sum(axis=-1)
+    shares = each / np.maximum(total, _TINY)[:, :, None]
+    return np.asarray(total * np.minimum(1.0, 2.0 * np.sqrt(np.square(shares).sum(axis=-1))))
