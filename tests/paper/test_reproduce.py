@@ -105,10 +105,15 @@ def test_verdicts_follow_from_the_numbers(results):
     assert [key for key, verdict in verdicts.items() if verdict == "not as described"] == [
         "convection-diffusion.relative_error_algorithm_3"
     ]
-    # Restarting at the knots gains more than the paper reports; counts of evaluations may miss by rounding alone.
+    # Restarting at the knots gains more than the paper reports: for diffusion by far, for horizontal layers by as much
+    # as rounding moves it. Counts of evaluations may miss by rounding alone.
     missed = {key for key, verdict in verdicts.items() if verdict == "not reproduced"}
-    by_rounding = {"diffusion.evaluations_full", "diffusion.evaluations_most"}
-    assert missed - by_rounding == {"diffusion.orders_gained", "horizontal-layers.orders_gained"}
+    by_rounding = {
+        "diffusion.evaluations_full",
+        "diffusion.evaluations_most",
+        "horizontal-layers.orders_gained",
+    }
+    assert missed - by_rounding == {"diffusion.orders_gained"}
     assert "not as expected" not in verdicts.values()
 
 
