@@ -15,8 +15,8 @@ from ltinet.tolerances import DUST
 
 LARGE = 1e150  # powers of unstable systems up to which products with them do not overflow
 _FEW = 32  # steps up to which a plain loop is faster than runs side by side
-_SHORT = 20_000  # numbers up to which one substitution is faster than either, from _SEVERAL steps on
-_SEVERAL = 8
+# One substitution is faster than either from so many steps on, of so few states side by side, and so few numbers.
+_SEVERAL, _NARROW, _SHORT = 8, 128, 20_000
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _scan(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArr
     follow each other, the same recurrence with far fewer steps, and what each run begins with is added along it.
     """
     batch, n_steps, n = ends.shape
-    if n_steps >= _SEVERAL and 0 < ends.nbytes <= _SHORT * decay.real.itemsize:
+    if n_steps >= _SEVERAL and batch * n <= _NARROW and 0 < ends.nbytes <= _SHORT * decay.real.itemsize:
         return _scan_by_substitution(decay, ends, first)
     length = 1 if n_steps <= _FEW else run_length(n_steps ** (1 / 3), growth=size(decay))
     if length < 2:
