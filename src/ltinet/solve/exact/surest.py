@@ -193,12 +193,15 @@ def some_state(prepared: PreparedNetwork) -> tuple[float, ...] | None:
 
 
 def _tried(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _Doubts:
-    """What a trial says of both."""
+    """What a trial says of both; where outputs or bounds exceed all numbers, what fewer steps say, if one says any."""
     doubts = _compared(own, direct, trial)
     if doubts is not None:
         return doubts
-    # Outputs or bounds exceed all numbers: the run itself tells when, and fewer steps the rest.
-    return _tried(own, direct, trial.halved) if trial.number > 1.0 else _AGREED
+    of_one = _compared(own, direct, trial.of_one_step)
+    while doubts is None and of_one is not None:
+        trial = trial.halved
+        doubts = _compared(own, direct, trial) if trial.number > 1.0 else of_one
+    return _AGREED if doubts is None else doubts
 
 
 def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _Doubts | None:

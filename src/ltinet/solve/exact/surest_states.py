@@ -2,7 +2,7 @@
 
 Either way may lose some: a state that few others act on is a plain integral in the user's matrix, and may be a small
 difference of large numbers in blocks; what blocks take apart may grow from rounding in the user's matrix. States are
-tried as outputs, and where the two ways differ, their bounds decide.
+tried as outputs, and where the two ways differ, their bounds decide: of all states together where they can.
 """
 
 from collections.abc import Iterator
@@ -32,14 +32,24 @@ _LESS_SURE = 32.0  # times: of two bounds that differ by less, the larger may be
 def states_from_blocks(
     prepared: PreparedNetwork, steps: Steps, *, hold: Hold, from_state: bool, usually: bool
 ) -> NDArray[np.bool_]:
-    """Which states `(n,)` come from there: those that usually would, but for what is known far better elsewhere."""
+    """Which states `(n,)` come from there: all or none, as usually, where neither way knows a state far worse.
+
+    Errors of one way belong together: combinations of states may be known far better than each of them.
+    """
     usual = np.full(prepared.network.n_states, usually)
     if not steps.longest > 0.0 or not _may_differ(prepared, steps, hold=hold, usually=usually):
         return usual
     of_blocks, of_user_states = prepared.keep(_WatchedStates).doubts(steps, hold, from_state=from_state)
     here, there = (of_blocks, of_user_states) if usually else (of_user_states, of_blocks)
-    is_turned = (here > SURE) & (here > _LESS_SURE * there)
+    is_turned = _is_far_worse(here, there)
+    if is_turned.any() and not _is_far_worse(there, here).any():
+        is_turned[:] = True
     return np.asarray((usual ^ is_turned) | np.isinf(of_user_states))
+
+
+def _is_far_worse(doubts: Array, others: Array) -> NDArray[np.bool_]:
+    """Of which states there are such doubts that others would be better."""
+    return np.asarray((doubts > SURE) & (doubts > _LESS_SURE * others))
 
 
 def _may_differ(prepared: PreparedNetwork, steps: Steps, *, hold: Hold, usually: bool) -> bool:

@@ -82,6 +82,11 @@ class Trial(NamedTuple):
         return self._replace(number=self.number // 2)
 
     @property
+    def of_one_step(self) -> "Trial":
+        """The first of them alone."""
+        return self._replace(number=1.0)
+
+    @property
     def samples(self) -> SampledSignal:
         """Inputs that excite slow and fast states alike."""
         found = plateaus(self.step, len(self.inputs), self.hold, n_steps=int(self.number))
