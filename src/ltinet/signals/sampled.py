@@ -13,8 +13,9 @@ from ltinet.listing import listed_without
 from ltinet.once import cached_property
 from ltinet.shown import count_of, shown
 from ltinet.signals.arrays import Times, Values
+from ltinet.signals.finite import all_finite
 from ltinet.signals.numbers import real_array
-from ltinet.signals.times import TimeAxis, all_finite
+from ltinet.signals.times import TimeAxis
 
 Hold = Literal["linear", "zero", "foh", "zoh"]
 """Lines or steps between samples; "foh" and "zoh" are other names for them, first- and zero-order hold."""

@@ -10,6 +10,7 @@ from ltinet.errors import InvalidSignalError
 from ltinet.once import cached_property
 from ltinet.signals.arrays import Times
 from ltinet.signals.durations import holds_durations, refuse_dates, seconds
+from ltinet.signals.finite import all_finite
 from ltinet.signals.numbers import as_array, real_array
 from ltinet.tolerances import EPS
 
@@ -144,11 +145,6 @@ def even_step(t: Times) -> float | None:
     off = _off(t, step)
     bound = min(_ROUNDING * EPS * max(abs(float(t[0])), abs(float(t[-1]))), _SHARE * step)
     return step if off.max() <= bound and off.min() >= -bound else None
-
-
-def all_finite(values: NDArray[np.float64]) -> bool:
-    """Whether no entry is NaN or infinite."""
-    return bool(np.count_nonzero(np.isfinite(values)) == values.size)  # faster than all()
 
 
 def _off(t: Times, step: float) -> NDArray[np.float64]:

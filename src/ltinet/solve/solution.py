@@ -16,7 +16,8 @@ from ltinet.once import cached_property
 from ltinet.plotting.solution_panels import draw_solution
 from ltinet.plotting.trajectory import draw_outputs
 from ltinet.shown import count_of, shown, shown_first
-from ltinet.signals.times import all_finite, as_times, real_times
+from ltinet.signals.finite import all_finite
+from ltinet.signals.times import as_times, real_times
 from ltinet.views import html_facts
 
 if TYPE_CHECKING:

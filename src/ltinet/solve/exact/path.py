@@ -12,9 +12,9 @@ from ltinet.errors import SimulationError
 from ltinet.once import cached_property
 from ltinet.recent import Recent
 from ltinet.signals.corners import input_corners
+from ltinet.signals.finite import all_finite
 from ltinet.signals.plateaus import plateaus
 from ltinet.signals.sampled import Hold, SampledSignal
-from ltinet.signals.times import all_finite
 from ltinet.solve.exact.queries import in_order
 from ltinet.solve.exact.sampled_states import SampledStates
 from ltinet.solve.prepared import PreparedNetwork
@@ -98,17 +98,23 @@ class ExactPath:
 
     def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
-        with threads_for_work(self.n_multiplications), np.errstate(over="ignore", invalid="ignore"):  # looked at below
-            convolution = self.convolution
-            if convolution is not None:
+        convolution = self.convolution
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            if convolution is not None:  # which does not ask BLAS
                 y = convolution.outputs(self.u, threads=threads)
-            elif self._grid is not None:
-                y = self._grid.outputs_from(self.z0, self.u, threads=threads)
             else:
-                y = self._irregular_walk.outputs(self.prepared.output_weights.T)
-                y += self.u @ self.prepared.system.D.T
+                with threads_for_work(self.n_multiplications):
+                    y = self._outputs_of_steps(threads=threads)
         # Products of blocks and transforms may overflow a little before the outputs do: single steps tell.
         return self._unflatten(y) if all_finite(y) else self.outputs(self.samples.t)
+
+    def _outputs_of_steps(self, *, threads: int) -> Array:
+        """Outputs y `(batch, T, p)` at all samples, one block of steps after the other."""
+        if self._grid is not None:
+            return self._grid.outputs_from(self.z0, self.u, threads=threads)
+        y = self._irregular_walk.outputs(self.prepared.output_weights.T)
+        y += self.u @ self.prepared.system.D.T
+        return y
 
     def outputs(self, t: Array) -> Array:
         """Outputs y at any times."""

@@ -12,9 +12,9 @@ from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.network.own_blocks import block_diagonal
 from ltinet.shown import count_of
+from ltinet.signals.finite import all_finite
 from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold, checked_hold
-from ltinet.signals.times import all_finite
 from ltinet.solve.exact.surest import engine_for_run
 from ltinet.solve.exact.trials import MANY, Steps
 from ltinet.solve.prepared import PreparedNetwork

@@ -63,7 +63,7 @@ def engine_for_run(
 
 def engine_for_samples(prepared: PreparedNetwork, samples: SampledSignal, start: Array | None) -> PreparedNetwork:
     """The same for a run from states of the user, or from rest."""
-    if start is None and samples.u.shape[-1] == 1:
+    if start is None and (samples.u.shape[-1] == 1 or not prepared.keep(_Choices).are_several):
         return prepared.keep(_LastRun).engine(samples)
     return engine_for_run(
         prepared,
@@ -75,7 +75,7 @@ def engine_for_samples(prepared: PreparedNetwork, samples: SampledSignal, start:
 
 
 class _LastRun:
-    """Runs with one input, from rest, at times that are those of the last one, take its network without a look."""
+    """Runs from rest at the times of the last one take its network without a look: those whose inputs do not matter."""
 
     def __init__(self, prepared: PreparedNetwork) -> None:
         self._prepared = prepared

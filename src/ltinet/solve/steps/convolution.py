@@ -69,18 +69,20 @@ class Convolution:
     def _some_outputs(self, u: Array, *, out: Array) -> None:
         """Fill the halves `(batch, 2, K, p)` of the outputs of some members of a batch."""
         U = scipy.fft.rfft(_with_zeros(u, self.width), axis=-1)
-        first, second = U[:, :, :1], U[:, :, 1]
-        Y = self.spectra[0, :, None] * first[0]
-        scratch = np.empty_like(Y)
-        for values, spectra in zip(first[1:], self.spectra[1:, :, None], strict=True):
-            Y += np.multiply(values, spectra, out=scratch)
-        for values, spectra in zip(second, self.spectra[:, :, None, 0], strict=True):
-            Y[:, :, 1] += np.multiply(values, spectra, out=scratch[:, :, 1])
+        first, second = U[:, :, 0], U[:, :, 1]
+        Y = self.spectra[0, :, None] * first[0, :, None]
+        within, across = self.spectra[:, :, None, 0], self.spectra[:, :, None, 1]
+        scratch = np.empty_like(Y[:, :, 1])
+        for values, own, other in zip(first[1:], within[1:], across[1:], strict=True):
+            Y[:, :, 0] += np.multiply(values, own, out=scratch)
+            Y[:, :, 1] += np.multiply(values, other, out=scratch)
+        for values, own in zip(second, within, strict=True):
+            Y[:, :, 1] += np.multiply(values, own, out=scratch)
         y = scipy.fft.irfft(Y, axis=-1, overwrite_x=True)[..., : self.width].transpose(1, 2, 3, 0)
         if self.from_first is None:
             out[:] = y
         else:
-            np.dot(u[:, 0], self.from_first, out=out.reshape(len(u), self.from_first.shape[1]))
+            np.einsum("bm,mk->bk", u[:, 0], self.from_first, out=out.reshape(len(u), self.from_first.shape[1]))
             np.subtract(y, out, out=out)
 
 
