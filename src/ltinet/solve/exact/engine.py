@@ -13,6 +13,7 @@ from ltinet.arrays import Array
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
 from ltinet.solve.arguments import checked_input_tolerance
+from ltinet.solve.exact.second_look import is_surer, needs_second_look
 from ltinet.solve.exact.surest import engine_for_samples
 from ltinet.solve.exact.trajectory import ExactTrajectory
 from ltinet.solve.jumps import before_jumps
@@ -52,6 +53,12 @@ class ExactEngine:
         if rival is not None:
             trajectory = _better(trajectory, _trajectory(rival, prepared, samples, x0, off=off))
         y = _outputs_at(trajectory, t, threads=threads)
+        if own is prepared and needs_second_look(prepared, samples, y):
+            direct = prepared.as_given
+            assert direct is not None  # noqa: S101 - which was looked at
+            other = _trajectory(direct, prepared, samples, x0, off=off)
+            if is_surer(other, trajectory):
+                trajectory, y = other, _outputs_at(other, t, threads=threads)
         stats: dict[str, Any] = {
             "engine": "exact",
             "grid": "irregular" if samples.step is None else "uniform",

@@ -35,9 +35,9 @@ def judge_exact(path: ExactPath, start: float, stop: float) -> tuple[OutputError
 
 
 def largest_errors(path: ExactPath) -> Array:
-    """Bounds of the outputs of one run, no batch, at all times, `(p,)`."""
-    (bound,) = judge_exact(path, float(path.samples.t[0]), float(path.samples.t[-1]))
-    return np.asarray(sum(bound.overall().values()))
+    """Bounds of the outputs of every signal of a batch at all times, `(batch, p)`."""
+    bounds = judge_exact(path, float(path.samples.t[0]), float(path.samples.t[-1]))
+    return np.array([sum(bound.overall().values()) for bound in bounds])
 
 
 def _judged(path: ExactPath, start: float, stop: float, *, fewest: int) -> tuple[OutputErrorBound, ...]:

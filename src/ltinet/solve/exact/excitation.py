@@ -1,26 +1,52 @@
 """What moves a system in a run, as far as trials take it: inputs of some sizes, and the states that it begins in."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ltinet.arrays import Array
 from ltinet.signals.sampled import SampledSignal
 
-_LOOKED_AT = 256  # samples, about: enough to tell which inputs are used, and how large they are beside each other
-_MEMBERS, _KINDS = 64, 4  # of a batch that are looked at, about, and kinds of them that are told apart
+# Samples, about, of each member of a batch: enough to tell which inputs are used, and how large they are beside each
+# other; of all members together, and of each at least.
+_LOOKED_AT, _OF_ALL, _OF_EACH = 256, 2**16, 32
+_KINDS = 16  # of members that are tried
 _ALIKE = 64.0  # times smaller: inputs that trials do not tell from the largest
-
 _SMALLEST = 2.0**-1022  # of the largest: what is less is not told apart
 
 Sizes = tuple[float, ...]
+
+
+class Kinds(NamedTuple):
+    """The kinds of inputs in a batch, by their sizes beside the largest of them."""
+
+    sizes: tuple[Sizes, ...]
+    """Powers of two, so that few trials serve many runs."""
+    of_members: NDArray[np.intp]
+    """Which of them each member has, `(batch,)`."""
+    largest: Array
+    """The largest |u| of each member, `(batch,)`."""
+
+    @classmethod
+    def of(cls, samples: SampledSignal) -> "Kinds":
+        """Those of a run."""
+        u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
+        largest = peaks(u.reshape(len(u), u.shape[1] * u.shape[2], 1))[:, 0]
+        if u.shape[-1] < 2:
+            return cls(((1.0,) * u.shape[-1],), np.zeros(len(u), dtype=np.intp), largest)
+        kinds: dict[Sizes, int] = {}
+        rows = map(tuple, _beside_largest(peaks(looked_at(u))).tolist())
+        places = [kinds.setdefault(own, len(kinds)) for own in rows]
+        return cls(tuple(kinds), np.array(places, dtype=np.intp), largest)
 
 
 class Excitation(NamedTuple):
     """Sizes of inputs beside the largest of them, and states `(batch, n)` of the user."""
 
     inputs: tuple[Sizes, ...]
-    """One or more kinds of them, as members of a batch may differ: powers of two, so that few trials serve many."""
+    """One or more kinds of them, as members of a batch may differ."""
     start: Array | None = None
 
     @classmethod
@@ -31,19 +57,26 @@ class Excitation(NamedTuple):
     @classmethod
     def of(cls, samples: SampledSignal, start: Array | None) -> "Excitation":
         """That of a run."""
-        n_inputs = samples.u.shape[-1]
-        if n_inputs < 2 or not samples.u.size:
-            return cls(((1.0,) * n_inputs,), start)
-        u = samples.u.reshape(-1, *samples.u.shape[-2:])
-        some = u[:: max(1, len(u) // _MEMBERS), :: max(1, u.shape[1] // _LOOKED_AT)]
-        sizes = np.maximum(some.max(axis=1), -some.min(axis=1))
-        kinds = dict.fromkeys(map(_beside_largest, sizes))
-        return cls(tuple(kinds)[:_KINDS], start)
+        return cls(Kinds.of(samples).sizes[:_KINDS], start)
 
 
-def _beside_largest(sizes: Array) -> Sizes:
-    largest = sizes.max()
-    if sizes.min() >= largest / _ALIKE:
-        return (1.0,) * len(sizes)
-    exponents = np.rint(np.log2(np.maximum(sizes / largest, _SMALLEST))).astype(np.intp)
-    return tuple(np.where(sizes > 0.0, np.ldexp(1.0, exponents), 0.0).tolist())
+def looked_at(values: Array) -> Array:
+    """Some samples of each member `(batch, T, m)`: enough to tell how large they are."""
+    number = min(_LOOKED_AT, max(_OF_EACH, _OF_ALL // max(1, len(values))))
+    return values[:, :: max(1, values.shape[1] // number)]
+
+
+def peaks(values: Array) -> Array:
+    """The largest magnitudes over time `(..., T, m)`, `(..., m)`."""
+    return np.asarray(np.maximum(values.max(axis=-2, initial=0.0), -values.min(axis=-2, initial=0.0)))
+
+
+def _beside_largest(sizes: Array) -> Array:
+    """Sizes `(batch, m)` beside the largest of each member."""
+    largest = sizes.max(axis=1)
+    beside = sizes / np.where(largest > 0.0, largest, 1.0)[:, None]
+    exponents = np.rint(np.log2(np.maximum(beside, _SMALLEST))).astype(np.intp)
+    told = np.where(sizes > 0.0, np.ldexp(1.0, exponents), 0.0)
+    told[beside.min(axis=1) >= 1.0 / _ALIKE] = 1.0
+    told[largest == 0.0] = 1.0
+    return np.asarray(told)

@@ -98,8 +98,8 @@ class ExactPath:
 
     def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
-        convolution = self.convolution
         with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            convolution = self.convolution
             if convolution is not None:  # which does not ask BLAS
                 y = convolution.outputs(self.u, threads=threads)
             else:
@@ -128,7 +128,7 @@ class ExactPath:
     def neuron_states(self, t: Array) -> Array:
         """(ξ, ξ̇) at any times."""
         if self.neurons is not None:
-            return self._through(self.neurons).neuron_states(t)
+            return self.through(self.neurons).neuron_states(t)
         system, coordinates = self.prepared.system, self.prepared.coordinates
         return self._gathered(
             t,
@@ -147,7 +147,7 @@ class ExactPath:
         )
         lost, own = self.states_kept_directly()
         if own is not None and len(lost):
-            x[..., lost] = self._through(own).user_states(t)[..., lost]
+            x[..., lost] = self.through(own).user_states(t)[..., lost]
         if self.x0 is not None:  # which T and its inverse would give back but for rounding
             first = np.flatnonzero(t == self.samples.t[0])
             x[..., first, :] = self.x0.reshape(*self.samples.batch_shape, 1, self.x0.shape[-1])
@@ -157,7 +157,7 @@ class ExactPath:
     def _in_user_states(self) -> "ExactPath | None":
         """The same run in the user's own states, where T would cost them digits."""
         prepared = self.network_for_states()
-        return None if prepared is None or prepared is self.prepared else self._through(prepared)
+        return None if prepared is None or prepared is self.prepared else self.through(prepared)
 
     def network_for_states(self) -> PreparedNetwork | None:
         """The network in the user's own states, where these keep more digits."""
@@ -167,7 +167,7 @@ class ExactPath:
         """Which states T would lose where it keeps the others, and the network in whose own states they are kept."""
         return self.prepared.keep(_LostStates).after(self.samples.longest_step, self.samples.hold)
 
-    def _through(self, prepared: PreparedNetwork) -> "ExactPath":
+    def through(self, prepared: PreparedNetwork) -> "ExactPath":
         """The same run by another engine."""
         x0 = None if self.x0 is None else self.x0.reshape(*self.samples.batch_shape, self.x0.shape[-1])
         return ExactPath(prepared, self.samples, x0)

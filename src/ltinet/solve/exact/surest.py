@@ -27,6 +27,7 @@ from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.seen_through_modes import SeenThroughModes, seen_through_modes
 from ltinet.solve.exact.trials import FEW, Lengths, Steps, Trial
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.tolerances import EPS
 
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 # Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
@@ -35,8 +36,8 @@ _AGREEMENT, SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
 _MODERATE = 128  # states: of more, bounds of steps of all states together take longer than a second
 # The share of what modes could bring to an output, below which it may be off by 1e-12, and of more states by 1e-11.
 _FEW_DIGITS, _FEW_DIGITS_OF_MANY = 1e-3, 1e-4
+_AT_ONCE = 1_024  # members of a batch whose states are looked at together
 _KEPT, _FEW_KEPT = 16, 4  # trials, and responses to what enters states
-_MEMBERS = 64  # of a batch: states that are looked at, about
 
 
 def engine_for_run(
@@ -137,7 +138,7 @@ class _Choices:
             (steps, hold, by.inputs, from_state),
             lambda: self._first(direct, self._with_inputs(steps, hold, by.inputs, from_state=from_state)),
         )
-        start = self._hardly_seen(steps, by.start) if doubts is _AGREED and by.start is not None else None
+        start = self._to_be_tried(steps, by.start) if doubts is _AGREED and by.start is not None else None
         if start is None:
             return doubts
         return self._first(direct, [Trial(*own, hold, by.inputs[0], start) for own in self._lengths(steps)])
@@ -164,18 +165,25 @@ class _Choices:
         return steps.tried(1.0 if form is None else form.condition_raw) if self._prepared.is_small else [steps.whole]
 
     def _may_differ(self, steps: Steps, inputs: Sizes) -> bool:
-        """Whether there are blocks of several states, or an output has few digits because it sees little."""
-        if self._is_coupled and self._prepared.is_small:
+        """Whether there are blocks of several states, or an output has few digits: rates are off, or it sees little."""
+        if self._prepared.is_small and (self._is_coupled or self._rates_show(steps)):
             return True
         return not self._seen(steps, driven=not self._is_coupled).least_of_inputs(inputs) > self._enough
 
-    def _hardly_seen(self, steps: Steps, start: Array) -> tuple[float, ...] | None:
-        """The state of a batch of which outputs see least, where that is little."""
+    def _rates_show(self, steps: Steps) -> bool:
+        """Whether slow modes turn so far that a run shows how far their rates are off: by some eps of the largest."""
+        return steps.duration * self._prepared.fastest * EPS > SURE
+
+    def _to_be_tried(self, steps: Steps, start: Array) -> tuple[float, ...] | None:
+        """The state of a batch of which outputs see least, where that is little or the run is long."""
         if not start.any():
             return None
-        start = start[:: max(1, len(start) // _MEMBERS)]
-        first, share = self._seen(steps, driven=False).least_direction(start.T)
-        return None if share > self._enough else tuple(start[first].tolist())
+        seen = self._seen(steps, driven=False)
+        pieces = [start[begin : begin + _AT_ONCE] for begin in range(0, len(start), _AT_ONCE)]
+        found = [seen.least_direction(own.T) for own in pieces]
+        piece, (first, share) = min(zip(pieces, found, strict=True), key=lambda own: own[1][1])
+        is_told = self._prepared.is_small and self._rates_show(steps)
+        return tuple(piece[first].tolist()) if is_told or share <= self._enough else None
 
     def _seen(self, steps: Steps, *, driven: bool) -> SeenThroughModes:
         arrays = engine_arrays(self._prepared)
@@ -225,4 +233,4 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
 
 def _doubt(path: ExactPath, peak: Array) -> float:
     """By how much the worst output may be off, relative to a peak of each."""
-    return worst_share(largest_errors(path), peak)
+    return worst_share(largest_errors(path)[0], peak)

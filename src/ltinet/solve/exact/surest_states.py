@@ -17,8 +17,10 @@ from ltinet.errors import SimulationError
 from ltinet.recent import Recent
 from ltinet.signals.sampled import Hold
 from ltinet.solve.exact.error_bound import largest_errors
+from ltinet.solve.exact.excitation import peaks
 from ltinet.solve.exact.infinite_sizes import QUIETLY
 from ltinet.solve.exact.path import ExactPath
+from ltinet.solve.exact.second_look import shows_less
 from ltinet.solve.exact.surest import SURE, blocks_are_surer, some_state
 from ltinet.solve.exact.trials import Steps, Trial
 from ltinet.solve.prepared import PreparedNetwork
@@ -39,12 +41,31 @@ def states_from_blocks(
     usual = np.full(prepared.network.n_states, usually)
     if not steps.longest > 0.0 or not _may_differ(prepared, steps, hold=hold, usually=usually):
         return usual
-    of_blocks, of_user_states = prepared.keep(_WatchedStates).doubts(steps, hold, from_state=from_state)
-    here, there = (of_blocks, of_user_states) if usually else (of_user_states, of_blocks)
+    return _decided(usual, prepared.keep(_WatchedStates).doubts(steps, hold, from_state=from_state))
+
+
+@QUIETLY
+def after_second_look(path: ExactPath, from_blocks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which states come from blocks after all, where a run shows far less of some of these than trials did."""
+    prepared = path.prepared
+    if not from_blocks.any() or not prepared.is_small or prepared.as_given is None:
+        return from_blocks
+    watched = prepared.keep(_WatchedStates)
+    try:
+        less = watched.shown_less(path) & from_blocks
+        doubts = watched.compared(path) if less.any() else np.zeros((2, len(less)))
+    except SimulationError:  # whoever reads the states is told when
+        return from_blocks
+    return _decided(from_blocks, np.where(less, doubts, 0.0))
+
+
+def _decided(usual: NDArray[np.bool_], doubts: Array) -> NDArray[np.bool_]:
+    """Which states come from blocks, by doubts about these there and as given `(2, n)`."""
+    here, there = np.where(usual, doubts, doubts[::-1])
     is_turned = _is_far_worse(here, there)
-    if is_turned.any() and not _is_far_worse(there, here).any():
+    if is_turned.any() and len(set(usual)) == 1 and not _is_far_worse(there, here).any():
         is_turned[:] = True
-    return np.asarray((usual ^ is_turned) | np.isinf(of_user_states))
+    return np.asarray((usual ^ is_turned) | np.isinf(doubts[1]))
 
 
 def _is_far_worse(doubts: Array, others: Array) -> NDArray[np.bool_]:
@@ -87,15 +108,35 @@ class _WatchedStates:
             yield Trial(*steps.few, hold, inputs, some_state(self._in_blocks))
 
     def _tried(self, trial: Trial) -> Array:
+        try:
+            return self.compared(ExactPath(self._in_blocks, trial.samples, trial.start))
+        except SimulationError:  # the run itself tells when, and fewer steps the rest
+            n_states = self._in_blocks.network.n_states
+            return self._tried(trial.halved) if trial.number > 1.0 else np.full((2, n_states), np.inf)
+
+    def compared(self, path: ExactPath) -> Array:
+        """By how much every state of some run may be off in blocks and as given; nothing where these agree."""
         direct = self._in_blocks.as_given
         assert direct is not None  # noqa: S101 - who asks has looked
-        paths = [ExactPath(one, trial.samples, trial.start) for one in (self._in_blocks, direct)]
-        try:
-            first, second = (np.asarray(path.sampled_outputs(threads=1)) for path in paths)
-        except SimulationError:  # the run itself tells when, and fewer steps the rest
-            return self._tried(trial.halved) if trial.number > 1.0 else np.full((2, direct.network.n_states), np.inf)
-        peak = np.maximum(np.abs(first), np.abs(second)).max(axis=0)
-        differ = np.abs(first - second).max(axis=0) > SURE * peak
+        paths = [path.through(one) for one in (self._in_blocks, direct)]
+        first, second = (_members(path.sampled_outputs(threads=1)) for path in paths)
+        peak = np.maximum(peaks(first), peaks(second))
+        second -= first
+        differ = peaks(second) > SURE * peak
         if not differ.any():
-            return np.zeros((2, len(differ)))
-        return np.array([np.where(differ, shares(largest_errors(path), peak), 0.0) for path in paths])
+            return np.zeros((2, peak.shape[-1]))
+        doubts = [np.where(differ, shares(largest_errors(path), peak), 0.0) for path in paths]
+        return np.array([own.max(axis=0) for own in doubts])
+
+    def shown_less(self, path: ExactPath) -> NDArray[np.bool_]:
+        """Which states are far less in some run than inputs of such sizes usually make them."""
+        system, coordinates = path.prepared.system, path.prepared.coordinates
+        seen = np.zeros((len(path.u), system.n_states))
+        for _, z in path.sampled_states.pieces():
+            np.maximum(seen, peaks(coordinates.user_from_blocks(system.blocks_from_packed(z))), out=seen)
+        return np.asarray(shows_less(self._in_blocks, path.samples, seen).any(axis=0))
+
+
+def _members(values: Array) -> Array:
+    """Batch, time and states, `(batch, T, n)`."""
+    return values.reshape(-1, *values.shape[-2:])

@@ -8,7 +8,7 @@ from ltinet.bounds.unknown import UnknownBound
 from ltinet.once import cached_property
 from ltinet.solve.exact.error_bound import judge_exact
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.exact.surest_states import states_from_blocks
+from ltinet.solve.exact.surest_states import after_second_look, states_from_blocks
 from ltinet.solve.exact.trials import Steps
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.threads import threads_for_work
@@ -35,13 +35,14 @@ class ExactTrajectory(ExactPath):
     @cached_property
     def _from_blocks(self) -> NDArray[np.bool_]:
         """Which states come from the blocks of the run."""
-        return states_from_blocks(
+        usual = states_from_blocks(
             self.prepared,
             Steps.of(self.samples),
             hold=self.samples.hold,
             from_state=bool(self.x0 is not None and self.z0.any()),
             usually=self._usual_for_states is None,
         )
+        return after_second_look(self, usual)
 
     def error_bound(self, start: float, stop: float) -> SolutionErrorBound | UnknownBound:
         """How far outputs between two times may be off; not known where T is an operator."""

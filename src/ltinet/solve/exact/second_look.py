@@ -1,0 +1,88 @@
+"""A second look at runs that show far less of a system than trials did: inputs that begin late, or cancel themselves.
+
+By trials it is known how outputs come out right to 5e-13 of what is usual. Of an output that is a hundredth of that, or
+less, they say nothing: it is run both ways itself, and where these differ, their bounds decide.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet.arrays import Array
+from ltinet.bounds.share import worst_share
+from ltinet.errors import SimulationError
+from ltinet.recent import Recent
+from ltinet.signals.sampled import SampledSignal
+from ltinet.solve.exact.error_bound import largest_errors
+from ltinet.solve.exact.excitation import Kinds, looked_at, peaks
+from ltinet.solve.exact.infinite_sizes import QUIETLY
+from ltinet.solve.exact.path import ExactPath
+from ltinet.solve.exact.surest import SURE
+from ltinet.solve.exact.trials import Steps, Trial
+from ltinet.solve.prepared import PreparedNetwork
+
+_LESS = 0.01  # of what is usual
+_KEPT = 16  # trials
+
+
+def needs_second_look(prepared: PreparedNetwork, samples: SampledSignal, y: Array) -> bool:
+    """Whether some output `(..., T, p)` of a small system is far less than inputs of such sizes usually make it."""
+    if not prepared.is_small or prepared.as_given is None or not y.size:
+        return False
+    outputs = y.reshape(-1, *y.shape[-2:])
+    little = _LESS * _usual(prepared, samples)
+    # Some times mostly tell that all is well.
+    return all(bool(_is_between(peaks(own), little).any()) for own in (looked_at(outputs), outputs))
+
+
+def shows_less(prepared: PreparedNetwork, samples: SampledSignal, seen: Array) -> NDArray[np.bool_]:
+    """Which outputs of which members `(batch, p)` have peaks far below what is usual."""
+    return _is_between(seen, _LESS * _usual(prepared, samples))
+
+
+def _is_between(seen: Array, little: Array) -> NDArray[np.bool_]:
+    return np.asarray((seen > 0.0) & (seen < little))
+
+
+def _usual(prepared: PreparedNetwork, samples: SampledSignal) -> Array:
+    """What inputs of such sizes usually make of outputs, `(batch, p)`; of kinds of inputs beyond many, anything."""
+    steps, kinds = Steps.of(samples), Kinds.of(samples)
+    found = np.full((len(kinds.sizes), prepared.system.n_outputs), np.inf)
+    if not steps.longest > 0.0:
+        return np.zeros((len(kinds.of_members), found.shape[1]))
+    for own, sizes in zip(found[:_KEPT], kinds.sizes, strict=False):
+        own[:] = prepared.keep(_Usual).peaks(Trial(*steps.whole, samples.hold, sizes))
+    return np.asarray(kinds.largest[:, None] * found[kinds.of_members])
+
+
+@QUIETLY
+def is_surer(other: ExactPath, one: ExactPath) -> bool:
+    """Whether outputs of another run differ from those of one, and are known better."""
+    try:
+        first, second = (np.asarray(own.sampled_outputs(threads=1)) for own in (one, other))
+    except SimulationError:
+        return False
+    own_peak = peaks(first)
+    if np.all(peaks(first - second) <= SURE * own_peak):
+        return False
+    peak = np.maximum(own_peak, peaks(second))
+    doubts = [worst_share(largest_errors(own).reshape(peak.shape), peak) for own in (one, other)]
+    return doubts[1] < doubts[0]
+
+
+class _Usual:
+    """The peaks of outputs in trials."""
+
+    def __init__(self, prepared: PreparedNetwork) -> None:
+        self._prepared = prepared
+        self._kept = Recent[Array](_KEPT)
+
+    def peaks(self, trial: Trial) -> Array:
+        """Of all outputs `(p,)`; nothing where they exceed all numbers."""
+        return self._kept.get(trial, lambda: self._made(trial))
+
+    def _made(self, trial: Trial) -> Array:
+        try:
+            return peaks(ExactPath(self._prepared, trial.samples, None).sampled_outputs(threads=1))
+        except SimulationError:
+            n_outputs = self._prepared.system.n_outputs
+            return self._made(trial.halved) if trial.number > 1.0 else np.zeros(n_outputs)
