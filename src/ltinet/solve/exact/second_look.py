@@ -16,7 +16,7 @@ from ltinet.solve.exact.error_bound import largest_errors
 from ltinet.solve.exact.excitation import Kinds, looked_at, peaks
 from ltinet.solve.exact.infinite_sizes import QUIETLY
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.exact.surest import SURE
+from ltinet.solve.exact.surest import MODERATE, SURE
 from ltinet.solve.exact.trials import Steps, Trial
 from ltinet.solve.prepared import PreparedNetwork
 
@@ -25,13 +25,18 @@ _KEPT = 16  # trials
 
 
 def needs_second_look(prepared: PreparedNetwork, samples: SampledSignal, y: Array) -> bool:
-    """Whether some output `(..., T, p)` of a small system is far less than inputs of such sizes usually make it."""
-    if not prepared.is_small or prepared.as_given is None or not y.size:
+    """Whether some output `(..., T, p)` is far less than inputs of such sizes usually make it."""
+    if not _may_be_lost(prepared, samples) or prepared.as_given is None or not y.size:
         return False
     outputs = y.reshape(-1, *y.shape[-2:])
     little = _LESS * _usual(prepared, samples)
     # Some times mostly tell that all is well.
     return all(bool(_is_between(peaks(own), little).any()) for own in (looked_at(outputs), outputs))
+
+
+def _may_be_lost(prepared: PreparedNetwork, samples: SampledSignal) -> bool:
+    """Whether it is asked: of few states always, of more where inputs begin late."""
+    return prepared.is_small or (prepared.network.n_states <= MODERATE and not samples.u[..., 0, :].any())
 
 
 def shows_less(prepared: PreparedNetwork, samples: SampledSignal, seen: Array) -> NDArray[np.bool_]:

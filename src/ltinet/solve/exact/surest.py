@@ -33,7 +33,7 @@ _SEVERAL = 2  # states of a block from which on its rounding is not that of a nu
 # Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
 # more of the difference than a trial, and 1e-10 is what is called right.
 _AGREEMENT, SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
-_MODERATE = 128  # states: of more, bounds of steps of all states together take longer than a second
+MODERATE = 128  # states: of more, bounds of steps of all states together take longer than a second
 # The share of what modes could bring to an output, below which it may be off by 1e-12, and of more states by 1e-11.
 _FEW_DIGITS, _FEW_DIGITS_OF_MANY = 1e-3, 1e-4
 _AT_ONCE = 1_024  # members of a batch whose states are looked at together
@@ -115,7 +115,7 @@ class _Choices:
         self._prepared = prepared
         self._kept, self._runs = Recent[_Doubts](_KEPT), Recent[_Doubts](_KEPT)
         self._modes = Recent[SeenThroughModes](_FEW_KEPT)
-        self._direct = prepared.as_given if prepared.network.n_states <= _MODERATE else None
+        self._direct = prepared.as_given if prepared.network.n_states <= MODERATE else None
         self._enough = _FEW_DIGITS if prepared.is_small else _FEW_DIGITS_OF_MANY
         self._is_coupled = any(len(block.F) >= _SEVERAL for block in prepared.system.blocks)
 
