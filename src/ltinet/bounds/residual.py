@@ -2,7 +2,9 @@
 
 In double precision the residual of a good decomposition is rounding of the products more than of the decomposition.
 Matrices are cut into slices of so few bits that products of slices are exact, whatever the order of summation, and BLAS
-can form them (Ozaki, Ogita, Oishi & Rump 2012).
+can form them (Ozaki, Ogita, Oishi & Rump 2012). Slices of a row share their bits: of an entry that is 1e-30 of its
+neighbours, which in other units would be as large as they, none is left. Of few states every product is therefore
+formed by itself; of many, both matrices are brought to units in which the rows of the right one are of one size.
 """
 
 import math
@@ -10,37 +12,66 @@ import math
 import numpy as np
 
 from ltinet.arrays import Array
+from ltinet.exact_arithmetic import exact_product, exact_sum
 
+_FEW = 32  # states: of more, slices take less time than single products
 _SLICES = 4
 _DOUBLE_BITS = 53
 
 
 def commutator(A: Array, X: Array, F: Array) -> Array:
     """A X − X F, right to many more digits than the products have in double precision; about 20 products."""
-    return _sum([*exact_terms(A, X), *(-term for term in exact_terms(X, F))], A.shape)
+    return _sum([*_terms(A, X), *(-term for term in _terms(X, F))], A.shape)
 
 
 def descriptor_commutator(A: Array, E: Array, X: Array, F: Array) -> Array:
     """A X − E X F, likewise: E X is kept as a double and what rounding took from it."""
-    terms = exact_terms(E, X)
+    terms = _terms(E, X)
     rounded = _sum(terms, A.shape)
     lost = _sum([*terms, -rounded], A.shape)
-    products = [*exact_terms(A, X), *(-term for term in exact_terms(rounded, F)), -(lost @ F)]
+    products = [*_terms(A, X), *(-term for term in _terms(rounded, F)), -(lost @ F)]
     return _sum(products, A.shape)
 
 
 def descriptor_difference(given: Array, E: Array, X: Array, right: Array) -> Array:
     """Given − E X right, likewise."""
-    terms = exact_terms(E, X)
+    terms = _terms(E, X)
     rounded = _sum(terms, X.shape)
     lost = _sum([*terms, -rounded], X.shape)
-    products = [given, *(-term for term in exact_terms(rounded, right)), -(lost @ right)]
+    products = [given, *(-term for term in _terms(rounded, right)), -(lost @ right)]
     return _sum(products, given.shape)
 
 
 def difference(given: Array, left: Array, right: Array) -> Array:
     """Given − left @ right, likewise."""
-    return _sum([given, *(-term for term in exact_terms(left, right))], given.shape)
+    return _sum([given, *(-term for term in _terms(left, right))], given.shape)
+
+
+def _terms(left: Array, right: Array) -> list[Array]:
+    """Matrices that sum to left @ right, right to about 30 digits in whatever units the states between them are."""
+    if left.shape[1] <= _FEW:
+        return _one_by_one(left, right)
+    units = _sizes_of_rows(right)
+    return exact_terms(left * units, right / units[:, None])
+
+
+def _one_by_one(left: Array, right: Array) -> list[Array]:
+    """The product and what rounding took from it, entry by entry: all terms summed in pairs."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        products, off = exact_product(left.T[:, :, None], right[:, None, :])
+        lost = off.sum(axis=0)
+        while half := len(products) // 2:
+            sums, off = exact_sum(products[:half], products[half : 2 * half])
+            products, lost = np.concatenate([sums, products[2 * half :]]), lost + off.sum(axis=0)
+    return [products.sum(axis=0), lost]
+
+
+def _sizes_of_rows(matrix: Array) -> Array:
+    """The size of each row `(n,)` beside those of its columns, as a power of two, which costs no digit."""
+    size = np.abs(matrix)
+    largest = np.max(size, axis=0, initial=0.0)
+    shares = np.max(size / np.where(largest > 0.0, largest, 1.0), axis=1, initial=0.0)
+    return np.asarray(np.ldexp(1.0, np.frexp(np.where(shares > 0.0, shares, 1.0))[1]))
 
 
 def _sum(terms: list[Array], shape: tuple[int, ...]) -> Array:
