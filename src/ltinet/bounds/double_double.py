@@ -1,6 +1,6 @@
 """Matrix exponentials to twice the digits, to see how far those in double precision are off.
 
-A number is kept as a double and what rounding took from it. Products of such matrices are exact sums of slices
+A number is kept as a double and what rounding took from it. Products of such matrices are sums of exact terms
 (`residual`), so that nothing hangs on a processor's own extended precision.
 """
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ltinet.arrays import Array
-from ltinet.bounds.residual import exact_terms, two_part_sum
+from ltinet.bounds.residual import product_terms, two_part_sum
 from ltinet.bounds.units import best_units
 from ltinet.exact_arithmetic import exact_product
 
@@ -25,13 +25,14 @@ class DoubleDouble(NamedTuple):
     low: Array
 
 
-def exponentials(F: Array, length: float, n_halvings: int) -> list[DoubleDouble]:
+def exponentials(F: Array, length: float, n_halvings: int, *, units: Array | None = None) -> list[DoubleDouble]:
     """e^{Fs} at s = length, length/2, …, length/2^n, each right to some 20 digits of its norm in units that suit F.
 
-    Units are powers of two, which cost no digit there and back.
+    Of few states entries that are small beside others are as well. Units are powers of two, which cost no digit there
+    and back; whoever knows what states are may give theirs.
     """
     n = len(F)
-    units = best_units(F)
+    units = best_units(F) if units is None else units
     F, back = F * units / units[:, None], units[:, None] / units
     norm = float(np.linalg.norm(F, 1)) * length
     halvings = max(n_halvings, min(math.ceil(math.log2(norm)) + 2 if norm > 0.0 else 0, _MOST_HALVINGS))
@@ -49,7 +50,7 @@ def exponentials(F: Array, length: float, n_halvings: int) -> list[DoubleDouble]
 def _product(left: DoubleDouble, right: DoubleDouble) -> DoubleDouble:
     with np.errstate(over="ignore", invalid="ignore"):
         small = left.high @ right.low + left.low @ right.high
-        return DoubleDouble(*two_part_sum([*exact_terms(left.high, right.high), small], left.high.shape))
+        return DoubleDouble(*two_part_sum([*product_terms(left.high, right.high), small], left.high.shape))
 
 
 def _divided(R: DoubleDouble, by: float) -> DoubleDouble:

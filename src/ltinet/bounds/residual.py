@@ -21,33 +21,33 @@ _DOUBLE_BITS = 53
 
 def commutator(A: Array, X: Array, F: Array) -> Array:
     """A X − X F, right to many more digits than the products have in double precision; about 20 products."""
-    return _sum([*_terms(A, X), *(-term for term in _terms(X, F))], A.shape)
+    return _sum([*product_terms(A, X), *(-term for term in product_terms(X, F))], A.shape)
 
 
 def descriptor_commutator(A: Array, E: Array, X: Array, F: Array) -> Array:
     """A X − E X F, likewise: E X is kept as a double and what rounding took from it."""
-    terms = _terms(E, X)
+    terms = product_terms(E, X)
     rounded = _sum(terms, A.shape)
     lost = _sum([*terms, -rounded], A.shape)
-    products = [*_terms(A, X), *(-term for term in _terms(rounded, F)), -(lost @ F)]
+    products = [*product_terms(A, X), *(-term for term in product_terms(rounded, F)), -(lost @ F)]
     return _sum(products, A.shape)
 
 
 def descriptor_difference(given: Array, E: Array, X: Array, right: Array) -> Array:
     """Given − E X right, likewise."""
-    terms = _terms(E, X)
+    terms = product_terms(E, X)
     rounded = _sum(terms, X.shape)
     lost = _sum([*terms, -rounded], X.shape)
-    products = [given, *(-term for term in _terms(rounded, right)), -(lost @ right)]
+    products = [given, *(-term for term in product_terms(rounded, right)), -(lost @ right)]
     return _sum(products, given.shape)
 
 
 def difference(given: Array, left: Array, right: Array) -> Array:
     """Given − left @ right, likewise."""
-    return _sum([given, *(-term for term in _terms(left, right))], given.shape)
+    return _sum([given, *(-term for term in product_terms(left, right))], given.shape)
 
 
-def _terms(left: Array, right: Array) -> list[Array]:
+def product_terms(left: Array, right: Array) -> list[Array]:
     """Matrices that sum to left @ right, right to about 30 digits in whatever units the states between them are."""
     if left.shape[1] <= _FEW:
         return _one_by_one(left, right)
