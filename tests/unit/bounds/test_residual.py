@@ -1,6 +1,7 @@
 """Hypothesis: residuals are right although all leading digits cancel."""
 
 import numpy as np
+import pytest
 
 from ltinet.bounds.residual import commutator, difference
 from network_examples import exact
@@ -31,3 +32,23 @@ def test_the_difference_from_a_product():
 
 def test_nothing_has_no_residual():
     assert commutator(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0))).shape == (0, 0)
+
+
+@pytest.mark.parametrize("n", [6, 40])
+def test_units_of_states_cost_no_digit(n):
+    rng = np.random.default_rng(2)
+    X, F = rng.standard_normal((n, n)), np.diag(rng.standard_normal(n))
+    A = X @ F @ np.linalg.inv(X)
+    units = 2.0 ** np.linspace(-180, 180, n).round()
+    found = commutator(A * units[:, None] / units, X * units[:, None], F)
+    np.testing.assert_allclose(found / units[:, None], commutator(A, X, F), rtol=1e-7, atol=1e-24)
+
+
+def test_entries_that_are_small_in_all_units_have_residuals():
+    rates = -(10.0 ** np.array([0.0, 4.0, 8.0, 12.0]))
+    n = len(rates)
+    A = np.eye(n, k=1)
+    A[-1] = -np.poly(rates)[:0:-1]
+    X = np.vander(rates, increasing=True).T
+    expected = in_50_digits(exact(A) * exact(X) - exact(X) * exact(np.diag(rates)))
+    np.testing.assert_allclose(commutator(A, X, np.diag(rates)), expected, rtol=1e-9)
