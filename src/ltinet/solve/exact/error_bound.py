@@ -13,7 +13,7 @@ from ltinet.solve.exact.error_sources import Late
 from ltinet.solve.exact.infinite_sizes import QUIETLY, or_infinite
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.run_errors import CELLS, MOST_CELLS, ExactRun, cells_of
-from ltinet.solve.exact.sizes import cells_of_steps, repeats, usual_changes, window_sums
+from ltinet.solve.exact.sizes import cells_of_steps, repeats, samples_around, usual_changes, window_sums
 from ltinet.solve.exact.uneven_steps import lengths_of, shares_of_lengths, uneven_errors
 from ltinet.solve.steps.packing import pack, unpack
 
@@ -64,8 +64,6 @@ def _judged(path: ExactPath, start: float, stop: float, *, fewest: int) -> tuple
 def _run_of(path: ExactPath, arrays: EngineArrays, cells: Array) -> tuple[ExactRun, NDArray[np.intp]]:
     """How a trajectory went through time, and for every cell the first and last of the samples around it."""
     t, step, width = path.samples.t, path.samples.step, path.grid_width
-    first = np.searchsorted(t, cells[:-1], side="right") - 1
-    last = np.searchsorted(t, cells[1:], side="left")
     ends = np.searchsorted(t[::width], cells, side="right")
     longest = path.samples.longest_step or 1.0
     shares = None if step is not None else shares_of_lengths(t, cells, longest)
@@ -87,7 +85,7 @@ def _run_of(path: ExactPath, arrays: EngineArrays, cells: Array) -> tuple[ExactR
         lost=None if uneven is None else _lost(t, cells),
         convolution=path.convolution,
     )
-    return run, np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])
+    return run, samples_around(t, cells)
 
 
 def _state_sizes(

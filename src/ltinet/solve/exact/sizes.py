@@ -14,6 +14,13 @@ def cells_of_steps(t: Array, cells: Array) -> NDArray[np.intp]:
     return np.clip(np.searchsorted(cells, t[1:], side="left") - 1, 0, len(cells) - 2)
 
 
+def samples_around(t: Array, cells: Array) -> NDArray[np.intp]:
+    """The first and last of the samples around each cell, `(cells, 2)`; at a jump on an edge both its sides are."""
+    before, behind = (np.searchsorted(t, cells, side="left"), np.searchsorted(t, cells, side="right") - 1)
+    first, last = np.minimum(before, behind)[:-1], np.maximum(before, behind)[1:]
+    return np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])
+
+
 def window_sums(u: Array, width: int, around: NDArray[np.intp]) -> Array:
     """Σ|u| over `width` samples that end in each cell, the largest of them."""
     total = np.cumsum(np.abs(u), axis=0)
