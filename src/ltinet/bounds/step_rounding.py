@@ -25,7 +25,8 @@ from ltinet.once import cached_property
 from ltinet.tolerances import DUST, EPS
 
 _LARGEST_EXPONENT = 700.0  # of a number that is finite
-_FADED = 2.0**-60  # what is left of a state within a step of K samples, from which on it is taken to have faded
+_FADED = 2.0**-59.9  # what is left of a state after a step of K samples where the engine may take it to have faded
+_ALL_LEFT = 1.01  # of that, where it is left out: times stand up to 1e-6 of a step beside an even grid, and e^−745 is 0
 _STILL = 1e-9  # |λ| times K steps: what a state that changes so little is given by a held input is the same each time
 _AT_ONCE = 2**20  # numbers
 _TINY = 2.0**-1022  # below it numbers lose their digits
@@ -142,9 +143,12 @@ class ScalarSteps:
         )
         factor = np.where(self.rates.imag == 0.0, real_factor, complex_factor)
         of_states = factor * np.minimum(self.kept * sizes.behind, sizes.here + driven)
-        faded = np.where(self.kept < _FADED, self.kept, 0.0) * sizes.behind
         of_inputs = (factor + roundings(n_terms) + self.in_one_direction) * driven
-        return np.asarray(EPS * (of_states + of_inputs) + faded)
+        return np.asarray(EPS * (of_states + of_inputs))
+
+    def left_out(self, sizes: StepSizes) -> Array:
+        """Of states that have faded after a step of K samples all that is left then, `(cells, n)`."""
+        return np.asarray(np.where(self.kept < _FADED, _ALL_LEFT * self.kept, 0.0) * sizes.behind)
 
     def in_outputs(self, sizes: StepSizes, *, share: float, n_within: float) -> Array:
         """Rounding of the sums that make the outputs of K samples, `(cells, p)`, with so many steps within a block."""
@@ -242,8 +246,13 @@ class DenseSteps:
         of_inputs = share * self.driven(sizes, self.chain.integral, self.chain.reach)
         of_inputs = of_inputs + self.driven(sizes, self.chain.integral_of_errors, self.chain.error_to[0])
         kept = np.abs(self.chain.exponentials[0])
-        per_state = self.chain.errors[0] + (1.0 if np.linalg.norm(kept) < _FADED else own) * kept
-        return np.asarray(sizes.behind @ per_state.T + of_inputs)
+        return np.asarray(sizes.behind @ (self.chain.errors[0] + own * kept).T + of_inputs)
+
+    def left_out(self, sizes: StepSizes) -> Array:
+        """Of states that have faded after a step of K samples all that is left then, `(cells, n)`."""
+        kept = np.abs(self.chain.exponentials[0])
+        share = _ALL_LEFT if self.shares is None and np.linalg.norm(kept) < _FADED else 0.0
+        return np.asarray(share * (sizes.behind @ kept.T))
 
     def _by_length(self, sizes: StepSizes, *, of_states: float, of_inputs: float) -> Array:
         """The same where steps are of different lengths, on the average of a cell."""

@@ -55,6 +55,7 @@ def certify(prepared: PreparedNetwork, *, horizon: float, n_steps: int, linear: 
         width=width,
         n_samples=per_cell,
         n_steps=np.ceil(per_cell / width),
+        n_blocks=np.ceil(per_cell / width),
         linear=linear,
         convolution=prepared.grids.from_rest(step, linear=linear, n_times=n_steps + 1),
     )

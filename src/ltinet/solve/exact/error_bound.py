@@ -64,7 +64,7 @@ def _judged(path: ExactPath, start: float, stop: float, *, fewest: int) -> tuple
 def _run_of(path: ExactPath, arrays: EngineArrays, cells: Array) -> tuple[ExactRun, NDArray[np.intp]]:
     """How a trajectory went through time, and for every cell the first and last of the samples around it."""
     t, step, width = path.samples.t, path.samples.step, path.grid_width
-    ends = np.searchsorted(t[::width], cells, side="right")
+    n_steps = _ending_in(cells, t[::width])
     longest = path.samples.longest_step or 1.0
     shares = None if step is not None else shares_of_lengths(t, cells, longest)
     uneven = None
@@ -75,8 +75,9 @@ def _run_of(path: ExactPath, arrays: EngineArrays, cells: Array) -> tuple[ExactR
         cells,
         h=longest,
         width=width,
-        n_samples=np.diff(np.searchsorted(t, cells, side="right")).astype(np.float64),
-        n_steps=np.diff(ends).astype(np.float64),
+        n_samples=_ending_in(cells, t),
+        n_steps=n_steps,
+        n_blocks=np.maximum(n_steps, _ending_in(cells, t[1::width])),
         linear=path.linear,
         shares=shares,
         uneven=uneven,
@@ -86,6 +87,11 @@ def _run_of(path: ExactPath, arrays: EngineArrays, cells: Array) -> tuple[ExactR
         convolution=path.convolution,
     )
     return run, samples_around(t, cells)
+
+
+def _ending_in(cells: Array, t: Array) -> Array:
+    """How many of ascending times lie in each cell, of its ends the last included."""
+    return np.diff(np.searchsorted(t, cells, side="right")).astype(np.float64)
 
 
 def _state_sizes(

@@ -195,7 +195,8 @@ class ExactPath:
             grid = self.prepared.grids.single(samples.step, linear=self.linear)
             blocks = self.prepared.grids.nested(samples.step, linear=self.linear, n_times=len(samples.t))
             walk = EvenWalk(grid, blocks, self.u, self.z0)
-        return SampledStates(walk, n_samples=len(samples.t), numbers_per_sample=system.n_states * len(self.u))
+        per_sample, width = system.n_states * len(self.u), self.grid_width
+        return SampledStates(walk, n_samples=len(samples.t), numbers_per_sample=per_sample, width=width)
 
     @property
     def _irregular_walk(self) -> IrregularWalk:

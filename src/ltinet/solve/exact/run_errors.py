@@ -49,6 +49,8 @@ class ExactRun:
     """In each cell, `(cells,)`."""
     n_steps: Array
     """Steps of the recurrence in each cell."""
+    n_blocks: Array
+    """Blocks of time that end in each cell, at most: those of states begin one sample after those of outputs."""
     linear: bool
     shares: Array | None = None
     """On uneven times: which share of the steps in each cell is about as long as h, h/2, h/4, …"""
@@ -226,13 +228,19 @@ class ExactRun:
         stepped = np.hstack([steps.committed(sizes.part(own)) for own, steps in self.kinds])
         none, begun = np.zeros_like(stepped), EPS * sizes.here[0]
         if self.uneven is None:
-            return np.asarray(sums + self.outputs(Committed(begun, stepped, self.n_steps, none)))
+            sums = sums + self.outputs(Committed(begun, stepped, self.n_steps, none))
+            return np.asarray(sums + self._by_what_faded(sizes))
         changes = self._changes(sizes)
         by_chance = changes > LAST_DIGITS * EPS * sizes.behind  # other last digits at every step
         alike = np.where(by_chance, self._in_the_same_direction(sizes, changes), stepped)
         surely = Committed(begun, alike, self.n_steps, none, self.crowds)
         new = Committed(none[0], stepped * by_chance, self.n_steps, none, self.crowds)
         return np.asarray(sums + self.outputs(surely) + self._by_chance(new) + self._by_uneven_steps(sizes))
+
+    def _by_what_faded(self, sizes: StepSizes) -> Array:
+        """What is left of states where blocks of time take them to have faded."""
+        left = np.hstack([steps.left_out(sizes.part(own)) for own, steps in self.kinds])
+        return self.outputs(Committed(np.zeros(left.shape[1]), left, self.n_blocks, np.zeros_like(left)))
 
     @cached_property
     def _between(self) -> list[BetweenSamples]:

@@ -27,9 +27,10 @@ class Walk(Protocol):
 class SampledStates:
     """The states of a run at its samples."""
 
-    def __init__(self, walk: Walk, *, n_samples: int, numbers_per_sample: int) -> None:
+    def __init__(self, walk: Walk, *, n_samples: int, numbers_per_sample: int, width: int = 1) -> None:
         self._walk, self.n_samples = walk, n_samples
-        self.length = max(_FEWEST, _AT_ONCE // max(1, numbers_per_sample))
+        length = max(_FEWEST, _AT_ONCE // max(1, numbers_per_sample))
+        self.length = -(-length // width) * width  # pieces begin where blocks of so many samples do
         self._begins = [walk.begin()]
         self._keeps = n_samples * numbers_per_sample <= _KEPT
         self._pieces: dict[int, Array] = {}

@@ -46,9 +46,12 @@ def _growth(system: ModalSystem) -> float:
 
 
 def nested_blocks(step: OneStep, wide: TimeBlocks) -> NestedBlocks:
-    """Prepare states within the blocks of outputs; where those are narrow they are their own narrower ones."""
+    """Prepare states within the blocks of outputs; where those are narrow they are their own narrower ones.
+
+    What fades within a narrow block goes on to the next, as it does in outputs: bounds follow from these states.
+    """
     width = min(wide.width, _NARROW)
-    narrow = wide if width == wide.width else time_blocks(step, width)
+    narrow = wide if width == wide.width else time_blocks(step, width, faded=0.0)
     return NestedBlocks(wide, narrow or wide, states_in_blocks(step, width if narrow else wide.width))
 
 

@@ -18,7 +18,7 @@ from scipy.linalg import blas
 
 from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
-from ltinet.solve.steps.lasting import Indices, sort_states
+from ltinet.solve.steps.lasting import FADED, Indices, sort_states
 from ltinet.solve.steps.one_step import OneStep
 from ltinet.solve.steps.recurrence import LARGE, Decay, accumulate
 from ltinet.solve.steps.sharing import in_groups
@@ -126,8 +126,11 @@ class TimeBlocks:
                 _add_product(own[1:], inputs[:-1], self.from_before)
 
 
-def time_blocks(step: OneStep, width: int) -> TimeBlocks | None:
-    """Prepare a grid of blocks of so many steps; None if a state grows within a block beyond what products can take."""
+def time_blocks(step: OneStep, width: int, *, faded: float = FADED) -> TimeBlocks | None:
+    """Prepare a grid of blocks of so many steps; None if a state grows within a block beyond what products can take.
+
+    States of which less than `faded` is left after a block are not taken any further.
+    """
     powers = step.powers(width + 1)
     if not powers.largest < LARGE:
         return None
@@ -137,7 +140,7 @@ def time_blocks(step: OneStep, width: int) -> TimeBlocks | None:
     markov = np.concatenate([step.direct[None], out[:-1] @ into[-1].T])
     into_state = into.reshape(-1, into.shape[-1])
     from_state = out.transpose(2, 0, 1).reshape(into.shape[-1], -1)
-    kept, faded, decay = sort_states(step.decay(powers))
+    kept, faded, decay = sort_states(step.decay(powers), faded=faded)
     into_faded, from_faded = into_state[:, faded], from_state[faded]
     return TimeBlocks(
         step=step,
