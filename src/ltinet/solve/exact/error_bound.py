@@ -12,8 +12,18 @@ from ltinet.solve.exact.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.exact.error_sources import Late
 from ltinet.solve.exact.infinite_sizes import QUIETLY, or_infinite
 from ltinet.solve.exact.path import ExactPath
-from ltinet.solve.exact.run_errors import CELLS, MOST_CELLS, ExactRun, cells_of
-from ltinet.solve.exact.sizes import cells_of_steps, repeats, samples_around, usual_changes, window_sums
+from ltinet.solve.exact.run_errors import ExactRun
+from ltinet.solve.exact.sizes import (
+    CELLS,
+    MOST_CELLS,
+    cells_of,
+    cells_of_steps,
+    length_of,
+    repeats,
+    samples_around,
+    usual_changes,
+    window_sums,
+)
 from ltinet.solve.exact.uneven_steps import lengths_of, shares_of_lengths, uneven_errors
 from ltinet.solve.steps.packing import pack, unpack
 
@@ -143,7 +153,7 @@ def _late(by: Array, rates: Array, u: Array, around: NDArray[np.intp]) -> Late:
 
 def _crowds(t: Array, cells: Array) -> Crowds:
     """How close steps stand in each cell."""
-    return crowds_of(t[1:], cells_of_steps(t, cells), n_cells=len(cells) - 1, cell=float(cells[1] - cells[0]))
+    return crowds_of(t[1:], cells_of_steps(t, cells), n_cells=len(cells) - 1, cell=length_of(cells))
 
 
 def _lost(t: Array, cells: Array) -> Array | None:

@@ -17,7 +17,7 @@ from ltinet.solve.exact.between_samples import BetweenSamples, between_samples
 from ltinet.solve.exact.engine_arrays import EngineArrays
 from ltinet.solve.exact.error_sources import Late, Sources
 from ltinet.solve.exact.infinite_sizes import ratio, weighted
-from ltinet.solve.exact.sizes import running_max
+from ltinet.solve.exact.sizes import length_of, running_max
 from ltinet.solve.exact.true_steps import even_inputs_off
 from ltinet.solve.exact.uneven_steps import UnevenErrors
 from ltinet.solve.exact.user_kernel import user_kernel
@@ -26,7 +26,6 @@ from ltinet.solve.steps.convolution import Convolution
 from ltinet.solve.steps.propagators import matrix_steps, phi2
 from ltinet.tolerances import EPS
 
-CELLS, MOST_CELLS = 32, 256
 _LARGEST = 1e300  # what takes the place of a number that is not finite
 _FACTORS_OF_STATES = 1.0  # eps, beside sums, where outputs are C z of a state: a product ½, the last sum ½
 _FACTORS = 3.2  # eps, beside sums: an exponential 1, what its exponent lost ½, a complex product √5/2, the last sum ½
@@ -66,8 +65,8 @@ class ExactRun:
 
     @property
     def cell(self) -> float:
-        """Length of one."""
-        return float(self.cells[1] - self.cells[0])
+        """Length of one; edges far from zero are rounded, and many in a row are not to add that up."""
+        return length_of(self.cells)
 
     @property
     def window(self) -> int:
@@ -228,8 +227,8 @@ class ExactRun:
         stepped = np.hstack([steps.committed(sizes.part(own)) for own, steps in self.kinds])
         none, begun = np.zeros_like(stepped), EPS * sizes.here[0]
         if self.uneven is None:
-            sums = sums + self.outputs(Committed(begun, stepped, self.n_steps, none))
-            return np.asarray(sums + self._by_what_faded(sizes))
+            by_steps = self.outputs(Committed(begun, stepped, self.n_steps, none))
+            return np.asarray(sums + by_steps + self._by_what_faded(sizes))
         changes = self._changes(sizes)
         by_chance = changes > LAST_DIGITS * EPS * sizes.behind  # other last digits at every step
         alike = np.where(by_chance, self._in_the_same_direction(sizes, changes), stepped)
@@ -237,10 +236,11 @@ class ExactRun:
         new = Committed(none[0], stepped * by_chance, self.n_steps, none, self.crowds)
         return np.asarray(sums + self.outputs(surely) + self._by_chance(new) + self._by_uneven_steps(sizes))
 
-    def _by_what_faded(self, sizes: StepSizes) -> Array:
+    def _by_what_faded(self, sizes: StepSizes) -> Array | float:
         """What is left of states where blocks of time take them to have faded."""
         left = np.hstack([steps.left_out(sizes.part(own)) for own, steps in self.kinds])
-        return self.outputs(Committed(np.zeros(left.shape[1]), left, self.n_blocks, np.zeros_like(left)))
+        none = np.zeros_like(left)
+        return self.outputs(Committed(none[0], left, self.n_blocks, none)) if left.any() else 0.0
 
     @cached_property
     def _between(self) -> list[BetweenSamples]:
@@ -339,12 +339,3 @@ class ExactRun:
 def _exponential(block: DenseBlock, length: float) -> Array:
     """The engine's e^{Fh} of a coupled block."""
     return np.asarray(matrix_steps(block.F, block.G, np.array([length]), linear=True).P[0])
-
-
-def cells_of(arrays: EngineArrays, start: float, stop: float, *, n_samples: int, fewest: int = CELLS) -> Array:
-    """Edges of equal cells, more of them where states grow: errors grow from where they enter, not from the cell."""
-    if not stop > start:
-        return start + np.array([0.0, EPS * (1.0 + abs(start))])
-    fastest = float(np.max(np.concatenate([arrays.growth, arrays.system.slowest_of_blocks]), initial=0.0))
-    wanted = min(max(fewest, math.ceil(fastest * (stop - start))), MOST_CELLS)
-    return np.linspace(start, stop, max(1, min(wanted, n_samples - 1)) + 1)

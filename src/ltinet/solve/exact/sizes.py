@@ -1,12 +1,31 @@
-"""How large inputs and states are in cells of time, and whether inputs are held."""
+"""Cells of time, how large inputs and states are in them, and whether inputs are held."""
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.arrays import Array
+from ltinet.solve.exact.engine_arrays import EngineArrays
+from ltinet.tolerances import EPS
 
+CELLS, MOST_CELLS = 32, 256
 _OTHERS = 0.8  # share of samples that are no repetition of another one
 _HELD = 0.02  # share of samples that repeat the one before
+
+
+def cells_of(arrays: EngineArrays, start: float, stop: float, *, n_samples: int, fewest: int = CELLS) -> Array:
+    """Edges of equal cells, more of them where states grow: errors grow from where they enter, not from the cell."""
+    if not stop > start:
+        return start + np.array([0.0, EPS * (1.0 + abs(start))])
+    fastest = float(np.max(np.concatenate([arrays.growth, arrays.system.slowest_of_blocks]), initial=0.0))
+    wanted = min(max(fewest, math.ceil(fastest * (stop - start))), MOST_CELLS)
+    return np.linspace(start, stop, max(1, min(wanted, n_samples - 1)) + 1)
+
+
+def length_of(cells: Array) -> float:
+    """That of equal cells."""
+    return float(cells[-1] - cells[0]) / (len(cells) - 1)
 
 
 def cells_of_steps(t: Array, cells: Array) -> NDArray[np.intp]:
