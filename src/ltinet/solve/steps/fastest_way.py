@@ -51,7 +51,7 @@ def nested_blocks(step: OneStep, wide: TimeBlocks) -> NestedBlocks:
     What fades within a narrow block goes on to the next, as it does in outputs: bounds follow from these states.
     """
     width = min(wide.width, _NARROW)
-    narrow = wide if width == wide.width else time_blocks(step, width, faded=0.0)
+    narrow = wide if width == wide.width else time_blocks(step, width, fades_below=0.0)
     return NestedBlocks(wide, narrow or wide, states_in_blocks(step, width if narrow else wide.width))
 
 

@@ -9,10 +9,10 @@ Indices = NDArray[np.intp]
 FADED = 2.0**-60  # of a state that enters a sum in double precision nothing is left
 
 
-def sort_states(decay: Decay, *, faded: float = FADED) -> tuple[Indices, Indices, Decay]:
+def sort_states(decay: Decay, *, fades_below: float = FADED) -> tuple[Indices, Indices, Decay]:
     """Places of packed states that last and of those that have faded, and the decay of the lasting ones."""
-    pairs, reals = np.abs(decay.pairs) >= faded, np.abs(decay.reals) >= faded
-    dense = [bool(np.linalg.norm(matrix) >= faded) for matrix in decay.blocks]
+    pairs, reals = np.abs(decay.pairs) >= fades_below, np.abs(decay.reals) >= fades_below
+    dense = [bool(np.linalg.norm(matrix) >= fades_below) for matrix in decay.blocks]
     sizes = [len(matrix) for matrix in decay.blocks]
     mask = np.concatenate([np.repeat(pairs, 2), reals, np.repeat(np.array(dense, dtype=bool), sizes)])
     blocks = tuple(matrix for matrix, lasts in zip(decay.blocks, dense, strict=True) if lasts)

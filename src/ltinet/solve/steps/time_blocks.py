@@ -126,10 +126,10 @@ class TimeBlocks:
                 _add_product(own[1:], inputs[:-1], self.from_before)
 
 
-def time_blocks(step: OneStep, width: int, *, faded: float = FADED) -> TimeBlocks | None:
+def time_blocks(step: OneStep, width: int, *, fades_below: float = FADED) -> TimeBlocks | None:
     """Prepare a grid of blocks of so many steps; None if a state grows within a block beyond what products can take.
 
-    States of which less than `faded` is left after a block are not taken any further.
+    States of which less than `fades_below` is left after a block are not taken any further.
     """
     powers = step.powers(width + 1)
     if not powers.largest < LARGE:
@@ -140,7 +140,7 @@ def time_blocks(step: OneStep, width: int, *, faded: float = FADED) -> TimeBlock
     markov = np.concatenate([step.direct[None], out[:-1] @ into[-1].T])
     into_state = into.reshape(-1, into.shape[-1])
     from_state = out.transpose(2, 0, 1).reshape(into.shape[-1], -1)
-    kept, faded, decay = sort_states(step.decay(powers), faded=faded)
+    kept, faded, decay = sort_states(step.decay(powers), fades_below=fades_below)
     into_faded, from_faded = into_state[:, faded], from_state[faded]
     return TimeBlocks(
         step=step,
