@@ -45,6 +45,8 @@ ONCE_WRONG = {
     "2631/stiff/63": "10,000 short steps of states that nearly are one, and a few steps that are not short",
     "2640/scales/25": "powers of a step that were taken for nothing, beside a bound that fades as well",
     "2650/non_normal/76": "terms that stand still, rounded alike at every uneven step",
+    "2647/integrating/54": "chains of integrators by blocks, whose bound is the tighter one, and the error larger",
+    "2654/integrating/40": "the same in a stepper",
     "2642/integrating/12": "a plain integral among states that blocks know better than the user's own matrix does",
     "2645/nearly_real/94": "a state that another reaches only by a coupling that is left out as rounding",
     "2648/jordan/124": "a state that T gives the digits of a small difference, where outputs see others",

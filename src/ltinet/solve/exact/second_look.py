@@ -1,7 +1,7 @@
 """A second look at runs that show far less of a system than trials did: inputs that begin late, or cancel themselves.
 
 By trials it is known how outputs come out right to 5e-13 of what is usual. Of an output that is a hundredth of that, or
-less, they say nothing: it is run both ways itself, and where these differ, their bounds decide.
+less, they say nothing: it is run both ways itself, and where these differ, one to more digits decides, or their bounds.
 """
 
 import numpy as np
@@ -18,6 +18,7 @@ from ltinet.solve.exact.infinite_sizes import QUIETLY
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.surest import MODERATE, SURE
 from ltinet.solve.exact.trials import Steps, Trial
+from ltinet.solve.exact.true_outputs import true_outputs
 from ltinet.solve.prepared import PreparedNetwork
 
 _LESS = 0.01  # of what is usual
@@ -70,7 +71,12 @@ def is_surer(other: ExactPath, one: ExactPath) -> bool:
     if np.all(peaks(first - second) <= SURE * own_peak):
         return False
     peak = np.maximum(own_peak, peaks(second))
-    doubts = [worst_share(largest_errors(own).reshape(peak.shape), peak) for own in (one, other)]
+    truth = true_outputs(other)
+    if truth is None:
+        errors = [largest_errors(own).reshape(peak.shape) for own in (one, other)]
+    else:
+        errors = [peaks(own - truth.reshape(own.shape)) for own in (first, second)]
+    doubts = [worst_share(error, peak) for error in errors]
     return doubts[1] < doubts[0]
 
 

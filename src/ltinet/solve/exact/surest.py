@@ -4,7 +4,7 @@ A block of several states is known to a rounding of its largest entry, and T to 
 output. Where the user's matrix has zeros that matter (a chain of integrators inside other states), or an output sees
 little of what moves the system (`seen_through_modes`), that rounding may show, while an exponential of the matrix as it
 was given keeps all digits. Both ways are tried (`trials`): two computations that agree are both right, and where they
-do not, their bounds decide.
+do not, one to more digits decides (`true_outputs`), or of many states and steps their bounds.
 """
 
 import math
@@ -26,6 +26,7 @@ from ltinet.solve.exact.excitation import Excitation, Sizes
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.seen_through_modes import SeenThroughModes, seen_through_modes
 from ltinet.solve.exact.trials import FEW, Lengths, Steps, Trial
+from ltinet.solve.exact.true_outputs import LIKE_A_BOUND, true_outputs
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.tolerances import EPS
 
@@ -227,6 +228,11 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= (_AGREEMENT if own.is_small else SURE) * peaks[0]):
         return _AGREED
     peak = np.maximum(*peaks)  # of both: what is nothing but error is no measure of its own
+    truth = true_outputs(second) if own.is_small else None
+    if truth is not None:
+        errors = (LIKE_A_BOUND * np.abs(outputs - truth[0]).max(axis=0) for outputs in (y, other))
+        doubts = _Doubts(*(worst_share(error, peak) for error in errors))
+        return doubts if doubts.of_blocks > SURE else _AGREED
     doubts = _Doubts(_doubt(first, peak), _doubt(second, peak))
     return doubts if math.isfinite(min(doubts)) else None
 

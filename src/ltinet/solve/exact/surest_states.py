@@ -2,7 +2,8 @@
 
 Either way may lose some: a state that few others act on is a plain integral in the user's matrix, and may be a small
 difference of large numbers in blocks; what blocks take apart may grow from rounding in the user's matrix. States are
-tried as outputs, and where the two ways differ, their bounds decide: of all states together where they can.
+tried as outputs, and where the two ways differ, one to more digits decides, or their bounds: of all states together
+where they can.
 """
 
 from collections.abc import Iterator
@@ -23,11 +24,12 @@ from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.second_look import shows_less
 from ltinet.solve.exact.surest import SURE, blocks_are_surer, some_state
 from ltinet.solve.exact.trials import Steps, Trial
+from ltinet.solve.exact.true_outputs import LIKE_A_BOUND, true_outputs
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.hump import is_moderate
 
 _KEPT = 16  # runs
-_LESS_SURE = 32.0  # times: of two bounds that differ by less, the larger may be that of the smaller error
+_LESS_SURE = 8.0  # times: a run may tell two errors apart that a trial did not, or the other way round
 
 
 @QUIETLY
@@ -125,8 +127,13 @@ class _WatchedStates:
         differ = peaks(second) > SURE * peak
         if not differ.any():
             return np.zeros((2, peak.shape[-1]))
-        doubts = [np.where(differ, shares(largest_errors(path), peak), 0.0) for path in paths]
-        return np.array([own.max(axis=0) for own in doubts])
+        truth = true_outputs(paths[1])
+        if truth is None:
+            errors = [largest_errors(path) for path in paths]
+        else:
+            first -= truth
+            errors = [LIKE_A_BOUND * peaks(own) for own in (first, first + second)]
+        return np.array([np.where(differ, shares(own, peak), 0.0).max(axis=0) for own in errors])
 
     def shown_less(self, path: ExactPath) -> NDArray[np.bool_]:
         """Which states are far less in some run than inputs of such sizes usually make them."""
