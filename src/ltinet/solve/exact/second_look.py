@@ -37,7 +37,10 @@ def needs_second_look(prepared: PreparedNetwork, samples: SampledSignal, y: Arra
 
 def _may_be_lost(prepared: PreparedNetwork, samples: SampledSignal) -> bool:
     """Whether it is asked: of few states always, of more where inputs begin late."""
-    return prepared.is_small or (prepared.network.n_states <= MODERATE and not samples.u[..., 0, :].any())
+    if prepared.is_small:
+        return True
+    u = samples.u  # whose first number mostly tells
+    return not (u.size and u.item(0)) and prepared.network.n_states <= MODERATE and not u[..., 0, :].any()
 
 
 def shows_less(prepared: PreparedNetwork, samples: SampledSignal, seen: Array) -> NDArray[np.bool_]:
