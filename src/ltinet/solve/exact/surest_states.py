@@ -29,6 +29,7 @@ from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.hump import is_moderate
 
 _KEPT = 16  # runs
+_ROUNDING = 1e-13  # of peaks, as large as doubts are made where errors are known
 _LESS_SURE = 8.0  # times: a run may tell two errors apart that a trial did not, or the other way round
 
 
@@ -65,9 +66,14 @@ def _decided(usual: NDArray[np.bool_], doubts: Array) -> NDArray[np.bool_]:
     """Which states come from blocks, by doubts about these there and as given `(2, n)`."""
     here, there = np.where(usual, doubts, doubts[::-1])
     is_turned = _is_far_worse(here, there)
-    if is_turned.any() and len(set(usual)) == 1 and not _is_far_worse(there, here).any():
+    if is_turned.any() and len(set(usual)) == 1 and doubts.all() and not _is_worse(there, here).any():
         is_turned[:] = True
     return np.asarray((usual ^ is_turned) | np.isinf(doubts[1]))
+
+
+def _is_worse(doubts: Array, others: Array) -> NDArray[np.bool_]:
+    """The same, however small they are: what a trial hardly shows may show in a run."""
+    return np.asarray((doubts > _ROUNDING) & (doubts > _LESS_SURE * others))
 
 
 def _is_far_worse(doubts: Array, others: Array) -> NDArray[np.bool_]:
@@ -117,7 +123,10 @@ class _WatchedStates:
             return self._tried(trial.halved) if trial.number > 1.0 else np.full((2, n_states), np.inf)
 
     def compared(self, path: ExactPath) -> Array:
-        """By how much every state of some run may be off in blocks and as given; nothing where these agree."""
+        """By how much every state of some run may be off in blocks and as given; nothing where these agree.
+
+        Where all are known to more digits, of all of them.
+        """
         direct = self._in_blocks.as_given
         assert direct is not None  # noqa: S101 - who asks has looked
         paths = [path.through(one) for one in (self._in_blocks, direct)]
@@ -133,6 +142,7 @@ class _WatchedStates:
         else:
             first -= truth
             errors = [LIKE_A_BOUND * peaks(own) for own in (first, first + second)]
+            differ[:] = True
         return np.array([np.where(differ, shares(own, peak), 0.0).max(axis=0) for own in errors])
 
     def shown_less(self, path: ExactPath) -> NDArray[np.bool_]:
