@@ -53,7 +53,7 @@ class ExactEngine:
         if rival is not None:
             trajectory = _better(trajectory, _trajectory(rival, prepared, samples, x0, off=off))
         y = _outputs_at(trajectory, t, threads=threads)
-        if own is prepared and needs_second_look(prepared, samples, y):
+        if trajectory.prepared is prepared and needs_second_look(prepared, samples, y):
             direct = prepared.as_given
             assert direct is not None  # noqa: S101 - which was looked at
             other = _trajectory(direct, prepared, samples, x0, off=off)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ltinet.arrays import Array
 from ltinet.signals.sampled import SampledSignal
+from ltinet.solve.exact.sizes import peaks
 
 # Samples, about, of each member of a batch: enough to tell which inputs are used, and how large they are beside each
 # other; of all members together, and of each at least.
@@ -64,11 +65,6 @@ def looked_at(values: Array) -> Array:
     """Some samples of each member `(batch, T, m)`: enough to tell how large they are."""
     number = min(_LOOKED_AT, max(_OF_EACH, _OF_ALL // max(1, len(values))))
     return values[:, :: max(1, values.shape[1] // number)]
-
-
-def peaks(values: Array) -> Array:
-    """The largest magnitudes over time `(..., T, m)`, `(..., m)`."""
-    return np.asarray(np.maximum(values.max(axis=-2, initial=0.0), -values.min(axis=-2, initial=0.0)))
 
 
 def _beside_largest(sizes: Array) -> Array:

@@ -13,9 +13,10 @@ from ltinet.errors import SimulationError
 from ltinet.recent import Recent
 from ltinet.signals.sampled import SampledSignal
 from ltinet.solve.exact.error_bound import largest_errors
-from ltinet.solve.exact.excitation import Kinds, looked_at, peaks
+from ltinet.solve.exact.excitation import Kinds, looked_at
 from ltinet.solve.exact.infinite_sizes import QUIETLY
 from ltinet.solve.exact.path import ExactPath
+from ltinet.solve.exact.sizes import peaks
 from ltinet.solve.exact.surest import MODERATE, SURE
 from ltinet.solve.exact.trials import Steps, Trial
 from ltinet.solve.exact.true_outputs import true_outputs

@@ -28,6 +28,11 @@ def length_of(cells: Array) -> float:
     return float(cells[-1] - cells[0]) / (len(cells) - 1)
 
 
+def peaks(values: Array) -> Array:
+    """The largest magnitudes over time `(..., T, m)`, `(..., m)`."""
+    return np.asarray(np.maximum(values.max(axis=-2, initial=0.0), -values.min(axis=-2, initial=0.0)))
+
+
 def cells_of_steps(t: Array, cells: Array) -> NDArray[np.intp]:
     """The cell that each step between times t ends in."""
     return np.clip(np.searchsorted(cells, t[1:], side="left") - 1, 0, len(cells) - 2)

@@ -25,6 +25,7 @@ from ltinet.solve.exact.error_bound import largest_errors
 from ltinet.solve.exact.excitation import Excitation, Sizes
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.seen_through_modes import SeenThroughModes, seen_through_modes
+from ltinet.solve.exact.sizes import peaks
 from ltinet.solve.exact.trials import FEW, Lengths, Steps, Trial
 from ltinet.solve.exact.true_outputs import LIKE_A_BOUND, true_outputs
 from ltinet.solve.prepared import PreparedNetwork
@@ -213,18 +214,17 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     first, second = (ExactPath(one, samples, trial.start) for one in (own, direct))
     try:
         y = np.asarray(first.sampled_outputs(threads=1))
-        if not own.is_small and _doubt(first, np.abs(y).max(axis=0, initial=0.0)) <= _SURE_OF_MANY:
+        if not own.is_small and _doubt(first, peaks(y)) <= _SURE_OF_MANY:
             return _AGREED
         other = np.asarray(second.sampled_outputs(threads=1))
     except SimulationError:
         return None
-    peaks = [np.abs(outputs).max(axis=0, initial=0.0) for outputs in (y, other)]
-    if np.all(np.abs(y - other).max(axis=0, initial=0.0) <= (_AGREEMENT if own.is_small else SURE) * peaks[0]):
+    if np.all(peaks(y - other) <= (_AGREEMENT if own.is_small else SURE) * peaks(y)):
         return _AGREED
-    peak = np.maximum(*peaks)  # of both: what is nothing but error is no measure of its own
+    peak = np.maximum(peaks(y), peaks(other))  # of both: what is nothing but error is no measure of its own
     truth = true_outputs(second) if own.is_small else None
     if truth is not None:
-        errors = (LIKE_A_BOUND * np.abs(outputs - truth[0]).max(axis=0) for outputs in (y, other))
+        errors = (LIKE_A_BOUND * peaks(outputs - truth[0]) for outputs in (y, other))
         doubts = _Doubts(*(worst_share(error, peak) for error in errors))
         return doubts if doubts.of_blocks > SURE else _AGREED
     doubts = _Doubts(_doubt(first, peak), _doubt(second, peak))

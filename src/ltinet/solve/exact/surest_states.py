@@ -18,10 +18,10 @@ from ltinet.errors import SimulationError
 from ltinet.recent import Recent
 from ltinet.signals.sampled import Hold
 from ltinet.solve.exact.error_bound import largest_errors
-from ltinet.solve.exact.excitation import peaks
 from ltinet.solve.exact.infinite_sizes import QUIETLY
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.second_look import shows_less
+from ltinet.solve.exact.sizes import peaks
 from ltinet.solve.exact.surest import SURE, blocks_are_surer, some_state
 from ltinet.solve.exact.trials import Steps, Trial
 from ltinet.solve.exact.true_outputs import LIKE_A_BOUND, true_outputs
@@ -65,20 +65,17 @@ def after_second_look(path: ExactPath, from_blocks: NDArray[np.bool_]) -> NDArra
 def _decided(usual: NDArray[np.bool_], doubts: Array) -> NDArray[np.bool_]:
     """Which states come from blocks, by doubts about these there and as given `(2, n)`."""
     here, there = np.where(usual, doubts, doubts[::-1])
-    is_turned = _is_far_worse(here, there)
-    if is_turned.any() and len(set(usual)) == 1 and doubts.all() and not _is_worse(there, here).any():
+    is_turned = _is_worse(here, there, beyond=SURE)
+    is_one_way = usual.all() or not usual.any()
+    # However small they are, of all states doubts must be known: what a trial hardly shows may show in a run.
+    if is_turned.any() and is_one_way and doubts.all() and not _is_worse(there, here, beyond=_ROUNDING).any():
         is_turned[:] = True
     return np.asarray((usual ^ is_turned) | np.isinf(doubts[1]))
 
 
-def _is_worse(doubts: Array, others: Array) -> NDArray[np.bool_]:
-    """The same, however small they are: what a trial hardly shows may show in a run."""
-    return np.asarray((doubts > _ROUNDING) & (doubts > _LESS_SURE * others))
-
-
-def _is_far_worse(doubts: Array, others: Array) -> NDArray[np.bool_]:
+def _is_worse(doubts: Array, others: Array, *, beyond: float) -> NDArray[np.bool_]:
     """Of which states there are such doubts that others would be better."""
-    return np.asarray((doubts > SURE) & (doubts > _LESS_SURE * others))
+    return np.asarray((doubts > beyond) & (doubts > _LESS_SURE * others))
 
 
 def _may_differ(prepared: PreparedNetwork, steps: Steps, *, hold: Hold, usually: bool) -> bool:
