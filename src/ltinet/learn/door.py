@@ -10,8 +10,9 @@ from ltinet.network.network import Network
 from ltinet.network.response import poles
 from ltinet.signals.sampled import Hold, checked_hold
 from ltinet.signals.times import time_step
+from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.surest import engine_for_run
-from ltinet.solve.exact.trials import MANY, Steps
+from ltinet.solve.exact.trials import MANY, Steps, Trial
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.state_space import StateSpace
 
@@ -47,7 +48,7 @@ def to_torch(
     """A prepared network as a module; `rebuild` makes a network for users of what the way back constructs.
 
     Its states are those of its layers, which learning keeps stable. Where poles are not learnt and T would cost
-    steps their digits, they are the user's own, as in `simulate`, unless layers are asked for.
+    steps their digits, they are the user's own, as in `simulate`, unless layers are asked for or keep more.
 
     Raises:
         MissingDependencyError: PyTorch is not installed.
@@ -55,14 +56,19 @@ def to_torch(
     require_torch()
     from ltinet.learn.checks import checked_parts
     from ltinet.learn.linear_network import LinearNetwork
-    from ltinet.learn.packed import packed_as_given, packed_system
+    from ltinet.learn.nearest import nearest
+    from ltinet.learn.packed import PackedSystem, packed_as_given, packed_system
     from ltinet.learn.parameters import tensors_of
+
+    def model(packed: PackedSystem) -> LinearNetwork[NetworkType]:
+        tensors = tensors_of(packed)
+        return LinearNetwork(tensors, dt=dt, hold=hold, trainable=trainable, names=prepared.names, rebuild=rebuild)
 
     moves = set(checked_parts(trainable)) & {"poles", "held", "couplings"}
     steps = Steps.even(time_step(dt, "dt"), MANY)
     given = None if moves or in_layers else engine_for_run(prepared, steps, hold=checked_hold(hold), from_state=False)
+    layers = model(packed_system(prepared))
     if given is None or given is prepared or poles(prepared.network).real.max(initial=0.0) > 0.0:
-        tensors = tensors_of(packed_system(prepared))
-    else:
-        tensors = tensors_of(packed_as_given(given.blocks))
-    return LinearNetwork(tensors, dt=dt, hold=hold, trainable=trainable, names=prepared.names, rebuild=rebuild)
+        return layers
+    trial = Trial(*steps.whole, checked_hold(hold), (1.0,) * prepared.system.n_inputs)
+    return nearest(ExactPath(given, trial.samples, None), model(packed_as_given(given.blocks)), layers)
