@@ -55,6 +55,19 @@ def test_states_that_others_reach_by_a_rounding_only(hold, seed):
     assert np.all(truth.distance(states).max(axis=0) <= _RIGHT * truth.peak)
 
 
+@pytest.mark.parametrize("seed", [26, 39, 42, 48, 70, 105, *range(6)])
+def test_compartments_with_rates_that_are_decades_apart_in_long_steps(seed):
+    # Where the longest step was far longer than most states last, only blocks were asked.
+    rng = np.random.default_rng([36, seed])
+    n, n_times = int(rng.integers(4, 9)), 12
+    A = 10.0 ** rng.uniform(-6.0, 2.0, (n, n)) * (rng.random((n, n)) < 0.5)
+    np.fill_diagonal(A, 0.0)
+    A -= np.diag(A.sum(axis=0))
+    t, u = 10.0 ** rng.uniform(3.0, 6.0) * np.arange(n_times), rng.standard_normal((n_times, 1))
+    hold = str(rng.choice(["zero", "linear"]))
+    assert_as_good_as_the_better_way(A, np.eye(n)[:, :1], np.ones((1, n)), u=u, t=t, hold=hold, x0=None)
+
+
 @pytest.mark.parametrize("seed", [270, 670, 932, *range(9)])
 def test_combinations_of_states_are_known_as_well_as_by_one_way(seed):
     # Errors of one way belong together: of these combinations 99.9 % or more cancel. Until states of two ways were not

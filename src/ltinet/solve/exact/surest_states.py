@@ -26,7 +26,6 @@ from ltinet.solve.exact.surest import SURE, blocks_are_surer, some_state
 from ltinet.solve.exact.trials import Steps, Trial
 from ltinet.solve.exact.true_outputs import LIKE_A_BOUND, true_outputs
 from ltinet.solve.prepared import PreparedNetwork
-from ltinet.solve.steps.hump import is_moderate
 
 _KEPT = 16  # runs
 _ROUNDING = 1e-13  # of peaks, as large as doubts are made where errors are known
@@ -80,10 +79,9 @@ def _is_worse(doubts: Array, others: Array, *, beyond: float) -> NDArray[np.bool
 
 def _may_differ(prepared: PreparedNetwork, steps: Steps, *, hold: Hold, usually: bool) -> bool:
     """Whether states are tried: where there are few of them, or outputs in the user's own came out worse."""
-    if not prepared.is_small and (usually or not blocks_are_surer(prepared, steps, hold=hold)):
+    if prepared.as_given is None:
         return False
-    direct = prepared.as_given
-    return direct is not None and (not usually or is_moderate(direct.blocks.A, steps.longest))
+    return prepared.is_small or (not usually and blocks_are_surer(prepared, steps, hold=hold))
 
 
 class _WatchedStates:
