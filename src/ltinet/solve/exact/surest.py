@@ -34,6 +34,7 @@ _SEVERAL = 2  # states of a block from which on its rounding is not that of a nu
 # Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
 # more of the difference than a trial, and 1e-10 is what is called right.
 _AGREEMENT, SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
+_LOST = 1.0  # of its peak: where both ways may be off by that, which is worse hangs on luck
 MODERATE = 128  # states: of more, bounds of steps of all states together take longer than a second
 # The share of what modes could bring to an output, below which it may be off by 1e-12, and of more states by 1e-11.
 _FEW_DIGITS, _FEW_DIGITS_OF_MANY = 1e-3, 1e-4
@@ -197,7 +198,7 @@ def some_state(prepared: PreparedNetwork) -> tuple[float, ...] | None:
 
 
 def _tried(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _Doubts:
-    """What a trial says of both; where outputs or bounds exceed all numbers, what fewer steps say, if one says any."""
+    """What a trial says of both; where numbers are exceeded or all digits lost, what fewer steps say, if one does."""
     doubts = _compared(own, direct, trial)
     if doubts is not None:
         return doubts
@@ -226,7 +227,7 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     if truth is not None:
         errors = (LIKE_A_BOUND * peaks(outputs - truth[0]) for outputs in (y, other))
         doubts = _Doubts(*(worst_share(error, peak) for error in errors))
-        return doubts if doubts.of_blocks > SURE else _AGREED
+        return None if min(doubts) >= _LOST else doubts if doubts.of_blocks > SURE else _AGREED
     doubts = _Doubts(_doubt(first, peak), _doubt(second, peak))
     return doubts if math.isfinite(min(doubts)) else None
 
