@@ -1,5 +1,6 @@
 """Small matrices on one thread: waking a second one costs BLAS more than the whole product takes."""
 
+import math
 import os
 import re
 import sys
@@ -18,6 +19,7 @@ from threadpoolctl import ThreadpoolController
 _FROM, _TO = 64, 384
 # Multiplications in a run that takes one thread seconds: there several pay, however long they take to wake.
 _LONG = 2**33
+_ALONE = 2**18  # multiplications: shorter products OpenBLAS does on one thread by itself
 _BRINGS_ITS_OWN = re.compile(r"[\\/]\.?(numpy|scipy)(\.libs|[\\/])")  # a folder of their wheels
 
 
@@ -26,9 +28,12 @@ def threads_for(n_states: int) -> AbstractContextManager[None]:
     return _LIMIT if _FROM <= n_states <= _TO else _NO_LIMIT
 
 
-def threads_for_work(n_multiplications: int) -> AbstractContextManager[None]:
-    """Limit BLAS to one thread for work of many short products; leave it alone where these are long."""
-    return _NO_LIMIT if n_multiplications > _LONG else _LIMIT
+def threads_for_work(n_multiplications: int, *, in_one_product: float = math.inf) -> AbstractContextManager[None]:
+    """Limit BLAS to one thread for work of many short products; leave it alone where these are long.
+
+    Where no product has more than a few multiplications a limit is not needed, and would cost as much as they do.
+    """
+    return _NO_LIMIT if n_multiplications > _LONG or in_one_product <= _ALONE else _LIMIT
 
 
 def one_blas_thread() -> AbstractContextManager[None]:

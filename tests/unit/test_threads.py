@@ -62,6 +62,13 @@ def test_short_work_has_one_thread(work, expected):
         assert set(counts()) == {expected}
 
 
+def test_products_that_blas_keeps_on_one_thread_need_no_limit():
+    with threads_for_work(10**6, in_one_product=10**5):
+        assert set(counts()) == {2}
+    with threads_for_work(10**6, in_one_product=10**6):
+        assert set(counts()) == {1}
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_the_child_of_a_fork_has_what_was_before():
     with one_blas_thread():

@@ -80,7 +80,7 @@ class PreparedNetwork:
         """Whether T is an operator, of a large structured model: nothing of n² numbers can be asked for."""
         return has_operator(self.form)
 
-    @property
+    @cached_property
     def is_small(self) -> bool:
         """Whether one block of all states costs little more than many."""
         return self.network.n_states <= _SMALL

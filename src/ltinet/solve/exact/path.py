@@ -51,9 +51,10 @@ class ExactPath:
         self.x0 = None if x0 is None else prepared.user_start(x0, samples.batch_shape)
         self.u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
         self.linear = samples.hold == "linear"
-        self.z0 = self._packed_start()
 
-    def _packed_start(self) -> Array:
+    @cached_property
+    def z0(self) -> Array:
+        """Packed states at the first sample, `(batch, n)`."""
         system, batch = self.prepared.system, len(self.u)
         if self.x0 is None:
             return np.zeros((batch, system.n_states))
@@ -96,6 +97,12 @@ class ExactPath:
         system, (batch, n_times, n_inputs) = self.prepared.system, self.u.shape
         return int(batch * n_times * system.n_states * (n_inputs + system.n_outputs))
 
+    @property
+    def _longest_product(self) -> float:
+        """How many of them in one product, at most; infinite where that is not known."""
+        grid, (batch, n_times, _) = self._grid, self.u.shape
+        return grid.longest_product(batch, n_times) if isinstance(grid, TimeBlocks) else math.inf
+
     def sampled_outputs(self, *, threads: int) -> Array:
         """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
         with np.errstate(over="ignore", invalid="ignore"):  # looked at below
@@ -103,7 +110,7 @@ class ExactPath:
             if convolution is not None:  # which does not ask BLAS
                 y = convolution.outputs(self.u, threads=threads)
             else:
-                with threads_for_work(self.n_multiplications):
+                with threads_for_work(self.n_multiplications, in_one_product=self._longest_product):
                     y = self._outputs_of_steps(threads=threads)
         # Products of blocks and transforms may overflow a little before the outputs do: single steps tell.
         return self._unflatten(y) if all_finite(y) else self.outputs(self.samples.t)

@@ -82,7 +82,11 @@ class Convolution:
         if self.from_first is None:
             out[:] = y
         else:
-            np.einsum("bm,mk->bk", u[:, 0], self.from_first, out=out.reshape(len(u), self.from_first.shape[1]))
+            by_first = out.reshape(len(u), self.from_first.shape[1])
+            if len(self.from_first) == 1:
+                np.multiply(u[:, 0], self.from_first, out=by_first)
+            else:
+                np.einsum("bm,mk->bk", u[:, 0], self.from_first, out=by_first)
             np.subtract(y, out, out=out)
 
 

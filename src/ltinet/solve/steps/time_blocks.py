@@ -11,6 +11,7 @@ States that have faded after K steps need no recurrence: what they bring into a 
 the block before. In stiff systems these are most of them.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.linalg import blas
 
 from ltinet.arrays import Array
 from ltinet.model.matrices import Matrix
+from ltinet.once import cached_property
 from ltinet.solve.steps.lasting import FADED, Indices, sort_states
 from ltinet.solve.steps.one_step import OneStep
 from ltinet.solve.steps.recurrence import LARGE, Decay, accumulate
@@ -67,6 +69,15 @@ class TimeBlocks:
     def outputs_from(self, z: Array, u: Array, *, threads: int = 1) -> Array:
         """The same from packed states at the first sample."""
         return outputs_from(self, z, u, threads=threads)
+
+    def longest_product(self, batch: int, n_times: int) -> float:
+        """How many multiplications the longest product of such a run takes."""
+        return self._per_row * batch * -(-n_times // self.width)
+
+    @cached_property
+    def _per_row(self) -> float:
+        """The same for one block; not known where there is a recurrence."""
+        return math.inf if len(self.kept) else max(self.from_before.size, *(own.size for own in self.weights))
 
     def outputs_and_state(self, u: Array, w: Array) -> tuple[Array, Array]:
         """The same for whole blocks, and packed w one step after the last sample."""
