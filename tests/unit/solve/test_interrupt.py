@@ -53,7 +53,7 @@ def test_an_interrupt_ends_the_workers(to_all, tmp_path):
             assert not any(worker.is_running() for worker in workers)
             _, errors = process.communicate(b"\n", timeout=PATIENCE)
             assert process.returncode == 0
-            assert errors == b""
+            assert errors == b"", errors.decode()
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)  # with its workers, which would hold its streams open
