@@ -12,9 +12,10 @@ import pytest
 psutil = pytest.importorskip("psutil", reason="psutil sees the worker processes; it comes with dask.distributed")
 
 # Two tasks that take far longer than anyone waits; each says that it has begun. After the interrupt the program lives
-# on, so that workers do not end merely because it does.
+# on, so that workers do not end merely because it does. At its end it waits for the thread that fed them: where the
+# exit cuts that one short, between a semaphore and its entry in joblib's list of them, joblib warns of a leak.
 PROGRAM = """
-import os, pathlib, sys, time
+import os, pathlib, sys, threading, time
 import numpy as np, ltinet
 
 def method(neuron):
@@ -27,6 +28,9 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.stdin.readline()
+    for thread in threading.enumerate():
+        if thread.name == "QueueFeederThread":
+            thread.join()
 """
 PATIENCE = 100.0  # seconds for what takes one on an idle machine, and 6000 if an interrupt does not end the tasks
 
