@@ -31,6 +31,14 @@ class DenseChain:
     errors: Array
     pairs: "Pairs"
 
+    def halved(self, times: int) -> "DenseChain":
+        """The same up to a shorter length, as often as there are such."""
+        times = min(times, len(self.exponentials) - 1)
+        if times == 0:
+            return self
+        length = self.length * 0.5**times
+        return replace(self, length=length, exponentials=self.exponentials[times:], errors=self.errors[times:])
+
     @cached_property
     def reach_to(self) -> Array:
         """The largest |e^{Fs}| up to each of the lengths, `(levels, n, n)`."""

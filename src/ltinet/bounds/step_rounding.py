@@ -62,6 +62,8 @@ class StepSizes:
 
     here: Array
     """States at the samples of a cell, both ends included."""
+    begun: Array
+    """States at the samples from which steps go through a cell; no less than `here` where cells are not shorter."""
     behind: Array
     """The same over all cells that a step which ends here began in."""
     inputs: Array
@@ -72,10 +74,19 @@ class StepSizes:
     """√Σu² over all samples, `(m,)`."""
     changes: Array | None = None
     """By how much inputs change from sample to sample in half of the steps, `(cells, m)`; None where they repeat."""
+    within: Array | None = None
+    """States at the edges of a cell and at samples in it, where cells are shorter than steps in which states grow."""
+
+    @property
+    def largest(self) -> Array:
+        """States at both ends of steps."""
+        return np.maximum(self.here, self.behind)
 
     def part(self, own: slice) -> "StepSizes":
         """Those of some modes."""
-        return replace(self, here=self.here[:, own], behind=self.behind[:, own])
+        within = None if self.within is None else self.within[:, own]
+        here, begun, behind = self.here[:, own], self.begun[:, own], self.behind[:, own]
+        return replace(self, here=here, begun=begun, behind=behind, within=within)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +138,11 @@ class ScalarSteps:
         by_length = np.array([self._entering(self.h * 0.5**level) for level in range(self.shares.shape[1])])
         return _averaged(self.shares, by_length, sizes.inputs)
 
-    def inside(self, sizes: StepSizes) -> Array:
-        """How large states are between samples, `(cells, n)`."""
-        exponent = np.minimum(self.rates.real * self.h, _LARGEST_EXPONENT)
-        driven = sizes.inputs @ (self.h * phi1(exponent)[:, None] * self.inputs).T
-        return np.asarray(np.maximum(1.0, np.exp(exponent)) * sizes.here + driven)
+    def inside(self, known: Array, inputs: Array, gap: float) -> Array:
+        """How large states are `(cells, n)`, at most so long after they were known."""
+        exponent = np.minimum(self.rates.real * gap, _LARGEST_EXPONENT)
+        driven = inputs @ (gap * phi1(exponent)[:, None] * self.inputs).T
+        return np.asarray(np.maximum(1.0, np.exp(exponent)) * known + driven)
 
     def committed(self, sizes: StepSizes) -> Array:
         """In one step, `(cells, n)`."""
@@ -159,7 +170,7 @@ class ScalarSteps:
             lasting = np.minimum(n_within, 1.0 + 1.0 / np.maximum(-16.0 * self.rates.real * self.h, 0.0))
         single = EPS * (lasting * (states + driven) + self.in_one_direction * driven)
         own_share = share - EPS * np.where(self.rates.imag == 0.0, _LESS_FOR_REAL, 0.0)
-        dust = DUST * np.maximum.accumulate(sizes.behind + driven, axis=0)  # of all that has ever been there
+        dust = DUST * np.maximum.accumulate(sizes.largest + driven, axis=0)  # of all that has ever been there
         return np.asarray((own_share * (states + driven) + single + dust + _TINY) @ self.outputs.T)
 
     def moved_by_sample(self, *, linear: bool) -> Array:
@@ -208,12 +219,7 @@ class DenseSteps:
     @cached_property
     def one(self) -> DenseChain:
         """Exponentials up to one step."""
-        if self.width == 1:
-            return self.chain
-        first = self.width.bit_length() - 1
-        return replace(
-            self.chain, length=self.h, exponentials=self.chain.exponentials[first:], errors=self.chain.errors[first:]
-        )
+        return self.chain.halved(self.width.bit_length() - 1)
 
     @cached_property
     def in_one_direction(self) -> float:
@@ -231,9 +237,10 @@ class DenseSteps:
         """What inputs add in K samples by a response whose integral and peak are known, `(cells, …)`."""
         return np.minimum(sizes.inputs @ (response @ self.inputs).T, sizes.summed @ (self.h * peak @ self.inputs).T)
 
-    def inside(self, sizes: StepSizes) -> Array:
-        """How large states are between samples, `(cells, n)`."""
-        return np.asarray(sizes.here @ self.one.reach.T + sizes.inputs @ (self.one.integral @ self.inputs).T)
+    def inside(self, known: Array, inputs: Array, gap: float) -> Array:
+        """How large states are `(cells, n)`, at most so long after they were known."""
+        chain = self.one.halved(int(math.log2(self.h / gap)))
+        return np.asarray(known @ chain.reach.T + inputs @ (chain.integral @ self.inputs).T)
 
     def committed(self, sizes: StepSizes) -> Array:
         """In one step, `(cells, n)`."""

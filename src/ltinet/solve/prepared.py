@@ -194,7 +194,7 @@ class PreparedNetwork:
         return pack_weights(self.system, self.system.C, [block.C for block in self.system.blocks])
 
     @cached_property
-    def _fastest(self) -> float:
+    def fastest(self) -> float:
         """The largest |λ|."""
         dense = [np.abs(np.linalg.eigvals(block.F)).max(initial=0.0) for block in self.system.blocks]
         return float(np.max(np.concatenate([np.abs(self.system.rates), dense]), initial=0.0))
@@ -206,7 +206,7 @@ class PreparedNetwork:
         """
         if axis.step is None or axis.beside_grid == 0.0:
             return False
-        return axis.beside_grid * min(self._fastest, _FADES / axis.step) > _UNTOLD
+        return axis.beside_grid * min(self.fastest, _FADES / axis.step) > _UNTOLD
 
     def keep(self, make: "Callable[[PreparedNetwork], Made]") -> "Made":
         """What a function makes of this network, made once: a place for what only some of those who run it need."""

@@ -31,7 +31,7 @@ class BetweenSamples(NamedTuple):
 
     def outputs(self, sizes: StepSizes) -> Array:
         """`(cells, p)`."""
-        return np.asarray(sizes.here[:, self.own] @ self.per_state.T + sizes.inputs @ self.per_input.T)
+        return np.asarray(sizes.begun[:, self.own] @ self.per_state.T + sizes.inputs @ self.per_input.T)
 
 
 def between_samples(arrays: EngineArrays, longest: float, *, linear: bool) -> list[BetweenSamples]:

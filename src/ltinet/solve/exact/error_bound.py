@@ -10,6 +10,7 @@ from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.exact_arithmetic import exact_product, exact_sum
 from ltinet.solve.exact.engine_arrays import EngineArrays, engine_arrays
 from ltinet.solve.exact.error_sources import Late
+from ltinet.solve.exact.finer_sizes import finer_sizes
 from ltinet.solve.exact.infinite_sizes import QUIETLY, or_infinite
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.run_errors import ExactRun
@@ -21,6 +22,7 @@ from ltinet.solve.exact.sizes import (
     length_of,
     repeats,
     samples_around,
+    take_largest,
     usual_changes,
     window_sums,
 )
@@ -52,7 +54,10 @@ def largest_errors(path: ExactPath) -> Array:
 
 def _judged(path: ExactPath, start: float, stop: float, *, fewest: int) -> tuple[OutputErrorBound, ...]:
     arrays = engine_arrays(path.prepared)
-    run, around = _run_of(path, arrays, cells_of(arrays, start, stop, n_samples=len(path.samples.t), fewest=fewest))
+    n_samples, longest = len(path.samples.t), path.samples.longest_step
+    cells = cells_of(arrays, start, stop, n_samples=n_samples, longest=longest, fewest=fewest)
+    run, around = _run_of(path, arrays, cells)
+    finer = finer_sizes(path, arrays, cells)
     late_by = _off_grid(path)
     states, rates = _state_sizes(path, arrays, around, with_rates=late_by is not None)
     starts, user_starts = arrays.start_errors(path.x0, path.z0)
@@ -63,7 +68,8 @@ def _judged(path: ExactPath, start: float, stop: float, *, fewest: int) -> tuple
         late = None if late_by is None else _late(late_by, rates[member], u, around)
         sums, norms = window_sums(u, run.window, around), np.linalg.norm(u, axis=0)
         changes = usual_changes(u, around) if run.uneven is not None else None
-        sizes = run.sizes(states[member], inputs, summed=sums, norms=norms, changes=changes)
+        own = None if finer is None else finer.of(member)
+        sizes = run.sizes(states[member], inputs, summed=sums, norms=norms, changes=changes, finer=own)
         parts = run.parts(sizes, start=own_start, user_start=user_start, late=late)
         if path.input_error > 0.0:
             parts["input"] = _moved_by_input(run, _BETWEEN_PROBES * path.input_error)
@@ -112,13 +118,9 @@ def _state_sizes(
     sizes = np.zeros((batch, n_cells, arrays.system.n_states))
     rates = np.zeros((batch, n_cells, arrays.system.n_outputs))
     for own, z in path.sampled_states.pieces():
-        size, moving = np.abs(z), _rates_before(path, arrays, own, z) if with_rates else None
-        for cell, (first, last) in enumerate(around.tolist()):
-            inside = slice(max(first - own.start, 0), max(min(last + 1, own.stop) - own.start, 0))
-            if inside.start < inside.stop:
-                np.maximum(sizes[:, cell], size[:, inside].max(axis=1), out=sizes[:, cell])
-                if moving is not None:
-                    np.maximum(rates[:, cell], moving[:, inside].max(axis=1), out=rates[:, cell])
+        take_largest(sizes, np.abs(z), own, around)
+        if with_rates:
+            take_largest(rates, _rates_before(path, arrays, own, z), own, around)
     return arrays.modes(sizes), rates
 
 

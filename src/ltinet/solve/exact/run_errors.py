@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -16,14 +15,15 @@ from ltinet.once import cached_property
 from ltinet.solve.exact.between_samples import BetweenSamples, between_samples
 from ltinet.solve.exact.engine_arrays import EngineArrays
 from ltinet.solve.exact.error_sources import Late, Sources
+from ltinet.solve.exact.finer_sizes import FinerSizes
 from ltinet.solve.exact.infinite_sizes import ratio, weighted
+from ltinet.solve.exact.kinds_of_steps import kinds_of_steps
 from ltinet.solve.exact.sizes import length_of, running_max
 from ltinet.solve.exact.true_steps import even_inputs_off
 from ltinet.solve.exact.uneven_steps import UnevenErrors
 from ltinet.solve.exact.user_kernel import user_kernel
-from ltinet.solve.modal import DenseBlock
 from ltinet.solve.steps.convolution import Convolution
-from ltinet.solve.steps.propagators import matrix_steps, phi2
+from ltinet.solve.steps.propagators import phi2
 from ltinet.tolerances import EPS
 
 _LARGEST = 1e300  # what takes the place of a number that is not finite
@@ -76,26 +76,7 @@ class ExactRun:
     @cached_property
     def kinds(self) -> list[tuple[slice, ScalarSteps | DenseSteps]]:
         """Which modes step how."""
-        arrays = self.arrays
-        scalars = slice(0, arrays.n_scalars)
-        inputs, outputs = arrays.mode_inputs[scalars], arrays.mode_outputs[:, scalars]
-        width = self.window
-        doubled = 1 << (width - 1).bit_length()  # exponentials of blocks are known at powers of two
-        first = ScalarSteps(arrays.system.rates, inputs, outputs, self.h, width, self.shares, self.repeats)
-        dense = [
-            DenseSteps(
-                block.F,
-                np.abs(block.G),
-                block.C,
-                self.h,
-                doubled,
-                self.shares,
-                self.repeats,
-                partial(_exponential, block),
-            )
-            for block in arrays.system.blocks
-        ]
-        return [(scalars, first), *zip(arrays.mode_slices, dense, strict=True)]
+        return kinds_of_steps(self.arrays, self.h, self.window, shares=self.shares, repeats=self.repeats)
 
     @cached_property
     def kernels(self) -> list[DenseKernel]:
@@ -105,13 +86,21 @@ class ExactRun:
         return [dense_kernel(block.C, block.F, horizon=horizon, n_cells=n_cells) for block in blocks]
 
     def sizes(
-        self, states: Array, inputs: Array, *, summed: Array, norms: Array, changes: Array | None = None
+        self,
+        states: Array,
+        inputs: Array,
+        *,
+        summed: Array,
+        norms: Array,
+        changes: Array | None = None,
+        finer: FinerSizes | None = None,
     ) -> StepSizes:
         """Sizes of states and inputs at samples, and over as many cells as a step is long."""
         steps = 1 if self.window == 1 else 2  # what faded in one was there at the beginning of the one before
         n_behind = min(math.ceil((steps * self.window - 1) * self.h / self.cell), len(states) - 1)
-        behind = running_max(states, n_behind)
-        return StepSizes(states, behind, running_max(inputs, n_behind), summed, norms, changes)
+        begun, within = (states, None) if finer is None else finer
+        behind, inputs = running_max(begun, n_behind), running_max(inputs, n_behind)
+        return StepSizes(states, begun, behind, inputs, summed, norms, changes, within)
 
     @cached_property
     def user_kernel(self) -> DenseKernel:
@@ -124,7 +113,7 @@ class ExactRun:
     def parts(self, sizes: StepSizes, *, start: Array, user_start: Array, late: Late | None = None) -> dict[str, Array]:
         """Bounds on the errors of outputs, `(cells, p)`, for states and inputs of some sizes at the samples."""
         arrays, residuals = self.arrays, self.arrays.residuals
-        inside = np.hstack([steps.inside(sizes.part(own)) for own, steps in self.kinds])
+        inside = self._inside(sizes)
         sources = Sources(arrays, sizes.inputs, start, user_start)
         decomposition = self._by_residuals(sources, inside)
         largest = np.max(weighted(inside, arrays.mode_outputs), axis=0)
@@ -141,6 +130,11 @@ class ExactRun:
             none = np.zeros_like(off)
             found["times"] = self.outputs(Committed(none[0], off, np.ones(len(off)), none))
         return found
+
+    def _inside(self, sizes: StepSizes) -> Array:
+        """How large states are anywhere in each cell, `(cells, modes)`."""
+        known, gap = (sizes.here, self.h) if sizes.within is None else (sizes.within, self.cell)
+        return np.hstack([steps.inside(known[:, own], sizes.inputs, gap) for own, steps in self.kinds])
 
     def _by_late_samples(self, late: Late) -> Array:
         """A sample beside its place on the grid: the step before it ends, and the input changes, at another time."""
@@ -230,7 +224,7 @@ class ExactRun:
             by_steps = self.outputs(Committed(begun, stepped, self.n_steps, none))
             return np.asarray(sums + by_steps + self._by_what_faded(sizes))
         changes = self._changes(sizes)
-        by_chance = changes > LAST_DIGITS * EPS * sizes.behind  # other last digits at every step
+        by_chance = changes > LAST_DIGITS * EPS * sizes.largest  # other last digits at every step
         alike = np.where(by_chance, self._in_the_same_direction(sizes, changes), stepped)
         surely = Committed(begun, alike, self.n_steps, none, self.crowds)
         new = Committed(none[0], stepped * by_chance, self.n_steps, none, self.crowds)
@@ -334,8 +328,3 @@ class ExactRun:
         for own, kernel in zip(arrays.mode_slices, self.kernels, strict=True):
             total = total + kernel.output_errors(errors.part(own), cell=self.cell)
         return np.asarray(total)
-
-
-def _exponential(block: DenseBlock, length: float) -> Array:
-    """The engine's e^{Fh} of a coupled block."""
-    return np.asarray(matrix_steps(block.F, block.G, np.array([length]), linear=True).P[0])

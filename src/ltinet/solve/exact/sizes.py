@@ -10,17 +10,34 @@ from ltinet.solve.exact.engine_arrays import EngineArrays
 from ltinet.tolerances import EPS
 
 CELLS, MOST_CELLS = 32, 256
+_GROWS_LITTLE = 1.0  # exponent of what grows within a step
 _OTHERS = 0.8  # share of samples that are no repetition of another one
 _HELD = 0.02  # share of samples that repeat the one before
 
 
-def cells_of(arrays: EngineArrays, start: float, stop: float, *, n_samples: int, fewest: int = CELLS) -> Array:
-    """Edges of equal cells, more of them where states grow: errors grow from where they enter, not from the cell."""
+def cells_of(
+    arrays: EngineArrays, start: float, stop: float, *, n_samples: int, longest: float, fewest: int = CELLS
+) -> Array:
+    """Edges of equal cells, more of them where states grow: errors grow from where they enter, not from the cell.
+
+    There are at most as many as steps, unless states grow within the longest of these.
+    """
     if not stop > start:
         return start + np.array([0.0, EPS * (1.0 + abs(start))])
-    fastest = float(np.max(np.concatenate([arrays.growth, arrays.system.slowest_of_blocks]), initial=0.0))
-    wanted = min(max(fewest, math.ceil(fastest * (stop - start))), MOST_CELLS)
-    return np.linspace(start, stop, max(1, min(wanted, n_samples - 1)) + 1)
+    wanted = min(max(fewest, math.ceil(_fastest(arrays) * (stop - start))), MOST_CELLS)
+    if not grows_within(arrays, longest):
+        wanted = max(1, min(wanted, n_samples - 1))
+    return np.linspace(start, stop, wanted + 1)
+
+
+def grows_within(arrays: EngineArrays, step: float) -> bool:
+    """Whether some state does so far that its size at the end of a step says little about the step."""
+    return _fastest(arrays) * step > _GROWS_LITTLE
+
+
+def _fastest(arrays: EngineArrays) -> float:
+    """At which rate states grow."""
+    return float(np.max(np.concatenate([arrays.growth, arrays.system.slowest_of_blocks]), initial=0.0))
 
 
 def length_of(cells: Array) -> float:
@@ -43,6 +60,14 @@ def samples_around(t: Array, cells: Array) -> NDArray[np.intp]:
     before, behind = (np.searchsorted(t, cells, side="left"), np.searchsorted(t, cells, side="right") - 1)
     first, last = np.minimum(before, behind)[:-1], np.maximum(before, behind)[1:]
     return np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])
+
+
+def take_largest(sizes: Array, values: Array, own: slice, samples: NDArray[np.intp]) -> None:
+    """Of values at some samples `(batch, k, …)`, into those of cells with a first and a last sample each."""
+    for cell, (first, last) in enumerate(samples.tolist()):
+        inside = slice(max(first - own.start, 0), max(min(last + 1, own.stop) - own.start, 0))
+        if inside.start < inside.stop:
+            np.maximum(sizes[:, cell], values[:, inside].max(axis=1), out=sizes[:, cell])
 
 
 def window_sums(u: Array, width: int, around: NDArray[np.intp]) -> Array:

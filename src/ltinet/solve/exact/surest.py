@@ -29,6 +29,7 @@ from ltinet.solve.exact.sizes import peaks
 from ltinet.solve.exact.trials import FEW, Lengths, Steps, Trial
 from ltinet.solve.exact.true_outputs import LIKE_A_BOUND, true_outputs
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.tolerances import EPS
 
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 # Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
@@ -140,7 +141,7 @@ class _Choices:
             (steps, hold, by.inputs, from_state),
             lambda: self._first(direct, self._with_inputs(steps, hold, by.inputs, from_state=from_state)),
         )
-        start = self._hardly_seen(steps, by.start) if doubts is _AGREED and by.start is not None else None
+        start = self._to_be_tried(steps, by.start) if doubts is _AGREED and by.start is not None else None
         if start is None:
             return doubts
         return self._first(direct, [Trial(*own, hold, by.inputs[0], start) for own in self._lengths(steps)])
@@ -167,20 +168,25 @@ class _Choices:
         return steps.tried(1.0 if form is None else form.condition_raw) if self._prepared.is_small else [steps.whole]
 
     def _may_differ(self, steps: Steps, inputs: Sizes) -> bool:
-        """Whether there are blocks of several states, or an output has few digits because it sees little."""
-        if self._is_coupled and self._prepared.is_small:
+        """Whether there are blocks of several states, or an output has few digits: rates are off, or it sees little."""
+        if self._prepared.is_small and (self._is_coupled or self._rates_show(steps)):
             return True
         return not self._seen(steps, driven=not self._is_coupled).least_of_inputs(inputs) > self._enough
 
-    def _hardly_seen(self, steps: Steps, start: Array) -> tuple[float, ...] | None:
-        """The state of a batch of which outputs see least, where that is little."""
+    def _rates_show(self, steps: Steps) -> bool:
+        """Whether slow modes turn so far that a run shows how far their rates are off: by some eps of the largest."""
+        return steps.duration * self._prepared.fastest * EPS > SURE
+
+    def _to_be_tried(self, steps: Steps, start: Array) -> tuple[float, ...] | None:
+        """The state of a batch of which outputs see least, where that is little or the run is long."""
         if not start.any():
             return None
         seen = self._seen(steps, driven=False)
         pieces = [start[begin : begin + _AT_ONCE] for begin in range(0, len(start), _AT_ONCE)]
         found = [seen.least_direction(own.T) for own in pieces]
         piece, (first, share) = min(zip(pieces, found, strict=True), key=lambda own: own[1][1])
-        return None if share > self._enough else tuple(piece[first].tolist())
+        is_told = self._prepared.is_small and self._rates_show(steps)
+        return tuple(piece[first].tolist()) if is_told or share <= self._enough else None
 
     def _seen(self, steps: Steps, *, driven: bool) -> SeenThroughModes:
         arrays = engine_arrays(self._prepared)

@@ -6,6 +6,7 @@
 with φ₁(z) = (e^z − 1)/z and φ₂(z) = (e^z − 1 − z)/z², entire functions: λ = 0 and defective blocks are ordinary cases.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +14,14 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.csgraph import shortest_path
 
+from ltinet.bounds.units import best_units
 from ltinet.exact_arithmetic import exact_product
 from ltinet.model.matrices import Matrix
 from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
 
 _FEW = 64  # states up to which it costs nothing to see which of them reach which
+_FAR_SMALLER = 4.0  # times: two squarings less
 _ENDS = 1e30  # in the 1-norm: of dense matrices from about 1e38 on SciPy's exponential is never done
 _NEARLY_ALL = 20.0  # by how much more stands above the diagonal of a matrix that is nearly triangular
 _SMALL = 1.0  # |z| below which φ₂ is a Taylor series: the subtraction in (φ₁ − 1)/z would lose digits
@@ -153,7 +156,8 @@ def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -
     augmented[:, :n, :n], augmented[:, :n, n : n + m] = F * lengths, G / size
     augmented[:, n : n + columns, n + columns :] = np.eye(columns)
     gaps = np.abs(np.diff(F.diagonal(), append=0.0)) * h[:, None]
-    exponentials = _exponentials(augmented, n, nearly_equal=np.any((gaps > 0.0) & (gaps < 1.0), axis=1))
+    nearly_equal = np.any((gaps > 0.0) & (gaps < 1.0), axis=1)
+    exponentials = _exponentials(augmented, n, nearly_equal=nearly_equal, in_units=bool(np.tril(F, -2).any()))
     if n <= _FEW:
         exponentials[:, ~reached(np.any(augmented != 0.0, axis=0))] = 0.0
     first = exponentials[:, :n, n : n + m] * (size * lengths)
@@ -171,7 +175,9 @@ def reached(pattern: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(shortest_path(pattern, unweighted=True)))
 
 
-def _exponentials(augmented: NDArray[np.float64], n: int, *, nearly_equal: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _exponentials(
+    augmented: NDArray[np.float64], n: int, *, nearly_equal: NDArray[np.bool_], in_units: bool
+) -> NDArray[np.float64]:
     """Matrix exponentials, by a way that spares the digits of eigenvalues that are close but not equal.
 
     SciPy treats triangular matrices apart, by divided differences (e^a − e^b)/(a − b): best for stiff ones, but six
@@ -179,29 +185,44 @@ def _exponentials(augmented: NDArray[np.float64], n: int, *, nearly_equal: NDArr
     nothing is triangular, and SciPy squares its Padé approximant as it does for any other matrix.
     """
     result = np.empty_like(augmented)
+    of_any_size = partial(_of_any_size, in_units=in_units)
     if not nearly_equal.all():
-        result[~nearly_equal] = _of_any_size(augmented[~nearly_equal])
+        result[~nearly_equal] = of_any_size(augmented[~nearly_equal])
     if nearly_equal.any():
         columns = (augmented.shape[-1] - n) // 2
         order = np.concatenate([n + np.arange(columns), np.arange(n)[::-1], n + columns + np.arange(columns)])
         back = np.argsort(order)
-        turned = _of_any_size(augmented[nearly_equal][:, order[:, None], order])
+        turned = of_any_size(augmented[nearly_equal][:, order[:, None], order])
         result[nearly_equal] = turned[:, back[:, None], back]
     return result
 
 
-def _of_any_size(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """SciPy's exponentials, which do not end where a matrix is too large; NaN where balancing makes it no smaller."""
-    if _end(matrices):
-        return _by_elimination(matrices)
+def _of_any_size(matrices: NDArray[np.float64], *, in_units: bool) -> NDArray[np.float64]:
+    """SciPy's exponentials, where asked for in units in which a matrix is far smaller; NaN where SciPy would not end.
+
+    SciPy squares as often as the size of a matrix asks for. In units that make it large, small entries of the result go
+    through many squarings that they do not need, and are known to a unit of large ones. Triangular matrices have such
+    entries on one side only, and keep more digits as they are.
+    """
     result = np.full_like(matrices, np.nan)
-    for place, matrix in enumerate(matrices):
-        if np.isfinite(matrix).all():
-            with np.errstate(over="ignore", invalid="ignore"):  # SciPy takes scales for places as well
-                balanced, (scale, _) = linalg.matrix_balance(matrix, permute=False, separate=True)
-                if _end(balanced):
-                    result[place] = _by_elimination(balanced) * scale[:, None] / scale
+    finite = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
+    own = matrices[finite]
+    size = _size(own)
+    if not in_units and np.all(size < _ENDS):
+        units = np.ones(own.shape[:2])
+    else:
+        units = np.array([best_units(matrix) for matrix in own]).reshape(own.shape[:2])
+        smaller = own * (units[:, None, :] / units[:, :, None])
+        units[~(size >= _FAR_SMALLER * _size(smaller))] = 1.0
+        own = own * (units[:, None, :] / units[:, :, None])
+    ends = _size(own) < _ENDS
+    result[finite[ends]] = _by_elimination(own[ends]) * (units[:, :, None] / units[:, None, :])[ends]
     return result
+
+
+def _size(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The 1-norms."""
+    return np.asarray(np.abs(matrices).sum(axis=-2).max(axis=-1, initial=0.0))
 
 
 def _by_elimination(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -215,8 +236,3 @@ def _by_elimination(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     if _is_upper(sizes):
         return np.ascontiguousarray(linalg.expm(matrices.swapaxes(-1, -2)).swapaxes(-1, -2))
     return np.asarray(linalg.expm(matrices))
-
-
-def _end(matrices: NDArray[np.float64]) -> bool:
-    """Whether the exponentials of all of them do."""
-    return bool(np.abs(matrices).sum(axis=-2).max(initial=0.0) < _ENDS)
