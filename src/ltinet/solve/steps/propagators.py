@@ -21,7 +21,6 @@ from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
 
 _FEW = 64  # states up to which it costs nothing to see which of them reach which
-_FAR_SMALLER = 4.0  # times: two squarings less
 _ENDS = 1e30  # in the 1-norm: of dense matrices from about 1e38 on SciPy's exponential is never done
 _NEARLY_ALL = 20.0  # by how much more stands above the diagonal of a matrix that is nearly triangular
 _SMALL = 1.0  # |z| below which φ₂ is a Taylor series: the subtraction in (φ₁ − 1)/z would lose digits
@@ -198,7 +197,7 @@ def _exponentials(
 
 
 def _of_any_size(matrices: NDArray[np.float64], *, in_units: bool) -> NDArray[np.float64]:
-    """SciPy's exponentials, where asked for in units in which a matrix is far smaller; NaN where SciPy would not end.
+    """SciPy's exponentials, where asked for in units in which a matrix is smallest; NaN where SciPy would not end.
 
     SciPy squares as often as the size of a matrix asks for. In units that make it large, small entries of the result go
     through many squarings that they do not need, and are known to a unit of large ones. Triangular matrices have such
@@ -206,23 +205,18 @@ def _of_any_size(matrices: NDArray[np.float64], *, in_units: bool) -> NDArray[np
     """
     result = np.full_like(matrices, np.nan)
     finite = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
-    own = matrices[finite]
-    size = _size(own)
-    if not in_units and np.all(size < _ENDS):
-        units = np.ones(own.shape[:2])
-    else:
-        units = np.array([best_units(matrix) for matrix in own]).reshape(own.shape[:2])
-        smaller = own * (units[:, None, :] / units[:, :, None])
-        units[~(size >= _FAR_SMALLER * _size(smaller))] = 1.0
+    own, units = matrices[finite], np.ones((len(finite), matrices.shape[-1]))
+    if in_units or not _end(own).all():
+        units = np.array([best_units(matrix) for matrix in own]).reshape(units.shape)
         own = own * (units[:, None, :] / units[:, :, None])
-    ends = _size(own) < _ENDS
+    ends = _end(own)
     result[finite[ends]] = _by_elimination(own[ends]) * (units[:, :, None] / units[:, None, :])[ends]
     return result
 
 
-def _size(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The 1-norms."""
-    return np.asarray(np.abs(matrices).sum(axis=-2).max(axis=-1, initial=0.0))
+def _end(matrices: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether the exponentials of such matrices do."""
+    return np.asarray(np.abs(matrices).sum(axis=-2).max(axis=-1, initial=0.0) < _ENDS)
 
 
 def _by_elimination(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
