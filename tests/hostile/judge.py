@@ -229,7 +229,7 @@ class _Judgement:
             rng = np.random.default_rng(0)
             for _ in range(3):
                 data = {**dict(zip("ABCDE", case.system, strict=True)), "x0": case.x0}
-                changes = {name: last_digit(rng, own) for name, own in data.items() if own is not None}
+                changes = {name: _last_digit(rng, own) for name, own in data.items() if own is not None}
                 self._changed.append(_truth(case, **changes))
         return self._changed
 
@@ -287,7 +287,7 @@ def _over(values: Array, by: Array) -> Array:
         return np.asarray(np.where(values == 0.0, 0.0, values / by))
 
 
-def last_digit(rng: np.random.Generator, values: Array) -> Array:
+def _last_digit(rng: np.random.Generator, values: Array) -> Array:
     """Every number moved to the double above or below; zeros stay, as a relative change leaves them."""
     moved = np.nextafter(values, np.where(rng.random(values.shape) < 0.5, np.inf, -np.inf))
     return np.where(values == 0.0, 0.0, moved)
