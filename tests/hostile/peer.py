@@ -52,8 +52,8 @@ def _by_steps(case: Case, A: Array, B: Array, u: Array, x0: Array) -> Array:
     steps, known = np.diff(case.t), {}
     for k, step in enumerate(steps.tolist()):
         if step not in known:
-            known[step] = _step(A, B, step)
-        x[k + 1] = _advance(known[step], x[k], u[k], u[k + 1] if case.hold == "linear" else u[k])
+            known[step] = exponential_step(A, B, step)
+        x[k + 1] = advance(known[step], x[k], u[k], u[k + 1] if case.hold == "linear" else u[k])
     return x
 
 
@@ -65,15 +65,15 @@ def _between(case: Case, A: Array, B: Array, u: Array, x: Array) -> Array:
         k = int(np.searchsorted(case.t, time, side="right")) - 1
         part = time - case.t[k]
         share = part / (case.t[k + 1] - case.t[k]) if part > 0.0 and case.hold == "linear" else 0.0
-        matrices = _step(A, B, part)
+        matrices = exponential_step(A, B, part)
         for own in range(len(u)):
             now = u[own, k]
             then = now + share * (u[own, k + 1] - now) if share else now
-            y[own, q] = case.C @ _advance(matrices, x[own, k], now, then) + case.D @ then
+            y[own, q] = case.C @ advance(matrices, x[own, k], now, then) + case.D @ then
     return y
 
 
-def _step(A: Array, B: Array, h: float) -> tuple[Array, Array, Array]:
+def exponential_step(A: Array, B: Array, h: float) -> tuple[Array, Array, Array]:
     """e^{Ah}, and what the input at the start and its rise over the step add."""
     n, m = B.shape
     augmented = np.zeros((n + 2 * m, n + 2 * m))
@@ -82,5 +82,5 @@ def _step(A: Array, B: Array, h: float) -> tuple[Array, Array, Array]:
     return whole[:n, :n], whole[:n, n : n + m], whole[:n, n + m :]
 
 
-def _advance(step: tuple[Array, Array, Array], x: Array, now: Array, then: Array) -> Array:
+def advance(step: tuple[Array, Array, Array], x: Array, now: Array, then: Array) -> Array:
     return np.asarray(step[0] @ x + step[1] @ now + step[2] @ (then - now))

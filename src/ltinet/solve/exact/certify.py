@@ -46,6 +46,7 @@ def certificate_of(prepared: PreparedNetwork, *, horizon: float, n_steps: float)
 def certify(prepared: PreparedNetwork, *, horizon: float, n_steps: int, linear: bool = True) -> Certificate:
     """What the exact engine promises for |u| ≤ 1 and x(0) = 0, without running it."""
     arrays, step = engine_arrays(prepared), horizon / n_steps
+    # No run is known here whose states could be looked at within steps: cells are not shorter than these.
     cells = cells_of(arrays, 0.0, horizon, n_samples=n_steps + 1, longest=0.0)
     per_cell = np.full(len(cells) - 1, n_steps / (len(cells) - 1))
     width = prepared.grids.from_any_state(step, linear=linear, n_times=n_steps + 1).width
