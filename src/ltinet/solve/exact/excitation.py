@@ -27,20 +27,17 @@ class Kinds(NamedTuple):
     """Powers of two, so that few trials serve many runs."""
     of_members: NDArray[np.intp]
     """Which of them each member has, `(batch,)`."""
-    largest: Array
-    """The largest |u| of each member, `(batch,)`."""
 
     @classmethod
     def of(cls, samples: SampledSignal) -> "Kinds":
         """Those of a run."""
         u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
-        largest = peaks(u.reshape(len(u), u.shape[1] * u.shape[2], 1))[:, 0]
-        if u.shape[-1] < 2:
-            return cls(((1.0,) * u.shape[-1],), np.zeros(len(u), dtype=np.intp), largest)
+        sizes = peaks(looked_at(u))
+        if u.shape[-1] < 2 or _ALIKE * sizes.min(initial=np.inf) >= sizes.max(initial=0.0):
+            return cls(((1.0,) * u.shape[-1],), np.zeros(len(u), dtype=np.intp))
         kinds: dict[Sizes, int] = {}
-        rows = map(tuple, _beside_largest(peaks(looked_at(u))).tolist())
-        places = [kinds.setdefault(own, len(kinds)) for own in rows]
-        return cls(tuple(kinds), np.array(places, dtype=np.intp), largest)
+        places = [kinds.setdefault(own, len(kinds)) for own in map(tuple, _beside_largest(sizes).tolist())]
+        return cls(tuple(kinds), np.array(places, dtype=np.intp))
 
 
 class Excitation(NamedTuple):

@@ -61,7 +61,8 @@ def _usual(prepared: PreparedNetwork, samples: SampledSignal) -> Array:
         return np.zeros((len(kinds.of_members), found.shape[1]))
     for own, sizes in zip(found[:_KEPT], kinds.sizes, strict=False):
         own[:] = prepared.keep(_Usual).peaks(Trial(*steps.whole, samples.hold, sizes))
-    return np.asarray(kinds.largest[:, None] * found[kinds.of_members])
+    largest = peaks(samples.u.reshape(len(kinds.of_members), samples.u.shape[-2] * samples.u.shape[-1], 1))
+    return np.asarray(largest * found[kinds.of_members])
 
 
 @QUIETLY

@@ -115,8 +115,8 @@ def _scan_by_substitution(decay: NDArray[Any], ends: NDArray[Any], first: NDArra
     batch, n_steps, n = ends.shape
     x = np.empty((batch, n, n_steps + 1), dtype=ends.dtype)
     x[..., 0], x[..., 1:] = first, ends.swapaxes(1, 2)
-    bands = np.zeros((batch, n, n_steps + 1, 2), dtype=ends.dtype)  # the diagonal of ones is not looked at
-    np.negative(decay[:, None], out=bands[..., :-1, 1])
+    bands = np.empty((batch, n, n_steps + 1, 2), dtype=ends.dtype)  # the diagonal of ones is not looked at
+    bands[..., 1], bands[..., -1, 1] = -decay[:, None], 0.0
     solve = blas.ztbsv if np.iscomplexobj(ends) else blas.dtbsv
     solved = solve(1, bands.reshape(-1, 2).T, x.reshape(-1), lower=1, diag=1, overwrite_x=1).reshape(x.shape)
     if not np.isfinite(solved[..., -1]).all():
