@@ -7,12 +7,11 @@ from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import MissingDependencyError
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
-from ltinet.network.response import poles
 from ltinet.signals.sampled import Hold, checked_hold
 from ltinet.signals.times import time_step
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.surest import engine_for_run
-from ltinet.solve.exact.trials import MANY, Steps, Trial
+from ltinet.solve.exact.trials import FEW, MANY, Steps, Trial
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.state_space import StateSpace
 
@@ -47,8 +46,9 @@ def to_torch(
 ) -> "LinearNetwork[NetworkType]":
     """A prepared network as a module; `rebuild` makes a network for users of what the way back constructs.
 
-    Its states are those of its layers, which learning keeps stable. Where poles are not learnt and T would cost
-    steps their digits, they are the user's own, as in `simulate`, unless layers are asked for or keep more.
+    Its states are those of its layers, which learning keeps stable. Where poles are not learnt and `simulate` runs in
+    the user's own states, since T would cost digits, so does the model, or in the states of its layers with all that
+    rounding left outside of these: whichever is nearest to `simulate`, unless layers are asked for.
 
     Raises:
         MissingDependencyError: PyTorch is not installed.
@@ -57,18 +57,22 @@ def to_torch(
     from ltinet.learn.checks import checked_parts
     from ltinet.learn.linear_network import LinearNetwork
     from ltinet.learn.nearest import nearest
-    from ltinet.learn.packed import PackedSystem, packed_as_given, packed_system
+    from ltinet.learn.packed import PackedSystem, packed_as_given, packed_system, packed_with_remainder
     from ltinet.learn.parameters import tensors_of
 
     def model(packed: PackedSystem) -> LinearNetwork[NetworkType]:
         tensors = tensors_of(packed)
         return LinearNetwork(tensors, dt=dt, hold=hold, trainable=trainable, names=prepared.names, rebuild=rebuild)
 
-    moves = set(checked_parts(trainable)) & {"poles", "held", "couplings"}
-    steps = Steps.even(time_step(dt, "dt"), MANY)
-    given = None if moves or in_layers else engine_for_run(prepared, steps, hold=checked_hold(hold), from_state=False)
     layers = model(packed_system(prepared))
-    if given is None or given is prepared or poles(prepared.network).real.max(initial=0.0) > 0.0:
+    if in_layers or set(checked_parts(trainable)) & {"poles", "held", "couplings"}:
         return layers
-    trial = Trial(*steps.whole, checked_hold(hold), (1.0,) * prepared.system.n_inputs)
-    return nearest(ExactPath(given, trial.samples, None), model(packed_as_given(given.blocks)), layers)
+    for number in (MANY, FEW):
+        steps = Steps.even(time_step(dt, "dt"), number)
+        engine = engine_for_run(prepared, steps, hold=checked_hold(hold), from_state=False)
+        if engine is not prepared:
+            inputs = (1.0,) * prepared.system.n_inputs
+            trials = [Trial(*own, checked_hold(hold), inputs) for own in (steps.whole, steps.few)]
+            dense = packed_as_given(engine.blocks), packed_with_remainder(prepared, engine.blocks)
+            return nearest((ExactPath(engine, own.samples, None) for own in trials), *map(model, dense), layers)
+    return layers

@@ -4,6 +4,7 @@ The engine knows in which states it keeps more digits. A model's exponentials of
 there what the engine gains.
 """
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -18,13 +19,18 @@ from ltinet.solve.exact.sizes import peaks
 Model = TypeVar("Model", bound="nn.Module")
 
 
-def nearest(path: ExactPath, *models: Model) -> Model:
-    """The model that gives most nearly what a run of the engine gives, the first of them where that is not known."""
-    try:
-        y = np.asarray(path.sampled_outputs(threads=1))
-    except SimulationError:  # outputs that exceed all numbers
-        return models[0]
-    u = torch.from_numpy(np.array(path.samples.u))
-    with torch.no_grad():
-        off = [worst_share(peaks(model(u).numpy() - y), peaks(y)) for model in models]
-    return models[int(np.argmin(off))]
+def nearest(paths: Iterable[ExactPath], *models: Model) -> Model:
+    """The model that gives most nearly what a run of the engine gives, the first of them where that is not known.
+
+    Of several runs the first that does not exceed all numbers tells.
+    """
+    for path in paths:
+        try:
+            y = np.asarray(path.sampled_outputs(threads=1))
+        except SimulationError:
+            continue
+        u = torch.from_numpy(np.array(path.samples.u))
+        with torch.no_grad():
+            off = [worst_share(peaks(model(u).numpy() - y), peaks(y)) for model in models]
+        return models[int(np.argmin(off))]
+    return models[0]
