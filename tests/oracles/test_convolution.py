@@ -66,3 +66,11 @@ def test_error_and_bound_of_runs_by_convolution(seed, hold):
     bound = float(solution.error_bound()[0])
     assert error.max() <= 1e-13 * np.abs(exact).max()
     assert bound <= 30.0 * np.sqrt(len(u) - 1) * error.max()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_few_states_go_another_way(seed):
+    rng = np.random.default_rng([73, seed])
+    A = -np.diag(rng.uniform(0.1, 1.0, 32)) + np.diag(rng.uniform(0.5, 1.0, 31), 1)
+    net = ltinet.construct(ltinet.StateSpace(A, rng.standard_normal((32, 1)), rng.standard_normal((1, 32))))
+    assert net.simulate(rng.standard_normal(10_001), np.arange(10_001.0)).stats["way"] == "blocks"
