@@ -147,10 +147,10 @@ class _Choices:
         return self._first(direct, [Trial(*own, hold, by.inputs[0], start) for own in self._lengths(steps)])
 
     def _first(self, direct: PreparedNetwork, trials: Iterable[Trial]) -> _Doubts:
-        """Of the first of these in which the two differ."""
+        """Of the first of these in which the two differ: blocks are not sure enough, or the other way is less so."""
         for trial in trials:
             doubts = self._kept.get(trial, partial(_tried, self._prepared, direct, trial))
-            if doubts is not _AGREED:
+            if not doubts.of_user_states <= doubts.of_blocks <= SURE:
                 return doubts
         return _AGREED
 
