@@ -57,7 +57,7 @@ def to_torch(
     from ltinet.learn.checks import checked_parts
     from ltinet.learn.linear_network import LinearNetwork
     from ltinet.learn.nearest import nearest
-    from ltinet.learn.packed import PackedSystem, packed_as_given, packed_system, packed_with_remainder
+    from ltinet.learn.packed import PackedSystem, packed_in_one_block, packed_system
     from ltinet.learn.parameters import tensors_of
 
     def model(packed: PackedSystem) -> LinearNetwork[NetworkType]:
@@ -73,6 +73,6 @@ def to_torch(
         if engine is not prepared:
             inputs = (1.0,) * prepared.system.n_inputs
             trials = [Trial(*own, checked_hold(hold), inputs) for own in (steps.whole, steps.few)]
-            dense = packed_as_given(engine.blocks), packed_with_remainder(prepared, engine.blocks)
-            return nearest((ExactPath(engine, own.samples, None) for own in trials), *map(model, dense), layers)
+            dense = [model(packed_in_one_block(own)) for own in (prepared.as_given, prepared.whole) if own is not None]
+            return nearest((ExactPath(engine, own.samples, None) for own in trials), *dense, layers)
     return layers

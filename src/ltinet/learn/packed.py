@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.arrays import Array
-from ltinet.bounds.residual import commutator, difference
 from ltinet.learn.standard_blocks import StandardBlock, standard_block
-from ltinet.network.block_system import BlockSystem
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.packing import pack, pack_weights
@@ -78,39 +76,18 @@ def packed_system(prepared: PreparedNetwork) -> PackedSystem:
     )
 
 
-def packed_as_given(blocks: BlockSystem) -> PackedSystem:
-    """A system in the states that it is given in, as one block of fixed entries."""
-    identity = np.eye(len(blocks.A))
-    return _one_block(blocks.A, blocks.B, blocks.C, blocks.D, to_user=identity, from_user=identity)
-
-
-def packed_with_remainder(prepared: PreparedNetwork, given: BlockSystem) -> PackedSystem:
-    """A system in the states of its layers, with what rounding in the decomposition left outside of these.
-
-    Small entries below the triangles, known to their own digits, are what powers of matrices with large couplings tell.
-    """
-    blocks, identity = prepared.blocks, np.eye(len(given.A))
-    T, T_inv = prepared.coordinates.user_from_blocks(identity).T, prepared.coordinates.blocks_from_user(identity).T
-    return _one_block(
-        blocks.A + T_inv @ commutator(given.A, T, blocks.A),
-        blocks.B + T_inv @ difference(given.B, T, blocks.B),
-        blocks.C - difference(blocks.C, given.C, T),
-        given.D,
-        to_user=T,
-        from_user=T_inv,
-    )
-
-
-def _one_block(A: Array, B: Array, C: Array, D: Array, *, to_user: Array, from_user: Array) -> PackedSystem:
-    """A system as one block of fixed entries."""
-    identity = np.eye(len(A))
+def packed_in_one_block(prepared: PreparedNetwork) -> PackedSystem:
+    """A system as one block of fixed entries, in the states that the engine runs it in."""
+    coordinates, identity = prepared.coordinates, np.eye(prepared.network.n_states)
+    to_user, from_user = coordinates.user_from_blocks(identity).T, coordinates.blocks_from_user(identity).T
+    blocks = prepared.blocks
     return PackedSystem(
         pair_rates=np.zeros(0, dtype=np.complex128),
         real_rates=np.zeros(0),
-        groups=((StandardBlock(np.array(A), identity, identity, ()),),),
-        B=np.array(B),
-        C=np.array(C),
-        D=np.array(D),
+        groups=((StandardBlock(np.array(blocks.A), identity, identity, ()),),),
+        B=np.array(blocks.B),
+        C=np.array(blocks.C),
+        D=np.array(blocks.D),
         to_user=to_user,
         from_user=from_user,
         to_blocks=identity,

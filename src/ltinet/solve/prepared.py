@@ -28,7 +28,7 @@ from ltinet.network.files import StoredNetwork, has_operator
 from ltinet.network.network import Network
 from ltinet.once import cached_property
 from ltinet.signals.times import TimeAxis
-from ltinet.solve.coordinates import Coordinates, as_given, placed
+from ltinet.solve.coordinates import Coordinates, as_given, placed, whole
 from ltinet.solve.modal import ModalSystem, modal_system
 from ltinet.solve.steps.grids import Grids
 from ltinet.solve.steps.hump import is_moderate, rises
@@ -107,6 +107,16 @@ class PreparedNetwork:
             return None
         prepared = PreparedNetwork(self.network, None, origin=self.origin, reduced_error=self.reduced_error)
         prepared.__dict__["_placed"] = as_given(self.origin)
+        return prepared
+
+    @cached_property
+    def whole(self) -> "PreparedNetwork | None":
+        """The same system in its block coordinates, with what rounding left outside of blocks; None as above."""
+        if self.form is None or self.as_given is None or self.origin is None:
+            return None
+        prepared = PreparedNetwork(self.network, self.form, origin=self.origin, reduced_error=self.reduced_error)
+        prepared.__dict__["_placed"] = whole(self.origin, self.form, self.blocks)
+        prepared.__dict__.update(as_given=self.as_given, whole=None)
         return prepared
 
     @cached_property

@@ -10,7 +10,7 @@ from hostile.draw import draw
 from learnt_systems import off_by
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.nearest import nearest
-from ltinet.learn.packed import packed_as_given, packed_system, packed_with_remainder
+from ltinet.learn.packed import packed_in_one_block, packed_system
 from ltinet.learn.parameters import tensors_of
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.trials import Trial
@@ -19,8 +19,7 @@ from ltinet.solve.exact.trials import Trial
 def models_of(A, B, C, dt):
     """Models in layers, in the user's states, and in the states of layers with all that is left outside of these."""
     prepared = ltinet.construct((A, B, C, np.zeros((len(C), B.shape[1]))))._prepared
-    given = prepared.as_given.blocks
-    packed = packed_system(prepared), packed_as_given(given), packed_with_remainder(prepared, given)
+    packed = packed_system(prepared), *map(packed_in_one_block, (prepared.as_given, prepared.whole))
     return [LinearNetwork(tensors_of(own), dt=dt, trainable=False, rebuild=print) for own in packed], prepared.as_given
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from scipy import linalg
 
 from ltinet.arrays import Array
-from ltinet.bounds.residual import commutator, descriptor_commutator, descriptor_difference, difference
+from ltinet.bounds.residual import commutator, difference
 from ltinet.errors import SimulationError
-from ltinet.model.descriptor import eliminate_descriptor
+from ltinet.network.remainder import remainder
 from ltinet.once import cached_property
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.packing import pack
@@ -127,15 +127,10 @@ class EngineArrays:
             in_states = np.abs(X_inv @ commutator(self._form.original, X, F))
             return Residuals(in_states, amplified @ np.abs(G), np.abs(C) @ amplified)
         assert origin is not None  # noqa: S101 - there is a basis
-        if origin.descriptor is None:
-            in_states, in_inputs = commutator(origin.A, X, F), difference(origin.B, X, G)
-        else:
-            E, A, B = origin.descriptor
-            both = np.hstack([descriptor_commutator(A, E, X, F), descriptor_difference(B, E, X, G)])
-            in_states, in_inputs = np.split(eliminate_descriptor(E, both), [len(F)], axis=1)
-        in_output = difference(C, origin.C, X)
-        user = InUserStates(np.abs(in_states), np.abs(in_inputs))
-        return Residuals(np.abs(X_inv @ in_states), np.abs(X_inv @ in_inputs), np.abs(in_output), user)
+        left = remainder(origin, X, F=F, G=G, C=C)
+        user = InUserStates(np.abs(left.of_states), np.abs(left.of_inputs))
+        in_states, in_inputs = np.abs(X_inv @ left.of_states), np.abs(X_inv @ left.of_inputs)
+        return Residuals(in_states, in_inputs, np.abs(left.of_outputs), user)
 
     def _own_size(self, F: Array) -> Array:
         """|F| with the modulus of a pair in all four of its places: its rate is formed from all of them."""

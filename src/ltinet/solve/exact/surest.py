@@ -35,6 +35,8 @@ _SEVERAL = 2  # states of a block from which on its rounding is not that of a nu
 # Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
 # more of the difference than a trial, and 1e-10 is what is called right.
 _AGREEMENT, SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
+_IN_DOUBT = 1e-10  # of its peak: what is called right, and where a third way is tried
+_GROSSLY = 2.0  # times: by what peaks of outputs may differ where neither is lost
 _LOST = 1.0  # of its peak: where both ways may be off by that, which is worse hangs on luck
 MODERATE = 128  # states: of more, bounds of steps of all states together take longer than a second
 # The share of what modes could bring to an output, below which it may be off by 1e-12, and of more states by 1e-11.
@@ -102,10 +104,12 @@ def blocks_are_surer(prepared: PreparedNetwork, steps: Steps, *, hold: Hold) -> 
 
 
 class _Doubts(NamedTuple):
-    """By how much the worst output of two ways may be off, relative to its peak."""
+    """By how much the worst output of each way may be off, relative to its peak."""
 
     of_blocks: float
     of_user_states: float
+    of_whole: float = math.inf
+    """Of blocks with all that rounding left outside of them; tried where both others are in doubt."""
 
 
 _AGREED = _Doubts(0.0, 0.0)
@@ -130,7 +134,8 @@ class _Choices:
     def surest(self, steps: Steps, hold: Hold, by: Excitation, *, from_state: bool) -> PreparedNetwork:
         """The one whose outputs are known better: that of blocks, unless the other gives different ones."""
         doubts = self.of_run(steps, hold, by, from_state=from_state)
-        return self._direct if self._direct and doubts.of_user_states < doubts.of_blocks > SURE else self._prepared
+        ways = self._prepared, self._direct, self._prepared.whole if math.isfinite(doubts.of_whole) else None
+        return (ways[int(np.argmin(doubts))] or self._prepared) if doubts.of_blocks > SURE else self._prepared
 
     def of_run(self, steps: Steps, hold: Hold, by: Excitation, *, from_state: bool) -> _Doubts:
         """What the first trial says in which the two differ: with such inputs, then from the given state."""
@@ -223,19 +228,52 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
         y = np.asarray(first.sampled_outputs(threads=1))
         if not own.is_small and _doubt(first, peaks(y)) <= _SURE_OF_MANY:
             return _AGREED
-        other = np.asarray(second.sampled_outputs(threads=1))
     except SimulationError:
         return None
-    if np.all(peaks(y - other) <= (_AGREEMENT if own.is_small else SURE) * peaks(y)):
+    other = _finite_outputs(second)
+    if other is None and not own.is_small:
+        return None
+    if other is not None and np.all(peaks(y - other) <= (_AGREEMENT if own.is_small else SURE) * peaks(y)):
         return _AGREED
+    if other is None or (own.is_small and _is_lost(y, other)):
+        of_user_states = math.inf if other is None else _doubt(second, peaks(other))
+        doubts = _Doubts(_doubt(first, peaks(y)), of_user_states, _doubt_of_whole(own, trial))
+        return doubts if math.isfinite(min(doubts)) else None
     peak = np.maximum(peaks(y), peaks(other))  # of both: what is nothing but error is no measure of its own
     truth = true_outputs(second) if own.is_small else None
     if truth is not None:
         errors = (LIKE_A_BOUND * peaks(outputs - truth[0]) for outputs in (y, other))
         doubts = _Doubts(*(worst_share(error, peak) for error in errors))
-        return None if min(doubts) >= _LOST else doubts if doubts.of_blocks > SURE else _AGREED
-    doubts = _Doubts(_doubt(first, peak), _doubt(second, peak))
-    return doubts if math.isfinite(min(doubts)) else None
+    else:
+        doubts = _Doubts(_doubt(first, peak), _doubt(second, peak))
+    if own.is_small and min(doubts) > _IN_DOUBT:
+        doubts = doubts._replace(of_whole=_doubt_of_whole(own, trial))
+    if truth is None:
+        return doubts if math.isfinite(min(doubts)) else None
+    return None if min(doubts) >= _LOST else doubts if doubts.of_blocks > SURE else _AGREED
+
+
+def _is_lost(y: Array, other: Array) -> bool:
+    """Whether peaks of outputs differ so much that one of them is nothing but error, and more digits may be too."""
+    first, second = peaks(y), peaks(other)
+    return bool(np.any(np.maximum(first, second) > _GROSSLY * np.minimum(first, second)))
+
+
+def _doubt_of_whole(own: PreparedNetwork, trial: Trial) -> float:
+    """By how much the worst output of blocks with all that rounding left outside of them may be off."""
+    if own.whole is None:
+        return math.inf
+    path = ExactPath(own.whole, trial.samples, trial.start)
+    outputs = _finite_outputs(path)
+    return math.inf if outputs is None else _doubt(path, peaks(outputs))
+
+
+def _finite_outputs(path: ExactPath) -> Array | None:
+    """Those of a run; None where they exceed all numbers."""
+    try:
+        return np.asarray(path.sampled_outputs(threads=1))
+    except SimulationError:
+        return None
 
 
 def _doubt(path: ExactPath, peak: Array) -> float:
