@@ -50,6 +50,8 @@ ONCE_WRONG = {
     "2645/nearly_real/94": "a state that another reaches only by a coupling that is left out as rounding",
     "2648/jordan/124": "a state that T gives the digits of a small difference, where outputs see others",
     "2634/stiff/117": "states in the user's own coordinates after steps of 280,000 time constants",
+    "2669/defective/158": "nine eigenvalues that rounding moves by more than they are, through 1e100",
+    "2673/growing/14": "rounded times at an offset: all that is seen of a growing state are its first inputs",
     "2667/similarity/3": "a state at the start that was not tried, since inputs had told the two ways apart",
     "2624/integrating/160": "a warning where the bases of two blocks are all but parallel",
 }

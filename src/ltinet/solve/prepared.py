@@ -44,6 +44,7 @@ _COSTS_STATES, _COSTS_OUTPUTS = 1e3, 1e5
 _COSTS_SHORT_STEPS = 3e3  # likewise, for outputs after steps so short that little has happened yet
 _COSTS_EXPONENTIALS = 2e3  # |A|h: slow states lose as many digits in the exponential of a step of all states
 _UNTOLD = 1e-10  # of its size: by what an output may be off because of times beside their grid
+_FIRST_INPUTS = 8.0  # shares, in which they may cancel each other
 _FADES = 40.0  # |λ| times a step: what is left after it is below a double
 _ROUNDINGS = 16.0  # n eps: what a well-conditioned change of states leaves beside a multiple of the identity
 _SMALL = 32  # states
@@ -212,11 +213,18 @@ class PreparedNetwork:
     def feels(self, axis: TimeAxis) -> bool:
         """Whether outputs tell even times at an offset from the grid that they stand beside.
 
-        In a time δ a state moves by up to |λ|δ of its size; one that has faded between two samples does not.
+        In a time δ a state moves by up to |λ|δ of its size; one that has faded between two samples does not. Of one
+        that grows the first inputs are all that is seen in the end, and each of them adds δ/h of its share.
         """
         if axis.step is None or axis.beside_grid == 0.0:
             return False
-        return axis.beside_grid * min(self.fastest, _FADES / axis.step) > _UNTOLD
+        speed = min(self.fastest, _FADES / axis.step)
+        return axis.beside_grid * (max(speed, _FIRST_INPUTS / axis.step) if self._grows else speed) > _UNTOLD
+
+    @cached_property
+    def _grows(self) -> bool:
+        """Whether some state does."""
+        return bool(np.any(self.system.rates.real > 0.0) or np.any(self.system.slowest_of_blocks > 0.0))
 
     def keep(self, make: "Callable[[PreparedNetwork], Made]") -> "Made":
         """What a function makes of this network, made once: a place for what only some of those who run it need."""
