@@ -17,7 +17,7 @@ def _drawn(seed):
     n = int(rng.integers(5, 10))
     Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
     A = Q @ np.diag(rng.uniform(0.2, 0.8, n - 1), 1) @ Q.T
-    n_steps = int(10 ** rng.uniform(1.7, 2.2))
+    n_steps = int(10 ** rng.uniform(2.0, 2.5))
     t = 10.0 ** rng.uniform(0.0, 2.5) * np.cumsum(rng.uniform(0.2, 1.0, n_steps) if seed % 2 else np.ones(n_steps))
     B, C = rng.standard_normal((n, 2)), rng.standard_normal((2, n))
     x0 = rng.standard_normal(n) if seed % 3 == 0 else None
