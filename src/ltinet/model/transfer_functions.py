@@ -25,7 +25,10 @@ def realise_polynomials(num: MatrixLike, den: MatrixLike) -> SystemMatrices:
     numerators = as_real_matrix(num, "num", vector="row")
     denominator = as_real_matrix(den, "den", vector="row")
     if len(denominator) != 1:
-        raise InvalidSystemError(f"den has shape {denominator.shape}; pass one polynomial, the highest power first")
+        raise InvalidSystemError(
+            f"den has shape {denominator.shape}; pass one polynomial, the highest power first, or, if these are "
+            "matrices A and B, all of (A, B, C)"
+        )
     if not denominator.any():
         raise InvalidSystemError("den is zero; pass a denominator with a coefficient other than 0")
     a = np.trim_zeros(denominator[0], "f")

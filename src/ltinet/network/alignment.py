@@ -65,7 +65,8 @@ def _best_turns(blocks: Planes, B: Planes, C: Planes) -> Planes:
     # Nothing turned is smaller than its rounding errors.
     B_xi = _norms(candidates[..., 0][..., None, :] @ B) + EPS * _norms(B)
     C_eta = _norms(C @ candidates[..., 1][..., None]) + EPS * _norms(C)
-    size = C_eta * B_xi / np.abs(upper)
+    with np.errstate(over="ignore"):  # as large as can be is not the best
+        size = C_eta * B_xi / np.abs(upper)
     size[1:] *= 2.0  # of equals the first: without u̇ the equations are simpler
     best = np.argmin(size, axis=0), np.arange(len(blocks))
     turns: Planes = np.array(candidates[best])

@@ -34,6 +34,19 @@ def real_array(value: Any, name: str) -> NDArray[np.float64]:
         return np.asarray(given, dtype=np.float64)
 
 
+def check_state(x: NDArray[np.float64], n: int) -> None:
+    """Refuse what is no state of n numbers, or no batch of such.
+
+    Raises:
+        InvalidSignalError: another number of entries along the last axis, or one that is not finite.
+    """
+    if x.ndim == 0 or x.shape[-1] != n:
+        raise InvalidSignalError(f"x0 has shape {x.shape}; its last axis must have {n} entries, one per state")
+    if not np.isfinite(x).all():
+        first = shown(x[~np.isfinite(x)][0])
+        raise InvalidSignalError(f"x0 has an entry {first}; each of its {n} entries must be a finite number")
+
+
 def as_array(value: Any, name: str) -> NDArray[Any]:
     """An array of whatever dtype the value has, unless it hides some of its entries or has no shape."""
     if type(value) is np.ndarray:

@@ -78,7 +78,7 @@ def as_times(t: Any, name: str) -> Times:
     """A copy of ascending, finite times with at least one entry, in seconds if they were durations."""
     times = np.array(real_times(t, name))
     if times.ndim != 1 or len(times) == 0:
-        raise InvalidSignalError(f"{name} has shape {times.shape}; give a list of at least one time")
+        raise InvalidSignalError(f"{name} has shape {times.shape}; give one row of at least one time")
     if not all_finite(times):
         raise InvalidSignalError(
             f"{name} has times that are not finite, the first at index {np.argmin(np.isfinite(times))}"

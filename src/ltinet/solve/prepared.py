@@ -27,6 +27,7 @@ from ltinet.network.block_system import BlockSystem
 from ltinet.network.files import StoredNetwork, has_operator
 from ltinet.network.network import Network
 from ltinet.once import cached_property
+from ltinet.signals.numbers import check_state
 from ltinet.signals.times import TimeAxis
 from ltinet.solve.coordinates import Coordinates, as_given, placed, whole
 from ltinet.solve.modal import ModalSystem, modal_system
@@ -251,10 +252,7 @@ class PreparedNetwork:
         """The user's x0, checked, one row for each member of a batch."""
         n = self.system.n_states
         x = np.asarray(x0, dtype=np.float64)
-        if x.ndim == 0 or x.shape[-1] != n or not np.all(np.isfinite(x)):
-            raise InvalidSignalError(
-                f"x0 has shape {x.shape} or is not finite; it must have {n} entries, one per state, along its last axis"
-            )
+        check_state(x, n)
         try:
             x = np.broadcast_to(x, (*batch_shape, n))
         except ValueError:

@@ -53,6 +53,7 @@ def _is_between(seen: Array, little: Array) -> NDArray[np.bool_]:
     return np.asarray((seen > 0.0) & (seen < little))
 
 
+@QUIETLY
 def _usual(prepared: PreparedNetwork, samples: SampledSignal) -> Array:
     """What inputs of such sizes usually make of outputs, `(batch, p)`; of kinds of inputs beyond many, anything."""
     steps, kinds = Steps.of(samples), Kinds.of(samples)

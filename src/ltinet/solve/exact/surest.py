@@ -38,6 +38,7 @@ _SEVERAL = 2  # states of a block from which on its rounding is not that of a nu
 _AGREEMENT, SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
 _IN_DOUBT = 1e-10  # of its peak: what is called right, and where a third way is tried
 _GROSSLY = 2.0  # times: by what peaks of outputs may differ where neither is lost
+_NEAR = 1e-2  # of its peak: who is so near to a run of twice as many digits has not lost all of its own, nor has that
 _LOST = 1.0  # of its peak: where both ways may be off by that, which is worse hangs on luck
 MODERATE = 128  # states: of more, bounds of steps of all states together take longer than a second
 # The share of what modes could bring to an output, below which it may be off by 1e-12, and of more states by 1e-11.
@@ -227,7 +228,7 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     first, second = (ExactPath(one, samples, trial.start) for one in (own, direct))
     try:
         y = np.asarray(first.sampled_outputs(threads=1))
-        if not own.is_small and _doubt(first, peaks(y)) <= _SURE_OF_MANY:
+        if not own.is_small and _own_doubt(first, y) <= _SURE_OF_MANY:
             return _AGREED
     except SimulationError:
         return None
@@ -236,12 +237,15 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
         return None
     if other is not None and np.all(peaks(y - other) <= (_AGREEMENT if own.is_small else SURE) * peaks(y)):
         return _AGREED
-    if other is None or (own.is_small and _is_lost(y, other)):
-        of_user_states = math.inf if other is None else _doubt(second, peaks(other))
-        doubts = _Doubts(_doubt(first, peaks(y)), of_user_states, _doubt_of_whole(own, trial))
+    truth = true_outputs(second) if own.is_small and other is not None else None
+    is_lost = own.is_small and other is not None and _is_lost(y, other)
+    if other is None or (is_lost and not _is_told(truth, y, other)):
+        of_user_states = math.inf if other is None else _own_doubt(second, other)
+        doubts = _Doubts(_own_doubt(first, y), of_user_states, _doubt_of_whole(own, trial))
         return doubts if math.isfinite(min(doubts)) else None
     peak = np.maximum(peaks(y), peaks(other))  # of both: what is nothing but error is no measure of its own
-    truth = true_outputs(second) if own.is_small else None
+    if is_lost and truth is not None:
+        peak = np.where(peaks(truth) > 0.0, peaks(truth), peak)
     if truth is not None:
         errors = (LIKE_A_BOUND * peaks(outputs - truth[0]) for outputs in (y, other))
         doubts = _Doubts(*(worst_share(error, peak) for error in errors))
@@ -260,13 +264,20 @@ def _is_lost(y: Array, other: Array) -> bool:
     return bool(np.any(np.maximum(first, second) > _GROSSLY * np.minimum(first, second)))
 
 
+def _is_told(truth: Array | None, y: Array, other: Array) -> bool:
+    """Whether one of two runs is so near to one of more digits that this has lost few of them."""
+    if truth is None:
+        return False
+    return any(np.all(peaks(outputs - truth) <= _NEAR * peaks(truth)) for outputs in (y, other))
+
+
 def _doubt_of_whole(own: PreparedNetwork, trial: Trial) -> float:
     """By how much the worst output of blocks with all that rounding left outside of them may be off."""
     if own.whole is None:
         return math.inf
     path = ExactPath(own.whole, trial.samples, trial.start)
     outputs = _finite_outputs(path)
-    return math.inf if outputs is None else _doubt(path, peaks(outputs))
+    return math.inf if outputs is None else _own_doubt(path, outputs)
 
 
 def _finite_outputs(path: ExactPath) -> Array | None:
@@ -275,6 +286,12 @@ def _finite_outputs(path: ExactPath) -> Array | None:
         return np.asarray(path.sampled_outputs(threads=1))
     except SimulationError:
         return None
+
+
+def _own_doubt(path: ExactPath, outputs: Array) -> float:
+    """The same beside its own outputs: one that is zero and need not be is as doubtful as can be."""
+    peak, errors = peaks(outputs), largest_errors(path)[0]
+    return math.inf if np.any((peak == 0.0) & (errors > 0.0)) else worst_share(errors, peak)
 
 
 def _doubt(path: ExactPath, peak: Array) -> float:

@@ -14,7 +14,7 @@ from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.signals.as_signal import as_signal
 from ltinet.signals.by_name import in_order
-from ltinet.signals.numbers import real_array
+from ltinet.signals.numbers import check_state, real_array
 from ltinet.signals.sampled import Hold
 from ltinet.signals.signal import Signal
 from ltinet.signals.times import TimeAxis, real_times
@@ -113,10 +113,7 @@ def _start(x0: ArrayLike | None, n: int, batch_shape: tuple[int, ...]) -> Array:
     if x0 is None:
         return np.zeros((n, size))
     x = real_array(x0, "x0")
-    if x.ndim == 0 or x.shape[-1] != n or not np.isfinite(x).all():
-        raise InvalidSignalError(
-            f"x0 has shape {x.shape} or is not finite; it must have {n} entries along its last axis"
-        )
+    check_state(x, n)
     try:
         return np.ascontiguousarray(np.broadcast_to(x, (*batch_shape, n)).reshape(size, n).T)
     except ValueError:
