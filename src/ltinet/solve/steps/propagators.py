@@ -17,8 +17,8 @@ from scipy.sparse.csgraph import shortest_path
 from ltinet.bounds.units import best_units
 from ltinet.exact_arithmetic import exact_product
 from ltinet.model.matrices import Matrix
-from ltinet.solve.steps.doubled_steps import is_doubled, phi_functions_by_doubling
-from ltinet.solve.steps.short_steps import PhiFunctions, is_short, phi_functions_of_short
+from ltinet.solve.steps.entrywise_exponentials import keep_small_entries
+from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
 
 _FEW = 64  # states up to which it costs nothing to see which of them reach which
@@ -120,7 +120,7 @@ def scalar_steps(rates: NDArray[Any], h: NDArray[np.float64], *, linear: bool) -
 def matrix_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
     """Steps of z' = F z + G u for many lengths h (first axis), by series where all of them are short."""
     if is_short(F, float(h.max(initial=0.0))):
-        return _with_inputs(phi_functions_of_short(F, h), G, h, linear=linear)
+        return _short_steps(F, G, h, linear=linear)
     if not _is_upper(F.T):
         return _long_steps(F, G, h, linear=linear)
     P, begin, end = _long_steps(F[::-1, ::-1], G[::-1], h, linear=linear)  # see `_by_elimination`
@@ -132,9 +132,9 @@ def _is_upper(sizes: Matrix) -> bool:
     return bool(np.abs(np.triu(sizes, 1)).sum() > _NEARLY_ALL * np.abs(np.tril(sizes, -1)).sum())
 
 
-def _with_inputs(phi: PhiFunctions, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
-    """Steps in which every entry is as right, relative to the terms that make it, as it is in these functions."""
-    lengths = h[:, None, None]
+def _short_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+    """Steps in which every entry is right relative to the terms that make it."""
+    phi, lengths = phi_functions_of_short(F, h), h[:, None, None]
     first = lengths * (phi.first @ G)
     if not linear:
         return StepMatrices(phi.exponential, first, np.zeros_like(first))
@@ -143,13 +143,6 @@ def _with_inputs(phi: PhiFunctions, G: Matrix, h: NDArray[np.float64], *, linear
 
 
 def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
-    """By doubling short ones where states are few, and by SciPy's exponentials elsewhere."""
-    if is_doubled(F, float(h.max(initial=0.0))):
-        return _with_inputs(phi_functions_by_doubling(F, h), G, h, linear=linear)
-    return _from_exponentials(F, G, h, linear=linear)
-
-
-def _from_exponentials(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
     """One matrix exponential of the augmented system for each length.
 
     exp([[Fh, Gh, 0], [0, 0, I], [0, 0, 0]]) has e^{Fh}, h φ₁ G and h φ₂ G in its first block row (Van Loan 1978). Gh is
@@ -236,5 +229,7 @@ def _by_elimination(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     sizes = np.abs(matrices).reshape(-1, *matrices.shape[-2:]).sum(axis=0)
     if _is_upper(sizes):
-        return np.ascontiguousarray(linalg.expm(matrices.swapaxes(-1, -2)).swapaxes(-1, -2))
-    return np.asarray(linalg.expm(matrices))
+        found = np.ascontiguousarray(linalg.expm(matrices.swapaxes(-1, -2)).swapaxes(-1, -2))
+    else:
+        found = np.asarray(linalg.expm(matrices))
+    return keep_small_entries(found, matrices)
