@@ -128,7 +128,10 @@ def _with_more_digits(found: Construction, others: Sequence[BlockDiagonalForm], 
     error = certified_error(found.prepared)
     if error <= _UNNOTICED:
         return found
-    form = others[0] if others else candidate_forms(found.system.A, wanted, balance=False)[0]
+    try:
+        form = others[0] if others else candidate_forms(found.system.A, wanted, balance=False)[0]
+    except InvalidSystemError:  # its entries differ by too many decades in those units
+        return found
     rival = network_in(form, found.system)
     rival_error = certified_error(rival.prepared)
     if not error > 10.0 * rival_error:

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 EPS = float(np.finfo(np.float64).eps)
+LARGEST = float(np.finfo(np.float64).max)
 DUST = 1e-150  # powers of a step below it are zeros in the exact engine, and bounds count them
 
 

@@ -39,19 +39,27 @@ ONCE_WRONG = """
 import pathlib, sys
 from fuzz.children import outcome_of, mutated
 from fuzz.formats import FORMATS
-form, index, folder = FORMATS[sys.argv[1]], int(sys.argv[2]), pathlib.Path(sys.argv[3])
-print(outcome_of(form, mutated(form, form.seeds(folder), seed=0, index=index), folder)[0])
+form, seed, index, folder = FORMATS[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3]), pathlib.Path(sys.argv[4])
+print(outcome_of(form, mutated(form, form.seeds(folder), seed=seed, index=index), folder)[0])
 """
 
 
 @pytest.mark.parametrize(
-    ("name", "index"),
+    ("name", "seed", "index"),
     # A link that became a count of references; a sparse E that is singular; an entry so large that SciPy's exponential
-    # does not end.
-    [("mat73", 4977), ("mtx", 2075), ("network", 2077)],
+    # does not end; norms that exceed all numbers; a tiny E.
+    [
+        ("mat73", 0, 4977),
+        ("mtx", 0, 2075),
+        ("network", 0, 2077),
+        ("network", 6, 4644),
+        ("network", 6, 4837),
+        ("network", 7, 4218),
+        ("network", 8, 4825),
+    ],
 )
-def test_files_that_were_once_read_wrongly(tmp_path, name, index):
-    done = python("-c", ONCE_WRONG, name, str(index), str(tmp_path))
+def test_files_that_were_once_read_wrongly(tmp_path, name, seed, index):
+    done = python("-c", ONCE_WRONG, name, str(seed), str(index), str(tmp_path))
     assert done.stdout.strip() in ("loaded", "refused"), done.stderr
 
 

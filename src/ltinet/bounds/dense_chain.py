@@ -16,7 +16,7 @@ from ltinet.arrays import Array
 from ltinet.bounds.double_double import DoubleDouble
 from ltinet.bounds.units import best_units
 from ltinet.once import cached_property
-from ltinet.tolerances import EPS
+from ltinet.tolerances import EPS, LARGEST
 
 _TERMS = 18  # 1/19! < eps/16: the Taylor series of a matrix of norm one
 _MOST_HALVINGS = 64  # beyond, a step is so long that only its slowest states are seen
@@ -100,7 +100,7 @@ def dense_chain(F: Array, length: float, *, steps: int = 1) -> DenseChain:
     """
     n = len(F)
     units = best_units(F)
-    norm = float(np.linalg.norm(F * units / units[:, None], 1)) * length if n else 0.0
+    norm = min(float(np.linalg.norm(F * units / units[:, None], 1)) * length, LARGEST) if n else 0.0
     enough = max(math.ceil(math.log2(norm)) if norm > 0.0 else 0, math.ceil(math.log2(steps)))
     halvings = min(enough, _MOST_HALVINGS)
     M = F * (length * 0.5**halvings)

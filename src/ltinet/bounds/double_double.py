@@ -13,6 +13,7 @@ from ltinet.arrays import Array
 from ltinet.bounds.residual import product_terms, two_part_sum
 from ltinet.bounds.units import best_units
 from ltinet.exact_arithmetic import exact_product
+from ltinet.tolerances import LARGEST
 
 _TERMS = 14  # 4⁻¹⁵/15! < 1e-21: the Taylor series of a matrix of norm 1/4
 _MOST_HALVINGS = 64
@@ -34,7 +35,7 @@ def exponentials(F: Array, length: float, n_halvings: int, *, units: Array | Non
     n = len(F)
     units = best_units(F) if units is None else units
     F, back = F * units / units[:, None], units[:, None] / units
-    norm = float(np.linalg.norm(F, 1)) * length
+    norm = min(float(np.linalg.norm(F, 1)) * length, LARGEST)
     halvings = max(n_halvings, min(math.ceil(math.log2(norm)) + 2 if norm > 0.0 else 0, _MOST_HALVINGS))
     scaled = DoubleDouble(*exact_product(F, np.float64(length * 0.5**halvings)))
     R = DoubleDouble(np.eye(n), np.zeros((n, n)))

@@ -11,7 +11,7 @@ from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.partition import NotSparserError
 from ltinet.decompose.pipeline import decompose
 from ltinet.decompose.schur import is_symmetric
-from ltinet.errors import PartitionError
+from ltinet.errors import InvalidSystemError, PartitionError
 from ltinet.model.matrices import Matrix, MatrixLike, as_square_matrix
 from ltinet.threads import threads_for
 
@@ -68,6 +68,8 @@ def candidate_forms(A: Matrix, wanted: BlockChoice, *, balance: bool | None) -> 
             return (_with_remark(balanced, "there would be more connections with states as given"),)
         except PartitionError:
             return (_with_remark(balanced, "there are no such blocks with states as given"),)
+        except InvalidSystemError:
+            return (_with_remark(balanced, "entries differ by too many decades with states as given"),)
     return _compared(balanced, other)
 
 

@@ -26,9 +26,22 @@ def decompose(
 ) -> BlockDiagonalForm:
     """The block-diagonal form of a matrix in the units of a balanced one, with the blocks that are wanted.
 
-    Raises PartitionError where there are no such blocks, and NotSparserError where it shows early that there cannot be
-    `fewer_than` so many connections.
+    Raises PartitionError where there are no such blocks, NotSparserError where it shows early that there cannot be
+    `fewer_than` so many connections, and InvalidSystemError where products of its entries vanish or are no numbers.
     """
+    try:
+        return _decomposed(matrix, balanced, wanted, fewer_than=fewer_than)
+    except np.linalg.LinAlgError as error:
+        sizes = np.abs(matrix[matrix != 0.0])
+        raise InvalidSystemError(
+            f"A cannot be taken apart: its entries reach from {sizes.min():.0e} to {sizes.max():.0e}, and products of "
+            "them exceed what floating-point numbers can tell; choose units of the states in which they are closer"
+        ) from error
+
+
+def _decomposed(
+    matrix: Matrix, balanced: BalancedMatrix, wanted: BlockChoice, *, fewer_than: int | None
+) -> BlockDiagonalForm:
     schur = schur_form(balanced.matrix)
     if wanted.n_blocks is None and is_decoupled(schur, balanced.matrix):
         found = already_decoupled(schur, wanted.clustering)

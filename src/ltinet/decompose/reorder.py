@@ -98,6 +98,8 @@ def _neurons(schur: SchurForm, groups: NDArray[np.intp]) -> list[_Neuron]:
     _, appearance, index = np.unique(groups, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(appearance))[index]
     values = schur.eigenvalues
+    if len(values) != len(rank):  # it changed on the way here, by numbers that are none
+        raise np.linalg.LinAlgError(f"a Schur form of {len(values)} diagonal blocks where {len(rank)} were")
     places = zip((values.imag != 0.0).tolist(), np.abs(values.real).tolist(), strict=True)
     return [_Neuron(*own) for own in zip(schur.sizes.tolist(), rank.tolist(), places, strict=True)]
 

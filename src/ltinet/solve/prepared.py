@@ -104,9 +104,11 @@ class PreparedNetwork:
 
     @cached_property
     def as_given(self) -> "PreparedNetwork | None":
-        """The same system as one block in the user's own states; None where these are unknown, or too many."""
+        """The same system as one block in the user's own states; None where these are unknown, many or no numbers."""
         if self.form is None or self.origin is None or not self.origin.n_states or self.has_operator:
             return None
+        if not (np.isfinite(self.origin.A).all() and np.isfinite(self.origin.B).all()):
+            return None  # by a tiny E
         prepared = PreparedNetwork(self.network, None, origin=self.origin, reduced_error=self.reduced_error)
         prepared.__dict__["_placed"] = as_given(self.origin)
         return prepared
@@ -118,6 +120,8 @@ class PreparedNetwork:
             return None
         prepared = PreparedNetwork(self.network, self.form, origin=self.origin, reduced_error=self.reduced_error)
         prepared.__dict__["_placed"] = whole(self.origin, self.form, self.blocks)
+        if not np.isfinite(prepared.blocks.A).all():
+            return None
         prepared.__dict__.update(as_given=self.as_given, whole=None)
         return prepared
 

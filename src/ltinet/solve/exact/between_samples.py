@@ -15,6 +15,7 @@ from ltinet.bounds.step_rounding import StepSizes
 from ltinet.solve.exact.engine_arrays import EngineArrays
 from ltinet.solve.exact.true_steps import BETWEEN, WITHIN, largest_off
 from ltinet.solve.steps.short_steps import is_short, size_in_best_units
+from ltinet.tolerances import LARGEST
 
 _MANY = 64  # states from which on one place is looked at
 _OCTAVES = 24  # at most
@@ -41,7 +42,7 @@ def between_samples(arrays: EngineArrays, longest: float, *, linear: bool) -> li
         size = size_in_best_units(block.F)
         if is_short(block.F, longest, size=size):
             continue
-        octaves = math.ceil(math.log2(max(2.0, size * longest)))
+        octaves = math.ceil(math.log2(max(2.0, min(size * longest, LARGEST))))
         places = np.array(WITHIN if len(block.F) <= _MANY else WITHIN[:1])
         lengths = longest * np.multiply.outer(0.5 ** np.arange(min(octaves, _OCTAVES)), places)
         off = largest_off(block, lengths, linear=linear)

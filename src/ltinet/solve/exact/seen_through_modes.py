@@ -64,7 +64,7 @@ def seen_through_modes(arrays: EngineArrays, step: float, duration: float, *, dr
     if arrays.basis is None:
         raise ValueError("a network without a form has no T")
     X, X_inv = arrays.basis
-    units = np.linalg.norm(X, axis=1)[:, None]
+    units = _sizes_of_rows(X)[:, None]
     scaled, scaled_inv = X / units, X_inv * units.T
     octaves = max(1, math.ceil(math.log2(max(duration / step, 1.0))))
     times = np.array([*(step * 2.0**octave for octave in range(octaves)), duration])[:, None]
@@ -80,11 +80,22 @@ def seen_through_modes(arrays: EngineArrays, step: float, duration: float, *, dr
         P = _doubled(block, step, len(times))
         place = slice(own.start + arrays.n_pairs, own.stop + arrays.n_pairs)
         parts.append(arrays.C[:, place] @ P)
-        norms = np.linalg.norm(scaled[:, place], 2) * np.linalg.norm(scaled_inv[place], 2)
+        norms = _norm(scaled[:, place]) * _norm(scaled_inv[place])
         most = max(most, float(np.max(np.linalg.norm(P, axis=(1, 2)), initial=0.0) * norms))
     responses = np.concatenate(parts, axis=-1) @ X_inv
     largest = np.linalg.norm(arrays.C @ scaled_inv, axis=1) * most
     return SeenThroughModes(responses, largest, units, X @ arrays.G)
+
+
+def _sizes_of_rows(X: Array) -> Array:
+    """Their norms, or where squares exceed all numbers or vanish, their largest entries."""
+    norms = np.linalg.norm(X, axis=1)
+    return np.asarray(np.where((norms > 0.0) & (norms < np.inf), norms, np.abs(X).max(axis=1)))
+
+
+def _norm(part: Array) -> float:
+    """How far a part of a matrix stretches at most."""
+    return float(np.linalg.norm(part, 2)) if np.isfinite(part).all() else np.inf
 
 
 def _doubled(block: DenseBlock, step: float, count: int) -> Array:

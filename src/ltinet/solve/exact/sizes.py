@@ -24,7 +24,7 @@ def cells_of(
     """
     if not stop > start:
         return start + np.array([0.0, EPS * (1.0 + abs(start))])
-    wanted = min(max(fewest, math.ceil(_fastest(arrays) * (stop - start))), MOST_CELLS)
+    wanted = min(max(fewest, math.ceil(min(_fastest(arrays) * (stop - start), MOST_CELLS))), MOST_CELLS)
     if not grows_within(arrays, longest):
         wanted = max(1, min(wanted, n_samples - 1))
     return np.linspace(start, stop, wanted + 1)

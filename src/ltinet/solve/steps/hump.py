@@ -17,7 +17,7 @@ def rises(F: Array, over: float) -> bool:
     """Whether e^{Fs} of some matrices F `(…, n, n)` may rise above e^{αs} by more than tenfold within a time."""
     if not F.size or F.shape[-1] > _FEW:
         return False
-    symmetric = 0.5 * (F + F.swapaxes(-1, -2))
+    symmetric = 0.5 * F + 0.5 * F.swapaxes(-1, -2)  # a sum of both may exceed all numbers
     speed = np.linalg.eigvalsh(symmetric).max(axis=-1) - np.linalg.eigvals(F).real.max(axis=-1)
     return bool(np.max(speed, initial=0.0) * over > _TOLERATED)
 

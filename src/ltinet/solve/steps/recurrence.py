@@ -49,7 +49,7 @@ def accumulate(ends: Array, first: Array, decay: Decay) -> None:
     for number, matrix in enumerate(decay.blocks):
         own = slice(offset, offset + len(matrix))
         if decay.less_one:
-            _scan_increments(decay.less_one[number], ends[..., own], first[..., own])
+            _scan_step_by_step(decay.less_one[number], ends[..., own], first[..., own], is_less_one=True)
         else:
             _scan_dense(matrix, ends[..., own], first[..., own], careful=decay.careful)
         offset = own.stop
@@ -152,17 +152,26 @@ def _scan_dense(decay: Matrix, ends: Array, first: Array, *, careful: bool) -> N
         starts = np.concatenate([first[:, None], runs[:, :-1, -1]], axis=1)
         side_by_side = powers[:-1].transpose(1, 0, 2).reshape(n, (length - 1) * n)
         runs[:, :, :-1] += (starts @ side_by_side).reshape(batch, n_runs, length - 1, n)
-    for row in ends[:, n_runs * length :].swapaxes(0, 1):
-        row += last @ decay.T
-        last = row
+    _scan_step_by_step(decay, ends[:, n_runs * length :], last, is_less_one=False)
 
 
-def _scan_increments(less_one: Matrix, ends: Array, first: Array) -> None:
-    """The same, step by step: beside 1 a matrix would be known to a unit of 1, which slow states feel in every step."""
-    last = first
-    for row in ends.swapaxes(0, 1):
-        row += last @ less_one.T
-        row += last
+def _scan_step_by_step(matrix: Matrix, ends: Array, first: Array, *, is_less_one: bool) -> None:
+    """The same by the matrix, or by what it is less one.
+
+    Beside 1 a matrix would be known to a unit of 1, which slow states feel in every step. A single run, in which calls
+    take longer than products, is spared what a batch needs.
+    """
+    is_single, transposed = len(ends) == 1, matrix.T
+    rows, last = (ends[0], first[0]) if is_single else (ends.swapaxes(0, 1), first)
+    product = np.empty(last.shape)
+    for row in rows:
+        if is_single:
+            matrix.dot(last, product)
+        else:
+            np.matmul(last, transposed, product)
+        np.add(row, product, row)
+        if is_less_one:
+            np.add(row, last, row)
         last = row
 
 

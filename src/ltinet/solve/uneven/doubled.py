@@ -13,6 +13,7 @@ from ltinet.exact_arithmetic import exact_product, exact_sum
 from ltinet.solve.steps.propagators import exact_exponents
 
 _TINY = 2.0**-10  # |x| below which x³/6 + … need no more than the digits of a double, beside x
+_ENOUGH = 2.0**1000  # exponents beyond are like it: nothing is left, or what is left is no number
 
 
 class Doubled(NamedTuple):
@@ -47,13 +48,23 @@ def exponentials_at(rates: NDArray[Any], lengths: NDArray[np.float64]) -> Double
 
 def _doubled_up(z: NDArray[Any], lost: NDArray[Any]) -> Doubled:
     """e^{z + lost} − 1."""
-    halvings = max(0, int(np.ceil(np.log2(max(float(np.abs(z).max(initial=0.0)), _TINY) / _TINY))))
+    largest = float(np.abs(z).max(initial=0.0))
+    if not largest < _ENOUGH:
+        z, lost, largest = _clipped(z), np.where(np.isfinite(lost), lost, 0.0), 2.0 * _ENOUGH
+    halvings = max(0, int(np.ceil(np.log2(max(largest, _TINY) / _TINY))))
     share = np.ldexp(1.0, -halvings)
     high, low = _expm1(share * z)
     once = Doubled(high, low + share * lost * (1.0 + share * z))
     for _ in range(halvings):
         once = _composed(once, once)
     return once
+
+
+def _clipped(z: NDArray[Any]) -> NDArray[Any]:
+    """Exponents of which nothing is left, or which exceed all numbers or turn by more than any digit tells."""
+    if not np.iscomplexobj(z):
+        return np.asarray(np.clip(z, -_ENOUGH, _ENOUGH))
+    return np.asarray(np.clip(z.real, -_ENOUGH, _ENOUGH) + 1j * np.clip(z.imag, -_ENOUGH, _ENOUGH))
 
 
 def less_product(given: Doubled, left: Doubled, right: NDArray[np.float64]) -> NDArray[np.float64]:
