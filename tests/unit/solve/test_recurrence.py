@@ -105,3 +105,37 @@ def test_slow_states_keep_their_digits_in_careful_steps():
         off[bool(increments)] = np.abs(ends[0, :, 8:] / expected - 1.0).max()
     assert off[True] < 10.0 * np.sqrt(n_steps) * EPS  # roundings of sums go either way
     assert off[False] > 0.1 * n_steps * EPS  # those of a matrix always go the same way
+
+
+@pytest.mark.parametrize("is_less_one", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 17])
+def test_careful_steps_of_a_single_run(n, is_less_one):
+    """Many at once by substitution, the rest one by one; errors as of a product with a vector at every step."""
+    rng = np.random.default_rng(n)
+    less_one = 1e-3 * rng.standard_normal((n, n)) - 1e-2 * np.eye(n)
+    matrix = less_one if is_less_one else np.eye(n) + less_one
+    added, first = rng.standard_normal((1, 3 * recurrence._AT_ONCE + 7, n)), rng.standard_normal((1, n))
+    ends = added.copy()
+    decay = Decay(np.empty(0, complex), np.empty(0), (np.eye(n) + less_one,), True, (matrix,) if is_less_one else ())
+    accumulate(ends, first, decay)
+    with ctx.workprec(256):
+        state, step = _balls(first.T), _balls(matrix)
+        for k in range(added.shape[1]):
+            state = step * state + _balls(added[:, k].T) + (state if is_less_one else 0 * state)
+            exact = np.array([float(entry) for entry in state.entries()])
+            assert np.abs(ends[0, k] - exact).max() <= (k + 1) * (n + 2) * EPS * np.abs(ends).max()
+
+
+@pytest.mark.parametrize("is_less_one", [False, True])
+def test_careful_steps_beyond_all_numbers(is_less_one, monkeypatch):
+    """States that exceed them do so when single steps say, and others stay what they are."""
+    matrix = np.array([[1e3, 0.0], [0.0, -0.5]])
+    found = []
+    for little in (0, recurrence._LITTLE):
+        monkeypatch.setattr(recurrence, "_LITTLE", little)
+        ends = np.ones((1, 4 * recurrence._AT_ONCE, 2))
+        with np.errstate(over="ignore", invalid="ignore"):
+            recurrence._scan_step_by_step(matrix, ends, np.ones((1, 2)), is_less_one=is_less_one)
+        found.append(ends)
+    assert np.isinf(found[0]).any()
+    np.testing.assert_array_equal(*found)

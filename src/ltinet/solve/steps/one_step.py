@@ -15,7 +15,7 @@ from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.steps.packing import pack, pack_weights
-from ltinet.solve.steps.propagators import exp_of_multiples, matrix_steps, scalar_steps
+from ltinet.solve.steps.propagators import MatrixSteps, exp_of_multiples, matrix_steps, scalar_steps
 from ltinet.solve.steps.recurrence import Decay, accumulate, matrix_powers, size, without_dust
 from ltinet.solve.steps.short_steps import is_short
 
@@ -140,12 +140,12 @@ class OneStep:
         return response(self.Gamma), response(self.G1)
 
 
-def one_step(system: ModalSystem, length: float, *, linear: bool) -> OneStep:
-    """Prepare steps of one length."""
+def one_step(system: ModalSystem, length: float, *, linear: bool, of_blocks: MatrixSteps = matrix_steps) -> OneStep:
+    """Prepare steps of one length, of coupled blocks by some way to take exponentials."""
     scalars = scalar_steps(system.rates, np.array([length]), linear=linear)
     slowest = np.max(np.concatenate([system.rates.real, system.slowest_of_blocks]), initial=0.0)
     shift_factors, gamma_factors = scalars.end[0], scalars.P[0] * scalars.end[0] + scalars.begin[0]
-    dense = [matrix_steps(block.F, block.G, np.array([length]), linear=linear) for block in system.blocks]
+    dense = [of_blocks(block.F, block.G, np.array([length]), linear=linear) for block in system.blocks]
     return OneStep(
         system=system,
         length=length,

@@ -7,7 +7,7 @@ with φ₁(z) = (e^z − 1)/z and φ₂(z) = (e^z − 1 − z)/z², entire funct
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +105,14 @@ class StepMatrices(NamedTuple):
     end: NDArray[Any]
 
 
+class MatrixSteps(Protocol):
+    """A way to steps of z' = F z + G u."""
+
+    def __call__(self, F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+        """For many lengths h (first axis)."""
+        ...
+
+
 def scalar_steps(rates: NDArray[Any], h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
     """Steps of v' = λ v + g for many rates λ (last axis) and many lengths h (first axis), per unit of g."""
     z, lost = exact_exponents(rates, h)
@@ -142,7 +150,12 @@ def _short_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) 
     return StepMatrices(phi.exponential, first - second, second)
 
 
-def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+def plain_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+    """The same by SciPy's exponentials as they are: a fraction of the time, for who only wants to compare."""
+    return _long_steps(F, G, h, linear=linear, plain=True)
+
+
+def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool, plain: bool = False) -> StepMatrices:
     """One matrix exponential of the augmented system for each length.
 
     exp([[Fh, Gh, 0], [0, 0, I], [0, 0, 0]]) has e^{Fh}, h φ₁ G and h φ₂ G in its first block row (Van Loan 1978). Gh is
@@ -155,16 +168,22 @@ def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -
     augmented = np.zeros((len(h), n + 2 * columns, n + 2 * columns))
     augmented[:, :n, :n], augmented[:, :n, n : n + m] = F * lengths, G / size
     augmented[:, n : n + columns, n + columns :] = np.eye(columns)
-    gaps = np.abs(np.diff(F.diagonal(), append=0.0)) * h[:, None]
-    nearly_equal = np.any((gaps > 0.0) & (gaps < 1.0), axis=1)
-    exponentials = _exponentials(augmented, n, nearly_equal=nearly_equal, in_units=bool(np.tril(F, -2).any()))
-    if n <= _FEW:
-        exponentials[:, ~reached(np.any(augmented != 0.0, axis=0))] = 0.0
+    exponentials = np.asarray(linalg.expm(augmented)) if plain else _exact_exponentials(F, h, augmented)
     first = exponentials[:, :n, n : n + m] * (size * lengths)
     if not linear:
         return StepMatrices(exponentials[:, :n, :n], first, np.zeros_like(first))
     second = exponentials[:, :n, n + columns :][:, :, :m] * (size * lengths)
     return StepMatrices(exponentials[:, :n, :n], first - second, second)
+
+
+def _exact_exponentials(F: Matrix, h: NDArray[np.float64], augmented: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Those of augmented systems of F and lengths h, with zeros where there are zeros."""
+    n, gaps = len(F), np.abs(np.diff(F.diagonal(), append=0.0)) * h[:, None]
+    nearly_equal = np.any((gaps > 0.0) & (gaps < 1.0), axis=1)
+    exponentials = _exponentials(augmented, n, nearly_equal=nearly_equal, in_units=bool(np.tril(F, -2).any()))
+    if n <= _FEW:
+        exponentials[:, ~reached(np.any(augmented != 0.0, axis=0))] = 0.0
+    return exponentials
 
 
 def reached(pattern: NDArray[np.bool_]) -> NDArray[np.bool_]:

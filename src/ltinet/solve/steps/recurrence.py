@@ -17,6 +17,7 @@ LARGE = 1e150  # powers of unstable systems up to which products with them do no
 _FEW = 32  # steps up to which a plain loop is faster than runs side by side
 # One substitution is faster than either from so many steps on, of so few states side by side, and so few numbers.
 _SEVERAL, _NARROW, _SHORT = 8, 128, 20_000
+_LITTLE, _AT_ONCE = 16, 64  # states of a matrix up to which a substitution is faster than a call a step, and its steps
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,9 @@ def _scan_step_by_step(matrix: Matrix, ends: Array, first: Array, *, is_less_one
     take longer than products, is spared what a batch needs.
     """
     is_single, transposed = len(ends) == 1, matrix.T
+    if is_single and len(matrix) <= _LITTLE and ends.shape[1] >= _AT_ONCE:
+        done = _substitute_steps(matrix, ends[0], first[0], is_less_one=is_less_one)
+        ends, first = ends[:, done:], ends[:, done - 1] if done else first
     rows, last = (ends[0], first[0]) if is_single else (ends.swapaxes(0, 1), first)
     product = np.empty(last.shape)
     for row in rows:
@@ -173,6 +177,32 @@ def _scan_step_by_step(matrix: Matrix, ends: Array, first: Array, *, is_less_one
         if is_less_one:
             np.add(row, last, row)
         last = row
+
+
+def _substitute_steps(matrix: Matrix, ends: Array, first: Array, *, is_less_one: bool) -> int:
+    """The same for a single run of few states `(steps, n)` by BLAS, many steps at once; how many of them are done.
+
+    Unknowns of a step are the product s, where it is to be added the state before, y, and the state x = ends + s + y:
+    each follows from those before it. A state that exceeds all numbers would spoil the next ones, by ∞ times zero.
+    """
+    n, kinds = len(matrix), 3 if is_less_one else 2
+    width = 2 * n + 1 if is_less_one else 2 * n
+    bands = np.zeros((_AT_ONCE + 1, kinds, n, width))  # the diagonal of ones is not looked at
+    for state in range(n):
+        bands[:-1, -1, state, n - state : 2 * n - state] = -matrix[:, state]
+    bands[1:, 0, :, (kinds - 1) * n] = -1.0
+    if is_less_one:
+        bands[:-1, -1, :, 2 * n] = bands[1:, 1, :, n] = -1.0
+    factor, x = bands.reshape(-1, width).T, np.empty((_AT_ONCE + 1, kinds, n))
+    for begin in range(0, len(ends) - _AT_ONCE + 1, _AT_ONCE):
+        own = ends[begin : begin + _AT_ONCE]
+        x[:, :-1], x[0, -1], x[1:, -1] = 0.0, first, own
+        blas.dtbsv(width - 1, factor, x.reshape(-1), lower=1, diag=1, overwrite_x=1)
+        if not np.isfinite(x).all():
+            return begin
+        own[:] = x[1:, -1]
+        first = own[-1]
+    return len(ends) - len(ends) % _AT_ONCE
 
 
 def run_length(best: float, *, growth: float) -> int:
