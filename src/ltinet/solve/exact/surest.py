@@ -225,20 +225,18 @@ def _tried(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _Doub
 
 def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _Doubts | None:
     """What a run of both says; None where it cannot."""
-    samples = trial.samples
+    samples, agreement = trial.samples, _AGREEMENT if own.is_small else SURE
     first, second = (ExactPath(one, samples, trial.start) for one in (own, direct))
     try:
         y = np.asarray(first.sampled_outputs(threads=1))
-        if not own.is_small and _own_doubt(first, y) <= _SURE_OF_MANY:
+        if _agrees_in_haste(second, y, agreement) or (not own.is_small and _own_doubt(first, y) <= _SURE_OF_MANY):
             return _AGREED
     except SimulationError:
         return None
-    if own.is_small and _agrees_in_haste(second, y):
-        return _AGREED
     other = _finite_outputs(second)
     if other is None and not own.is_small:
         return None
-    if other is not None and np.all(peaks(y - other) <= (_AGREEMENT if own.is_small else SURE) * peaks(y)):
+    if other is not None and np.all(peaks(y - other) <= agreement * peaks(y)):
         return _AGREED
     truth = true_outputs(second) if own.is_small and other is not None else None
     is_lost = own.is_small and other is not None and _is_lost(y, other)
@@ -261,10 +259,10 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     return None if min(doubts) >= _LOST else doubts if doubts.of_blocks > SURE else _AGREED
 
 
-def _agrees_in_haste(path: ExactPath, y: Array) -> bool:
+def _agrees_in_haste(path: ExactPath, y: Array, agreement: float) -> bool:
     """Whether outputs agree with those of a run that costs a fraction of a careful one; nothing agrees with zero."""
     other = hasty_outputs(path)
-    return other is not None and bool(np.all((peaks(y - other) <= _AGREEMENT * peaks(y)) & (peaks(y) > 0.0)))
+    return other is not None and bool(np.all((peaks(y - other) <= agreement * peaks(y)) & (peaks(y) > 0.0)))
 
 
 def _is_lost(y: Array, other: Array) -> bool:
