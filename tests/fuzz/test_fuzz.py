@@ -47,7 +47,8 @@ print(outcome_of(form, mutated(form, form.seeds(folder), seed=seed, index=index)
 @pytest.mark.parametrize(
     ("name", "seed", "index"),
     # A link that became a count of references; a sparse E that is singular; an entry so large that SciPy's exponential
-    # does not end; norms that exceed all numbers; a tiny E.
+    # does not end; norms that exceed all numbers; a tiny E;
+    # an attribute of a type that no one can decode.
     [
         ("mat73", 0, 4977),
         ("mtx", 0, 2075),
@@ -56,6 +57,7 @@ print(outcome_of(form, mutated(form, form.seeds(folder), seed=seed, index=index)
         ("network", 6, 4837),
         ("network", 7, 4218),
         ("network", 8, 4825),
+        ("mat73", 15, 110),
     ],
 )
 def test_files_that_were_once_read_wrongly(tmp_path, name, seed, index):

@@ -6,7 +6,8 @@ import numpy as np
 
 from ltinet.model.formats.hdf5.cursor import Cursor
 
-_FIXED, _FLOAT, _STRING, _COMPOUND, _REFERENCE = 0, 1, 3, 6, 7
+_FIXED, _FLOAT, _STRING, _COMPOUND, _REFERENCE, _ARRAY = 0, 1, 3, 6, 7, 10
+_OF_OTHERS = (8, 9)  # named values and lists, whose own type follows
 _NAMES = {3: "text", 6: "complex numbers", 7: "references", 8: "named values", 9: "lists", 10: "arrays"}
 # As IEEE 754 has it: sign, offset, precision, place and size of the exponent, place and size of the mantissa, bias.
 _IEEE = {
@@ -29,8 +30,8 @@ class Datatype(NamedTuple):
     """Whether it is addresses of objects in the same file."""
 
 
-def parse_datatype(cursor: Cursor) -> Datatype:
-    """Read the description of a type.
+def parse_datatype(cursor: Cursor, *, is_part: bool = False) -> Datatype:
+    """Read the description of a type; one that is part of another is made of no further ones.
 
     Raises:
         ValueError: it contradicts itself, or describes numbers that no processor has.
@@ -47,6 +48,10 @@ def parse_datatype(cursor: Cursor) -> Datatype:
         raise ValueError("it has texts in a form that is not known here")
     if kind not in _NAMES:
         raise ValueError(f"it has values of type {kind}, which MATLAB does not write")
+    if kind == _ARRAY or (is_part and kind in _OF_OTHERS):
+        raise ValueError(f"it has {_NAMES[kind]} in a form that MATLAB does not write")
+    if kind in _OF_OTHERS:
+        parse_datatype(cursor, is_part=True)
     is_reference = kind == _REFERENCE and size == 8 and not bits & 0x0F
     return Datatype(size, None, _NAMES[kind], kind == _STRING, kind == _COMPOUND, is_reference)
 
