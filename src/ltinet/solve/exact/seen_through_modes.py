@@ -64,7 +64,7 @@ def seen_through_modes(arrays: EngineArrays, step: float, duration: float, *, dr
     if arrays.basis is None:
         raise ValueError("a network without a form has no T")
     X, X_inv = arrays.basis
-    units = _sizes_of_rows(X)[:, None]
+    units = _norms_of_rows(X)[:, None]
     scaled, scaled_inv = X / units, X_inv * units.T
     octaves = max(1, math.ceil(math.log2(max(duration / step, 1.0))))
     times = np.array([*(step * 2.0**octave for octave in range(octaves)), duration])[:, None]
@@ -87,7 +87,7 @@ def seen_through_modes(arrays: EngineArrays, step: float, duration: float, *, dr
     return SeenThroughModes(responses, largest, units, X @ arrays.G)
 
 
-def _sizes_of_rows(X: Array) -> Array:
+def _norms_of_rows(X: Array) -> Array:
     """Their norms, or where squares exceed all numbers or vanish, their largest entries."""
     norms = np.linalg.norm(X, axis=1)
     return np.asarray(np.where((norms > 0.0) & (norms < np.inf), norms, np.abs(X).max(axis=1)))

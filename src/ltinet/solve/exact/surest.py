@@ -3,9 +3,10 @@
 A block of several states is known to a rounding of its largest entry, and T to one of all that it could bring to an
 output. Where the user's matrix has zeros that matter (a chain of integrators inside other states), or an output sees
 little of what moves the system (`seen_through_modes`), that rounding may show, while an exponential of the matrix as it
-was given keeps all digits. Both ways are tried (`trials`): two computations that agree are both right, and where they
-do not, one to more digits decides (`true_outputs`), or of many states and steps their bounds. Where neither will do,
-blocks run with all that rounding left outside of them (`network.remainder`), if the bound of that is the least.
+was given keeps all digits. Both ways are tried (`trials`): two computations that agree are both right, even if one was
+made in a hurry (`hasty_outputs`), and where they do not, one to more digits decides (`true_outputs`), or of many states
+and steps their bounds. Where neither will do, blocks run with all that rounding left outside of them
+(`network.remainder`), if the bound of that is the least.
 """
 
 import math

@@ -197,10 +197,10 @@ def _substitute_steps(matrix: Matrix, ends: Array, first: Array, *, is_less_one:
     for begin in range(0, len(ends) - _AT_ONCE + 1, _AT_ONCE):
         own = ends[begin : begin + _AT_ONCE]
         x[:, :-1], x[0, -1], x[1:, -1] = 0.0, first, own
-        blas.dtbsv(width - 1, factor, x.reshape(-1), lower=1, diag=1, overwrite_x=1)
-        if not np.isfinite(x).all():
+        solved = blas.dtbsv(width - 1, factor, x.reshape(-1), lower=1, diag=1, overwrite_x=1).reshape(x.shape)
+        if not np.isfinite(solved).all():
             return begin
-        own[:] = x[1:, -1]
+        own[:] = solved[1:, -1]
         first = own[-1]
     return len(ends) - len(ends) % _AT_ONCE
 
