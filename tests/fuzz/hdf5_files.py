@@ -14,9 +14,9 @@ _CLASS = np.bytes_("double")
 
 def mat73_seeds() -> list[bytes]:
     """In one piece, compact and in chunks; sparse; older and newer forms of the format; with and without user block."""
-    files = [_written(_plain), _written(_sparse), _written(_others), _written(_plain, userblock_size=0)]
+    files = [_written(_plain), _written(fill_sparse), _written(_others), _written(_plain, userblock_size=0)]
     files += [_written(_chunked(**filters)) for filters in _FILTERS]
-    return [*files, _written(_plain, libver="v108"), _written(_sparse, libver="v108"), _written(_compact)]
+    return [*files, _written(_plain, libver="v108"), _written(fill_sparse, libver="v108"), _written(_compact)]
 
 
 def change_mat73(data: bytes, rng: Generator) -> bytes:
@@ -34,7 +34,7 @@ def change_mat73(data: bytes, rng: Generator) -> bytes:
             + pick((set_word, flip_bits, pick(BINARY[:4], rng)), rng)(data[at : at + 16], rng)
             + data[at + 16 :]
         )
-    return _with_checksums(data) if rng.integers(2) else data
+    return with_checksums(data) if rng.integers(2) else data
 
 
 def _written(fill, **options) -> bytes:
@@ -89,7 +89,7 @@ def _others(file) -> None:
     file.create_dataset("big", data=np.ones((2, 2), ">f4"))
 
 
-def _sparse(file, parts=None) -> None:
+def fill_sparse(file, parts=None) -> None:
     starts, rows, data = (
         np.array([0, 2, 4, 6]),
         np.array([0, 2, 0, 1, 1, 2]),
@@ -117,7 +117,7 @@ def _sparse_with(rng: Generator):
         parts = {"data": np.arange(1.0, 7.0), "ir": rows.astype(dtype), "jc": starts.astype(dtype)}
     if not rng.integers(6):
         del parts[pick(sorted(parts), rng)]
-    return lambda file: _sparse(file, parts)
+    return lambda file: fill_sparse(file, parts)
 
 
 def _chunk_with(rng: Generator):
@@ -154,7 +154,7 @@ def _linked(rng: Generator):
     return fill
 
 
-def _with_checksums(data: bytes) -> bytes:
+def with_checksums(data: bytes) -> bytes:
     """Give the object headers of the newer form checksums that match, so that changes reach what lies behind them."""
     changed = bytearray(data)
     for match in re.finditer(rb"OHDR\x02", data):

@@ -48,7 +48,7 @@ print(outcome_of(form, mutated(form, form.seeds(folder), seed=seed, index=index)
     ("name", "seed", "index"),
     # A link that became a count of references; a sparse E that is singular; an entry so large that SciPy's exponential
     # does not end; norms that exceed all numbers; a tiny E;
-    # an attribute of a type that no one can decode.
+    # an attribute of a type that no one can decode; marks of a group and of a fill value that nobody knows.
     [
         ("mat73", 0, 4977),
         ("mtx", 0, 2075),
@@ -58,6 +58,8 @@ print(outcome_of(form, mutated(form, form.seeds(folder), seed=seed, index=index)
         ("network", 7, 4218),
         ("network", 8, 4825),
         ("mat73", 15, 110),
+        ("mat73", 18, 178),
+        ("mat73", 20, 3274),
     ],
 )
 def test_files_that_were_once_read_wrongly(tmp_path, name, seed, index):

@@ -1,10 +1,13 @@
 """MATLAB 7.3 files: what the HDF5 library writes is read without it, and nothing outside of the file is touched."""
 
+import io
+
 import h5py
 import numpy as np
 import pytest
 from scipy import sparse
 
+from fuzz import hdf5_files
 from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.model.formats import mat73
 from ltinet.model.formats.hdf5.checksum import fletcher32, lookup3
@@ -273,6 +276,34 @@ def test_what_is_no_matrix_is_called_by_its_name(written):
         with pytest.raises(ValueError, match=f"{name} .*{reason}"):
             mat73.read(path, [name])
     with pytest.raises(InvalidSystemError, match=r"s\.mat: A is complex.*A\.real"):
+        load_system(path)
+
+
+GROUP_INFO, FILL, LAYOUT = b"\x0a\x02\x00\x01\x00\x00", b"\x05\x02\x00\x01\x03\x0a", b"\x08\x12\x00\x00\x03\x01"
+
+
+@pytest.mark.parametrize(
+    ("message", "place", "value", "reason"),
+    [
+        pytest.param(GROUP_INFO, 5, 0x40, "marks", id="a group with a mark that nobody knows"),
+        pytest.param(GROUP_INFO, 5, 0x01, "shorter", id="a group whose mark promises more"),
+        pytest.param(GROUP_INFO, 0, 0x0B, "packs the names", id="a group with filters"),
+        pytest.param(FILL, 5, 0x4A, "marks", id="a fill value with a mark that nobody knows"),
+        pytest.param(FILL, 5, 0x3A, "marks", id="a fill value that is there and is not"),
+        pytest.param(LAYOUT, 22, 2, "both a matrix and a group", id="a part of a sparse matrix that is a group"),
+    ],
+)
+def test_marks_that_the_library_refuses_are_refused(tmp_path, message, place, value, reason):
+    stream = io.BytesIO()
+    with h5py.File(stream, "w", userblock_size=512, libver="v108") as file:
+        hdf5_files.fill_sparse(file)
+    data = bytearray(stream.getvalue())
+    path = tmp_path / "s.mat"
+    path.write_bytes(hdf5_files.with_checksums(bytes(data)))
+    load_system(path)
+    data[data.index(message) + place] = value
+    path.write_bytes(hdf5_files.with_checksums(bytes(data)))
+    with pytest.raises(FileFormatError, match=reason):
         load_system(path)
 
 

@@ -35,9 +35,9 @@ def attributes_of(header: ObjectHeader) -> Attributes:
 
 
 def _require_here(cursor: Cursor) -> None:
-    version, flags = cursor.numbers("BB")
-    cursor.take(2 if flags & 0x01 else 0)
-    if version != 0 or cursor.unsigned(8) != UNDEFINED:
+    _, marks = cursor.numbers("BB")
+    cursor.take(2 if marks & 0x01 else 0)
+    if cursor.unsigned(8) != UNDEFINED:
         raise ValueError("it keeps many attributes of one object in a form that is not known here")
 
 

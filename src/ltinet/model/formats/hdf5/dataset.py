@@ -29,6 +29,7 @@ from ltinet.model.formats.limits import Allowance
 from ltinet.model.formats.refusals import UnusableError, is_complex
 
 _COMPACT, _CONTIGUOUS, _CHUNKED, _VIRTUAL = 0, 1, 2, 3
+_HAS_NONE, _HAS_VALUE = 0x10, 0x20  # a fill value
 
 
 class _Frame(NamedTuple):
@@ -48,10 +49,9 @@ def is_dataset(header: ObjectHeader) -> bool:
     Raises:
         ValueError: it holds both.
     """
-    has_members = any(message.kind in (LINK_INFO, LINK, SYMBOL_TABLE) for message in header.messages)
     if header.find(LAYOUT) is None:
         return False
-    if has_members:
+    if any(message.kind in (LINK_INFO, LINK, SYMBOL_TABLE) for message in header.messages):
         raise ValueError("an object in it is both a matrix and a group")
     return True
 
@@ -65,6 +65,8 @@ def read_dataset(
         ValueError: it is damaged, lies in other files, or holds something else than numbers.
         BeyondLimitError: it takes more than is allowed.
     """
+    if not is_dataset(header):
+        raise ValueError(f"{name} has no place for its numbers")
     datatype = parse_datatype(header.need(DATATYPE, "type").cursor())
     shape = parse_shape(header.need(DATASPACE, "shape").cursor())
     if header.find(EXTERNAL) is not None:
@@ -148,7 +150,10 @@ def _fill_value(cursor: Cursor, *, is_old: bool) -> bytes:
     if version in (1, 2):
         is_defined = cursor.take(3)[2] != 0
     elif version == 3:
-        is_defined = bool(cursor.unsigned(1) & 0x20)
+        marks = cursor.unsigned(1)
+        is_defined = bool(marks & _HAS_VALUE)
+        if marks & 0xC0 or (is_defined and marks & _HAS_NONE):
+            raise ValueError("it has fill values with marks that contradict each other or are not known here")
     else:
         raise ValueError(f"it has version {version} of fill values, which is not known here")
     return cursor.take(cursor.unsigned(4)) if is_defined else b""

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 from ltinet.model.formats.hdf5.container import UNDEFINED, Container
 from ltinet.model.formats.hdf5.cursor import Cursor
 from ltinet.model.formats.hdf5.link_message import parse_link
-from ltinet.model.formats.hdf5.object_header import LINK, LINK_INFO, SYMBOL_TABLE, ObjectHeader
+from ltinet.model.formats.hdf5.object_header import FILTERS, LINK, LINK_INFO, SYMBOL_TABLE, ObjectHeader
 from ltinet.model.formats.limits import require_few
 
 Links: TypeAlias = dict[str, int | str]
@@ -34,6 +34,8 @@ class _Tree(NamedTuple):
 def links_of(container: Container, header: ObjectHeader) -> Links | None:
     """The members of a group; None if the object is none."""
     table, info = header.find(SYMBOL_TABLE), header.find(LINK_INFO)
+    if header.find(FILTERS) is not None and (table is not None or info is not None):
+        raise ValueError("it packs the names of a group, which MATLAB does not and is not known here")
     if table is not None:
         tree, heap = table.cursor().numbers("QQ")
         names = _heap(container, heap)
@@ -42,10 +44,8 @@ def links_of(container: Container, header: ObjectHeader) -> Links | None:
         return None
     links = [parse_link(message.cursor()) for message in header.messages if message.kind == LINK]
     cursor = info.cursor()
-    version, flags = cursor.numbers("BB")
-    if version != 0 or flags & ~0x03:
-        raise ValueError(f"it has version {version} of links, which is not known here")
-    cursor.take(8 if flags & 0x01 else 0)
+    _, marks = cursor.numbers("BB")
+    cursor.take(8 if marks & 0x01 else 0)
     if cursor.unsigned(8) != UNDEFINED:
         raise ValueError(
             "it keeps the names of its many variables in a form of HDF5 that MATLAB does not write and that is not "

@@ -15,7 +15,8 @@ _EMPTY = 0
 _KNOWN = {_EMPTY, *range(DATASPACE, LAYOUT + 1), *range(GROUP_INFO, ATTRIBUTE + 1)} | {
     *range(CONTINUATION, CHANGED + 1), ATTRIBUTE_INFO, REFERENCE_COUNT
 }  # fmt: skip
-_OF_ONE_VERSION = {GROUP_INFO, ATTRIBUTE_INFO, REFERENCE_COUNT}  # zero
+# Of what begins with a version, which is zero, and two marks: how many bytes follow always, and for each mark.
+_MARKED = {LINK_INFO: (16, 8, 8), GROUP_INFO: (0, 4, 4), ATTRIBUTE_INFO: (16, 2, 8)}
 _CAN_BE_SHARED = {DATASPACE, DATATYPE, OLD_FILL, FILL, FILTERS, ATTRIBUTE}
 _SHARED, _NEVER_SHARED, _WAS_UNKNOWN, _SHAREABLE = 0x02, 0x04, 0x20, 0x40
 _MOST_BLOCKS = 1000
@@ -135,11 +136,20 @@ def _known(message: Message) -> Message:
         raise ValueError("an object in it has marks that contradict each other")
     if message.kind == CHANGED and (len(message.content) < 8 or message.content[0] != 1):
         raise ValueError("an object in it was changed at no time")
-    if message.kind in _OF_ONE_VERSION and message.content[:1] != b"\0":
+    if message.kind == REFERENCE_COUNT and message.content[:1] != b"\0":
         raise ValueError(f"an object in it has a message of kind {message.kind} in a version that is not known")
+    if message.kind in _MARKED:
+        _require_marks(Cursor(message.content), *_MARKED[message.kind])
     if message.kind not in _KNOWN:
         raise ValueError(f"an object in it has a message of kind {message.kind}, which MATLAB does not write")
     return message
+
+
+def _require_marks(cursor: Cursor, always: int, first: int, second: int) -> None:
+    version, marks = cursor.numbers("BB")
+    if version != 0 or marks & ~0x03:
+        raise ValueError("an object in it has a message in a version, or with marks, that are not known here")
+    cursor.take(always + (first if marks & 0x01 else 0) + (second if marks & 0x02 else 0))
 
 
 def _follow(message: Message, blocks: list[tuple[int, int]], seen: set[int]) -> None:
