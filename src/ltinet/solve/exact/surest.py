@@ -26,6 +26,7 @@ from ltinet.solve.exact.engine_arrays import engine_arrays
 from ltinet.solve.exact.error_bound import largest_errors
 from ltinet.solve.exact.excitation import Excitation, Sizes
 from ltinet.solve.exact.hasty_outputs import hasty_outputs
+from ltinet.solve.exact.least_peaks import LeastPeaks
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.seen_through_modes import SeenThroughModes, seen_through_modes
 from ltinet.solve.exact.sizes import peaks
@@ -36,8 +37,8 @@ from ltinet.tolerances import EPS
 
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 # Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
-# more of the difference than a trial, and 1e-10 is what is called right.
-_AGREEMENT, SURE, _SURE_OF_MANY = 5e-13, 5e-12, 2e-11
+# more of the difference than a trial (`least_peaks` keeps by how much), and 1e-10 is what is called right.
+_AGREEMENT, SURE, _SURE_OF_MANY = 1e-12, 5e-12, 2e-11
 _IN_DOUBT = 1e-10  # of its peak: what is called right, and where a third way is tried
 _GROSSLY = 2.0  # times: by what peaks of outputs may differ where neither is lost
 _NEAR = 1e-2  # of its peak: who is so near to a run of twice as many digits has not lost all of its own, nor has that
@@ -230,14 +231,16 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     first, second = (ExactPath(one, samples, trial.start) for one in (own, direct))
     try:
         y = np.asarray(first.sampled_outputs(threads=1))
-        if _agrees_in_haste(second, y, agreement) or (not own.is_small and _own_doubt(first, y) <= _SURE_OF_MANY):
+        if _agrees(own, trial, y, hasty_outputs(second), agreement=agreement, with_zero=False):
+            return _AGREED
+        if not own.is_small and _own_doubt(first, y) <= _SURE_OF_MANY:
             return _AGREED
     except SimulationError:
         return None
     other = _finite_outputs(second)
     if other is None and not own.is_small:
         return None
-    if other is not None and np.all(peaks(y - other) <= agreement * peaks(y)):
+    if _agrees(own, trial, y, other, agreement=agreement, with_zero=True):
         return _AGREED
     truth = true_outputs(second) if own.is_small and other is not None else None
     is_lost = own.is_small and other is not None and _is_lost(y, other)
@@ -260,10 +263,17 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     return None if min(doubts) >= _LOST else doubts if doubts.of_blocks > SURE else _AGREED
 
 
-def _agrees_in_haste(path: ExactPath, y: Array, agreement: float) -> bool:
-    """Whether outputs agree with those of a run that costs a fraction of a careful one; nothing agrees with zero."""
-    other = hasty_outputs(path)
-    return other is not None and bool(np.all((peaks(y - other) <= agreement * peaks(y)) & (peaks(y) > 0.0)))
+def _agrees(
+    own: PreparedNetwork, trial: Trial, y: Array, other: Array | None, *, agreement: float, with_zero: bool
+) -> bool:
+    """Whether two runs of a trial agree, which is noted; something made in a hurry does not agree with zero."""
+    if other is None:
+        return False
+    seen, differences = peaks(y), peaks(y - other)
+    agrees = bool(np.all((differences <= agreement * seen) & ((seen > 0.0) | with_zero)))
+    if agrees:
+        own.keep(LeastPeaks).note(trial, seen, differences)
+    return agrees
 
 
 def _is_lost(y: Array, other: Array) -> bool:

@@ -13,6 +13,7 @@ from ltinet.solve.steps.even_walk import NestedBlocks
 from ltinet.solve.steps.fastest_way import fast_convolution, nested_blocks, uniform_grid
 from ltinet.solve.steps.hump import rises
 from ltinet.solve.steps.one_step import OneStep, one_step
+from ltinet.solve.steps.propagators import MatrixSteps, matrix_steps
 from ltinet.solve.steps.single_steps import SingleSteps, single_steps
 from ltinet.solve.steps.time_blocks import TimeBlocks
 from ltinet.solve.uneven.any_length import AnyLength
@@ -24,13 +25,14 @@ _MANY = 64  # steps that are worked on together, about
 class Grids:
     """Prepared grids by step length, hold and number of samples; the last few of each kind are kept.
 
-    `careful` is for coordinates in which blocks were not made to keep digits: the user's own.
+    `careful` is for coordinates in which blocks were not made to keep digits: the user's own. `of_blocks` says how
+    exponentials of coupled blocks are taken.
     """
 
-    def __init__(self, system: ModalSystem, *, careful: bool = False) -> None:
+    def __init__(self, system: ModalSystem, *, careful: bool = False, of_blocks: MatrixSteps = matrix_steps) -> None:
         keep_freed_memory()
         write_where_blas_packs()
-        self._system, self._careful = system, careful
+        self._system, self._careful, self._of_blocks = system, careful, of_blocks
         self._steps = Recent[OneStep](_KEPT)
         self._single = Recent[SingleSteps](_KEPT)
         self._blocks = Recent[SingleSteps | TimeBlocks](_KEPT)
@@ -39,7 +41,8 @@ class Grids:
         self._any_length = Recent[AnyLength](_KEPT)
 
     def __reduce__(self) -> tuple[Callable[[ModalSystem], "Grids"], tuple[ModalSystem]]:
-        return partial(Grids, careful=self._careful), (self._system,)  # prepared anew where it arrives
+        made = partial(Grids, careful=self._careful, of_blocks=self._of_blocks)
+        return made, (self._system,)  # prepared anew where it arrives
 
     def step(self, length: float, *, linear: bool) -> OneStep:
         """One step."""
@@ -47,7 +50,7 @@ class Grids:
 
     def _one_step(self, length: float, *, linear: bool) -> OneStep:
         careful = self._careful and any(rises(block.F, _MANY * length) for block in self._system.blocks)
-        return replace(one_step(self._system, length, linear=linear), careful=careful)
+        return replace(one_step(self._system, length, linear=linear, of_blocks=self._of_blocks), careful=careful)
 
     def single(self, length: float, *, linear: bool) -> SingleSteps:
         """States at all samples."""

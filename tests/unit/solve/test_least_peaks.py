@@ -1,0 +1,49 @@
+"""Hypothesis: a trial speaks for outputs as large as a hundredth of its own, and larger where its two ways differed."""
+
+import numpy as np
+import pytest
+
+from ltinet.networks import construct
+from ltinet.solve.exact import second_look
+from ltinet.solve.exact.least_peaks import LeastPeaks
+from ltinet.solve.exact.trials import Trial
+from ltinet.systems import StateSpace
+
+TRIAL = Trial(0.1, 64.0, "linear", (1.0,))
+
+
+def network():
+    A = np.array([[-1.0, 2.0, 0.3], [-2.0, -1.0, 0.4], [0.5, 0.1, -3.0]])
+    return construct(StateSpace(A, np.ones((3, 1)), np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 0.0]])))
+
+
+@pytest.fixture
+def least():
+    return network()._prepared.keep(LeastPeaks)
+
+
+def test_without_a_second_way_it_is_a_hundredth_of_what_is_usual(least):
+    y = network().simulate(TRIAL.samples.u, TRIAL.samples.t).y
+    np.testing.assert_allclose(least.of(TRIAL), 0.01 * np.abs(y).max(axis=0), rtol=1e-12)
+
+
+def test_what_differs_must_not_show(least):
+    least.note(TRIAL, np.array([1.0, 1.0]), np.array([1e-13, 1e-12]))
+    np.testing.assert_allclose(least.of(TRIAL), [0.01, 0.02], rtol=1e-12)  # of which 1e-12 is 5e-11
+
+
+def test_a_trial_from_a_state_says_nothing_of_inputs(least):
+    least.note(TRIAL._replace(start=(1.0, 0.0, 0.0)), np.ones(2), np.ones(2))
+    assert np.all(least.of(TRIAL) < 0.5)
+
+
+@pytest.mark.parametrize(("begin", "looks"), [(0, []), (63, ["in a hurry"])])
+def test_runs_that_show_less_are_looked_at_in_a_hurry_first(monkeypatch, begin, looks):
+    """What agrees in a hurry needs no run of more digits."""
+    seen, hasty, true = [], second_look.hasty_outputs, second_look.true_outputs
+    monkeypatch.setattr(second_look, "hasty_outputs", lambda path: seen.append("in a hurry") or hasty(path))
+    monkeypatch.setattr(second_look, "true_outputs", lambda path: seen.append("more digits") or true(path))
+    A = np.diag([-1.0, -1.5, -2.0]) + np.diag([1.0, 1.0], 1)  # the input arrives last at the output
+    t = np.linspace(0.0, 6.4, 65)
+    construct(StateSpace(A, np.eye(3)[:, 2:], np.eye(3)[:1])).simulate((t >= t[begin]).astype(float), t)
+    assert seen == looks
