@@ -1,6 +1,6 @@
 """A second look at runs that show far less of a system than trials did: inputs that begin late, or cancel themselves.
 
-By trials it is known how outputs come out right to 1e-12 of what is usual. Of an output that is a hundredth of that, or
+By trials it is known how outputs come out right to 5e-13 of what is usual. Of an output that is a hundredth of that, or
 so small that what differed there would show (`least_peaks`), they say nothing: it is run both ways itself, one of them
 in a hurry first, and where these differ, one to more digits decides, or their bounds.
 """

@@ -37,8 +37,9 @@ from ltinet.tolerances import EPS
 
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
 # Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
-# more of the difference than a trial (`least_peaks` keeps by how much), and 1e-10 is what is called right.
-_AGREEMENT, SURE, _SURE_OF_MANY = 1e-12, 5e-12, 2e-11
+# more of the difference than a trial, and 1e-10 is what is called right. It may be more in trials of as many steps as
+# runs have: by how much these differ is kept (`least_peaks`).
+_AGREEMENT, _AGREEMENT_OF_MANY, SURE, _SURE_OF_MANY = 5e-13, 1e-12, 5e-12, 2e-11
 _IN_DOUBT = 1e-10  # of its peak: what is called right, and where a third way is tried
 _GROSSLY = 2.0  # times: by what peaks of outputs may differ where neither is lost
 _NEAR = 1e-2  # of its peak: who is so near to a run of twice as many digits has not lost all of its own, nor has that
@@ -227,7 +228,7 @@ def _tried(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _Doub
 
 def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _Doubts | None:
     """What a run of both says; None where it cannot."""
-    samples, agreement = trial.samples, _AGREEMENT if own.is_small else SURE
+    samples, agreement = trial.samples, _agreement(trial) if own.is_small else SURE
     first, second = (ExactPath(one, samples, trial.start) for one in (own, direct))
     try:
         y = np.asarray(first.sampled_outputs(threads=1))
@@ -261,6 +262,10 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     if truth is None:
         return doubts if math.isfinite(min(doubts)) else None
     return None if min(doubts) >= _LOST else doubts if doubts.of_blocks > SURE else _AGREED
+
+
+def _agreement(trial: Trial) -> float:
+    return _AGREEMENT_OF_MANY if trial.start is None and trial.number > FEW else _AGREEMENT
 
 
 def _agrees(
