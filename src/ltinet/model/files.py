@@ -72,7 +72,7 @@ def read_system(
         for name in ("D", "E"):  # MATLAB's [] stands for no feedthrough and for E = I
             if name in matrices and shape_of(matrices[name], name) == (0, 0):
                 del matrices[name]
-        _require_room_to_fill_in(matrices, max_bytes, is_sparse=issparse(given.get("A", matrices.get("A"))))
+        _require_room_to_fill_in(matrices, given, max_bytes)
     matrices |= given
     for name in ("A", "B", "C"):
         if name not in matrices:
@@ -120,16 +120,20 @@ def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_versi
         ) from error
 
 
-def _require_room_to_fill_in(matrices: Mapping[str, Any], max_bytes: float, *, is_sparse: bool) -> None:
+def _require_room_to_fill_in(matrices: Mapping[str, Any], given: Mapping[str, MatrixLike], max_bytes: float) -> None:
     """Of sparse matrices A stays so, and E beside it; all others are filled in, which a small file may not bring about.
+
+    Neither may it by a D that is left out, of as many rows as C and columns as B.
 
     Raises:
         BeyondLimitError: that takes more than `max_bytes`.
     """
-    claimed = allowance(max_bytes)
+    claimed, is_sparse = allowance(max_bytes), issparse(given.get("A", matrices.get("A")))
     for name, matrix in matrices.items():
         if name not in ("A", "E" if is_sparse else "A") and hasattr(matrix, "nnz"):
             claimed.claim(shape_of(matrix, name), name)
+    if {"B", "C"} <= matrices.keys() and "D" not in matrices.keys() | given.keys():
+        claimed.claim((*shape_of(matrices["C"], "C")[:1], *shape_of(matrices["B"], "B")[1:]), "D")
 
 
 def _matrices_of(system: SystemMatrices) -> dict[str, Any]:

@@ -181,9 +181,14 @@ def _refusing(path: Path) -> Iterator[None]:
 
 def _digest(content: str, tensors: Tensors) -> str:
     """SHA-256 of the description and of name, type, shape and bytes of every tensor."""
-    digest = hashlib.sha256(content.encode())
+    digest = hashlib.sha256(_encoded(content))
     for name in sorted(tensors):
         array = np.ascontiguousarray(tensors[name])
-        digest.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode())
+        digest.update(_encoded(f"|{name}|{array.dtype.str}|{array.shape}|"))
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes of a text; what damage makes of one may hold half a character, which has none of its own."""
+    return text.encode("utf-8", "surrogatepass")

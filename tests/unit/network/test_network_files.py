@@ -261,6 +261,7 @@ def test_a_file_without_names_is_as_it_was_before_there_were_any(tmp_path):
         ({"inputs": ["a", "a"]}, "comes twice"),
         ({"inputs": ["a", 1]}, "not text"),
         ({"inputs": ["a", "\x1b[2J"]}, "can be printed"),
+        ({"outputs": ["y \ud83d"]}, "can be printed"),
         ({"outputs": ["y" * 201]}, "1 to 200 characters"),
         ({"outputs": "y"}, "not a list"),
         ({"outputs": None}, "not a list"),
@@ -277,6 +278,16 @@ def test_forged_names_are_refused(tmp_path, names, told):
     save_file(tensors, tmp_path / "net", metadata | {"content": content, "sha256": _digest(content, tensors)})
     with pytest.raises(FileFormatError, match=told):
         ltinet.load(tmp_path / "net")
+
+
+def test_half_a_character_that_damage_left_is_told_by_the_checksum(tmp_path):
+    path = tmp_path / "net"
+    ltinet.construct(ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], outputs=["y 😀"])).save(path)
+    whole, half = rb"\\ud83d", rb"x\ud83d"  # a text within a text: the backslash comes twice
+    assert path.read_bytes().count(whole) == 1
+    path.write_bytes(path.read_bytes().replace(whole, half))
+    with pytest.raises(FileFormatError, match="checksum"):
+        ltinet.load(path)
 
 
 def header_of(path):

@@ -53,6 +53,14 @@ def test_sparse_inputs_and_outputs_that_are_filled_in_count_as_arrays(tmp_path):
         load_system(tmp_path / "s.mat")
 
 
+def test_a_D_that_is_left_out_counts_as_well(tmp_path):
+    many = 2**26 + 1
+    matrices = {"A": sparse.eye_array(3), "B": np.ones((3, 2)), "C": sparse.csc_array((many, 3))}
+    savemat(tmp_path / "s.mat", matrices)
+    with pytest.raises(FileFormatError, match=rf"D \({many}×2\) its arrays take 2\.684 GB"):
+        load_system(tmp_path / "s.mat")
+
+
 def test_a_dense_A_has_its_sparse_E_filled_in(tmp_path):
     (tmp_path / "m").mkdir()
     mmwrite(tmp_path / "m" / "A.mtx", -np.eye(3))
