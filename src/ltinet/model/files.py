@@ -132,8 +132,9 @@ def _require_room_to_fill_in(matrices: Mapping[str, Any], given: Mapping[str, Ma
     for name, matrix in matrices.items():
         if name not in ("A", "E" if is_sparse else "A") and hasattr(matrix, "nnz"):
             claimed.claim(shape_of(matrix, name), name)
-    if {"B", "C"} <= matrices.keys() and "D" not in matrices.keys() | given.keys():
-        claimed.claim((*shape_of(matrices["C"], "C")[:1], *shape_of(matrices["B"], "B")[1:]), "D")
+    known = {**matrices, **given}
+    if {"B", "C"} <= known.keys() and "D" not in known:
+        claimed.claim((*shape_of(known["C"], "C")[:1], *shape_of(known["B"], "B")[1:]), "D")
 
 
 def _matrices_of(system: SystemMatrices) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Hypothesis: a trial speaks for outputs as large as a hundredth of its own, and larger where its two ways differed."""
+"""Hypothesis: a trial speaks for outputs in which what its two ways differ by, or may differ by, does not show."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from ltinet.solve.exact.trials import Trial
 from ltinet.systems import StateSpace
 
 TRIAL = Trial(0.1, 64.0, "linear", (1.0,))
+LONG = TRIAL._replace(number=512.0)
 
 
 def network():
@@ -22,9 +23,24 @@ def least():
     return network()._prepared.keep(LeastPeaks)
 
 
-def test_without_a_second_way_it_is_a_hundredth_of_what_is_usual(least):
-    y = network().simulate(TRIAL.samples.u, TRIAL.samples.t).y
-    np.testing.assert_allclose(least.of(TRIAL), 0.01 * np.abs(y).max(axis=0), rtol=1e-12)
+@pytest.mark.parametrize(("trial", "share"), [(TRIAL, 0.01), (LONG, 0.02)])
+def test_without_a_second_way_it_is_what_the_two_may_differ_by(least, trial, share):
+    y = network().simulate(trial.samples.u, trial.samples.t).y
+    np.testing.assert_allclose(least.of(trial), share * np.abs(y).max(axis=0), rtol=1e-12)
+
+
+def test_what_is_forgotten_is_not_taken_for_less(least):
+    """Notes are few; whoever made one relies on it."""
+    least.note(LONG, np.ones(2), np.array([1e-13, 1e-12]))
+    noted = least.of(LONG) * np.abs(network().simulate(LONG.samples.u, LONG.samples.t).y).max(axis=0)
+    for number in range(1, 40):
+        least.of(TRIAL._replace(number=float(number)))
+    assert np.all(least.of(LONG) >= noted * (1.0 - 1e-12))
+
+
+def test_a_trial_that_exceeds_all_numbers_leaves_those_of_fewer_steps():
+    grows = construct(StateSpace(np.diag([3.0, -1.0]), np.ones((2, 1)), np.ones((1, 2))))._prepared.keep(LeastPeaks)
+    assert np.all(np.isfinite(grows.of(LONG._replace(number=8192.0))))
 
 
 def test_what_differs_must_not_show(least):

@@ -32,7 +32,7 @@ def certificate_of(prepared: PreparedNetwork, *, horizon: float, n_steps: float)
     given = Steps.even(horizon / steps, int(steps))
     own = [
         certify(
-            engine_for_run(prepared, given, hold="linear" if linear else "zero", from_state=False),
+            engine_for_run(prepared, given, hold="linear" if linear else "zero", from_state=False, is_guarded=True),
             horizon=horizon,
             n_steps=int(steps),
             linear=linear,

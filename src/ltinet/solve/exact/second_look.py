@@ -1,8 +1,8 @@
 """A second look at runs that show far less of a system than trials did: inputs that begin late, or cancel themselves.
 
-By trials it is known how outputs come out right to 5e-13 of what is usual. Of an output that is a hundredth of that, or
-so small that what differed there would show (`least_peaks`), they say nothing: it is run both ways itself, one of them
-in a hurry first, and where these differ, one to more digits decides, or their bounds.
+By trials it is known how outputs come out right to 1e-12 of what is usual. Of an output in which that would show
+(`least_peaks`) they say nothing: it is run both ways itself, one of them in a hurry first, and where these differ, one
+to more digits decides, or their bounds.
 """
 
 import numpy as np
@@ -69,7 +69,7 @@ def _least(prepared: PreparedNetwork, samples: SampledSignal) -> Array:
 
 @QUIETLY
 def is_surer(other: ExactPath, one: ExactPath, outputs: Array | None) -> bool:
-    """Whether outputs of another run differ from those of one, at all samples if they are known, and are surer."""
+    """Whether outputs of another run differ from those of one, which may be known, and are surer."""
     try:
         first = np.asarray(one.sampled_outputs(threads=1)) if outputs is None else outputs
         own_peak, in_haste = peaks(first), hasty_outputs(other)

@@ -26,7 +26,7 @@ from ltinet.solve.exact.engine_arrays import engine_arrays
 from ltinet.solve.exact.error_bound import largest_errors
 from ltinet.solve.exact.excitation import Excitation, Sizes
 from ltinet.solve.exact.hasty_outputs import hasty_outputs
-from ltinet.solve.exact.least_peaks import LeastPeaks
+from ltinet.solve.exact.least_peaks import AGREEMENT, LeastPeaks, agreement_guarded
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.seen_through_modes import SeenThroughModes, seen_through_modes
 from ltinet.solve.exact.sizes import peaks
@@ -36,10 +36,9 @@ from ltinet.solve.prepared import PreparedNetwork
 from ltinet.tolerances import EPS
 
 _SEVERAL = 2  # states of a block from which on its rounding is not that of a number
-# Of its peak, by what an output may differ between the two, and what may be off where it is known not to: a run may see
-# more of the difference than a trial, and 1e-10 is what is called right. It may be more in trials of as many steps as
-# runs have: by how much these differ is kept (`least_peaks`).
-_AGREEMENT, _AGREEMENT_OF_MANY, SURE, _SURE_OF_MANY = 5e-13, 1e-12, 5e-12, 2e-11
+# Of its peak, what an output may be off by where it is known: a run may see more of that than a trial, and 1e-10 is
+# what is called right.
+SURE, _SURE_OF_MANY = 5e-12, 2e-11
 _IN_DOUBT = 1e-10  # of its peak: what is called right, and where a third way is tried
 _GROSSLY = 2.0  # times: by what peaks of outputs may differ where neither is lost
 _NEAR = 1e-2  # of its peak: who is so near to a run of twice as many digits has not lost all of its own, nor has that
@@ -58,15 +57,19 @@ def engine_for_run(
     hold: Hold,
     from_state: bool,
     excitation: Callable[[], Excitation] | None = None,
+    is_guarded: bool = False,
 ) -> PreparedNetwork:
-    """The network that takes such steps: in its blocks, or in the user's states where these keep more."""
+    """The network that takes such steps: in its blocks, or in the user's states where these keep more.
+
+    Where small outputs are looked at again (`second_look`) a run is guarded, and trials may differ by a little more.
+    """
     engine = prepared.for_run(steps.longest, from_state=from_state)
     if engine is not prepared or not steps.longest > 0.0:
         return engine
     direct = prepared.in_user_states if prepared.is_small else None
     if direct is not None and direct.is_short(steps.duration):
         return direct  # of a run so short outputs may have seen little, and T takes that from large states
-    choices = prepared.keep(_Choices)
+    choices = prepared.keep(_GuardedChoices if is_guarded else _Choices)
     if not choices.are_several:
         return prepared
     by = Excitation.unknown(prepared.system.n_inputs) if excitation is None else excitation()
@@ -75,7 +78,7 @@ def engine_for_run(
 
 def engine_for_samples(prepared: PreparedNetwork, samples: SampledSignal, start: Array | None) -> PreparedNetwork:
     """The same for a run from states of the user, or from rest."""
-    if start is None and (samples.u.shape[-1] == 1 or not prepared.keep(_Choices).are_several):
+    if start is None and (samples.u.shape[-1] == 1 or not prepared.keep(_GuardedChoices).are_several):
         return prepared.keep(_LastRun).engine(samples)
     return engine_for_run(
         prepared,
@@ -83,6 +86,7 @@ def engine_for_samples(prepared: PreparedNetwork, samples: SampledSignal, start:
         hold=samples.hold,
         from_state=start is not None,
         excitation=lambda: Excitation.of(samples, start),
+        is_guarded=True,
     )
 
 
@@ -97,8 +101,9 @@ class _LastRun:
         """The network for such a run."""
         last = self._last
         if last is None or last[0] is not samples.axis or last[1] != samples.hold:
-            engine = engine_for_run(self._prepared, Steps.of(samples), hold=samples.hold, from_state=False)
-            last = self._last = samples.axis, samples.hold, engine
+            steps, hold = Steps.of(samples), samples.hold
+            engine = engine_for_run(self._prepared, steps, hold=hold, from_state=False, is_guarded=True)
+            last = self._last = samples.axis, hold, engine
         return last[2]
 
 
@@ -123,6 +128,8 @@ _AGREED = _Doubts(0.0, 0.0)
 
 class _Choices:
     """Which of two networks takes steps of some lengths; the last few are kept."""
+
+    is_guarded = False
 
     def __init__(self, prepared: PreparedNetwork) -> None:
         self._prepared = prepared
@@ -160,7 +167,7 @@ class _Choices:
     def _first(self, direct: PreparedNetwork, trials: Iterable[Trial]) -> _Doubts:
         """Of the first of these in which the two differ: blocks are not sure enough, or the other way is less so."""
         for trial in trials:
-            doubts = self._kept.get(trial, partial(_tried, self._prepared, direct, trial))
+            doubts = self._kept.get(trial, partial(_tried, self._prepared, direct, trial, is_guarded=self.is_guarded))
             if not doubts.of_user_states <= doubts.of_blocks <= SURE:
                 return doubts
         return _AGREED
@@ -206,6 +213,12 @@ class _Choices:
         )
 
 
+class _GuardedChoices(_Choices):
+    """The same for runs of which small outputs are looked at again."""
+
+    is_guarded = True
+
+
 def some_state(prepared: PreparedNetwork) -> tuple[float, ...] | None:
     """A state of the user in which all are as large as states of the blocks make them, with signs by chance."""
     if prepared.form is None:
@@ -214,21 +227,23 @@ def some_state(prepared: PreparedNetwork) -> tuple[float, ...] | None:
     return tuple((sizes * np.random.default_rng(1).choice([-1.0, 1.0], size=len(sizes))).tolist())
 
 
-def _tried(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _Doubts:
+def _tried(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial, *, is_guarded: bool) -> _Doubts:
     """What a trial says of both; where numbers are exceeded or all digits lost, what fewer steps say, if one does."""
-    doubts = _compared(own, direct, trial)
+    compared = partial(_compared, own, direct, is_guarded=is_guarded)
+    doubts = compared(trial)
     if doubts is not None:
         return doubts
-    of_one = _compared(own, direct, trial.of_one_step)
+    of_one = compared(trial.of_one_step)
     while doubts is None and of_one is not None:
         trial = trial.halved
-        doubts = _compared(own, direct, trial) if trial.number > 1.0 else of_one
+        doubts = compared(trial) if trial.number > 1.0 else of_one
     return _AGREED if doubts is None else doubts
 
 
-def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _Doubts | None:
+def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial, *, is_guarded: bool) -> _Doubts | None:
     """What a run of both says; None where it cannot."""
-    samples, agreement = trial.samples, _agreement(trial) if own.is_small else SURE
+    samples, agreement = trial.samples, agreement_guarded(trial) if is_guarded else AGREEMENT
+    agreement = agreement if own.is_small else SURE
     first, second = (ExactPath(one, samples, trial.start) for one in (own, direct))
     try:
         y = np.asarray(first.sampled_outputs(threads=1))
@@ -264,17 +279,13 @@ def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial) -> _D
     return None if min(doubts) >= _LOST else doubts if doubts.of_blocks > SURE else _AGREED
 
 
-def _agreement(trial: Trial) -> float:
-    return _AGREEMENT_OF_MANY if trial.start is None and trial.number > FEW else _AGREEMENT
-
-
 def _agrees(
     own: PreparedNetwork, trial: Trial, y: Array, other: Array | None, *, agreement: float, with_zero: bool
 ) -> bool:
     """Whether two runs of a trial agree, which is noted; something made in a hurry does not agree with zero."""
     if other is None:
         return False
-    seen, differences = peaks(y), peaks(y - other)
+    seen, differences = peaks(y), peaks(y - other.reshape(y.shape))
     agrees = bool(np.all((differences <= agreement * seen) & ((seen > 0.0) | with_zero)))
     if agrees:
         own.keep(LeastPeaks).note(trial, seen, differences)

@@ -287,7 +287,7 @@ GROUP_INFO, FILL, LAYOUT = b"\x0a\x02\x00\x01\x00\x00", b"\x05\x02\x00\x01\x03\x
     [
         pytest.param(GROUP_INFO, 5, 0x40, "marks", id="a group with a mark that nobody knows"),
         pytest.param(GROUP_INFO, 5, 0x01, "shorter", id="a group whose mark promises more"),
-        pytest.param(GROUP_INFO, 0, 0x0B, "packs the names", id="a group with filters"),
+        pytest.param(GROUP_INFO, 0, 0x0B, "version 0 of filters", id="a group with filters"),
         pytest.param(FILL, 5, 0x4A, "marks", id="a fill value with a mark that nobody knows"),
         pytest.param(FILL, 5, 0x3A, "marks", id="a fill value that is there and is not"),
         pytest.param(LAYOUT, 22, 2, "both a matrix and a group", id="a part of a sparse matrix that is a group"),

@@ -59,6 +59,8 @@ def test_a_D_that_is_left_out_counts_as_well(tmp_path):
     savemat(tmp_path / "s.mat", matrices)
     with pytest.raises(FileFormatError, match=rf"D \({many}×2\) its arrays take 2\.684 GB"):
         load_system(tmp_path / "s.mat")
+    with pytest.raises(FileFormatError, match=rf"D \({many}×1\) its arrays take"):
+        load_system(tmp_path / "s.mat", B=np.ones((3, 1)), max_bytes=2_000_000_000)
 
 
 def test_a_dense_A_has_its_sparse_E_filled_in(tmp_path):

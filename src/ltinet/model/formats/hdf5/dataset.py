@@ -66,7 +66,7 @@ def read_dataset(
         BeyondLimitError: it takes more than is allowed.
     """
     if not is_dataset(header):
-        raise ValueError(f"{name} has no place for its numbers")
+        raise ValueError(f"{name} is no matrix of numbers")
     datatype = parse_datatype(header.need(DATATYPE, "type").cursor())
     shape = parse_shape(header.need(DATASPACE, "shape").cursor())
     if header.find(EXTERNAL) is not None:

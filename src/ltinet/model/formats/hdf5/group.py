@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from ltinet.model.formats.hdf5.container import UNDEFINED, Container
 from ltinet.model.formats.hdf5.cursor import Cursor
+from ltinet.model.formats.hdf5.filters import parse_filters
 from ltinet.model.formats.hdf5.link_message import parse_link
 from ltinet.model.formats.hdf5.object_header import FILTERS, LINK, LINK_INFO, SYMBOL_TABLE, ObjectHeader
 from ltinet.model.formats.limits import require_few
@@ -34,8 +35,9 @@ class _Tree(NamedTuple):
 def links_of(container: Container, header: ObjectHeader) -> Links | None:
     """The members of a group; None if the object is none."""
     table, info = header.find(SYMBOL_TABLE), header.find(LINK_INFO)
-    if header.find(FILTERS) is not None and (table is not None or info is not None):
-        raise ValueError("it packs the names of a group, which MATLAB does not and is not known here")
+    filters = header.find(FILTERS)
+    if table is not None or info is not None:  # a group; filters are for names of many members, and must be known
+        parse_filters(None if filters is None else filters.cursor())
     if table is not None:
         tree, heap = table.cursor().numbers("QQ")
         names = _heap(container, heap)

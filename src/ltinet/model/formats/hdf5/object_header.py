@@ -139,16 +139,20 @@ def _known(message: Message) -> Message:
     if message.kind == REFERENCE_COUNT and message.content[:1] != b"\0":
         raise ValueError(f"an object in it has a message of kind {message.kind} in a version that is not known")
     if message.kind in _MARKED:
-        _require_marks(Cursor(message.content), *_MARKED[message.kind])
+        _require_marks(message.kind, Cursor(message.content))
     if message.kind not in _KNOWN:
         raise ValueError(f"an object in it has a message of kind {message.kind}, which MATLAB does not write")
     return message
 
 
-def _require_marks(cursor: Cursor, always: int, first: int, second: int) -> None:
+def _require_marks(kind: int, cursor: Cursor) -> None:
+    always, first, second = _MARKED[kind]
     version, marks = cursor.numbers("BB")
     if version != 0 or marks & ~0x03:
-        raise ValueError("an object in it has a message in a version, or with marks, that are not known here")
+        raise ValueError(
+            f"an object in it has a message of kind {kind} in version {version} with marks {marks:#04x}, of which not "
+            f"all are known here"
+        )
     cursor.take(always + (first if marks & 0x01 else 0) + (second if marks & 0x02 else 0))
 
 
