@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ltinet.networks import construct
-from ltinet.solve.exact import second_look
+from ltinet.solve.exact import second_look, surest
 from ltinet.solve.exact.least_peaks import LeastPeaks
 from ltinet.solve.exact.trials import Trial
 from ltinet.systems import StateSpace
@@ -40,7 +40,36 @@ def test_what_is_forgotten_is_not_taken_for_less(least):
 
 def test_a_trial_that_exceeds_all_numbers_leaves_those_of_fewer_steps():
     grows = construct(StateSpace(np.diag([3.0, -1.0]), np.ones((2, 1)), np.ones((1, 2))))._prepared.keep(LeastPeaks)
-    assert np.all(np.isfinite(grows.of(LONG._replace(number=8192.0))))
+    found = grows.of(LONG._replace(number=8192.0))
+    assert np.all((found > 0.0) & np.isfinite(found))
+
+
+@pytest.mark.parametrize(
+    ("trial", "is_guarded", "is_enough"),
+    [
+        (LONG, True, True),
+        (LONG, False, False),
+        (TRIAL, True, False),
+        (LONG._replace(start=(1.0, 0.0, 0.0)), True, False),
+    ],
+)
+def test_only_runs_that_are_looked_at_again_may_differ_by_more(monkeypatch, trial, is_guarded, is_enough):
+    """Steppers and exports are not, nor do trials of few steps or from a state say how small outputs may be."""
+    careful, prepared = [], network()._prepared
+    finite, hasty = surest._finite_outputs, surest.hasty_outputs
+    monkeypatch.setattr(surest, "hasty_outputs", lambda path: (1.0 + 7e-13) * hasty(path))
+    monkeypatch.setattr(surest, "_finite_outputs", lambda path: careful.append(path) or finite(path))
+    surest._compared(prepared, prepared.as_given, trial, is_guarded=is_guarded)
+    assert (not careful) == is_enough
+
+
+def test_what_a_run_notes_is_known_of_each_output():
+    prepared = network()._prepared
+    surest._compared(prepared, prepared.as_given, LONG, is_guarded=True)
+    usual = prepared.keep(LeastPeaks).of(LONG)
+    assert usual.shape == (2,)
+    y = network().simulate(LONG.samples.u, LONG.samples.t).y
+    np.testing.assert_allclose(usual, 0.01 * np.abs(y).max(axis=0), rtol=1e-12)  # they hardly differ
 
 
 def test_what_differs_must_not_show(least):

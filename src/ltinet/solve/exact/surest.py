@@ -242,8 +242,9 @@ def _tried(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial, *, is_gu
 
 def _compared(own: PreparedNetwork, direct: PreparedNetwork, trial: Trial, *, is_guarded: bool) -> _Doubts | None:
     """What a run of both says; None where it cannot."""
-    samples, agreement = trial.samples, agreement_guarded(trial) if is_guarded else AGREEMENT
-    agreement = agreement if own.is_small else SURE
+    samples, agreement = trial.samples, SURE
+    if own.is_small:
+        agreement = agreement_guarded(trial) if is_guarded else AGREEMENT
     first, second = (ExactPath(one, samples, trial.start) for one in (own, direct))
     try:
         y = np.asarray(first.sampled_outputs(threads=1))

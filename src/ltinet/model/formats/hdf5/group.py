@@ -36,8 +36,8 @@ def links_of(container: Container, header: ObjectHeader) -> Links | None:
     """The members of a group; None if the object is none."""
     table, info = header.find(SYMBOL_TABLE), header.find(LINK_INFO)
     filters = header.find(FILTERS)
-    if table is not None or info is not None:  # a group; filters are for names of many members, and must be known
-        parse_filters(None if filters is None else filters.cursor())
+    if filters is not None:  # for the names of many members, which are not read; they must be known all the same
+        parse_filters(filters.cursor())
     if table is not None:
         tree, heap = table.cursor().numbers("QQ")
         names = _heap(container, heap)
