@@ -1,13 +1,18 @@
 # Every target sets up what it needs in .venv on its first call and does not reinstall on the next.
+# `make test PYTHON=/path/to/python3.13` uses an environment of its own for that interpreter, .venv-3.13.
 PYTHON ?= python3
+ifeq ($(origin PYTHON),file)
 VENV   := .venv
+else
+VENV   := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+endif
 BIN    := $(VENV)/bin
 
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test hostile fuzz test-kernels test-oldest wheel-check lint house format docs bench bench-quick bench-sparsity \
-        bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu bench-nonlinear \
+.PHONY: demo test test-all stress coverage hostile fuzz test-kernels test-random test-oldest wheel-check lint house format \
+        docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu bench-nonlinear \
         bench-fine-tuning bench-explore soak clean
 
 # The paper, reproduced: the last line is the path of a page to open.
@@ -15,8 +20,27 @@ demo: $(VENV)/.paper
 	$(BIN)/ltinet reproduce all --out build/reproduction
 
 # The workers of the test runner share the cores; BLAS threads on top of them would only wait for each other.
+PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+# The default tier: what is run after every change.
 test: $(VENV)/.test
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
+
+# The default and the slow tier: what is run before a change lands.
+test-all: $(VENV)/.test
+	$(PYTEST) -m "not stress" $(PYTEST_ARGS)
+
+# What takes hours, by a seed that was not run before: hostile runs, damaged files, BLAS kernels, random order, browser.
+stress: hostile fuzz test-kernels test-random soak
+	$(PYTEST) -m stress $(PYTEST_ARGS)
+
+# Lines and branches that a tier executes, processes that tests start included, and the ten modules that miss most.
+# make coverage TIER=all measures the default and the slow tier.
+coverage: $(VENV)/.test
+	rm -rf build/coverage && mkdir -p build/coverage
+	-OPENBLAS_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -n auto $(if $(filter all,$(TIER)),-m "not stress") $(PYTEST_ARGS)
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python tests/support/coverage_summary.py
 
 # Runs drawn to break the library, by any seed, as a table by family; HOSTILE_ARGS="--case 7/jordan/17" shows one.
 hostile: $(VENV)/.test
@@ -27,13 +51,17 @@ fuzz: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --count $(or $(N),5000) --seed $(or $(SEED),0) \
 	  $(addprefix --format ,$(FORMAT))
 
+# The default tier in random order.
+test-random: $(VENV)/.test
+	$(PYTEST) -p randomly -p no:cacheprovider --randomly-seed=$(or $(SEED),0) $(PYTEST_ARGS)
+
 # What decides is compared with oracles, once with each kernel of OpenBLAS that this processor can execute.
 test-kernels: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/with_kernels.py -n auto tests/oracles tests/properties tests/hostile tests/trust $(PYTEST_ARGS)
 
-# Every test with the oldest versions that pyproject.toml allows, in an environment of its own.
+# The default and the slow tier with the oldest versions that pyproject.toml allows, in an environment of its own.
 test-oldest: $(OLDEST)/.installed
-	OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n auto $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n auto -m "not stress" $(PYTEST_ARGS)
 
 # The built wheel in an empty environment, as the README says to install it, with the first example there.
 wheel-check:
@@ -121,7 +149,7 @@ soak: $(VENV)/.test
 	$(BENCH).explore_soak --minutes $(or $(MINUTES),10) --seed $(or $(SEED),19)
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv $(wildcard .venv-*) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

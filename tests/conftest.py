@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,21 @@ _TERMINAL = pytest.StashKey[int]()
 def pytest_configure(config: pytest.Config) -> None:
     """Keep a way to the terminal that pytest does not capture."""
     config.stash[_TERMINAL] = os.dup(2)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what `default_cases(count)` leaves out of the default tier: all but `count` evenly spaced cases."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("default_cases"):
+            cases[item.nodeid.split("[")[0]].append(item)
+    for group in cases.values():
+        count = min(len(group), group[0].get_closest_marker("default_cases").args[0])
+        chosen = {(2 * k + 1) * len(group) // (2 * count) for k in range(count)}
+        for position, item in enumerate(group):
+            if position not in chosen:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(wrapper=True)
