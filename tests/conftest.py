@@ -19,7 +19,8 @@ _TERMINAL = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep a way to the terminal that pytest does not capture."""
+    """Say which tiers run, and keep a way to the terminal that pytest does not capture."""
+    os.environ["LTINET_TEST_TIER"] = "default" if "not slow" in config.option.markexpr else "all"
     config.stash[_TERMINAL] = os.dup(2)
 
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
 TESTS = """
 import time
@@ -20,6 +22,7 @@ def test_that_passes():
 """
 
 
+@pytest.mark.slow
 def test_a_test_that_hangs_fails_alone(tmp_path):
     shutil.copy(CONFTEST, tmp_path)
     (tmp_path / "pytest.ini").write_text("[pytest]\ntimeout = 4\ntimeout_method = signal\n")

@@ -13,6 +13,8 @@ from ltinet.explorer.budgets import budgets_of
 from ltinet.explorer.examples import example_system
 from ltinet.ladders import ladder
 
+pytestmark = pytest.mark.slow  # pages in a browser
+
 WATCH = """() => {
   const root = document.getElementById("explorer");
   window.seen = [];

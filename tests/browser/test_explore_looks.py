@@ -8,6 +8,8 @@ import pytest
 from browser_page import Explored
 from explored_page import ServedPage
 
+pytestmark = pytest.mark.slow  # pages in a browser
+
 STATES = (
     "system=example%3Atriangular&k=11&pick=0.0",
     "system=example%3Atransport&u=chirp",

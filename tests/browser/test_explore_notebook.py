@@ -23,6 +23,8 @@ from ltinet.explorer.reception import Reception
 from ltinet.explorer.staff import Staff
 from ltinet.explorer.widget import reply, widget_of
 
+pytestmark = pytest.mark.slow  # pages in a browser
+
 CELL = 'import ltinet\nltinet.construct(ltinet.named_system("triangular")).explore()'
 
 DROP = """(text) => {

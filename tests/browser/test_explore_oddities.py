@@ -13,6 +13,8 @@ from browser_page import Explored
 from explored_page import ServedPage
 from ltinet.explorer.files import written
 
+pytestmark = pytest.mark.slow  # pages in a browser
+
 OVERLAPS = (Path(__file__).parent / "overlaps.js").read_text(encoding="utf-8").partition("\n")[2]
 RNG = np.random.default_rng(60)
 SHOWN = {

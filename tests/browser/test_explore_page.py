@@ -17,6 +17,8 @@ from explored_page import ServedPage
 from ltinet.explorer.examples import EXAMPLES
 from ltinet.explorer.state import State
 
+pytestmark = pytest.mark.slow  # pages in a browser
+
 SLOW = ("blobs", "plate")  # `make bench-explore` looks at all examples
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from explored_page import ServedPage
 
+pytestmark = pytest.mark.slow  # pages in a browser
+
 ATTACKS = {
     "fetch": "fetch(address).then((a) => a.text())",
     "fetch without cors": """fetch(address, {mode: 'no-cors'}).then((a) => a.text())

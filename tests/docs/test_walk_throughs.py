@@ -32,6 +32,7 @@ def test_from_the_installation_to_a_picture_in_eight_lines(section: str) -> None
     assert _PICTURE.findall(section)[0] in lines[-1]
 
 
+@pytest.mark.slow
 def test_every_picture_shows_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("control")
     monkeypatch.setenv("MPLBACKEND", "Agg")

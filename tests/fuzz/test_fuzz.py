@@ -25,6 +25,7 @@ def python(*arguments):
     )
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", FORMATS)
 def test_damaged_files_are_refused_or_read_rightly(name):
     done = python("-m", "fuzz", "--format", name, "--count", str(PER_FORMAT), "--seed", "12")
@@ -44,6 +45,7 @@ print(outcome_of(form, mutated(form, form.seeds(folder), seed=seed, index=index)
 """
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("name", "seed", "index"),
     # A link that became a count of references; a sparse E that is singular; an entry so large that SciPy's exponential
@@ -141,6 +143,7 @@ print(json.dumps(tally.counts))
 """
 
 
+@pytest.mark.slow
 def test_a_lenient_reader_is_noticed():
     """SciPy's reader of Matrix Market, which takes 2abc for 2 among other things."""
     counts = json.loads(python("-c", SCIPY).stdout)

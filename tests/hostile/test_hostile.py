@@ -29,6 +29,7 @@ def results(tmp_path_factory):
     return SharedResults((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "hostile", SEED)
 
 
+@pytest.mark.default_cases(12)
 @pytest.mark.parametrize(
     ("family", "numbers"), list(shards()), ids=lambda own: own if isinstance(own, str) else own.start
 )
@@ -40,6 +41,7 @@ def test_every_run_is_right_and_below_its_bound(results, family, numbers):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # run alone, it has all portions of its family to make
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_bounds_of_a_family_are_tight(results, family):
@@ -48,6 +50,7 @@ def test_the_bounds_of_a_family_are_tight(results, family):
     assert quantile(tightness(outcomes), 0.5) <= FAMILY_MEDIAN, table(outcomes)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)  # run alone, it has all portions to make
 def test_the_bounds_of_all_runs_are_tight(results):
     outcomes = results.all_of(list(FAMILIES))

@@ -63,12 +63,14 @@ ONCE_INFINITE = {
 """Results that the last digit of the data decides: that there is a bound is all that is asked of them."""
 
 
+@pytest.mark.default_cases(8)
 @pytest.mark.parametrize("name", ONCE_WRONG)
 def test_what_was_wrong_once_is_right(name):
     outcome = judge(draw(name))
     assert not outcome.fails, (outcome.raised, outcome.wrong, outcome.above, outcome.unbounded)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:All-NaN")
 @pytest.mark.parametrize("name", ONCE_INFINITE)
 def test_bounds_that_were_infinite_are_not(name):

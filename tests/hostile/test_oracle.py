@@ -49,6 +49,7 @@ def by_mpmath(system, run, *, hold, E=None):
         return y
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("even", [True, False])
 @pytest.mark.parametrize("descriptor", [True, False])

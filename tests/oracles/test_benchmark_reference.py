@@ -17,6 +17,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.default_cases(5)
 @pytest.mark.parametrize("name", SYSTEMS)
 @pytest.mark.parametrize("n_times", [1, 2, 37, 2049, 4100])  # part of a run, several, and more than fit side by side
 def test_the_reference_is_what_another_oracle_proves(name, n_times):

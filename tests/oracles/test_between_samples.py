@@ -41,6 +41,7 @@ def times(rng, n_steps):
     return h * np.concatenate([[0.0], np.cumsum(counts)])
 
 
+@pytest.mark.default_cases(20)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(20))
 def test_outputs_between_samples_are_below_their_bounds(kind, seed):

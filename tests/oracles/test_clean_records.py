@@ -75,6 +75,7 @@ def case(request, data_dir):
     return (A, B, C, D), dt, found
 
 
+@pytest.mark.default_cases(2)
 def test_poles(case):
     (A, *_), dt, found = case
     true, poles = np.linalg.eigvals(A), found.poles()

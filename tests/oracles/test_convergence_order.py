@@ -88,6 +88,7 @@ def _assert_order(method, slope):
         assert abs(slope - ORDERS[method]) <= 0.3
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("engine", ["neurons", "intervals"])
 @pytest.mark.parametrize("method", ORDERS)
 def test_the_error_falls_with_the_order_of_the_method(net, u, truth, method, engine):

@@ -61,6 +61,7 @@ def counts(data_sets):
     return counted(data_sets, os.environ.get("OPENBLAS_CORETYPE", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS.get(MACHINE, {}))
 def test_counts_are_the_same(counts, data_sets, kernel):
     if missing := KERNELS[MACHINE][kernel] - processor_flags():

@@ -437,6 +437,7 @@ for attempt in range(40):
 """
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that can be stopped at any moment are forked")
 @pytest.mark.parametrize(
     ("number", "way"), [("SIGTERM", "nameless"), ("SIGHUP", "nameless"), ("SIGKILL", "nameless"), ("SIGKILL", "named")]

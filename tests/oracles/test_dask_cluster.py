@@ -61,6 +61,7 @@ def test_a_reduction_does_not_depend_on_who_computes_its_shifts(n_jobs):
     assert np.abs(gap).max() <= 1e-9 * alone.gain  # models of bases that differ by rounding
 
 
+@pytest.mark.slow
 def test_the_backend_that_the_user_chose_is_used(client):
     """A method chosen by a function of the neuron tells where neurons are solved: in the workers, nowhere else."""
     net = ltinet.DynamicNetwork(random_network([[1], [2], [1]], 2, 2, seed=1))

@@ -41,6 +41,7 @@ def _assert_right(net, system, truth, *, u, t, x0, hold):
     assert error <= max(min(1e-13 * net.form.condition_raw, 1e-10), 10.0 * lsim_error)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.timeout(900)  # beam in balls, as in test_responses_on_data_sets
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_runs_are_as_exact_as_their_conditioning_allows_or_as_lsim(data_dir, name):
@@ -59,6 +60,7 @@ def test_runs_are_as_exact_as_their_conditioning_allows_or_as_lsim(data_dir, nam
         _assert_right(net, system, held, u=u, t=t, x0=starts[0], hold="zero")
 
 
+@pytest.mark.slow
 def test_before_heat_arrives_rounding_is_that_of_the_modes(data_dir):
     # After 0.2 s the output is 1e-9 of what it will be, the difference of modes that are as large as ever: rounding is
     # relative to their sum without signs, to which the output of one mode after the other adds up.

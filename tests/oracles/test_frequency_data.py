@@ -38,6 +38,7 @@ def assert_below_noise(found, H, noise, omega):
     assert np.all(root_mean_square(found.response(omega) - H) <= root_mean_square(noise))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_drawn_systems(family, seed):
@@ -65,11 +66,13 @@ def measured(request, data_dir):
     return omega, system.frequency_response(omega)
 
 
+@pytest.mark.default_cases(1)
 def test_real_systems(measured):
     omega, H = measured
     assert_clean(fit_response(omega, H), H, omega)
 
 
+@pytest.mark.default_cases(1)
 def test_real_systems_in_noise(measured):
     omega, H = measured
     noise = relative_noise(np.random.default_rng(1), H, NOISE)

@@ -77,6 +77,7 @@ def compared(A, random, n_budgets=N_BUDGETS):
     return connections, np.array([searched(A, budget) for budget in budgets])
 
 
+@pytest.mark.default_cases(8)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n", [5, 9, 12, 20])
 @pytest.mark.parametrize("family", FAMILIES)
@@ -85,12 +86,14 @@ def test_of_small_matrices_no_search_finds_fewer_connections(family, n, seed):
     assert (ladder <= searches).all()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_over_all_budgets_the_ladder_has_no_more_connections_than_searches(family):
     ladder, searches = compared(*drawn(family, 35, 0))
     assert ladder.sum() <= searches.sum()
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", [name for name in DATA_SETS if name != "beam"])  # of 348 states: takes too long here
 def test_of_data_sets_no_search_finds_fewer_connections(data_dir, name):
     if name == "helicopter_v73":

@@ -31,6 +31,7 @@ def assert_certified(A, form, max_condition):
     assert_eigenvalues_of(A, form)
 
 
+@pytest.mark.default_cases(30)
 @pytest.mark.parametrize("max_condition", BUDGETS)
 @pytest.mark.parametrize("name", HARD)
 def test_hard_matrices(name, max_condition):
@@ -45,6 +46,7 @@ def test_data_sets(data_dir, name, max_condition):
     assert_certified(A, ltinet.block_diagonalize(A, max_condition=max_condition), max_condition)
 
 
+@pytest.mark.default_cases(8)
 @pytest.mark.parametrize("max_condition", BUDGETS[:3])
 @pytest.mark.parametrize("name", [name for name in NAMED_SYSTEMS if name != "penzl"])
 def test_named_systems(name, max_condition):
@@ -52,6 +54,7 @@ def test_named_systems(name, max_condition):
     assert_certified(A, ltinet.block_diagonalize(A, max_condition=max_condition), max_condition)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_real", [30, 1000])
 def test_penzl(n_real):
     A = ltinet.named_system("penzl", n_real=n_real).A
@@ -61,6 +64,7 @@ def test_penzl(n_real):
     assert form.n_blocks == n_real + 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "max_condition"), [(400, 10.0), (400, 1e4), (800, 1e4)])
 def test_large_random_matrices(n, max_condition):
     A = random_dense(n, n)

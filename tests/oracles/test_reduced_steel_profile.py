@@ -38,6 +38,7 @@ def rail(data_dir: Path) -> ltinet.StateSpace:
     return ltinet.load_system(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "h"), [(40, 30.0), (12, 2.0)])
 def test_fifty_inputs(rail: ltinet.StateSpace, order: int, h: float) -> None:
     found = ltinet.reduce(rail, order=order)

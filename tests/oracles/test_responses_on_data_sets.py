@@ -64,6 +64,7 @@ def assert_as_right(ours, theirs, truth, *, axes):
     assert np.all(np.abs(ours - truth) <= limit)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.timeout(900)  # an exponential of 349 rows in balls, for beam, takes a minute on an idle machine
 def test_responses(system):
     # All in one batch: a second exponential in balls would take as long as everything else.
@@ -93,6 +94,7 @@ def test_responses(system):
         assert np.all(truth.distance(y) <= bounds[:, None, :])
 
 
+@pytest.mark.default_cases(4)
 def test_gain_at_rest(system):
     _, A, B = given(system)
     with ctx.workprec(400):
@@ -118,6 +120,7 @@ def test_damping(system):
     assert near.max() <= 1e-12 * condition * np.linalg.norm(system.A, 2)
 
 
+@pytest.mark.default_cases(3)
 def test_frequency_response(system, request):
     E, A, B = given(system)
     sizes = np.abs(system.poles())
@@ -149,6 +152,7 @@ def exact_response(system, omega):
         return np.array([[complex(H[i, j]) for j in range(system.n_inputs)] for i in range(system.n_outputs)])
 
 
+@pytest.mark.default_cases(3)
 def test_chosen_times_end_when_the_response_has_settled(system):
     sol = system.step_response()
     assert len(sol.t) <= 5000

@@ -46,23 +46,27 @@ def assert_same_system(system, *, spectrum_known_to=None, **choice):
     return ratio / net.form.condition
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_data_sets(data_dir, name):
     # With cond(T) in balanced coordinates the bound holds as well, and is stricter by up to ten orders of magnitude.
     assert assert_same_system(load(data_dir, name)) <= 1.0
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("choice", [{"max_condition": 10.0}, {"balance": False}, {"n_layers": 1}], ids=str)
 @pytest.mark.parametrize("name", ["building", "cdplayer", "drum_boiler", "helicopter_v73", "mr_demo", "pde"])
 def test_data_sets_with_other_layers(data_dir, name, choice):
     assert_same_system(load(data_dir, name), **choice)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", NAMED_SYSTEMS)
 def test_named_systems(name):
     assert assert_same_system(with_few_inputs(ltinet.named_system(name))) <= 1.0
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", NAMED_SYSTEMS)
 def test_named_systems_of_other_sizes(name):
     # Few states make the bound strict: of the 25 of diffusion the one at zero is known to eps·‖A‖, no better.
@@ -128,6 +132,7 @@ WELL_BEHAVED += ("skew_symmetric", "orthogonal", "circulant", "repeated_pairs", 
 WELL_BEHAVED += ("defective_pairs", "defective_pairs_rotated", "grcar", "kahan", "clusters_in_triangle", "random_50")
 
 
+@pytest.mark.default_cases(5)
 @pytest.mark.parametrize("name", WELL_BEHAVED)
 def test_hard_matrices(name):
     assert_same_system(with_random_channels(HARD[name]), spectrum_known_to=100)

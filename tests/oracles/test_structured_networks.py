@@ -54,6 +54,7 @@ LARGE = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", LARGE)
 def test_responses_are_those_of_sparse_solves(name):
     system = StateSpace(LARGE[name], *ends(LARGE[name].shape[0]))
@@ -65,6 +66,7 @@ def test_responses_are_those_of_sparse_solves(name):
     assert np.abs(H - expected).max() <= (1e-10 if "grid" in name else 1e-8) * np.abs(expected).max()
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_hundred_thousand_answers_by_its_closed_form():
     # The last entry of the first column of (s − A)⁻¹ is sinh θ / sinh (n + 1)θ with cosh θ = 1 + s/2.
     system = StateSpace(chain(N), np.eye(N, 1), np.eye(1, N, N - 1))
@@ -113,6 +115,7 @@ def test_parts_without_connections_of_all_kinds():
     assert "5 parts without connections" in str(net.form)
 
 
+@pytest.mark.slow
 def test_no_array_is_larger_than_a_few_vectors():
     system = StateSpace(grid(uneven(120), uneven(100)), *ends(12_000))
     n = system.n_states

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 import ltinet
 from evidence import EPS, assert_lapack_standard, assert_pattern, assert_within_budget
 from hard_matrices import haar
+from support.tiers import n_examples
 
-many = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+many = settings(
+    max_examples=n_examples(40), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @st.composite

@@ -10,13 +10,14 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 
 import ltinet
 from random_runs import runs, true_outputs
+from support.tiers import n_examples
 
 THOROUGH = bool(os.environ.get("LTINET_THOROUGH"))
 
 
 def examples(few, many):
     return settings(
-        max_examples=many if THOROUGH else few,
+        max_examples=many if THOROUGH else n_examples(few),
         deadline=None,
         derandomize=True,
         database=None,

@@ -15,11 +15,14 @@ import ltinet
 from hard_matrices import haar
 from ltinet.network.state_equations import to_state_space
 from network_examples import network_response, random_network, rounded
+from support.tiers import n_examples
 from transfer_bound import EPS, references, six_decades, worst_ratio
 
 
 def examples(count):
-    return settings(max_examples=count, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    return settings(
+        max_examples=n_examples(count), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    )
 
 
 seeds = st.integers(0, 2**32 - 1)

@@ -8,13 +8,16 @@ from scipy.linalg import expm
 import ltinet
 from hard_matrices import haar
 from network_examples import pattern_block
+from support.tiers import n_examples
 
 COUNTS = st.integers(1, 3)
 HOLDS = st.sampled_from(["linear", "zero"])
 
 
 def examples(count):
-    return settings(max_examples=count, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    return settings(
+        max_examples=n_examples(count), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    )
 
 
 @st.composite

@@ -64,6 +64,7 @@ def _between(rng, t):
     return np.unique(np.concatenate([once[:-1], t[:-1] + np.diff(t) * rng.uniform(0.1, 0.9, len(t) - 1)]))
 
 
+@pytest.mark.default_cases(16)
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e3, 1e8])
 def test_bounds_hold_at_every_time_of_a_fast_decay(offset, seed):

@@ -59,6 +59,7 @@ def _shares(system, **run):
     return error / truth.peak[0], bound / truth.peak[0]
 
 
+@pytest.mark.default_cases(6)
 @pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("seed", range(5))
 def test_filters_of_any_frequency_have_bounds(kind, seed):

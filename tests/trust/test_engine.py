@@ -73,6 +73,7 @@ def test_coupled_pairs_over_eight_decades(seed):
     assert_right((A, rng.standard_normal((10, 2)), rng.standard_normal((2, 10))), max_condition=10.0)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("share", [0.3, 30.0, 3000.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_beam_with_a_mass_matrix_from_any_state(data_dir, share, seed):

@@ -10,6 +10,7 @@ import ltinet
 from ltinet.solve.steps.propagators import matrix_steps
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("decade", [20, 29, 31, 37, 39, 50, 100, 200, 300])
 def test_dense_matrices_of_any_size(decade):
     rng = np.random.default_rng(decade)
@@ -32,6 +33,7 @@ def test_units_that_differ_by_any_power_of_ten(decade):
     np.testing.assert_allclose(P, [[cosine, unit * sine], [-sine / unit, cosine]], rtol=1e-14)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("decade", [40, 100, 300])
 def test_runs_end_with_a_result_or_an_error(decade):
     rng = np.random.default_rng(decade)

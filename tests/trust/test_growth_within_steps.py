@@ -35,6 +35,7 @@ def test_a_bound_is_finite_and_above_the_error(seed):
     assert error <= bound < np.inf
 
 
+@pytest.mark.default_cases(6)
 @pytest.mark.parametrize("seed", range(20))
 def test_of_coupled_states_as_well(seed):
     bound, error = _bound_and_error(seed, coupled=True)

@@ -40,6 +40,7 @@ def _advection(rng, n):
     return A, np.eye(n)[:, :1], np.eye(n)[-1:], rng.uniform(0.05, 0.5) * n
 
 
+@pytest.mark.default_cases(8)
 @pytest.mark.parametrize("family", [_weak, _heat, _masses, _advection])
 @pytest.mark.parametrize(("most", "seed"), [(12, 0), (12, 1), (12, 2), (32, 0), (32, 1), (48, 1)])
 @pytest.mark.parametrize("moved", ["by its input", "by one of two inputs", "from a state"])
@@ -61,6 +62,7 @@ def test_digits_of_an_output_that_sees_little_of_what_moves_a_system(family, mos
     assert error <= solution.error_bound().max()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("family", [_weak, _heat, _masses])
 @pytest.mark.parametrize("seed", range(4))
 def test_members_of_a_batch_that_use_different_inputs(family, seed):

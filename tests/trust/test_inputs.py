@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import signal
 
 import ltinet
+from support.tiers import n_examples
 
 EPS = np.finfo(float).eps
 T = np.arange(11.0)
@@ -20,7 +21,7 @@ HOLDS = st.sampled_from(["linear", "zero"])
 
 
 def examples(count):
-    return settings(max_examples=count, deadline=None, derandomize=True)
+    return settings(max_examples=n_examples(count), deadline=None, derandomize=True)
 
 
 @pytest.fixture(scope="module")

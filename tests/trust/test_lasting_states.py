@@ -44,6 +44,7 @@ def inputs(rng, n_times):
     return 10.0 ** rng.uniform(-14.0, 2.0) * draws[rng.integers(0, len(draws))]()[:, None]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_errors_of_states_that_last_stay_below_their_bound(seed):
     rng = np.random.default_rng([2611, seed])
@@ -83,6 +84,7 @@ def test_samples_in_bursts_stay_below_their_bound(A, gap, n_bursts, constant):
     assert np.all(respond(A=A, B=B, C=C, u=u, t=t).y.distance(solution.y) <= solution.error_bound(t))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_steps_that_are_all_alike_round_alike_however_inputs_differ(seed):
     # A double integrator that drifts: noise far below its last digits, and a rare pulse, make no two roundings differ.

@@ -33,6 +33,7 @@ def _truth(A, B, x0, u, t):
     return list(accumulate(moves, initial=Fraction(x0[0])))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n", [2, 12, 20])
 @pytest.mark.parametrize("lengths", [2, 20, 2**10], ids="{} lengths".format)
 @pytest.mark.parametrize("seed", range(2))

@@ -23,6 +23,7 @@ def drawn_run(seed, lengths, n_steps):
     return net, {"u": rng.standard_normal((len(t), 2)), "t": t, "x0": rng.standard_normal(n)}
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n_steps", [20, 150, 700, 5_000])
 @pytest.mark.parametrize("lengths", LENGTHS)
 @pytest.mark.parametrize("seed", [0, 1])

@@ -40,6 +40,7 @@ def _is_right(found, peer, truth):
     return np.all((error <= _RIGHT * truth.peak) | (error <= allowed))
 
 
+@pytest.mark.default_cases(6)
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("seed", [128, 228, *range(12)])
 def test_states_of_a_cascade(hold, seed):

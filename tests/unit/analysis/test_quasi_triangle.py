@@ -29,6 +29,7 @@ def backward_error(R, s, X, right):
     return float(np.max(np.abs(residual) / np.where(size > 0.0, size, 1.0), initial=0.0))
 
 
+@pytest.mark.default_cases(12)
 @pytest.mark.parametrize("density", [0.0, 0.05, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(12))
 def test_equations_hold_to_rounding(seed, density):

@@ -93,6 +93,7 @@ def test_there_are_none_at_infinity(data_dir):
     assert np.abs(found).max() < 2e5
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_as_slycot_finds_them(data_dir, name):
     slycot = pytest.importorskip("slycot", reason="slycot is not installed")

@@ -53,6 +53,7 @@ def test_gradcheck_at_uneven_times(kind: str) -> None:
     assert torch.autograd.gradcheck(outputs, (u, *values), fast_mode=True)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_ways_have_the_same_gradients(kind: str, hold: str) -> None:

@@ -63,6 +63,7 @@ def test_a_model_begins_as_its_linear_part(name: str) -> None:
     torch.testing.assert_close(model(u), signal, rtol=0.0, atol=1e-12 * float(signal.detach().abs().max()))
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", models())
 def test_derivatives(name: str) -> None:
     model, u = disturbed(models()[name], 0.05), samples(1, 7, 1).requires_grad_()
@@ -75,6 +76,7 @@ def test_derivatives(name: str) -> None:
     assert torch.autograd.gradcheck(outputs, (u, *values), fast_mode=True)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", models())
 def test_pieces_and_single_steps_give_the_record(name: str) -> None:
     model, u = disturbed(models()[name]), samples(2, 30, 1)

@@ -108,6 +108,7 @@ def test_it_solves_the_equations_of_the_paper(kind: str) -> None:
     assert errors[1] < 0.1 * off_by(y, plain)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("kind", ["pairs and reals", "one layer", "integrators"])
 def test_derivatives(kind: str, hold: str) -> None:
@@ -179,6 +180,7 @@ def test_the_linear_part_is_a_network_again() -> None:
     assert off_by(model(u).detach().numpy(), model.to_network().simulate(u.numpy(), DT * np.arange(200)).y) <= 1e-11
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("method", ["lm", "adam"])
 def test_a_fit_finds_the_activation(method: str) -> None:
     net = network("coupled")

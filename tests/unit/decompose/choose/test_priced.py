@@ -21,6 +21,7 @@ def cost_of(cost, labels):
     return 0.5 * float(cost[labels[:, None] == labels].sum())
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n", [2, 5, 9])
 def test_nothing_is_left_to_change_or_merge(n, seed):

@@ -196,6 +196,7 @@ def test_all_matrices_count_together(tmp_path):
         mat.read(tmp_path / "s.mat", "ABC", max_bytes=239_999)
 
 
+@pytest.mark.slow
 def test_names_are_shown_without_control_characters_and_not_all_of_them(load):
     many = b"".join(dense(f"\x1b[31m{index:05}", [[1.0]]) for index in range(2000))
     with pytest.raises(FileFormatError, match=r"has no A \(it holds \\x1b\[31m00000, .*… and 1990 more\)") as caught:
