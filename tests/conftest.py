@@ -21,6 +21,10 @@ _TERMINAL = pytest.StashKey[int]()
 def pytest_configure(config: pytest.Config) -> None:
     """Say which tiers run, and keep a way to the terminal that pytest does not capture."""
     os.environ["LTINET_TEST_TIER"] = "default" if "not slow" in config.option.markexpr else "all"
+    from support.tiers import n_examples  # here, because the tier is known only now
+
+    settings.register_profile("tier", settings(), max_examples=n_examples(100))
+    settings.load_profile("tier")
     config.stash[_TERMINAL] = os.dup(2)
 
 

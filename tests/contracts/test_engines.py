@@ -66,6 +66,7 @@ def close(found, exact, engine):
     assert np.abs(found - exact).max() <= CLOSE[engine] * max(1.0, np.abs(exact).max())
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("engine", NAMES)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("jumps", [False, True])

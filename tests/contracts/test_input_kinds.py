@@ -90,6 +90,7 @@ def net():
     return ltinet.construct(ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]]))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("engine", ["exact", "neurons", "intervals"])
 def test_every_engine_runs_every_kind(net, kind, engine):
@@ -115,6 +116,7 @@ def test_values_derivatives_and_weights_belong_together(kind):
     assert [own.batch_shape for own in signal.unbatched()] == [()]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("engine", ["exact", "neurons"])
 def test_kinds_can_be_mixed_in_a_batch(net, engine):
     kinds = [own for own in KINDS if own != "scipy's polynomial"]

@@ -45,7 +45,7 @@ print(outcome_of(form, mutated(form, form.seeds(folder), seed=seed, index=index)
 """
 
 
-@pytest.mark.default_cases(3)
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("name", "seed", "index"),
     # A link that became a count of references; a sparse E that is singular; an entry so large that SciPy's exponential

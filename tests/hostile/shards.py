@@ -12,7 +12,7 @@ from .families import FAMILIES
 from .judge import Outcome, judge
 
 RUNS_PER_FAMILY = 170
-RUNS_PER_SHARD = 10
+RUNS_PER_SHARD = 5
 _PATIENCE = 120.0  # seconds for which a portion that another process took is waited for
 
 

@@ -29,7 +29,7 @@ def results(tmp_path_factory):
     return SharedResults((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "hostile", SEED)
 
 
-@pytest.mark.default_cases(12)
+@pytest.mark.default_cases(13)
 @pytest.mark.parametrize(
     ("family", "numbers"), list(shards()), ids=lambda own: own if isinstance(own, str) else own.start
 )

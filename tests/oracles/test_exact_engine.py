@@ -56,6 +56,7 @@ def _relative(y, truth):
     return np.abs(y - truth).max() / np.abs(truth).max()
 
 
+@pytest.mark.default_cases(10)
 @pytest.mark.parametrize("name", SMALL_SYSTEMS)
 def test_error_is_within_the_bound_or_near_that_of_lsim(name):
     for system, run, options, truth, lsim_error in _runs(name, SMALL_SYSTEMS[name]):

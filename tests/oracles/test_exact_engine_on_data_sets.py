@@ -41,7 +41,7 @@ def _assert_right(net, system, truth, *, u, t, x0, hold):
     assert error <= max(min(1e-13 * net.form.condition_raw, 1e-10), 10.0 * lsim_error)
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.default_cases(1)
 @pytest.mark.timeout(900)  # beam in balls, as in test_responses_on_data_sets
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_runs_are_as_exact_as_their_conditioning_allows_or_as_lsim(data_dir, name):

@@ -77,7 +77,7 @@ def compared(A, random, n_budgets=N_BUDGETS):
     return connections, np.array([searched(A, budget) for budget in budgets])
 
 
-@pytest.mark.default_cases(8)
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n", [5, 9, 12, 20])
 @pytest.mark.parametrize("family", FAMILIES)

@@ -39,6 +39,7 @@ def test_hard_matrices(name, max_condition):
     assert_certified(A, ltinet.block_diagonalize(A, max_condition=max_condition), max_condition)
 
 
+@pytest.mark.default_cases(14)
 @pytest.mark.parametrize("max_condition", BUDGETS[:3])
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_data_sets(data_dir, name, max_condition):

@@ -20,6 +20,7 @@ def stiff(rng, n):
     return ltinet.StateSpace(A, rng.standard_normal((n, 2)), rng.standard_normal((2, n)))
 
 
+@pytest.mark.default_cases(6)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("seed", range(12))
 def test_errors_of_long_even_steps_are_below_their_bounds(seed, hold):

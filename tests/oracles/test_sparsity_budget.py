@@ -67,6 +67,7 @@ SMALL = {
 }
 
 
+@pytest.mark.default_cases(10)
 @pytest.mark.parametrize("max_condition", BUDGETS)
 @pytest.mark.parametrize("name", SMALL)
 def test_no_more_connections_than_bdschur(name, max_condition):

@@ -29,7 +29,7 @@ CLOSE = 1e-6  # of each number
 NOTHING = 1e-12  # of the peak: what goes the other way by less is rounding, and none
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_six_digits_of_the_exact_curve(name, data_dir):
     pytest.importorskip("h5py", reason="MATLAB 7.3 files need h5py")

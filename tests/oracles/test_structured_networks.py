@@ -54,7 +54,7 @@ LARGE = {
 }
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", LARGE)
 def test_responses_are_those_of_sparse_solves(name):
     system = StateSpace(LARGE[name], *ends(LARGE[name].shape[0]))

@@ -27,6 +27,7 @@ def _small_system(rng, n, n_inputs):
     return A, rng.standard_normal((n, n_inputs)), rng.standard_normal((2, n)), rng.standard_normal((2, n_inputs))
 
 
+@pytest.mark.default_cases(13)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("batch", [(), (2,)])
 @pytest.mark.parametrize("ends", ["first", "last", "both"])
@@ -77,6 +78,7 @@ def test_bounds_hold_at_every_time_of_a_fast_decay(offset, seed):
     _assert_within_bounds((A, np.ones((2, 1)), C, np.zeros((2, 1))), run, at=_between(rng, t))
 
 
+@pytest.mark.default_cases(13)
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 def test_bounds_hold_at_every_time_after_single_inputs(hold, seed):

@@ -31,6 +31,7 @@ def _network(A):
     return ltinet.construct(ltinet.StateSpace(A, B, C, D))
 
 
+@pytest.mark.default_cases(20)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -47,6 +47,7 @@ def test_repeated_eigenvalues_beside_a_fast_one_have_weights_of_the_size_of_the_
     assert net.weight_norm < 1e3 * np.linalg.norm(A)  # M has a condition of 30, and weights are products with B and C
 
 
+@pytest.mark.default_cases(13)
 @pytest.mark.parametrize("seed", range(30))
 def test_random_similarities_of_repeated_real_eigenvalues(seed):
     """What rounding A itself allows: V has a condition of up to 1e4, and the peer loses as much."""

@@ -10,6 +10,7 @@ from ball_oracle import respond
 _RIGHT = 1e-10
 
 
+@pytest.mark.default_cases(7)
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("seed", range(12))
 def test_what_reaches_an_output_by_weak_couplings_keeps_its_digits(hold, seed):

@@ -29,6 +29,7 @@ def _bound_and_error(seed, *, coupled):
     return solution.error_bound().max() / peak, error / peak
 
 
+@pytest.mark.default_cases(20)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_bound_is_finite_and_above_the_error(seed):
     bound, error = _bound_and_error(seed, coupled=False)

@@ -40,7 +40,7 @@ def _advection(rng, n):
     return A, np.eye(n)[:, :1], np.eye(n)[-1:], rng.uniform(0.05, 0.5) * n
 
 
-@pytest.mark.default_cases(8)
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("family", [_weak, _heat, _masses, _advection])
 @pytest.mark.parametrize(("most", "seed"), [(12, 0), (12, 1), (12, 2), (32, 0), (32, 1), (48, 1)])
 @pytest.mark.parametrize("moved", ["by its input", "by one of two inputs", "from a state"])

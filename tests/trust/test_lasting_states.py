@@ -70,6 +70,7 @@ def test_digits_that_lengths_of_steps_lose_are_counted(hold):
     assert np.max(solution.error_bound(t)) <= 1e-8  # the angle itself loses 1e7 · eps = 2e-9
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize(("gap", "n_bursts"), [(128.0, 16), (1000.0, 2)])
 @pytest.mark.parametrize("A", [[[-1.0]], [[-1.0, 30.0], [0.0, -1.0]]])

@@ -24,7 +24,7 @@ def _drawn(seed):
     return A, B, C, t, rng.standard_normal((n_steps, 2)), x0
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("seed", range(12))
 def test_outputs_and_bounds(seed, hold):

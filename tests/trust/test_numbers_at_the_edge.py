@@ -49,7 +49,7 @@ def everything(matrices, u, t, x0):
     return True
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_all_is_answered_or_refused(part):

@@ -34,6 +34,7 @@ def low_pass(n):
 SYSTEMS = {"masses": (masses, 4, 7), "heat": (heat, 5, 11), "low pass": (low_pass, 5, 9)}
 
 
+@pytest.mark.default_cases(7)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("n_last", [2, 5, 10])
 @pytest.mark.parametrize("name", SYSTEMS)

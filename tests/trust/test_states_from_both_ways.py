@@ -16,6 +16,7 @@ from network_examples import pattern_block
 _LIKE_THE_BETTER, _RIGHT = 32.0, 1e-10
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "name", ["2642/integrating/12", "2642/integrating/62", "2643/integrating/100", "2643/integrating/131"]
 )
@@ -39,6 +40,7 @@ def test_chains_that_integrators_act_on(seed):
     assert_as_good_as_the_better_way(A, B, C, u=u, t=t, hold="zero", x0=rng.standard_normal(n))
 
 
+@pytest.mark.default_cases(7)
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("seed", range(8))
 def test_states_that_others_reach_by_a_rounding_only(hold, seed):
@@ -55,6 +57,7 @@ def test_states_that_others_reach_by_a_rounding_only(hold, seed):
     assert np.all(truth.distance(states).max(axis=0) <= _RIGHT * truth.peak)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("seed", [26, 39, 42, 48, 70, 105, *range(6)])
 def test_compartments_with_rates_that_are_decades_apart_in_long_steps(seed):
     # Where the longest step was far longer than most states last, only blocks were asked.

@@ -40,6 +40,7 @@ def _stable(rng, n):
     return A - (np.abs(np.linalg.eigvals(A)).max() + rng.uniform()) * np.eye(n)
 
 
+@pytest.mark.default_cases(9)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("seed", range(30))
 def test_weakly_reached_outputs_are_right(seed, hold):
@@ -69,6 +70,7 @@ def _exponential(A, h):
         flint.ctx.prec = before
 
 
+@pytest.mark.default_cases(17)
 @pytest.mark.parametrize("seed", range(40))
 def test_long_steps_keep_small_entries(seed):
     (A, B, _), _, _, _ = _drawn(seed)

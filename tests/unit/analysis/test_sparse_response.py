@@ -17,6 +17,7 @@ def rod(n):
     return A, np.eye(n, 1), np.eye(1, n, n - 1)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("V", [0.0, 40.0])
 @pytest.mark.parametrize("with_E", [False, True])
 def test_it_is_that_of_the_filled_in_system(V, with_E):

@@ -25,6 +25,7 @@ def ten_budgets(rungs: ltinet.Ladder) -> list[float]:
     return [rungs[place].condition for place in places] + [max(budget, 1.0) for budget in below]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", QUICK)
 def test_views_have_the_numbers_of_the_library(name: str) -> None:
     desk, system = Desk(), example_system(name)

@@ -139,6 +139,7 @@ def test_processes_share_it(fmu, mixed_net):
         assert share_of_peak(own, mixed_net.simulate(scale * u, t, hold="zero", x0=X0).y) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the network is unstable")
 def test_hostile_systems_and_data_sets(tmp_path, data_dir):
     any_compiler()
@@ -154,6 +155,7 @@ def test_hostile_systems_and_data_sets(tmp_path, data_dir):
         assert share_of_peak(y, expected) <= max(1e-12, 10.0 * share_of_peak(run.stepped(), expected)), name
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("n", "m"), [(0, 2), (2, 0), (1, 1)], ids=["static gain", "no input", "one state"])
 def test_odd_sizes(n, m, version, tmp_path):
     any_compiler()

@@ -87,6 +87,7 @@ def expected(model: Any, u: np.ndarray, **given: Any) -> np.ndarray:
         return model(torch.from_numpy(u), **given).numpy()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.filterwarnings("ignore:the network is unstable")
 def test_the_graph_computes_what_the_model_does(seed, tmp_path):

@@ -83,6 +83,7 @@ def test_the_spread_over_a_hundred_records_is_the_one_told_under_coloured_noise(
     assert abs(np.var(poles) / np.mean(usual) - 1.0) > 0.45
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("linear", [False, True])
 def test_the_sandwich_is_that_of_dense_matrices(linear: bool) -> None:
     rng = np.random.default_rng(5)
@@ -117,6 +118,7 @@ def test_the_sandwich_is_that_of_dense_matrices(linear: bool) -> None:
     np.testing.assert_allclose(found.matrix, dense[:kept, :kept], rtol=0, atol=1e-6 * np.abs(dense).max())
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 def test_bands_are_those_of_differences_of_the_system_itself(hold: str) -> None:
     rng = np.random.default_rng(6)
@@ -229,6 +231,7 @@ def test_a_region_at_samples_is_asked_for_poles_of_continuous_time() -> None:
     assert not two.contains(pair + 2.0j * np.pi / 0.5, level=0.99)  # the same at samples, and another pole
 
 
+@pytest.mark.slow
 def test_poles_that_nearly_meet_are_held_as_often_as_others() -> None:
     """Regions by the slope of the root hold half of these, whose estimates are pairs as often as real."""
     true, held, n_pairs = (0.72, 0.7), [], 0

@@ -13,6 +13,7 @@ def first_order(n_samples=600, seed=0):
     return one.u, one.y
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_drawn_systems_are_found(seed):
     rng = np.random.default_rng([1, seed])

@@ -33,6 +33,7 @@ def test_draws_are_of_all_kinds(draws: list[Draw]) -> None:
         assert own.clean.std(axis=0) / noise.std(axis=0) == pytest.approx(10.0 ** (own.decibels / 20.0), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_regions_hold_true_poles(draws: list[Draw], models: list[ltinet.Identified]) -> None:
     held = [
         inside

@@ -63,6 +63,7 @@ KINDS = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_open_loops_are_called_closed_in_one_of_a_hundred_whatever_the_input_is(kind: str) -> None:
     """Residuals with a memory and what the model misses of the system in them; correlations alone fail for sweeps."""

@@ -33,6 +33,7 @@ def model_step(net: ltinet.DynamicNetwork) -> float:
     return 0.9 / float(np.abs(net.poles()).max())
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_real_systems_in_double_and_single_precision(data_dir: Path, name: str) -> None:
     net = real_network(data_dir, name)
@@ -46,6 +47,7 @@ def test_real_systems_in_double_and_single_precision(data_dir: Path, name: str) 
         assert off_by(model(samples.float()), y) <= FP32.get(name, 1e-5)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", ["building", "pde", "b767_flutter", "drum_boiler"])
 def test_real_systems_from_states_in_pieces_and_at_other_times(data_dir: Path, name: str) -> None:
     net = real_network(data_dir, name)
@@ -64,6 +66,7 @@ def test_real_systems_from_states_in_pieces_and_at_other_times(data_dir: Path, n
     assert off_by(torch.cat([first, model(samples[:, 313:], times=times[313:], state=state)], 1), y) <= FP64
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("kind", KINDS)

@@ -27,6 +27,7 @@ def duffing(rng: np.random.Generator, *, n_neurons: int, hardness: float, dt: fl
     return nn.Feedback(ltinet.construct((A, B, C)).to_torch(dt, hold=hold), spring)
 
 
+@pytest.mark.slow
 def test_two_hundred_networks_agree_with_walking() -> None:
     rng, walked, worst = np.random.default_rng(11), 0, 0.0
     for case in range(200):
@@ -45,6 +46,7 @@ def test_two_hundred_networks_agree_with_walking() -> None:
     assert walked <= 20  # it is Newton's method that was compared
 
 
+@pytest.mark.slow
 def test_damping_spares_walks_where_plain_passes_explode() -> None:
     rng, walked, worst = np.random.default_rng(3), {0: 0, 30: 0}, 0.0
     for case in range(10):
@@ -118,6 +120,7 @@ def test_starts_in_the_user_s_states() -> None:
     torch.testing.assert_close(model(u, x0=x0), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_outputs_are_those_of_the_states_that_were_found() -> None:
     """One more linear pass over a loop that explodes on its way would multiply roundings by what it grows."""
     rng = np.random.default_rng(8)

@@ -26,6 +26,7 @@ TRUE = oscillator(0.2, 2.0, 1.0)
 DT = 0.1
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("method", "steps", "error"), [("lm", 15, 1e-9), ("lbfgs", 12, 1e-4), ("adam", 120, 0.1)])
 def test_a_perturbed_oscillator_is_found_again(method: str, steps: int, error: float) -> None:
     model = oscillator(0.3, 2.1, 0.7).to_torch(DT)

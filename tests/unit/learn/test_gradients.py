@@ -22,6 +22,7 @@ def samples(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["pairs and reals", "coupled", "integrators"])
 def test_gradcheck_of_every_way_and_parameter(kind: str, way: str) -> None:

@@ -61,7 +61,7 @@ def drawn(name: str) -> Run:
     return Run(name, system, ltinet.construct(system), dt, case.u.reshape(-1, *case.u.shape[-2:])[0], case.hold, x0)
 
 
-@pytest.mark.default_cases(3)
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family(family: str) -> None:
     for name in (f"{family}/{index}" for index in range(PER_FAMILY)):

@@ -31,6 +31,7 @@ def integral(model: nn.Monotone, channel: int, x: float) -> float:
     return area if x >= 0.0 else -area
 
 
+@pytest.mark.default_cases(10)
 @pytest.mark.parametrize("seed", range(20))
 def test_it_is_the_integral_of_its_slopes_and_increases(seed: int) -> None:
     model = drawn(seed)

@@ -27,6 +27,7 @@ def test_a_thousand_large_random_steps(kind: str) -> None:
     assert np.linalg.eigvals(dense_matrices(model.system())[0]).real.max() < 0.0
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kind", STABLE)
 def test_gradients_stay_finite_all_the_way(kind: str) -> None:
     """Each step is against the gradient of a loss, far too large."""

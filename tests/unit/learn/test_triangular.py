@@ -51,6 +51,7 @@ def softened(net: ltinet.DynamicNetwork, **options: object) -> nn.Triangular:
     return model
 
 
+@pytest.mark.default_cases(5)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("kind", [*KINDS, "one layer"])
 def test_with_the_identity_it_is_the_network(kind: str, hold: str) -> None:
@@ -92,6 +93,7 @@ def by_a_solver(net: ltinet.DynamicNetwork, u: np.ndarray, t: np.ndarray, weight
     return np.array([parts(time, x)[1] for time, x in zip(t, found.T, strict=True)])
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kind", ["coupled", "one layer"])
 def test_it_solves_the_equations_of_the_paper(kind: str) -> None:
     net, errors = network(kind), []

@@ -39,6 +39,7 @@ def test_the_response_stays(seed: int, is_sparse: bool, mixed: bool) -> None:
     assert np.abs(found.frequency_response(OMEGA) - expected).max() < 1e-10 * np.abs(expected).max()
 
 
+@pytest.mark.slow
 def test_a_large_network_stays_sparse_and_symmetric() -> None:
     """A rod whose every second node has no capacity."""
     n = 8001

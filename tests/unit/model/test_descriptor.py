@@ -41,6 +41,7 @@ def test_lf10_beam_entries_agree_with_sixty_digits(lf10):
     np.testing.assert_array_equal(system.C, contents["C"])
 
 
+@pytest.mark.slow
 def test_lf10_beam_eigenvalues_agree_with_sixty_digits(lf10):
     _, E, A, exact = lf10
     with mpmath.workdps(60):

@@ -21,6 +21,7 @@ from ltinet.errors import FileFormatError, InvalidSystemError, MissingDependency
 from ltinet.model.formats import mat73, npz
 from ltinet.state_space import StateSpace
 from ltinet.systems import load_system, save_system
+from support.tiers import n_examples
 
 FORMATS = [("s.mat", "5"), ("s.mat", "7.3"), ("s.npz", "5"), ("s", "5")]
 IDS = ["mat5", "mat73", "npz", "matrix_market"]
@@ -45,7 +46,7 @@ def systems(draw):
 
 @pytest.mark.parametrize(("name", "mat_version"), FORMATS, ids=IDS)
 @given(system=systems())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=n_examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_round_trip_gives_back_every_bit(tmp_path, name, mat_version, system):
     save_system(system, tmp_path / name, mat_version=mat_version)
     assert bits(load_system(tmp_path / name)) == bits(system)
@@ -207,7 +208,7 @@ def test_truncated_files_are_refused_in_one_line(tmp_path, name, mat_version, ke
 
 @pytest.mark.parametrize("name", ["s.mat", "s.npz", "s/A.mtx"])
 @given(garbage=st.binary(max_size=300))
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=n_examples(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_garbage_is_refused(tmp_path, name, garbage):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import ltinet
 from ltinet import StateSpace, load_system, save_system
+from support.tiers import n_examples
 
 A, B, C = -np.eye(3), np.ones((3, 2)), np.ones((1, 3))
 MATRICES = {"A": A, "B": B, "C": C}
@@ -22,7 +23,7 @@ def cells(*texts):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=n_examples(30), deadline=None)
 @given(inputs=st.lists(NAME, min_size=2, max_size=2, unique=True), outputs=NAME, states=st.none() | st.just("abc"))
 def test_what_is_saved_comes_back(kind, inputs, outputs, states, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / KINDS[kind]

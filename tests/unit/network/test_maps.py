@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ltinet.network.maps import LayerMatrices, LayerParameters, m_eta, m_h, m_lti, m_o, n_dynn, n_dynn_inverse
 from network_examples import pattern_block
+from support.tiers import n_examples
 
 EPS = np.finfo(float).eps
 # The three types of Table 1 with its numbers of neurons, then single neurons and an empty block.
@@ -181,7 +182,7 @@ def any_bits(draw):
     return n, m, values
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=n_examples(100), deadline=None, derandomize=True)
 @given(any_bits())
 def test_n_dynn_and_its_inverse_are_the_identity_bit_for_bit(example):
     n, m, values = example

@@ -19,6 +19,7 @@ from ltinet.network.files import StoredNetwork, _digest, read_network, write_net
 from ltinet.network.network import Network
 from named_signals import NAMES, named, names_of
 from network_examples import random_layer, random_network
+from support.tiers import n_examples
 
 ARRAYS = ("A", "T", "T_inv", "scaling", "original")
 
@@ -70,7 +71,12 @@ def test_round_trip_gives_back_every_bit(tmp_path, name, choice):
 orders = st.lists(st.lists(st.sampled_from([1, 2]), min_size=1, max_size=4), max_size=4)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=n_examples(60),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(orders, st.integers(0, 3), st.integers(0, 3), st.integers(0, 2**32 - 1))
 def test_networks_from_parameters_alone_round_trip(tmp_path, layers, n_inputs, n_outputs, seed):
     network = random_network(layers, n_inputs, n_outputs, seed)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ltinet.network.neuron import Neuron
 from network_examples import random_layer
+from support.tiers import n_examples
 
 EPS = np.finfo(float).eps
 EMPTY = np.zeros(0)
@@ -79,7 +80,7 @@ def test_poles_keep_their_digits(m, c, k):
     assert len({complex(pole) for pole in own.poles}) == 2
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=n_examples(200), deadline=None, derandomize=True)
 @given(*[st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3)] * 3)
 def test_poles_are_those_of_a_nearby_neuron(m, c, k):
     if m == 0.0:

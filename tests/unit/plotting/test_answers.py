@@ -28,6 +28,7 @@ def test_every_door_draws_what_the_object_says(plot):
     assert plot.impulse(t).shape == (2, 2)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("plot", [SYSTEM.plot, NET.plot, example(6).plot], ids=["system", "network", "blobs"])
 def test_the_overview_is_a_slide_whose_texts_can_be_read(plot):
     page = plot()
@@ -66,6 +67,7 @@ def test_of_very_many_inputs_some_are_run():
     assert isinstance(system.plot(), Figure)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "system", [([1.0], [1.0, 0.0]), ([1.0], [1.0, 0.0, 1.0]), ([2.0], [1.0]), ([1.0], [1.0, -1.0])]
 )

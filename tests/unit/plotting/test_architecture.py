@@ -15,6 +15,7 @@ def words(axes):
     return [text for text, _ in shown_texts(axes.figure)]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("n_layers", sorted(EXAMPLES))
 @pytest.mark.parametrize("size", [(6.4, 4.8), (10.0, 6.0)])
 def test_texts_neither_overlap_nor_leave_the_figure(n_layers, size):

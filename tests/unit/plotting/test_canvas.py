@@ -72,6 +72,7 @@ def test_what_is_no_figure_is_refused():
         draw_comparison([0.0, 1.0], {"a": [0.0, 1.0]}, reference=[0.0, 1.0], figure=3)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_the_same_drawing_gives_the_same_bytes(tmp_path, suffix):
     for name in ("a", "b"):

@@ -52,6 +52,7 @@ def test_the_first_four_lines_differ_in_lightness_or_hue_for_anybody():
     assert min(least_difference(a, b) for a, b in combinations(colours, 2)) > 24.0
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("n_layers", [1, 4, 10, 400])
 def test_a_layer_has_one_colour_in_every_drawing(n_layers):
     net = example(n_layers)

@@ -30,6 +30,7 @@ def test_errors_are_against_the_reference():
     check_texts(figure)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("n_outputs", [1, 400])
 @pytest.mark.parametrize("n_solutions", [1, 3])
 def test_texts_neither_overlap_nor_leave_the_figure(n_outputs, n_solutions):

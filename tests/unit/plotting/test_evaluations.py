@@ -34,6 +34,7 @@ def test_what_a_solver_engine_reports_can_be_drawn():
     assert len(axes.patches) == 2
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("draw", DRAWINGS)
 @pytest.mark.parametrize("counts", [[[5]], [[k] for k in range(10)], [[k, k] for k in range(10)], [[1700]] * 400])
 def test_texts_neither_overlap_nor_leave_the_figure(draw, counts):

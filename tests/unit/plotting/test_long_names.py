@@ -18,6 +18,7 @@ def plane(p, m, *, long):
     return ltinet.StateSpace(A, RNG.standard_normal((4, m)), RNG.standard_normal((p, 4)), **names)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("long", [True, False])
 @pytest.mark.parametrize(("p", "m"), [(1, 3), (3, 1), (2, 2), (3, 3)])
 @pytest.mark.parametrize("kind", ["bode", "nyquist", "step", "overview", "overview of the network"])
@@ -38,6 +39,7 @@ def test_a_figure_of_somebody_else_has_its_key_beside_the_axes():
     assert axes[0].get_legend() is not None
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("plots", [lambda own: own.plot, lambda own: ltinet.construct(own).plot])
 @pytest.mark.parametrize("kind", ["step", "impulse"])
 def test_inputs_and_outputs_are_chosen_as_in_responses(plots, kind):

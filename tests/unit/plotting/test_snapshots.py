@@ -27,6 +27,7 @@ def test_rows_are_solutions_reference_and_errors():
     assert panels[0, 0].get_ylabel() == "A\ny"
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("extent", [None, (0.0, 10.0, 0.0, 9.5)])
 def test_texts_neither_overlap_nor_leave_the_figure(extent):
     times, fields = [0.2, 0.4, 1.0, 3.0, 10.0], RNG.random((5, 20, 20))

@@ -78,6 +78,7 @@ def test_the_bound_is_told_for_short_runs_and_on_request():
     assert net.simulate(T, T).plot(bound=False).get_title() == ""
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("shape", [(), (3,), (40,)])
 def test_texts_neither_overlap_nor_leave_the_figure(shape):
     u = np.random.default_rng(0).random((*shape, 41, 10))

@@ -47,6 +47,7 @@ def test_the_form_shows_the_entries_of_its_matrix():
     assert axes.get_xlabel() == "from state"
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("n_layers", sorted(EXAMPLES))
 def test_texts_neither_overlap_nor_leave_the_figure(n_layers):
     check_texts(example(n_layers).plot.sparsity(ax=axes_of_size()).figure)

@@ -47,6 +47,7 @@ def test_a_sparse_system_is_projected(V: float) -> None:
     assert str(found).startswith("reduced system")
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("V", [0.0, 3.0, 300.0])
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-5])
 def test_the_pointwise_bound_is_no_less_than_the_h2_norm(V: float, tolerance: float) -> None:

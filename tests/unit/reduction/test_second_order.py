@@ -28,6 +28,7 @@ def test_no_bound_of_a_small_model_is_below_its_error(seed: int, extra: float) -
         assert largest_gap(model, found) <= found.error_bound + 1e-13 * found.gain
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("alpha", "beta"), [(0.5, 1e-3), (0.0, 1e-3), (2.0, 0.0), (0.0, 0.3)])
 @pytest.mark.parametrize("method", ["modes", "krylov"])
 def test_bounds_of_sparse_ways(alpha: float, beta: float, method: str, monkeypatch: pytest.MonkeyPatch) -> None:

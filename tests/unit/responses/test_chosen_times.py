@@ -7,6 +7,7 @@ import pytest
 from ltinet import InvalidSignalError, StateSpace, as_state_space
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("order", range(3, 13))
 @pytest.mark.parametrize("delay", [0.01, 1.0, 300.0])
 def test_what_comes_later_is_waited_for(order, delay):
@@ -19,6 +20,7 @@ def test_what_comes_later_is_waited_for(order, delay):
     assert np.abs(longer.y[0, after]).max() <= 0.02 * np.abs(longer.y).max()
 
 
+@pytest.mark.default_cases(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_oscillations_are_followed_or_it_is_told(seed):
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ def drawn(A, seed, m=2, p=3):
     return StateSpace(A, rng.standard_normal((n, m)), rng.standard_normal((p, n)), rng.standard_normal((p, m)))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", SMALL_SYSTEMS)
 def test_responses_of_every_kind_of_spectrum_lie_within_their_bounds(name):
     system = drawn(SMALL_SYSTEMS[name], 1)
@@ -33,6 +34,7 @@ def test_responses_of_every_kind_of_spectrum_lie_within_their_bounds(name):
         assert np.all(truth.distance(y) <= 1e-9 * np.abs(truth.mid).max(axis=1, keepdims=True))
 
 
+@pytest.mark.default_cases(11)
 @pytest.mark.parametrize("name", SMALL_SYSTEMS)
 def test_chosen_times_fit_every_kind_of_spectrum(name):
     system = drawn(SMALL_SYSTEMS[name], 1)
@@ -90,6 +92,7 @@ def test_slow_and_fast_modes_are_both_visible():
     assert np.ptp(np.diff(hidden.t)) <= 1e-9 * hidden.t[-1]  # what nobody sees needs no times
 
 
+@pytest.mark.default_cases(5)
 @pytest.mark.parametrize("seed", range(20))
 def test_integrators_that_rounding_moved_are_no_slow_poles(seed):
     """In other coordinates an integrator is a pole of ±1e-15, a chain of them a circle of √eps around zero."""

@@ -30,6 +30,7 @@ def by_formula(zeta, omega):
     return rise, root(level, turns[last], turns[last + 1])
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("omega", [1e-4, 1.0, 3e7])
 @pytest.mark.parametrize("zeta", [0.02, 0.1, 0.3, 0.6])
 def test_damped_oscillations_against_their_formula(zeta, omega):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import ltinet
 from ltinet.signals.times import real_times
+from support.tiers import n_examples
 
 SECONDS = {
     "W": Fraction(604_800), "D": Fraction(86_400), "h": Fraction(3600), "m": Fraction(60), "s": Fraction(1),
@@ -19,7 +20,7 @@ SECONDS = {
 
 
 def examples(count):
-    return settings(max_examples=count, deadline=None, derandomize=True)
+    return settings(max_examples=n_examples(count), deadline=None, derandomize=True)
 
 
 @examples(300)

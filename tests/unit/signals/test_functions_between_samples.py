@@ -12,6 +12,7 @@ from ltinet import FunctionSignal
 from ltinet.signals import function as function_room
 from ltinet.signals import watched
 from ltinet.signals.refine import sample_function
+from support.tiers import n_examples
 
 PLACES = st.floats(0.05, 0.95)
 # Lines are judged at three places of each interval: a kink elsewhere is seen to 0.69 of its height at least.
@@ -19,7 +20,7 @@ BETWEEN = 1.5
 
 
 def examples(count):
-    return settings(max_examples=count, deadline=None, derandomize=True)
+    return settings(max_examples=n_examples(count), deadline=None, derandomize=True)
 
 
 def farthest(samples, function, times):
@@ -100,6 +101,7 @@ def test_an_offset_of_all_times_spoils_nothing(offset, rate):
     assert farthest(samples, function, times) <= BETWEEN * 1e-6
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("as_numbers", [False, True], ids=["of arrays", "of numbers only"])
 @pytest.mark.parametrize(
     "function",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import ltinet
 from ltinet import SampledSignal
 from ltinet.signals.times import TimeAxis, as_times, even_step, real_times, time_step
+from support.tiers import n_examples
 
 EPS = np.finfo(float).eps
 OFFSETS = st.sampled_from([0.0, 1.0, -3.0, 86_400.0, -1e6, 1.7e9, -1.7e9, 4e12])
@@ -17,7 +18,7 @@ STEPS = st.floats(-9.0, 4.0).map(lambda power: 10.0**power)
 
 
 def examples(count):
-    return settings(max_examples=count, deadline=None, derandomize=True)
+    return settings(max_examples=n_examples(count), deadline=None, derandomize=True)
 
 
 def made(way, offset, step, n):

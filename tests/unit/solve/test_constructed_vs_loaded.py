@@ -27,6 +27,7 @@ def drawn_systems():
         yield pytest.param((A, rng.standard_normal((n, 2)), rng.standard_normal((3, n))), id=name)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("system", list(drawn_systems()))
 @pytest.mark.parametrize("batch", [(), (5,), (2, 3)])
 def test_states_and_outputs_have_the_same_bytes(system, batch, tmp_path):

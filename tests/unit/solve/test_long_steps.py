@@ -19,6 +19,7 @@ def drawn(seed):
     return F, i, float(rng.uniform(0.2, 0.6))
 
 
+@pytest.mark.default_cases(7)
 @pytest.mark.parametrize("seed", range(30))
 def test_a_small_coupling_against_large_ones_keeps_its_digits(seed):
     F, i, h = drawn(seed)

@@ -89,6 +89,7 @@ MANY = 400_000
 AT_MOST = 3.0  # times the result, which is part of it
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("face", ["states", "sorted", "any order"])
 @pytest.mark.parametrize("even", [True, False], ids=["even", "uneven"])
 def test_states_and_dense_output_take_little_more_than_their_result(even, face):

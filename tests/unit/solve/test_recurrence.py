@@ -107,6 +107,7 @@ def test_slow_states_keep_their_digits_in_careful_steps():
     assert off[False] > 0.1 * n_steps * EPS  # those of a matrix always go the same way
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("is_less_one", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 17])
 def test_careful_steps_of_a_single_run(n, is_less_one):

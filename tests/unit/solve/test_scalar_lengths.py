@@ -52,6 +52,7 @@ def _steps(rates, h, *, linear, many_follow=False):
     return P + np.asarray(steps.kept, dtype=float), begin[0] + end[0], end[0]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("linear", [True, False], ids=["linear", "zero"])
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("many_follow", [False, True])

@@ -34,6 +34,7 @@ def _deviation(sol, exact):
     return np.abs(sol - exact).max() / np.abs(exact).max()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("engine", ["neurons", "intervals"])
 @pytest.mark.parametrize("method", METHODS)
@@ -191,6 +192,7 @@ def test_a_jump_of_a_held_input_is_an_impulse(engine):
     np.testing.assert_allclose(start, [0.0, U[0] @ neuron.v / neuron.m], rtol=0.0, atol=1e-14 * scale)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("engine", ["neurons", "intervals"])
 @pytest.mark.parametrize("method", METHODS)
 def test_no_step_crosses_a_knot(net, method, engine):
@@ -322,6 +324,7 @@ def test_a_batch_of_nothing_is_a_solution_without_errors(net, engine):
     assert sol.error_bound(T[:4]).shape == (3, 0, 4, 2)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_growth_beyond_all_numbers_is_one_error_that_tells_when(method):
     growing = ltinet.construct(([[1000.0]], [[1.0]], [[1.0]]))

@@ -13,6 +13,7 @@ from ltinet.solve.exact.true_outputs import true_outputs
 _ROUNDINGS = 8.0 * 2.0**-53
 
 
+@pytest.mark.default_cases(6)
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("seed", range(8))
 def test_systems_whose_engines_lose_digits(seed, hold):

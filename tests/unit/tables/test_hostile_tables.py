@@ -53,6 +53,7 @@ class _Joined(io.RawIOBase):
         return len(piece)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "content",
     [

@@ -38,6 +38,7 @@ def test_there_are_enough_of_every_kind() -> None:
     assert N_TABLES // len(KINDS) >= 8
 
 
+@pytest.mark.default_cases(93)
 @pytest.mark.parametrize("seed", range(N_TABLES))
 def test_read_rightly_or_refused_with_the_option_that_helps(seed: int) -> None:
     table = TABLES[seed]

@@ -37,6 +37,7 @@ def families(rng: np.random.Generator) -> Iterator[np.ndarray]:
     yield 2.0 ** rng.integers(-300, 60, N)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_drawn_numbers(seed: int) -> None:
     for numbers in families(np.random.default_rng(seed)):

@@ -60,6 +60,7 @@ def test_singletons_within_the_budget_are_taken_at_once():
     assert tradeoff == {}
 
 
+@pytest.mark.default_cases(8)
 @pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize("max_condition", [1e15, 1e16, 1e200, np.inf])
 @pytest.mark.parametrize(

@@ -135,6 +135,7 @@ def test_no_room_is_made_for_what_a_line_claims(tmp_path):
             load_system(tmp_path, B=[[1.0]], C=[[1.0]])
 
 
+@pytest.mark.slow
 def test_bombs_of_blank_lines_and_comments_are_not_read_to_their_end(tmp_path):
     head = (HEAD + "array real general\n").encode()
     for content in (
