@@ -11,7 +11,7 @@ BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test test-all stress coverage hostile fuzz test-kernels test-random test-oldest wheel-check lint house format \
+.PHONY: demo test test-all stress coverage hostile fuzz test-kernels test-random test-oldest wheel-check lint format \
         docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu bench-nonlinear \
         bench-fine-tuning bench-explore soak clean
 
@@ -75,10 +75,6 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-
-# Lengths, types and docstrings of the package; tests/architecture/test_house.py holds their limits.
-house:
-	@$(PYTHON) tests/architecture/house.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
