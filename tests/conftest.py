@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +15,18 @@ settings.register_profile("judged", derandomize=True, deadline=None)
 settings.register_profile("exploring", deadline=None)
 settings.load_profile("judged" if os.environ.get("CI") else "exploring")
 
+# They speak to a browser through inherited pipes, which Windows does not have.
+collect_ignore = [] if hasattr(os, "fork") else ["browser"]
+
 _GRACE = 0.2  # of the limit: for a test that was told to stop, and for its fixtures
 _TERMINAL = pytest.StashKey[int]()
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-timeout reads its options
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep a way to the terminal that pytest does not capture."""
+    """Keep a way to the terminal that pytest does not capture; where no alarm exists, a thread keeps the limit."""
+    if not hasattr(signal, "SIGALRM"):
+        config.option.timeout_method = "thread"
     config.stash[_TERMINAL] = os.dup(2)
 
 
