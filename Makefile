@@ -6,12 +6,17 @@ VENV   := .venv
 else
 VENV   := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 endif
+ifeq ($(OS),Windows_NT)
+BIN    := $(VENV)/Scripts
+EXE    := .exe
+else
 BIN    := $(VENV)/bin
+endif
 
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test test-all stress coverage hostile fuzz test-kernels test-random test-oldest wheel-check lint house format \
+.PHONY: demo test test-all stress coverage hostile fuzz test-kernels test-random test-oldest wheel-check lint format \
         docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu bench-nonlinear \
         bench-fine-tuning bench-explore soak clean
 
@@ -75,10 +80,6 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-
-# Lengths, types and docstrings of the package; tests/architecture/test_house.py holds their limits.
-house:
-	@$(PYTHON) tests/architecture/house.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
@@ -151,16 +152,16 @@ soak: $(VENV)/.test
 clean:
 	rm -rf .venv $(wildcard .venv-*) build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(BIN)/python:
+$(BIN)/python$(EXE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "ltinet needs Python 3.11 or newer; call make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml | $(BIN)/python
+$(VENV)/.core: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.%: pyproject.toml | $(BIN)/python
+$(VENV)/.%: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@touch $@
 

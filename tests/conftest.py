@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,17 +15,26 @@ settings.register_profile("judged", derandomize=True, deadline=None)
 settings.register_profile("exploring", deadline=None)
 settings.load_profile("judged" if os.environ.get("CI") else "exploring")
 
+# They speak to a browser through inherited pipes, which Windows does not have.
+collect_ignore = [] if hasattr(os, "fork") else ["browser"]
+
 _GRACE = 0.2  # of the limit: for a test that was told to stop, and for its fixtures
 _TERMINAL = pytest.StashKey[int]()
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-timeout reads its options
 def pytest_configure(config: pytest.Config) -> None:
-    """Say which tiers run, and keep a way to the terminal that pytest does not capture."""
+    """Say which tiers run, keep a way to the terminal that pytest does not capture, and keep the time limit.
+
+    Where there is no alarm signal, a thread keeps the limit.
+    """
     os.environ["LTINET_TEST_TIER"] = "default" if "not slow" in config.option.markexpr else "all"
     from support.tiers import n_examples  # here, because the tier is known only now
 
     settings.register_profile("tier", settings(), max_examples=n_examples(100))
     settings.load_profile("tier")
+    if not hasattr(signal, "SIGALRM"):
+        config.option.timeout_method = "thread"
     config.stash[_TERMINAL] = os.dup(2)
 
 

@@ -4,6 +4,7 @@ import importlib
 import sys
 import typing
 
+from ltinet._version import __version__ as __version__
 from ltinet.algebraic import eliminate_algebraic
 from ltinet.analysis.damping import Damping
 from ltinet.analysis.frequencies import frequencies_for
@@ -76,8 +77,6 @@ _LATE = {
     "Table": "ltinet.tables.table",
     "read_table": "ltinet.tables.table",
 }
-
-__version__ = "0.2.0"
 
 __all__ = [
     "BlockDiagonalForm",

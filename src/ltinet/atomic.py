@@ -13,6 +13,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,7 +99,7 @@ def _final_place(path: Path) -> Path:
 
 
 class _NewFile(NamedTuple):
-    descriptor: int
+    stream: FileIO
     name: Path | None
     """None for a file that has no name yet."""
 
@@ -110,7 +111,7 @@ def _new_file(folder: Path) -> Iterator[_NewFile]:
     try:
         yield file
     finally:
-        os.close(file.descriptor)
+        file.stream.close()
         if file.name is not None:
             file.name.unlink(missing_ok=True)
 
@@ -120,16 +121,18 @@ def _nameless_file(folder: Path) -> _NewFile | None:
     if flag is None or not Path("/proc/self/fd").is_dir():  # by which it is named later
         return None
     try:
-        return _NewFile(os.open(folder, flag | os.O_RDWR, _FOR_ANYBODY), None)
+        descriptor = os.open(folder, flag | os.O_RDWR, _FOR_ANYBODY)
     except OSError as error:
         if error.errno in _NO_NAMELESS_FILES:
             return None
         raise
+    return _NewFile(os.fdopen(descriptor, "wb", buffering=0), None)
 
 
 def _named_file(folder: Path) -> _NewFile:
     name = folder / _unused_name()
-    return _NewFile(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _FOR_ANYBODY), name)
+    descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _FOR_ANYBODY)
+    return _NewFile(os.fdopen(descriptor, "wb", buffering=0), name)
 
 
 def _unused_name() -> str:
@@ -140,22 +143,26 @@ def _unused_name() -> str:
 def _give_name(file: _NewFile, place: Path) -> None:
     if file.name is None:
         # With a descriptor of a folder, whichever, Python follows the link that stands for the file.
-        os.link(f"/proc/self/fd/{file.descriptor}", place, src_dir_fd=file.descriptor)
-    elif file.name != place:
+        descriptor = file.stream.fileno()
+        os.link(f"/proc/self/fd/{descriptor}", place, src_dir_fd=descriptor)
+        return
+    file.stream.close()  # Windows does not rename a file that is open
+    if file.name != place:
         os.rename(file.name, place)
 
 
 def _write(file: _NewFile, content: bytes, *, like: Path) -> None:
-    _hand_on_permissions(file.descriptor, like=like)
+    descriptor = file.stream.fileno()
+    _hand_on_permissions(descriptor, like=like)
     rest = memoryview(content)
     while rest:
-        rest = rest[os.write(file.descriptor, rest) :]
-    os.fsync(file.descriptor)  # or a power cut after the rename could leave the new name on an empty file
+        rest = rest[os.write(descriptor, rest) :]
+    os.fsync(descriptor)  # or a power cut after the rename could leave the new name on an empty file
 
 
 def _hand_on_permissions(descriptor: int, *, like: Path) -> None:
     """Give a file the permissions of the one that it replaces, and its owner and group where that is allowed."""
-    if not hasattr(os, "fchmod") or not like.is_file():
+    if not hasattr(os, "fchown") or not like.is_file():
         return
     old = like.stat()
     with suppress(PermissionError):
@@ -179,7 +186,7 @@ def _undisturbed() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    waiting = {getattr(signal, name) for name in _ENDING_SIGNALS}
+    waiting = {getattr(signal, name) for name in _ENDING_SIGNALS if hasattr(signal, name)}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waiting)
     try:
         yield

@@ -7,7 +7,7 @@ from typing import Any
 from ltinet.decompose.block_diagonal import candidate_forms, units_of
 from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.structures.detection import structured_form
+from ltinet.decompose.structured_form import structured_form
 from ltinet.errors import InvalidSystemError
 from ltinet.model.memory import told_if_short
 from ltinet.model.sparse_pencil import SparsePencil

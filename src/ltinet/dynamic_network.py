@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,8 @@ from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.export import doors
 from ltinet.export.other_libraries import to_control, to_scipy
-from ltinet.learn.door import Parts, to_torch
+from ltinet.learn.door import to_torch
+from ltinet.learn.trainable_parts import Parts
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames, names_or_numbers
@@ -43,6 +45,14 @@ if TYPE_CHECKING:
     import scipy.signal
 
     from ltinet.learn.linear_network import LinearNetwork
+
+_explorer: Callable[..., Any]  # `ltinet.explore`, which imports this module and so cannot be imported here
+
+
+def register_explorer(explore: Callable[..., Any]) -> None:
+    """Set the function behind `DynamicNetwork.explore`; `ltinet.explorer.door` does so when `ltinet` is imported."""
+    global _explorer
+    _explorer = explore
 
 
 @final
@@ -322,7 +332,18 @@ class DynamicNetwork:
         return to_state_space(self.network).named(self._names.of_ends)
 
     export_c, export_fmu, export_onnx = doors.export_c, doors.export_fmu, doors.export_onnx
-    explore: ClassVar[Callable[..., Any]]  # `ltinet.explore(net)`: its room stands above this one, and sets it
+
+    def explore(
+        self,
+        *,
+        page: str | PathLike[str] | None = None,
+        title: str | None = None,
+        port: int = 0,
+        browser: bool = True,
+        told: Callable[[str], None] = print,
+    ) -> Any:
+        """Show the network on an interactive page; the options are those of `ltinet.explore`."""
+        return _explorer(self, page=page, title=title, port=port, browser=browser, told=told)
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""

@@ -9,6 +9,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet._version import __version__
 from ltinet.arrays import Array, Complex
 from ltinet.atomic import write_whole
 from ltinet.dynamic_network import DynamicNetwork
@@ -207,8 +208,6 @@ class Identified:
 
 
 def _page(found: Identified, title: str) -> Page:
-    import ltinet  # here, because it imports this module
-
     delays = f", delays of {', '.join(map(str, found.delay))} samples" if any(found.delay) else ""
     data = (
         "a frequency response" if found.dt is None else f"samples at steps of {found.dt:g} ({found.hold} hold{delays})"
@@ -221,7 +220,7 @@ def _page(found: Identified, title: str) -> Page:
     )
     return Page(
         title, summary, found.warnings, found.system.output_names, found.fits, found.poles(),
-        found.pole_confidence() if found.covariance else (), found.tried, tuple(_pictures(found)), ltinet.__version__,
+        found.pole_confidence() if found.covariance else (), found.tried, tuple(_pictures(found)), __version__,
     )  # fmt: skip
 
 

@@ -1,26 +1,37 @@
-"""Imports point down one list of rooms, so that a reader can follow a system through the code in one direction."""
+"""Imports between modules of the package have one direction, and optional libraries are imported only when needed.
+
+The package is a tree. In every folder of it the direct children, modules and packages alike, must import one another
+without cycles; for the top level the order is written down below. An import counts wherever it stands, inside
+functions and under `TYPE_CHECKING` too, and so does the name of a module in a string, as `import_module` and
+`resources.files` take it: each of them makes a reader of one module depend on the other.
+"""
 
 import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
-
-import pytest
 
 import ltinet
 
 SOURCE = Path(ltinet.__file__).parent
 ROOT = Path(__file__).parents[2]
-# Highest first; rooms on one line do not import each other.
+# Highest first; those on one line do not import each other.
 LEVELS = [
     {"__main__"},
     {"cli"},
     {"paper"},
+    {"__init__"},  # what users import
     {"explorer"},
     {"nn"},
     {"ladders", "identifying", "reduced"},
     {"identified"},
     {"solver_tolerances", "loading", "networks"},
     {"reductions"},
-    {"dynamic_network"},  # the façades: their methods are doors to the rooms below
+    {"dynamic_network"},
     {"systems", "algebraic"},
     {"conversion", "learn"},
     {"second_order"},
@@ -31,76 +42,200 @@ LEVELS = [
     {"network"},
     {"decompose"},
     {"signals", "model", "plotting", "bounds", "tables"},
-    # the ground
     {"tolerances", "errors", "shown", "views", "arrays", "atomic", "listing", "once", "progress", "threads"}
-    | {"recent", "exact_arithmetic"},
+    | {"recent", "exact_arithmetic", "html_page", "_version"},
 ]
-LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+LEVEL = {child: level for level, children in enumerate(LEVELS) for child in children}
 # Libraries that only some users have: imported inside the function that needs them, never when ltinet is imported.
 OPTIONAL = {"control", "h5py", "joblib", "matplotlib", "onnx", "pandas", "pyarrow", "pymor", "sklearn", "slycot"}
-# Rooms that are imported only when somebody goes to PyTorch, but for the door, which asks for it.
-ON_TORCH = {"learn", "nn"}
-FILES = sorted(SOURCE.rglob("*.py"))
+TORCH = {"torch", "triton"}
+BUILT_ON_TORCH = {"learn", "nn"}  # may import it at the top of their modules
+
+Module = tuple[str, ...]
+"""A module by its place below `ltinet`: `("solve", "modal")`, `("solve", "__init__")`."""
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(SOURCE).with_suffix("").parts[0]
+def module_of(path: Path) -> Module:
+    return path.relative_to(SOURCE).with_suffix("").parts
 
 
-def imported_modules(nodes: list[ast.stmt] | ast.AST) -> list[str]:
-    found = []
-    for node in ast.walk(nodes) if isinstance(nodes, ast.AST) else nodes:
+MODULES = {module_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
+def syntax_tree(module: Module) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+def imported_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Dotted names in import statements; of `from a import b` both `a` and `a.b`, whichever is a module."""
+    for node in nodes:
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            found.append(node.module or "")
-    return found
+            assert node.module is not None
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_down(path: Path) -> None:
-    room = room_of(path)
-    if room == "__init__":
-        return
-    for module in imported_modules(ast.parse(path.read_text())):
-        if module.startswith("ltinet.") and module.split(".")[1] != room:
-            other = module.split(".")[1]
-            assert LEVEL[room] < LEVEL[other], f"{room} must not import {other}"
+def module_named(name: str) -> Module | None:
+    """The module of the package with a dotted name, or that defines it; None for names of other libraries."""
+    first, *parts = name.split(".")
+    if first != "ltinet":
+        return None
+    candidates = (tuple(parts), (*parts, "__init__"), tuple(parts[:-1]), (*parts[:-1], "__init__"))
+    return next((candidate for candidate in candidates if candidate in MODULES), None)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_optional_libraries_are_imported_only_when_called(path: Path) -> None:
-    top_level = imported_modules(ast.parse(path.read_text()).body)
-    unasked = OPTIONAL if room_of(path) in ON_TORCH and path.stem != "door" else OPTIONAL | {"torch", "triton"}
-    assert not unasked & {module.split(".")[0] for module in top_level}
+def strings(tree: ast.AST) -> Iterator[str]:
+    """String constants that are dotted names below `ltinet`."""
+    values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    for value in values:
+        if isinstance(value, str) and re.fullmatch(r"ltinet(\.\w+)+", value):
+            yield value
 
 
-def test_every_room_has_its_place() -> None:
-    rooms = {room_of(path) for path in FILES} - {"__init__"}
-    assert rooms <= set(LEVEL)
+def imported_modules(module: Module) -> set[Module]:
+    """Modules of the package that a module imports anywhere, or names in a string."""
+    tree = syntax_tree(module)
+    named = {module_named(name) for name in (*imported_names(ast.walk(tree)), *strings(tree))}
+    return {other for other in named if other is not None} - {module}
+
+
+Edges = Mapping[str, Mapping[str, list[str]]]
+"""From importing child to imported child, each with the modules behind it."""
+
+
+def edges_in_packages() -> dict[Module, Edges]:
+    """For each package, the imports between its direct children; an import belongs where the two paths part."""
+    packages: dict[Module, defaultdict[str, defaultdict[str, list[str]]]] = {}
+    for module in MODULES:
+        for other in imported_modules(module):
+            depth = next(i for i, (ours, theirs) in enumerate(zip(module, other, strict=False)) if ours != theirs)
+            edges = packages.setdefault(module[:depth], defaultdict(lambda: defaultdict(list)))
+            edges[module[depth]][other[depth]].append(f"{'.'.join(module)} imports {'.'.join(other)}")
+    return packages
+
+
+def cycle_in(edges: Edges) -> list[str]:
+    """The imports along one cycle; empty where there is none."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        imported_first = error.args[1]  # each child is imported by the next one
+        return [edges[ours][theirs][0] for theirs, ours in pairwise(imported_first)]
+    return []
+
+
+def test_top_level_imports_follow_the_order() -> None:
+    edges = edges_in_packages()[()]
+    upward = [
+        example
+        for ours, imported in edges.items()
+        for theirs, examples in imported.items()
+        for example in examples
+        if LEVEL[ours] >= LEVEL[theirs]
+    ]
+    assert not upward, "\n".join(upward)
+
+
+def test_no_package_has_cycles() -> None:
+    cycles = [cycle_in(edges) for edges in edges_in_packages().values()]
+    assert not any(cycles), "\n".join(", ".join(cycle) for cycle in cycles if cycle)
+
+
+def test_every_kind_of_import_is_seen() -> None:
+    def modules(text: str) -> set[Module | None]:
+        tree = ast.parse(text)
+        return {module_named(name) for name in (*imported_names(ast.walk(tree)), *strings(tree))}
+
+    assert modules("import ltinet") == modules("from ltinet import load") == {("__init__",)}
+    assert modules("def f():\n    import ltinet as package") == {("__init__",)}
+    assert modules("import ltinet.solve.modal") == modules("from ltinet.solve import modal") == {("solve", "modal")}
+    assert modules("from ltinet.solve.modal import ModalSystem") == {("solve", "modal")}
+    assert modules("if TYPE_CHECKING:\n    from ltinet.plotting import show") == {("plotting", "__init__")}
+    assert modules("import_module('ltinet.reduced')") == {("reduced",)}
+    assert modules("import numpy") == {None}
+
+
+def test_a_cycle_is_reported_by_its_imports() -> None:
+    edges = {"a": {"b": ["a.x imports b"]}, "b": {"c": ["b imports c"]}, "c": {"a": ["c imports a.y"]}, "d": {"a": []}}
+    assert sorted(cycle_in(edges)) == ["a.x imports b", "b imports c", "c imports a.y"]
+
+
+def test_no_module_sets_attributes_of_what_it_imports() -> None:
+    """Such an assignment is an import in the other direction, which no tool sees."""
+    offending = []
+    for module in MODULES:
+        tree = syntax_tree(module)
+        imported = {
+            alias.asname or alias.name.split(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        for node in ast.walk(tree):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            offending += [
+                f"{'.'.join(module)}: {ast.unparse(target)}"
+                for target in targets
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
+                if target.value.id in imported
+            ]
+    assert offending == []
+
+
+def libraries_imported_at_once(module: Module) -> set[str]:
+    return {name.split(".")[0] for name in imported_names(syntax_tree(module).body)}
+
+
+def test_optional_libraries_are_imported_only_when_called() -> None:
+    offending = {}
+    for module in MODULES:
+        unexpected = OPTIONAL if module[0] in BUILT_ON_TORCH else OPTIONAL | TORCH
+        if found := unexpected & libraries_imported_at_once(module):
+            offending[".".join(module)] = found
+    assert offending == {}
+
+
+def test_importing_the_package_imports_no_module_built_on_torch() -> None:
+    reached, waiting = set(), [("__init__",)]
+    while waiting:
+        module = waiting.pop()
+        reached.add(module)
+        imported = {module_named(name) for name in imported_names(syntax_tree(module).body)}
+        waiting += [other for other in imported if other is not None and other not in reached]
+    assert len(reached) > 100
+    assert {".".join(module) for module in reached if libraries_imported_at_once(module) & TORCH} == set()
+
+
+def test_every_top_level_module_has_its_place() -> None:
+    assert {module[0] for module in MODULES} == set(LEVEL)
 
 
 def test_the_array_type_has_one_name_in_one_place() -> None:
-    saying = [path for path in FILES if "\nArray = NDArray[np.float64]\n" in path.read_text()]
-    assert saying == [SOURCE / "arrays.py"]
+    defining = [
+        module for module in MODULES if "\nArray = NDArray[np.float64]\n" in MODULES[module].read_text(encoding="utf-8")
+    ]
+    assert defining == [("arrays",)]
 
 
 def test_no_pickle_is_ever_read() -> None:
-    for path in FILES:
-        tree = ast.parse(path.read_text())
-        assert not {"pickle", "marshal", "shelve", "dill"} & {name.split(".")[0] for name in imported_modules(tree)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
-                assert isinstance(node.value, ast.Constant)
-                assert node.value.value is False
+    offending = []
+    for module in MODULES:
+        nodes = list(ast.walk(syntax_tree(module)))
+        if {"pickle", "marshal", "shelve", "dill"} & {name.split(".")[0] for name in imported_names(nodes)}:
+            offending.append(".".join(module))
+        allowed = [node.value for node in nodes if isinstance(node, ast.keyword) and node.arg == "allow_pickle"]
+        offending += [f"{'.'.join(module)}:{value.lineno}" for value in allowed if ast.unparse(value) != "False"]
+    assert offending == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").rglob("*.py")), ids=lambda path: path.stem)
-def test_benchmarks_reach_into_nothing(path: Path) -> None:
-    private = [
-        node.attr
-        for node in ast.walk(ast.parse(path.read_text()))
+def test_benchmarks_use_no_private_attributes() -> None:
+    offending = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.attr}"
+        for path in sorted((ROOT / "benchmarks").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
     ]
-    assert private == []
+    assert offending == []

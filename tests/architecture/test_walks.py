@@ -1,9 +1,10 @@
-"""Hypothesis: the walks of docs/architecture.md name files in the order in which a run enters them."""
+"""docs/architecture.md names functions in the order in which three runs call them first."""
 
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -28,14 +29,13 @@ RUNS = {
 }
 
 
-def files_entered(run: Callable[[], object]) -> list[str]:
-    """Files of the package in the order in which a function of theirs is called first."""
-    entered: dict[str, None] = {}
+def functions_called(run: Callable[[], object]) -> list[str]:
+    """Qualified names of functions of the package, in the order of their first call."""
+    called: dict[str, None] = {}
 
-    def watch(frame: object, event: str, _: object) -> None:
-        path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(SOURCE):
-            entered.setdefault(path.relative_to(SOURCE).as_posix())
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and Path(frame.f_code.co_filename).is_relative_to(SOURCE):
+            called.setdefault(frame.f_code.co_qualname)
 
     before = sys.getprofile()
     sys.setprofile(watch)
@@ -43,17 +43,19 @@ def files_entered(run: Callable[[], object]) -> list[str]:
         run()
     finally:
         sys.setprofile(before)
-    return list(entered)
+    return list(called)
 
 
-@pytest.mark.parametrize("what", RUNS)
-def test_files_are_entered_in_the_order_that_the_page_tells(what):
-    told = re.findall(r"^\d+\. `([\w/]+\.py)`", PAGE.split(f"## What happens to {what}\n")[1].split("\n## ")[0], re.M)
-    assert len(told) >= 10
+@pytest.mark.parametrize("run", RUNS)
+def test_functions_are_called_in_the_order_of_the_page(run: str) -> None:
+    section = PAGE.split(f"## What happens to {run}\n")[1].split("\n## ")[0]
+    named = re.findall(r"^\d+\. `([\w.]+)`", section, re.M)
+    assert len(named) >= 10
     net = construct()  # a new one, for which nothing is prepared
-    entered = files_entered(lambda: RUNS[what](net))
-    assert [name for name in entered if name in told] == told
+    called = functions_called(lambda: RUNS[run](net))
+    assert set(named) - set(called) == set(), "not called in this run"
+    assert sorted(named, key=called.index) == named
 
 
-def test_every_walk_is_run():
+def test_every_section_has_its_run() -> None:
     assert set(re.findall(r"^## What happens to (.*)$", PAGE, re.M)) == set(RUNS)

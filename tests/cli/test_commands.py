@@ -4,7 +4,6 @@ import inspect
 import io
 import json
 import os
-import pty
 import shutil
 import sys
 from pathlib import Path
@@ -200,6 +199,7 @@ def test_plot_into_a_pipe(run: Run) -> None:
     ],
 )
 def test_somebody_at_a_terminal_is_told_what_is_done(folder: Path, command: str, expected: bytes) -> None:
+    pty = pytest.importorskip("pty", reason="no pseudo-terminals here")
     controller, terminal = pty.openpty()
     program = [*installed_program(), *command.split()]
     process = launch(

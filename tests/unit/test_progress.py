@@ -5,7 +5,6 @@ one appears is without end.
 """
 
 import os
-import pty
 import select
 import subprocess
 import sys
@@ -33,6 +32,7 @@ FOR_A_LINE = "sys.stdin.readline()"
 @contextmanager
 def _at_a_terminal(script):
     """A program whose error stream is a pseudo-terminal, and our side of that."""
+    pty = pytest.importorskip("pty", reason="no pseudo-terminals here")
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
     pipe = subprocess.PIPE

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from ltinet.decompose.connections import coupled_neurons
 from ltinet.decompose.coupling import Atoms, condition_number, escape_conditions
 from ltinet.decompose.neurons import neuron_bases
+from ltinet.decompose.operator import Operator, probed_residual
 from ltinet.decompose.schur import SchurForm
-from ltinet.decompose.structures.operator import Operator, probed_residual
 from ltinet.decompose.transformation import Transformation
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.decompose.structures.operator import Operator
+from ltinet.decompose.operator import Operator
 from ltinet.decompose.turns import Turns
 from ltinet.model.matrices import Matrix, read_only
 from ltinet.once import cached_property

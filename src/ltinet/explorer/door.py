@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ltinet.conversion import as_state_space
-from ltinet.dynamic_network import DynamicNetwork
+from ltinet.dynamic_network import DynamicNetwork, register_explorer
 from ltinet.errors import LtinetError
 
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ def _file_of(system: Any, title: str | None) -> "DroppedFile":
     )
 
 
-DynamicNetwork.explore = explore
+register_explorer(explore)

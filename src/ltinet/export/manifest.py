@@ -13,6 +13,7 @@ from typing import Any, final
 
 import numpy as np
 
+from ltinet._version import __version__
 from ltinet.export.rounding.bound import RoundingBound, rounding_bound
 from ltinet.export.settings import PRECISIONS, ExportSettings
 from ltinet.export.step_model import StepModel
@@ -104,6 +105,4 @@ def _bound_facts(bound: RoundingBound) -> dict[str, Any]:
 
 def made_by() -> str:
     """The package and its version."""
-    from ltinet import __version__  # here, because the package imports this file while it is not complete
-
     return f"ltinet {__version__}"

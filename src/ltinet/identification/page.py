@@ -4,12 +4,12 @@ import base64
 import io
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ltinet.arrays import Array, Complex
+from ltinet.html_page import html_page
 from ltinet.identification.confidence import DEVIATIONS_99
 from ltinet.identification.evidence import Tried
 from ltinet.identification.pole_regions import PoleConfidence
@@ -44,13 +44,7 @@ class Page(NamedTuple):
 
     def html(self) -> str:
         """The page."""
-        style = resources.files("ltinet.paper").joinpath("report.css").read_text(encoding="utf-8")
-        return (
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-            f"<title>Identified from {escape(self.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-            f"{_body(self)}\n</body>\n</html>\n"
-        )
+        return html_page(f"Identified from {self.title}", _body(self))
 
 
 def _body(page: Page) -> str:

@@ -6,9 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ltinet.errors import InvalidNetworkError, InvalidSignalError
-from ltinet.learn.door import Parts
-from ltinet.learn.parameters import PARTS, USUAL_PARTS
+from ltinet.errors import InvalidSignalError
 from ltinet.shown import count_of
 
 _COMPUTED_IN = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
@@ -104,17 +102,3 @@ def checked_times(times: Any, u: Tensor) -> Tensor:
     if descends:
         raise InvalidSignalError("times descend somewhere; sort the samples by time")
     return times.reshape(-1, steps)
-
-
-def checked_parts(trainable: Parts) -> tuple[str, ...]:
-    """The parts that are to be trained, by name."""
-    if isinstance(trainable, bool):
-        return USUAL_PARTS if trainable else ()
-    names = (trainable,) if isinstance(trainable, str) else tuple(trainable)
-    unknown = [name for name in names if name not in PARTS]
-    if unknown:
-        raise InvalidNetworkError(
-            f"trainable names {', '.join(map(repr, unknown))}; the parts of a network are {', '.join(PARTS)}, True for "
-            "all but held, False for none"
-        )
-    return names

@@ -1,10 +1,11 @@
 """The door from networks to PyTorch, which is imported when somebody goes through it."""
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import MissingDependencyError
+from ltinet.learn.trainable_parts import Parts, checked_parts
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
 from ltinet.signals.sampled import Hold, checked_hold
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from ltinet.learn.linear_network import LinearNetwork
 
 NetworkType = TypeVar("NetworkType")
-Parts: TypeAlias = bool | str | Iterable[str]
-"""What is trained: True for all that keeps a network stable, False for nothing, or parts of it by their names."""
 
 
 def require_torch() -> None:
@@ -54,7 +53,6 @@ def to_torch(
         MissingDependencyError: PyTorch is not installed.
     """
     require_torch()
-    from ltinet.learn.checks import checked_parts
     from ltinet.learn.linear_network import LinearNetwork
     from ltinet.learn.nearest import nearest
     from ltinet.learn.packed import PackedSystem, packed_in_one_block, packed_system

@@ -9,16 +9,16 @@ from torch import Tensor, nn
 
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import InvalidSignalError
-from ltinet.learn.checks import checked_input, checked_parts, checked_states, checked_times, computing_type
-from ltinet.learn.door import Parts
+from ltinet.learn.checks import checked_input, checked_states, checked_times, computing_type
 from ltinet.learn.double_precision import keeping_double
 from ltinet.learn.one_step import OneStep, one_step
-from ltinet.learn.parameters import PARTS, Tensors, n_groups, system_of
+from ltinet.learn.parameters import Tensors, n_groups, system_of
 from ltinet.learn.rebuilding import rebuilt
 from ltinet.learn.recordings import Recordings, can_record, key_of
 from ltinet.learn.single_steps import take_step
 from ltinet.learn.starting import Start, first_sample, is_fast, run_from
 from ltinet.learn.system import System
+from ltinet.learn.trainable_parts import PARTS, Parts, checked_parts
 from ltinet.learn.uneven import run_uneven
 from ltinet.learn.ways import Kernels, Plan, Sizes, kernels_for, plan_for, run_with
 from ltinet.model.names import UNNAMED, SignalNames

@@ -22,16 +22,6 @@ from ltinet.tolerances import EPS
 LOG_RANGE = 16.0
 """Decays and couplings of pairs may change by e^±16, a factor of nine million either way; beyond, they stay there."""
 
-PARTS: dict[str, tuple[str, ...]] = {
-    "poles": ("log_decay", "frequency", "log_above", "log_below"),
-    "held": ("held_rates",),
-    "couplings": ("couplings",),
-    "B": ("B",),
-    "C": ("C",),
-    "D": ("D",),
-}
-"""The names by which parts of a network are trained or left alone, and their parameters."""
-USUAL_PARTS = ("poles", "couplings", "B", "C", "D")
 _INDEX = "block_entries_"
 
 

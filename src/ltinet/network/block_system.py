@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.structures.operator import Operator
+from ltinet.decompose.operator import Operator
 from ltinet.decompose.transformation import Product
 from ltinet.model.matrices import Matrix, read_only
 from ltinet.model.system_matrices import SystemMatrices

@@ -16,7 +16,7 @@ import numpy as np
 
 from ltinet.atomic import write_whole
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.structures.operator import Operator
+from ltinet.decompose.operator import Operator
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
 from ltinet.model.formats.opening import as_path, one_line, opened, reason_of

@@ -11,7 +11,8 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.neurons import NeuronGroup, require_layers
-from ltinet.learn.parameters import PARTS, Tensors
+from ltinet.learn.parameters import Tensors
+from ltinet.learn.trainable_parts import PARTS
 from ltinet.model.names import SignalNames
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.maps import MLP, Polynomial, Spline

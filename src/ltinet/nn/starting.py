@@ -11,9 +11,9 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, InvalidSignalError, SimulationError
 from ltinet.identified import Identified
 from ltinet.learn.checks import checked_input, require_finite
-from ltinet.learn.door import Parts
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.powers import rows_out
+from ltinet.learn.trainable_parts import Parts
 from ltinet.networks import construct
 from ltinet.nn.dynamic import is_dynamic, network_in
 from ltinet.nn.stack import Stack

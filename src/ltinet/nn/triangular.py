@@ -10,7 +10,7 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, SimulationError
 from ltinet.learn.checks import checked_input, computing_type, is_finite
 from ltinet.learn.costs import Sizes
-from ltinet.learn.door import Parts, to_torch
+from ltinet.learn.door import to_torch
 from ltinet.learn.double_precision import keeping_double
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.neurons import Entering, NeuronGroup, entering, levels, neuron_groups
@@ -18,6 +18,7 @@ from ltinet.learn.one_step import one_step
 from ltinet.learn.packed import packed_system
 from ltinet.learn.starting import Start, run_from
 from ltinet.learn.system import System
+from ltinet.learn.trainable_parts import Parts
 from ltinet.learn.ways import plan_for
 from ltinet.nn.maps import Polynomial, Spline
 from ltinet.signals.sampled import Hold

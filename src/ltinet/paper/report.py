@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib import resources
 from pathlib import Path
 
+from ltinet.html_page import html_page
 from ltinet.paper.number import Number, Verdict, plain
 from ltinet.paper.run import Run
 from ltinet.paper.section import Section, Table
@@ -37,15 +37,8 @@ class DrawnPicture:
 
 def report_page(sections: Sequence[Section], *, run: Run, drawn: Mapping[str, DrawnPicture]) -> str:
     """The whole page; `drawn` has a picture for every "example_name" of the sections."""
-    style = resources.files("ltinet.paper").joinpath("report.css").read_text(encoding="utf-8")
     body = "\n".join([_header(sections, run), _contents(sections), *(_section(own, drawn) for own in sections)])
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'  # or browsers ask a server for one
-        f"<title>The paper, reproduced</title>\n<style>\n{style}</style>\n</head>\n<body>\n{body}\n</main>\n"
-        f"{_footer(run)}\n</body>\n</html>\n"
-    )
+    return html_page("The paper, reproduced", f"{body}\n</main>\n{_footer(run)}")
 
 
 def _header(sections: Sequence[Section], run: Run) -> str:

@@ -17,10 +17,10 @@ from scipy import linalg
 from ltinet.arrays import Array
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.reduction.dense import difference
-from ltinet.reduction.mechanical.oscillators import peak_gains
 from ltinet.reduction.mechanical.selection import fewest
 from ltinet.reduction.mismatch import Distance
 from ltinet.reduction.modal import modes_of
+from ltinet.reduction.oscillators import peak_gains
 from ltinet.reduction.separation import Separated, separate
 from ltinet.tolerances import EPS
 

@@ -14,8 +14,8 @@ from scipy import linalg
 from ltinet.arrays import Array, Complex
 from ltinet.once import cached_property
 from ltinet.reduction.complex_triangle import solve_triangle
-from ltinet.reduction.mechanical.oscillators import Oscillators
 from ltinet.reduction.norms import frobenius
+from ltinet.reduction.oscillators import Oscillators
 from ltinet.reduction.supremum import mean_square, places_for
 from ltinet.tolerances import sum_rounding
 

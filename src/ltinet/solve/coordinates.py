@@ -16,7 +16,7 @@ from scipy import sparse
 
 from ltinet.arrays import Array
 from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.decompose.structures.operator import Operator
+from ltinet.decompose.operator import Operator
 from ltinet.decompose.transformation import Transformation
 from ltinet.model.matrices import Matrix, read_only
 from ltinet.model.system_matrices import SystemMatrices

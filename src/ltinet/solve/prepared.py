@@ -30,8 +30,8 @@ from ltinet.once import cached_property
 from ltinet.signals.numbers import check_state
 from ltinet.signals.times import TimeAxis
 from ltinet.solve.coordinates import Coordinates, as_given, placed, whole
+from ltinet.solve.grids import Grids
 from ltinet.solve.modal import ModalSystem, modal_system
-from ltinet.solve.steps.grids import Grids
 from ltinet.solve.steps.hump import is_moderate, rises
 from ltinet.solve.steps.packing import pack_weights
 from ltinet.solve.steps.propagators import reached

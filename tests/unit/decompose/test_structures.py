@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.linalg import circulant as filled_circulant
 
 import ltinet
-from ltinet.decompose.structures.detection import find, structured_form
+from ltinet.decompose.structured_form import find, structured_form
 from ltinet.model.sparse_matrices import as_sparse_matrix
 from ltinet.model.sparse_pencil import LARGEST_FILLED_IN, SparsePencil
 from ltinet.tolerances import EPS, rounding

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 import pytest
 
 from explored_page import ServedPage
-from ltinet.explorer.session import serving
 
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[ServedPage]:
     """Serve an example."""
+    pytest.importorskip("resource", reason="the server runs where processes fork")
+    from ltinet.explorer.session import serving
+
     with serving() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

@@ -1,5 +1,6 @@
 """Hypothesis: the page opens from Python and from the command line, says its address once, and ends when asked to."""
 
+import os
 import re
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 import ltinet
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the server runs where processes fork")
 def test_the_command_prints_its_address_once_and_ends_with_control_c() -> None:
     command = [sys.executable, "-m", "ltinet", "explore", "example:triangular,n_states=6", "--no-browser"]
     process = subprocess.Popen(  # noqa: S603 - ours

@@ -191,6 +191,7 @@ def test_an_earlier_export_is_replaced_unless_something_was_added(tmp_path, net)
     assert contents(folder) == before
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="permissions as POSIX has them")
 @pytest.mark.parametrize("target", ["c", "x.onnx"])
 def test_a_folder_without_permission(target, tmp_path, net):
     """Root may write everywhere, so that somebody else tries it there."""
@@ -251,6 +252,7 @@ def test_an_interrupted_export_leaves_nothing(target, tmp_path, net, monkeypatch
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of POSIX")
 def test_a_signal_in_the_middle_leaves_nothing(tmp_path):
     """A real one, while the files of a large network are computed or written, at whatever moment it comes."""
     script = (

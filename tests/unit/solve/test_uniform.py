@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import ltinet
+from ltinet.solve.grids import Grids
 from ltinet.solve.modal import modal_system
 from ltinet.solve.steps.convolution import convolution
 from ltinet.solve.steps.fastest_way import fast_convolution, uniform_grid
-from ltinet.solve.steps.grids import Grids
 from ltinet.solve.steps.one_step import one_step
 from ltinet.solve.steps.single_steps import single_steps
 from ltinet.solve.steps.time_blocks import TimeBlocks, time_blocks

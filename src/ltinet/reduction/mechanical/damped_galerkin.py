@@ -11,8 +11,8 @@ from ltinet.reduction.galerkin import Told
 from ltinet.reduction.krylov import new_directions
 from ltinet.reduction.mechanical.damped_bound import DampedNorms
 from ltinet.reduction.mechanical.damped_pencil import DampedPencil
-from ltinet.reduction.mechanical.oscillators import Oscillators
 from ltinet.reduction.mechanical.shifts import FIRST, damped_solutions, next_frequencies
+from ltinet.reduction.oscillators import Oscillators
 from ltinet.reduction.projection import project
 from ltinet.reduction.states import Rayleigh
 

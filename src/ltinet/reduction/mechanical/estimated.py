@@ -12,9 +12,9 @@ from ltinet.reduction.mechanical.coupled import Coupled
 from ltinet.reduction.mechanical.coupled_galerkin import CoupledGalerkin, coupled_galerkin, projected
 from ltinet.reduction.mechanical.damped_pencil import DampedPencil
 from ltinet.reduction.mechanical.lowest_modes import lowest_modes
-from ltinet.reduction.mechanical.oscillators import Oscillators
 from ltinet.reduction.mechanical.selection import fewest
 from ltinet.reduction.mechanical.small import coupled_outcome
+from ltinet.reduction.oscillators import Oscillators
 from ltinet.reduction.outcome import Outcome
 from ltinet.reduction.separation import Separated, separate
 from ltinet.tolerances import EPS

@@ -13,9 +13,9 @@ from ltinet.reduction.mechanical.damped_galerkin import IsEnough, damped_galerki
 from ltinet.reduction.mechanical.damped_pencil import DampedPencil, damped_pencil
 from ltinet.reduction.mechanical.estimated import FEWEST, MOST, estimated_by_modes, estimated_by_projection
 from ltinet.reduction.mechanical.lowest_modes import lowest_modes, rest_of
-from ltinet.reduction.mechanical.oscillators import Oscillators
 from ltinet.reduction.mechanical.selection import keep, keep_enough
 from ltinet.reduction.mechanical.small import modal_outcome
+from ltinet.reduction.oscillators import Oscillators
 from ltinet.reduction.outcome import Outcome
 from ltinet.reduction.states import Rayleigh
 from ltinet.tolerances import EPS

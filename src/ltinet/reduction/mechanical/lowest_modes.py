@@ -16,8 +16,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from ltinet.arrays import Array
 from ltinet.reduction.definite import Definite, factored
 from ltinet.reduction.mechanical.damped_pencil import DampedPencil
-from ltinet.reduction.mechanical.oscillators import Oscillators, peak_gains
 from ltinet.reduction.mismatch import Distance
+from ltinet.reduction.oscillators import Oscillators, peak_gains
 from ltinet.reduction.states import Rayleigh
 from ltinet.tolerances import EPS, sum_rounding
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.arrays import Array, Complex
-from ltinet.reduction.mechanical.oscillators import Oscillators
 from ltinet.reduction.norms import frobenius, norms
+from ltinet.reduction.oscillators import Oscillators
 from ltinet.reduction.supremum import mean_square, places_for
 
 Found = TypeVar("Found")

@@ -9,9 +9,9 @@ from ltinet.model.second_order_matrices import SecondOrderMatrices
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.reduction.dense import difference
 from ltinet.reduction.mechanical.coupled import Coupled
-from ltinet.reduction.mechanical.oscillators import Oscillators
 from ltinet.reduction.mechanical.selection import Kept, fewest, keep, keep_enough
 from ltinet.reduction.mechanical.whole_modes import WholeModes, whole_modes
+from ltinet.reduction.oscillators import Oscillators
 from ltinet.reduction.outcome import Outcome
 from ltinet.reduction.separation import Separated, separate
 

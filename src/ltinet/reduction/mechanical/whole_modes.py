@@ -17,8 +17,8 @@ from scipy import linalg
 from ltinet.arrays import Array
 from ltinet.errors import InvalidSystemError
 from ltinet.model.second_order_matrices import SecondOrderMatrices
-from ltinet.reduction.mechanical.oscillators import Oscillators
 from ltinet.reduction.mismatch import Distance
+from ltinet.reduction.oscillators import Oscillators
 from ltinet.tolerances import EPS
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from ltinet.arrays import Array
 from ltinet.solve.exact.infinite_sizes import QUIETLY
 from ltinet.solve.exact.path import ExactPath
+from ltinet.solve.grids import Grids
 from ltinet.solve.prepared import PreparedNetwork
-from ltinet.solve.steps.grids import Grids
 from ltinet.solve.steps.hump import is_moderate
 from ltinet.solve.steps.propagators import plain_steps
 
