@@ -78,8 +78,17 @@ def test_arrays_of_times(run_here: Run, folder: Path) -> None:
     np.testing.assert_array_equal(loadmat(folder / "y.mat")["y"], expected.y)
 
 
-@pytest.mark.parametrize("kind", ["step", "impulse", "bode", "nyquist"])
-@pytest.mark.parametrize(("suffix", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+# Each kind and each suffix once.
+SAMPLE = {("step", "png"), ("impulse", "svg"), ("bode", "pdf"), ("nyquist", "png")}
+BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+PICTURES = [
+    pytest.param(kind, suffix, begin, marks=[] if (kind, suffix) in SAMPLE else pytest.mark.slow)
+    for kind in ("step", "impulse", "bode", "nyquist")
+    for suffix, begin in BEGINNINGS.items()
+]
+
+
+@pytest.mark.parametrize(("kind", "suffix", "begin"), PICTURES)
 def test_pictures(run_here: Run, folder: Path, kind: str, suffix: str, begin: bytes) -> None:
     pytest.importorskip("matplotlib")
     assert run_here("response", "system.npz", "--kind", kind, "-o", f"a.{suffix}") == (0, b"", b"")

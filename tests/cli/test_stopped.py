@@ -40,8 +40,15 @@ def begin(folder: Path, *, ignored: bool = False) -> "subprocess.Popen[bytes]":
     return process
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize(
+    ("number", "times"),
+    [
+        (signal.SIGTERM, 1),
+        pytest.param(signal.SIGTERM, 3, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, 1, marks=pytest.mark.slow),
+        (signal.SIGHUP, 3),
+    ],
+)
 def test_it_clears_away_and_ends_by_the_signal(folder: Path, number: signal.Signals, times: int) -> None:
     before = contents(folder) | {"temporary": b""}
     process = begin(folder)

@@ -170,7 +170,7 @@ finally:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the most memory there was")
-@pytest.mark.parametrize("kind", ["even", "uneven"])
+@pytest.mark.parametrize("kind", ["even", pytest.param("uneven", marks=pytest.mark.slow)])
 def test_memory_does_not_grow_with_the_stream(kind: str, folder: Path) -> None:
     most = []
     for n_times in (100_000, 400_000):
