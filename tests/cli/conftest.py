@@ -1,15 +1,13 @@
 """A folder with a system, its network and a table of inputs, and the program to run in it."""
 
-import io
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import INPUTS, TIMES, Result, Run, csv_text, installed_program, launch
+from processes import INPUTS, TIMES, Result, Run, csv_text, installed_program, launch, run_in_process
 
 import ltinet
-from ltinet.cli.app import main
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +34,7 @@ def folder(tmp_path: Path, system: ltinet.StateSpace, net: ltinet.DynamicNetwork
 
 @pytest.fixture
 def run(folder: Path) -> Run:
-    """Run the program in the folder; its streams are pipes."""
+    """Run the installed program in the folder, as a process; its streams are pipes."""
 
     def run_program(*arguments: str, stdin: bytes = b"", environment: dict[str, str] | None = None) -> Result:
         process = launch([*installed_program(), *arguments], cwd=folder, environment=environment)
@@ -47,15 +45,6 @@ def run(folder: Path) -> Run:
 
 
 @pytest.fixture
-def run_here(folder: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+def run_here(folder: Path) -> Run:
     """Do the same in this process, a hundred times as fast."""
-
-    def run_main(*arguments: str, stdin: bytes = b"") -> Result:
-        monkeypatch.chdir(folder)
-        monkeypatch.setattr(sys, "argv", ["ltinet", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ending:
-            main()
-        return Result(ending.value.code, *capfdbinary.readouterr())
-
-    return run_main
+    return partial(run_in_process, cwd=folder)

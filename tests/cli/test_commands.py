@@ -3,14 +3,16 @@
 import inspect
 import io
 import json
-import os
 import shutil
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import INPUTS, PIPE_SIZE, TIMES, Run, csv_text, installed_program, launch
+from processes import INPUTS, PIPE_SIZE, TIMES, Run, csv_text, installed_program, launch, run_in_process
 from scipy.io import loadmat, savemat
 
 import ltinet
@@ -30,14 +32,14 @@ def test_without_arguments_the_module_prints_its_help() -> None:
     assert err == b""
 
 
-def test_completion_of_commands_and_choices(run: Run) -> None:
+def test_completion_of_commands_and_choices(run_here: Run) -> None:
     def completed(words: str) -> list[str]:
         shell = {"_LTINET_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-        return run(environment=shell).out.decode().split()
+        return run_here(environment=shell).out.decode().split()
 
     assert completed("ltinet con") == ["construct"]
     assert completed("ltinet simulate --hold ") == ["linear", "zero", "foh", "zoh"]
-    assert b"_ltinet_completion()" in run(environment={"_LTINET_COMPLETE": "source_bash"}).out
+    assert b"_ltinet_completion()" in run_here(environment={"_LTINET_COMPLETE": "source_bash"}).out
 
 
 def test_info_of_a_network_is_its_summary(run: Run, net: ltinet.DynamicNetwork) -> None:
@@ -60,8 +62,8 @@ def test_info_as_json(run_here: Run, net: ltinet.DynamicNetwork, system: ltinet.
     assert facts["nonzeros_of_A"] == np.count_nonzero(system.A)
 
 
-def test_info_of_a_built_in_system_is_plain_in_a_pipe(run: Run) -> None:
-    code, out, err = run("info", "example:mass_spring_damper")
+def test_info_of_a_built_in_system_is_plain_in_a_pipe(run_here: Run) -> None:
+    code, out, err = run_here("info", "example:mass_spring_damper")
     assert out.decode().splitlines()[:2] == [
         "linear time-invariant system, 1 input → 1 output",
         "  states       20",
@@ -81,27 +83,30 @@ def test_construct_writes_what_the_library_constructs_and_is_quiet(
 
 
 def test_construct_with_layers_or_a_budget_from_a_folder(
-    run: Run, run_here: Run, folder: Path, system: ltinet.StateSpace
+    run_here: Run, folder: Path, system: ltinet.StateSpace
 ) -> None:
     ltinet.save_system(system, folder / "market")
-    assert run("construct", "market", "--layers", "2", "-o", "two.safetensors").code == 0
+    assert run_here("construct", "market", "--layers", "2", "-o", "two.safetensors").code == 0
     assert ltinet.load(folder / "two.safetensors") == ltinet.construct(system, n_layers=2)
     assert run_here("construct", "market", "--max-condition", "1.5", "-o", "budget.safetensors").code == 0
     assert ltinet.load(folder / "budget.safetensors") == ltinet.construct(system, max_condition=1.5)
 
 
-@pytest.mark.parametrize("hold", ["linear", "zero"])
-def test_simulate_gives_the_numbers_of_the_library(run: Run, net: ltinet.DynamicNetwork, hold: str) -> None:
+@pytest.mark.parametrize(("hold", "way"), [("linear", "run"), ("linear", "run_here"), ("zero", "run_here")])
+def test_simulate_gives_the_numbers_of_the_library(
+    request: pytest.FixtureRequest, net: ltinet.DynamicNetwork, hold: str, way: str
+) -> None:
+    run = request.getfixturevalue(way)
     expected = csv_text(TIMES, net.simulate(INPUTS, TIMES, hold=hold).y, "y")
     assert run("simulate", "net.safetensors", "--input", "u.csv", "--hold", hold) == (0, expected.encode(), b"")
 
 
-def test_simulate_with_solvers_and_an_initial_state(run: Run, run_here: Run, folder: Path) -> None:
+def test_simulate_with_solvers_and_an_initial_state(run_here: Run, folder: Path) -> None:
     net = ltinet.load(folder / "net.safetensors")  # T as a product: in factors the last bit of T⁻¹x₀ may differ
     x0 = np.array([-1.0, 0.0, 0.5, 0.0, 2.0, 1e-3])
     solver = ("--engine", "intervals", "--method", "RK45", "--rtol", "1e-6", "--atol", "1e-7")
     command = ("simulate", "net.safetensors", "-i", "u.csv", "--x0")
-    assert run(*command, "-1,0,0.5,0,2,1e-3", *solver, "-o", "y.csv") == (0, b"", b"")
+    assert run_here(*command, "-1,0,0.5,0,2,1e-3", *solver, "-o", "y.csv") == (0, b"", b"")
     expected = net.simulate(INPUTS, TIMES, x0=x0, engine="intervals", method="RK45", rtol=1e-6, atol=1e-7).y
     assert (folder / "y.csv").read_text() == csv_text(TIMES, expected, "y")
     np.savez(folder / "state.npz", x0=x0)
@@ -109,11 +114,11 @@ def test_simulate_with_solvers_and_an_initial_state(run: Run, run_here: Run, fol
 
 
 def test_simulate_a_batch_from_and_to_npz_but_not_to_csv(
-    run: Run, run_here: Run, net: ltinet.DynamicNetwork, folder: Path
+    run_here: Run, net: ltinet.DynamicNetwork, folder: Path
 ) -> None:
     batch = np.stack([INPUTS, -INPUTS, INPUTS[::-1]])
     np.savez(folder / "u.npz", t=TIMES, u=batch)
-    assert run("simulate", "net.safetensors", "-i", "u.npz", "-o", "y.npz") == (0, b"", b"")
+    assert run_here("simulate", "net.safetensors", "-i", "u.npz", "-o", "y.npz") == (0, b"", b"")
     with np.load(folder / "y.npz") as written:
         np.testing.assert_array_equal(written["t"], TIMES)
         np.testing.assert_array_equal(written["y"], net.simulate(batch, TIMES).y)
@@ -123,9 +128,9 @@ def test_simulate_a_batch_from_and_to_npz_but_not_to_csv(
     assert not (folder / "y.csv").exists()
 
 
-def test_simulate_from_and_to_mat(run: Run, net: ltinet.DynamicNetwork, folder: Path) -> None:
+def test_simulate_from_and_to_mat(run_here: Run, net: ltinet.DynamicNetwork, folder: Path) -> None:
     savemat(folder / "u.mat", {"t": TIMES[None, :], "u": INPUTS})  # MATLAB's 0:0.1:1 is a row
-    assert run("simulate", "net.safetensors", "-i", "u.mat", "-o", "y.mat") == (0, b"", b"")
+    assert run_here("simulate", "net.safetensors", "-i", "u.mat", "-o", "y.mat") == (0, b"", b"")
     written = loadmat(folder / "y.mat")
     np.testing.assert_array_equal(written["t"], TIMES[:, None])
     np.testing.assert_array_equal(written["y"], net.simulate(INPUTS, TIMES).y)
@@ -140,16 +145,16 @@ def test_a_row_from_matlab_is_a_single_input(run_here: Run, folder: Path) -> Non
 
 
 @pytest.mark.parametrize("t", [[0.0, 1.0, 1.0, 2.0], [3.0]], ids=["jump", "single time"])
-def test_inputs_from_standard_input(run: Run, net: ltinet.DynamicNetwork, t: list[float]) -> None:
+def test_inputs_from_standard_input(run_here: Run, net: ltinet.DynamicNetwork, t: list[float]) -> None:
     times, u = np.array(t), INPUTS[: len(t)]
-    result = run("simulate", "net.safetensors", "-i", "-", stdin=csv_text(times, u).encode())
+    result = run_here("simulate", "net.safetensors", "-i", "-", stdin=csv_text(times, u).encode())
     assert result == (0, csv_text(times, net.simulate(u, times).y, "y").encode(), b"")
 
 
-def test_networks_pass_through_pipes(run: Run, net: ltinet.DynamicNetwork, folder: Path) -> None:
-    network = run("construct", "-", "-o", "-", stdin=(folder / "system.npz").read_bytes()).out
-    assert run("info", "-", stdin=network).out.startswith(f"{net}\n".encode())
-    archive = run("simulate", "-", "-i", "u.csv", "-o", "-", "--format", "npz", stdin=network).out
+def test_networks_pass_through_pipes(run_here: Run, net: ltinet.DynamicNetwork, folder: Path) -> None:
+    network = run_here("construct", "-", "-o", "-", stdin=(folder / "system.npz").read_bytes()).out
+    assert run_here("info", "-", stdin=network).out.startswith(f"{net}\n".encode())
+    archive = run_here("simulate", "-", "-i", "u.csv", "-o", "-", "--format", "npz", stdin=network).out
     with np.load(io.BytesIO(archive)) as written:
         np.testing.assert_array_equal(written["y"], net.simulate(INPUTS, TIMES).y)
 
@@ -198,19 +203,30 @@ def test_plot_into_a_pipe(run: Run) -> None:
         ("plot net.safetensors -o -", b"ltinet: binary content is not for a terminal"),
     ],
 )
-def test_somebody_at_a_terminal_is_told_what_is_done(folder: Path, command: str, expected: bytes) -> None:
-    pty = pytest.importorskip("pty", reason="no pseudo-terminals here")
-    controller, terminal = pty.openpty()
-    program = [*installed_program(), *command.split()]
-    process = launch(
-        program, stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder, environment={"TERM": "xterm"}
-    )
-    process.wait()
-    os.close(terminal)
-    with os.fdopen(controller, "rb") as screen:
-        shown = screen.read1()
+def test_terminal_output(folder: Path, command: str, expected: bytes) -> None:
+    shown = shown_at_a_terminal(partial(run_in_process, *command.split(), cwd=folder))
     assert expected in shown
-    assert (b"\x1b[" in shown) == command.startswith("info")  # colours, for who can see them; no flash of quick work
+    assert (b"\x1b[" in shown) == command.startswith("info")  # colours; no flash of quick work
+
+
+def test_terminal_output_of_a_process(folder: Path) -> None:
+    command = [*installed_program(), "info", "net.safetensors"]
+    shown = shown_at_a_terminal(lambda **options: launch(command, cwd=folder, **options).wait())
+    assert b"connections" in shown
+    assert b"\x1b[" in shown
+
+
+def shown_at_a_terminal(start: Callable[..., object]) -> bytes:
+    """Run the program with a pseudo-terminal as its three streams; give what that shows."""
+    controller, terminal = pytest.importorskip("pty", reason="no pseudo-terminals here").openpty()
+    with open(controller, "rb", buffering=0) as screen:
+        with open(terminal, "r+b", buffering=0) as file:
+            start(stdin=file, stdout=file, stderr=file, environment={"TERM": "xterm"})
+        shown = b""
+        with suppress(OSError):  # how Linux tells that the other side was closed
+            while part := screen.read(4096):
+                shown += part
+        return shown
 
 
 def test_every_example_of_the_paper_can_be_asked_for() -> None:
@@ -220,10 +236,10 @@ def test_every_example_of_the_paper_can_be_asked_for() -> None:
         assert f'label="{number}"' in account
 
 
-def test_matrices_under_other_names(run: Run, folder: Path) -> None:
+def test_matrices_under_other_names(run_here: Run, folder: Path) -> None:
     np.savez(folder / "x.npz", Amat=-np.eye(2), B=np.ones((2, 1)), C=np.ones((1, 2)))
-    assert run("construct", "x.npz", "-o", "new.safetensors", "--matrix", "A=Amat").code == 0
+    assert run_here("construct", "x.npz", "-o", "new.safetensors", "--matrix", "A=Amat").code == 0
     assert ltinet.load(folder / "new.safetensors").n_states == 2
-    assert run("info", "x.npz", "--matrix", "A=Amat").code == 0
-    assert b"--matrix A=Amat" in run("info", "x.npz").err
-    assert b"give each matrix once" in run("info", "x.npz", "--matrix", "Amat").err
+    assert run_here("info", "x.npz", "--matrix", "A=Amat").code == 0
+    assert b"--matrix A=Amat" in run_here("info", "x.npz").err
+    assert b"give each matrix once" in run_here("info", "x.npz", "--matrix", "Amat").err

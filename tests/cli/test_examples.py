@@ -58,10 +58,10 @@ def test_bash_cuts_words_at_colons(monkeypatch: pytest.MonkeyPatch, words: str, 
     assert answer_to_bash() == answers
 
 
-def test_completion_in_bash_itself(run: Run) -> None:
+def test_completion_in_bash_itself(run_here: Run) -> None:
     def completed(words: str, place: int) -> list[str]:
         shell = {"_LTINET_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(place)}
-        return run(environment=shell).out.decode().split()
+        return run_here(environment=shell).out.decode().split()
 
     assert completed("ltinet info example : heat_rod,n", 4) == ["heat_rod,n_states="]
     assert completed("ltinet construct example : heat_rod --la", 5) == ["--layers"]

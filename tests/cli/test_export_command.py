@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from processes import installed_program, launch
+from processes import installed_program, launch, run_in_process
 
 import ltinet
 from exported_runs import any_compiler
@@ -17,12 +17,18 @@ def network(tmp_path: Path) -> Path:
 
 
 def call(folder: Path, *arguments: str) -> tuple[int, str]:
+    code, _, err = run_in_process("export", *arguments, cwd=folder)
+    return code, err.decode()
+
+
+def call_installed(folder: Path, *arguments: str) -> tuple[int, str]:
     process = launch([*installed_program(), "export", *arguments], cwd=folder)
     _, err = process.communicate(timeout=100)
     return process.returncode, err.decode()
 
 
-def test_c_is_what_python_writes(network, tmp_path):
+@pytest.mark.parametrize("call", [call, call_installed])
+def test_c_is_what_python_writes(call, network, tmp_path):
     options = ["--hold", "linear", "--dtype", "float", "--x0", "1,0,0,0", "--prefix", "rig", "--user-states"]
     code, err = call(tmp_path, "net.safetensors", "--to", "c", "--dt", "0.1", "-o", "rig", *options)
     assert (code, err) == (0, "")

@@ -91,16 +91,16 @@ def test_it_prints_and_writes_what_the_library_finds(run: Run, folder: Path) -> 
 
 
 def test_without_a_target_it_only_prints_and_through_pipes_the_network_alone_goes_to_standard_output(
-    run: Run, folder: Path
+    run_here: Run, folder: Path
 ) -> None:
     rng = np.random.default_rng(3)
     u, y = record(drawn_system(rng), rng, 300)
     text = table(DT * np.arange(len(u)), u, y).encode()
     before = contents(folder)
-    code, out, err = run("identify", "-", *CHANNELS, "--order", "2", stdin=text)
+    code, out, err = run_here("identify", "-", *CHANNELS, "--order", "2", stdin=text)
     assert (code, err) == (0, b"")
     assert out.startswith(b"identified system of order 2\n")
-    piped = run("identify", "-", *CHANNELS, "--order", "2", "-o", "-", stdin=text)
+    piped = run_here("identify", "-", *CHANNELS, "--order", "2", "-o", "-", stdin=text)
     assert (piped.code, piped.err) == (0, out)
     assert contents(folder) == before
     (folder / "piped.safetensors").write_bytes(piped.out)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import contents, installed_program, launch
+from processes import Run, contents, installed_program, launch
 
 import ltinet
 
@@ -21,16 +21,26 @@ CONSTRUCT = ("construct", "system.npz", "-o")
 SIMULATE = ("simulate", "net.safetensors", "-i", "u.csv", "-o")
 
 
-@pytest.mark.parametrize(("command", "target"), [(CONSTRUCT, "/dev/full"), (SIMULATE, "-")], ids=["network", "table"])
-def test_a_full_device(command: tuple[str, ...], target: str, folder: Path) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("there is no /dev/full here")
+needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+
+
+@needs_full_device
+def test_a_full_device(run_here: Run, folder: Path) -> None:
+    before = contents(folder)
+    code, out, err = run_here(*CONSTRUCT, "/dev/full")
+    assert err == b"ltinet: /dev/full cannot be written: No space left on device\n"
+    assert (code, out) == (2, b"")
+    assert contents(folder) == before
+
+
+@needs_full_device
+def test_standard_output_on_a_full_device(folder: Path) -> None:
+    """As a process: the interpreter writes what is left in its buffers when it ends."""
     before = contents(folder)
     with Path("/dev/full").open("wb") as full:
-        process = launch([*installed_program(), *command, target], stdout=full, cwd=folder)
+        process = launch([*installed_program(), *SIMULATE, "-"], stdout=full, cwd=folder)
         _, err = process.communicate(timeout=PATIENCE)
-    title = "standard output" if target == "-" else target
-    assert err.decode() == f"ltinet: {title} cannot be written: No space left on device\n"
+    assert err == b"ltinet: standard output cannot be written: No space left on device\n"
     assert process.returncode == 2
     assert contents(folder) == before
 
@@ -65,27 +75,27 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     launch(["umount", str(place)]).wait(PATIENCE)
 
 
-def test_a_full_disk(tiny_disk: Path, folder: Path) -> None:
+def test_a_full_disk(tiny_disk: Path, run_here: Run, folder: Path) -> None:
     (tiny_disk / "filling").write_bytes(bytes(12000))
     for command, name in ((CONSTRUCT, "net.safetensors"), (SIMULATE, "y.csv")):
         table = "t,u1,u2\n" + "".join(f"{k},{k},1\n" for k in range(300))
         (folder / "u.csv").write_text(table)
         ltinet.save_system(ltinet.named_system("mass_spring_damper"), folder / "system.npz")
-        process = launch([*installed_program(), *command, str(tiny_disk / name)], cwd=folder)
-        _, err = process.communicate(timeout=PATIENCE)
+        code, _, err = run_here(*command, str(tiny_disk / name))
         assert re.fullmatch(rf"ltinet: {tiny_disk / name} cannot be written.*No space left.*\n", err.decode())
-        assert process.returncode == 2
+        assert code == 2
         assert contents(tiny_disk).keys() == {"filling"}
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission(folder: Path) -> None:
+def test_a_folder_without_permission(run_here: Run, folder: Path) -> None:
     folder.chmod(0o500)
-    process = launch([*installed_program(), *SIMULATE, "y.csv"], cwd=folder)
-    _, err = process.communicate(timeout=PATIENCE)
-    folder.chmod(0o700)
+    try:
+        code, _, err = run_here(*SIMULATE, "y.csv")
+    finally:
+        folder.chmod(0o700)
     assert err.decode() == "ltinet: y.csv cannot be written: Permission denied\n"
-    assert process.returncode == 2
+    assert code == 2
 
 
 # The program, which makes a file when it first enters a function of that name: not yet, while it is being imported,

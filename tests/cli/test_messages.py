@@ -42,10 +42,14 @@ def test_names_in_tables(nasty: str, run_here: Run, folder: Path) -> None:
         f"t,{column},c\n0,nan,2\n",
         f"t,b,c\n0,{column},2\n",
         f"t,b,time ({column})\n0,1,2\n",
-        "t," + ",".join(["t"] * 20_000) + "\n",
     ):
         (folder / "u.csv").write_text(table, encoding="utf-8")
         complaint(run_here(*simulate, "u.csv"))
+
+
+def test_many_columns_of_one_name(run_here: Run, folder: Path) -> None:
+    (folder / "u.csv").write_text("t," + ",".join(["t"] * 20_000) + "\n")
+    complaint(run_here("simulate", "net.safetensors", "-i", "u.csv"))
 
 
 def test_many_arrays_of_odd_names(run_here: Run, folder: Path) -> None:

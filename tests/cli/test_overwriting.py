@@ -1,12 +1,11 @@
 """Hypothesis: whatever name or redirection leads to it, no command writes over a file that it reads."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import Run, contents, installed_program, launch
+from processes import Run, contents
 
 import ltinet
 
@@ -87,28 +86,24 @@ def test_a_matrix_in_a_folder(run_here: Run, folder: Path, system: ltinet.StateS
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
-def test_what_is_redirected_to_standard_input(name: str, folder: Path) -> None:
+def test_what_is_redirected_to_standard_input(name: str, run_here: Run, folder: Path) -> None:
     if name != "-" and not Path(name).exists():
         pytest.skip(f"there is no {name} here")
     before = contents(folder)
     with (folder / "u.csv").open("rb") as table:
-        process = launch(
-            [*installed_program(), "simulate", "net.safetensors", "-i", name, "-o", "u.csv"], cwd=folder, stdin=table
-        )
-        out, err = process.communicate(timeout=100)
-    refused((process.returncode, out, err), folder, before)
+        result = run_here("simulate", "net.safetensors", "-i", name, "-o", "u.csv", stdin=table)
+    refused(result, folder, before)
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
-def test_standard_output_that_goes_back_into_the_table(name: str, folder: Path) -> None:
+def test_standard_output_that_goes_back_into_the_table(name: str, run_here: Run, folder: Path) -> None:
     """As >> does; a shell's > has emptied the file before the program starts."""
     if name != "-" and not Path(name).exists():
         pytest.skip(f"there is no {name} here")
     before = contents(folder)
     with (folder / "u.csv").open("ab") as table:
-        process = launch([*installed_program(), *SIMULATE, "--format", "csv", "-o", name], cwd=folder, stdout=table)
-        _, err = process.communicate(timeout=100)
-    refused((process.returncode, b"", err), folder, before)
+        result = run_here(*SIMULATE, "--format", "csv", "-o", name, stdout=table)
+    refused(result, folder, before)
 
 
 def test_files_that_are_not_read_are_replaced_as_ever(run_here: Run, folder: Path) -> None:
@@ -119,15 +114,11 @@ def test_files_that_are_not_read_are_replaced_as_ever(run_here: Run, folder: Pat
     assert (folder / "y.csv").read_bytes() == (folder / "copy.csv").read_bytes() != b"old"
 
 
-def test_pipes_and_devices_on_both_sides_are_no_files(folder: Path) -> None:
-    command = [*installed_program(), "simulate", "net.safetensors", "-i", "-", "-o", "-"]
+def test_pipes_and_devices_on_both_sides_are_no_files(run_here: Run, folder: Path) -> None:
     table = (folder / "u.csv").read_bytes()
-    done = subprocess.run(command, cwd=folder, input=table, capture_output=True, check=False)  # noqa: S603
-    assert done.returncode == 0
-    assert done.stdout.startswith(b"t,y1")
-    with Path(os.devnull).open("r+b") as null:
-        process = launch([*installed_program(), "info", "-"], cwd=folder, stdin=null, stdout=null)
-        assert (
-            process.communicate(timeout=100)[1]
-            == b"ltinet: standard input is empty; check the program before the pipe\n"
-        )
+    done = run_here("simulate", "net.safetensors", "-i", "-", "-o", "-", stdin=table)
+    assert done.code == 0
+    assert done.out.startswith(b"t,y1")
+    with Path(os.devnull).open("r+b", buffering=0) as null:
+        done = run_here("info", "-", stdin=null, stdout=null)
+    assert done.err == b"ltinet: standard input is empty; check the program before the pipe\n"

@@ -7,9 +7,9 @@ from processes import Run
 import ltinet
 
 
-def test_reduce_prints_and_writes(run_here: Run, folder: Path) -> None:
+def test_reduce_prints_and_writes(run: Run, folder: Path) -> None:
     target = folder / "small.safetensors"
-    code, out, err = run_here("reduce", "example:heat_plate,n=400", "--tolerance", "1e-3", "-o", str(target))
+    code, out, err = run("reduce", "example:heat_plate,n=400", "--tolerance", "1e-3", "-o", str(target))
     assert (code, err) == (0, b"")
     assert "at all frequencies" in out.decode()
     net = ltinet.load(target)

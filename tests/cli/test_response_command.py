@@ -31,11 +31,11 @@ def test_times_as_a_table(run_here: Run, folder: Path, kind: str, file: str) -> 
     np.testing.assert_array_equal(table[:, 1:], np.concatenate(list(expected.y), axis=1))
 
 
-def test_one_pair_by_number_or_name(run_here: Run, folder: Path) -> None:
+def test_one_pair_by_number_or_name(run: Run, run_here: Run, folder: Path) -> None:
     expected = ltinet.load_system(folder / "system.npz").step_response(input=1, output=2)
-    for chosen in (("2", "3"), ("u2", "y3")):
+    for way, chosen in ((run, ("2", "3")), (run_here, ("2", "3")), (run_here, ("u2", "y3"))):
         header, table = table_of(
-            run_here("response", "system.npz", "--input", chosen[0], "--output", chosen[1], "-o", "-").out
+            way("response", "system.npz", "--input", chosen[0], "--output", chosen[1], "-o", "-").out
         )
         assert header == ["t", "y3"]
         np.testing.assert_array_equal(table, np.column_stack([expected.t, expected.y]))
@@ -78,8 +78,17 @@ def test_arrays_of_times(run_here: Run, folder: Path) -> None:
     np.testing.assert_array_equal(loadmat(folder / "y.mat")["y"], expected.y)
 
 
-@pytest.mark.parametrize("kind", ["step", "impulse", "bode", "nyquist"])
-@pytest.mark.parametrize(("suffix", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+# Each kind and each suffix once.
+SAMPLE = {("step", "png"), ("impulse", "svg"), ("bode", "pdf"), ("nyquist", "png")}
+BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+PICTURES = [
+    pytest.param(kind, suffix, begin, marks=[] if (kind, suffix) in SAMPLE else pytest.mark.slow)
+    for kind in ("step", "impulse", "bode", "nyquist")
+    for suffix, begin in BEGINNINGS.items()
+]
+
+
+@pytest.mark.parametrize(("kind", "suffix", "begin"), PICTURES)
 def test_pictures(run_here: Run, folder: Path, kind: str, suffix: str, begin: bytes) -> None:
     pytest.importorskip("matplotlib")
     assert run_here("response", "system.npz", "--kind", kind, "-o", f"a.{suffix}") == (0, b"", b"")

@@ -41,8 +41,15 @@ def begin(folder: Path, *, ignored: bool = False) -> "subprocess.Popen[bytes]":
     return process
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [
+        ("SIGTERM", 1),
+        pytest.param("SIGTERM", 3, marks=pytest.mark.slow),
+        pytest.param("SIGHUP", 1, marks=pytest.mark.slow),
+        ("SIGHUP", 3),
+    ],
+)
 def test_it_clears_away_and_ends_by_the_signal(folder: Path, name: str, times: int) -> None:
     number = getattr(signal, name)
     before = contents(folder) | {"temporary": b""}

@@ -3,11 +3,15 @@
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
+from typing import IO, NamedTuple
 
 import numpy as np
 import pytest
-from processes import csv_text, installed_program, launch
+from processes import Result, Run, csv_text, installed_program, launch, pipe, run_in_process
 
 import ltinet
 
@@ -17,6 +21,9 @@ COMMAND = ("simulate", "net.safetensors", "-i", "-")
 
 def lines_for(t: np.ndarray, u: np.ndarray) -> list[bytes]:
     return csv_text(t, u).encode().splitlines(keepends=True)
+
+
+KINDS = ["even", "uneven", "jumps", "even, then not"]
 
 
 def grid(kind: str, n_times: int) -> np.ndarray:
@@ -31,23 +38,68 @@ def grid(kind: str, n_times: int) -> np.ndarray:
     return np.sort(t)
 
 
-@pytest.mark.parametrize("hold", ["linear", "zero"])
-@pytest.mark.parametrize("kind", ["even", "uneven", "jumps", "even, then not"])
-def test_answers_come_before_the_next_rows(kind: str, hold: str, folder: Path) -> None:
+class Conversation(NamedTuple):
+    """The lines that answered the pieces of a table while the pipe stayed open, and how the program ended."""
+
+    answers: list[bytes]
+    result: Result
+
+
+Pieces = Iterable[tuple[bytes, int]]  # some lines, and how many lines of answer to wait for
+
+
+def talk(writing: IO[bytes], reading: IO[bytes], pieces: Pieces) -> tuple[list[bytes], bytes]:
+    """Write each piece when the one before is answered; give the answers, and what comes after the end."""
+    answers = []
+    with writing, reading:
+        for piece, n_answers in pieces:
+            writing.write(piece)
+            writing.flush()
+            answers += [reading.readline() for _ in range(n_answers)]
+        writing.close()
+        return answers, reading.read()
+
+
+def converse_here(folder: Path, pieces: Pieces, *options: str) -> Conversation:
+    """Talk to the program in this process, from another thread."""
+    (source, writing), (reading, target) = pipe(), pipe()
+    with ThreadPoolExecutor(1) as other:
+        answered = other.submit(talk, writing, reading, pieces)
+        with source, target:
+            code, _, err = run_in_process(*COMMAND, *options, cwd=folder, stdin=source, stdout=target)
+        answers, rest = answered.result()
+    return Conversation(answers, Result(code, rest, err))
+
+
+def converse(folder: Path, pieces: Pieces, *options: str) -> Conversation:
+    """Talk to a process."""
+    process = launch([*installed_program(), *COMMAND, *options], cwd=folder)
+    answers, rest = talk(process.stdin, process.stdout, pieces)
+    with process.stderr:
+        err = process.stderr.read()
+    return Conversation(answers, Result(process.wait(PATIENCE), rest, err))
+
+
+@pytest.mark.parametrize(
+    ("kind", "hold", "talk_to"),
+    [
+        ("even", "linear", converse),
+        *((kind, hold, converse_here) for kind in KINDS for hold in ("linear", "zero")),
+    ],
+)
+def test_answers_come_before_the_next_rows(
+    kind: str, hold: str, talk_to: Callable[..., Conversation], folder: Path
+) -> None:
     """One row, then a few, then many: what was written is answered while the pipe stays open."""
     net = ltinet.load(folder / "net.safetensors")
     n_times = 300
     t, u = grid(kind, n_times), np.random.default_rng(2).standard_normal((n_times, 2))
     rows = lines_for(t, u)
     x0 = "0.1,0,0.5,0,2,-1"
-    process = launch([*installed_program(), *COMMAND, "--hold", hold, "--x0", x0], cwd=folder)
-    answers = []
-    for begin, end in ((0, 2), (2, 4), (4, 12), (12, 200), (200, n_times + 1)):
-        process.stdin.write(b"".join(rows[begin:end]))
-        process.stdin.flush()
-        answers += [process.stdout.readline() for _ in range(end - begin)]
-    out, err = process.communicate(timeout=PATIENCE)
-    assert (out, err, process.returncode) == (b"", b"", 0)
+    ends = (0, 2, 4, 12, 200, n_times + 1)
+    pieces = [(b"".join(rows[begin:end]), end - begin) for begin, end in pairwise(ends)]
+    answers, result = talk_to(folder, pieces, "--hold", hold, "--x0", x0)
+    assert result == (0, b"", b"")
     assert answers[0] == b"t,y1,y2,y3\n"
     read = np.array([[float(cell) for cell in line.split(b",")] for line in answers[1:]])
     expected = net.simulate(u, t, hold=hold, x0=[float(part) for part in x0.split(",")])
@@ -56,12 +108,11 @@ def test_answers_come_before_the_next_rows(kind: str, hold: str, folder: Path) -
     assert np.all(np.abs(read[:, 1:] - expected.y) <= 6.0 * expected.error_bound())
 
 
-def test_rows_that_were_right_come_before_the_complaint(folder: Path) -> None:
+def test_rows_that_were_right_come_before_the_complaint(run_here: Run, folder: Path) -> None:
     t, u = grid("even", 50), np.ones((50, 2))
     rows = lines_for(t, u)
-    process = launch([*installed_program(), *COMMAND], cwd=folder)
-    out, err = process.communicate(b"".join(rows) + b"5.0,1,what\n6.0,1,1\n", timeout=PATIENCE)
-    assert process.returncode == 2
+    code, out, err = run_here(*COMMAND, stdin=b"".join(rows) + b"5.0,1,what\n6.0,1,1\n")
+    assert code == 2
     assert err.startswith(b"ltinet: standard input, line 52, column 'u2': 'what' is not a real number")
     assert err.count(b"\n") == 1
     net = ltinet.load(folder / "net.safetensors")
@@ -69,21 +120,15 @@ def test_rows_that_were_right_come_before_the_complaint(folder: Path) -> None:
 
 
 def test_a_third_row_of_one_time_is_refused_wherever_the_pipe_was_cut(folder: Path) -> None:
-    process = launch([*installed_program(), *COMMAND], cwd=folder)
-    for piece in (b"t,a,b\n0,1,1\n1,1,1\n", b"1,2,2\n", b"1,3,3\n"):
-        process.stdin.write(piece)
-        process.stdin.flush()
-        for _ in range(piece.count(b"\n") if piece != b"1,3,3\n" else 0):
-            process.stdout.readline()
-    out, err = process.communicate(timeout=PATIENCE)
-    assert (out, process.returncode) == (b"", 2)
+    pieces = [(b"t,a,b\n0,1,1\n1,1,1\n", 3), (b"1,2,2\n", 1), (b"1,3,3\n", 0)]
+    _, (code, out, err) = converse_here(folder, pieces)
+    assert (code, out) == (2, b"")
     assert b"line 5: the time 1.0 is given a third time" in err
 
 
-def test_no_file_appears_where_a_line_is_bad(folder: Path) -> None:
-    process = launch([*installed_program(), *COMMAND, "-o", "y.csv"], cwd=folder)
-    _, err = process.communicate(b"t,a,b\n0,1,1\n1,1,1\nx,1,1\n", timeout=PATIENCE)
-    assert process.returncode == 2
+def test_no_file_appears_where_a_line_is_bad(run_here: Run, folder: Path) -> None:
+    code, _, err = run_here(*COMMAND, "-o", "y.csv", stdin=b"t,a,b\n0,1,1\n1,1,1\nx,1,1\n")
+    assert code == 2
     assert b"line 4" in err
     assert not (folder / "y.csv").exists()
 
@@ -125,7 +170,7 @@ finally:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the most memory there was")
-@pytest.mark.parametrize("kind", ["even", "uneven"])
+@pytest.mark.parametrize("kind", ["even", pytest.param("uneven", marks=pytest.mark.slow)])
 def test_memory_does_not_grow_with_the_stream(kind: str, folder: Path) -> None:
     most = []
     for n_times in (100_000, 400_000):

@@ -413,50 +413,51 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(
     assert same(ltinet.load(tmp_path / "net"), old)
 
 
+# One process for all of them. Those come last that may leave files, and that need a system without nameless files.
+STOPS = [("SIGTERM", "nameless"), ("SIGHUP", "nameless"), ("SIGKILL", "nameless"), ("SIGKILL", "named")]
 STOPPING = """
 import json, os, signal, sys, time
 import ltinet
-path, number, way = sys.argv[1], getattr(signal, sys.argv[2]), sys.argv[3]
-if way == "named":
-    del os.O_TMPFILE
-# Signals may be ignored where the tests run in the background, and a child would ignore them too.
-signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None
+path = sys.argv[1]
 net = ltinet.construct(([[-2.0]], [[1.0]], [[1.0]]))
-net.save(path)
-for attempt in range(40):
-    child = os.fork()
-    if child == 0:
-        while True:
-            net.save(path)
-    time.sleep(0.002 + 0.0003 * attempt)
-    os.kill(child, number)
-    _, status = os.waitpid(child, 0)
-    ltinet.load(path)
-    left = sorted(set(os.listdir(os.path.dirname(path))) - {"net"})
-    print(json.dumps([os.WIFSIGNALED(status) and os.WTERMSIG(status) == number, left]))
+for name, way in json.loads(sys.argv[2]):
+    number = getattr(signal, name)
+    if way == "named":
+        vars(os).pop("O_TMPFILE", None)
+    # Signals may be ignored where the tests run in the background, and a child would ignore them too.
+    signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None
+    net.save(path)
+    for attempt in range(40):
+        child = os.fork()
+        if child == 0:
+            while True:
+                net.save(path)
+        time.sleep(0.002 + 0.0003 * attempt)
+        os.kill(child, number)
+        _, status = os.waitpid(child, 0)
+        ltinet.load(path)
+        left = sorted(set(os.listdir(os.path.dirname(path))) - {"net"})
+        print(json.dumps([name, os.WIFSIGNALED(status) and os.WTERMSIG(status) == number, left]))
 """
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that can be stopped at any moment are forked")
-@pytest.mark.parametrize(
-    ("number", "way"), [("SIGTERM", "nameless"), ("SIGHUP", "nameless"), ("SIGKILL", "nameless"), ("SIGKILL", "named")]
-)
-def test_a_stopped_process_leaves_a_whole_network_and_no_litter(tmp_path, number, way):
+def test_a_stopped_process_leaves_a_whole_network_and_no_litter(tmp_path):
     """Stopped forty times at any moment of saving, on which it spends nearly all of its time."""
     done = subprocess.run(  # noqa: S603  our own interpreter and our own text
-        [sys.executable, "-c", STOPPING, str(tmp_path / "net"), number, way],
+        [sys.executable, "-c", STOPPING, str(tmp_path / "net"), json.dumps(STOPS)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=300,
         check=True,
     )
-    stopped, left = zip(*map(json.loads, done.stdout.splitlines()), strict=True)
-    assert len(stopped) == 40
+    names, stopped, left = zip(*map(json.loads, done.stdout.splitlines()), strict=True)
+    assert list(names) == [name for name, _ in STOPS for _ in range(40)]
     assert all(stopped)
-    if number != "SIGKILL" and NAMELESS:  # a signal that cannot be made to wait may come between two renames
-        assert not any(left)
+    if NAMELESS:  # a signal that cannot be made to wait may come between two renames
+        assert not any(files for name, files in zip(names, left, strict=True) if name != "SIGKILL")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
