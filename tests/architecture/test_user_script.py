@@ -17,6 +17,7 @@ def test_the_script_runs() -> None:
     pyplot.close("all")
 
 
+@pytest.mark.slow
 def test_mypy_sees_every_type() -> None:
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "tests/architecture/user_script.py"]

@@ -169,6 +169,7 @@ def test_other_processes_stand_in_for_files(net: ltinet.DynamicNetwork, folder: 
     assert (out.decode(), err) == (csv_text(TIMES, net.simulate(INPUTS, TIMES).y, "y"), b"")
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 def test_a_reader_that_stops_early_is_no_error(folder: Path, unbuffered: str) -> None:
     t = np.arange(10000.0)

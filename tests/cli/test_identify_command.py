@@ -55,6 +55,7 @@ def same_poles(found: np.ndarray, true: np.ndarray) -> None:
     assert distances.min(axis=1).max() < 1e-6
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_order_and_poles_of_the_system_that_wrote_the_table(seed: int, run_here: Run, folder: Path) -> None:
     rng = np.random.default_rng([15, seed])
@@ -224,6 +225,7 @@ class CellsAndPictures(HTMLParser):
             self.cells.append("")  # what follows belongs to no cell
 
 
+@pytest.mark.slow
 def test_a_report_is_one_page_with_all_numbers_and_pictures(run_here: Run, folder: Path) -> None:
     rng = np.random.default_rng(8)
     u, y = record(drawn_system(rng), rng)

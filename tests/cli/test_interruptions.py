@@ -45,6 +45,7 @@ def test_standard_output_on_a_full_device(folder: Path) -> None:
     assert contents(folder) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [CONSTRUCT, SIMULATE], ids=["network", "table"])
 def test_a_file_that_may_not_grow(command: tuple[str, ...], folder: Path) -> None:
     """A limit on the size of files fails in the middle of writing, as a full disk does, and needs no rights to set."""
@@ -117,6 +118,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_construction(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     n = 700
     stream = io.BytesIO()

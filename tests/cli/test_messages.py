@@ -99,6 +99,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.default_cases(20)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize(
     "nasty", ["\x1b[31mred", NASTY, "not text \udcff", "n" * 5000, "n/" * 3000, NASTY * 100], ids=range(6)

@@ -88,6 +88,7 @@ PICTURES = [
 ]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("kind", "suffix", "begin"), PICTURES)
 def test_pictures(run_here: Run, folder: Path, kind: str, suffix: str, begin: bytes) -> None:
     pytest.importorskip("matplotlib")

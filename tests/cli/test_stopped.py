@@ -63,6 +63,7 @@ def test_it_clears_away_and_ends_by_the_signal(folder: Path, name: str, times: i
     assert contents(folder) == before
 
 
+@pytest.mark.slow
 def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
     """As `nohup` has it."""
     process = begin(folder, ignored=True)

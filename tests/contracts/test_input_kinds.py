@@ -116,7 +116,7 @@ def test_values_derivatives_and_weights_belong_together(kind):
     assert [own.batch_shape for own in signal.unbatched()] == [()]
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["exact", "neurons"])
 def test_kinds_can_be_mixed_in_a_batch(net, engine):
     kinds = [own for own in KINDS if own != "scipy's polynomial"]

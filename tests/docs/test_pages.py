@@ -18,7 +18,7 @@ _ROUNDING = 1e-11
 _SHOWN_DIGITS = 2e-3  # pages show four digits and fewer; of the last one rounding decides
 
 
-@pytest.mark.default_cases(6)
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if read_blocks(page)], ids=lambda page: str(page.relative_to(DOCS))
 )

@@ -81,6 +81,7 @@ for form in FORMATS.values():
 """
 
 
+@pytest.mark.slow
 def test_the_files_before_the_damage_load_as_what_the_reference_says(tmp_path):
     done = python("-c", UNDAMAGED, str(tmp_path))
     lines = done.stdout.splitlines()

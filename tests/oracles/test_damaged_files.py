@@ -441,7 +441,7 @@ for name, way in json.loads(sys.argv[2]):
 """
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that can be stopped at any moment are forked")
 def test_a_stopped_process_leaves_a_whole_network_and_no_litter(tmp_path):
     """Stopped forty times at any moment of saving, on which it spends nearly all of its time."""

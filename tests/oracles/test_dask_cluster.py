@@ -47,6 +47,7 @@ def test_a_cluster_gives_the_same_result(engine):
     assert min(min(layer) for layer in counts) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 @pytest.mark.usefixtures("client")
 def test_a_reduction_does_not_depend_on_who_computes_its_shifts(n_jobs):

@@ -93,7 +93,7 @@ def test_over_all_budgets_the_ladder_has_no_more_connections_than_searches(famil
     assert ladder.sum() <= searches.sum()
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in DATA_SETS if name != "beam"])  # of 348 states: takes too long here
 def test_of_data_sets_no_search_finds_fewer_connections(data_dir, name):
     if name == "helicopter_v73":

@@ -64,7 +64,7 @@ def assert_as_right(ours, theirs, truth, *, axes):
     assert np.all(np.abs(ours - truth) <= limit)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # an exponential of 349 rows in balls, for beam, takes a minute on an idle machine
 def test_responses(system):
     # All in one batch: a second exponential in balls would take as long as everything else.
@@ -152,7 +152,7 @@ def exact_response(system, omega):
         return np.array([[complex(H[i, j]) for j in range(system.n_inputs)] for i in range(system.n_outputs)])
 
 
-@pytest.mark.default_cases(3)
+@pytest.mark.default_cases(1)
 def test_chosen_times_end_when_the_response_has_settled(system):
     sol = system.step_response()
     assert len(sol.t) <= 5000

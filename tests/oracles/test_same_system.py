@@ -60,7 +60,7 @@ def test_data_sets_with_other_layers(data_dir, name, choice):
     assert_same_system(load(data_dir, name), **choice)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED_SYSTEMS)
 def test_named_systems(name):
     assert assert_same_system(with_few_inputs(ltinet.named_system(name))) <= 1.0

@@ -83,7 +83,7 @@ FAMILIES = [oscillators, decays, defective, growing, integrating]
 TIMES = [jitter, lognormal, jumps, far]
 
 
-@pytest.mark.default_cases(5)
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("times", TIMES, ids=lambda own: own.__name__)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda own: own.__name__)

@@ -4,6 +4,8 @@ import pytest
 
 from headless_browser import browser_page, file_url, find_browser
 
+pytestmark = pytest.mark.slow  # the whole paper is reproduced, if quickly
+
 
 @pytest.fixture(scope="module", params=[1280, 400], ids=["1280 pixels", "400 pixels"])
 def page(request, quick_report):

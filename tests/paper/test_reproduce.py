@@ -16,6 +16,8 @@ from ltinet.paper.output_folder import OutputFolder
 from ltinet.paper.reproduce import EXAMPLES, reproduce
 from ltinet.paper.section import Picture
 
+pytestmark = pytest.mark.slow  # the whole paper is reproduced, if quickly
+
 
 @pytest.fixture(scope="module")
 def results(quick_report):
@@ -134,6 +136,7 @@ def test_results_say_how_they_were_made(results):
     assert {"numpy", "scipy", "scikit-learn", "matplotlib"} <= set(run["versions"])
 
 
+@pytest.mark.slow
 def test_every_figure_is_there_and_shows_something(quick_report, results):
     from matplotlib.image import imread
 

@@ -139,6 +139,7 @@ def test_the_same_matrix_gives_the_same_bits(R):
     assert first.tradeoff == second.tradeoff
 
 
+@pytest.mark.default_cases(8)
 @pytest.mark.parametrize("seed", range(50))
 def test_a_kernel_never_costs_the_budget(seed):
     # Putting the kernel into one block changes cond(T): the budget must hold for what comes out.

@@ -137,7 +137,7 @@ print(net.simulate([0.0, 1.0], [0.0, 1.0], engine="neurons", method=method, n_jo
 """
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_simulation_counts_its_layers(n_jobs, tmp_path):
     sign = tmp_path / "seen"

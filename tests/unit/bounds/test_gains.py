@@ -17,7 +17,7 @@ RELATIVE = 1e-10
 NEURONS_PER_SEED = 250 if os.environ.get("LTINET_THOROUGH") else 12
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_second_order_gains_are_the_quadrature(seed):
     for m, c, k, horizon in random_neurons(NEURONS_PER_SEED, seed):

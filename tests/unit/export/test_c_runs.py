@@ -40,7 +40,7 @@ def in_float(run: Run) -> Run:
     return Run(run.net, run.dt, run.hold, run.u.astype(np.float32).astype(np.float64), run.x0)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the network is unstable")
 @pytest.mark.parametrize("dtype", ["double", "float"])
 def test_hostile_systems(dtype, tmp_path):
@@ -55,7 +55,7 @@ def test_hostile_systems(dtype, tmp_path):
             assert_below_bound(y, own, name)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the network is unstable")
 @pytest.mark.parametrize("dtype", ["double", "float"])
 def test_data_sets(dtype, tmp_path, data_dir):

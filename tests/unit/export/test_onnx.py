@@ -42,6 +42,7 @@ def test_hostile_systems(tmp_path):
         assert_same_run(y[0], run, name=name)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the network is unstable")
 def test_data_sets(tmp_path, data_dir):
     pytest.importorskip("h5py", reason="MATLAB 7.3 files need h5py")

@@ -157,6 +157,7 @@ def test_noise_alone_is_told():
     assert any("explained by" in warning for warning in found.warnings)
 
 
+@pytest.mark.slow
 def test_a_report_is_one_page_and_leaves_no_figure_open(tmp_path):
     pyplot = pytest.importorskip("matplotlib.pyplot", reason="a report has pictures")
     rng = np.random.default_rng(41)

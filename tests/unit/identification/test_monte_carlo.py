@@ -46,6 +46,7 @@ def test_regions_hold_true_poles(draws: list[Draw], models: list[ltinet.Identifi
     assert np.count_nonzero(np.logical_not(held)) <= 0.05 * len(held) + 2.0 * np.sqrt(0.05 * len(held))
 
 
+@pytest.mark.slow
 def test_regions_are_not_wider_than_they_need_to_be(draws: list[Draw], models: list[ltinet.Identified]) -> None:
     """Distances of true poles in deviations: their median is that of a normal number, 0.67, and not far below."""
     distances = []

@@ -97,6 +97,7 @@ def foreign(kind: str, path: Path) -> str:
     return "no checkpoint of this method" if kind == "method" else "checkpoint of another model"
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("kind", ["model", "step", "truncated", "text", "other", "method"])
 def test_what_is_no_checkpoint_of_this_fit(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "fit.safetensors"

@@ -67,7 +67,7 @@ def test_of_very_many_inputs_some_are_run():
     assert isinstance(system.plot(), Figure)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "system", [([1.0], [1.0, 0.0]), ([1.0], [1.0, 0.0, 1.0]), ([2.0], [1.0]), ([1.0], [1.0, -1.0])]
 )

@@ -108,6 +108,7 @@ def test_targets_of_tolerances(net, target):
         ltinet.tolerances_for(net, target, u=U, t=T)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_one_clear_error(net):
     """And the next run has workers again."""
     here = os.getpid()

@@ -35,7 +35,7 @@ except KeyboardInterrupt:
 PATIENCE = 100.0  # seconds for what takes one on an idle machine, and 6000 if an interrupt does not end the tasks
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of POSIX")
 @pytest.mark.parametrize("to_all", [False, True], ids=["kill -INT", "Ctrl-C"])
 def test_an_interrupt_ends_the_workers(to_all, tmp_path):

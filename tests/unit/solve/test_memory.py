@@ -31,6 +31,7 @@ for count in steps:
 """
 
 
+@pytest.mark.slow
 def test_a_long_stream_takes_no_more_than_a_short_one(data_dir):
     """The peak of a process after ten million steps against that after a hundred thousand, on a real system."""
     if not Path("/proc/self/status").exists():

@@ -177,6 +177,7 @@ def test_what_scipy_writes_is_read_as_scipy_reads_it(tmp_path, symmetry, form, d
     )
 
 
+@pytest.mark.slow
 def test_many_portions_are_read_as_one(tmp_path):
     """Text is taken in portions of a megabyte, which end anywhere."""
     matrix = RNG.standard_normal((400, 400))
