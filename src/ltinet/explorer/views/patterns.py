@@ -7,6 +7,7 @@ from scipy import sparse
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.explorer.subject import Subject
 from ltinet.explorer.views.numbers import Plain
+from ltinet.network.own_blocks import block_diagonal
 
 _MOST_CELLS = 160  # on a side: beyond, a cell stands for several entries
 
@@ -21,8 +22,7 @@ def after_view(net: DynamicNetwork) -> Plain:
     """The pattern of the block-diagonal matrix, or of a network that has no form that of its own equations."""
     if net.form is None:
         return _pattern(sparse.coo_array(net.to_state_space().A))
-    blocks = [net.form.block(index) != 0.0 for index in range(net.form.n_blocks)]
-    return _pattern(sparse.coo_array(sparse.block_diag(blocks)) if blocks else sparse.coo_array((0, 0)))
+    return _pattern(sparse.coo_array(block_diagonal([net.form.block(index) for index in range(net.form.n_blocks)])))
 
 
 def _pattern(matrix: "sparse.coo_array") -> Plain:
