@@ -29,7 +29,7 @@ def client():
         yield client
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["neurons", "intervals"])
 @pytest.mark.usefixtures("client")
 def test_a_cluster_gives_the_same_result(engine):
