@@ -48,6 +48,7 @@ def begin(folder: Path, *, ignored: bool = False) -> "subprocess.Popen[bytes]":
         pytest.param(signal.SIGHUP, 1, marks=pytest.mark.slow),
         (signal.SIGHUP, 3),
     ],
+    ids=lambda value: getattr(value, "name", None),
 )
 def test_it_clears_away_and_ends_by_the_signal(folder: Path, number: signal.Signals, times: int) -> None:
     before = contents(folder) | {"temporary": b""}
