@@ -109,7 +109,7 @@ CASES = {
 
 
 # The others are the same call in this process, which takes no second to start.
-AS_PROCESSES = ["missing option", "bad cell in a pipe", "unknown example of the paper"]
+AS_PROCESSES = ["bad cell in a pipe", "unknown example of the paper"]
 
 
 @pytest.mark.parametrize("name", AS_PROCESSES)

@@ -20,8 +20,8 @@ from ltinet.cli.reproduce import NUMBERS, Example
 from ltinet.paper.reproduce import EXAMPLES
 
 
-def test_version(run: Run, run_here: Run) -> None:
-    assert run("--version") == (0, f"ltinet {ltinet.__version__}\n".encode(), b"")
+def test_version(run_here: Run) -> None:
+    assert run_here("--version") == (0, f"ltinet {ltinet.__version__}\n".encode(), b"")
     assert run_here("-V") == (0, f"ltinet {ltinet.__version__}\n".encode(), b"")
 
 
@@ -169,8 +169,9 @@ def test_other_processes_stand_in_for_files(net: ltinet.DynamicNetwork, folder: 
     assert (out.decode(), err) == (csv_text(TIMES, net.simulate(INPUTS, TIMES).y, "y"), b"")
 
 
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    "unbuffered", [pytest.param("", id="buffered"), pytest.param("1", id="unbuffered", marks=pytest.mark.slow)]
+)
 def test_a_reader_that_stops_early_is_no_error(folder: Path, unbuffered: str) -> None:
     t = np.arange(10000.0)
     assert 10 * len(t) > PIPE_SIZE  # more output than a pipe holds
@@ -208,13 +209,6 @@ def test_terminal_output(folder: Path, command: str, expected: bytes) -> None:
     shown = shown_at_a_terminal(partial(run_in_process, *command.split(), cwd=folder))
     assert expected in shown
     assert (b"\x1b[" in shown) == command.startswith("info")  # colours; no flash of quick work
-
-
-def test_terminal_output_of_a_process(folder: Path) -> None:
-    command = [*installed_program(), "info", "net.safetensors"]
-    shown = shown_at_a_terminal(lambda **options: launch(command, cwd=folder, **options).wait())
-    assert b"connections" in shown
-    assert b"\x1b[" in shown
 
 
 def shown_at_a_terminal(start: Callable[..., object]) -> bytes:

@@ -45,8 +45,9 @@ def test_standard_output_on_a_full_device(folder: Path) -> None:
     assert contents(folder) == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [CONSTRUCT, SIMULATE], ids=["network", "table"])
+@pytest.mark.parametrize(
+    "command", [pytest.param(CONSTRUCT, id="network"), pytest.param(SIMULATE, id="table", marks=pytest.mark.slow)]
+)
 def test_a_file_that_may_not_grow(command: tuple[str, ...], folder: Path) -> None:
     """A limit on the size of files fails in the middle of writing, as a full disk does, and needs no rights to set."""
     resource = pytest.importorskip("resource", reason="no limits on sizes of files here")
@@ -129,6 +130,7 @@ def test_an_interrupted_construction(folder: Path, tmp_path_factory: pytest.Temp
     interrupted(command, stdin=stream.getvalue(), folder=folder, sign=sign)
 
 
+@pytest.mark.slow
 def test_an_interrupted_simulation(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Solvers at the limit of double precision take far longer than anyone waits."""
     rows = "".join(f"{k},{k % 7},1\n" for k in range(20000))
@@ -139,6 +141,7 @@ def test_an_interrupted_simulation(folder: Path, tmp_path_factory: pytest.TempPa
     interrupted(command, stdin=b"t,a,b\n" + rows.encode(), folder=folder, sign=sign)
 
 
+@pytest.mark.slow
 def test_an_interrupted_reduction(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """When shifts are taken: many factorisations are still to come, and a file of that name is there already."""
     (folder / "small.safetensors").write_text("kept")

@@ -49,6 +49,7 @@ def begin(folder: Path, *, ignored: bool = False) -> "subprocess.Popen[bytes]":
         pytest.param("SIGHUP", 1, marks=pytest.mark.slow),
         ("SIGHUP", 3),
     ],
+    ids=lambda value: getattr(value, "name", None),
 )
 def test_it_clears_away_and_ends_by_the_signal(folder: Path, name: str, times: int) -> None:
     number = getattr(signal, name)

@@ -133,8 +133,7 @@ def test_no_file_appears_where_a_line_is_bad(run_here: Run, folder: Path) -> Non
     assert not (folder / "y.csv").exists()
 
 
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("source", ["pipe", "file"])
+@pytest.mark.parametrize("source", ["pipe", pytest.param("file", marks=pytest.mark.slow)])
 def test_a_reader_that_has_seen_enough_ends_the_run(folder: Path, source: str) -> None:
     """The input goes on for ever, or would take long; the run ends when its reader does."""
     head, row = b"t,a,b\n", b"%d,0.1,0.2\n"
@@ -170,9 +169,9 @@ finally:
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the most memory there was")
-@pytest.mark.parametrize("kind", ["even", pytest.param("uneven", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["even", "uneven"])
 def test_memory_does_not_grow_with_the_stream(kind: str, folder: Path) -> None:
     most = []
     for n_times in (100_000, 400_000):
