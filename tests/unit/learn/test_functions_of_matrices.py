@@ -68,6 +68,19 @@ def test_functions_of_matrices(kind: str, size: float) -> None:
     assert torch.equal(functions[0], matrix_exponential(torch.from_numpy(M)))
 
 
+@pytest.mark.parametrize("fast", [30.0, 1e3, 1e6])
+def test_slow_states_beside_fast_ones_keep_their_digits(fast: float) -> None:
+    slow = np.array([[-0.02, 0.3], [-0.1, 0.01]])
+    M = np.zeros((4, 4))
+    M[:2, :2], M[2:, 2:] = slow, fast * np.array([[-0.1, 1.0], [-1.0, -0.1]])
+    got = matrix_phi(torch.from_numpy(M))
+    alone = matrix_phi(torch.from_numpy(slow))  # its norm is below one: the series alone, which is held to balls above
+    for whole, part in zip(got, alone, strict=True):
+        # A few roundings of the entries in each doubling, but no growth from one to the next.
+        allowed = 4.0 * EPS * np.log2(np.abs(M).sum(0).max())
+        assert np.abs(whole.numpy()[:2, :2] - part.numpy()).max() <= allowed
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_units_that_are_decades_apart_cost_no_digit(seed: int) -> None:
     rng = np.random.default_rng([13, seed])
