@@ -87,18 +87,19 @@ def module_named(name: str) -> Module | None:
     return next((candidate for candidate in candidates if candidate in MODULES), None)
 
 
-def strings(tree: ast.AST) -> Iterator[str]:
+def strings(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """String constants that are dotted names below `ltinet`."""
-    values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    values = (node.value for node in nodes if isinstance(node, ast.Constant))
     for value in values:
         if isinstance(value, str) and re.fullmatch(r"ltinet(\.\w+)+", value):
             yield value
 
 
+@cache
 def imported_modules(module: Module) -> set[Module]:
     """Modules of the package that a module imports anywhere, or names in a string."""
-    tree = syntax_tree(module)
-    named = {module_named(name) for name in (*imported_names(ast.walk(tree)), *strings(tree))}
+    nodes = list(ast.walk(syntax_tree(module)))
+    named = {module_named(name) for name in (*imported_names(nodes), *strings(nodes))}
     return {other for other in named if other is not None} - {module}
 
 

@@ -112,6 +112,7 @@ CASES = {
 AS_PROCESSES = ["bad cell in a pipe", "unknown example of the paper"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AS_PROCESSES)
 def test_bad_input_gives_one_line_and_changes_nothing(name: str, run: Run, folder: Path) -> None:
     refuses(CASES[name], run, folder)

@@ -20,6 +20,7 @@ from ltinet.cli.reproduce import NUMBERS, Example
 from ltinet.paper.reproduce import EXAMPLES
 
 
+@pytest.mark.slow
 def test_version(run_here: Run) -> None:
     assert run_here("--version") == (0, f"ltinet {ltinet.__version__}\n".encode(), b"")
     assert run_here("-V") == (0, f"ltinet {ltinet.__version__}\n".encode(), b"")
@@ -159,6 +160,7 @@ def test_networks_pass_through_pipes(run_here: Run, net: ltinet.DynamicNetwork, 
         np.testing.assert_array_equal(written["y"], net.simulate(INPUTS, TIMES).y)
 
 
+@pytest.mark.slow
 def test_other_processes_stand_in_for_files(net: ltinet.DynamicNetwork, folder: Path) -> None:
     bash = shutil.which("bash")
     if bash is None or not Path("/dev/fd").is_dir():
@@ -169,6 +171,7 @@ def test_other_processes_stand_in_for_files(net: ltinet.DynamicNetwork, folder: 
     assert (out.decode(), err) == (csv_text(TIMES, net.simulate(INPUTS, TIMES).y, "y"), b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unbuffered", [pytest.param("", id="buffered"), pytest.param("1", id="unbuffered", marks=pytest.mark.slow)]
 )

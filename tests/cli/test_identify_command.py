@@ -91,6 +91,7 @@ def test_it_prints_and_writes_what_the_library_finds(run: Run, folder: Path) -> 
     np.testing.assert_allclose(written.poles(), found.net.poles(), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_without_a_target_it_only_prints_and_through_pipes_the_network_alone_goes_to_standard_output(
     run_here: Run, folder: Path
 ) -> None:

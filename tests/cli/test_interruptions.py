@@ -33,6 +33,7 @@ def test_a_full_device(run_here: Run, folder: Path) -> None:
     assert contents(folder) == before
 
 
+@pytest.mark.slow
 @needs_full_device
 def test_standard_output_on_a_full_device(folder: Path) -> None:
     """As a process: the interpreter writes what is left in its buffers when it ends."""

@@ -108,6 +108,7 @@ def test_names_on_the_command_line(command: list[str], nasty: str, run_here: Run
     complaint(run_here(*(part.format(nasty) for part in command)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(COMMANDS), st.text(st.characters(exclude_characters="\x00"), min_size=1, max_size=40))
 def test_any_text_on_the_command_line(run_here: Run, command: list[str], text: str) -> None:

@@ -11,6 +11,7 @@ pytest.importorskip("matplotlib")
 SIMULATE = ("simulate", "net.safetensors", "-i", "u.csv")
 
 
+@pytest.mark.slow
 def test_a_picture_alone(run_here: Run, folder: Path) -> None:
     for suffix, begin in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
         assert run_here(*SIMULATE, "--plot", f"y.{suffix}") == (0, b"", b"")
@@ -26,6 +27,7 @@ def test_it_names_the_columns_of_the_table(run_here: Run, folder: Path) -> None:
         assert f"<!-- {name} -->" in drawn or f">{name}<" in drawn
 
 
+@pytest.mark.slow
 def test_a_picture_and_a_table(run_here: Run, folder: Path, net: ltinet.DynamicNetwork) -> None:
     assert run_here(*SIMULATE, "--plot", "y.png", "-o", "y.csv") == (0, b"", b"")
     assert (folder / "y.csv").read_text() == csv_text(TIMES, net.simulate(INPUTS, TIMES).y, "y")

@@ -41,6 +41,7 @@ def begin(folder: Path, *, ignored: bool = False) -> "subprocess.Popen[bytes]":
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "times"),
     [

@@ -133,6 +133,7 @@ def test_no_file_appears_where_a_line_is_bad(run_here: Run, folder: Path) -> Non
     assert not (folder / "y.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["pipe", pytest.param("file", marks=pytest.mark.slow)])
 def test_a_reader_that_has_seen_enough_ends_the_run(folder: Path, source: str) -> None:
     """The input goes on for ever, or would take long; the run ends when its reader does."""

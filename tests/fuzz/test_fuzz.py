@@ -61,6 +61,7 @@ for number, (name, seed, index) in enumerate(json.loads(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_files_that_were_once_read_wrongly(tmp_path):
     """One process for all of them; where it dies, the number of outcomes names the file."""
     done = python("-c", OUTCOMES, json.dumps(ONCE_WRONG), str(tmp_path))
@@ -120,6 +121,7 @@ print(json.dumps(tally.counts))
 """
 
 
+@pytest.mark.slow
 def test_what_it_guards_against_is_noticed():
     done = python("-c", BROKEN)
     counts = json.loads(done.stdout)

@@ -84,7 +84,7 @@ def test_poles(case):
     assert apart[optimize.linear_sum_assignment(apart)].max() <= LIMIT
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 def test_response_of_every_channel(case):
     (A, B, C, D), dt, found = case
     omega = np.geomspace(1.0 / (N_SAMPLES * dt), np.pi / dt, 200)

@@ -110,6 +110,7 @@ def test_within_one_step_dense_output_has_the_order_of_its_interpolant(net, u, t
     assert abs(_slope(SINGLE_STEPS[method], errors) - (DEGREES[method] + 1)) <= 0.3
 
 
+@pytest.mark.slow
 def test_the_error_falls_on_a_long_horizon_too(net):
     steps = (64, 128, 256)
     u = FunctionSignal(lambda _: [1.0, 1.0], n_inputs=2, derivative=lambda _: [0.0, 0.0])

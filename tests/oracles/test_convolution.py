@@ -52,7 +52,7 @@ def truth(A, B, C, h, u, *, n_pairs, hold):
         return np.array([float(own.mid()) for own in total])
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("seed", range(4))

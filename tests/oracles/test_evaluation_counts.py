@@ -58,6 +58,7 @@ def test_the_whole_system_is_as_hard_as_the_paper_says(u):
     assert found.nfev == pytest.approx(1739, rel=ROUNDING)
 
 
+@pytest.mark.slow
 def test_from_knot_to_knot_a_step_per_interval_suffices_and_is_more_accurate(hardest, across, u):
     exact = hardest.simulate(u, T).y
     between = hardest.simulate(u, T, engine="neurons", **SOLVER)

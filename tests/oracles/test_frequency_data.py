@@ -38,7 +38,7 @@ def assert_below_noise(found, H, noise, omega):
     assert np.all(root_mean_square(found.response(omega) - H) <= root_mean_square(noise))
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_drawn_systems(family, seed):

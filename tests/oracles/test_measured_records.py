@@ -106,7 +106,7 @@ def test_the_second_half_is_predicted_from_the_first(measured, request, name):
 
 
 # Many orders of many channels take half a minute: only records of few.
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, (order, _) in TARGETS.items() if order == 4])
 def test_a_chosen_order_is_at_most_two_points_worse(measured, request, name):
     missed(request, f"{name}, order chosen")

@@ -152,7 +152,7 @@ def exact_response(system, omega):
         return np.array([[complex(H[i, j]) for j in range(system.n_inputs)] for i in range(system.n_outputs)])
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 def test_chosen_times_end_when_the_response_has_settled(system):
     sol = system.step_response()
     assert len(sol.t) <= 5000

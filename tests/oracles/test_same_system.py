@@ -78,6 +78,7 @@ def test_any_number_of_layers(n_layers):
     assert_same_system(ltinet.named_system("triangular"), n_layers=n_layers)
 
 
+@pytest.mark.slow
 def test_blobs_in_six_layers_of_all_kinds():
     assert_same_system(ltinet.named_system("blobs"), n_layers=6)
 

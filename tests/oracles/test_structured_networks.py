@@ -77,6 +77,7 @@ def test_a_chain_of_a_hundred_thousand_answers_by_its_closed_form():
     assert np.abs(H - expected).max() <= 1e-8 * np.abs(expected).max()
 
 
+@pytest.mark.slow
 def test_the_heat_plate_runs_exactly_as_an_implicit_solver_does_nearly():
     system = named_system("heat_plate", n=4_000)
     net = construct(system)

@@ -6,6 +6,7 @@ Truth is the system that was given, in ball arithmetic. LTINET_THOROUGH=1 draws 
 import os
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
 import ltinet
@@ -33,6 +34,7 @@ def solved(run):
         assume(False)
 
 
+@pytest.mark.slow
 def test_solver_engines_are_safe_and_useful():
     ratios = []
 

@@ -1,6 +1,7 @@
 """Hypothesis: no certified bound is below the error that an independent way finds, and most systems are certified."""
 
 import numpy as np
+import pytest
 
 from reduction_cases import KINDS, RESIDUAL
 from reduction_violations import judge
@@ -10,6 +11,7 @@ from support.tiers import ALL
 SEEDS = [seed for seed in range(98 if ALL else 14) if seed < 35 or KINDS[seed % len(KINDS)] not in RESIDUAL]
 
 
+@pytest.mark.slow
 def test_bounds_hold_and_are_not_far_above_the_error() -> None:
     found = judge(SEEDS)
     assert [seed for own in found.values() for seed in own.violated] == []

@@ -109,6 +109,7 @@ def test_the_bound_counts_a_descriptor_matrix(exponent):
     assert_right(system, right=max(RIGHT, 1e3 * 10.0**exponent * np.finfo(float).eps))
 
 
+@pytest.mark.slow
 def test_balancing_that_costs_digits_is_not_used():
     A = hippo_legs(64)
     rng = np.random.default_rng(6)

@@ -33,7 +33,7 @@ def test_units_that_differ_by_any_power_of_ten(decade):
     np.testing.assert_allclose(P, [[cosine, unit * sine], [-sine / unit, cosine]], rtol=1e-14)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("decade", [40, 100, 300])
 def test_runs_end_with_a_result_or_an_error(decade):
     rng = np.random.default_rng(decade)

@@ -16,6 +16,7 @@ def hippo():
     return ltinet.StateSpace(hippo_legs(n), np.sqrt(2.0 * np.arange(n) + 1.0)[:, None], np.ones((1, n)))
 
 
+@pytest.mark.slow
 def test_digits_count_more_than_connections(hippo):
     net, balanced, as_given = (ltinet.construct(hippo, balance=balance) for balance in (None, True, False))
     assert balanced.n_connections < as_given.n_connections == net.n_connections

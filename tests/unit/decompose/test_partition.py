@@ -26,6 +26,7 @@ def is_partition_of(partition, n):
     return sorted(itertools.chain.from_iterable(partition)) == list(range(n))
 
 
+@pytest.mark.slow
 def test_sparsest_partition_keeps_the_budget_and_is_close_to_the_optimum():
     found = best = 0
     candidates = list(all_partitions(list(range(6))))

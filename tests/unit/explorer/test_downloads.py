@@ -99,6 +99,7 @@ class _Parts(html.parser.HTMLParser):
         self._inside = ""
 
 
+@pytest.mark.slow
 def test_the_shared_page_is_one_file_whose_scripts_are_allowed_by_hash() -> None:
     parts = _Parts(answered(Desk(), "page", {"k": "11.0"}).content.decode())
     ((_, script),) = [own for own in parts.scripts if own[0] == "script module"]
@@ -124,6 +125,7 @@ def test_markup_in_names_stays_data_on_the_shared_page() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_table_is_identified_and_drives() -> None:
     desk, name = desk_with(DroppedFile("record.csv", TABLE.encode()))
     asked = json.loads(answered(desk, "view", {"system": name}).content)["error"]

@@ -35,6 +35,7 @@ class Served:
         return y.astype(np.float64), after
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the network is unstable")
 def test_hostile_systems(tmp_path):
     for name, run in hostile_runs(range(24), n_steps=2000).items():

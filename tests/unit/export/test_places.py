@@ -252,6 +252,7 @@ def test_an_interrupted_export_leaves_nothing(target, tmp_path, net, monkeypatch
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of POSIX")
 def test_a_signal_in_the_middle_leaves_nothing(tmp_path):
     """A real one, while the files of a large network are computed or written, at whatever moment it comes."""

@@ -66,6 +66,7 @@ def test_white_noise_gives_the_cramer_rao_bound_of_one_pole(pole: float) -> None
     assert found.matrix[0, 0] == pytest.approx(bound, rel=0.3)
 
 
+@pytest.mark.slow
 def test_the_spread_over_a_hundred_records_is_the_one_told_under_coloured_noise() -> None:
     pole, colour = 0.8, 0.95
     poles, told, usual = [], [], []
@@ -83,7 +84,7 @@ def test_the_spread_over_a_hundred_records_is_the_one_told_under_coloured_noise(
     assert abs(np.var(poles) / np.mean(usual) - 1.0) > 0.45
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("linear", [False, True])
 def test_the_sandwich_is_that_of_dense_matrices(linear: bool) -> None:
     rng = np.random.default_rng(5)

@@ -39,6 +39,7 @@ def test_the_way_back_to_samples_is_exact():
     assert found.discrete.dt == 0.1
 
 
+@pytest.mark.slow
 def test_several_experiments_beat_each_one_alone():
     rng = np.random.default_rng(7)
     system = drawn_system(rng, 3, 1, 1)
@@ -198,6 +199,7 @@ def test_without_arguments_the_records_it_was_found_in_are_judged():
     assert found.plot.compare()[0].get_lines()[0].get_ydata().mean() == pytest.approx(y[3:, 0].mean())
 
 
+@pytest.mark.slow
 def test_a_stable_model_stands_where_those_that_may_grow_cannot_be_simulated():
     """Clean records with inputs and outputs exchanged: all models of the inverse grow beyond all numbers."""
     rng = np.random.default_rng(1)

@@ -72,7 +72,7 @@ def test_what_needs_samples_says_what_to_do_instead(found, call):
         call(found)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("floor", [False, True])
 def test_regions_and_bands_hold_the_truth_whatever_the_noise_depends_on(floor):
     """40 measurements, a pair and a real pole, and the band of one channel at a resonance and beyond."""

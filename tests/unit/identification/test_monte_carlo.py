@@ -59,6 +59,7 @@ def test_regions_are_not_wider_than_they_need_to_be(draws: list[Draw], models: l
     assert 0.3 < np.median(distances) < 1.1
 
 
+@pytest.mark.slow
 def test_fits_to_the_clean_output_reach_what_the_number_of_parameters_allows(
     draws: list[Draw], models: list[ltinet.Identified]
 ) -> None:
@@ -71,6 +72,7 @@ def test_fits_to_the_clean_output_reach_what_the_number_of_parameters_allows(
         assert np.all(found.fit(own.u, own.clean) > 100.0 * (1.0 - left))
 
 
+@pytest.mark.slow
 def test_delays_are_found(draws: list[Draw]) -> None:
     found = []
     for own in draws:

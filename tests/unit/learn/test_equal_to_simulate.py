@@ -47,7 +47,7 @@ def test_real_systems_in_double_and_single_precision(data_dir: Path, name: str) 
         assert off_by(model(samples.float()), y) <= FP32.get(name, 1e-5)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["building", "pde", "b767_flutter", "drum_boiler"])
 def test_real_systems_from_states_in_pieces_and_at_other_times(data_dir: Path, name: str) -> None:
     net = real_network(data_dir, name)

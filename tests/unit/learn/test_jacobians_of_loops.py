@@ -20,7 +20,7 @@ def model(hold: str) -> nn.Stack:
     return nn.Stack(nn.Feedback(loop, spring, window=16), nn.Polynomial(1, 2))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 def test_columns_are_those_of_backward_passes(hold: str, monkeypatch: pytest.MonkeyPatch) -> None:
     own, rng = model(hold), np.random.default_rng(2)

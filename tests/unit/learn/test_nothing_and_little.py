@@ -72,7 +72,7 @@ def test_a_loop_says_that_it_cannot_be_batched_by_vmap() -> None:
         torch.func.vmap(feedback())(torch.zeros(3, 5, 1, dtype=torch.float64))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_state_that_explains_first_samples(kind: str) -> None:
     model, draw = MODELS[kind](), torch.Generator().manual_seed(0)

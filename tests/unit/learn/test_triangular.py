@@ -93,7 +93,7 @@ def by_a_solver(net: ltinet.DynamicNetwork, u: np.ndarray, t: np.ndarray, weight
     return np.array([parts(time, x)[1] for time, x in zip(t, found.T, strict=True)])
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["coupled", "one layer"])
 def test_it_solves_the_equations_of_the_paper(kind: str) -> None:
     net, errors = network(kind), []
@@ -133,6 +133,7 @@ def test_derivatives(kind: str, hold: str) -> None:
     torch.testing.assert_close(forward, (moved[0] - moved[1]) / 2e-5, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_pieces_single_steps_and_batches_give_the_record() -> None:
     model, u = softened(one_layer()), samples(3, 40, 2)
     y = model(u)
@@ -182,7 +183,7 @@ def test_the_linear_part_is_a_network_again() -> None:
     assert off_by(model(u).detach().numpy(), model.to_network().simulate(u.numpy(), DT * np.arange(200)).y) <= 1e-11
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["lm", "adam"])
 def test_a_fit_finds_the_activation(method: str) -> None:
     net = network("coupled")

@@ -94,6 +94,7 @@ for call in (lambda: system.frequency_response([1.0]), lambda: system.simulate(n
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 def test_too_little_memory_is_told():
     done = subprocess.run(  # noqa: S603 - our own program

@@ -29,6 +29,7 @@ def lf10(data_dir):
     return contents, E, A, exact_quotient(E, A)
 
 
+@pytest.mark.slow
 def test_lf10_beam_entries_agree_with_sixty_digits(lf10):
     contents, E, _, exact = lf10
     system = StateSpace(contents["A"], contents["B"], contents["C"], E=contents["E"])

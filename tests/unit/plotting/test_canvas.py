@@ -20,6 +20,7 @@ def test_importing_ltinet_does_not_import_matplotlib():
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - the interpreter itself
 
 
+@pytest.mark.slow
 def test_a_missing_matplotlib_is_named_with_the_command_that_brings_it():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
@@ -46,6 +47,7 @@ def test_without_axes_a_figure_is_made_that_a_notebook_shows(name):
     assert pyplot.get_fignums() == [axes.figure.number]
 
 
+@pytest.mark.slow
 def test_global_settings_stay_as_they_are(tmp_path):
     before = dict(matplotlib.rcParams)
     save_figure(example(4).plot.overview(), tmp_path / "overview.svg")

@@ -11,6 +11,7 @@ T = np.linspace(0.0, 10.0, 101)
 EXACT = np.sin(np.outer(T, [1.0, 2.0]))
 
 
+@pytest.mark.slow
 def test_errors_are_against_the_reference():
     worse = EXACT + 1e-6 * (1.0 + np.cos(T))[:, None]
     figure = new_figure(10.0, 6.6)

@@ -131,6 +131,7 @@ def test_poles_without_a_covariance_are_drawn_and_said_to_be_so() -> None:
     assert axes.get_title() == "how certain they are is not known"
 
 
+@pytest.mark.slow
 def test_texts_are_readable_and_lie_on_no_other(found: ltinet.Identified) -> None:
     u, y = record(1)
     plots = found.plot

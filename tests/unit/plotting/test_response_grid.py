@@ -37,6 +37,7 @@ def test_a_single_response_may_come_as_times_by_outputs_and_endless_goals_are_no
     assert panels[0, 0].figure.get_suptitle() == "there is an integrator"
 
 
+@pytest.mark.slow
 def test_of_many_the_largest_are_drawn_and_the_title_says_so():
     y, _ = responses(6, 28)
     panels = draw_responses(T, y)

@@ -32,7 +32,7 @@ except ltinet.InvalidSystemError as error:
 """
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 @pytest.mark.parametrize(
     ("kind", "room"), [("symmetric", 60_000_000), ("dissipative", 120_000_000), ("mechanical", 90_000_000)]

@@ -131,6 +131,7 @@ def test_hidden_integrators_and_slow_poles_are_none():
     assert slow.step_response().remarks == ()
 
 
+@pytest.mark.slow
 def test_many_curves_take_fewer_times():
     system = StateSpace([[-1.0, 250.0], [-250.0, -1.0]], np.ones((2, 80)), np.ones((80, 2)))
     assert system.step_response(input=0, output=0).t.size > 3125

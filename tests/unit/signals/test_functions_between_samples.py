@@ -101,7 +101,7 @@ def test_an_offset_of_all_times_spoils_nothing(offset, rate):
     assert farthest(samples, function, times) <= BETWEEN * 1e-6
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("as_numbers", [False, True], ids=["of arrays", "of numbers only"])
 @pytest.mark.parametrize(
     "function",

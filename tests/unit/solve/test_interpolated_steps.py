@@ -34,7 +34,7 @@ def _exact(F, h, *, linear):
     return whole[:3, :3], whole[:3, 3:5] - second, second
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("linear", [True, False], ids=["linear", "zero"])
 @pytest.mark.parametrize("name", BLOCKS)
 def test_steps_are_those_of_exponentials(name, linear, monkeypatch):

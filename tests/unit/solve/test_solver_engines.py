@@ -324,7 +324,7 @@ def test_a_batch_of_nothing_is_a_solution_without_errors(net, engine):
     assert sol.error_bound(T[:4]).shape == (3, 0, 4, 2)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_growth_beyond_all_numbers_is_one_error_that_tells_when(method):
     growing = ltinet.construct(([[1000.0]], [[1.0]], [[1.0]]))

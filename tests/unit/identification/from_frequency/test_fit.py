@@ -43,6 +43,7 @@ def test_nothing_has_order_zero():
     assert not found.D.any()
 
 
+@pytest.mark.slow
 def test_a_dead_channel_stays_dead():
     H = draw_modes(np.random.default_rng(2), p=2, m=2).response(OMEGA)
     H[:, 0, 1] = 0.0
@@ -125,6 +126,7 @@ def test_stable_models_say_what_they_cost():
     assert f"{found.relative_errors[0, 0]:.3g}" in found.warnings[0]
 
 
+@pytest.mark.slow
 def test_noise_makes_no_unstable_model():
     for seed in range(4):
         rng = np.random.default_rng([9, seed])
