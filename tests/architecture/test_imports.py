@@ -148,7 +148,7 @@ def test_no_package_has_cycles() -> None:
 def test_every_kind_of_import_is_seen() -> None:
     def modules(text: str) -> set[Module | None]:
         tree = ast.parse(text)
-        return {module_named(name) for name in (*imported_names(ast.walk(tree)), *strings(tree))}
+        return {module_named(name) for name in (*imported_names(ast.walk(tree)), *strings(ast.walk(tree)))}
 
     assert modules("import ltinet") == modules("from ltinet import load") == {("__init__",)}
     assert modules("def f():\n    import ltinet as package") == {("__init__",)}
