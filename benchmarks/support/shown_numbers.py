@@ -121,7 +121,8 @@ def _phase(values: NDArray[np.complex128]) -> ArrayLike:
 
 
 def _column(shown: Shown, table: str, place: int) -> list[float]:
-    return [float(row[place]) for row in shown.tables[table]]
+    """Numbers of a column; a gain of zero has no place on a logarithmic axis, and a dash in its table."""
+    return [0.0 if row[place] == "–" else float(row[place]) for row in shown.tables[table]]
 
 
 def _agree(shown: Sequence[float], values: ArrayLike) -> bool:
