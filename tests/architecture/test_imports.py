@@ -67,6 +67,13 @@ def syntax_tree(module: Module) -> ast.Module:
     return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 
 
+@cache
+def relevant_nodes(module: Module) -> list[ast.AST]:
+    """All nodes of the kinds that a test here looks at; walking the trees takes most of the time of this file."""
+    kinds = (ast.Import, ast.ImportFrom, ast.Constant, ast.keyword, ast.Assign, ast.AnnAssign, ast.AugAssign)
+    return [node for node in ast.walk(syntax_tree(module)) if isinstance(node, kinds)]
+
+
 def imported_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Dotted names in import statements; of `from a import b` both `a` and `a.b`, whichever is a module."""
     for node in nodes:
@@ -91,14 +98,14 @@ def strings(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """String constants that are dotted names below `ltinet`."""
     values = (node.value for node in nodes if isinstance(node, ast.Constant))
     for value in values:
-        if isinstance(value, str) and re.fullmatch(r"ltinet(\.\w+)+", value):
+        if isinstance(value, str) and value.startswith("ltinet.") and re.fullmatch(r"ltinet(\.\w+)+", value):
             yield value
 
 
 @cache
 def imported_modules(module: Module) -> set[Module]:
     """Modules of the package that a module imports anywhere, or names in a string."""
-    nodes = list(ast.walk(syntax_tree(module)))
+    nodes = relevant_nodes(module)
     named = {module_named(name) for name in (*imported_names(nodes), *strings(nodes))}
     return {other for other in named if other is not None} - {module}
 
@@ -107,6 +114,7 @@ Edges = Mapping[str, Mapping[str, list[str]]]
 """From importing child to imported child, each with the modules behind it."""
 
 
+@cache
 def edges_in_packages() -> dict[Module, Edges]:
     """For each package, the imports between its direct children; an import belongs where the two paths part."""
     packages: dict[Module, defaultdict[str, defaultdict[str, list[str]]]] = {}
@@ -147,8 +155,8 @@ def test_no_package_has_cycles() -> None:
 
 def test_every_kind_of_import_is_seen() -> None:
     def modules(text: str) -> set[Module | None]:
-        tree = ast.parse(text)
-        return {module_named(name) for name in (*imported_names(ast.walk(tree)), *strings(ast.walk(tree)))}
+        nodes = list(ast.walk(ast.parse(text)))
+        return {module_named(name) for name in (*imported_names(nodes), *strings(nodes))}
 
     assert modules("import ltinet") == modules("from ltinet import load") == {("__init__",)}
     assert modules("def f():\n    import ltinet as package") == {("__init__",)}
@@ -168,14 +176,14 @@ def test_no_module_sets_attributes_of_what_it_imports() -> None:
     """Such an assignment is an import in the other direction, which no tool sees."""
     offending = []
     for module in MODULES:
-        tree = syntax_tree(module)
+        nodes = relevant_nodes(module)
         imported = {
             alias.asname or alias.name.split(".")[0]
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Import | ast.ImportFrom)
             for alias in node.names
         }
-        for node in ast.walk(tree):
+        for node in nodes:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             offending += [
                 f"{'.'.join(module)}: {ast.unparse(target)}"
@@ -224,7 +232,7 @@ def test_the_array_type_has_one_name_in_one_place() -> None:
 def test_no_pickle_is_ever_read() -> None:
     offending = []
     for module in MODULES:
-        nodes = list(ast.walk(syntax_tree(module)))
+        nodes = relevant_nodes(module)
         if {"pickle", "marshal", "shelve", "dill"} & {name.split(".")[0] for name in imported_names(nodes)}:
             offending.append(".".join(module))
         allowed = [node.value for node in nodes if isinstance(node, ast.keyword) and node.arg == "allow_pickle"]
