@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ltinet.decompose.block_diagonal import candidate_forms, units_of
 from ltinet.decompose.choose.choice import BlockChoice
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.structured_form import structured_form
-from ltinet.errors import InvalidSystemError
+from ltinet.errors import InvalidSystemError, PartitionError
+from ltinet.model.matrices import Matrix
 from ltinet.model.memory import told_if_short
 from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import SystemMatrices
@@ -17,14 +19,12 @@ from ltinet.network.alignment import align_pairs
 from ltinet.network.block_system import BlockSystem, in_block_coordinates
 from ltinet.network.network import Network
 from ltinet.network.synthesis import synthesise
-from ltinet.once import cached_property
-from ltinet.solve.exact.digits import certified_error, surely_below
-from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.prepared import NetworkParts, PreparedNetwork
 from ltinet.threads import threads_for
 from ltinet.tolerances import EPS
 
-# A relative error of outputs that nobody notices: up to here the sparser network is preferred.
-_UNNOTICED = 1e-10
+# Rounding takes about a tenth of eps·cond(T) of the outputs, T in the user's units of the states: here 1e-10.
+_COSTLY_CONDITION = 1e-9 / EPS
 _MAX_CONDITION = 1e4  # what `construct` takes without being told
 
 
@@ -37,10 +37,10 @@ class Construction:
     system: SystemMatrices
     blocks: BlockSystem
 
-    @cached_property
-    def prepared(self) -> PreparedNetwork:
-        """The network prepared to run, which certificates ask for."""
-        return PreparedNetwork(self.network, self.form, origin=self.system, blocks=self.blocks)
+    @property
+    def parts(self) -> NetworkParts:
+        """What a prepared network needs."""
+        return NetworkParts(self.network, self.form, self.blocks)
 
 
 def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: bool | None) -> Construction:
@@ -55,11 +55,8 @@ def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: b
         with told_if_short(system.n_states, system.sparse.n_nonzeros):
             return network_in(_form_of_large(system.sparse, wanted), system)
     forms = candidate_forms(system.A, wanted, balance=balance)
-    found = network_in(forms[0], system)
-    has_no_rival = balance is not None or wanted.clustering is not None
-    if has_no_rival or _keeps_digits(found, is_sparser_as_given=len(forms) > 1):
-        return found
-    return _with_more_digits(found, forms[1:], wanted)
+    is_free = balance is None and wanted.clustering is None
+    return network_in(_better_form(forms, system.A, wanted, is_free=is_free), system)
 
 
 def _form_of_large(pencil: SparsePencil, wanted: BlockChoice) -> BlockDiagonalForm:
@@ -80,9 +77,13 @@ def _form_of_large(pencil: SparsePencil, wanted: BlockChoice) -> BlockDiagonalFo
 
 
 def network_of(system: SystemMatrices) -> PreparedNetwork:
-    """The network of a system as `ltinet.construct` makes it without being told anything, prepared to run."""
+    """A system prepared to run; its network, with the defaults of `ltinet.construct`, is made when something needs it."""
+    return PreparedNetwork(partial(_default_parts, system), origin=system)
+
+
+def _default_parts(system: SystemMatrices) -> NetworkParts:
     with threads_for(system.n_states):
-        return construct_network(system, BlockChoice(_MAX_CONDITION), balance=None).prepared
+        return construct_network(system, BlockChoice(_MAX_CONDITION), balance=None).parts
 
 
 def the_only_one(system: Any, others: Sequence[Any]) -> Any:
@@ -107,34 +108,21 @@ def network_in(form: BlockDiagonalForm, system: SystemMatrices) -> Construction:
     return Construction(synthesise(blocks), form, system, blocks)
 
 
-def _keeps_digits(found: Construction, *, is_sparser_as_given: bool) -> bool:
-    """Whether a network surely errs by less than anybody notices; if not, a certificate must tell, which takes longer.
-
-    With balanced states rounding takes a fraction of eps·cond(T) in the given units. What badly scaled states take,
-    where those as given are sparser, nobody knows before.
-    """
-    form = found.form
-    if not (form.scaling != 1.0).any():
-        return not is_sparser_as_given
-    ratio = float(form.scaling.max() / form.scaling.min())
-    limit = 10.0 * _UNNOTICED / EPS
-    if form.budget is not None and form.budget * ratio <= limit:
-        return True
-    return form.condition_raw <= limit or surely_below(found.prepared, _UNNOTICED)
-
-
-def _with_more_digits(found: Construction, others: Sequence[BlockDiagonalForm], wanted: BlockChoice) -> Construction:
-    """The network of the same system in other units of its states, if it is certified to have more digits."""
-    error = certified_error(found.prepared)
-    if error <= _UNNOTICED:
-        return found
+def _better_form(
+    forms: Sequence[BlockDiagonalForm], A: Matrix, wanted: BlockChoice, *, is_free: bool
+) -> BlockDiagonalForm:
+    """The sparser form, unless its T costs digits in the user's units of the states and that in other units does not."""
+    first = forms[0]
+    if not is_free or first.condition_raw <= _COSTLY_CONDITION:
+        return first
     try:
-        form = others[0] if others else candidate_forms(found.system.A, wanted, balance=False)[0]
-    except InvalidSystemError:  # its entries differ by too many decades in those units
-        return found
-    rival = network_in(form, found.system)
-    rival_error = certified_error(rival.prepared)
-    if not error > 10.0 * rival_error:
-        return found
-    reason = f"{units_of(rival.form)}, for more digits: certified error {rival_error:.0e}, otherwise {error:.0e}"
-    return replace(rival, form=replace(rival.form, remarks=(*rival.form.remarks, reason)))
+        other = forms[1] if len(forms) > 1 else candidate_forms(A, wanted, balance=not (first.scaling != 1.0).any())[0]
+    except (InvalidSystemError, PartitionError):  # there is none in those units
+        return first
+    if other.condition_raw > _COSTLY_CONDITION:
+        return first
+    reason = (
+        f"{units_of(other)}, for more digits: cond(T) as given is {other.condition_raw:.1e}, "
+        f"{first.condition_raw:.1e} otherwise"
+    )
+    return replace(other, remarks=(*other.remarks, reason))

@@ -36,7 +36,8 @@ from ltinet.signals.sampled import Hold
 from ltinet.signals.times import time_step
 from ltinet.solve.exact.certify import certificate_of
 from ltinet.solve.exact.stepper import Stepper
-from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.prepared import NetworkParts, PreparedNetwork
+from ltinet.solve.select_coordinates import CoordinateChoice
 from ltinet.solve.simulation import simulate
 from ltinet.solve.solution import Solution
 from ltinet.state_space import StateSpace
@@ -243,6 +244,7 @@ class DynamicNetwork:
         x0: ArrayLike | None = None,
         hold: Hold = "linear",
         engine: str = "exact",
+        coordinates: CoordinateChoice | None = None,
         input_tolerance: float | None = None,
         method: Any = None,
         rtol: Any = None,
@@ -255,7 +257,10 @@ class DynamicNetwork:
     ) -> Solution:
         """Run the network: outputs y at the times t, `(..., T, p)`.
 
-        The exact engine gives the solution in closed form. The engines "neurons" (Algorithm 3) and "intervals"
+        The exact engine gives the solution in closed form. With at most 128 states it is that of stepping the given
+        matrices, up to rounding; with more states it is that of the block-diagonal network, which may lose up to
+        log₁₀ cond(T) digits of the largest state. `sol.error_bound()` holds in both cases, and
+        `sol.stats["coordinates"]` says which it was. The engines "neurons" (Algorithm 3) and "intervals"
         (Algorithm A.1) solve one differential equation per neuron with SciPy's solvers. An option that the engine does
         not know is refused; None means that it was not given.
 
@@ -268,6 +273,9 @@ class DynamicNetwork:
             x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
             hold: "linear" for straight lines between samples, "zero" for steps.
             engine: "exact", "neurons" or "intervals".
+            coordinates: exact engine: "original" steps the matrices as given, "blocks" the blocks of the network, "auto"
+                (if left out) chooses as described above; at uneven times few states run in blocks as well, unless
+                the matrix of the network differs from the given one by more than 1e-11.
             input_tolerance: exact engine: distance of a function u from the lines that replace it, for each input
                 relative to its max |u|; 1e-8 if left out.
             method: solver engines: RK23, RK45, DOP853 (if left out), Radau, BDF or LSODA, for all neurons, by a mapping
@@ -281,7 +289,7 @@ class DynamicNetwork:
             options: whatever else the engine knows.
         """
         given = {"input_tolerance": input_tolerance, "method": method, "rtol": rtol, "atol": atol, **options}
-        given |= {"first_step": first_step, "max_step": max_step, "across_knots": across_knots}
+        given |= {"coordinates": coordinates, "first_step": first_step, "max_step": max_step, "across_knots": across_knots}
         return simulate(self._prepared, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given)
 
     def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
@@ -310,8 +318,8 @@ class DynamicNetwork:
 
     @cached_property
     def _prepared(self) -> PreparedNetwork:
-        origin, lost = self._origin, self.reduced_error
-        return PreparedNetwork(self.network, self.form, origin=origin, blocks=self.blocks, reduced_error=lost)
+        parts = NetworkParts(self.network, self.form, self.blocks)
+        return PreparedNetwork(parts, origin=self._origin, reduced_error=self.reduced_error)
 
     @cached_property
     def _answering(self) -> StateSpace:

@@ -27,8 +27,8 @@ def construct(
     found with cond(T) ≤ `max_condition`, or `n_layers` layers, or the clusters of `clustering`.
 
     With `balance` the states are brought to units of one size first, without it they stay as given. None takes the
-    sparser of the two networks, unless its certified error (relative to the outputs, 1,000 steps of 0.3/|λ|max) is more
-    than 1e-10 and more than ten times that of the other; `print(net.form)` tells which it was and why.
+    sparser of the two networks, unless its cond(T) in the given units exceeds 4.5e6 (1e-9 over the rounding unit) and
+    that of the other does not; `print(net.form)` says which it was and why.
 
     With a `tolerance` the system is reduced first, to as few states as have ‖G − G_r‖∞ ≤ tolerance·‖G_r‖∞; large
     sparse systems are never filled in. What that leaves out is counted in every bound of the network, pointwise in
@@ -54,6 +54,4 @@ def construct(
     wanted = BlockChoice(max_condition, n_layers, clustering, called="n_layers")
     with threads_for(state_space.n_states):
         found = construct_network(state_space.matrices, wanted, balance=balance)
-    net = DynamicNetwork(found.network, found.form, state_space, found.blocks)
-    net.__dict__["_prepared"] = found.prepared  # it may be prepared already
-    return net
+    return DynamicNetwork(found.network, found.form, state_space, found.blocks)

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
-from ltinet.solve.exact.surest import engine_for_run
-from ltinet.solve.exact.trials import MANY, Steps
 from ltinet.solve.modal import DenseBlock, ModalSystem
 from ltinet.solve.prepared import PreparedNetwork
 from ltinet.solve.steps.one_step import OneStep
@@ -104,22 +102,21 @@ def step_model(
     prepared: PreparedNetwork, dt: float, *, hold: Literal["linear", "zero"], x0: Array | None, by_increments: bool
 ) -> StepModel:
     """The step that a stepper of the network takes; `by_increments` sets slow scalars apart."""
-    engine = engine_for_run(prepared, Steps.even(dt, MANY), hold=hold, from_state=True)
-    system = engine.system
-    step = engine.grids.step(dt, linear=hold == "linear")
+    system = prepared.system
+    step = prepared.grids.step(dt, linear=hold == "linear")
     order, slow_pairs, slow_reals = _ordered(system, dt, by_increments=by_increments)
     blocks, block_order, slow_blocks = _blocks(system, step)
     places = _places(system, order, block_order)
     start = np.zeros(system.n_states)
     if x0 is not None:
-        start = system.packed_from_blocks(engine.initial_state(x0, ()))[0]
+        start = system.packed_from_blocks(prepared.initial_state(x0, ()))[0]
     drives = (step.G0, step.G1)
     Gamma0, Gamma1 = (_packed(system, drive.scalars, [part.T for part in drive.dense])[:, places].T for drive in drives)
     return StepModel(
         dt=dt,
         hold=hold,
         rates=system.rates[order],
-        P=step.powers(2).scalars[-1][order],
+        P=step.scalar_powers(np.array([1]))[0][order],
         less_one=(scalar_steps(system.rates, np.array([dt]), linear=False).begin[0] * system.rates)[order],
         n_pairs=system.n_pairs,
         blocks=blocks,
@@ -129,10 +126,10 @@ def step_model(
         B=_packed(system, system.B.T, [block.G.T for block in system.blocks])[:, places].T,
         Gamma0=Gamma0,
         Gamma1=Gamma1,
-        C=engine.output_weights[:, places],
+        C=prepared.output_weights[:, places],
         D=system.D,
         start=start[places],
-        prepared=engine,
+        prepared=prepared,
         places=places,
     )
 

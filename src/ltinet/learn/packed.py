@@ -76,25 +76,6 @@ def packed_system(prepared: PreparedNetwork) -> PackedSystem:
     )
 
 
-def packed_in_one_block(prepared: PreparedNetwork) -> PackedSystem:
-    """A system as one block of fixed entries, in the states that the engine runs it in."""
-    coordinates, identity = prepared.coordinates, np.eye(prepared.network.n_states)
-    to_user, from_user = coordinates.user_from_blocks(identity).T, coordinates.blocks_from_user(identity).T
-    blocks = prepared.blocks
-    return PackedSystem(
-        pair_rates=np.zeros(0, dtype=np.complex128),
-        real_rates=np.zeros(0),
-        groups=((StandardBlock(np.array(blocks.A), identity, identity, ()),),),
-        B=np.array(blocks.B),
-        C=np.array(blocks.C),
-        D=np.array(blocks.D),
-        to_user=to_user,
-        from_user=from_user,
-        to_blocks=identity,
-        from_blocks=identity,
-    )
-
-
 class _Piece(NamedTuple):
     """A pair or a real by its rate, or a coupled block, and the engine's states of it: states[at] = basis z."""
 

@@ -23,7 +23,7 @@ from ltinet.nn.maps import MLP, Polynomial, Spline
 from ltinet.nn.monotone import Monotone
 from ltinet.nn.stack import Stack
 from ltinet.nn.triangular import Triangular
-from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.prepared import NetworkParts, PreparedNetwork
 
 _KEPT_TOGETHER = 10.0  # condition of T from which on states stay coupled: single precision is to lose a digit at most
 
@@ -85,10 +85,10 @@ def _parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPart | Ma
 
 
 def _engine(model: LinearNetwork[Any]) -> PreparedNetwork:
-    """The network in the blocks of the model, and never in the user's states, whose matrices are products here."""
+    """The network in the blocks of the model."""
     maps = {"to_user": model.to_user, "from_user": model.from_user}
     made = rebuilt(model.system(), **maps, names=model.names, max_condition=_KEPT_TOGETHER)
-    return PreparedNetwork(made.network, made.form, blocks=made.blocks)
+    return PreparedNetwork(NetworkParts(made.network, made.form, made.blocks))
 
 
 def _map_part(model: nn.Module) -> MapPart:

@@ -54,7 +54,7 @@ class Triangular(nn.Module):
             )
         prepared = net._prepared
         groups = neuron_groups(packed_system(prepared), prepared.blocks)
-        network = to_torch(prepared, dt, hold=hold, trainable=trainable, rebuild=DynamicNetwork, in_layers=True)
+        network = to_torch(prepared, dt, hold=hold, trainable=trainable, rebuild=DynamicNetwork)
         self._take(network, map, groups)
 
     @classmethod

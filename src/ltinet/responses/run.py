@@ -1,7 +1,9 @@
 """The responses that everybody asks for first, by the exact engine, at times that are given or chosen."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,10 @@ from numpy.typing import ArrayLike
 
 from ltinet.analysis.dc_gain import count_integrators, dc_gain
 from ltinet.arrays import Array
-from ltinet.bounds.share import worst_share
 from ltinet.errors import InvalidSignalError
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.responses.modes import Modes, modes_of
-from ltinet.responses.selection import checked_index, of_output, with_neurons_of
+from ltinet.responses.selection import checked_index, of_output
 from ltinet.responses.times import Span, lengthened, most_times, reference_of, span_of, surely_settled, times_until
 from ltinet.signals.numbers import real_array
 from ltinet.signals.times import real_times
@@ -24,7 +25,6 @@ from ltinet.solve.solution import Solution
 _SETTLED = 0.015  # of the reference, in the last tenth of the times: below the 2 % that everybody speaks of
 _MOST_TRIES = 12
 _LOOKS = 2001  # times at which it is seen whether a response that seems to have settled stirs again
-_UNDOUBTED = 1e-12  # of the peak: where bounds are below, no other coordinates are tried
 
 Run = Callable[[Array], Solution]
 
@@ -35,12 +35,12 @@ def step_response(
     """Outputs after one input went from 0 to 1 at t = 0, from rest."""
     chosen, own = _chosen(system, input, output)
     final = _part(dc_gain(system), chosen, own)
-    modes = pushed_modes(prepared, system, chosen, own, to_step=True)
+    modes = partial(pushed_modes, prepared, system, chosen, own, to_step=True)
     directions = np.eye(system.n_inputs)[chosen if chosen is not None else slice(None)]
 
     def run(times: Array) -> Solution:
         u = np.broadcast_to(directions[..., None, :], (*directions.shape[:-1], len(times), system.n_inputs))
-        return _surest(prepared, u, times, None)
+        return simulate(prepared, u, t=times, hold="zero")
 
     return of_output(_at_times(run, t, modes, final, own), own)
 
@@ -50,7 +50,7 @@ def impulse_response(
 ) -> Solution:
     """Outputs after a unit impulse of one input at t = 0: those of the state x0 = B e_j, without D δ(t)."""
     chosen, own = _chosen(system, input, output)
-    modes = pushed_modes(prepared, system, chosen, own, to_step=False)
+    modes = partial(pushed_modes, prepared, system, chosen, own, to_step=False)
     starts = system.B.T[chosen if chosen is not None else slice(None)]
     D = _part(system.D, chosen, own)
     told = ("D is not zero: the response also has the impulse D δ(t) at t = 0, which no number shows",)
@@ -58,7 +58,7 @@ def impulse_response(
     def run(times: Array) -> Solution:
         u = np.zeros((*starts.shape[:-1], 1, system.n_inputs))
         still = np.broadcast_to(u, (*u.shape[:-2], len(times), u.shape[-1]))
-        return _surest(prepared, still, times, starts)
+        return simulate(prepared, still, t=times, x0=starts, hold="zero")
 
     found = of_output(_at_times(run, t, modes, np.zeros(D.shape), own), own)
     return _with_remarks(found, told) if D.any() else found
@@ -71,16 +71,18 @@ def initial_response(
     own = checked_index(output, system.output_names, "output")
     start = real_array(x0, "x0")
     batch = start.shape[:-1]
-    rows = prepared.user_start(start, batch)
-    packed = prepared.system.packed_from_blocks(prepared.initial_state(start, batch))
-    n_integrators = count_integrators(system)
-    modes = modes_of(prepared.system, packed, _outputs(system, own), to_step=False, n_integrators=n_integrators)
+    n_starts = math.prod(batch)
+
+    def modes() -> Modes:
+        packed = prepared.system.packed_from_blocks(prepared.initial_state(start, batch))
+        outputs, n_integrators = _outputs(system, own), count_integrators(system)
+        return modes_of(prepared.system, packed, outputs, to_step=False, n_integrators=n_integrators)
 
     def run(times: Array) -> Solution:
         u = np.broadcast_to(np.zeros(system.n_inputs), (*batch, len(times), system.n_inputs))
-        return _surest(prepared, u, times, start)
+        return simulate(prepared, u, t=times, x0=start, hold="zero")
 
-    return of_output(_at_times(run, t, modes, np.zeros((len(_outputs(system, own)), len(rows))), own), own)
+    return of_output(_at_times(run, t, modes, np.zeros((len(_outputs(system, own)), n_starts)), own), own)
 
 
 def pushed_modes(
@@ -93,7 +95,7 @@ def pushed_modes(
     return modes_of(modal, packed, outputs, to_step=to_step, n_integrators=n_integrators)
 
 
-def _at_times(run: Run, t: ArrayLike | None, modes: Modes, final: Array, own: int | None) -> Solution:
+def _at_times(run: Run, t: ArrayLike | None, modes_of_run: Callable[[], Modes], final: Array, own: int | None) -> Solution:
     """The response at the times given, or at times chosen so that it has settled where it settles."""
     if t is not None:
         times = real_times(t, "t")
@@ -108,6 +110,7 @@ def _at_times(run: Run, t: ArrayLike | None, modes: Modes, final: Array, own: in
                 "np.linspace(0, 10, 501)"
             )
         return run(times)
+    modes = modes_of_run()
     span, most = span_of(modes, final), most_times(modes.amplitudes[0].size if len(modes.rates) else 1)
 
     def outputs(times: Array) -> tuple[Solution, Array]:
@@ -145,26 +148,6 @@ def _longer(
     away = np.abs(outputs(looks) - final.T[:, None, :]) > _SETTLED * reference[:, None, :]
     departed = np.flatnonzero(away.any(axis=(0, 2)) & (looks > times[-1]))
     return lengthened(span, float(looks[departed[-1]]) / 0.9) if departed.size else None
-
-
-def _surest(prepared: PreparedNetwork, u: Array, times: Array, x0: Array | None) -> Solution:
-    """A run in the coordinates, of blocks or of the user, in which it is known to more digits.
-
-    The user's own are tried where T may cost digits and times are even: uneven ones take an exponential for each.
-    """
-    solution = simulate(prepared, u, t=times, x0=x0, hold="zero")
-    direct = prepared.in_user_states
-    if direct is None or solution.stats["grid"] != "uniform" or _doubt(solution) <= _UNDOUBTED:
-        return solution
-    other = simulate(direct, u, t=times, x0=x0, hold="zero")
-    return with_neurons_of(other, solution) if _doubt(other) < _doubt(solution) else solution
-
-
-def _doubt(solution: Solution) -> float:
-    """By how much the worst of all outputs may be off, relative to its peak."""
-    if not solution.y.size:  # an empty batch, of no inputs
-        return 0.0
-    return worst_share(solution.error_bound(), np.abs(solution.y).max(axis=-2, initial=0.0))
 
 
 def _chosen(system: SystemMatrices, input: Any, output: Any) -> tuple[int | None, int | None]:

@@ -54,31 +54,6 @@ def of_output(solution: Solution, output: int | None) -> Solution:
     )
 
 
-def with_neurons_of(solution: Solution, neurons: Solution) -> Solution:
-    """A solution in the user's own coordinates, where neurons are not known, with those of another."""
-    return replace(solution, trajectory=_TwoRuns(solution.trajectory, neurons.trajectory))
-
-
-@dataclass(frozen=True, eq=False)
-class _TwoRuns:
-    """The same run in two coordinates."""
-
-    own: Trajectory
-    neurons: Trajectory
-
-    def outputs(self, t: Array) -> Array:
-        return self.own.outputs(t)
-
-    def user_states(self, t: Array) -> Array:
-        return self.own.user_states(t)
-
-    def neuron_states(self, t: Array) -> Array:
-        return self.neurons.neuron_states(t)
-
-    def error_bound(self, start: float, stop: float) -> ErrorBound:
-        return self.own.error_bound(start, stop)
-
-
 @dataclass(frozen=True, eq=False)
 class _OneOutput:
     """A trajectory of which one output is shown."""

@@ -18,15 +18,11 @@ from ltinet.arrays import Array
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.decompose.operator import Operator
 from ltinet.decompose.transformation import Transformation
-from ltinet.model.matrices import Matrix, read_only
-from ltinet.model.system_matrices import SystemMatrices
+from ltinet.model.matrices import Matrix
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.maps import m_eta
 from ltinet.network.network import Network
 from ltinet.network.own_blocks import block_diagonal, own_blocks, recovered_blocks
-from ltinet.network.remainder import remainder
-
-_PASSES = 2  # the second takes what a rounded T⁻¹ left
 
 
 @dataclass(frozen=True)
@@ -41,6 +37,12 @@ class Coordinates:
     """Its inverse."""
     J: Matrix
     """(ξ, ξ̇) = (ξ, ζ) + J u."""
+
+    @classmethod
+    def in_units(cls, units: Array, n_inputs: int) -> "Coordinates":
+        """Those of a system whose blocks have the states of the user in other units, x = units · z."""
+        ahead, back = (sparse.csr_array(sparse.diags_array(own)) for own in (units, 1.0 / units))
+        return cls(None, ahead, back, np.zeros((len(units), n_inputs)))
 
     def blocks_from_user(self, x: Array) -> Array:
         """The states z from x, by T⁻¹ itself and not by its factors: a network from a file knows nothing else."""
@@ -86,25 +88,6 @@ def placed(
         return system, Coordinates(None, to_neurons, to_blocks, J)
     blocks = recovered_blocks(network, form) if blocks is None else blocks
     return blocks, _of_form(form.transformation, blocks)
-
-
-def as_given(system: SystemMatrices) -> tuple[BlockSystem, Coordinates]:
-    """The system as one block in the user's own coordinates, for states where T would cost them digits."""
-    n = system.n_states
-    identity = sparse.csr_array(sparse.eye_array(n))
-    blocks = BlockSystem(system.A, system.B, system.C, system.D, (n,), (n,))
-    return blocks, Coordinates(None, identity, identity, np.zeros_like(system.B))
-
-
-def whole(system: SystemMatrices, form: BlockDiagonalForm, blocks: BlockSystem) -> tuple[BlockSystem, Coordinates]:
-    """The system in the coordinates of its blocks as one block, with all that rounding left outside of them."""
-    F, G, C, n = np.array(blocks.A), np.array(blocks.B), np.array(blocks.C), system.n_states
-    for _ in range(_PASSES):
-        left = remainder(system, form.T, F=F, G=G, C=C)
-        F, G, C = F + form.T_inv @ left.of_states, G + form.T_inv @ left.of_inputs, C + left.of_outputs
-    identity = sparse.csr_array(sparse.eye_array(n))
-    one = BlockSystem(read_only(F), read_only(G), read_only(C), system.D, (n,), (n,))
-    return one, Coordinates(form.transformation, identity, identity, np.zeros_like(G))
 
 
 def _of_form(transformation: Transformation, blocks: BlockSystem) -> Coordinates:

@@ -115,6 +115,21 @@ class ModalSystem:
         return _inverse_2x2(self.planes)
 
 
+def one_block(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> ModalSystem:
+    """A system whose states are stepped together, as they are."""
+    n, m, p = len(A), B.shape[1], len(C)
+    return ModalSystem(
+        rates=np.zeros(0, dtype=np.complex128),
+        B=np.zeros((0, m), dtype=np.complex128),
+        C=np.zeros((p, 0), dtype=np.complex128),
+        n_pairs=0,
+        blocks=(DenseBlock(A, B, C, np.arange(n)),),
+        D=D,
+        states=np.zeros(0, dtype=np.intp),
+        planes=np.zeros((0, 2, 2)),
+    )
+
+
 def modal_system(system: BlockSystem) -> ModalSystem:
     """Sort the blocks of a system into scalars and dense blocks; cost linear in blocks."""
     sizes = np.array(system.block_sizes, dtype=np.intp)

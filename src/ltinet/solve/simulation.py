@@ -68,7 +68,7 @@ def simulate(
         axis = prepared.time_axis(real_times(t, "t"))
     except InvalidSignalError as error:
         raise told_if_exchanged(error, u) from None
-    n_inputs = prepared.network.n_inputs
+    n_inputs = prepared.n_inputs
     names = prepared.names
     if not isinstance(u, np.ndarray):  # an array has no names
         inputs = names_or_numbers(names.inputs, "inputs", n_inputs)

@@ -55,9 +55,10 @@ def test_every_option_of_a_run_belongs_to_an_engine_or_to_all():
     # `options` are those of engines that this one door does not know by name.
     assert set(parameters) - {"self", "u", "t", "x0", "hold", "engine", "n_jobs", "options"} == {
         *SOLVER_OPTIONS,
+        "coordinates",
         "input_tolerance",
     }
-    assert all(parameters[name].default is None for name in (*SOLVER_OPTIONS, "input_tolerance"))
+    assert all(parameters[name].default is None for name in (*SOLVER_OPTIONS, "coordinates", "input_tolerance"))
 
 
 @pytest.mark.parametrize("value", [value for value in NO_NUMBERS if value not in (None, {})])

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array
 from ltinet.export.onnx.modes import Modes, less_one_of, modes_by_size, powers_of
 from ltinet.export.step_model import StepModel
-from ltinet.solve.steps.hump import rises
 from ltinet.solve.steps.recurrence import LARGE
 from ltinet.solve.steps.time_blocks import toeplitz
 
@@ -70,9 +69,7 @@ def chunks_of(model: StepModel) -> Chunks:
     if not model.n_inputs:
         none, no_output = np.zeros((model.n_states, 1)), np.zeros((model.n_outputs, 1))
         model = replace(model, B=none, Gamma0=none, Gamma1=none, D=no_output)
-    careful = any(rises(block.F, 64 * model.dt) for block in model.blocks) and model.prepared.form is None
-    widths = () if careful else sorted(_WIDTHS, key=lambda width: _cost(model, width))
-    for width in widths:
+    for width in sorted(_WIDTHS, key=lambda width: _cost(model, width)):
         for group in (_CARRIED, 1):
             tables = _tables(model, width, group)
             if _is_finite(tables):

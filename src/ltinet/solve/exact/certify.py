@@ -10,14 +10,11 @@ from ltinet.bounds.certificate import Certificate, with_reduction, worse_of
 from ltinet.bounds.layer_errors import layer_constant, paper_constant
 from ltinet.errors import SimulationError
 from ltinet.solve.arguments import positive
-from ltinet.solve.exact.engine_arrays import engine_arrays
 from ltinet.solve.exact.infinite_sizes import QUIETLY, or_infinite, weighted
 from ltinet.solve.exact.run_errors import ExactRun
 from ltinet.solve.exact.sizes import cells_of
-from ltinet.solve.exact.surest import engine_for_run
-from ltinet.solve.exact.trials import Steps
 from ltinet.solve.prepared import PreparedNetwork
-from ltinet.solve.solvers.network_arrays import arrays_of
+from ltinet.solve.select_coordinates import select_coordinates
 
 
 def certificate_of(prepared: PreparedNetwork, *, horizon: float, n_steps: float) -> Certificate:
@@ -29,27 +26,20 @@ def certificate_of(prepared: PreparedNetwork, *, horizon: float, n_steps: float)
     horizon, steps = positive(horizon, "horizon"), positive(n_steps, "n_steps")
     if steps != int(steps):
         raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
-    given = Steps.even(horizon / steps, int(steps))
-    own = [
-        certify(
-            engine_for_run(prepared, given, hold="linear" if linear else "zero", from_state=False, is_guarded=True),
-            horizon=horizon,
-            n_steps=int(steps),
-            linear=linear,
-        )
-        for linear in (True, False)
-    ]
+    own = [certify(prepared, horizon=horizon, n_steps=int(steps), linear=linear) for linear in (True, False)]
     return with_reduction(worse_of(*own), prepared.reduced_error, prepared.system.n_inputs)
 
 
 @QUIETLY
 def certify(prepared: PreparedNetwork, *, horizon: float, n_steps: int, linear: bool = True) -> Certificate:
     """What the exact engine promises for |u| ≤ 1 and x(0) = 0, without running it."""
-    arrays, step = engine_arrays(prepared), horizon / n_steps
+    step = horizon / n_steps
+    realisation = select_coordinates(prepared, is_even=True, longest_step=step)
+    arrays = realisation.arrays
     # No run is known here whose states could be looked at within steps: cells are not shorter than these.
     cells = cells_of(arrays, 0.0, horizon, n_samples=n_steps + 1, longest=0.0)
     per_cell = np.full(len(cells) - 1, n_steps / (len(cells) - 1))
-    width = prepared.grids.from_any_state(step, linear=linear, n_times=n_steps + 1).width
+    width = realisation.grids.from_any_state(step, linear=linear, n_times=n_steps + 1).width
     run = ExactRun(
         arrays,
         cells,
@@ -59,13 +49,13 @@ def certify(prepared: PreparedNetwork, *, horizon: float, n_steps: int, linear: 
         n_steps=np.ceil(per_cell / width),
         n_blocks=np.ceil(per_cell / width),
         linear=linear,
-        convolution=prepared.grids.from_rest(step, linear=linear, n_times=n_steps + 1),
+        convolution=realisation.grids.from_rest(step, linear=linear, n_times=n_steps + 1),
     )
     states = _largest_states(run)
     ones = np.ones((len(states), arrays.system.n_inputs))
     sizes = run.sizes(states, ones, summed=ones * run.window, norms=ones[0] * math.sqrt(n_steps + 1))
     parts = run.parts(sizes, start=np.zeros(states.shape[1]), user_start=np.zeros(arrays.system.n_states))
-    gains = arrays_of(prepared).gains(horizon)
+    gains = prepared.network_arrays.gains(horizon)
     gain = weighted(states, arrays.mode_outputs) + np.sum(np.abs(arrays.system.D), axis=1)
     return Certificate(
         horizon=horizon,

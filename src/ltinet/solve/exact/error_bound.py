@@ -7,8 +7,9 @@ from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed
 from ltinet.bounds.crowds import Crowds, crowds_of
 from ltinet.bounds.output_errors import OutputErrorBound
+from ltinet.bounds.step_rounding import DenseSteps
 from ltinet.exact_arithmetic import exact_product, exact_sum
-from ltinet.solve.exact.engine_arrays import EngineArrays, engine_arrays
+from ltinet.solve.engine_arrays import EngineArrays
 from ltinet.solve.exact.error_sources import Late
 from ltinet.solve.exact.finer_sizes import finer_sizes
 from ltinet.solve.exact.infinite_sizes import QUIETLY, or_infinite
@@ -46,20 +47,14 @@ def judge_exact(path: ExactPath, start: float, stop: float) -> tuple[OutputError
     return _judged(path, start, stop, fewest=MOST_CELLS)
 
 
-def largest_errors(path: ExactPath) -> Array:
-    """Bounds of the outputs of every signal of a batch at all times, `(batch, p)`."""
-    bounds = judge_exact(path, float(path.samples.t[0]), float(path.samples.t[-1]))
-    return np.array([sum(bound.overall().values()) for bound in bounds])
-
-
 def _judged(path: ExactPath, start: float, stop: float, *, fewest: int) -> tuple[OutputErrorBound, ...]:
-    arrays = engine_arrays(path.prepared)
+    arrays = path.realisation.arrays
     n_samples, longest = len(path.samples.t), path.samples.longest_step
     cells = cells_of(arrays, start, stop, n_samples=n_samples, longest=longest, fewest=fewest)
     run, around = _run_of(path, arrays, cells)
     finer = finer_sizes(path, arrays, cells)
     late_by = _off_grid(path)
-    states, rates = _state_sizes(path, arrays, around, with_rates=late_by is not None)
+    states, rates = _state_sizes(path, run, around, with_rates=late_by is not None)
     starts, user_starts = arrays.start_errors(path.x0, path.z0)
     bounds = []
     for member, (own_start, user_start) in enumerate(zip(starts, user_starts, strict=True)):
@@ -111,22 +106,26 @@ def _ending_in(cells: Array, t: Array) -> Array:
 
 
 def _state_sizes(
-    path: ExactPath, arrays: EngineArrays, around: NDArray[np.intp], *, with_rates: bool
+    path: ExactPath, run: ExactRun, around: NDArray[np.intp], *, with_rates: bool
 ) -> tuple[Array, Array]:
     """The largest |z| by modes `(batch, cells, modes)` in each cell and, where asked for, |ẏ| around samples."""
+    arrays = run.arrays
     batch, n_cells = len(path.u), len(around)
     sizes = np.zeros((batch, n_cells, arrays.system.n_states))
     rates = np.zeros((batch, n_cells, arrays.system.n_outputs))
     for own, z in path.sampled_states.pieces():
         take_largest(sizes, np.abs(z), own, around)
         if with_rates:
-            take_largest(rates, _rates_before(path, arrays, own, z), own, around)
+            take_largest(rates, _rates_before(path, run, own, z), own, around)
     return arrays.modes(sizes), rates
 
 
-def _rates_before(path: ExactPath, arrays: EngineArrays, own: slice, z: Array) -> Array:
-    """How fast outputs move from just before the samples of a piece to the next ones, |C e^{Fs} (F z + G u)|."""
-    system = arrays.system
+def _rates_before(path: ExactPath, run: ExactRun, own: slice, z: Array) -> Array:
+    """How fast outputs move from just before the samples of a piece to the next ones, |C e^{Fs} (F z + G u)|.
+
+    e^{Fs} of a pair keeps its modulus, of a coupled block it is bounded entry by entry.
+    """
+    arrays, system = run.arrays, run.arrays.system
     before = np.arange(own.start, own.stop) - (0 if path.linear else 1)
     u = path.u[:, np.maximum(before, 0)]
     v, parts = unpack(system, z)
@@ -136,7 +135,11 @@ def _rates_before(path: ExactPath, arrays: EngineArrays, own: slice, z: Array) -
     is_slow = arrays.speeds * path.samples.longest_step < _SEEN_AT_SAMPLES
     seen = arrays.packed(is_slow.astype(np.float64))
     share = np.where(is_slow, _MORE_BETWEEN * arrays.speeds * path.samples.longest_step, 1.0)
-    rates = np.abs((moving * seen) @ arrays.C.T) + (arrays.modes(np.abs(moving)) * share) @ arrays.mode_outputs.T
+    sizes = arrays.modes(np.abs(moving))
+    for modes, steps in run.kinds[1:]:
+        if isinstance(steps, DenseSteps) and not is_slow[modes].any():
+            sizes[..., modes] = sizes[..., modes] @ steps.one.reach.T
+    rates = np.abs((moving * seen) @ arrays.C.T) + (sizes * share) @ arrays.mode_outputs.T
     rates[:, : 1 if own.start == 0 else 0] = 0.0  # the first sample stands where it stands
     return np.asarray(rates)
 

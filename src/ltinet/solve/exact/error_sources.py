@@ -6,7 +6,7 @@ import numpy as np
 
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import Committed
-from ltinet.solve.exact.engine_arrays import EngineArrays, InUserStates
+from ltinet.solve.engine_arrays import EngineArrays, InUserStates
 
 
 class Sources(NamedTuple):

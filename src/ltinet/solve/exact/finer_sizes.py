@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ltinet.arrays import Array
-from ltinet.solve.exact.engine_arrays import EngineArrays
+from ltinet.solve.engine_arrays import EngineArrays
 from ltinet.solve.exact.path import ExactPath
 from ltinet.solve.exact.sizes import grows_within, length_of, samples_around, take_largest
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ltinet.arrays import Array
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps
-from ltinet.solve.exact.engine_arrays import EngineArrays
+from ltinet.solve.engine_arrays import EngineArrays
 from ltinet.solve.modal import DenseBlock
 from ltinet.solve.steps.propagators import matrix_steps
 

@@ -12,14 +12,13 @@ from ltinet.bounds.crowds import Crowds
 from ltinet.bounds.repeated_roundings import LAST_DIGITS
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings, steps_within
 from ltinet.once import cached_property
-from ltinet.solve.exact.between_samples import BetweenSamples, between_samples
-from ltinet.solve.exact.engine_arrays import EngineArrays
+from ltinet.solve.exact.between_samples import BlockErrors, block_errors
+from ltinet.solve.engine_arrays import EngineArrays
 from ltinet.solve.exact.error_sources import Late, Sources
 from ltinet.solve.exact.finer_sizes import FinerSizes
 from ltinet.solve.exact.infinite_sizes import ratio, weighted
 from ltinet.solve.exact.kinds_of_steps import kinds_of_steps
 from ltinet.solve.exact.sizes import length_of, running_max
-from ltinet.solve.exact.true_steps import even_inputs_off
 from ltinet.solve.exact.uneven_steps import UnevenErrors
 from ltinet.solve.exact.user_kernel import user_kernel
 from ltinet.solve.steps.convolution import Convolution
@@ -120,7 +119,7 @@ class ExactRun:
         if np.any(np.max(decomposition, axis=0) > _SECOND_ORDER * largest):
             decomposition = self._by_residuals(sources, inside + self._states_off(sources, inside))
         rounding = self._rounding(self._shifted(sizes)) + self._by_even_inputs(sizes)
-        rounding = sum((block.outputs(sizes) for block in self._between), rounding)
+        rounding = sum((block.outputs(sizes) for block in self._blocks), rounding)
         found = {"rounding": rounding, "decomposition": np.zeros_like(decomposition)}
         found[residuals.part] += decomposition
         if late is not None:
@@ -237,15 +236,17 @@ class ExactRun:
         return self.outputs(Committed(none[0], left, self.n_blocks, none)) if left.any() else 0.0
 
     @cached_property
-    def _between(self) -> list[BetweenSamples]:
-        """What coupled blocks are off between samples."""
-        return between_samples(self.arrays, self.h, linear=self.linear)
+    def _blocks(self) -> list[BlockErrors]:
+        """By how much steps of coupled blocks are off, at samples and between them."""
+        return block_errors(self.arrays, self.h, linear=self.linear)
 
     @cached_property
     def _inputs_off(self) -> Array:
         """What even steps are off per unit of the inputs, `(modes, m)`; uneven ones are looked at elsewhere."""
-        none = np.zeros_like(self.arrays.mode_inputs)
-        return none if self.shares is not None else even_inputs_off(self.arrays, self.h, linear=self.linear)
+        off = np.zeros_like(self.arrays.mode_inputs)
+        for block in self._blocks if self.shares is None else []:
+            off[block.modes] = block.inputs_of_longest
+        return off
 
     def _by_even_inputs(self, sizes: StepSizes) -> Array:
         """What even steps are off in what inputs add: the same at every sample."""

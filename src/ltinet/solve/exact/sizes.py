@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet.arrays import Array
-from ltinet.solve.exact.engine_arrays import EngineArrays
+from ltinet.solve.engine_arrays import EngineArrays
 from ltinet.tolerances import EPS
 
 CELLS, MOST_CELLS = 32, 256

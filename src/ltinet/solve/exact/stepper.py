@@ -15,9 +15,8 @@ from ltinet.shown import count_of
 from ltinet.signals.finite import all_finite
 from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold, checked_hold
-from ltinet.solve.exact.surest import engine_for_run
-from ltinet.solve.exact.trials import MANY, Steps
 from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.select_coordinates import select_coordinates
 from ltinet.solve.steps.single_steps import SingleSteps
 
 _DENSE = 150  # states up to which a dense product beats a sparse one
@@ -37,18 +36,16 @@ class Stepper:
             raise InvalidSignalError(f"dt is {dt}; give a positive time step")
         hold = checked_hold(hold)
         self.dt, self.hold = float(dt), hold
-        if prepared.system.n_states <= _DENSE:  # steps are dense products anyhow
-            prepared = engine_for_run(prepared, Steps.even(self.dt, MANY), hold=hold, from_state=True)
-        self._engine = prepared
+        self._engine = engine = select_coordinates(prepared, is_even=True, longest_step=self.dt)
         with np.errstate(over="ignore", invalid="ignore"):  # an overflow is told at the sample where it shows
-            single = prepared.grids.single(self.dt, linear=hold == "linear")
+            single = engine.grids.single(self.dt, linear=hold == "linear")
             # (w at the next sample, y at this one) from (w, u) at this one: one product is faster than four.
             self._matrix = _step_matrix(single)
         self._shift = single.step.shift
         self._n_states, self._n_inputs = self._shift.shape
         self._both = np.empty(self._n_states + self._n_inputs)
         self._step = single.step
-        self._start = self._pack(prepared.initial_state(None if x0 is None else _real(x0, "x0"), ()))
+        self._start = self._pack(engine.initial_state(None if x0 is None else _real(x0, "x0"), ()))
         self._n_taken = 0
         # At the last sample its input and w = z − G₁ u, or z itself where that was given; w at the next sample does not
         # depend on the next input.

@@ -8,10 +8,8 @@ import numpy as np
 from ltinet.arrays import Array
 from ltinet.bounds.double_double import exponentials
 from ltinet.bounds.units import best_units
-from ltinet.solve.exact.engine_arrays import EngineArrays
 from ltinet.solve.modal import DenseBlock
 from ltinet.solve.steps.propagators import matrix_steps
-from ltinet.solve.steps.short_steps import is_short
 
 WITHIN = (1.0, 0.9, 0.77, 0.66, 0.54)  # of the longest length of an octave: where steps are looked at
 _TINY = 2.0**-1000  # what a power of two cannot be divided by
@@ -52,32 +50,20 @@ def _like_one(sizes: Array) -> Array:
     return np.asarray(np.ldexp(1.0, np.frexp(usable)[1]))
 
 
-class LargestOff(NamedTuple):
-    """By how much steps of the engine are off at most, per unit of a state and of an input at both ends."""
+class StepErrors(NamedTuple):
+    """By how much steps of the engine are off, per unit of a state and of an input at both ends; NaN is infinite."""
 
     per_state: Array
-    """(n × n)."""
+    """`(lengths, n, n)`."""
     per_input: Array
-    """(n × m)."""
+    """`(lengths, n, m)`."""
 
 
-def largest_off(block: DenseBlock, lengths: Array, *, linear: bool) -> LargestOff:
-    """The largest of steps of all these lengths, whose rows halve; what is no number is infinite."""
+def step_errors(block: DenseBlock, lengths: Array, *, linear: bool) -> StepErrors:
+    """Those of steps of some lengths, whose rows halve."""
     found = matrix_steps(block.F, block.G, lengths.ravel(), linear=linear)
     true = true_steps(block, lengths, linear=linear)
     with np.errstate(invalid="ignore"):
         off = [np.abs((own - high) - low) for own, (high, low) in zip(found, true, strict=True)]
-        largest = [part.max(axis=0) for part in (off[0], off[1] + off[2])]
-    return LargestOff(*(np.where(np.isnan(part), np.inf, part) for part in largest))
-
-
-def even_inputs_off(arrays: EngineArrays, length: float, *, linear: bool) -> Array:
-    """By how much steps of coupled blocks are off per unit of the inputs at both their ends, `(modes, m)`.
-
-    Short steps are series whose every entry is right to its last digits, which other bounds count.
-    """
-    off = np.zeros_like(arrays.mode_inputs)
-    for own, block in zip(arrays.mode_slices, arrays.system.blocks, strict=True):
-        if not is_short(block.F, length):
-            off[own] = largest_off(block, np.array([[length]]), linear=linear).per_input
-    return off
+        parts = off[0], off[1] + off[2]
+    return StepErrors(*(np.where(np.isnan(part), np.inf, part) for part in parts))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array
 from ltinet.bounds.cell_propagation import PLACES, DenseKernel, phi1
 from ltinet.bounds.dense_chain import dense_chain
-from ltinet.solve.exact.engine_arrays import EngineArrays
+from ltinet.solve.engine_arrays import EngineArrays
 from ltinet.solve.steps.packing import pack_weights
 
 _SLOW = 0.5  # |λ| times the distance of two lags

@@ -13,13 +13,13 @@ from ltinet.bounds.rounding import bound_rounding
 from ltinet.signals.signal import Signal
 from ltinet.solve.solvers.function_pieces import Look, cut_for, look_at
 from ltinet.solve.solvers.layer_path import LayerRun
-from ltinet.solve.solvers.network_arrays import NetworkArrays, arrays_of
+from ltinet.solve.network_arrays import NetworkArrays
 from ltinet.solve.solvers.path import SolverPath
 
 
 def judge_solvers(path: SolverPath, cells: Array) -> tuple[OutputErrorBound, ...]:
     """The bound of every signal of a batch."""
-    arrays = arrays_of(path.prepared)
+    arrays = path.prepared.network_arrays
     gains = arrays.gains(float(cells[-1] - cells[0]))
     bounds = []
     starts = _starts(path, arrays, cells[:1])
@@ -37,7 +37,7 @@ def judge_solvers(path: SolverPath, cells: Array) -> tuple[OutputErrorBound, ...
 
 def judge_instant(path: SolverPath, cells: Array) -> tuple[OutputErrorBound, ...]:
     """A single time: nothing was solved, and rounding is that of an exact step."""
-    arrays, now = arrays_of(path.prepared), cells[:1]
+    arrays, now = path.prepared.network_arrays, cells[:1]
     gains = arrays.gains(float(cells[1] - cells[0]))
     bounds = []
     for signal, start in zip(path.signal.unbatched(), _starts(path, arrays, now), strict=True):
@@ -65,7 +65,7 @@ def _instant_parts(
 
 def neuron_shares_of(path: SolverPath) -> Array:
     """What the error of each neuron does to the worst output of a run, layer after layer, `(n_neurons,)`."""
-    arrays, network = arrays_of(path.prepared), path.prepared.network
+    arrays, network = path.prepared.network_arrays, path.prepared.network
     largest = np.zeros(network.n_neurons)
     for signal, runs in zip(path.signal.unbatched(), path.batches, strict=True):
         shares, sizes = [np.zeros(0)], np.zeros(network.n_inputs)  # rounding has no share

@@ -13,7 +13,7 @@ from ltinet.arrays import Array
 from ltinet.solve.steps.short_steps import phi_functions_of_short, size_in_best_units
 from ltinet.tolerances import EPS
 
-_FEW = 40  # rows, those of inputs included
+_FEW = 24  # rows, those of inputs included
 _WEAK = 1e-6  # of what two states do on themselves: how much they do on each other and back, which has no units
 _MOST = 64  # squarings: rounding is all that more of them leave
 

@@ -4,8 +4,6 @@ Single steps (`single_steps`) suit many inputs and outputs, blocks of time (`tim
 start, and fast convolution (`convolution`) is for long runs from rest through many states.
 """
 
-import numpy as np
-
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.steps.convolution import Convolution, convolution, width_for
 from ltinet.solve.steps.even_walk import NestedBlocks
@@ -19,31 +17,18 @@ from ltinet.solve.steps.time_blocks import TimeBlocks, time_blocks
 _WORTH_SECONDS, _WORTH_SHARE = 1e-4, 0.1
 _FEW_STATES = 32  # through which what transforms save is less than is known of it
 _NARROW = 16  # steps in a block within which states are products: their weights grow with the square of it
-_FEW = 64  # states: of larger blocks eigenvalues would take longer than a run
 _MOST_PARAMETERS = 2**19  # numbers in the Markov parameters of half a run, for memory
 
 
 def uniform_grid(step: OneStep, n_times: int) -> SingleSteps | TimeBlocks:
     """Prepare a grid for about `n_times` samples, from any state; blocks as wide as is fastest and possible."""
-    K = RunTimes(step.system, step.length, n_times).best_width
-    while K > 1 and _growth(step.system) * K * step.length > 1.0:
-        K //= 2
+    K = step.widest_block(RunTimes(step.system, step.length, n_times).best_width)
     while K > 1:
         blocks = time_blocks(step, K)
         if blocks is not None:
             return blocks
         K //= 2
     return single_steps(step)
-
-
-def _growth(system: ModalSystem) -> float:
-    """How fast coupled states grow: how far a step that sees e-fold growth is off is known by sizes at its ends.
-
-    A run of such steps is short, or it exceeds all numbers.
-    """
-    if any(len(block.F) > _FEW for block in system.blocks):
-        return 0.0
-    return float(np.max(system.slowest_of_blocks, initial=0.0))
 
 
 def nested_blocks(step: OneStep, wide: TimeBlocks) -> NestedBlocks:
@@ -60,13 +45,11 @@ def fast_convolution(step: OneStep, n_times: int) -> Convolution | None:
     """Prepare a grid for up to `n_times` samples from rest; None where other ways are faster or more accurate."""
     system = step.system
     n_parameters = system.n_inputs * system.n_outputs * width_for(n_times)
-    if n_times < 2 or not 0 < n_parameters <= _MOST_PARAMETERS or system.n_states <= _FEW_STATES or _grows(system):
+    if n_times < 2 or not 0 < n_parameters <= _MOST_PARAMETERS or system.n_states <= _FEW_STATES:
         return None
     times = RunTimes(system, step.length, n_times)
     saved = times.in_blocks - times.by_convolution
-    return convolution(step, n_times) if saved > max(_WORTH_SECONDS, _WORTH_SHARE * times.in_blocks) else None
-
-
-def _grows(system: ModalSystem) -> bool:
-    """Whether some state grows: transforms would round early outputs relative to late ones."""
-    return bool(np.any(system.rates.real > 0.0) or np.any(system.slowest_of_blocks >= 0.0))
+    if saved <= max(_WORTH_SECONDS, _WORTH_SHARE * times.in_blocks):
+        return None
+    found = convolution(step, n_times)
+    return None if found.grows else found

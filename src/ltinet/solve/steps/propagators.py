@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.sparse.csgraph import shortest_path
 
 from ltinet.bounds.units import best_units
 from ltinet.exact_arithmetic import exact_product
@@ -21,7 +20,6 @@ from ltinet.solve.steps.entrywise_exponentials import keep_small_entries
 from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
 
-_FEW = 64  # states up to which it costs nothing to see which of them reach which
 _ENDS = 1e30  # in the 1-norm: of dense matrices from about 1e38 on SciPy's exponential is never done
 _NEARLY_ALL = 20.0  # by how much more stands above the diagonal of a matrix that is nearly triangular
 _SMALL = 1.0  # |z| below which φ₂ is a Taylor series: the subtraction in (φ₁ − 1)/z would lose digits
@@ -115,6 +113,8 @@ class MatrixSteps(Protocol):
 
 def scalar_steps(rates: NDArray[Any], h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
     """Steps of v' = λ v + g for many rates λ (last axis) and many lengths h (first axis), per unit of g."""
+    if not len(rates):
+        return StepMatrices(*np.zeros((3, len(h), 0), dtype=rates.dtype))
     z, lost = exact_exponents(rates, h)
     P, lengths = _scalar_exponentials(z, lost), h[:, None]
     first, second = phi_functions(z, P)
@@ -181,7 +181,7 @@ def _exact_exponentials(F: Matrix, h: NDArray[np.float64], augmented: NDArray[np
     n, gaps = len(F), np.abs(np.diff(F.diagonal(), append=0.0)) * h[:, None]
     nearly_equal = np.any((gaps > 0.0) & (gaps < 1.0), axis=1)
     exponentials = _exponentials(augmented, n, nearly_equal=nearly_equal, in_units=bool(np.tril(F, -2).any()))
-    if n <= _FEW:
+    if not F.all():
         exponentials[:, ~reached(np.any(augmented != 0.0, axis=0))] = 0.0
     return exponentials
 
@@ -191,7 +191,10 @@ def reached(pattern: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
     SciPy's exponential solves with pivots, which leaves rounding where there is none.
     """
-    return np.asarray(np.isfinite(shortest_path(pattern, unweighted=True)))
+    ways = (pattern | np.eye(len(pattern), dtype=bool)).astype(np.float32)
+    for _ in range(max(len(pattern) - 1, 1).bit_length()):  # ways of up to 2, 4, 8, … connections
+        ways = np.minimum(ways @ ways, 1.0)
+    return np.asarray(ways > 0.0)
 
 
 def _exponentials(

@@ -27,10 +27,6 @@ class Decay:
     pairs: Complex
     reals: Array
     blocks: tuple[Matrix, ...]
-    careful: bool = False
-    """Whether matrices are not to be multiplied with each other, since their norms rise before they fall."""
-    less_one: tuple[Matrix, ...] = ()
-    """Of careful steps that are short, what the matrices are beside 1, to all its digits."""
 
 
 def accumulate(ends: Array, first: Array, decay: Decay) -> None:
@@ -47,12 +43,9 @@ def accumulate(ends: Array, first: Array, decay: Decay) -> None:
     if scalars > pairs:
         _scan(decay.reals, ends[..., pairs:scalars], first[..., pairs:scalars])
     offset = scalars
-    for number, matrix in enumerate(decay.blocks):
+    for matrix in decay.blocks:
         own = slice(offset, offset + len(matrix))
-        if decay.less_one:
-            _scan_step_by_step(decay.less_one[number], ends[..., own], first[..., own], is_less_one=True)
-        else:
-            _scan_dense(matrix, ends[..., own], first[..., own], careful=decay.careful)
+        _scan_dense(matrix, ends[..., own], first[..., own])
         offset = own.stop
 
 
@@ -136,71 +129,46 @@ def _scan_one_by_one(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any
     return last
 
 
-def _scan_dense(decay: Matrix, ends: Array, first: Array, *, careful: bool) -> None:
-    """The same for a dense block: ends_b ← ends_b + decay · ends_{b−1}."""
-    batch, n_steps, n = ends.shape
-    length = 1 if careful or n_steps <= _FEW else run_length(n_steps ** (1 / 2), growth=_growth(decay))
-    n_runs = n_steps // length if length > 1 else 0
-    last = first
-    if n_runs:
-        runs = ends[:, : n_runs * length].reshape(batch, n_runs, length, n)
-        for i in range(1, length):
-            runs[:, :, i] += runs[:, :, i - 1] @ decay.T
-        powers = matrix_powers(decay.T, length + 1)[1:]
-        for j in range(n_runs):
-            runs[:, j, -1] += last @ powers[-1]
-            last = runs[:, j, -1]
-        starts = np.concatenate([first[:, None], runs[:, :-1, -1]], axis=1)
-        side_by_side = powers[:-1].transpose(1, 0, 2).reshape(n, (length - 1) * n)
-        runs[:, :, :-1] += (starts @ side_by_side).reshape(batch, n_runs, length - 1, n)
-    _scan_step_by_step(decay, ends[:, n_runs * length :], last, is_less_one=False)
+def _scan_dense(matrix: Matrix, ends: Array, first: Array) -> None:
+    """The same for a dense block: ends_b ← ends_b + matrix · ends_{b−1}, one step after the other.
 
-
-def _scan_step_by_step(matrix: Matrix, ends: Array, first: Array, *, is_less_one: bool) -> None:
-    """The same by the matrix, or by what it is less one.
-
-    Beside 1 a matrix would be known to a unit of 1, which slow states feel in every step. A single run, in which calls
-    take longer than products, is spared what a batch needs.
+    Products of the matrix with itself would be faster, and lose the digits of slow states beside fast ones.
     """
-    is_single, transposed = len(ends) == 1, matrix.T
-    if is_single and len(matrix) <= _LITTLE and ends.shape[1] >= _AT_ONCE:
-        done = _substitute_steps(matrix, ends[0], first[0], is_less_one=is_less_one)
-        ends, first = ends[:, done:], ends[:, done - 1] if done else first
-    rows, last = (ends[0], first[0]) if is_single else (ends.swapaxes(0, 1), first)
-    product = np.empty(last.shape)
-    for row in rows:
-        if is_single:
-            matrix.dot(last, product)
+    batch, n_steps, n = ends.shape
+    begin = 0
+    if batch == 1 and n <= _LITTLE and n_steps >= _AT_ONCE:
+        begin = _substitute_steps(matrix, ends[0], first[0])
+    last = ends[:, begin - 1] if begin else first
+    # A single run, in which calls take longer than products, is spared what a batch needs.
+    rows, last, multiply = (ends[0], last[0], matrix.dot) if batch == 1 else (ends.swapaxes(0, 1), last, None)
+    product, transposed = np.empty(last.shape), matrix.T
+    for row in rows[begin:]:
+        if multiply is not None:
+            multiply(last, product)
         else:
             np.matmul(last, transposed, product)
         np.add(row, product, row)
-        if is_less_one:
-            np.add(row, last, row)
         last = row
 
 
-def _substitute_steps(matrix: Matrix, ends: Array, first: Array, *, is_less_one: bool) -> int:
-    """The same for a single run of few states `(steps, n)` by BLAS, many steps at once; how many of them are done.
+def _substitute_steps(matrix: Matrix, ends: Array, first: Array) -> int:
+    """The same for a single run of few states `(steps, n)` by BLAS, many steps at once; return how many were taken.
 
-    Unknowns of a step are the product s, where it is to be added the state before, y, and the state x = ends + s + y:
-    each follows from those before it. A state that exceeds all numbers would spoil the next ones, by ∞ times zero.
+    The states of consecutive steps solve a block bidiagonal system with −matrix below a diagonal of ones. Where a state
+    overflows, the substitution would spoil the next ones by ∞ times zero, so it stops before.
     """
-    n, kinds = len(matrix), 3 if is_less_one else 2
-    width = 2 * n + 1 if is_less_one else 2 * n
-    bands = np.zeros((_AT_ONCE + 1, kinds, n, width))  # the diagonal of ones is not looked at
+    n = len(matrix)
+    bands = np.zeros((_AT_ONCE + 1, n, 2 * n))  # BLAS does not read the diagonal of ones
     for state in range(n):
-        bands[:-1, -1, state, n - state : 2 * n - state] = -matrix[:, state]
-    bands[1:, 0, :, (kinds - 1) * n] = -1.0
-    if is_less_one:
-        bands[:-1, -1, :, 2 * n] = bands[1:, 1, :, n] = -1.0
-    factor, x = bands.reshape(-1, width).T, np.empty((_AT_ONCE + 1, kinds, n))
+        bands[:-1, state, n - state : 2 * n - state] = -matrix[:, state]
+    factor, x = bands.reshape(-1, 2 * n).T, np.empty((_AT_ONCE + 1, n))
     for begin in range(0, len(ends) - _AT_ONCE + 1, _AT_ONCE):
         own = ends[begin : begin + _AT_ONCE]
-        x[:, :-1], x[0, -1], x[1:, -1] = 0.0, first, own
-        solved = blas.dtbsv(width - 1, factor, x.reshape(-1), lower=1, diag=1, overwrite_x=1).reshape(x.shape)
+        x[0], x[1:] = first, own
+        solved = blas.dtbsv(2 * n - 1, factor, x.reshape(-1), lower=1, diag=1).reshape(x.shape)
         if not np.isfinite(solved).all():
             return begin
-        own[:] = solved[1:, -1]
+        own[:] = solved[1:]
         first = own[-1]
     return len(ends) - len(ends) % _AT_ONCE
 
@@ -212,10 +180,3 @@ def run_length(best: float, *, growth: float) -> int:
     """
     longest = math.log(LARGE) / math.log(growth) if growth > 1.0 else math.inf
     return max(1, round(min(best, longest - 0.5)))
-
-
-def _growth(decay: Matrix) -> float:
-    """By what a step multiplies states in the long run: 16 steps tell, where the norm of one is far too large."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        sixteen = float(np.linalg.norm(np.linalg.matrix_power(decay, 16)))
-    return sixteen ** (1 / 16) if sixteen < LARGE else float(np.linalg.norm(decay))

@@ -55,18 +55,20 @@ class RunTimes:
     def _in_blocks(self) -> Array:
         """For every width: products, copies, recurrence by calls and by memory, and a share of the preparation."""
         system, K = self.system, self._widths
-        n, m, p, n_scalars = system.n_states, system.n_inputs, system.n_outputs, len(system.rates)
-        rates = np.concatenate([system.rates.real, system.slowest_of_blocks])
-        sizes = np.ones(len(rates))
-        sizes[: system.n_pairs], sizes[n_scalars:] = 2, [len(block.F) for block in system.blocks]
-        lasts = rates * (self.step * K[:, None]) >= math.log(FADED)
+        n, m, p = system.n_states, system.n_inputs, system.n_outputs
+        dense = np.array([len(block.F) for block in system.blocks], dtype=np.float64)
+        sizes = np.ones(len(system.rates))
+        sizes[: system.n_pairs] = 2
+        lasts = system.rates.real * (self.step * K[:, None]) >= math.log(FADED)
         lasts[0] = True  # single steps keep all states
-        n_kept = lasts @ sizes
+        n_kept = lasts @ sizes + dense.sum()
         blocks_of_inputs = np.where(n_kept < n, 2, 1)  # that outputs depend on directly
-        flops = 2.0 * self.n_times * (K * m * p * blocks_of_inputs + n_kept * (m + p))
-        copies = self.n_times * m * blocks_of_inputs * 3e-9
         steps = self.n_times / K
-        kinds = (n_kept > 0) + np.count_nonzero(lasts[:, n_scalars:], axis=1)  # dense blocks go one by one
-        calls = np.minimum(steps, 3.0 * np.sqrt(steps) + 20.0) * 3e-6 * kinds
-        prepare = 2e-4 + K * n * (m + p) * 1.5e-8
+        flops = 2.0 * self.n_times * (K * m * p * blocks_of_inputs + n_kept * (m + p)) + 2.0 * steps * (dense @ dense)
+        copies = self.n_times * m * blocks_of_inputs * 3e-9
+        calls = np.minimum(steps, 3.0 * np.sqrt(steps) + 20.0) * 3e-6 * (n_kept > dense.sum())
+        calls = calls + steps * 1.5e-6 * len(dense)  # dense blocks take one step after the other
+        # Powers of dense blocks by squaring, and what they make of B and C.
+        products = 2.0 * (np.log2(K) * np.sum(dense**3) + K * (m + p) * (dense @ dense))
+        prepare = 2e-4 + K * n * (m + p) * 1.5e-8 + products / 1.5e10
         return np.asarray(5e-5 + flops / 1.5e10 + copies + calls + steps * n_kept * 6e-9 + prepare / _RUNS)

@@ -14,8 +14,8 @@ from ltinet.arrays import Array
 from ltinet.tolerances import EPS
 
 _SHORT = 1.0  # size of Fh in the best units: e^|Fh| is at most e there, so that little cancels
-_FEW = 64  # states: the series takes about thrice as many products of matrices as SciPy does
-_MOST_TERMS = 64 + 20  # along a chain of so many states, and then as for a norm of one
+_FEW = 16  # states: in more of them an entry is a sum of so many terms that few are tiny beside others
+_MOST_TERMS = _FEW + 20  # along a chain of so many states, and then as for a norm of one
 
 
 class PhiFunctions(NamedTuple):
@@ -59,7 +59,7 @@ def _n_terms(sizes: Array) -> int:
     term = total = np.eye(len(sizes))
     for count in range(1, _MOST_TERMS):
         term = term @ sizes / (count + 2)
-        if np.all(term <= EPS / 16.0 * total):
+        if count % 4 == 0 and np.all(term <= EPS / 16.0 * total):
             return count
         total = total + term
     return _MOST_TERMS

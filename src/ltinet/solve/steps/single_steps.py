@@ -113,7 +113,7 @@ def outputs_from(grid: Grid, z: Array, u: Array, *, threads: int) -> Array:
     if not step.starts_apart:
         return grid.outputs(u, step.start(z, u[:, 0]), threads=threads)
     y = np.empty((*u.shape[:2], step.system.n_outputs))
-    y[:, 0] = z @ step.out_of(step.powers(1))[0].T + u[:, 0] @ step.system.D.T
+    y[:, 0] = z @ step.out_of(1)[0].T + u[:, 0] @ step.system.D.T
     if u.shape[1] > 1:
         rest = np.ascontiguousarray(u[:, 1:])
         y[:, 1:] = grid.outputs(rest, step.after_first(z, u[:, 0]), threads=threads)
@@ -122,13 +122,11 @@ def outputs_from(grid: Grid, z: Array, u: Array, *, threads: int) -> Array:
 
 def single_steps(step: OneStep) -> SingleSteps:
     """Prepare a grid of single steps."""
-    powers = step.powers(2)
-    none = powers.first(1)
     return SingleSteps(
         step,
-        into_state=step.into(none, step.Gamma)[0],
-        from_state=np.ascontiguousarray(step.out_of(none)[0].T),
-        decay=step.decay(powers),
+        into_state=step.into(step.Gamma, 1)[0],
+        from_state=np.ascontiguousarray(step.out_of(1)[0].T),
+        decay=step.decay(1),
     )
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltinet.arrays import Array
+from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
-from ltinet.solve.steps.one_step import OneStep, Powers
+from ltinet.solve.steps.one_step import OneStep
 from ltinet.solve.steps.packing import pack, unpack
+from ltinet.solve.steps.recurrence import matrix_powers
 from ltinet.solve.steps.time_blocks import toeplitz
 
 
@@ -21,8 +22,10 @@ class StatesInBlocks:
 
     step: OneStep
     width: int
-    powers: Powers
-    """P⁰ … P^{K−1}."""
+    scalar_powers: Complex
+    """P⁰ … P^{K−1} of the scalars."""
+    dense_powers: tuple[Array, ...]
+    """The same of the dense blocks, (K × n × n) each."""
     from_inputs: Matrix
     """From the inputs of a block to its states, (K m × K n)."""
 
@@ -31,13 +34,20 @@ class StatesInBlocks:
         n_blocks, K, m = u.shape
         states = (u.reshape(n_blocks, K * m) @ self.from_inputs).reshape(n_blocks, K, w.shape[-1])
         v, parts = unpack(self.step.system, w)
-        turned = [np.einsum("jab,kb->kja", own, part) for own, part in zip(self.powers.dense, parts, strict=True)]
-        states += pack(self.step.system, v[:, None] * self.powers.scalars, turned)
+        turned = [_turned(powers, part) for powers, part in zip(self.dense_powers, parts, strict=True)]
+        states += pack(self.step.system, v[:, None] * self.scalar_powers, turned)
         return states
 
 
 def states_in_blocks(step: OneStep, width: int) -> StatesInBlocks:
     """Prepare blocks of so many steps."""
-    powers = step.powers(width)
-    into = step.into(powers, step.Gamma).transpose(0, 2, 1)
-    return StatesInBlocks(step, width, powers, toeplitz(np.concatenate([step.shift[None], into[:-1]])))
+    into = step.into(step.Gamma, width).transpose(0, 2, 1)
+    from_inputs = toeplitz(np.concatenate([step.shift[None], into[:-1]]))
+    dense = tuple(matrix_powers(P, width) for P in step.dense)
+    return StatesInBlocks(step, width, step.scalar_powers(np.arange(width)), dense, from_inputs)
+
+
+def _turned(powers: Array, states: Array) -> Array:
+    """P^j z for all powers `(K, n, n)` and states `(blocks, n)`, `(blocks, K, n)`."""
+    K, n, _ = powers.shape
+    return np.asarray(states @ powers.reshape(K * n, n).T).reshape(len(states), K, n)

@@ -22,7 +22,7 @@ from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.steps.lasting import FADED, Indices, sort_states
 from ltinet.solve.steps.one_step import OneStep
-from ltinet.solve.steps.recurrence import LARGE, Decay, accumulate
+from ltinet.solve.steps.recurrence import LARGE, Decay, accumulate, size
 from ltinet.solve.steps.sharing import in_groups
 from ltinet.solve.steps.single_steps import outputs_from
 
@@ -138,20 +138,18 @@ class TimeBlocks:
 
 
 def time_blocks(step: OneStep, width: int, *, fades_below: float = FADED) -> TimeBlocks | None:
-    """Prepare a grid of blocks of so many steps; None if a state grows within a block beyond what products can take.
+    """Prepare a grid of blocks of K steps, K a power of two; None if a state overflows within a block.
 
     States of which less than `fades_below` is left after a block are not taken any further.
     """
-    powers = step.powers(width + 1)
-    if not powers.largest < LARGE:
+    decay = step.decay(width)
+    if not max(size(decay.pairs), size(decay.reals), *map(size, decay.blocks)) < LARGE:
         return None
-    within = powers.first(width)
-    into = step.into(within.backwards(), step.Gamma)
-    out = step.out_of(within)
+    into, out = step.into(step.Gamma, width)[::-1], step.out_of(width)
     markov = np.concatenate([step.direct[None], out[:-1] @ into[-1].T])
     into_state = into.reshape(-1, into.shape[-1])
     from_state = out.transpose(2, 0, 1).reshape(into.shape[-1], -1)
-    kept, faded, decay = sort_states(step.decay(powers), fades_below=fades_below)
+    kept, faded, decay = sort_states(decay, fades_below=fades_below)
     into_faded, from_faded = into_state[:, faded], from_state[faded]
     return TimeBlocks(
         step=step,

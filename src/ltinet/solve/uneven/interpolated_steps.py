@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltinet.arrays import Array
-from ltinet.solve.steps.hump import rises
 from ltinet.solve.steps.propagators import StepMatrices, matrix_steps
 from ltinet.solve.uneven import chebyshev
 from ltinet.tolerances import EPS
 
+_TOLERATED = math.log(10.0)
+_LARGEST_BLOCK = 128  # states: eigenvalues of larger blocks take longer than a run
 _FIRST = 16  # degree that is tried first
 _LARGEST = 2**24  # numbers in the coefficients of one series, for memory
 # Coefficients fall at least geometrically: what is left at half of the degree is squared at all of it. This is far
@@ -42,8 +43,17 @@ class InterpolatedSteps:
         self._decided: dict[int, _Series] | None = None
 
     def rises(self, over: float) -> bool:
-        """Whether products of these matrices over a time lose digits."""
-        return rises(self._F, over)
+        """Whether ‖e^{Fs}‖ may rise above e^{αs} by more than tenfold within a time: products then lose digits.
+
+        ‖e^{Fs}‖ ≤ e^{μs}, with μ the largest eigenvalue of the symmetric part of F, and falls as e^{αs} in the long run,
+        with α the largest real part of an eigenvalue of F.
+        """
+        F = self._F
+        if not F.size or F.shape[-1] > _LARGEST_BLOCK:
+            return False
+        symmetric = 0.5 * F + 0.5 * F.swapaxes(-1, -2)  # a sum of both may overflow
+        speed = np.linalg.eigvalsh(symmetric).max(axis=-1) - np.linalg.eigvals(F).real.max(axis=-1)
+        return bool(np.max(speed, initial=0.0) * over > _TOLERATED)
 
     def for_run(self, h: Array) -> "InterpolatedSteps":
         """The same for a run with steps of these lengths: they alone decide what is prepared, not what came before."""

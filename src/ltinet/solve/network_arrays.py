@@ -8,10 +8,12 @@ from scipy import linalg
 from ltinet.arrays import Array
 from ltinet.bounds.decomposition import Mismatch, bound_decomposition, measure_mismatch
 from ltinet.bounds.layer_errors import LayerEquations, LayerGains, layer_gains, layer_places
+from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.network import Network
 from ltinet.network.state_equations import realise_layer
 from ltinet.once import cached_property
-from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.coordinates import Coordinates
 from ltinet.tolerances import EPS
 
 
@@ -64,19 +66,16 @@ class NetworkArrays:
         return np.hstack([np.zeros((n_cells, 0)), *values])
 
 
-def arrays_of(prepared: PreparedNetwork) -> NetworkArrays:
-    """The arrays of a network, made once."""
-    return prepared.keep(_make_arrays)
-
-
-def _make_arrays(prepared: PreparedNetwork) -> NetworkArrays:
-    network, form, coordinates = prepared.network, prepared.form, prepared.coordinates
+def network_arrays(
+    network: Network, form: BlockDiagonalForm | None, origin: SystemMatrices | None, coordinates: Coordinates, *, D: Array
+) -> NetworkArrays:
+    """The arrays of a network with a feedthrough D."""
     layers = layer_equations(network)
     system = None
     if form is not None and len(form.A):
         system = form.original, coordinates.user_from_neurons, coordinates.neurons_from_user
-    B, C = (None, None) if prepared.origin is None else (prepared.origin.B, prepared.origin.C)
-    return NetworkArrays(system, B, C, layers, network.output_weights, prepared.system.D, coordinates.J, network.Psi)
+    B, C = (None, None) if origin is None else (origin.B, origin.C)
+    return NetworkArrays(system, B, C, layers, network.output_weights, D, coordinates.J, network.Psi)
 
 
 def layer_equations(network: Network) -> tuple[LayerEquations, ...]:

@@ -12,10 +12,13 @@ from scipy import linalg
 
 from ltinet.arrays import Array
 from ltinet.bounds.residual import commutator, difference
+from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.errors import SimulationError
+from ltinet.model.system_matrices import SystemMatrices
+from ltinet.network.files import has_operator
 from ltinet.network.remainder import remainder
 from ltinet.once import cached_property
-from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.modal import ModalSystem
 from ltinet.solve.steps.packing import pack
 from ltinet.tolerances import EPS
 
@@ -47,13 +50,15 @@ class Residuals:
 class EngineArrays:
     """F, G, C of the engine in packed coordinates, with X and its inverse where there is a system behind it."""
 
-    def __init__(self, prepared: PreparedNetwork) -> None:
-        self.system, self.C, self._form, self._origin = (
-            prepared.system,
-            prepared.output_weights,
-            prepared.form,
-            prepared.origin,
-        )
+    def __init__(
+        self,
+        system: ModalSystem,
+        C: Array,
+        form: BlockDiagonalForm | None,
+        origin: SystemMatrices | None,
+        units: Array | None,
+    ) -> None:
+        self.system, self.C, self._form, self._origin, self._units = system, C, form, origin, units
         self.n_pairs, self.n_scalars = self.system.n_pairs, len(self.system.rates)
         self.growth, self.rates = self.system.rates.real, np.abs(self.system.rates)
 
@@ -106,11 +111,11 @@ class EngineArrays:
     def basis(self) -> tuple[Array, Array] | None:
         """X and X⁻¹ between the user's states and packed ones; None without a form."""
         form, n = self._form, self.system.n_states
-        if n == 0 or (form is None and self._origin is None):
+        if self._units is not None:  # the system as it was given
+            return np.diag(self._units), np.diag(1.0 / self._units)
+        if n == 0 or form is None:
             return None
-        to_blocks, to_packed = self.system.blocks_from_packed(np.eye(n)).T, self.system.packed_from_blocks(np.eye(n)).T
-        if form is None:  # the system as it was given
-            return to_blocks, to_packed
+        to_blocks = self.system.blocks_from_packed(np.eye(n)).T
         return form.T @ to_blocks, self.system.packed_from_blocks(form.T_inv.T).T
 
     @cached_property
@@ -150,15 +155,22 @@ class EngineArrays:
         return self.modes(np.abs(left @ X_inv.T)), np.abs(left)
 
 
-def engine_arrays(prepared: PreparedNetwork) -> EngineArrays:
-    """The arrays of an engine, made once.
+def engine_arrays(
+    system: ModalSystem,
+    C: Array,
+    form: BlockDiagonalForm | None,
+    origin: SystemMatrices | None,
+    *,
+    units: Array | None,
+) -> EngineArrays:
+    """The arrays of an engine that steps a modal system with output weights C.
 
     Raises:
         SimulationError: T is an operator: there are too many states for arrays.
     """
-    if prepared.has_operator:
+    if has_operator(form):
         raise SimulationError(
-            f"bounds are not known for a network of {prepared.network.n_states} states whose T is an operator; "
+            f"bounds are not known for a network of {system.n_states} states whose T is an operator; "
             "ltinet.reduce(system, tolerance=1e-6) gives a small one with bounds"
         )
-    return prepared.keep(EngineArrays)
+    return EngineArrays(system, C, form, origin, units)

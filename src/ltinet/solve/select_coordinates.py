@@ -1,0 +1,52 @@
+"""In which coordinates a system is stepped: those of its user where states are few, those of its blocks where many.
+
+Block coordinates make a step O(n) instead of O(n²), and their T may lose digits that the user's own matrix keeps, up to
+log₁₀ cond(T) of the largest state. In blocks of time an O(n²) step is one product every K samples, so that up to
+`FEW_STATES` states original coordinates cost nothing. Evenly spaced samples of so few states therefore run in original
+coordinates, and larger systems in block coordinates. The exception are steps so long that the exponential of all states
+together loses the slow ones: exp(Ah) is squared log₂‖A‖h times, which costs eps ‖A‖h.
+
+Unevenly spaced samples need an exponential for every step, which of many states only blocks make cheap. There, from
+`FEW_AT_UNEVEN_TIMES` states on, original coordinates are
+taken where the network's own matrix T F T⁻¹ differs from A by more than 1e-11 in balanced units: rounding in an
+ill-conditioned T, and couplings that are below the rounding of larger entries.
+"""
+
+from typing import Literal, get_args
+
+from ltinet.errors import SimulationError
+from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.realisation import Realisation
+
+CoordinateChoice = Literal["auto", "original", "blocks"]
+
+# Largest n that always runs in original coordinates: `python -m benchmarks --only coordinates` measures both.
+FEW_STATES = 128
+FEW_AT_UNEVEN_TIMES = 16  # states whose exponentials of short steps are series, right in every entry
+LONGEST_STEP = 5e4  # ‖A‖h, balanced, beyond which squaring costs slow states more than 1e-11 of their size: 1e-11/eps
+LARGEST_BACKWARD_ERROR = 1e-11  # of T F T⁻¹, in uneven runs of more states: outputs are to be right to 1e-10
+
+
+def select_coordinates(
+    prepared: PreparedNetwork, wanted: CoordinateChoice = "auto", *, is_even: bool, longest_step: float
+) -> Realisation:
+    """The realisation in which a run is stepped.
+
+    Raises:
+        SimulationError: original coordinates are wanted and not known.
+    """
+    if wanted not in get_args(CoordinateChoice):
+        raise SimulationError(f"coordinates is {wanted!r}; give 'auto', 'original' or 'blocks'")
+    original = prepared.original if wanted != "blocks" else None
+    if wanted == "original" and original is None:
+        raise SimulationError(
+            'coordinates="original" needs the matrices of the system, and this network has none or too many states; '
+            'leave it out or give coordinates="blocks"'
+        )
+    if original is None or wanted == "original":
+        return original or prepared
+    if prepared.n_states > FEW_STATES:
+        return prepared
+    if not is_even and prepared.n_states > FEW_AT_UNEVEN_TIMES:
+        return original if prepared.backward_error > LARGEST_BACKWARD_ERROR else prepared
+    return original if original.norm * longest_step <= LONGEST_STEP else prepared
