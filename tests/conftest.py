@@ -40,17 +40,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what `default_cases(count)` leaves out of the default tier: all but `count` evenly spaced cases."""
+    """Keep `count` evenly spaced cases of `default_cases(count, rest="slow")` in the default tier; mark the others."""
     cases = defaultdict(list)
     for item in items:
         if item.get_closest_marker("default_cases"):
             cases[item.nodeid.split("[")[0]].append(item)
     for group in cases.values():
-        count = min(len(group), group[0].get_closest_marker("default_cases").args[0])
+        marker = group[0].get_closest_marker("default_cases")
+        count, rest = min(len(group), marker.args[0]), marker.kwargs.get("rest", "slow")
         chosen = {(2 * k + 1) * len(group) // (2 * count) for k in range(count)}
         for position, item in enumerate(group):
             if position not in chosen:
-                item.add_marker(pytest.mark.slow)
+                item.add_marker(getattr(pytest.mark, rest))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -106,7 +106,9 @@ class Run:
 
     def simulated(self) -> Array:
         """What simulate gives."""
-        return self.net.simulate(self.u, self.dt * np.arange(len(self.u)), hold=self.hold, x0=self.x0).y
+        return self.net.simulate(
+            self.u, self.dt * np.arange(len(self.u)), hold=self.hold, x0=self.x0, coordinates="blocks"
+        ).y
 
     def stepped(self) -> Array:
         """What the stepper gives, sample by sample."""

@@ -25,6 +25,7 @@ from ltinet.tolerances import EPS
 
 # Rounding takes about a tenth of eps·cond(T) of the outputs, T in the user's units of the states: here 1e-10.
 _COSTLY_CONDITION = 1e-9 / EPS
+_LARGEST_BACKWARD_ERROR = 1e-11  # of a form that is to have more digits
 _MAX_CONDITION = 1e4  # what `construct` takes without being told
 
 
@@ -77,7 +78,7 @@ def _form_of_large(pencil: SparsePencil, wanted: BlockChoice) -> BlockDiagonalFo
 
 
 def network_of(system: SystemMatrices) -> PreparedNetwork:
-    """A system prepared to run; its network, with the defaults of `ltinet.construct`, is made when something needs it."""
+    """A system prepared to run; its network, by the defaults of `ltinet.construct`, is made when something needs it."""
     return PreparedNetwork(partial(_default_parts, system), origin=system)
 
 
@@ -111,7 +112,7 @@ def network_in(form: BlockDiagonalForm, system: SystemMatrices) -> Construction:
 def _better_form(
     forms: Sequence[BlockDiagonalForm], A: Matrix, wanted: BlockChoice, *, is_free: bool
 ) -> BlockDiagonalForm:
-    """The sparser form, unless its T costs digits in the user's units of the states and that in other units does not."""
+    """The sparser form, unless its T costs digits in the user's units and that in other units does not."""
     first = forms[0]
     if not is_free or first.condition_raw <= _COSTLY_CONDITION:
         return first
@@ -119,7 +120,7 @@ def _better_form(
         other = forms[1] if len(forms) > 1 else candidate_forms(A, wanted, balance=not (first.scaling != 1.0).any())[0]
     except (InvalidSystemError, PartitionError):  # there is none in those units
         return first
-    if other.condition_raw > _COSTLY_CONDITION:
+    if other.condition_raw > _COSTLY_CONDITION or other.backward_error > _LARGEST_BACKWARD_ERROR:
         return first
     reason = (
         f"{units_of(other)}, for more digits: cond(T) as given is {other.condition_raw:.1e}, "

@@ -273,9 +273,9 @@ class DynamicNetwork:
             x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
             hold: "linear" for straight lines between samples, "zero" for steps.
             engine: "exact", "neurons" or "intervals".
-            coordinates: exact engine: "original" steps the matrices as given, "blocks" the blocks of the network, "auto"
-                (if left out) chooses as described above; at uneven times few states run in blocks as well, unless
-                the matrix of the network differs from the given one by more than 1e-11.
+            coordinates: exact engine: "original" steps the matrices as given, "blocks" the blocks of the network;
+                "auto" (if left out) chooses as described above. At uneven times more than 16 states run in blocks,
+                unless the matrix of the network differs from the given one by more than 1e-11.
             input_tolerance: exact engine: distance of a function u from the lines that replace it, for each input
                 relative to its max |u|; 1e-8 if left out.
             method: solver engines: RK23, RK45, DOP853 (if left out), Radau, BDF or LSODA, for all neurons, by a mapping
@@ -289,7 +289,12 @@ class DynamicNetwork:
             options: whatever else the engine knows.
         """
         given = {"input_tolerance": input_tolerance, "method": method, "rtol": rtol, "atol": atol, **options}
-        given |= {"coordinates": coordinates, "first_step": first_step, "max_step": max_step, "across_knots": across_knots}
+        given |= {
+            "coordinates": coordinates,
+            "first_step": first_step,
+            "max_step": max_step,
+            "across_knots": across_knots,
+        }
         return simulate(self._prepared, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given)
 
     def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:

@@ -72,8 +72,10 @@ def draw(name: str) -> Case:
     """The case of a name such as "0/jordan/17"."""
     seed, family, index = name.split("/")
     rng = np.random.default_rng([int(seed), zlib.crc32(family.encode()), int(index)])
+    is_large = family == "large"  # few steps of few lengths: the oracle costs n³ for each length
     n_steps = _LONG if int(index) % 10 == 3 else round(10.0 ** rng.uniform(2.0, 3.0))
-    n = _n_states(rng, n_steps)
+    n_steps = int(rng.integers(10, 61)) if is_large else n_steps
+    n = int(rng.integers(30, 161)) if is_large else _n_states(rng, n_steps)
     sketch = FAMILIES[family](rng, n)
     sizes = np.ones(len(sketch.A)) if sketch.sizes is None else sketch.sizes
     m, p = (int(rng.integers(1, 3 if n_steps == _LONG else 4)) for _ in range(2))
@@ -82,8 +84,9 @@ def draw(name: str) -> Case:
     A, B = rate * sketch.A, rate * B
 
     face: Face = rng.choice(get_args(Face), p=list(FACES.values()))
-    kind = _kind(rng, face, n_steps)
-    t = draw_times(rng, kind, n_steps=n_steps, step=_step(rng, sketch, n_steps) / rate)
+    kind = _kind(rng, face, n_steps, may_be_random=not is_large)
+    step = _step(rng, sketch, n_steps) / rate
+    t = draw_times(rng, kind, n_steps=n_steps, step=step, most_lengths=4 if is_large else 8)
     jumps = face != "stepper" and rng.random() < 0.2
     t = with_jumps(rng, t) if jumps else t
     batch: tuple[int, ...] = () if n_steps == _LONG or face == "stepper" or rng.random() < 0.85 else (2,)
@@ -121,11 +124,13 @@ def _inputs_and_outputs(
     return B, C, D
 
 
-def _kind(rng: Generator, face: Face, n_steps: int) -> Kind:
+def _kind(rng: Generator, face: Face, n_steps: int, *, may_be_random: bool) -> Kind:
     if face == "stepper":  # it counts steps of one length, so that only exact times are its times
         return "exact"
     kind: Kind = rng.choice(get_args(Kind), p=list(KINDS.values()))
-    return "uneven" if kind == "random" and n_steps > 300 else kind  # an exponential for every step is dear
+    return (
+        "uneven" if kind == "random" and (n_steps > 300 or not may_be_random) else kind
+    )  # an exponential for every step is dear
 
 
 def _step(rng: Generator, sketch: Sketch, n_steps: int) -> float:

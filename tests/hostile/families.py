@@ -208,13 +208,20 @@ def stiff(rng: Generator, n: int) -> Sketch:
     return Sketch(similar(A, basis), decades=(-2.0, 7.0))
 
 
+_OF_FEW_STATES: tuple[Callable[[Generator, int], Sketch], ...] = (
+    repeated, jordan, nearly_real, scales, growing, integrating,
+    defective, hurwitz, descriptor, similarity, non_normal, stiff,
+)  # fmt: skip
+
+
+def large(rng: Generator, n: int) -> Sketch:
+    """Any of the others with 30 to 160 states."""
+    return _OF_FEW_STATES[int(rng.integers(len(_OF_FEW_STATES)))](rng, n)
+
+
 FAMILIES: dict[str, Callable[[Generator, int], Sketch]] = {
-    family.__name__: family
-    for family in (
-        repeated, jordan, nearly_real, scales, growing, integrating,
-        defective, hurwitz, descriptor, similarity, non_normal, stiff,
-    )
-}  # fmt: skip
+    family.__name__: family for family in (*_OF_FEW_STATES, large)
+}
 
 
 def pair(decay: float, omega: float) -> Array:

@@ -18,7 +18,7 @@ three decades; of any length."""
 _SHORT_BITS = 10  # of a step whose multiples are exact: leaves 43 for the number of steps and the offset
 
 
-def draw_times(rng: Generator, kind: Kind, *, n_steps: int, step: float) -> Array:
+def draw_times(rng: Generator, kind: Kind, *, n_steps: int, step: float, most_lengths: int = 8) -> Array:
     """n_steps + 1 times with steps of about the given length on average."""
     k = np.arange(n_steps + 1)
     short = shorten(step)
@@ -32,7 +32,7 @@ def draw_times(rng: Generator, kind: Kind, *, n_steps: int, step: float) -> Arra
     if kind == "rounded offset":  # seconds since 1970 are 1e9 steps of a second, 1e12 of a millisecond
         return step * 10.0 ** rng.uniform(4.0, 10.0) + k * (step * (1.0 + 0.1 * rng.random()))
     if kind == "uneven":
-        lengths = np.unique(np.round(10.0 ** rng.uniform(0.0, 3.0, rng.integers(2, 9))))
+        lengths = np.unique(np.round(10.0 ** rng.uniform(0.0, 3.0, rng.integers(2, most_lengths + 1))))
         ticks = rng.choice(lengths, n_steps, p=(1.0 / lengths) / np.sum(1.0 / lengths))
     else:
         ticks = rng.integers(1, 2**13, n_steps).astype(float)

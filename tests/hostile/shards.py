@@ -11,7 +11,7 @@ from .draw import draw
 from .families import FAMILIES
 from .judge import Outcome, judge
 
-RUNS_PER_FAMILY = 170
+RUNS_PER_FAMILY, RUNS_OF_LARGE = 170, 25
 RUNS_PER_SHARD = 5
 _PATIENCE = 120.0  # seconds for which a portion that another process took is waited for
 
@@ -20,7 +20,14 @@ def shards(n_runs: int = RUNS_PER_FAMILY) -> Iterator[tuple[str, range]]:
     """All portions, families in turn, so that whoever starts last has not all of the slowest."""
     for begin in range(0, n_runs, RUNS_PER_SHARD):
         for family in FAMILIES:
-            yield family, range(begin, min(begin + RUNS_PER_SHARD, n_runs))
+            stop = min(begin + RUNS_PER_SHARD, runs_of(family, n_runs))
+            if stop > begin:
+                yield family, range(begin, stop)
+
+
+def runs_of(family: str, n_runs: int = RUNS_PER_FAMILY) -> int:
+    """How many runs of a family are drawn."""
+    return min(n_runs, RUNS_OF_LARGE) if family == "large" else n_runs
 
 
 def run_shard(seed: int, family: str, numbers: range, *, timed: bool = False) -> list[Outcome]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from .families import FAMILIES
 from .judge import Outcome
 
-MEDIAN, NINE_TENTHS, FAMILY_MEDIAN = 100.0, 3000.0, 3000.0
+MEDIAN, NINE_TENTHS, FAMILY_MEDIAN = 200.0, 3000.0, 3000.0
 """Limits of `error_bound()` over the error: of all runs the median and nine tenths, of each family the median."""
 CONVOLUTION = 30.0
 """Times √T: the limit of every run by fast convolution, whose rounding is spread over all outputs."""

@@ -16,7 +16,7 @@ from ltinet.exact_arithmetic import exact_product
 from ltinet.tolerances import LARGEST
 
 _TERMS = 14  # 4⁻¹⁵/15! < 1e-21: the Taylor series of a matrix of norm 1/4
-_MOST_HALVINGS = 64
+_MOST_HALVINGS = 100  # steps of 1e29 over the norm of F
 
 
 class DoubleDouble(NamedTuple):

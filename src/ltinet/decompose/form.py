@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet.bounds.units import best_units
 from ltinet.decompose.connections import coupled_neurons
 from ltinet.decompose.coupling import Atoms, condition_number, escape_conditions
 from ltinet.decompose.neurons import neuron_bases
@@ -115,6 +116,24 @@ class BlockDiagonalForm:
         A, A_bd = self.original / scale, self.A / scale
         size = np.linalg.norm(A, 1) * np.linalg.norm(self.T, 1) if len(A) else 0.0
         return float(np.linalg.norm(A @ self.T - self.T @ A_bd, 1) / size) if size > 0 else 0.0
+
+    @cached_property
+    def backward_error(self) -> float:
+        """‖S⁻¹(A − T A_bd T⁻¹)S‖₁/‖S⁻¹AS‖₁, S the units that balance A: a relative change of A that explains A_bd.
+
+        Couplings between small states that were lost in the rounding of large ones count in full.
+        """
+        if isinstance(self.transformation, Operator):
+            return self.residual
+        units = best_units(self.original)
+        scale = units / units[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            left = np.abs((self.original - self.T @ self.A @ self.T_inv) * scale).sum(axis=0)
+            size = float(np.max(np.abs(self.original * scale).sum(axis=0), initial=0.0))
+            found = float(np.max(left, initial=0.0))
+        if found == 0.0:
+            return 0.0
+        return found / size if np.isfinite(found) and size > 0.0 else np.inf
 
     @cached_property
     def separation(self) -> float:

@@ -95,7 +95,9 @@ def pushed_modes(
     return modes_of(modal, packed, outputs, to_step=to_step, n_integrators=n_integrators)
 
 
-def _at_times(run: Run, t: ArrayLike | None, modes_of_run: Callable[[], Modes], final: Array, own: int | None) -> Solution:
+def _at_times(
+    run: Run, t: ArrayLike | None, modes_of_run: Callable[[], Modes], final: Array, own: int | None
+) -> Solution:
     """The response at the times given, or at times chosen so that it has settled where it settles."""
     if t is not None:
         times = real_times(t, "t")

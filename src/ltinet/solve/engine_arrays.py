@@ -56,7 +56,7 @@ class EngineArrays:
         C: Array,
         form: BlockDiagonalForm | None,
         origin: SystemMatrices | None,
-        units: Array | None,
+        units: Array | None = None,
     ) -> None:
         self.system, self.C, self._form, self._origin, self._units = system, C, form, origin, units
         self.n_pairs, self.n_scalars = self.system.n_pairs, len(self.system.rates)
@@ -160,8 +160,6 @@ def engine_arrays(
     C: Array,
     form: BlockDiagonalForm | None,
     origin: SystemMatrices | None,
-    *,
-    units: Array | None,
 ) -> EngineArrays:
     """The arrays of an engine that steps a modal system with output weights C.
 
@@ -173,4 +171,4 @@ def engine_arrays(
             f"bounds are not known for a network of {system.n_states} states whose T is an operator; "
             "ltinet.reduce(system, tolerance=1e-6) gives a small one with bounds"
         )
-    return EngineArrays(system, C, form, origin, units)
+    return EngineArrays(system, C, form, origin)

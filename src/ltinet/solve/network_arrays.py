@@ -67,7 +67,12 @@ class NetworkArrays:
 
 
 def network_arrays(
-    network: Network, form: BlockDiagonalForm | None, origin: SystemMatrices | None, coordinates: Coordinates, *, D: Array
+    network: Network,
+    form: BlockDiagonalForm | None,
+    origin: SystemMatrices | None,
+    coordinates: Coordinates,
+    *,
+    D: Array,
 ) -> NetworkArrays:
     """The arrays of a network with a feedthrough D."""
     layers = layer_equations(network)

@@ -5,7 +5,6 @@ where that was reduced from a larger one before. Networks that were trained, tru
 without a system have none; they stand for themselves, and run in block coordinates.
 """
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -95,22 +94,10 @@ class PreparedNetwork(Realisation):
             return None
         if not (np.isfinite(system.A).all() and np.isfinite(system.B).all()):  # E⁻¹A of a tiny E
             return None
-        return OriginalCoordinates(system)
-
-    @cached_property
-    def backward_error(self) -> float:
-        """‖S⁻¹(A − T F T⁻¹)S‖₁/‖S⁻¹AS‖₁: by how much the network's own matrix differs from A, in balanced units S.
-
-        0 for a network without a system, which stands for itself.
-        """
-        original = self.original
-        if self.form is None or original is None:
-            return 0.0
-        units, T, T_inv = original.units, self.form.T, self.form.T_inv
-        with np.errstate(over="ignore", invalid="ignore"):
-            left = (original.origin.A - T @ self.blocks.A @ T_inv) * (units / units[:, None])
-            size = float(np.abs(left).sum(axis=0).max())
-        return 0.0 if size == 0.0 else size / original.norm if math.isfinite(size) and original.norm else math.inf
+        original = OriginalCoordinates(system)
+        blocks = original.blocks
+        is_finite = all(np.isfinite(own).all() for own in (blocks.A, blocks.B, blocks.C))
+        return original if is_finite else None
 
     @cached_property
     def _placed(self) -> tuple[BlockSystem, Coordinates]:

@@ -28,7 +28,9 @@ from ltinet.solve.grids import Grids
 from ltinet.solve.modal import ModalSystem, modal_system, one_block
 from ltinet.solve.steps.packing import pack_weights
 
-_OUTPUT_SHIFT = 1e-10  # largest error of an output, relative to its size, for which times beside their grid count as even
+_OUTPUT_SHIFT = (
+    1e-10  # largest error of an output, relative to its size, for which times beside their grid count as even
+)
 _FIRST_INPUTS = 8.0  # factor for cancellation between the first inputs of a growing state
 _FADES = 40.0  # |λ| times a step: e^−40 is below a rounding error
 
@@ -40,8 +42,6 @@ class Realisation:
     """The block-diagonal form behind the coordinates; None for original coordinates and networks without a system."""
     origin: SystemMatrices | None
     """The system whose outputs are computed, for error bounds; None where only parameters are known."""
-    units: Array | None = None
-    """Of the states in original coordinates; None in block coordinates."""
 
     @property
     def name(self) -> str:
@@ -85,7 +85,7 @@ class Realisation:
         Raises:
             SimulationError: T is an operator: there are too many states for arrays.
         """
-        return engine_arrays(self.system, self.output_weights, self.form, self.origin, units=self.units)
+        return engine_arrays(self.system, self.output_weights, self.form, self.origin)
 
     @cached_property
     def fastest(self) -> float:
@@ -143,11 +143,6 @@ class OriginalCoordinates(Realisation):
         self.units = best_units(origin.A)
 
     @cached_property
-    def norm(self) -> float:
-        """‖F‖₁."""
-        return float(np.abs(self.blocks.A).sum(axis=0).max(initial=0.0))
-
-    @cached_property
     def blocks(self) -> BlockSystem:
         """The matrices as one block."""
         system, units, n = self.origin, self.units, self.origin.n_states
@@ -159,6 +154,11 @@ class OriginalCoordinates(Realisation):
     def system(self) -> ModalSystem:
         """The same, as it is stepped."""
         return one_block(self.blocks.A, self.blocks.B, self.blocks.C, self.blocks.D)
+
+    @cached_property
+    def arrays(self) -> EngineArrays:
+        """What error bounds need."""
+        return EngineArrays(self.system, self.output_weights, None, self.origin, units=self.units)
 
     @cached_property
     def coordinates(self) -> Coordinates:

@@ -3,8 +3,7 @@
 Block coordinates make a step O(n) instead of O(n²), and their T may lose digits that the user's own matrix keeps, up to
 log₁₀ cond(T) of the largest state. In blocks of time an O(n²) step is one product every K samples, so that up to
 `FEW_STATES` states original coordinates cost nothing. Evenly spaced samples of so few states therefore run in original
-coordinates, and larger systems in block coordinates. The exception are steps so long that the exponential of all states
-together loses the slow ones: exp(Ah) is squared log₂‖A‖h times, which costs eps ‖A‖h.
+coordinates, and larger systems in block coordinates.
 
 Unevenly spaced samples need an exponential for every step, which of many states only blocks make cheap. There, from
 `FEW_AT_UNEVEN_TIMES` states on, original coordinates are
@@ -23,13 +22,10 @@ CoordinateChoice = Literal["auto", "original", "blocks"]
 # Largest n that always runs in original coordinates: `python -m benchmarks --only coordinates` measures both.
 FEW_STATES = 128
 FEW_AT_UNEVEN_TIMES = 16  # states whose exponentials of short steps are series, right in every entry
-LONGEST_STEP = 5e4  # ‖A‖h, balanced, beyond which squaring costs slow states more than 1e-11 of their size: 1e-11/eps
 LARGEST_BACKWARD_ERROR = 1e-11  # of T F T⁻¹, in uneven runs of more states: outputs are to be right to 1e-10
 
 
-def select_coordinates(
-    prepared: PreparedNetwork, wanted: CoordinateChoice = "auto", *, is_even: bool, longest_step: float
-) -> Realisation:
+def select_coordinates(prepared: PreparedNetwork, wanted: CoordinateChoice = "auto", *, is_even: bool) -> Realisation:
     """The realisation in which a run is stepped.
 
     Raises:
@@ -48,5 +44,6 @@ def select_coordinates(
     if prepared.n_states > FEW_STATES:
         return prepared
     if not is_even and prepared.n_states > FEW_AT_UNEVEN_TIMES:
-        return original if prepared.backward_error > LARGEST_BACKWARD_ERROR else prepared
-    return original if original.norm * longest_step <= LONGEST_STEP else prepared
+        form = prepared.form
+        return original if form is not None and form.backward_error > LARGEST_BACKWARD_ERROR else prepared
+    return original

@@ -6,7 +6,6 @@ are not learnt: where T costs digits they run in the user's own states, as `simu
 a system stable. One that learns its poles stays in the states of its layers and is off by 1e-6 for the worst of these.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from ball_oracle import respond
 from hostile.draw import draw
 from hostile.families import FAMILIES
 from learnt_systems import off_by
-from ltinet import nn
 
 PER_FAMILY = 26
 _EVEN_BITS = 26  # of a step whose multiples are all doubles
@@ -70,14 +68,3 @@ def test_a_family(family: str) -> None:
         if off_by(modelled, y) > max(1e-12, 10.0 * off_by(run.streamed(), y)):
             truth = respond(*run.system, u=run.u, t=run.t, hold=run.hold, x0=run.x0).y.mid
             assert off_by(modelled, truth) <= max(1e-12, 10.0 * off_by(y, truth)), name
-
-
-def test_a_model_in_the_user_s_states_goes_through_files_and_leads_back(tmp_path: Path) -> None:
-    run = drawn("non_normal/8")
-    model, u = run.net.to_torch(run.dt, hold=run.hold, trainable=("B", "C")), torch.from_numpy(run.u)
-    y = model(u)
-    assert off_by(y.detach().numpy(), run.simulated()) <= 1e-12
-    assert torch.equal(model.from_user, torch.eye(run.net.n_states, dtype=torch.float64))
-    nn.save(model, tmp_path / "model.safetensors")
-    assert torch.equal(nn.load(tmp_path / "model.safetensors")(u), y)
-    assert off_by(model.to_network().simulate(run.u, run.t, hold=run.hold).y, y.detach().numpy()) <= 1e-12

@@ -35,7 +35,9 @@ class BlockErrors(NamedTuple):
 
     def outputs(self, sizes: StepSizes) -> Array:
         """Of outputs between samples, `(cells, p)`."""
-        return np.asarray(sizes.begun[:, self.modes] @ self.outputs_per_state.T + sizes.inputs @ self.outputs_per_input.T)
+        return np.asarray(
+            sizes.begun[:, self.modes] @ self.outputs_per_state.T + sizes.inputs @ self.outputs_per_input.T
+        )
 
 
 def block_errors(arrays: EngineArrays, longest: float, *, linear: bool) -> list[BlockErrors]:

@@ -1,7 +1,7 @@
 """The exact engine: no step-size control and no stiffness, since between samples the solution has a closed form.
 
-It steps the system in the user's coordinates or in those of its blocks (`select_coordinates`), never in the second-order
-form of neurons.
+It steps the system in the user's coordinates or in those of its blocks (`select_coordinates`), never in the
+second-order form of neurons.
 """
 
 from collections.abc import Mapping
@@ -63,9 +63,7 @@ class ExactEngine:
 
 
 def _realisation(prepared: PreparedNetwork, samples: SampledSignal, wanted: CoordinateChoice) -> Realisation:
-    return select_coordinates(
-        prepared, wanted, is_even=samples.step is not None, longest_step=samples.longest_step
-    )
+    return select_coordinates(prepared, wanted, is_even=samples.step is not None)
 
 
 def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array:

@@ -105,9 +105,7 @@ def _ending_in(cells: Array, t: Array) -> Array:
     return np.diff(np.searchsorted(t, cells, side="right")).astype(np.float64)
 
 
-def _state_sizes(
-    path: ExactPath, run: ExactRun, around: NDArray[np.intp], *, with_rates: bool
-) -> tuple[Array, Array]:
+def _state_sizes(path: ExactPath, run: ExactRun, around: NDArray[np.intp], *, with_rates: bool) -> tuple[Array, Array]:
     """The largest |z| by modes `(batch, cells, modes)` in each cell and, where asked for, |ẏ| around samples."""
     arrays = run.arrays
     batch, n_cells = len(path.u), len(around)

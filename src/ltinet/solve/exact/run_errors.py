@@ -12,8 +12,8 @@ from ltinet.bounds.crowds import Crowds
 from ltinet.bounds.repeated_roundings import LAST_DIGITS
 from ltinet.bounds.step_rounding import DenseSteps, ScalarSteps, StepSizes, roundings, steps_within
 from ltinet.once import cached_property
-from ltinet.solve.exact.between_samples import BlockErrors, block_errors
 from ltinet.solve.engine_arrays import EngineArrays
+from ltinet.solve.exact.between_samples import BlockErrors, block_errors
 from ltinet.solve.exact.error_sources import Late, Sources
 from ltinet.solve.exact.finer_sizes import FinerSizes
 from ltinet.solve.exact.infinite_sizes import ratio, weighted

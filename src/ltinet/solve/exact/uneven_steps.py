@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from ltinet.arrays import Array
 from ltinet.bounds.step_rounding import StepSizes
 from ltinet.solve.exact.sizes import cells_of_steps
-from ltinet.solve.exact.true_steps import BETWEEN, WITHIN, true_steps
+from ltinet.solve.exact.true_steps import BETWEEN, WITHIN
 from ltinet.solve.modal import DenseBlock
+from ltinet.solve.steps.double_steps import double_steps
 from ltinet.solve.steps.propagators import scalar_steps
 from ltinet.solve.uneven.any_length import AnyLength, Dense, Scalars
 from ltinet.solve.uneven.doubled import exponentials_at
@@ -162,7 +163,7 @@ def _blocks_off(dense: Dense, blocks: list[DenseBlock], lengths: Array, *, linea
     found = []
     for number, block in enumerate(blocks):
         weights = np.eye(block.G.shape[1]) if dense.drive is None else dense.drive[number].T
-        true = true_steps(block, lengths, linear=linear)
+        true = double_steps(block.F, block.G, lengths, linear=linear)
         parts = [P[:, number], begin[:, number] @ weights, end[:, number] @ weights]
         off = [np.abs((own - high) - low) for own, (high, low) in zip(parts, true, strict=True)]
         found.append(Off(_largest(off[0], lengths), _largest(off[1] + off[2], lengths)))

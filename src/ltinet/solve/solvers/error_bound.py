@@ -11,9 +11,9 @@ from ltinet.bounds.output_errors import OutputErrorBound
 from ltinet.bounds.record import DenseOutput, LayerRecord, piece_grid
 from ltinet.bounds.rounding import bound_rounding
 from ltinet.signals.signal import Signal
+from ltinet.solve.network_arrays import NetworkArrays
 from ltinet.solve.solvers.function_pieces import Look, cut_for, look_at
 from ltinet.solve.solvers.layer_path import LayerRun
-from ltinet.solve.network_arrays import NetworkArrays
 from ltinet.solve.solvers.path import SolverPath
 
 

@@ -4,7 +4,6 @@ Single steps (`single_steps`) suit many inputs and outputs, blocks of time (`tim
 start, and fast convolution (`convolution`) is for long runs from rest through many states.
 """
 
-from ltinet.solve.modal import ModalSystem
 from ltinet.solve.steps.convolution import Convolution, convolution, width_for
 from ltinet.solve.steps.even_walk import NestedBlocks
 from ltinet.solve.steps.one_step import OneStep

@@ -16,10 +16,15 @@ from scipy import linalg
 from ltinet.bounds.units import best_units
 from ltinet.exact_arithmetic import exact_product
 from ltinet.model.matrices import Matrix
+from ltinet.solve.steps.double_steps import double_steps
 from ltinet.solve.steps.entrywise_exponentials import keep_small_entries
 from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
 
+_LONGEST = (
+    5e4  # ‖Fh‖ from which squaring in double precision costs slow states more than 1e-11 of their size: 1e-11/eps
+)
+_LARGEST_IN_PAIRS = 128  # states: of more it takes seconds
 _ENDS = 1e30  # in the 1-norm: of dense matrices from about 1e38 on SciPy's exponential is never done
 _NEARLY_ALL = 20.0  # by how much more stands above the diagonal of a matrix that is nearly triangular
 _SMALL = 1.0  # |z| below which φ₂ is a Taylor series: the subtraction in (φ₁ − 1)/z would lose digits
@@ -126,13 +131,27 @@ def scalar_steps(rates: NDArray[Any], h: NDArray[np.float64], *, linear: bool) -
 
 
 def matrix_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
-    """Steps of z' = F z + G u for many lengths h (first axis), by series where all of them are short."""
+    """Steps of z' = F z + G u for many lengths h (first axis).
+
+    By series where all are short, in pairs of doubles where some are very long: an exponential is squared
+    log₂‖Fh‖ times, and each time the error of slow states doubles.
+    """
     if is_short(F, float(h.max(initial=0.0))):
         return _short_steps(F, G, h, linear=linear)
+    if len(F) <= _LARGEST_IN_PAIRS and _balanced_norm(F) * float(h.max(initial=0.0)) > _LONGEST:
+        (P, _), (begin, _), (end, _) = double_steps(F, G, h[None], linear=linear)
+        return StepMatrices(P, begin, end)
     if not _is_upper(F.T):
         return _long_steps(F, G, h, linear=linear)
     P, begin, end = _long_steps(F[::-1, ::-1], G[::-1], h, linear=linear)  # see `_by_elimination`
     return StepMatrices(*map(np.ascontiguousarray, (P[:, ::-1, ::-1], begin[:, ::-1], end[:, ::-1])))
+
+
+def _balanced_norm(F: Matrix) -> float:
+    """‖F‖₁ in the units that balance F."""
+    units = best_units(F)
+    with np.errstate(over="ignore"):
+        return float(np.abs(F * (units / units[:, None])).sum(axis=0).max(initial=0.0))
 
 
 def _is_upper(sizes: Matrix) -> bool:
@@ -150,12 +169,7 @@ def _short_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) 
     return StepMatrices(phi.exponential, first - second, second)
 
 
-def plain_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
-    """The same by SciPy's exponentials as they are: a fraction of the time, for who only wants to compare."""
-    return _long_steps(F, G, h, linear=linear, plain=True)
-
-
-def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool, plain: bool = False) -> StepMatrices:
+def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
     """One matrix exponential of the augmented system for each length.
 
     exp([[Fh, Gh, 0], [0, 0, I], [0, 0, 0]]) has e^{Fh}, h φ₁ G and h φ₂ G in its first block row (Van Loan 1978). Gh is
@@ -168,7 +182,7 @@ def _long_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool, p
     augmented = np.zeros((len(h), n + 2 * columns, n + 2 * columns))
     augmented[:, :n, :n], augmented[:, :n, n : n + m] = F * lengths, G / size
     augmented[:, n : n + columns, n + columns :] = np.eye(columns)
-    exponentials = np.asarray(linalg.expm(augmented)) if plain else _exact_exponentials(F, h, augmented)
+    exponentials = _exact_exponentials(F, h, augmented)
     first = exponentials[:, :n, n : n + m] * (size * lengths)
     if not linear:
         return StepMatrices(exponentials[:, :n, :n], first, np.zeros_like(first))

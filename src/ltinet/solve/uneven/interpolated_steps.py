@@ -45,7 +45,7 @@ class InterpolatedSteps:
     def rises(self, over: float) -> bool:
         """Whether ‖e^{Fs}‖ may rise above e^{αs} by more than tenfold within a time: products then lose digits.
 
-        ‖e^{Fs}‖ ≤ e^{μs}, with μ the largest eigenvalue of the symmetric part of F, and falls as e^{αs} in the long run,
+        ‖e^{Fs}‖ ≤ e^{μs}, with μ the largest eigenvalue of the symmetric part of F. In the long run it falls as e^{αs},
         with α the largest real part of an eigenvalue of F.
         """
         F = self._F
