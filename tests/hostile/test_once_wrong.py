@@ -65,7 +65,7 @@ ONCE_INFINITE = {
 
 LOST = {
     "2613/defective/27": "nine nearly equal eigenvalues in a run of 1e27: rounding of one exponential moves all",
-    "2618/defective/116": "sixteen nearly equal eigenvalues: the exponential of all states loses what blocks lose as well",
+    "2618/defective/116": "sixteen nearly equal eigenvalues: the exponential of all states loses what blocks lose",
     "2654/integrating/40": "chains of integrators whose powers are 5e3 in norm at 16 steps",
     "2669/defective/158": "grows beyond all numbers by rounding alone, as it does in steps by SciPy's exponential",
     "32/defective/117": "nearly equal eigenvalues behind a residual that feeds back",

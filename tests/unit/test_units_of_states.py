@@ -1,4 +1,4 @@
-"""Hypothesis: `construct` takes the sparser network, unless its T costs digits that T in other units does not, and says why."""
+"""Hypothesis: `construct` takes the sparser network, unless its T costs digits, and says why."""
 
 import numpy as np
 import pytest
