@@ -7,7 +7,7 @@ with φ₁(z) = (e^z − 1)/z and φ₂(z) = (e^z − 1 − z)/z², entire funct
 """
 
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,14 +106,6 @@ class StepMatrices(NamedTuple):
     P: NDArray[Any]
     begin: NDArray[Any]
     end: NDArray[Any]
-
-
-class MatrixSteps(Protocol):
-    """A way to steps of z' = F z + G u."""
-
-    def __call__(self, F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
-        """For many lengths h (first axis)."""
-        ...
 
 
 def scalar_steps(rates: NDArray[Any], h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
