@@ -141,7 +141,11 @@ def long_work(channels, *, coupled=False):
 
 
 def instructions(call):
-    """Instructions of the interpreter that a call executes, in whatever library."""
+    """Count the instructions of the interpreter that a call executes, in all libraries.
+
+    Those of a second call: the first one imports what is imported on first use, and since Python 3.12 a function that
+    is traced for the first time reports only some of its instructions.
+    """
     count = 0
 
     def trace(frame, event, _):
@@ -153,6 +157,8 @@ def instructions(call):
     previous = sys.gettrace()
     sys.settrace(trace)
     try:
+        call()
+        count = 0
         call()
     finally:
         sys.settrace(previous)

@@ -1,5 +1,6 @@
 """Hypothesis: no test can hang, whether it waits in Python or in C; and the others are run all the same."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,10 @@ def test_a_test_that_hangs_fails_alone(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\ntimeout = 4\ntimeout_method = signal\n")
     (tmp_path / "test_hanging.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False)  # noqa: S603
+    environment = os.environ | {"PYTHONPATH": str(CONFTEST.parent)}  # conftest.py imports `support`
+    done = subprocess.run(  # noqa: S603
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
     assert done.returncode == 1
     assert "FAILED test_hanging.py::test_that_waits - Failed: Timeout" in done.stdout
     assert "crashed while running 'test_hanging.py::test_in_c'" in done.stdout

@@ -9,6 +9,7 @@ and the work of most users must get by with the rest. It does not stand for othe
 import concurrent.futures.process
 import multiprocessing.connection
 import os
+import shutil
 import signal
 import sys
 import warnings
@@ -38,11 +39,13 @@ FUNCTIONS = {
 
 
 def hide_posix() -> None:
+    threadpoolctl.threadpool_info()  # finds the C library by `os.uname` and keeps it; Windows has another way
     sys.modules |= dict.fromkeys(MODULES)  # None: importing them fails
     for module, names in FUNCTIONS.items():
         for name in names.split():
             if hasattr(module, name):
                 delattr(module, name)
+    shutil._use_fd_functions = False  # as on Windows; rmtree needs O_NONBLOCK otherwise
     sys.addaudithook(refuse_to_rename_open_files)
     warnings.filterwarnings("error", category=EncodingWarning, module="ltinet")
 
