@@ -28,6 +28,7 @@ from ltinet.explorer.door import explore
 from ltinet.export.manifest import Export
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
+from ltinet.model.signal_settings import SignalSettings
 from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import Descriptor
 from ltinet.network.equation import NeuronEquation
@@ -116,6 +117,7 @@ __all__ = [
     "SecondOrder",
     "Signal",
     "SignalBatch",
+    "SignalSettings",
     "SimulationError",
     "Solution",
     "SparsePencil",

@@ -1,7 +1,7 @@
 """The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -19,6 +19,7 @@ from ltinet.learn.trainable_parts import Parts
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames, names_or_numbers
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.files import write_network
@@ -61,7 +62,8 @@ class DynamicNetwork:
     """A sparse continuous-time neural network: layers of first- and second-order neurons, and a linear output layer.
 
     `form` is the block-diagonal form that the network was constructed from, None for one built from parameters alone.
-    Two networks are equal when all their parameters are, wherever they came from.
+    Two networks are equal when all their parameters, delays, operating points, holds and sample times are, wherever
+    they came from.
     """
 
     network: Network
@@ -72,11 +74,24 @@ class DynamicNetwork:
     """The system in the coordinates of its blocks, in which the exact engine runs."""
     reduced_error: float | None = None
     """‖G − G_r‖ in the H2 norm, where `system` G_r was reduced from G; infinite if not known. All bounds count it."""
+    signal_settings: SignalSettings = NO_SETTINGS
+    """Delays, operating point, hold and sample time; those of `system` if left out, and `system` has the same."""
+
+    def __post_init__(self) -> None:
+        settings, system = self.signal_settings, self.system
+        if system is None:
+            settings.fitting(n_inputs=self.network.n_inputs, n_outputs=self.network.n_outputs)
+        elif settings.is_default and not settings.remarks:
+            object.__setattr__(self, "signal_settings", system.signal_settings)
+        elif settings is not system.signal_settings:
+            object.__setattr__(self, "system", StateSpace.of(system.matrices, settings=settings))
 
     @classmethod
-    def from_parameters(cls, parameters: NetworkParameters) -> "DynamicNetwork":
+    def from_parameters(
+        cls, parameters: NetworkParameters, *, signal_settings: SignalSettings = NO_SETTINGS
+    ) -> "DynamicNetwork":
         """Build a network from the paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ) alone, with no system behind it."""
-        return cls(Network.from_parameters(parameters))
+        return cls(Network.from_parameters(parameters), signal_settings=signal_settings)
 
     @property
     def layers(self) -> tuple[HorizontalLayer, ...]:
@@ -117,6 +132,48 @@ class DynamicNetwork:
     def output_names(self) -> tuple[str, ...]:
         """How the outputs are called; y1, y2, … where nobody gave names."""
         return names_or_numbers(self._names.outputs, "outputs", self.n_outputs)
+
+    @property
+    def input_delay(self) -> NDArray[np.float64]:
+        """Delay of each input in units of time, `(m,)`."""
+        return self.signal_settings.array("input_delay", self.n_inputs)
+
+    @property
+    def output_delay(self) -> NDArray[np.float64]:
+        """Delay of each output in units of time, `(p,)`."""
+        return self.signal_settings.array("output_delay", self.n_outputs)
+
+    @property
+    def u0(self) -> NDArray[np.float64]:
+        """Operating point of the inputs, `(m,)`: y − y0 responds to u − u0."""
+        return self.signal_settings.array("u0", self.n_inputs)
+
+    @property
+    def y0(self) -> NDArray[np.float64]:
+        """Operating point of the outputs, `(p,)`."""
+        return self.signal_settings.array("y0", self.n_outputs)
+
+    @property
+    def hold(self) -> Hold | None:
+        """What inputs do between samples; None if the model does not say."""
+        return self.signal_settings.hold
+
+    @property
+    def sample_time(self) -> float | None:
+        """Time between samples of the data that the model was found in; None if there were none."""
+        return self.signal_settings.sample_time
+
+    def with_signal_settings(self, **changes: Any) -> "DynamicNetwork":
+        """Return the same network with other delays, operating point, hold or sample time.
+
+        The parameters are those of `StateSpace.with_signal_settings`.
+        """
+        settings = self.signal_settings.changed(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
+        system = None if self.system is None else StateSpace.of(self.system.matrices, settings=settings)
+        other = replace(self, system=system, signal_settings=settings)
+        if "_prepared" in self.__dict__:
+            other.__dict__["_prepared"] = self._prepared
+        return other
 
     @property
     def n_states(self) -> int:
@@ -174,7 +231,7 @@ class DynamicNetwork:
 
     def to_state_space(self) -> StateSpace:
         """The network as (A, B, C, D); its states are the ξ of each layer, then ξ̇ − J u of its second-order neurons."""
-        return StateSpace.of(self._realised)
+        return StateSpace.of(self._realised, settings=self.signal_settings)
 
     def to_scipy(self) -> "scipy.signal.StateSpace":
         """The network as a `scipy.signal.StateSpace`."""
@@ -316,7 +373,9 @@ class DynamicNetwork:
     @cached_property
     def _answering(self) -> StateSpace:
         """The system behind the network, or the network as one, which runs on what is prepared here."""
-        return StateSpace.of(self._origin or self._realised, prepared=self._prepared)
+        return StateSpace.of(
+            self._origin or self._realised, prepared=self._prepared, settings=self.signal_settings
+        )
 
     @property
     def _origin(self) -> SystemMatrices | None:
@@ -353,7 +412,9 @@ class DynamicNetwork:
         return {own.name: getattr(self, own.name) for own in fields(self)}  # what was prepared is made anew
 
     def __eq__(self, other: object) -> bool:
-        return self.network == other.network if isinstance(other, DynamicNetwork) else NotImplemented
+        if not isinstance(other, DynamicNetwork):
+            return NotImplemented
+        return self.network == other.network and self.signal_settings == other.signal_settings
 
     def __hash__(self) -> int:
         return hash(self.network)
@@ -362,10 +423,11 @@ class DynamicNetwork:
         return listed_without(self, "network", "blocks")
 
     def __repr__(self) -> str:
-        return repr(self.network).replace("Network(", "DynamicNetwork(", 1)
+        shown = repr(self.network).replace("Network(", "DynamicNetwork(", 1)
+        return f"{shown[:-1]}{self.signal_settings.in_repr})"
 
     def __str__(self) -> str:
-        return summary_text(self.network, self.form, names=self._names)
+        return summary_text(self.network, self.form, names=self._names, settings=self.signal_settings)
 
     def _repr_html_(self) -> str:
-        return summary_html(self.network, self.form, names=self._names)
+        return summary_html(self.network, self.form, names=self._names, settings=self.signal_settings)

@@ -22,6 +22,7 @@ from ltinet.construction import network_of
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix, MatrixLike
 from ltinet.model.names import NamesLike, SignalNames
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import Descriptor, SystemMatrices
 from ltinet.model.time_step import require_continuous_time
@@ -58,6 +59,10 @@ class StateSpace:
     A system in discrete time knows its poles, zeros, damping, DC gain and frequency response; everything else is for
     continuous time, and `to_continuous` leads there.
 
+    Delays, an operating point, the hold and the sample time of the data belong to the model as well: simulations,
+    responses, files, and the network constructed from the system honour them; `poles`, `zeros` and `dcgain` do not
+    depend on them. Systems that differ in one of them are not equal.
+
     Args:
         A: the state matrix; a number is 1×1, a matrix of scipy.sparse stays sparse.
         B: the input matrix; a 1-D array with one entry per state is a single input.
@@ -71,14 +76,23 @@ class StateSpace:
             names along: rows and columns of A are states, columns of B inputs, rows of C outputs.
         outputs: a name for each output; y1, y2, … if left out.
         states: a name for each state; x1, x2, … if left out.
+        input_delay: a delay ≥ 0 for each input, in units of time; a single number for all. In discrete time whole
+            multiples of dt.
+        output_delay: a delay for each output, likewise.
+        u0: the operating point of the inputs, one number for each: y − y0 responds to u − u0.
+        y0: the operating point of the outputs.
+        hold: what inputs do between samples: "linear" or "zero"; None if the model does not say.
+        sample_time: the time between samples of the data that the model was found in; None if there were none.
 
     Raises:
         InvalidSystemError: a matrix is complex, not finite or of the wrong shape, E is singular, dt is no time step,
-            or names are not one text for each, all different.
+            names are not one text for each, all different, or a delay is negative.
     """
 
     matrices: SystemMatrices
     """All of them together, as the rooms below take them."""
+    signal_settings: SignalSettings
+    """Delays, operating point, hold and sample time."""
 
     def __init__(  # noqa: PLR0913 - matrices, and names for each kind of signal
         self,
@@ -92,15 +106,34 @@ class StateSpace:
         inputs: NamesLike = None,
         outputs: NamesLike = None,
         states: NamesLike = None,
+        input_delay: ArrayLike | None = None,
+        output_delay: ArrayLike | None = None,
+        u0: ArrayLike | None = None,
+        y0: ArrayLike | None = None,
+        hold: Hold | None = None,
+        sample_time: float | None = None,
     ) -> None:
         names = SignalNames.of(inputs, outputs, states)
-        object.__setattr__(self, "matrices", SystemMatrices(A, B, C, D, E, dt=dt, names=names))
+        matrices = SystemMatrices(A, B, C, D, E, dt=dt, names=names)
+        settings = SignalSettings.of(
+            n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, input_delay=input_delay,
+            output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,
+        )  # fmt: skip
+        object.__setattr__(self, "matrices", matrices)
+        object.__setattr__(self, "signal_settings", _fitting(settings, matrices))
 
     @classmethod
-    def of(cls, matrices: SystemMatrices, *, prepared: PreparedNetwork | None = None) -> "StateSpace":
+    def of(
+        cls,
+        matrices: SystemMatrices,
+        *,
+        prepared: PreparedNetwork | None = None,
+        settings: SignalSettings = NO_SETTINGS,
+    ) -> "StateSpace":
         """The system of matrices that were checked already, and its network where that is prepared already."""
         system = cls.__new__(cls)
         object.__setattr__(system, "matrices", matrices)
+        object.__setattr__(system, "signal_settings", _fitting(settings, matrices))
         if prepared is not None:
             system.__dict__["_network"] = prepared
         return system
@@ -179,7 +212,59 @@ class StateSpace:
             InvalidSystemError: names are not one text for each, all different.
         """
         names = SignalNames.of(inputs, outputs, states).over(self.matrices.names)
-        return StateSpace.of(self.matrices.named(names))
+        return StateSpace.of(self.matrices.named(names), settings=self.signal_settings)
+
+    @property
+    def input_delay(self) -> NDArray[np.float64]:
+        """Delay of each input in units of time, `(m,)`."""
+        return self.signal_settings.array("input_delay", self.n_inputs)
+
+    @property
+    def output_delay(self) -> NDArray[np.float64]:
+        """Delay of each output in units of time, `(p,)`."""
+        return self.signal_settings.array("output_delay", self.n_outputs)
+
+    @property
+    def u0(self) -> NDArray[np.float64]:
+        """Operating point of the inputs, `(m,)`: y − y0 responds to u − u0."""
+        return self.signal_settings.array("u0", self.n_inputs)
+
+    @property
+    def y0(self) -> NDArray[np.float64]:
+        """Operating point of the outputs, `(p,)`."""
+        return self.signal_settings.array("y0", self.n_outputs)
+
+    @property
+    def hold(self) -> Hold | None:
+        """What inputs do between samples; None if the model does not say."""
+        return self.signal_settings.hold
+
+    @property
+    def sample_time(self) -> float | None:
+        """Time between samples of the data that the model was found in; None if there were none."""
+        return self.signal_settings.sample_time
+
+    def with_signal_settings(self, **changes: Any) -> "StateSpace":
+        """Return the same system with other delays, operating point, hold or sample time.
+
+        Parameters
+        ----------
+        **changes
+            `input_delay`, `output_delay`, `u0`, `y0` (one number for each channel, or a single one for all), `hold`
+            and `sample_time`, as for `StateSpace`; those that are left out stay as they are. None or 0 removes one.
+
+        Returns
+        -------
+        StateSpace
+
+        Raises
+        ------
+        InvalidSystemError
+            There is no such setting, or a value is not valid.
+        """
+        settings = self.signal_settings.changed(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
+        own = {"prepared": self.__dict__["_network"]} if "_network" in self.__dict__ else {}
+        return StateSpace.of(self.matrices, settings=settings, **own)
 
     def simulate(
         self,
@@ -330,7 +415,8 @@ class StateSpace:
         return StateSpace.of(to_discrete(self.matrices, dt, method=checked_method(method)))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"matrices": self.matrices}  # what was computed on the way is made anew
+        # What was computed on the way is made anew.
+        return {"matrices": self.matrices, "signal_settings": self.signal_settings}
 
     def __dir__(self) -> list[str]:
         return listed_without(self, "matrices", "of", "shown_frequencies")
@@ -339,11 +425,18 @@ class StateSpace:
         more = ("" if self.dt is None else f", dt={self.dt:g}") + (
             "" if self.sparse is None else f", {self.sparse.told}"
         )
+        more += self.signal_settings.in_repr
         return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{more})"
 
     def __str__(self) -> str:
-        rows = self.matrices.names.rows
+        rows = [*self.matrices.names.rows, *self.signal_settings.rows]
         return shown_rows(repr(self), rows) if rows else repr(self)
 
     def _repr_html_(self) -> str:
-        return html_facts(*system_rows(self.matrices))
+        title, rows = system_rows(self.matrices)
+        return html_facts(title, [*rows, *self.signal_settings.rows])
+
+
+def _fitting(settings: SignalSettings, matrices: SystemMatrices) -> SignalSettings:
+    """The settings, checked against the matrices."""
+    return settings.fitting(n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, dt=matrices.dt)
