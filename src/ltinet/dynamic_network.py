@@ -298,7 +298,7 @@ class DynamicNetwork:
         t: ArrayLike,
         *,
         x0: ArrayLike | None = None,
-        hold: Hold = "linear",
+        hold: Hold | None = None,
         engine: str = "exact",
         input_tolerance: float | None = None,
         method: Any = None,
@@ -318,12 +318,13 @@ class DynamicNetwork:
 
         Args:
             u: samples `(T, m)` or `(batch, T, m)` at the times t (`(T,)` for a single input), a function of time, any
-                `Signal`, or None for no input. By name: a dictionary with samples `(T,)`, a number or a function for
+                `Signal`, or None for no input (the operating point). By name: a dictionary with samples `(T,)`, a number or a function for
                 each input, `{"Force (N)": u}`; a `Table` or DataFrame, whose columns are taken by name or in order.
             t: times, ascending, evenly spaced or not; a time given twice marks a jump of u. Numbers in the unit of
                 time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are seconds.
             x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
-            hold: "linear" for straight lines between samples, "zero" for steps.
+            hold: "linear" for straight lines between samples, "zero" for steps; that of the model if left out, and
+                "linear" where the model has none. `sol.stats["hold"]` tells.
             engine: "exact", "neurons" or "intervals".
             input_tolerance: exact engine: distance of a function u from the lines that replace it, for each input
                 relative to its max |u|; 1e-8 if left out.
@@ -339,7 +340,10 @@ class DynamicNetwork:
         """
         given = {"input_tolerance": input_tolerance, "method": method, "rtol": rtol, "atol": atol, **options}
         given |= {"first_step": first_step, "max_step": max_step, "across_knots": across_knots}
-        return simulate(self._prepared, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given)
+        return simulate(
+            self._prepared, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given,
+            settings=self.signal_settings,
+        )  # fmt: skip
 
     def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
         """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k."""
@@ -373,9 +377,7 @@ class DynamicNetwork:
     @cached_property
     def _answering(self) -> StateSpace:
         """The system behind the network, or the network as one, which runs on what is prepared here."""
-        return StateSpace.of(
-            self._origin or self._realised, prepared=self._prepared, settings=self.signal_settings
-        )
+        return StateSpace.of(self._origin or self._realised, prepared=self._prepared, settings=self.signal_settings)
 
     @property
     def _origin(self) -> SystemMatrices | None:

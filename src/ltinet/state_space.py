@@ -272,7 +272,7 @@ class StateSpace:
         t: ArrayLike,
         *,
         x0: ArrayLike | None = None,
-        hold: Hold = "linear",
+        hold: Hold | None = None,
         tolerance: float | None = None,
     ) -> Solution:
         """Outputs y at the times t, `(..., T, p)`, for an input u as `DynamicNetwork.simulate` takes it.
@@ -282,7 +282,9 @@ class StateSpace:
         halving all steps and kept below `tolerance`, 1e-6, of each largest |y|: `sol.error_estimate`, no bound.
         """
         network = partial(self._prepared, "simulate(u, t)")
-        return simulate_system(self.matrices, network, u, t=t, x0=x0, hold=hold, tolerance=tolerance)
+        return simulate_system(
+            self.matrices, network, u, t=t, x0=x0, hold=hold, tolerance=tolerance, settings=self.signal_settings
+        )
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds.
