@@ -45,6 +45,7 @@ from ltinet.signals.function import FunctionSignal
 from ltinet.signals.polynomial import PolynomialSignal
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
+from ltinet.solve.delayed_stepper import DelayedStepper
 from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.solution import Solution
 from ltinet.solve.solvers.tolerance_search import ChosenTolerances
@@ -84,6 +85,7 @@ __all__ = [
     "Certificate",
     "ChosenTolerances",
     "Damping",
+    "DelayedStepper",
     "Descriptor",
     "DynamicNetwork",
     "Export",

@@ -35,10 +35,11 @@ from ltinet.responses.step_info import StepInfo
 from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import time_step
+from ltinet.solve.delayed_stepper import DelayedStepper
 from ltinet.solve.exact.certify import certificate_of
 from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.prepared import PreparedNetwork
-from ltinet.solve.simulation import simulate
+from ltinet.solve.simulation import hold_of, simulate
 from ltinet.solve.solution import Solution
 from ltinet.state_space import StateSpace
 
@@ -318,8 +319,9 @@ class DynamicNetwork:
 
         Args:
             u: samples `(T, m)` or `(batch, T, m)` at the times t (`(T,)` for a single input), a function of time, any
-                `Signal`, or None for no input (the operating point). By name: a dictionary with samples `(T,)`, a number or a function for
-                each input, `{"Force (N)": u}`; a `Table` or DataFrame, whose columns are taken by name or in order.
+                `Signal`, or None for no input (the operating point). By name: a dictionary with samples `(T,)`, a
+                number or a function for each input, `{"Force (N)": u}`; a `Table` or DataFrame, whose columns are taken
+                by name or in order.
             t: times, ascending, evenly spaced or not; a time given twice marks a jump of u. Numbers in the unit of
                 time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are seconds.
             x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
@@ -345,13 +347,18 @@ class DynamicNetwork:
             settings=self.signal_settings,
         )  # fmt: skip
 
-    def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
-        """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k."""
-        x0 = None if x0 is None else real_array(x0, "x0")
-        return Stepper(self._prepared, time_step(dt, "dt"), hold=hold, x0=x0)
+    def stepper(self, dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper | DelayedStepper:
+        """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k.
+
+        Without `hold` it is that of the model, and "linear" where the model has none. Delays wait in buffers; one that
+        is no whole number of steps is exact too.
+        """
+        x0, settings = None if x0 is None else real_array(x0, "x0"), self.signal_settings
+        core = Stepper(self._prepared, time_step(dt, "dt"), hold=hold_of(hold, settings), x0=x0)
+        return DelayedStepper(core, settings) if settings.moves_signals else core
 
     def simulate_stream(
-        self, chunks: Iterable[ArrayLike], dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None
+        self, chunks: Iterable[ArrayLike], dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None
     ) -> Iterator[NDArray[np.float64]]:
         """Outputs `(steps, p)` for chunks of evenly spaced samples `(steps, m)`, one after the other as they come."""
         return self.stepper(dt, hold=hold, x0=x0).run(chunks)

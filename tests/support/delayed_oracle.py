@@ -78,7 +78,7 @@ def _line(channel, middle, start, hold):
 
 
 def _step(A, B, x, value, slope, h):
-    """Return x after a time h with the input value + slope·s: the exponential of [[A, Bv, Bs], [0, 0, 1], [0, 0, 0]]."""
+    """Return x after a time h with the input value + slope·s, by an exponential of size n + 2."""
     n = A.rows
     M = mp.zeros(n + 2)
     M[:n, :n] = A

@@ -136,3 +136,29 @@ def test_large_sparse_models_are_delayed_too():
     late = plate.with_signal_settings(input_delay=0.25, y0=1.0).simulate(u, t, tolerance=1e-6)
     exact = plate.with_signal_settings(input_delay=0.25, y0=1.0).simulate(u, t)
     assert np.allclose(late.y, exact.y, rtol=0.0, atol=1e-5 * np.abs(exact.y - 1.0).max())
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_streaming_gives_what_simulate_gives(seed):
+    rng = np.random.default_rng(100 + seed)
+    system = random_model(rng, whole=seed % 4 == 0)
+    net, t = ltinet.construct(system), STEP * np.arange(80)
+    u = rng.standard_normal((80, system.n_inputs))
+    x0 = rng.standard_normal(system.n_states) if seed % 2 else None
+    sol = net.simulate(u, t, x0=x0)
+    streamed = np.concatenate(list(net.simulate_stream([u[:1], u[1:7], u[7:]], STEP, x0=x0)))
+    tolerance = 1e-12 * max(1.0, np.abs(sol.y).max())
+    assert np.allclose(streamed, sol.y, rtol=0.0, atol=tolerance)
+    first, later = net.stepper(STEP, x0=x0), net.stepper(STEP)
+    for own in u[:30]:
+        first.step(own)
+    assert np.allclose(first.x, sol.states[29], rtol=0.0, atol=tolerance)
+    later.restore(first.state())
+    assert np.allclose([later.step(own) for own in u[30:]], sol.y[30:], rtol=0.0, atol=tolerance)
+
+
+def test_a_state_of_another_delay_is_refused():
+    core = ltinet.StateSpace(-1.0, 1.0, 1.0)
+    one, other = (ltinet.construct(core.with_signal_settings(input_delay=own)) for own in (0.2, 0.3))
+    with pytest.raises(ltinet.InvalidSignalError, match="input_delay"):
+        other.stepper(0.1).restore(one.stepper(0.1).state())
