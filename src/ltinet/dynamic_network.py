@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.analysis.damping import Damping, damping_of
+from ltinet.analysis.frequency_response import with_delays
 from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.export import doors
@@ -252,7 +253,8 @@ class DynamicNetwork:
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time."""
-        return frequency_response(self.network, omega)
+        H = frequency_response(self.network, omega)
+        return with_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0; see `StateSpace.step_response`."""

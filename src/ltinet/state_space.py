@@ -12,7 +12,7 @@ from ltinet.analysis.bandwidth import bandwidth_of
 from ltinet.analysis.damping import Damping, damping_of
 from ltinet.analysis.dc_gain import dc_gain
 from ltinet.analysis.frequencies import frequencies_for
-from ltinet.analysis.frequency_response import points_of
+from ltinet.analysis.frequency_response import points_of, with_delays
 from ltinet.analysis.poles import poles_of
 from ltinet.analysis.response import response_of
 from ltinet.analysis.system_view import system_rows
@@ -28,6 +28,7 @@ from ltinet.model.system_matrices import Descriptor, SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.once import cached_property
 from ltinet.plotting.doors import SystemPlots
+from ltinet.responses.delayed import delayed_response
 from ltinet.responses.run import impulse_response, initial_response, step_response
 from ltinet.responses.selection import Channel, Times
 from ltinet.responses.step_info import StepInfo, step_info
@@ -287,7 +288,9 @@ class StateSpace:
         )
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
-        """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds.
+        """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds; delays included.
+
+        Responses are deviations from the operating point.
 
         Without `input` every input in its turn, along the first axis: `y` is `(m, T, p)`, `y[j, :, i]` the response of
         output i to input j. With `input=j` it is `(T, p)`; `output=i` keeps one output, `(…, T, 1)`. Both by
@@ -301,7 +304,14 @@ class StateSpace:
             InvalidSignalError: t does not begin at 0, or there is no such input or output.
             InvalidSystemError: the system is discrete in time.
         """
-        return step_response(self._prepared("step_response()"), self.matrices, t, input=input, output=output)
+        own = self._prepared("step_response()"), self.matrices
+
+        def run(times: Times) -> Solution:
+            return step_response(*own, times, input=input, output=output)
+
+        if not self.signal_settings.has_delays:
+            return run(t)
+        return delayed_response(run, *own, self.signal_settings, t=t, input=input, output=output, kind="step")
 
     def impulse_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after a unit impulse of an input at t = 0, from rest: exact, with bounds; laid out as step responses.
@@ -309,14 +319,28 @@ class StateSpace:
         That is the response from the state B e_j (E⁻¹B e_j, for which bounds hold as it was rounded). Where D is not
         zero there is an impulse D δ(t) besides, which no number shows; `sol.remarks` says so.
         """
-        return impulse_response(self._prepared("impulse_response()"), self.matrices, t, input=input, output=output)
+        own = self._prepared("impulse_response()"), self.matrices
+
+        def run(times: Times) -> Solution:
+            return impulse_response(*own, times, input=input, output=output)
+
+        if not self.signal_settings.has_delays:
+            return run(t)
+        return delayed_response(run, *own, self.signal_settings, t=t, input=input, output=output, kind="impulse")
 
     def initial_response(self, x0: ArrayLike, t: Times = None, *, output: Channel = None) -> Solution:
         """Outputs from the state x0 at t = 0 without input: exact, with bounds.
 
         They are `(T, p)`, with the axes of a batch of states in front. Times are chosen as for step responses.
         """
-        return initial_response(self._prepared("initial_response(x0)"), self.matrices, x0, t=t, output=output)
+        own = self._prepared("initial_response(x0)"), self.matrices
+
+        def run(times: Times) -> Solution:
+            return initial_response(*own, x0, t=times, output=output)
+
+        if self.signal_settings.output_delay is None:
+            return run(t)
+        return delayed_response(run, *own, self.signal_settings, t=t, output=output, kind="initial", x0=x0)
 
     def step_info(
         self,
@@ -330,10 +354,17 @@ class StateSpace:
 
         All of them from the exact curve: no grid of times takes part in the result. `settling` is the band around the
         final value, `rise` the two shares of it between which rise times are measured. `input` and `output` choose one,
-        by number from 0 on or by name; the axis stays.
+        by number from 0 on or by name; the axis stays. Delays are in `dead_time`, and in the settling and peak times,
+        which count from the step of the input; the rise time does not depend on them.
         """
         prepared = self._prepared("step_info()")
-        return step_info(prepared, self.matrices, input=input, output=output, settling=settling, rise=rise)
+        found = step_info(prepared, self.matrices, input=input, output=output, settling=settling, rise=rise)
+        if not self.signal_settings.has_delays:
+            return found
+        rows = [self.output_names.index(own) for own in found.output_names]
+        columns = [self.input_names.index(own) for own in found.input_names]
+        dead_time = self.signal_settings.total_delay(self.n_outputs, self.n_inputs)
+        return found.delayed(dead_time[np.ix_(rows, columns)])
 
     def poles(self) -> NDArray[np.complex128]:
         """The eigenvalues of A by falling real part; of a pair, that with positive imaginary part first."""
@@ -365,9 +396,10 @@ class StateSpace:
 
         In discrete time H(e^{jω dt}). From one decomposition of A, which is kept; refined where the residual of
         (jω E − A) X = B asks for it. Of a sparse model by a sparse factorisation for each frequency. At a pole every
-        entry is complex(inf, nan).
+        entry is complex(inf, nan). Delays are exact factors e^{−jωτ}.
         """
-        return self._response(points_of(omega, self.dt))
+        H = self._response(points_of(omega, self.dt))
+        return with_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     @property
     def plot(self) -> SystemPlots:

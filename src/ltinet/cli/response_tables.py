@@ -73,7 +73,8 @@ def response_numbers(
     """What one reads off a step response or a Bode plot, one row for each pair (output, input); "–" for what is not."""
     if kind == "step":
         info = system.step_info()
-        numbers = {name: getattr(info, name.replace(" ", "_")) for name in _STEP_NUMBERS}
+        names = ("dead time", *_STEP_NUMBERS) if np.any(info.dead_time) else _STEP_NUMBERS
+        numbers = {name: getattr(info, name.replace(" ", "_")) for name in names}
     else:
         numbers = {"gain at rest": system.dcgain(), "bandwidth": system.bandwidth()}
     heading = {"overshoot": "overshoot %", "undershoot": "undershoot %", "bandwidth": "bandwidth (rad/time)"}

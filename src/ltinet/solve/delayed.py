@@ -96,6 +96,8 @@ class MovedTrajectory:
     """The user's state at the first time."""
     state_delays: Array | None = None
     """Delays of all states of the members of a batch, `(...)`, where each is another input's response."""
+    one_output: int | None = None
+    """Which output of the core this is, where it is one alone."""
 
     def outputs(self, t: Array, *, at_times: Array | None = None) -> Array:
         """Return outputs y at any times; `at_times` are those of the core at `self.t`, if they are known already."""
@@ -176,7 +178,8 @@ class MovedTrajectory:
             gains = self._gains(horizon)
             total += self.seen.off @ (gains.integral + np.abs(self.D)).T + self.seen.moved @ gains.peak.T
         if read_late.any():
-            total += read_late * self._speed(horizon)
+            speed = self._speed(horizon)
+            total += read_late * (speed if self.one_output is None else speed[..., self.one_output, None])
         return total
 
     def _gains(self, horizon: float) -> Gains:
@@ -187,13 +190,13 @@ class MovedTrajectory:
     def _speed(self, horizon: float) -> Array:
         """Return a bound on |ẇ_i| between jumps: from the variation of the input, and from the initial state."""
         prepared: Any = self.prepared
-        p = self.delays.shape[-1]
+        p = prepared.system.n_outputs
         samples = getattr(self.seen.signal if self.seen is not None else None, "u", None)
         speed = np.zeros((*self.delays.shape[:-1], p))
         if samples is not None:
             variation = np.abs(samples[..., 0, :]) + np.abs(np.diff(samples, axis=-2)).sum(axis=-2)
             speed = speed + self._driven_speed(variation, np.abs(samples).max(axis=-2, initial=0.0), horizon)
-            speed = speed + self._slopes(samples) @ np.abs(self.D).T
+            speed = speed + self._slopes(samples) @ np.abs(prepared.system.D).T
         elif self.seen is not None:
             times = np.unique(self.t)  # a function is known where it was asked: twice what it was seen to vary there
             values = self.seen.signal.value(times)
@@ -201,7 +204,7 @@ class MovedTrajectory:
             variation = 2.0 * np.abs(values[..., 0, :]) + rises.sum(axis=-2)
             speed = speed + self._driven_speed(variation, 2.0 * np.abs(values).max(axis=-2, initial=0.0), horizon)
             slopes = (rises / np.diff(times)[:, None]).max(axis=-2, initial=0.0)
-            speed = speed + slopes @ np.abs(self.D).T
+            speed = speed + slopes @ np.abs(prepared.system.D).T
         if self.x0 is not None and np.any(self.x0):
             batch = self.delays.shape[:-1]
             start = prepared.system.packed_from_blocks(prepared.initial_state(self.x0, batch))
