@@ -417,7 +417,7 @@ class DynamicNetwork:
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
-        write_network(path, self._prepared.stored)
+        write_network(path, self._prepared.stored._replace(settings=self.signal_settings))
 
     def __getstate__(self) -> dict[str, Any]:
         return {own.name: getattr(self, own.name) for own in fields(self)}  # what was prepared is made anew
