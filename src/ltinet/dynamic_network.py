@@ -13,6 +13,7 @@ from ltinet.analysis.damping import Damping, damping_of
 from ltinet.analysis.frequency_response import with_delays
 from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.errors import InvalidSystemError
 from ltinet.export import doors
 from ltinet.export.other_libraries import to_control, to_scipy
 from ltinet.learn.door import to_torch
@@ -20,6 +21,7 @@ from ltinet.learn.trainable_parts import Parts
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames, names_or_numbers
+from ltinet.model.pade import with_pade
 from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
@@ -235,16 +237,49 @@ class DynamicNetwork:
         """The network as (A, B, C, D); its states are the ξ of each layer, then ξ̇ − J u of its second-order neurons."""
         return StateSpace.of(self._realised, settings=self.signal_settings)
 
-    def to_scipy(self) -> "scipy.signal.StateSpace":
-        """The network as a `scipy.signal.StateSpace`."""
-        return to_scipy(self._realised)
+    def to_scipy(self, *, pade: int | None = None) -> "scipy.signal.StateSpace":
+        """The network as a `scipy.signal.StateSpace`.
 
-    def to_control(self) -> Any:
-        """The network as a `control.StateSpace`; needs python-control."""
-        return to_control(self._realised)
+        Parameters
+        ----------
+        pade : int, optional
+            Order of the Padé approximants that stand for delays, which SciPy does not have.
 
-    def to_torch(self, dt: float, *, hold: Hold = "linear", trainable: Parts = True) -> "LinearNetwork[DynamicNetwork]":
-        """The network as a `torch.nn.Module` for samples dt apart, equal to it until trained; see `ltinet.nn`."""
+        Raises
+        ------
+        InvalidSystemError
+            The network has an operating point, or delays and no `pade` is given.
+        """
+        return to_scipy(self._without_delays("to_scipy", pade))
+
+    def to_control(self, *, pade: int | None = None) -> Any:
+        """The network as a `control.StateSpace`; needs python-control. `pade` is as for `to_scipy`."""
+        return to_control(self._without_delays("to_control", pade))
+
+    def _without_delays(self, call: str, pade: int | None) -> SystemMatrices:
+        settings = self.signal_settings
+        if settings.has_operating_point:
+            raise InvalidSystemError(
+                f"the network has an operating point, which {call} has no place for; remove it with "
+                f"net.with_signal_settings(u0=0, y0=0).{call}(), and subtract u0 from inputs and add y0 to outputs"
+            )
+        if settings.has_delays and pade is None:
+            raise InvalidSystemError(
+                f"the network has delays, which {call} has no place for; approximate them with {call}(pade=4), or "
+                f"leave them out: net.with_signal_settings(input_delay=0, output_delay=0).{call}()"
+            )
+        return with_pade(self._realised, settings, pade) if settings.has_delays else self._realised
+
+    def to_torch(
+        self, dt: float, *, hold: Hold | None = None, trainable: Parts = True
+    ) -> "LinearNetwork[DynamicNetwork]":
+        """The network as a `torch.nn.Module` for samples dt apart, equal to it until trained; see `ltinet.nn`.
+
+        Without `hold` it is that of the model, and "linear" where the model has none. Delays and operating points are
+        refused.
+        """
+        self.signal_settings.refuse_unsupported("to_torch")
+        hold = hold_of(hold, self.signal_settings)
         return to_torch(self._prepared, dt, hold=hold, trainable=trainable, rebuild=DynamicNetwork)
 
     def poles(self) -> NDArray[np.complex128]:

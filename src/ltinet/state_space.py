@@ -434,19 +434,22 @@ class StateSpace:
         Raises:
             InvalidSystemError: there is no such system, or this one is continuous already.
         """
-        return StateSpace.of(to_continuous(self.matrices, method=checked_method(method)))
+        found = to_continuous(self.matrices, method=checked_method(method))
+        return StateSpace.of(found, settings=self.signal_settings)
 
     def to_discrete(self, dt: float, *, method: SamplingMethod = "zoh") -> "StateSpace":
         """The system in discrete time: its outputs at the times k dt.
 
         Exact for inputs that are held between samples ("zoh") or go along lines ("foh"); "tustin" is the trapezoidal
         rule, which keeps stability and bends frequencies. By "zoh" the states are x(k dt). By "foh" they are
-        x(k dt) − Q₁ u[k], where Q₁ is what the end of a line adds to a step, and D becomes D + C Q₁.
+        x(k dt) − Q₁ u[k], where Q₁ is what the end of a line adds to a step, and D becomes D + C Q₁. Delays must be
+        whole multiples of dt; they and the operating point stay as they are.
 
         Raises:
-            InvalidSystemError: the system is discrete already, or dt is not positive.
+            InvalidSystemError: the system is discrete already, dt is not positive, or a delay is no multiple of it.
         """
-        return StateSpace.of(to_discrete(self.matrices, dt, method=checked_method(method)))
+        found = to_discrete(self.matrices, dt, method=checked_method(method))
+        return StateSpace.of(found, settings=self.signal_settings)  # refuses delays that are no whole steps
 
     def __getstate__(self) -> dict[str, Any]:
         # What was computed on the way is made anew.

@@ -10,6 +10,7 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import SimulationError
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import even_step
+from ltinet.solve.delayed_stepper import DelayedStepper
 from ltinet.solve.exact.stepper import Stepper
 from ltinet.tables.reading import Chunk
 from ltinet.tolerances import EPS
@@ -19,13 +20,16 @@ _ROUNDING, _SHARE = 8.0, 1e-6
 
 
 def streamed(
-    network: DynamicNetwork, chunks: Iterable[Chunk], *, hold: Hold, x0: Array | None
+    network: DynamicNetwork, chunks: Iterable[Chunk], *, hold: Hold | None, x0: Array | None
 ) -> Iterator[tuple[Array, Array]]:
     """Times and outputs of chunk after chunk, each as soon as it has come.
 
     Raises:
         SimulationError: outputs leave the range of double precision; those before have been given.
     """
+    if network.signal_settings.has_delays:  # a state alone does not tell what is still on its way: all rows at once
+        parts = list(chunks)
+        chunks = [Chunk(*(np.concatenate(own) for own in zip(*parts, strict=True)))] if parts else []
     run = _Run(network, hold, x0)
     for chunk in chunks:
         y = run.outputs(chunk)
@@ -57,10 +61,10 @@ class _Run:
     its own coordinates; others begin anew from the state at the last row.
     """
 
-    def __init__(self, network: DynamicNetwork, hold: Hold, x0: Array | None) -> None:
+    def __init__(self, network: DynamicNetwork, hold: Hold | None, x0: Array | None) -> None:
         self._network, self._hold, self._x = network, hold, x0
         self._first: Chunk | None = None  # until it is known whether times are even
-        self._stepper: Stepper | None = None
+        self._stepper: Stepper | DelayedStepper | None = None
         self._grid = (0.0, 0.0, 0)  # the first time, the step, the rows so far
         self._last: Chunk | None = None  # the last row, which the next chunk begins with
         self._after_first: Any = None  # the solution of the first chunk, as long as that is kept

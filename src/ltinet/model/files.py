@@ -100,7 +100,9 @@ def read_system(
 def write_system(
     system: SystemMatrices, path: str | PathLike[str], *, mat_version: str, settings: SignalSettings = NO_SETTINGS
 ) -> None:
-    """Write A, B, C, D, a time step, names and settings by the path's suffix, whole or not at all; a sparse A with its E.
+    """Write A, B, C, D, a time step, names and settings by the path's suffix, whole or not at all.
+
+    A sparse A is written with its E.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.
@@ -121,8 +123,8 @@ def write_system(
             )
         if file_format is None and not settings.is_default:
             raise FileFormatError(
-                f"{shown_path(path)} is not written: a folder of Matrix Market files has no place for delays, operating "
-                "point, hold and sample time; choose a .mat or .npz file, or remove them with "
+                f"{shown_path(path)} is not written: a folder of Matrix Market files has no place for delays, the "
+                "operating point, hold and sample time; choose a .mat or .npz file, or remove them with "
                 "system.with_signal_settings(input_delay=0, …)"
             )
         if file_format is None:

@@ -25,7 +25,7 @@ Run = Callable[[Any], Solution]
 _MOST_SHIFTS = 4  # delays for which uneven times are repeated; of more the longest
 
 
-def delayed_response(
+def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     run: Run,
     prepared: PreparedNetwork,
     system: SystemMatrices,
@@ -43,8 +43,20 @@ def delayed_response(
     ----------
     run : callable
         The response of the core at given times, or at times of its own choice for None.
+    prepared, system, settings : PreparedNetwork, SystemMatrices, SignalSettings
+        The model.
     t : array_like or None
         Times; those of the core, longer by the longest delay, if left out.
+    input, output : int, str or None
+        The input and the output that were chosen.
+    kind : {"step", "impulse", "initial"}
+        Which response this is.
+    x0 : array_like or None
+        The state that an initial response begins in.
+
+    Returns
+    -------
+    Solution
     """
     own, chosen = checked_index(output, system.output_names, "output"), None
     outputs = settings.array("output_delay", system.n_outputs)[slice(None) if own is None else slice(own, own + 1)]

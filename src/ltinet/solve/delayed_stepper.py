@@ -10,6 +10,7 @@ step of (1 − g) Δt from t_{k−e−1}; it waits e samples in a buffer. A step
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -225,7 +226,7 @@ class DelayedStepper:
         steps = self._engine.grids.any_length(self.dt, linear=self.hold == "linear")
         z = np.concatenate([np.eye(n), np.zeros((4 * m, n))])
         nothing = np.zeros((n, m))
-        for begin, end in zip(edges[:-1], edges[1:], strict=True):
+        for begin, end in pairwise(edges):
             is_next = rest <= begin
             now, then = (np.concatenate([nothing, self._ends(np.full(m, at), is_next)]) for at in (begin, end))
             h = np.array([(end - begin) * self.dt])
