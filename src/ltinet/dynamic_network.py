@@ -384,6 +384,19 @@ class DynamicNetwork:
             settings=self.signal_settings,
         )  # fmt: skip
 
+    def fit(
+        self,
+        u: Any,
+        y: Any,
+        *,
+        t: ArrayLike | None = None,
+        dt: float | None = None,
+        from_rest: bool = False,
+        hold: Hold | None = None,
+    ) -> NDArray[np.float64]:
+        """Return how well the network explains a measured record, in % for each output; see `StateSpace.fit`."""
+        return self._answering.fit(u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
+
     def stepper(self, dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper | DelayedStepper:
         """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k.
 

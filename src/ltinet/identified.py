@@ -114,14 +114,18 @@ class Identified:
         inputs = self._inputs(u)
         return self.net.simulate(inputs, self.dt * np.arange(len(inputs)), x0=x0).y
 
-    def fit(self, u: Any = None, y: Any = None) -> Array:
+    def fit(self, u: Any = None, y: Any = None, *, from_rest: bool = False) -> Array:
         """How well the model explains other data, in % for each output, `(p,)`: 100 (1 − ‖y − ŷ‖/‖y − mean‖).
 
-        ŷ is simulated; only the states at the first sample are fitted. Several experiments count as one. Where the
-        system was found in a frequency response, omega and H take the places of u and y. Without either they are the
-        data that it was found in.
+        ŷ is simulated; only the states at the first sample are fitted, or none with `from_rest`. Several experiments
+        count as one. Where the system was found in a frequency response, omega and H take the places of u and y.
+        Without either they are the data that it was found in.
         """
-        return self.evidence.fit(u, y)
+        if self.dt is None or (u is None and y is None):
+            if from_rest:
+                raise InvalidSignalError("from_rest is for other records; give u and y")
+            return self.evidence.fit(u, y)
+        return self.net.fit(u, y, dt=self.dt, from_rest=from_rest)
 
     def residuals(self, u: Any = None, y: Any = None) -> ResidualTests:
         """What the model leaves over of records, with its correlations and their 99 % bands.

@@ -287,6 +287,46 @@ class StateSpace:
             self.matrices, network, u, t=t, x0=x0, hold=hold, tolerance=tolerance, settings=self.signal_settings
         )
 
+    def fit(
+        self,
+        u: Any,
+        y: Any,
+        *,
+        t: ArrayLike | None = None,
+        dt: float | None = None,
+        from_rest: bool = False,
+        hold: Hold | None = None,
+    ) -> NDArray[np.float64]:
+        """Return how well the model explains a measured record, in % for each output: 100 (1 − ‖y − ŷ‖/‖y − mean‖).
+
+        Parameters
+        ----------
+        u, y : array_like
+            Inputs `(T, m)` and outputs `(T, p)`, `(T,)` for a single channel, tables or DataFrames; or lists of them,
+            one for each experiment, which count as one. NaN marks missing samples, and ends an experiment.
+        t, dt : array_like or float, optional
+            The times of the samples, which may be uneven, or the time between them; `sample_time` of the model if both
+            are left out.
+        from_rest : bool
+            Begin at rest, at the operating point. Otherwise the state at the first sample is fitted by least squares,
+            and outputs that depend on inputs before the record are left out.
+        hold : {"linear", "zero"}, optional
+            What inputs do between samples; that of the model if left out.
+
+        Returns
+        -------
+        ndarray
+            One number for each output: 100 for a perfect model, 0 for one that is as good as the mean.
+
+        Raises
+        ------
+        InvalidSignalError
+            The record does not fit the model, or its times are not known.
+        """
+        from ltinet.identification.record_fit import record_fit  # here: few models are compared with records
+
+        return record_fit(self, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
+
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds; delays included.
 

@@ -65,8 +65,8 @@ def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal[
     has no place for them). Delays, operating point, hold and sample time are written as `load_system` reads them; with
     any of these a folder is refused. `system` may be anything that `as_state_space` accepts. Every bit comes back
     through `load_system`. The file appears whole or not at all. A file of that name is replaced; a folder only if it
-    holds nothing but such matrix files. `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices beyond
-    2 GB.
+    holds nothing but such matrix files. `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices
+    beyond 2 GB.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.
