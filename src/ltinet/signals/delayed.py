@@ -95,7 +95,7 @@ def _delayed_samples(signal: SampledSignal, axis: TimeAxis, delays: Times, offse
     groups = []
     for delay in np.unique(delays).tolist():
         columns = np.flatnonzero(delays == delay)
-        times, lost = exact_sum(signal.t, np.float64(delay))
+        times, lost = exact_sum(signal.t, np.array([delay]))
         times, by = snap(times, lost, targets) if delay else (signal.t, np.zeros(len(signal.t)))
         own = u[..., columns]
         groups.append((columns, times, own, delay > 0.0))
@@ -169,7 +169,7 @@ class DelayedSignal:
             sources = np.concatenate([[known_from], inner]) if delay else base.knots
             knots, by = sources, np.zeros(len(sources))
             if delay:
-                times, lost = exact_sum(sources, np.float64(delay))
+                times, lost = exact_sum(sources, np.array([delay]))
                 knots, by = snap(times, lost, targets)
             start = float(knots[0]) if delay else -np.inf
             channels.append(_Channels(columns, delay, start, sources, knots, by))

@@ -115,7 +115,7 @@ class MovedTrajectory:
         """Return which times lie after t0 + delay, the times t − delay there, and by how far rounding moved these."""
         if not delay:
             return np.ones(len(t), dtype=bool), t, np.zeros(len(t))
-        times, lost = exact_sum(t, np.float64(-delay))
+        times, lost = exact_sum(t, np.array([-delay]))
         times, by = snap(times, lost, np.unique(self.t))
         now = times >= self.t[0]
         return now, times[now], by[now]
