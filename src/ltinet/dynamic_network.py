@@ -397,7 +397,7 @@ class DynamicNetwork:
         """Return how well the network explains a measured record, in % for each output; see `StateSpace.fit`."""
         return self._answering.fit(u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
 
-    def stepper(self, dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper | DelayedStepper:
+    def stepper(self, dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper:
         """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k.
 
         Without `hold` it is that of the model, and "linear" where the model has none. Delays wait in buffers; one that

@@ -10,7 +10,6 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import SimulationError
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import even_step
-from ltinet.solve.delayed_stepper import DelayedStepper
 from ltinet.solve.exact.stepper import Stepper
 from ltinet.tables.reading import Chunk
 from ltinet.tolerances import EPS
@@ -64,7 +63,7 @@ class _Run:
     def __init__(self, network: DynamicNetwork, hold: Hold | None, x0: Array | None) -> None:
         self._network, self._hold, self._x = network, hold, x0
         self._first: Chunk | None = None  # until it is known whether times are even
-        self._stepper: Stepper | DelayedStepper | None = None
+        self._stepper: Stepper | None = None
         self._grid = (0.0, 0.0, 0)  # the first time, the step, the rows so far
         self._last: Chunk | None = None  # the last row, which the next chunk begins with
         self._after_first: Any = None  # the solution of the first chunk, as long as that is kept

@@ -135,7 +135,7 @@ def _runs(model: Model, u: Any, y: Any, t: ArrayLike | None, dt: float | None) -
                 f"u and y have {record.u.shape[1]} and {record.y.shape[1]} channels; the model has {wanted[0]} inputs "
                 f"and {wanted[1]} outputs"
             )
-        times = TimeAxis.of(t).t if step is None else step * np.arange(len(record))
+        times: Array = TimeAxis.of(t).t if step is None else np.asarray(step * np.arange(len(record)), np.float64)
         if len(times) != len(record):
             raise InvalidSignalError(f"t has {len(times)} times and u has {len(record)} samples; give one for each")
         for part in parts:

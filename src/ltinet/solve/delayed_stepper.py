@@ -47,13 +47,13 @@ def _in_samples(delays: Array, dt: float) -> _Late:
 
 
 @final
-class DelayedStepper:
+class DelayedStepper(Stepper):
     """A stepper of a model with delays or an operating point; it is used as `Stepper` is.
 
     `stepper.x` is the state of the core at the time of the last sample, counted from the operating point.
     """
 
-    def __init__(self, core: Stepper, settings: SignalSettings) -> None:
+    def __init__(self, core: Stepper, settings: SignalSettings) -> None:  # all that `Stepper` keeps is kept anew here
         self.dt, self.hold = core.dt, core.hold
         engine = self._engine = core._engine
         system = engine.system
@@ -82,7 +82,7 @@ class DelayedStepper:
         if not np.isfinite(value).all():
             raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._take(value)
+            return self._advance(value)
 
     def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
         """Return outputs `(steps, p)` for one chunk of samples `(steps, m)` after the other."""
@@ -100,7 +100,7 @@ class DelayedStepper:
             if not all_finite(samples):
                 raise InvalidSignalError("a chunk has entries that are not finite; replace NaN and infinities")
             with np.errstate(over="ignore", invalid="ignore"):
-                rows = [self._take(own) for own in samples]
+                rows = [self._advance(own) for own in samples]
             yield np.array(rows).reshape(len(samples), len(self._rows))
 
     @property
@@ -162,7 +162,7 @@ class DelayedStepper:
         engine = self._engine
         return np.asarray(engine.system.packed_from_blocks(engine.initial_state(x, ()))[0])
 
-    def _take(self, value: Array) -> Array:
+    def _advance(self, value: Array) -> Array:
         k, (whole, _), n = self._n_taken, self._in, self._n_states
         self._inputs[k % len(self._inputs)] = value - self._u0
         last = self._read(k - whole)  # sample k − d; entries that no sample has reached yet are zero
