@@ -289,6 +289,8 @@ class DynamicNetwork:
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time."""
         H = frequency_response(self.network, omega)
+        if not self.signal_settings.has_delays:
+            return H
         return with_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:

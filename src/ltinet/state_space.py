@@ -439,6 +439,8 @@ class StateSpace:
         entry is complex(inf, nan). Delays are exact factors e^{−jωτ}.
         """
         H = self._response(points_of(omega, self.dt))
+        if not self.signal_settings.has_delays:
+            return H
         return with_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     @property

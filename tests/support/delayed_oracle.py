@@ -7,7 +7,7 @@ between them, and the state goes from one knot of any channel to the next by one
 import mpmath as mp
 import numpy as np
 
-_SAME = 1e-12  # times closer than that are one: a knot at an output time acts from that time on
+_SAME = 8 * 2.0**-52  # of the largest time: a knot that rounding puts beside an output time acts from that time on
 
 
 def exact_outputs(system, u, t, *, hold, x0=None):
@@ -20,6 +20,7 @@ def _outputs(system, u, t, hold, x0):
     m, p, n = system.n_inputs, system.n_outputs, system.n_states
     A, B, C, D = (mp.matrix(own.tolist()) for own in (system.A, system.B, system.C, system.D))
     times = [mp.mpf(float(own)) for own in t]
+    same = _SAME * max(abs(times[0]), abs(times[-1]))
     channels = []
     for j in range(m):
         delay = mp.mpf(float(system.input_delay[j]))
@@ -40,24 +41,21 @@ def _outputs(system, u, t, hold, x0):
     for k, time in enumerate(times):
         for i in range(p):
             source, level = time - mp.mpf(float(system.output_delay[i])), mp.mpf(float(system.y0[i]))
-            source = times[0] if abs(source - times[0]) < _SAME else source
+            source = times[0] if abs(source - times[0]) < same else source
             if source < times[0]:
                 y[k, i] = float(level)
                 continue
-            v = mp.matrix([_value(channel, source, hold) for channel in channels])
+            # Of a time given twice the first is before the jump.
+            moment = -same if k + 1 < len(times) and times[k + 1] == time else same
+            v = mp.matrix([_value(channel, source, hold, moment) for channel in channels])
             y[k, i] = float((C[i, :] * states[source])[0] + (D[i, :] * v)[0] + level)
     return y
 
 
-def _piece(channel, time):
-    """The last knot at or before a time; −1 before the first."""
-    knots = channel[0]
-    return sum(1 for own in knots if own <= time + _SAME) - 1
-
-
-def _value(channel, time, hold):
+def _value(channel, time, hold, moment):
+    """The value at a time, a moment later or, of a jump, before it."""
     knots, values, _ = channel
-    k = _piece(channel, time)
+    k = sum(1 for own in knots if own <= time + moment) - 1
     if k < 0:
         return mp.mpf(0)
     if hold == "zero" or k + 1 == len(knots):

@@ -27,8 +27,6 @@ def with_delays(H: Complex, omega: ArrayLike, delays: Array) -> Complex:
 
     The angle ωτ is a product of twice the digits: rounded once it would be off by eps·ωτ.
     """
-    if not delays.any():
-        return H
     angle, lost = exact_product(np.asarray(omega, dtype=np.float64).reshape(-1, 1, 1), delays)
     turned = H * (np.exp(-1j * angle) * (1.0 - 1j * lost))
     return np.where(np.isfinite(H), turned, H)

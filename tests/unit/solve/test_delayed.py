@@ -162,3 +162,15 @@ def test_a_state_of_another_delay_is_refused():
     one, other = (ltinet.construct(core.with_signal_settings(input_delay=own)) for own in (0.2, 0.3))
     with pytest.raises(ltinet.InvalidSignalError, match="input_delay"):
         other.stepper(0.1).restore(one.stepper(0.1).state())
+
+
+@pytest.mark.parametrize("hold", ["linear", "zero"])
+def test_a_delayed_output_is_seen_before_and_after_a_delayed_jump(hold):
+    """The jump of the first sample arrives at a time that is given twice, and no input jumps there."""
+    system = ltinet.StateSpace(-1.0, 1.0, 1.0, 2.0, input_delay=0.25, output_delay=0.5, y0=10.0, hold=hold)
+    t = np.array([0.0, 0.25, 0.5, 0.75, 0.75, 1.0])
+    u = np.array([3.0, 3.0, 1.0, 2.0, 2.0, 4.0])
+    sol = system.simulate(u, t)
+    assert sol.y[3, 0] == 10.0
+    assert sol.y[4, 0] == 16.0
+    assert np.all(np.abs(sol.y - exact_outputs(system, u[:, None], t, hold=hold)) <= sol.error_bound(t))
