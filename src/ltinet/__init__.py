@@ -28,6 +28,7 @@ from ltinet.explorer.door import explore
 from ltinet.export.manifest import Export
 from ltinet.ladders import Ladder, Rung, ladder
 from ltinet.loading import load
+from ltinet.model.signal_settings import SignalSettings
 from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import Descriptor
 from ltinet.network.equation import NeuronEquation
@@ -44,6 +45,7 @@ from ltinet.signals.function import FunctionSignal
 from ltinet.signals.polynomial import PolynomialSignal
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
+from ltinet.solve.delayed_stepper import DelayedStepper
 from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.solution import Solution
 from ltinet.solve.solvers.tolerance_search import ChosenTolerances
@@ -83,6 +85,7 @@ __all__ = [
     "Certificate",
     "ChosenTolerances",
     "Damping",
+    "DelayedStepper",
     "Descriptor",
     "DynamicNetwork",
     "Export",
@@ -116,6 +119,7 @@ __all__ = [
     "SecondOrder",
     "Signal",
     "SignalBatch",
+    "SignalSettings",
     "SimulationError",
     "Solution",
     "SparsePencil",

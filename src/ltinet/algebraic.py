@@ -46,7 +46,9 @@ def without_zero_rows(system: Any) -> StateSpace:
     if pencil is None or pencil.mass is None:
         return held
     found = solve_algebraic(pencil.mass, pencil.state, pencil.B, held.C, held.D)
-    return held if found is None else StateSpace.of(_system(found, held.matrices.names))
+    if found is None:
+        return held
+    return StateSpace.of(_system(found, held.matrices.names), settings=held.signal_settings)
 
 
 def _by_singular_values(held: StateSpace) -> StateSpace:
@@ -54,7 +56,7 @@ def _by_singular_values(held: StateSpace) -> StateSpace:
     pencil: Any = held.sparse
     E, A = pencil.mass.toarray(), pencil.state.toarray()
     found = solve_algebraic_arrays(E, A, pencil.B, held.C, held.D)
-    return StateSpace.of(_system(found, held.matrices.names))
+    return StateSpace.of(_system(found, held.matrices.names), settings=held.signal_settings)
 
 
 def _as_sparse(system: Any) -> SystemMatrices:

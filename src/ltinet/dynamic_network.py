@@ -1,7 +1,7 @@
 """The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet.analysis.damping import Damping, damping_of
+from ltinet.analysis.frequency_response import with_delays
 from ltinet.bounds.certificate import Certificate
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.errors import InvalidSystemError
 from ltinet.export import doors
 from ltinet.export.other_libraries import to_control, to_scipy
 from ltinet.learn.door import to_torch
@@ -19,6 +21,8 @@ from ltinet.learn.trainable_parts import Parts
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
 from ltinet.model.names import UNNAMED, SignalNames, names_or_numbers
+from ltinet.model.pade import with_pade
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.files import write_network
@@ -34,11 +38,12 @@ from ltinet.responses.step_info import StepInfo
 from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import time_step
+from ltinet.solve.delayed_stepper import DelayedStepper
 from ltinet.solve.exact.certify import certificate_of
 from ltinet.solve.exact.stepper import Stepper
 from ltinet.solve.prepared import NetworkParts, PreparedNetwork
 from ltinet.solve.select_coordinates import CoordinateChoice
-from ltinet.solve.simulation import simulate
+from ltinet.solve.simulation import hold_of, simulate
 from ltinet.solve.solution import Solution
 from ltinet.state_space import StateSpace
 
@@ -62,7 +67,8 @@ class DynamicNetwork:
     """A sparse continuous-time neural network: layers of first- and second-order neurons, and a linear output layer.
 
     `form` is the block-diagonal form that the network was constructed from, None for one built from parameters alone.
-    Two networks are equal when all their parameters are, wherever they came from.
+    Two networks are equal when all their parameters, delays, operating points, holds and sample times are, wherever
+    they came from.
     """
 
     network: Network
@@ -73,11 +79,24 @@ class DynamicNetwork:
     """The system in the coordinates of its blocks, in which the exact engine runs."""
     reduced_error: float | None = None
     """‖G − G_r‖ in the H2 norm, where `system` G_r was reduced from G; infinite if not known. All bounds count it."""
+    signal_settings: SignalSettings = NO_SETTINGS
+    """Delays, operating point, hold and sample time; those of `system` if left out, and `system` has the same."""
+
+    def __post_init__(self) -> None:
+        settings, system = self.signal_settings, self.system
+        if system is None:
+            settings.fitting(n_inputs=self.network.n_inputs, n_outputs=self.network.n_outputs)
+        elif settings.is_default and not settings.remarks:
+            object.__setattr__(self, "signal_settings", system.signal_settings)
+        elif settings is not system.signal_settings:
+            object.__setattr__(self, "system", StateSpace.of(system.matrices, settings=settings))
 
     @classmethod
-    def from_parameters(cls, parameters: NetworkParameters) -> "DynamicNetwork":
+    def from_parameters(
+        cls, parameters: NetworkParameters, *, signal_settings: SignalSettings = NO_SETTINGS
+    ) -> "DynamicNetwork":
         """Build a network from the paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ) alone, with no system behind it."""
-        return cls(Network.from_parameters(parameters))
+        return cls(Network.from_parameters(parameters), signal_settings=signal_settings)
 
     @property
     def layers(self) -> tuple[HorizontalLayer, ...]:
@@ -118,6 +137,48 @@ class DynamicNetwork:
     def output_names(self) -> tuple[str, ...]:
         """How the outputs are called; y1, y2, … where nobody gave names."""
         return names_or_numbers(self._names.outputs, "outputs", self.n_outputs)
+
+    @property
+    def input_delay(self) -> NDArray[np.float64]:
+        """Delay of each input in units of time, `(m,)`."""
+        return self.signal_settings.array("input_delay", self.n_inputs)
+
+    @property
+    def output_delay(self) -> NDArray[np.float64]:
+        """Delay of each output in units of time, `(p,)`."""
+        return self.signal_settings.array("output_delay", self.n_outputs)
+
+    @property
+    def u0(self) -> NDArray[np.float64]:
+        """Operating point of the inputs, `(m,)`: y − y0 responds to u − u0."""
+        return self.signal_settings.array("u0", self.n_inputs)
+
+    @property
+    def y0(self) -> NDArray[np.float64]:
+        """Operating point of the outputs, `(p,)`."""
+        return self.signal_settings.array("y0", self.n_outputs)
+
+    @property
+    def hold(self) -> Hold | None:
+        """What inputs do between samples; None if the model does not say."""
+        return self.signal_settings.hold
+
+    @property
+    def sample_time(self) -> float | None:
+        """Time between samples of the data that the model was found in; None if there were none."""
+        return self.signal_settings.sample_time
+
+    def with_signal_settings(self, **changes: Any) -> "DynamicNetwork":
+        """Return the same network with other delays, operating point, hold or sample time.
+
+        The parameters are those of `StateSpace.with_signal_settings`.
+        """
+        settings = self.signal_settings.changed(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
+        system = None if self.system is None else StateSpace.of(self.system.matrices, settings=settings)
+        other = replace(self, system=system, signal_settings=settings)
+        if "_prepared" in self.__dict__:
+            other.__dict__["_prepared"] = self._prepared
+        return other
 
     @property
     def n_states(self) -> int:
@@ -175,18 +236,51 @@ class DynamicNetwork:
 
     def to_state_space(self) -> StateSpace:
         """The network as (A, B, C, D); its states are the ξ of each layer, then ξ̇ − J u of its second-order neurons."""
-        return StateSpace.of(self._realised)
+        return StateSpace.of(self._realised, settings=self.signal_settings)
 
-    def to_scipy(self) -> "scipy.signal.StateSpace":
-        """The network as a `scipy.signal.StateSpace`."""
-        return to_scipy(self._realised)
+    def to_scipy(self, *, pade: int | None = None) -> "scipy.signal.StateSpace":
+        """The network as a `scipy.signal.StateSpace`.
 
-    def to_control(self) -> Any:
-        """The network as a `control.StateSpace`; needs python-control."""
-        return to_control(self._realised)
+        Parameters
+        ----------
+        pade : int, optional
+            Order of the Padé approximants that stand for delays, which SciPy does not have.
 
-    def to_torch(self, dt: float, *, hold: Hold = "linear", trainable: Parts = True) -> "LinearNetwork[DynamicNetwork]":
-        """The network as a `torch.nn.Module` for samples dt apart, equal to it until trained; see `ltinet.nn`."""
+        Raises
+        ------
+        InvalidSystemError
+            The network has an operating point, or delays and no `pade` is given.
+        """
+        return to_scipy(self._without_delays("to_scipy", pade))
+
+    def to_control(self, *, pade: int | None = None) -> Any:
+        """The network as a `control.StateSpace`; needs python-control. `pade` is as for `to_scipy`."""
+        return to_control(self._without_delays("to_control", pade))
+
+    def _without_delays(self, call: str, pade: int | None) -> SystemMatrices:
+        settings = self.signal_settings
+        if settings.has_operating_point:
+            raise InvalidSystemError(
+                f"the network has an operating point, which {call} has no place for; remove it with "
+                f"net.with_signal_settings(u0=0, y0=0).{call}(), and subtract u0 from inputs and add y0 to outputs"
+            )
+        if settings.has_delays and pade is None:
+            raise InvalidSystemError(
+                f"the network has delays, which {call} has no place for; approximate them with {call}(pade=4), or "
+                f"leave them out: net.with_signal_settings(input_delay=0, output_delay=0).{call}()"
+            )
+        return with_pade(self._realised, settings, pade) if settings.has_delays else self._realised
+
+    def to_torch(
+        self, dt: float, *, hold: Hold | None = None, trainable: Parts = True
+    ) -> "LinearNetwork[DynamicNetwork]":
+        """The network as a `torch.nn.Module` for samples dt apart, equal to it until trained; see `ltinet.nn`.
+
+        Without `hold` it is that of the model, and "linear" where the model has none. Delays and operating points are
+        refused.
+        """
+        self.signal_settings.refuse_unsupported("to_torch")
+        hold = hold_of(hold, self.signal_settings)
         return to_torch(self._prepared, dt, hold=hold, trainable=trainable, rebuild=DynamicNetwork)
 
     def poles(self) -> NDArray[np.complex128]:
@@ -195,7 +289,10 @@ class DynamicNetwork:
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time."""
-        return frequency_response(self.network, omega)
+        H = frequency_response(self.network, omega)
+        if not self.signal_settings.has_delays:
+            return H
+        return with_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0; see `StateSpace.step_response`."""
@@ -242,7 +339,7 @@ class DynamicNetwork:
         t: ArrayLike,
         *,
         x0: ArrayLike | None = None,
-        hold: Hold = "linear",
+        hold: Hold | None = None,
         engine: str = "exact",
         coordinates: CoordinateChoice | None = None,
         input_tolerance: float | None = None,
@@ -266,12 +363,14 @@ class DynamicNetwork:
 
         Args:
             u: samples `(T, m)` or `(batch, T, m)` at the times t (`(T,)` for a single input), a function of time, any
-                `Signal`, or None for no input. By name: a dictionary with samples `(T,)`, a number or a function for
-                each input, `{"Force (N)": u}`; a `Table` or DataFrame, whose columns are taken by name or in order.
+                `Signal`, or None for no input (the operating point). By name: a dictionary with samples `(T,)`, a
+                number or a function for each input, `{"Force (N)": u}`; a `Table` or DataFrame, whose columns are taken
+                by name or in order.
             t: times, ascending, evenly spaced or not; a time given twice marks a jump of u. Numbers in the unit of
                 time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are seconds.
             x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
-            hold: "linear" for straight lines between samples, "zero" for steps.
+            hold: "linear" for straight lines between samples, "zero" for steps; that of the model if left out, and
+                "linear" where the model has none. `sol.stats["hold"]` tells.
             engine: "exact", "neurons" or "intervals".
             coordinates: exact engine: "original" steps the matrices as given, "blocks" the blocks of the network;
                 "auto" (if left out) chooses as described above. At uneven times more than 16 states run in blocks,
@@ -295,15 +394,36 @@ class DynamicNetwork:
             "max_step": max_step,
             "across_knots": across_knots,
         }
-        return simulate(self._prepared, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given)
+        return simulate(
+            self._prepared, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given,
+            settings=self.signal_settings,
+        )  # fmt: skip
 
-    def stepper(self, dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None) -> Stepper:
-        """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k."""
-        x0 = None if x0 is None else real_array(x0, "x0")
-        return Stepper(self._prepared, time_step(dt, "dt"), hold=hold, x0=x0)
+    def fit(
+        self,
+        u: Any,
+        y: Any,
+        *,
+        t: ArrayLike | None = None,
+        dt: float | None = None,
+        from_rest: bool = False,
+        hold: Hold | None = None,
+    ) -> NDArray[np.float64]:
+        """Return how well the network explains a measured record, in % for each output; see `StateSpace.fit`."""
+        return self._answering.fit(u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
+
+    def stepper(self, dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper:
+        """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k.
+
+        Without `hold` it is that of the model, and "linear" where the model has none. Delays wait in buffers; one that
+        is no whole number of steps is exact too.
+        """
+        x0, settings = None if x0 is None else real_array(x0, "x0"), self.signal_settings
+        core = Stepper(self._prepared, time_step(dt, "dt"), hold=hold_of(hold, settings), x0=x0)
+        return DelayedStepper(core, settings) if settings.moves_signals else core
 
     def simulate_stream(
-        self, chunks: Iterable[ArrayLike], dt: float, *, hold: Hold = "linear", x0: ArrayLike | None = None
+        self, chunks: Iterable[ArrayLike], dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None
     ) -> Iterator[NDArray[np.float64]]:
         """Outputs `(steps, p)` for chunks of evenly spaced samples `(steps, m)`, one after the other as they come."""
         return self.stepper(dt, hold=hold, x0=x0).run(chunks)
@@ -329,7 +449,7 @@ class DynamicNetwork:
     @cached_property
     def _answering(self) -> StateSpace:
         """The system behind the network, or the network as one, which runs on what is prepared here."""
-        return StateSpace.of(self._origin or self._realised, prepared=self._prepared)
+        return StateSpace.of(self._origin or self._realised, prepared=self._prepared, settings=self.signal_settings)
 
     @property
     def _origin(self) -> SystemMatrices | None:
@@ -360,13 +480,15 @@ class DynamicNetwork:
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
-        write_network(path, self._prepared.stored)
+        write_network(path, self._prepared.stored._replace(settings=self.signal_settings))
 
     def __getstate__(self) -> dict[str, Any]:
         return {own.name: getattr(self, own.name) for own in fields(self)}  # what was prepared is made anew
 
     def __eq__(self, other: object) -> bool:
-        return self.network == other.network if isinstance(other, DynamicNetwork) else NotImplemented
+        if not isinstance(other, DynamicNetwork):
+            return NotImplemented
+        return self.network == other.network and self.signal_settings == other.signal_settings
 
     def __hash__(self) -> int:
         return hash(self.network)
@@ -375,10 +497,11 @@ class DynamicNetwork:
         return listed_without(self, "network", "blocks")
 
     def __repr__(self) -> str:
-        return repr(self.network).replace("Network(", "DynamicNetwork(", 1)
+        shown = repr(self.network).replace("Network(", "DynamicNetwork(", 1)
+        return f"{shown[:-1]}{self.signal_settings.in_repr})"
 
     def __str__(self) -> str:
-        return summary_text(self.network, self.form, names=self._names)
+        return summary_text(self.network, self.form, names=self._names, settings=self.signal_settings)
 
     def _repr_html_(self) -> str:
-        return summary_html(self.network, self.form, names=self._names)
+        return summary_html(self.network, self.form, names=self._names, settings=self.signal_settings)

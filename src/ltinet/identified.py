@@ -40,7 +40,7 @@ class Identified:
     """A continuous-time system found in records or in a frequency response, with the evidence; `print` shows it."""
 
     system: StateSpace
-    """In continuous time, without the delay, for inputs and outputs less their offsets."""
+    """In continuous time, with the delays, the operating point, the hold and the sample time that were found."""
     dt: float | None
     """Between samples; None where it was found in a frequency response, which has none."""
     hold: Literal["linear", "zero"] | None
@@ -72,7 +72,7 @@ class Identified:
 
     @cached_property
     def net(self) -> DynamicNetwork:
-        """The network of the system."""
+        """The network of the system, which predicts what `simulate` does; slopes of trends are not part of it."""
         return construct(self.system)
 
     @cached_property
@@ -83,7 +83,10 @@ class Identified:
                 "this system was found in a frequency response and has no samples; found.system.to_discrete(dt) has"
             )
         A, B, C, D = self.modes.sampled()
-        return StateSpace(A, B, C, D, dt=self.dt, inputs=self.system.input_names, outputs=self.system.output_names)
+        names = self.system.input_names, self.system.output_names
+        found = StateSpace(A, B, C, D, dt=self.dt, inputs=names[0], outputs=names[1])
+        settings = self.system.signal_settings
+        return StateSpace.of(found.matrices, settings=settings)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -108,19 +111,21 @@ class Identified:
             raise InvalidSignalError(
                 "this system was found in a frequency response and knows no step of time; found.net.simulate(u, t) does"
             )
-        inputs = self._delayed(self._inputs(u))
-        t = self.dt * np.arange(len(inputs))
-        run = self.net.simulate(inputs - self.input_offsets, t, hold=self.hold, x0=x0)
-        return np.asarray(run.y + self.output_offsets)
+        inputs = self._inputs(u)
+        return self.net.simulate(inputs, self.dt * np.arange(len(inputs)), x0=x0).y
 
-    def fit(self, u: Any = None, y: Any = None) -> Array:
+    def fit(self, u: Any = None, y: Any = None, *, from_rest: bool = False) -> Array:
         """How well the model explains other data, in % for each output, `(p,)`: 100 (1 − ‖y − ŷ‖/‖y − mean‖).
 
-        ŷ is simulated; only the states at the first sample are fitted. Several experiments count as one. Where the
-        system was found in a frequency response, omega and H take the places of u and y. Without either they are the
-        data that it was found in.
+        ŷ is simulated; only the states at the first sample are fitted, or none with `from_rest`. Several experiments
+        count as one. Where the system was found in a frequency response, omega and H take the places of u and y.
+        Without either they are the data that it was found in.
         """
-        return self.evidence.fit(u, y)
+        if self.dt is None or (u is None and y is None):
+            if from_rest:
+                raise InvalidSignalError("from_rest is for other records; give u and y")
+            return self.evidence.fit(u, y)
+        return self.net.fit(u, y, dt=self.dt, from_rest=from_rest)
 
     def residuals(self, u: Any = None, y: Any = None) -> ResidualTests:
         """What the model leaves over of records, with its correlations and their 99 % bands.
@@ -193,11 +198,6 @@ class Identified:
             )
         return values
 
-    def _delayed(self, u: Array) -> Array:
-        """Inputs as late as they act; before the first sample they stood still."""
-        columns = [np.concatenate([np.full(d, u[0, j]), u[:, j]])[: len(u)] for j, d in enumerate(self.delay)]
-        return np.stack(columns, axis=1)
-
     def __repr__(self) -> str:
         fits = ", ".join(f"{value:.1f} %" for value in self.fits[:4].tolist())
         samples = "" if self.dt is None else f", dt={self.dt:g}"
@@ -263,6 +263,8 @@ def _told(found: Identified) -> list[str]:
     ]
     if any(found.delay):
         lines.append(f"  delay              {', '.join(map(str, found.delay))} samples")
+    shown_settings = [row for row in found.system.signal_settings.rows if row[0] in ("u0", "y0", "note")]
+    lines += [f"  {label:<18} {value}" for label, value in shown_settings]
     lines += pole_lines(found.poles(), found.pole_confidence() if found.covariance else ())
     lines += [f"  note               {remark}" for remark in found.remarks]
     lines += [f"  warning            {warning}" for warning in found.warnings]

@@ -25,7 +25,9 @@ from ltinet.identification.record_evidence import RecordEvidence
 from ltinet.identification.seen import Seen, seen_of
 from ltinet.identification.units import Units, units_of
 from ltinet.identified import Identified
-from ltinet.model.names import NamesLike
+from ltinet.model.names import NamesLike, SignalNames
+from ltinet.model.signal_settings import SignalSettings
+from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown
 from ltinet.signals.sampled import Hold, checked_hold
 from ltinet.state_space import StateSpace
@@ -33,6 +35,7 @@ from ltinet.state_space import StateSpace
 _GOOD = 0.02  # of the outputs: with a smaller error on unseen samples a stable model explains all there is
 _FAR_BETTER = 0.5  # of the error of a stable model
 _VECTOR_FITTING = "vector fitting"
+_NO_SLOPES = "identified with linear trends; their slopes are not part of the model"
 
 
 def identify(  # noqa: PLR0913 - every option is a keyword of this one door
@@ -206,9 +209,22 @@ def _result(
         axis=0,
     )
     total = np.asarray(level + offsets[1])
+    matrices = SystemMatrices(
+        own.A, own.B, own.C, own.D, names=SignalNames.of(given.inputs, given.outputs, None)
+    )  # fmt: skip
+    settings = SignalSettings.of(
+        n_inputs=model.n_inputs,
+        n_outputs=model.n_outputs,
+        input_delay=[dt * samples for samples in delays],
+        u0=offsets[0],
+        y0=total,
+        hold="linear" if model.linear else "zero",
+        sample_time=dt,
+        remarks=(_NO_SLOPES,) if seen.trend == "linear" else (),
+    )
     evidence = RecordEvidence(model, seen, units, dt, delays, seen.trend, offsets[0], total, offsets[1])
     return Identified(
-        system=StateSpace(own.A, own.B, own.C, own.D, inputs=given.inputs, outputs=given.outputs),
+        system=StateSpace.of(matrices, settings=settings),
         dt=dt,
         hold="linear" if model.linear else "zero",
         delay=delays,

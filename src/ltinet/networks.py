@@ -45,7 +45,8 @@ def construct(
 
         small = reduce_any(given if isinstance(given, SecondOrder) else eliminate_algebraic(given), tolerance=tolerance)
         if small.network is not None:
-            return DynamicNetwork(small.network, reduced_error=small.pointwise)
+            settings = small.system.signal_settings
+            return DynamicNetwork(small.network, reduced_error=small.pointwise, signal_settings=settings)
         net = construct(
             small.system, max_condition=max_condition, n_layers=n_layers, clustering=clustering, balance=balance
         )

@@ -77,7 +77,11 @@ class Reduced:
     @cached_property
     def net(self) -> DynamicNetwork:
         """The network of the reduced system; its bounds count what the reduction left out."""
-        net = construct(self.system) if self.network is None else DynamicNetwork(self.network)
+        net = (
+            construct(self.system)
+            if self.network is None
+            else DynamicNetwork(self.network, signal_settings=self.system.signal_settings)
+        )
         return replace(net, reduced_error=self.before + self.mean())
 
     @property

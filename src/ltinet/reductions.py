@@ -9,6 +9,7 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import read_only
 from ltinet.model.names import UNNAMED, SignalNames
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.network.network import Network
@@ -58,14 +59,14 @@ def reduce_any(
         found = reduce_model(
             given.matrices, order=wish.order, tolerance=wish.tolerance, method=method, n_jobs=wish.n_jobs, told=told
         )
-        return SmallSystem(_system(found, UNNAMED), found, network_of_oscillators(found))
+        return SmallSystem(_system(found, UNNAMED, NO_SETTINGS), found, network_of_oscillators(found))
     if isinstance(given, StateSpace):
         return reduce_system(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told)
     wish = _wish(given.n_states, order, tolerance, method=method, methods=_OF_NETWORKS, n_jobs=n_jobs)
     names = given.to_state_space().matrices.names
     if method == "neurons":
         found, network = reduce_network(given.network, order=wish.order, tolerance=wish.tolerance)
-        return SmallSystem(_system(found, names), found, network)
+        return SmallSystem(_system(found, names, given.signal_settings), found, network)
     return reduce_system(
         given.to_state_space(), order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told
     )
@@ -84,12 +85,12 @@ def reduce_system(
     require_continuous_time(given, "reduce(system)")
     wish = _wish(given.n_states, order, tolerance, method=method, methods=_OF_SYSTEMS, n_jobs=n_jobs)
     found = reduce_matrices(given.matrices, wish, told=told)
-    return SmallSystem(_system(found, given.matrices.names), found)
+    return SmallSystem(_system(found, given.matrices.names, given.signal_settings), found)
 
 
-def _system(found: Outcome, names: SignalNames) -> StateSpace:
+def _system(found: Outcome, names: SignalNames, settings: SignalSettings) -> StateSpace:
     A, B, C, D = (read_only(np.ascontiguousarray(own)) for own in found.matrices)
-    return StateSpace.of(SystemMatrices(A, B, C, D).named(names.of_ends))
+    return StateSpace.of(SystemMatrices(A, B, C, D).named(names.of_ends), settings=settings)
 
 
 def _wish(n_states: int, order: Any, tolerance: Any, *, method: Any, methods: tuple[str, ...], n_jobs: int) -> Wish:

@@ -111,7 +111,7 @@ class SecondOrder:
         t: ArrayLike,
         *,
         x0: ArrayLike | None = None,
-        hold: Hold = "linear",
+        hold: Hold | None = None,
         tolerance: float | None = None,
     ) -> Solution:
         """Outputs y at the times t; see `StateSpace.simulate`. x0 is (q, q') at t[0], 2n numbers."""

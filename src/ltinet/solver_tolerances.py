@@ -20,7 +20,7 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     u: Any,
     t: ArrayLike,
     x0: ArrayLike | None = None,
-    hold: Hold = "linear",
+    hold: Hold | None = None,
     engine: Literal["neurons", "intervals"] = "neurons",
     method: Any = None,
     n_jobs: int = 1,

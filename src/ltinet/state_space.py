@@ -12,7 +12,7 @@ from ltinet.analysis.bandwidth import bandwidth_of
 from ltinet.analysis.damping import Damping, damping_of
 from ltinet.analysis.dc_gain import dc_gain
 from ltinet.analysis.frequencies import frequencies_for
-from ltinet.analysis.frequency_response import points_of
+from ltinet.analysis.frequency_response import points_of, with_delays
 from ltinet.analysis.poles import poles_of
 from ltinet.analysis.response import response_of
 from ltinet.analysis.system_view import system_rows
@@ -22,11 +22,13 @@ from ltinet.construction import network_of
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix, MatrixLike
 from ltinet.model.names import NamesLike, SignalNames
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import Descriptor, SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.once import cached_property
 from ltinet.plotting.doors import SystemPlots
+from ltinet.responses.delayed import delayed_response
 from ltinet.responses.run import impulse_response, initial_response, step_response
 from ltinet.responses.selection import Channel, Times
 from ltinet.responses.step_info import StepInfo, step_info
@@ -58,6 +60,10 @@ class StateSpace:
     A system in discrete time knows its poles, zeros, damping, DC gain and frequency response; everything else is for
     continuous time, and `to_continuous` leads there.
 
+    Delays, an operating point, the hold and the sample time of the data belong to the model as well: simulations,
+    responses, files, and the network constructed from the system honour them; `poles`, `zeros` and `dcgain` do not
+    depend on them. Systems that differ in one of them are not equal.
+
     Args:
         A: the state matrix; a number is 1×1, a matrix of scipy.sparse stays sparse.
         B: the input matrix; a 1-D array with one entry per state is a single input.
@@ -71,14 +77,23 @@ class StateSpace:
             names along: rows and columns of A are states, columns of B inputs, rows of C outputs.
         outputs: a name for each output; y1, y2, … if left out.
         states: a name for each state; x1, x2, … if left out.
+        input_delay: a delay ≥ 0 for each input, in units of time; a single number for all. In discrete time whole
+            multiples of dt.
+        output_delay: a delay for each output, likewise.
+        u0: the operating point of the inputs, one number for each: y − y0 responds to u − u0.
+        y0: the operating point of the outputs.
+        hold: what inputs do between samples: "linear" or "zero"; None if the model does not say.
+        sample_time: the time between samples of the data that the model was found in; None if there were none.
 
     Raises:
         InvalidSystemError: a matrix is complex, not finite or of the wrong shape, E is singular, dt is no time step,
-            or names are not one text for each, all different.
+            names are not one text for each, all different, or a delay is negative.
     """
 
     matrices: SystemMatrices
     """All of them together, as the rooms below take them."""
+    signal_settings: SignalSettings
+    """Delays, operating point, hold and sample time."""
 
     def __init__(  # noqa: PLR0913 - matrices, and names for each kind of signal
         self,
@@ -92,15 +107,34 @@ class StateSpace:
         inputs: NamesLike = None,
         outputs: NamesLike = None,
         states: NamesLike = None,
+        input_delay: ArrayLike | None = None,
+        output_delay: ArrayLike | None = None,
+        u0: ArrayLike | None = None,
+        y0: ArrayLike | None = None,
+        hold: Hold | None = None,
+        sample_time: float | None = None,
     ) -> None:
         names = SignalNames.of(inputs, outputs, states)
-        object.__setattr__(self, "matrices", SystemMatrices(A, B, C, D, E, dt=dt, names=names))
+        matrices = SystemMatrices(A, B, C, D, E, dt=dt, names=names)
+        settings = SignalSettings.of(
+            n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, input_delay=input_delay,
+            output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,
+        )  # fmt: skip
+        object.__setattr__(self, "matrices", matrices)
+        object.__setattr__(self, "signal_settings", _fitting(settings, matrices))
 
     @classmethod
-    def of(cls, matrices: SystemMatrices, *, prepared: PreparedNetwork | None = None) -> "StateSpace":
+    def of(
+        cls,
+        matrices: SystemMatrices,
+        *,
+        prepared: PreparedNetwork | None = None,
+        settings: SignalSettings = NO_SETTINGS,
+    ) -> "StateSpace":
         """The system of matrices that were checked already, and its network where that is prepared already."""
         system = cls.__new__(cls)
         object.__setattr__(system, "matrices", matrices)
+        object.__setattr__(system, "signal_settings", _fitting(settings, matrices))
         if prepared is not None:
             system.__dict__["_network"] = prepared
         return system
@@ -179,7 +213,59 @@ class StateSpace:
             InvalidSystemError: names are not one text for each, all different.
         """
         names = SignalNames.of(inputs, outputs, states).over(self.matrices.names)
-        return StateSpace.of(self.matrices.named(names))
+        return StateSpace.of(self.matrices.named(names), settings=self.signal_settings)
+
+    @property
+    def input_delay(self) -> NDArray[np.float64]:
+        """Delay of each input in units of time, `(m,)`."""
+        return self.signal_settings.array("input_delay", self.n_inputs)
+
+    @property
+    def output_delay(self) -> NDArray[np.float64]:
+        """Delay of each output in units of time, `(p,)`."""
+        return self.signal_settings.array("output_delay", self.n_outputs)
+
+    @property
+    def u0(self) -> NDArray[np.float64]:
+        """Operating point of the inputs, `(m,)`: y − y0 responds to u − u0."""
+        return self.signal_settings.array("u0", self.n_inputs)
+
+    @property
+    def y0(self) -> NDArray[np.float64]:
+        """Operating point of the outputs, `(p,)`."""
+        return self.signal_settings.array("y0", self.n_outputs)
+
+    @property
+    def hold(self) -> Hold | None:
+        """What inputs do between samples; None if the model does not say."""
+        return self.signal_settings.hold
+
+    @property
+    def sample_time(self) -> float | None:
+        """Time between samples of the data that the model was found in; None if there were none."""
+        return self.signal_settings.sample_time
+
+    def with_signal_settings(self, **changes: Any) -> "StateSpace":
+        """Return the same system with other delays, operating point, hold or sample time.
+
+        Parameters
+        ----------
+        **changes
+            `input_delay`, `output_delay`, `u0`, `y0` (one number for each channel, or a single one for all), `hold`
+            and `sample_time`, as for `StateSpace`; those that are left out stay as they are. None or 0 removes one.
+
+        Returns
+        -------
+        StateSpace
+
+        Raises
+        ------
+        InvalidSystemError
+            There is no such setting, or a value is not valid.
+        """
+        settings = self.signal_settings.changed(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
+        own = {"prepared": self.__dict__["_network"]} if "_network" in self.__dict__ else {}
+        return StateSpace.of(self.matrices, settings=settings, **own)
 
     def simulate(
         self,
@@ -187,7 +273,7 @@ class StateSpace:
         t: ArrayLike,
         *,
         x0: ArrayLike | None = None,
-        hold: Hold = "linear",
+        hold: Hold | None = None,
         tolerance: float | None = None,
     ) -> Solution:
         """Outputs y at the times t, `(..., T, p)`, for an input u as `DynamicNetwork.simulate` takes it.
@@ -197,10 +283,54 @@ class StateSpace:
         halving all steps and kept below `tolerance`, 1e-6, of each largest |y|: `sol.error_estimate`, no bound.
         """
         network = partial(self._prepared, "simulate(u, t)")
-        return simulate_system(self.matrices, network, u, t=t, x0=x0, hold=hold, tolerance=tolerance)
+        return simulate_system(
+            self.matrices, network, u, t=t, x0=x0, hold=hold, tolerance=tolerance, settings=self.signal_settings
+        )
+
+    def fit(
+        self,
+        u: Any,
+        y: Any,
+        *,
+        t: ArrayLike | None = None,
+        dt: float | None = None,
+        from_rest: bool = False,
+        hold: Hold | None = None,
+    ) -> NDArray[np.float64]:
+        """Return how well the model explains a measured record, in % for each output: 100 (1 − ‖y − ŷ‖/‖y − mean‖).
+
+        Parameters
+        ----------
+        u, y : array_like
+            Inputs `(T, m)` and outputs `(T, p)`, `(T,)` for a single channel, tables or DataFrames; or lists of them,
+            one for each experiment, which count as one. NaN marks missing samples, and ends an experiment.
+        t, dt : array_like or float, optional
+            The times of the samples, which may be uneven, or the time between them; `sample_time` of the model if both
+            are left out.
+        from_rest : bool
+            Begin at rest, at the operating point. Otherwise the state at the first sample is fitted by least squares,
+            and outputs that depend on inputs before the record are left out.
+        hold : {"linear", "zero"}, optional
+            What inputs do between samples; that of the model if left out.
+
+        Returns
+        -------
+        ndarray
+            One number for each output: 100 for a perfect model, 0 for one that is as good as the mean.
+
+        Raises
+        ------
+        InvalidSignalError
+            The record does not fit the model, or its times are not known.
+        """
+        from ltinet.identification.record_fit import record_fit  # here: few models are compared with records
+
+        return record_fit(self, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
-        """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds.
+        """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds; delays included.
+
+        Responses are deviations from the operating point.
 
         Without `input` every input in its turn, along the first axis: `y` is `(m, T, p)`, `y[j, :, i]` the response of
         output i to input j. With `input=j` it is `(T, p)`; `output=i` keeps one output, `(…, T, 1)`. Both by
@@ -214,7 +344,14 @@ class StateSpace:
             InvalidSignalError: t does not begin at 0, or there is no such input or output.
             InvalidSystemError: the system is discrete in time.
         """
-        return step_response(self._prepared("step_response()"), self.matrices, t, input=input, output=output)
+        own = self._prepared("step_response()"), self.matrices
+
+        def run(times: Times) -> Solution:
+            return step_response(*own, times, input=input, output=output)
+
+        if not self.signal_settings.has_delays:
+            return run(t)
+        return delayed_response(run, *own, self.signal_settings, t=t, input=input, output=output, kind="step")
 
     def impulse_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after a unit impulse of an input at t = 0, from rest: exact, with bounds; laid out as step responses.
@@ -222,14 +359,28 @@ class StateSpace:
         That is the response from the state B e_j (E⁻¹B e_j, for which bounds hold as it was rounded). Where D is not
         zero there is an impulse D δ(t) besides, which no number shows; `sol.remarks` says so.
         """
-        return impulse_response(self._prepared("impulse_response()"), self.matrices, t, input=input, output=output)
+        own = self._prepared("impulse_response()"), self.matrices
+
+        def run(times: Times) -> Solution:
+            return impulse_response(*own, times, input=input, output=output)
+
+        if not self.signal_settings.has_delays:
+            return run(t)
+        return delayed_response(run, *own, self.signal_settings, t=t, input=input, output=output, kind="impulse")
 
     def initial_response(self, x0: ArrayLike, t: Times = None, *, output: Channel = None) -> Solution:
         """Outputs from the state x0 at t = 0 without input: exact, with bounds.
 
         They are `(T, p)`, with the axes of a batch of states in front. Times are chosen as for step responses.
         """
-        return initial_response(self._prepared("initial_response(x0)"), self.matrices, x0, t=t, output=output)
+        own = self._prepared("initial_response(x0)"), self.matrices
+
+        def run(times: Times) -> Solution:
+            return initial_response(*own, x0, t=times, output=output)
+
+        if self.signal_settings.output_delay is None:
+            return run(t)
+        return delayed_response(run, *own, self.signal_settings, t=t, output=output, kind="initial", x0=x0)
 
     def step_info(
         self,
@@ -243,10 +394,17 @@ class StateSpace:
 
         All of them from the exact curve: no grid of times takes part in the result. `settling` is the band around the
         final value, `rise` the two shares of it between which rise times are measured. `input` and `output` choose one,
-        by number from 0 on or by name; the axis stays.
+        by number from 0 on or by name; the axis stays. Delays are in `dead_time`, and in the settling and peak times,
+        which count from the step of the input; the rise time does not depend on them.
         """
         prepared = self._prepared("step_info()")
-        return step_info(prepared, self.matrices, input=input, output=output, settling=settling, rise=rise)
+        found = step_info(prepared, self.matrices, input=input, output=output, settling=settling, rise=rise)
+        if not self.signal_settings.has_delays:
+            return found
+        rows = [self.output_names.index(own) for own in found.output_names]
+        columns = [self.input_names.index(own) for own in found.input_names]
+        dead_time = self.signal_settings.total_delay(self.n_outputs, self.n_inputs)
+        return found.delayed(dead_time[np.ix_(rows, columns)])
 
     def poles(self) -> NDArray[np.complex128]:
         """The eigenvalues of A by falling real part; of a pair, that with positive imaginary part first."""
@@ -278,9 +436,12 @@ class StateSpace:
 
         In discrete time H(e^{jω dt}). From one decomposition of A, which is kept; refined where the residual of
         (jω E − A) X = B asks for it. Of a sparse model by a sparse factorisation for each frequency. At a pole every
-        entry is complex(inf, nan).
+        entry is complex(inf, nan). Delays are exact factors e^{−jωτ}.
         """
-        return self._response(points_of(omega, self.dt))
+        H = self._response(points_of(omega, self.dt))
+        if not self.signal_settings.has_delays:
+            return H
+        return with_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     @property
     def plot(self) -> SystemPlots:
@@ -315,22 +476,26 @@ class StateSpace:
         Raises:
             InvalidSystemError: there is no such system, or this one is continuous already.
         """
-        return StateSpace.of(to_continuous(self.matrices, method=checked_method(method)))
+        found = to_continuous(self.matrices, method=checked_method(method))
+        return StateSpace.of(found, settings=self.signal_settings)
 
     def to_discrete(self, dt: float, *, method: SamplingMethod = "zoh") -> "StateSpace":
         """The system in discrete time: its outputs at the times k dt.
 
         Exact for inputs that are held between samples ("zoh") or go along lines ("foh"); "tustin" is the trapezoidal
         rule, which keeps stability and bends frequencies. By "zoh" the states are x(k dt). By "foh" they are
-        x(k dt) − Q₁ u[k], where Q₁ is what the end of a line adds to a step, and D becomes D + C Q₁.
+        x(k dt) − Q₁ u[k], where Q₁ is what the end of a line adds to a step, and D becomes D + C Q₁. Delays must be
+        whole multiples of dt; they and the operating point stay as they are.
 
         Raises:
-            InvalidSystemError: the system is discrete already, or dt is not positive.
+            InvalidSystemError: the system is discrete already, dt is not positive, or a delay is no multiple of it.
         """
-        return StateSpace.of(to_discrete(self.matrices, dt, method=checked_method(method)))
+        found = to_discrete(self.matrices, dt, method=checked_method(method))
+        return StateSpace.of(found, settings=self.signal_settings)  # refuses delays that are no whole steps
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"matrices": self.matrices}  # what was computed on the way is made anew
+        # What was computed on the way is made anew.
+        return {"matrices": self.matrices, "signal_settings": self.signal_settings}
 
     def __dir__(self) -> list[str]:
         return listed_without(self, "matrices", "of", "shown_frequencies")
@@ -339,11 +504,18 @@ class StateSpace:
         more = ("" if self.dt is None else f", dt={self.dt:g}") + (
             "" if self.sparse is None else f", {self.sparse.told}"
         )
+        more += self.signal_settings.in_repr
         return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{more})"
 
     def __str__(self) -> str:
-        rows = self.matrices.names.rows
+        rows = [*self.matrices.names.rows, *self.signal_settings.rows]
         return shown_rows(repr(self), rows) if rows else repr(self)
 
     def _repr_html_(self) -> str:
-        return html_facts(*system_rows(self.matrices))
+        title, rows = system_rows(self.matrices)
+        return html_facts(title, [*rows, *self.signal_settings.rows])
+
+
+def _fitting(settings: SignalSettings, matrices: SystemMatrices) -> SignalSettings:
+    """The settings, checked against the matrices."""
+    return settings.fitting(n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, dt=matrices.dt)

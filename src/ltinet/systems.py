@@ -29,6 +29,8 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
     The variables are called A, B, C and, where present, D and E, or a, b, c, d, e, or are fields of one struct (sys.A);
     `names={"A": "Amat"}` tells of others. A sparse A stays so, and E beside it; other variables are ignored.
     Names stand beside them as InputName, OutputName and StateName, with units in InputUnit and so on, or input_names.
+    Delays stand beside them as InputDelay and OutputDelay (in discrete time in samples, as in MATLAB), the operating
+    point as InputOffset and OutputOffset, the hold as InterSample ("zoh", "foh"), the sample time as DataSampleTime.
     A model in discrete time has its time step beside them as Ts or dt (or Td, sampling_time, sample_time, SampleTime).
     A matrix given by keyword is used instead of the file's, and supplies one that the file lacks:
     `load_system("helicopter.mat", C=np.eye(28))`. Nothing is unpickled, and nothing that the file says of itself is
@@ -52,23 +54,26 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
         InvalidSystemError: its matrices do not make a system, or what it has for a time step is none.
     """
     given = {name: value for name, value in zip("ABCDE", (A, B, C, D, E), strict=True) if value is not None}
-    return StateSpace.of(read_system(path, given, names=names, dt=dt, max_bytes=max_bytes))
+    matrices, settings = read_system(path, given, names=names, dt=dt, max_bytes=max_bytes)
+    return StateSpace.of(matrices, settings=settings)
 
 
 def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
     """Write A, B, C, D to a `.mat` or `.npz` file, or to a folder of Matrix Market files if `path` has no suffix.
 
     A time step is written as Ts, a sparse A as such, with its E, names as InputName, OutputName and StateName (a folder
-    has no place for them). `system` may be anything that `as_state_space` accepts. Every bit comes back through
-    `load_system`. The file appears whole or not at all. A file of that name is replaced; a folder only if it holds
-    nothing but such matrix files. `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices beyond
-    2 GB.
+    has no place for them). Delays, operating point, hold and sample time are written as `load_system` reads them; with
+    any of these a folder is refused. `system` may be anything that `as_state_space` accepts. Every bit comes back
+    through `load_system`. The file appears whole or not at all. A file of that name is replaced; a folder only if it
+    holds nothing but such matrix files. `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices
+    beyond 2 GB.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.
         MissingDependencyError: h5py is needed and not installed.
     """
-    write_system(as_state_space(system).matrices, path, mat_version=mat_version)
+    held = as_state_space(system)
+    write_system(held.matrices, path, mat_version=mat_version, settings=held.signal_settings)
 
 
 def named_system(name: str, **parameters: Any) -> StateSpace:

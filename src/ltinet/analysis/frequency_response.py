@@ -7,8 +7,9 @@ from scipy.linalg import lu_factor, lu_solve
 
 from ltinet.analysis.quasi_triangle import QuasiTriangle
 from ltinet.analysis.resolvent import Resolvent, times
-from ltinet.arrays import Complex
+from ltinet.arrays import Array, Complex
 from ltinet.errors import InvalidSystemError
+from ltinet.exact_arithmetic import exact_product
 from ltinet.model.matrices import Matrix, as_real_matrix, shape_of
 from ltinet.threads import threads_for
 
@@ -19,6 +20,16 @@ _UNREFINED = 3e-13
 _LOOKED_AT = 24  # places, half of them spread evenly, half where most cancels
 _FEW = 64  # pairs of input and output: up to here all products c·b of every mode are formed
 _DENSE = 0.1  # share of entries of A that are not zero, from which on it is multiplied as a full matrix
+
+
+def with_delays(H: Complex, omega: ArrayLike, delays: Array) -> Complex:
+    """Return H(jω) e^{−jωτ} for responses `(K, p, m)` and delays τ `(p, m)`; entries that are not finite stay.
+
+    The angle ωτ is a product of twice the digits: rounded once it would be off by eps·ωτ.
+    """
+    angle, lost = exact_product(np.asarray(omega, dtype=np.float64).reshape(-1, 1, 1), delays)
+    turned = H * (np.exp(-1j * angle) * (1.0 - 1j * lost))
+    return np.where(np.isfinite(H), turned, H)
 
 
 def points_of(omega: ArrayLike, dt: float | None) -> Complex:

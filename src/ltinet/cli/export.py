@@ -44,7 +44,10 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
     ],
     hold: Annotated[
         Hold | None,
-        typer.Option(show_default="zero", help="c, onnx: the input between samples, kept or in straight lines."),
+        typer.Option(
+            show_default="that of the model, else zero",
+            help="c, onnx: the input between samples, kept or in straight lines.",
+        ),
     ] = None,
     dtype: Annotated[
         Precision | None, typer.Option(show_default="double", help="c, onnx: the precision of all numbers.")

@@ -45,19 +45,27 @@ def info(
         further, more = behaviour(thing)
     if isinstance(thing, DynamicNetwork):
         of_network = network_facts(thing.network, thing.form)
-        title, rows = summary_rows(of_network, names=UNNAMED if thing.system is None else thing.system.matrices.names)
-        _show({**of_network, **further}, title, [*rows, *more], as_json=as_json)
+        names = UNNAMED if thing.system is None else thing.system.matrices.names
+        title, rows = summary_rows(of_network, names, thing.signal_settings)
+        _show({**of_network, **further, **_settings(thing)}, title, [*rows, *more], as_json=as_json)
     else:
         of_system = system_facts(thing.matrices)
         title, rows = _system_rows(of_system)
-        _show({**of_system, **further}, title, [*rows, *more], as_json=as_json)
+        rows = [*rows, *thing.signal_settings.rows]
+        _show({**of_system, **further, **_settings(thing)}, title, [*rows, *more], as_json=as_json)
+
+
+def _settings(thing: StateSpace | DynamicNetwork) -> dict[str, Any]:
+    """Delays, operating point, hold and sample time, where there are some."""
+    return {"signal_settings": thing.signal_settings.facts} if thing.signal_settings.facts else {}
 
 
 def _show_large(system: StateSpace, pencil: SparsePencil, *, as_json: bool) -> None:
     """What a sparse model is whose poles nobody knows."""
     facts = system_facts(system.matrices)
     title, rows = _system_rows(facts)
-    _show({**facts, "dt": system.dt}, title, [*rows, ("matrices", pencil.told)], as_json=as_json)
+    rows = [*rows, ("matrices", pencil.told), *system.signal_settings.rows]
+    _show({**facts, "dt": system.dt, **_settings(system)}, title, rows, as_json=as_json)
 
 
 def _show(facts: Mapping[str, Any], title: str, rows: Rows, *, as_json: bool) -> None:

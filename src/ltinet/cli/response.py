@@ -143,7 +143,10 @@ def _write(asked: _Asked, target: str, wanted: str) -> None:
         else:
             omega, H = _over_frequency(asked)
             columns = _of(asked.names, asked.output), _of(asked.input_names, asked.input)
-            write_frequencies(target, wanted, omega, H, *columns, in_plane=asked.kind == "nyquist")
+            settings = asked.system.signal_settings
+            delays = settings.total_delay(len(asked.names), len(asked.input_names))
+            delays = delays[_places(asked.output)][:, _places(asked.input)]
+            write_frequencies(target, wanted, omega, H, *columns, in_plane=asked.kind == "nyquist", delays=delays)
     if target != STANDARD:
         for line in (*remarks, f"{asked.kind} response written to {target}"):
             remark(line)

@@ -48,10 +48,12 @@ def write_frequencies(
     input_names: Sequence[str],
     *,
     in_plane: bool,
+    delays: Array,
 ) -> None:
     """Angular frequencies and H `(K, p, m)`: a CSV has two columns for each pair, other files omega and H.
 
-    These are |H| and its phase in degrees, or with `in_plane` the real and the imaginary part.
+    These are |H| and its phase in degrees, continuous beside the `delays` `(p, m)`, or with `in_plane` the real and the
+    imaginary part.
     """
     if kind == "npz":
         deliver(target, lambda path: _write_npz(path, omega, H))
@@ -62,8 +64,9 @@ def write_frequencies(
     two = ("real", "imaginary") if in_plane else ("magnitude", "phase")
     pairs = _pair_names(names, input_names)
     header = ["omega", *(f"{part} {pair}" if len(pairs) > 1 else part for pair in pairs for part in two)]
-    columns = [H[:, row, column] for column in range(len(input_names)) for row in range(len(names))]
-    parts = [(own.real, own.imag) if in_plane else (np.abs(own), unwrapped_phase(own)) for own in columns]
+    places = [(row, column) for column in range(len(input_names)) for row in range(len(names))]
+    columns = [(H[:, row, column], omega * delays[row, column]) for row, column in places]
+    parts = [(own.real, own.imag) if in_plane else (np.abs(own), unwrapped_phase(own, late)) for own, late in columns]
     _write_csv(target, header, np.column_stack([omega, *chain.from_iterable(parts)]))
 
 
@@ -73,7 +76,8 @@ def response_numbers(
     """What one reads off a step response or a Bode plot, one row for each pair (output, input); "–" for what is not."""
     if kind == "step":
         info = system.step_info()
-        numbers = {name: getattr(info, name.replace(" ", "_")) for name in _STEP_NUMBERS}
+        names = ("dead time", *_STEP_NUMBERS) if np.any(info.dead_time) else _STEP_NUMBERS
+        numbers = {name: getattr(info, name.replace(" ", "_")) for name in names}
     else:
         numbers = {"gain at rest": system.dcgain(), "bandwidth": system.bandwidth()}
     heading = {"overshoot": "overshoot %", "undershoot": "undershoot %", "bandwidth": "bandwidth (rad/time)"}

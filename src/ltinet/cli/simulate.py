@@ -52,7 +52,11 @@ Format = Annotated[
     ),
 ]
 HoldOption = Annotated[
-    Hold, typer.Option(help="The input between samples: straight lines, or steps (zero-order hold).")
+    Hold | None,
+    typer.Option(
+        show_default="that of the model, else linear",
+        help="The input between samples: straight lines, or steps (zero-order hold).",
+    ),
 ]
 InitialState = Annotated[
     str | None,
@@ -89,7 +93,7 @@ def simulate(  # noqa: PLR0913 - every option of the command is a parameter
     ] = None,
     picture: Picture = None,
     file_format: Format = None,
-    hold: HoldOption = "linear",
+    hold: HoldOption = None,
     x0: InitialState = None,
     engine: Engine = "exact",
     method: Method = None,

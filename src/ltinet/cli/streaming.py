@@ -19,13 +19,16 @@ _ROUNDING, _SHARE = 8.0, 1e-6
 
 
 def streamed(
-    network: DynamicNetwork, chunks: Iterable[Chunk], *, hold: Hold, x0: Array | None
+    network: DynamicNetwork, chunks: Iterable[Chunk], *, hold: Hold | None, x0: Array | None
 ) -> Iterator[tuple[Array, Array]]:
     """Times and outputs of chunk after chunk, each as soon as it has come.
 
     Raises:
         SimulationError: outputs leave the range of double precision; those before have been given.
     """
+    if network.signal_settings.has_delays:  # a state alone does not tell what is still on its way: all rows at once
+        parts = list(chunks)
+        chunks = [Chunk(*(np.concatenate(own) for own in zip(*parts, strict=True)))] if parts else []
     run = _Run(network, hold, x0)
     for chunk in chunks:
         y = run.outputs(chunk)
@@ -57,7 +60,7 @@ class _Run:
     its own coordinates; others begin anew from the state at the last row.
     """
 
-    def __init__(self, network: DynamicNetwork, hold: Hold, x0: Array | None) -> None:
+    def __init__(self, network: DynamicNetwork, hold: Hold | None, x0: Array | None) -> None:
         self._network, self._hold, self._x = network, hold, x0
         self._first: Chunk | None = None  # until it is known whether times are even
         self._stepper: Stepper | None = None

@@ -69,9 +69,9 @@ def _file_of(system: Any, title: str | None) -> "DroppedFile":
     from ltinet.explorer.files import as_dropped
 
     is_network = isinstance(system, DynamicNetwork)
-    return as_dropped(
-        system if is_network else as_state_space(system), title or ("network" if is_network else "system")
-    )
+    shown = system if is_network else as_state_space(system)
+    shown.signal_settings.refuse_unsupported("explore")
+    return as_dropped(shown, title or ("network" if is_network else "system"))
 
 
 register_explorer(explore)

@@ -35,7 +35,9 @@ def identified_system(table: Table, drive: Sequence[int], answer: Sequence[int])
         raise InvalidStateError("the times of the table are not evenly spaced; resample it first")
     found = identify(u, y, dt=step)
     fits = ", ".join(f"{fit:.1f} %" for fit in found.fit(u, y))
-    return FoundSystem(found.system, table.remarks, {"identified": f"{found.order} states, fit {fits}"})
+    core = found.system.with_signal_settings(input_delay=0, u0=0, y0=0)
+    told = () if core == found.system else ("shown without the delays and the operating point that were found",)
+    return FoundSystem(core, (*table.remarks, *told), {"identified": f"{found.order} states, fit {fits}"})
 
 
 def columns_of(table: Table, numbers: Sequence[int]) -> Array:

@@ -131,6 +131,7 @@ def _twice(system: StateSpace) -> tuple[StateSpace, StateSpace]:
             f"the system is discrete in time (dt = {system.dt:g}), and networks live in continuous time; convert it "
             "first: ltinet.load_system(path).to_continuous()"
         )
+    system.signal_settings.refuse_unsupported("this page")
     if not system.n_inputs or not system.n_outputs:
         raise InvalidSystemError("the system has no inputs or no outputs, so that there is nothing to see of it")
     return system, system

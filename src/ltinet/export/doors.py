@@ -9,12 +9,18 @@ from numpy.typing import ArrayLike
 from ltinet.export.fmu.description import Version
 from ltinet.export.manifest import Export
 from ltinet.export.settings import Precision, checked_settings, warn
+from ltinet.model.signal_settings import SignalSettings
 from ltinet.signals.sampled import Hold
 from ltinet.solve.prepared import PreparedNetwork
 
 
 class Exportable(Protocol):
     """A network that knows what its runs need."""
+
+    @property
+    def signal_settings(self) -> SignalSettings:
+        """Delays, operating point, hold and sample time."""
+        ...
 
     @property
     def _prepared(self) -> PreparedNetwork: ...
@@ -25,7 +31,7 @@ def export_c(
     folder: str | PathLike[str],
     dt: float,
     *,
-    hold: Hold = "zero",
+    hold: Hold | None = None,
     dtype: Precision = "double",
     x0: ArrayLike | None = None,
     prefix: str = "model",
@@ -39,7 +45,8 @@ def export_c(
         net: the network itself.
         folder: a folder that is not there yet, an empty one, or an earlier export, which is replaced.
         dt: the time step.
-        hold: "zero" for inputs that are kept until the next sample, "linear" for straight lines between samples.
+        hold: "zero" for inputs that are kept until the next sample, "linear" for straight lines between samples; that
+            of the model if left out, and "zero" where the model has none.
         dtype: "double", or "float" for processors without double precision; its error bound is in the README.
         x0: the initial state in the user's coordinates, zero if left out.
         prefix: what files and all names in them begin with.
@@ -49,9 +56,12 @@ def export_c(
         FileFormatError: something else stands there, a name cannot be used, a number does not fit the precision.
         InvalidSignalError: dt or x0 cannot be used.
     """
+    net.signal_settings.refuse_unsupported("export_c")
     from ltinet.export.c.export import write_c  # here: most networks never leave
 
-    settings = checked_settings(dt, hold=hold, dtype=dtype, x0=x0)
+    settings = checked_settings(
+        dt, hold=hold if hold is not None else net.signal_settings.hold or "zero", dtype=dtype, x0=x0
+    )
     written = write_c(net._prepared, folder, settings=settings, prefix=prefix, user_states=user_states)
     warn(written.remarks)
     return written
@@ -62,7 +72,7 @@ def export_onnx(
     path: str | PathLike[str],
     dt: float,
     *,
-    hold: Hold = "zero",
+    hold: Hold | None = None,
     dtype: Precision = "double",
     x0: ArrayLike | None = None,
 ) -> Export:
@@ -76,7 +86,8 @@ def export_onnx(
         net: the network itself.
         path: the file, which ends in .onnx; one of that name is replaced.
         dt: the time step.
-        hold: "zero" for inputs that are kept until the next sample, "linear" for straight lines between samples.
+        hold: "zero" for inputs that are kept until the next sample, "linear" for straight lines between samples; that
+            of the model if left out, and "zero" where the model has none.
         dtype: "double" or "float", of inputs, outputs and all arithmetic.
         x0: the initial state in the user's coordinates, zero if left out.
 
@@ -85,9 +96,12 @@ def export_onnx(
         FileFormatError: the file cannot be written, or a number does not fit the precision.
         InvalidSignalError: dt or x0 cannot be used.
     """
+    net.signal_settings.refuse_unsupported("export_onnx")
     from ltinet.export.onnx.export import write_onnx  # here: most networks never leave
 
-    settings = checked_settings(dt, hold=hold, dtype=dtype, x0=x0)
+    settings = checked_settings(
+        dt, hold=hold if hold is not None else net.signal_settings.hold or "zero", dtype=dtype, x0=x0
+    )
     written = write_onnx(net._prepared, path, settings=settings)
     warn(written.remarks)
     return written
@@ -124,6 +138,7 @@ def export_fmu(
         FileFormatError: the file cannot be written, or the compiler fails.
         InvalidSignalError: dt or x0 cannot be used.
     """
+    net.signal_settings.refuse_unsupported("export_fmu")
     from ltinet.export.fmu.export import write_fmu  # here: most networks never leave
 
     settings = checked_settings(dt, hold="linear", dtype="double", x0=x0)

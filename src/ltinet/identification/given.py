@@ -37,22 +37,11 @@ def given_records(u: Any, y: Any) -> Given:
     Raises:
         InvalidSignalError: they are no numbers, do not fit each other, are infinite, or nothing is left between gaps.
     """
-    several = isinstance(u, list | tuple) and len(u) > 0 and np.ndim(_plain(u[0])) > 0 and not _is_rows(u)
-    if several != (isinstance(y, list | tuple) and len(y) > 0 and np.ndim(_plain(y[0])) > 0 and not _is_rows(y)):
-        raise InvalidSignalError("one of u and y is a list of experiments and the other is not; give both as lists")
-    pairs = list(zip(u, y, strict=False)) if several else [(u, y)]
-    if several and len(u) != len(y):
-        raise InvalidSignalError(f"u has {len(u)} experiments and y has {len(y)}; give one y for each u")
     records: list[Record] = []
     n_gaps = 0
-    for number, (one_u, one_y) in enumerate(pairs):
-        place = f"[{number}]" if several else ""
-        record = _record(one_u, one_y, place)
-        if records and (record.u.shape[1], record.y.shape[1]) != (records[0].u.shape[1], records[0].y.shape[1]):
-            raise InvalidSignalError(f"u{place} or y{place} has other channels than the experiments before it")
-        parts = list(_between_gaps(record))
+    for record, parts in experiments_of(u, y):
         n_gaps += int(np.isnan(record.u).any(axis=1).sum() + np.isnan(record.y).any(axis=1).sum())
-        records += parts
+        records += [record.part(own) for own in parts]
     if not records:
         raise InvalidSignalError(
             f"no {_FEWEST} samples follow each other without a gap (NaN); fill gaps, or give a longer record"
@@ -62,8 +51,37 @@ def given_records(u: Any, y: Any) -> Given:
     )
     _require_movement(records)
     remarks += _outliers(records)
-    names = _names(pairs[0][0]), _names(pairs[0][1])
-    return Given(tuple(records), *names, tuple(remarks), len(_plain(pairs[0][0])))
+    first_u, first_y = (u[0], y[0]) if _are_several(u) else (u, y)
+    names = _names(first_u), _names(first_y)
+    return Given(tuple(records), *names, tuple(remarks), len(_plain(first_u)))
+
+
+def experiments_of(u: Any, y: Any) -> list[tuple[Record, list[slice]]]:
+    """Experiments from arrays, tables, DataFrames or lists of these, each with its runs of samples between gaps.
+
+    Raises:
+        InvalidSignalError: they are no numbers, do not fit each other, or are infinite.
+    """
+    several = _are_several(u)
+    if several != _are_several(y):
+        raise InvalidSignalError("one of u and y is a list of experiments and the other is not; give both as lists")
+    pairs = list(zip(u, y, strict=False)) if several else [(u, y)]
+    if several and len(u) != len(y):
+        raise InvalidSignalError(f"u has {len(u)} experiments and y has {len(y)}; give one y for each u")
+    found: list[tuple[Record, list[slice]]] = []
+    for number, (one_u, one_y) in enumerate(pairs):
+        place = f"[{number}]" if several else ""
+        record = _record(one_u, one_y, place)
+        first = found[0][0] if found else record
+        if (record.u.shape[1], record.y.shape[1]) != (first.u.shape[1], first.y.shape[1]):
+            raise InvalidSignalError(f"u{place} or y{place} has other channels than the experiments before it")
+        found.append((record, list(_between_gaps(record))))
+    return found
+
+
+def _are_several(value: Any) -> bool:
+    """Whether this is a list of experiments."""
+    return isinstance(value, list | tuple) and len(value) > 0 and np.ndim(_plain(value[0])) > 0 and not _is_rows(value)
 
 
 def time_step_of(dt: Any, t: ArrayLike | None) -> float:
@@ -126,13 +144,13 @@ def _channels(value: Any, name: str) -> Array:
     return array
 
 
-def _between_gaps(record: Record) -> Iterator[Record]:
+def _between_gaps(record: Record) -> Iterator[slice]:
     """Runs of samples without NaN that are long enough to say something."""
     missing = np.isnan(record.u).any(axis=1) | np.isnan(record.y).any(axis=1)
     edges = np.flatnonzero(np.diff(np.concatenate([[True], missing, [True]]).astype(np.int8)))
     for begin, end in edges.reshape(-1, 2).tolist():
         if end - begin >= _FEWEST:
-            yield record.part(slice(begin, end))
+            yield slice(begin, end)
 
 
 def _require_movement(records: list[Record]) -> None:

@@ -53,12 +53,12 @@ def fitted_inputs(
         solvers.append(np.asarray(R[:n_local], dtype=np.float64))
         shared_rows.append(R[n_local:, n_local:-1])
         shared_sides.append(R[n_local:, -1])
-    theta = _solved(np.vstack(shared_rows), np.concatenate(shared_sides))
+    theta = least_squares(np.vstack(shared_rows), np.concatenate(shared_sides))
     model = _with_parameters(model, theta, feedthrough=feedthrough)
     starts = []
     for rows in solvers:
         n_local = len(rows)
-        starts.append(_start(_solved(rows[:, :n_local], rows[:, -1] - rows[:, n_local:-1] @ theta), model, trend))
+        starts.append(_start(least_squares(rows[:, :n_local], rows[:, -1] - rows[:, n_local:-1] @ theta), model, trend))
     errors = np.sum([squared_errors(own, model, start) for own, start in zip(found, starts, strict=True)], axis=0)
     return Linear(model, tuple(starts), errors)
 
@@ -66,7 +66,7 @@ def fitted_inputs(
 def fitted_start(model: ModalModel, record: Record, *, trend: Trend, scale: Array) -> tuple[Start, Array]:
     """The best start and trend of a model for one record, and its squared errors by outputs."""
     own = _undriven(model, record)
-    start = _start(_solved(_local_columns(own, model, trend, scale), _side(own, scale)), model, trend)
+    start = _start(least_squares(_local_columns(own, model, trend, scale), _side(own, scale)), model, trend)
     return start, np.asarray(((own.outputs - _free_outputs(own, model, start)) ** 2).sum(axis=0))
 
 
@@ -167,7 +167,7 @@ def _start(parts: Array, model: ModalModel, trend: Trend) -> Start:
     return Start(states, parts[model.order :].reshape(model.n_outputs, N_TRENDS[trend]))
 
 
-def _solved(columns: Matrix, side: Array) -> Array:
+def least_squares(columns: Matrix, side: Array) -> Array:
     """Least squares in units of the columns; directions that are not seen get the shortest vector."""
     norms = np.linalg.norm(columns, axis=0)
     norms = np.where(norms > 0.0, norms, 1.0)

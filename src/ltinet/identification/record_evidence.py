@@ -14,7 +14,7 @@ from ltinet.identification.linear_part import Trend, all_outputs, fitted_start
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.record import Record
 from ltinet.identification.residual_tests import ResidualTests
-from ltinet.identification.residuals import feedback_warning, fits_of, residuals_of
+from ltinet.identification.residuals import deviations, feedback_warning, fits_of, residuals_of
 from ltinet.identification.seen import Seen
 from ltinet.identification.sequences import sequences
 from ltinet.identification.units import Units
@@ -57,7 +57,7 @@ class RecordEvidence:
         """Outputs `(T, p)` of every record and the simulated ones, states fitted at the first sample."""
         found = []
         for own in self._prepared(first, second):
-            start, _ = fitted_start(self.modes, own, trend="none", scale=np.ones(self.modes.n_outputs))
+            start, _ = fitted_start(self.modes, own, trend="none", scale=deviations(own))
             simulated = all_outputs(sequences(self.modes, own), self.modes, start)
             times = np.asarray(self.dt * np.arange(len(own)), dtype=np.float64)
             found.append(Compared(times, own.y + self.output_offsets, simulated + self.output_offsets))

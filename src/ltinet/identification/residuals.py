@@ -24,11 +24,16 @@ def residuals_of(model: ModalModel, records: tuple[Record, ...], trend: Trend) -
 
 
 def fits_of(model: ModalModel, records: tuple[Record, ...]) -> Array:
-    """100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, with starts fitted."""
-    ones = np.ones(model.n_outputs)
-    errors = sum(fitted_start(model, own, trend="none", scale=ones)[1] for own in records)
+    """100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, with starts fitted as `record_fit` does."""
+    errors = sum(fitted_start(model, own, trend="none", scale=deviations(own))[1] for own in records)
     spread = sum(((own.y - own.y.mean(axis=0)) ** 2).sum(axis=0) for own in records)
     return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
+
+
+def deviations(record: Record) -> Array:
+    """Return ‖y − mean‖ of every output, in units of which starts are fitted; 1 where an output does not change."""
+    found = np.linalg.norm(record.y - record.y.mean(axis=0), axis=0)
+    return np.where(found > 0.0, found, 1.0)
 
 
 def feedback_warning(linear: Linear, records: tuple[Record, ...]) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ from ltinet.model.formats.opening import as_path, mode_of, reason_of, refusing, 
 from ltinet.model.formats.roles import MATRIX_NAMES, likely_roles, prefix_of, roles
 from ltinet.model.formats.sampling_time import Readable, sampling_time
 from ltinet.model.formats.signal_names import VARIABLES, signal_names
+from ltinet.model.formats.signal_variables import settings_in, settings_to_write
 from ltinet.model.matrices import Matrix, MatrixLike, shape_of
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.model.sparse_matrices import SparseMatrix
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown, shown_names, shown_path
@@ -48,8 +50,10 @@ def read_system(
     names: Mapping[str, str] | None,
     dt: float | None,
     max_bytes: float,
-) -> SystemMatrices:
+) -> tuple[SystemMatrices, SignalSettings]:
     """Read the system in a file or folder, with the given matrices and time step instead of the file's.
+
+    What the file says of delays, operating point, hold and sample time comes with it.
 
     `names` tells which variables its matrices are, where they are called otherwise than `roles` knows.
 
@@ -82,15 +86,23 @@ def read_system(
         system = SystemMatrices(**matrices, dt=dt)
         counts = {"inputs": system.n_inputs, "outputs": system.n_outputs, "states": system.n_states}
         own = signal_names(file_format, path, variables, beside=beside, counts=counts)
-        return system.named(system.names.over(own))
+        settings = settings_in(
+            file_format, path, variables, beside=beside, n_inputs=system.n_inputs, n_outputs=system.n_outputs,
+            dt=system.dt,
+        )  # fmt: skip
+        return system.named(system.names.over(own)), settings
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{shown_path(path)}: {error}") from None
     except MemoryError as error:
         raise FileFormatError(f"{shown_path(path)} cannot be read: there is not enough memory for it") from error
 
 
-def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_version: str) -> None:
-    """Write A, B, C, D, a time step and names by the path's suffix, whole or not at all; a sparse A with its E.
+def write_system(
+    system: SystemMatrices, path: str | PathLike[str], *, mat_version: str, settings: SignalSettings = NO_SETTINGS
+) -> None:
+    """Write A, B, C, D, a time step, names and settings by the path's suffix, whole or not at all.
+
+    A sparse A is written with its E.
 
     Raises:
         FileFormatError: the suffix is unknown, or the file cannot be written there.
@@ -100,17 +112,26 @@ def write_system(system: SystemMatrices, path: str | PathLike[str], *, mat_versi
     matrices = _matrices_of(system)
     if system.dt is not None:
         matrices[_TIME_STEP] = np.array([[system.dt]])
+    numbers, texts = settings_to_write(settings, system.dt)
+    matrices |= numbers
+    texts |= {VARIABLES[kind]: list(own) for kind, own in system.names.given.items()}
     try:
         file_format = _format_to_write(path, mat_version)
         if not path.parent.is_dir():
             raise FileFormatError(
                 f"{shown_path(path)} cannot be written: there is no folder {shown_path(path.parent)}; create it first"
             )
+        if file_format is None and not settings.is_default:
+            raise FileFormatError(
+                f"{shown_path(path)} is not written: a folder of Matrix Market files has no place for delays, the "
+                "operating point, hold and sample time; choose a .mat or .npz file, or remove them with "
+                "system.with_signal_settings(input_delay=0, …)"
+            )
         if file_format is None:
             write_folder_whole(path, matrix_market.contents(matrices))
         else:
             content = io.BytesIO()
-            file_format.write(content, matrices, {VARIABLES[kind]: own for kind, own in system.names.given.items()})
+            file_format.write(content, matrices, texts)
             write_whole(path, content.getvalue())
     except LtinetError:
         raise

@@ -17,6 +17,8 @@ from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.time_step import checked_time_step
 from ltinet.once import cached_property
 
+_MOST_SPARSE_INPUTS = 100  # up to which a sparse square B is filled in; beyond it was most likely meant as K
+
 
 class Descriptor(NamedTuple):
     """E x' = A x + B u as it was given."""
@@ -60,6 +62,7 @@ class SystemMatrices:
         names = names.over(names_of_frames(A, B, C, D, E))
         own_A, own_E = _state_matrices(A, E)
         n = own_A.shape[0]
+        _refuse_exchanged(B, C, n)
         B = _input_matrix(B, n, D)
         C = _output_matrix(C, n, D)
         D = _feedthrough(D, n_outputs=C.shape[0], n_inputs=B.shape[1])
@@ -223,6 +226,42 @@ def _have_same_states(one: SystemMatrices, other: SystemMatrices) -> bool:
     return np.array_equal(one.B, other.B) and is_same(as_sparse_matrix(dense[0].A, "A"), large[0].state)
 
 
+def _refuse_exchanged(B: MatrixLike, C: MatrixLike, n: int) -> None:
+    """Refuse sparse matrices in an impossible order before they are filled in, n² numbers.
+
+    Raises:
+        InvalidSystemError: B or C does not fit A, or B is a sparse square matrix, as M, K and f in this order would be.
+    """
+    if not issparse(B):
+        return
+    shape = shape_of(B, "B")
+    if shape[0] != n:
+        raise _other_rows(shape, n)
+    of_C = shape_of(C, "C")
+    if len(of_C) == 2 and of_C[1] != n:
+        raise _other_columns(of_C, n)
+    if shape[1] == n and n > _MOST_SPARSE_INPUTS:
+        raise InvalidSystemError(
+            f"B is a sparse {n}×{n} matrix, so every state would have an input of its own and B be filled in; the "
+            "order is StateSpace(A, B, C, D, E). Write StateSpace(-K, f, C, E=M) for M x' + K x = f u, or "
+            "SecondOrder(M, D, K, B, C) for a mechanical model; pass B.toarray() if so many inputs are meant"
+        )
+
+
+def _other_rows(shape: tuple[int, ...], n: int) -> InvalidSystemError:
+    return InvalidSystemError(
+        f"B has shape {shape} but A is {n}×{n}; B needs one row per state, so {n}×(number of inputs): pass B.T if its "
+        "states run along the columns"
+    )
+
+
+def _other_columns(shape: tuple[int, ...], n: int) -> InvalidSystemError:
+    return InvalidSystemError(
+        f"C has shape {shape} but A is {n}×{n}; C needs one column per state, so (number of outputs)×{n}: pass C.T if "
+        "its states run along the rows"
+    )
+
+
 def _input_matrix(B: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:
     matrix = as_real_matrix(B, "B", vector="column")
     if (
@@ -230,10 +269,7 @@ def _input_matrix(B: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:
     ):  # [] for a static gain: only D knows how many inputs there are
         return as_real_matrix(np.zeros((0, _gain(D, "B").shape[1])), "B")
     if len(matrix) != n:
-        raise InvalidSystemError(
-            f"B has shape {shape_of(B, 'B')} but A is {n}×{n}; B needs one row per state, so {n}×(number of inputs): "
-            "pass B.T if its states run along the columns"
-        )
+        raise _other_rows(shape_of(B, "B"), n)
     return matrix
 
 
@@ -242,10 +278,7 @@ def _output_matrix(C: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:
     if n == 0 and len(shape_of(C, "C")) == 1 and matrix.size == 0:
         return as_real_matrix(np.zeros((_gain(D, "C").shape[0], 0)), "C")
     if matrix.shape[1] != n:
-        raise InvalidSystemError(
-            f"C has shape {shape_of(C, 'C')} but A is {n}×{n}; C needs one column per state, so (number of "
-            f"outputs)×{n}: pass C.T if its states run along the rows"
-        )
+        raise _other_columns(shape_of(C, "C"), n)
     return matrix
 
 

@@ -4,7 +4,9 @@ import json
 from typing import Any, NamedTuple
 
 from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.errors import InvalidSystemError
 from ltinet.model.names import UNNAMED, SignalNames
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.shown import shown
 
@@ -13,8 +15,12 @@ _PARTS_OF_VERSION_1 = {"has_form"}
 _FORM_FACTS = {"budget", "seen", "remarks"}
 _NAMES = "names"  # only where there are any: files without are the same bytes as before
 _REDUCED = "reduced_error"  # likewise
+_SETTINGS = "signal_settings"  # likewise, from version 3 on
 _KINDS = {"inputs", "outputs", "states"}
+_SETTING_NAMES = {"input_delay", "output_delay", "u0", "y0", "hold", "sample_time", "remarks"}
 _LONGEST_REMARK = 2000
+NOT_IN_FILE = "the file carries no delay, operating point or hold"
+"""What `print` says of a network from a file of a version that knows of no signal settings."""
 
 
 class Description(NamedTuple):
@@ -28,10 +34,15 @@ class Description(NamedTuple):
     remarks: tuple[str, ...] = ()
     names: SignalNames = UNNAMED
     reduced_error: float | None = None
+    settings: SignalSettings = NO_SETTINGS
 
 
 def describe(
-    form: BlockDiagonalForm | None, system: SystemMatrices | None, *, reduced_error: float | None = None
+    form: BlockDiagonalForm | None,
+    system: SystemMatrices | None,
+    *,
+    reduced_error: float | None = None,
+    settings: SignalSettings = NO_SETTINGS,
 ) -> str:
     """The description as JSON, the same text for the same form and system."""
     has_descriptor = system is not None and system.descriptor is not None
@@ -45,6 +56,8 @@ def describe(
         facts[_NAMES] = system.names.given
     if reduced_error is not None:
         facts[_REDUCED] = float(reduced_error)
+    if not settings.is_default:
+        facts[_SETTINGS] = settings.facts
     return json.dumps(facts, sort_keys=True)
 
 
@@ -61,13 +74,18 @@ def parse_description(content: str, *, version: int) -> Description:
         raise ValueError("its description does not say which parts there are")
     named = {_NAMES} & set(facts) if facts.get("has_system") and version > 1 else set()
     reduced = {_REDUCED} & set(facts) if version > 1 else set()
-    if set(facts) != parts | named | reduced | (_FORM_FACTS if facts["has_form"] else set()):
+    moved = {_SETTINGS} & set(facts) if version > 2 else set()
+    if set(facts) != parts | named | reduced | moved | (_FORM_FACTS if facts["has_form"] else set()):
         raise ValueError(f"its description has the facts {shown(sorted(facts))}")
     has_system, has_descriptor = facts.get("has_system", False), facts.get("has_descriptor", False)
     if has_system > facts["has_form"] or has_descriptor > has_system:
         raise ValueError("its description has a system without a form, or E without a system")
     found = Description(facts["has_form"], has_system, has_descriptor)
     found = found._replace(reduced_error=_reduced_error(facts[_REDUCED])) if reduced else found
+    if moved:
+        found = found._replace(settings=_settings(facts[_SETTINGS]))
+    elif version < 3:
+        found = found._replace(settings=SignalSettings(remarks=(NOT_IN_FILE,)))
     if not found.has_form:
         return found
     return found._replace(
@@ -98,6 +116,21 @@ def _reduced_error(value: Any) -> float:
     if type(value) is not float or not value >= 0.0:
         raise ValueError(f"reduced_error is {shown(repr(value))}, not a norm")
     return value
+
+
+def _settings(value: Any) -> SignalSettings:
+    """Delays, operating point, hold and sample time; whether they fit is asked when the network is there."""
+    if not isinstance(value, dict) or not value or not set(value) <= _SETTING_NAMES:
+        raise ValueError("signal_settings is not a table of delays, operating point, hold and sample time")
+    for name, own in value.items():
+        is_list = name not in ("hold", "sample_time")
+        of = str if name == "remarks" else float
+        if is_list and not (isinstance(own, list) and all(type(one) is of for one in own)):
+            raise ValueError(f"signal_settings has {name} that is not a list")
+    try:
+        return SignalSettings(**value)
+    except InvalidSystemError as error:
+        raise ValueError(f"signal_settings: {error}") from None
 
 
 def _seen(value: Any) -> tuple[tuple[int, float], ...]:

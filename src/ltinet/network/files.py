@@ -21,6 +21,7 @@ from ltinet.errors import FileFormatError, LtinetError
 from ltinet.model.formats.limits import DEFAULT_MAX_BYTES, allowance
 from ltinet.model.formats.opening import as_path, one_line, opened, reason_of
 from ltinet.model.formats.refusals import BeyondLimitError
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.description import Description, describe, parse_description
@@ -32,8 +33,8 @@ from ltinet.network.stored_values import require_finite, require_form, require_o
 from ltinet.shown import shown, shown_path
 
 FORMAT = "ltinet-network"
-VERSION = 2
-_READABLE = ("1", "2")  # 0.1.0 wrote the first, which knows of no system
+VERSION = 3
+_READABLE = ("1", "2", "3")  # 0.1.0 wrote the first, which knows of no system; signal settings came with the third
 
 
 class StoredNetwork(NamedTuple):
@@ -45,6 +46,8 @@ class StoredNetwork(NamedTuple):
     blocks: BlockSystem | None = None
     reduced_error: float | None = None
     """In the H2 norm, from the system that this one was reduced from; None where it was not."""
+    settings: SignalSettings = NO_SETTINGS
+    """Delays, operating point, hold and sample time."""
 
 
 def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
@@ -83,7 +86,8 @@ def network_checksum(stored: StoredNetwork) -> str:
 
     Where T is an operator there is no such file; that of the network alone then.
     """
-    return _digest(*_packed(StoredNetwork(stored.network) if has_operator(stored.form) else stored))
+    alone = StoredNetwork(stored.network, settings=stored.settings)
+    return _digest(*_packed(alone if has_operator(stored.form) else stored))
 
 
 def has_operator(form: BlockDiagonalForm | None) -> bool:
@@ -112,12 +116,13 @@ def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BY
 
 def _packed(stored: StoredNetwork) -> tuple[str, Tensors]:
     """What a file says of itself, and its tensors."""
-    network, form, system, blocks, reduced_error = stored
+    network, form, system, blocks, reduced_error, settings = stored
     tensors = pack_network(network) | ({} if form is None else pack_form(form))
     has_system = form is not None and system is not None and blocks is not None
     if has_system and system is not None and blocks is not None:
         tensors |= pack_system(system, blocks)
-    return describe(form, system if has_system else None, reduced_error=reduced_error), tensors
+    known = system if has_system else None
+    return describe(form, known, reduced_error=reduced_error, settings=settings), tensors
 
 
 def _unpack(tensors: Tensors, description: Description) -> StoredNetwork:
@@ -128,15 +133,16 @@ def _unpack(tensors: Tensors, description: Description) -> StoredNetwork:
     require_finite(tensors)
     network = unpack_network(tensors)
     require_solvable(network)
+    settings = description.settings.fitting(n_inputs=network.n_inputs, n_outputs=network.n_outputs)
     form = None
     if description.has_form:
         require_form(tensors)
         form = unpack_form(tensors, description)
     if form is None or not has_system:
         require_own_blocks(network, form)
-        return StoredNetwork(network, form, reduced_error=description.reduced_error)
+        return StoredNetwork(network, form, reduced_error=description.reduced_error, settings=settings)
     system, blocks = unpack_system(tensors, form)
-    return StoredNetwork(network, form, system.named(description.names), blocks, description.reduced_error)
+    return StoredNetwork(network, form, system.named(description.names), blocks, description.reduced_error, settings)
 
 
 def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Tensors]:

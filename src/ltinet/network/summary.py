@@ -4,6 +4,7 @@ from collections import Counter
 
 from ltinet.decompose.form import BlockDiagonalForm
 from ltinet.model.names import UNNAMED, SignalNames
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.network.facts import LayerFacts, NetworkFacts, network_facts
 from ltinet.network.network import Network
 from ltinet.shown import count_of, shown_rows
@@ -12,23 +13,38 @@ from ltinet.views import html_facts
 _SHOWN = 3  # coupled layers listed one by one: with them and all other lines, a dozen
 
 
-def summary_text(network: Network, form: BlockDiagonalForm | None, *, names: SignalNames = UNNAMED) -> str:
+def summary_text(
+    network: Network,
+    form: BlockDiagonalForm | None,
+    *,
+    names: SignalNames = UNNAMED,
+    settings: SignalSettings = NO_SETTINGS,
+) -> str:
     """Layers, neuron types, connections, weights, condition and residual as aligned lines."""
-    return shown_rows(*summary_rows(network_facts(network, form), names))
+    return shown_rows(*summary_rows(network_facts(network, form), names, settings))
 
 
-def summary_html(network: Network, form: BlockDiagonalForm | None, *, names: SignalNames = UNNAMED) -> str:
+def summary_html(
+    network: Network,
+    form: BlockDiagonalForm | None,
+    *,
+    names: SignalNames = UNNAMED,
+    settings: SignalSettings = NO_SETTINGS,
+) -> str:
     """The same as a table, for a notebook."""
-    return html_facts(*summary_rows(network_facts(network, form), names))
+    return html_facts(*summary_rows(network_facts(network, form), names, settings))
 
 
-def summary_rows(facts: NetworkFacts, names: SignalNames = UNNAMED) -> tuple[str, list[tuple[str, str]]]:
+def summary_rows(
+    facts: NetworkFacts, names: SignalNames = UNNAMED, settings: SignalSettings = NO_SETTINGS
+) -> tuple[str, list[tuple[str, str]]]:
     """A title, and what there is to say as pairs of a label and a value; names where somebody gave them."""
     inputs, outputs = count_of(facts["n_inputs"], "input"), count_of(facts["n_outputs"], "output")
     kinds = f"{facts['n_layers']}: {_kinds(facts['layers'])}" if facts["n_layers"] else "none, a static gain"
     saved = f"{facts['n_weights_dense']} in a dense network ({facts['sparsity']:.1%} saved)"
     rows = [
         *names.of_ends.rows,
+        *settings.rows,
         (
             "neurons",
             f"{facts['n_neurons']}: {facts['n_first_order']} first-order, {facts['n_second_order']} second-order",

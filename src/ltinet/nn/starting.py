@@ -42,7 +42,8 @@ def from_identified(found: Identified, *, trainable: Parts = True) -> LinearNetw
         raise InvalidNetworkError(
             f"inputs come late by {found.delay} samples, which a network has no states for; shift them in the data"
         )
-    return construct(found.system).to_torch(found.dt, hold=found.hold, trainable=trainable)
+    core = found.system.with_signal_settings(u0=0, y0=0)
+    return construct(core).to_torch(found.dt, hold=found.hold, trainable=trainable)
 
 
 def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:

@@ -52,6 +52,7 @@ class Triangular(nn.Module):
             raise InvalidNetworkError(
                 f"net is a {type(net).__name__}; give a network: ltinet.construct(system), or model.to_network()"
             )
+        net.signal_settings.refuse_unsupported("nn.Triangular")
         prepared = net._prepared
         groups = neuron_groups(packed_system(prepared), prepared.blocks)
         network = to_torch(prepared, dt, hold=hold, trainable=trainable, rebuild=DynamicNetwork)

@@ -64,7 +64,17 @@ class Answers:
     ) -> NDArray[Any]:
         """Magnitude and phase."""
         chosen, H = self.at(omega)
-        return draw_bode(chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, figure=figure)
+        return draw_bode(
+            chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self.delays, figure=figure
+        )
+
+    @property
+    def delays(self) -> Array | None:
+        """Dead times from every input to every output `(p, m)`, where the system has some."""
+        late = np.asarray(getattr(self.system, "output_delay", 0.0))[..., None] + getattr(
+            self.system, "input_delay", 0.0
+        )
+        return late if late.any() else None
 
     def draw_nyquist(
         self, omega: ArrayLike | None, *, pairs: Sequence[Pair] | None, limit: float | None, ax: "Axes | None"

@@ -29,12 +29,14 @@ def draw_bode(
     pairs: Sequence[Pair] | None = None,
     names: Sequence[str] | None = None,
     input_names: Sequence[str] | None = None,
+    delays: ArrayLike | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
     """Draw |H| in decibels and the phase of H `(K, p, m)` over angular frequencies omega `(K,)`; two Axes come back.
 
     `pairs` chooses (output, input); without it all are drawn, of more than ten those that reach the largest gain. The
     phase begins between −180° and 180° and is continuous from there; where H is not finite, at a pole, lines break.
+    `delays` `(p, m)` are dead times that H contains: phases follow them however far apart frequencies are.
 
     Raises:
         PlottingError: omega is not positive and ascending, or H has another shape.
@@ -48,7 +50,8 @@ def draw_bode(
         shown.add_key_below(canvas)
     else:
         shown.add_key(above)
-    _draw_phase(below, frequencies, values, shown)
+    late = np.zeros(values.shape[1:]) if delays is None else np.asarray(delays, dtype=np.float64)
+    _draw_phase(below, frequencies, values, shown, late)
     below.set_xlabel("frequency (rad/time)")
     canvas.align_ylabels([above, below])
     return np.asarray([above, below])
@@ -73,21 +76,26 @@ def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, shown: Pairs) -
         axes.set_ylim(middle - 10.0, middle + 10.0)
 
 
-def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, shown: Pairs) -> None:
+def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, shown: Pairs, delays: Array) -> None:
     axes.set_xscale("log")
     axes.set_ylabel("phase (degrees)")
     add_grid(axes)
     for (output, input), (colour, dashes) in zip(shown.chosen, shown.styles, strict=True):
-        axes.plot(frequencies, unwrapped_phase(H[:, output, input]), color=colour, linestyle=dashes, linewidth=1.4)
+        phase = unwrapped_phase(H[:, output, input], frequencies * delays[output, input])
+        axes.plot(frequencies, phase, color=colour, linestyle=dashes, linewidth=1.4)
     axes.margins(x=0.01)
     _set_degrees(axes)
 
 
-def unwrapped_phase(H: Complex) -> Array:
-    """The phase in degrees, continuous, from a start in [−180, 180); NaN where H is zero, rounding or not finite."""
+def unwrapped_phase(H: Complex, late: Array | float = 0.0) -> Array:
+    """The phase in degrees, continuous, from a start in [−180, 180); NaN where H is zero, rounding or not finite.
+
+    `late` are the angles ωτ of a delay that H contains: what is left without them is made continuous.
+    """
     known = _known(H)
     phase = np.full(len(H), np.nan)
-    phase[known] = np.rad2deg(np.unwrap(np.angle(H[known])))
+    angles = np.broadcast_to(late, H.shape)[known]
+    phase[known] = np.rad2deg(np.unwrap(np.angle(H[known] * np.exp(1j * angles))) - angles)
     if known.any() and phase[known][0] > 180.0 - 1e-6:  # a negative real number has 180 or −180 by chance of rounding
         phase -= 360.0
     return phase

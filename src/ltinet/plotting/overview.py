@@ -65,7 +65,10 @@ def draw_system_overview(answers: Answers, page: "Figure | SubFigure") -> None:
         return
     omega, H = answers.at(None)
     shown = _pairs(peaks_of(H), answers)
-    draw_bode(omega, H, pairs=shown.chosen, names=answers.names, input_names=answers.input_names, figure=left)
+    draw_bode(
+        omega, H, pairs=shown.chosen, names=answers.names, input_names=answers.input_names, delays=answers.delays,
+        figure=left,
+    )  # fmt: skip
     _draw_steps(upper, answers, shown)
 
 

@@ -1,6 +1,6 @@
 """Rise time, settling time, overshoot and peak of step responses, from the exact curve and not from samples of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -18,7 +18,6 @@ from ltinet.tolerances import rounding
 from ltinet.views import html_table, left_out, shown_places, text_table
 
 _FIELDS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
-_HEADINGS = ("input", "output", *_FIELDS)
 _ROUNDED = 1e-9  # of the final value: what lies closer to it is rounding of a curve that never goes beyond
 
 
@@ -45,6 +44,8 @@ class StepInfo:
     """The largest |y|, or what |y| tends to if that is more; NaN for several oscillations that are not damped."""
     peak_time: Array
     """When that is; infinite if it is never reached."""
+    dead_time: Array = field(kw_only=True)
+    """Delay before the response begins; settling and peak times include it."""
     input_names: Names = field(kw_only=True)
     """How the inputs are called, along the last axis."""
     output_names: Names = field(kw_only=True)
@@ -54,20 +55,38 @@ class StepInfo:
         p, m = self.final_value.shape
         return f"StepInfo({p} × {m} step responses)"
 
+    def delayed(self, dead_time: Array) -> "StepInfo":
+        """Return the same for responses that begin later by a dead time from each input to each output `(p, m)`."""
+        return replace(
+            self,
+            dead_time=dead_time,
+            settling_time=self.settling_time + dead_time,
+            peak_time=self.peak_time + dead_time,
+        )
+
     def __str__(self) -> str:
-        return text_table(_HEADINGS, self._rows())
+        return text_table(self._headings, self._rows())
 
     def _repr_html_(self) -> str:
-        return html_table(_HEADINGS, self._rows())
+        return html_table(self._headings, self._rows())
+
+    @property
+    def _shown(self) -> tuple[str, ...]:
+        """What is shown: the dead time where there is one."""
+        return ("dead time", *_FIELDS) if np.any(self.dead_time) else _FIELDS
+
+    @property
+    def _headings(self) -> tuple[str, ...]:
+        return ("input", "output", *self._shown)
 
     def _rows(self) -> list[list[str]]:
-        values = [getattr(self, name.replace(" ", "_")) for name in _FIELDS]
+        values = [getattr(self, name.replace(" ", "_")) for name in self._shown]
         inputs, outputs = ([shown(name) for name in names] for names in (self.input_names, self.output_names))
         pairs = [(j, i) for j in range(len(inputs)) for i in range(len(outputs))]
         rows = []
         for place in shown_places(len(pairs)):
             if place is None:
-                rows.append(left_out(len(pairs), len(_HEADINGS)))
+                rows.append(left_out(len(pairs), len(self._headings)))
                 continue
             j, i = pairs[place]
             rows.append([inputs[j], outputs[i], *(f"{value[i, j]:.5g}" for value in values)])
@@ -93,6 +112,7 @@ def step_info(
     _forget_rounding(facts, rounding(system.n_states))
     return StepInfo(
         *facts,
+        dead_time=np.zeros(facts.shape[1:]),
         input_names=tuple(system.input_names[j] for j in inputs),
         output_names=tuple(system.output_names[i] for i in outputs),
     )

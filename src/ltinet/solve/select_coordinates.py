@@ -6,9 +6,9 @@ log₁₀ cond(T) of the largest state. In blocks of time an O(n²) step is one 
 coordinates, and larger systems in block coordinates.
 
 Unevenly spaced samples need an exponential for every step, which of many states only blocks make cheap. There up to
-`FEW_AT_UNEVEN_TIMES` states run in original coordinates, and more of them where the network's own matrix T F T⁻¹ differs
-from A by more than 1e-11 in balanced units: by rounding in an ill-conditioned T, or because couplings were below the
-rounding of larger entries.
+`FEW_AT_UNEVEN_TIMES` states run in original coordinates, and more of them where the network's own matrix T F T⁻¹
+differs from A by more than 1e-11 in balanced units: by rounding in an ill-conditioned T, or because couplings were
+below the rounding of larger entries.
 """
 
 from typing import Literal, get_args

@@ -139,7 +139,8 @@ class Solution:
         "solver" is the error of the solvers, followed through the network; "rounding" holds what could not be followed
         and all rounding; "decomposition" what the decomposition of the system left; "input" the distance of a function
         u from the straight lines that the exact engine puts in its place; "times" that of even times from their grid;
-        "reduction" what a reduction left out, where the network stands for a larger system.
+        "reduction" what a reduction left out, where the network stands for a larger system; "delays and operating
+        point" what rounding of delayed times and of sums with the operating point adds.
         """
         if 0 in self.y.shape[:-2]:  # a batch of nothing has no errors
             return {"rounding": np.zeros((*self.y.shape[:-2], *(() if t is None else np.shape(t)), self.y.shape[-1]))}
@@ -224,6 +225,8 @@ class Solution:
         names, shape = self.output_names, self.y.shape
         span = f"{len(self.t)}, from {self.t[0]:g} to {self.t[-1]:g}" if len(self.t) else "none"
         rows = [("engine", str(self.stats.get("engine"))), ("times", span), ("outputs", shown_first(names))]
+        if self.stats.get("hold") is not None:
+            rows.append(("hold", str(self.stats["hold"])))
         if len(shape) > 2:
             rows.append(("runs", f"{math.prod(shape[:-2])}, y has shape {shape}"))
         if self.y.size:
@@ -235,7 +238,8 @@ class Solution:
 
     def __repr__(self) -> str:
         n_times, n_outputs = self.y.shape[-2:]
-        return f"Solution(n_times={n_times}, n_outputs={n_outputs}, engine={self.stats.get('engine')!r})"
+        hold = "" if self.stats.get("hold") is None else f", hold={self.stats['hold']!r}"
+        return f"Solution(n_times={n_times}, n_outputs={n_outputs}, engine={self.stats.get('engine')!r}{hold})"
 
 
 def _of_outputs(names: Sequence[str], values: Array) -> str:

@@ -14,7 +14,7 @@ def contents(data: bytes) -> tuple[dict, dict]:
     tensors = load(data)
     metadata = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])["__metadata__"]
     assert metadata["format"] == "ltinet-network"
-    assert metadata["version"] in ("1", "2")
+    assert metadata["version"] in ("1", "2", "3")
     digest = hashlib.sha256(metadata["content"].encode())
     for name, array in sorted(tensors.items()):
         digest.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode() + np.ascontiguousarray(array).tobytes())
@@ -36,6 +36,8 @@ def is_held_by(net, tensors: dict, description: dict) -> bool:
         "Psi": net.Psi,
     }
     form, system = net.form, net.system
+    if net.signal_settings.facts != description.get("signal_settings", {}) and not net.signal_settings.is_default:
+        return False
     parts = [form is not None, system is not None, system is not None and system.descriptor is not None]
     if parts != [description.get(name, False) for name in ("has_form", "has_system", "has_descriptor")]:
         return False

@@ -89,7 +89,7 @@ resource.setrlimit(resource.RLIMIT_AS, (size + 40_000_000, size + 40_000_000))
 for call in (lambda: system.frequency_response([1.0]), lambda: system.simulate(np.ones((3, 2)), [0.0, 1.0, 2.0])):
     try:
         call()
-    except ltinet.InvalidSystemError as error:
+    except InvalidSystemError as error:
         print(error)
 """
 
@@ -101,3 +101,18 @@ def test_too_little_memory_is_told():
         [sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.stdout.count("there is not enough memory to work with a sparse matrix of 90000×90000") == 2, done.stderr
+
+
+def test_a_sparse_square_b_is_refused_before_it_is_filled_in():
+    n = 50_176  # whose squares would take 20 GB
+    M, f = sparse.eye_array(n, format="csr"), np.ones(n)
+    with pytest.raises(InvalidSystemError, match=r"StateSpace\(-K, f, C, E=M\)"):
+        StateSpace(M, M, f)
+    with pytest.raises(InvalidSystemError, match="C has shape"):
+        StateSpace(M, M, f[:, None])
+    with pytest.raises(InvalidSystemError, match="B has shape"):
+        StateSpace(M, sparse.csr_array((n - 1, n)), f)
+
+
+def test_few_states_may_each_have_a_sparse_input():
+    assert StateSpace(-sparse.eye_array(50), sparse.eye_array(50), np.ones(50)).n_inputs == 50

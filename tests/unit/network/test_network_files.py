@@ -114,7 +114,7 @@ def test_the_file_is_plain_safetensors(tmp_path):
         metadata = file.metadata()
         np.testing.assert_array_equal(file.get_tensor("Psi"), net.Psi)
         assert file.get_tensor("E").dtype == np.float64
-    assert (metadata["format"], metadata["version"]) == ("ltinet-network", "2")
+    assert (metadata["format"], metadata["version"]) == ("ltinet-network", "3")
     assert json.loads(metadata["content"])["has_form"] is True
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,6 @@ _DENSE = 150  # states up to which a dense product beats a sparse one
 _STATE_KEYS = ("x", "last_input", "started", "dt", "hold")
 
 
-@final
 class Stepper:
     """A network that runs sample by sample: `y_k = stepper.step(u_k)` is the output at the time of u_k.
 

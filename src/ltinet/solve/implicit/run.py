@@ -9,6 +9,7 @@ from ltinet.arrays import Array
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.model.memory import told_if_short
 from ltinet.model.names import names_or_numbers
+from ltinet.model.signal_settings import SignalSettings
 from ltinet.model.sparse_factors import SingularError
 from ltinet.model.sparse_pencil import SparsePencil
 from ltinet.model.system_matrices import SystemMatrices
@@ -19,6 +20,7 @@ from ltinet.signals.sampled import Hold
 from ltinet.signals.signal import Signal
 from ltinet.signals.times import TimeAxis, real_times
 from ltinet.solve.arguments import positive
+from ltinet.solve.delayed import at_operating_point, moved_input, moved_solution
 from ltinet.solve.implicit.sdirk import Stepping
 from ltinet.solve.implicit.trajectory import ImplicitTrajectory
 from ltinet.solve.implicit.walk import Outputs, knots_between, walk
@@ -30,7 +32,7 @@ _ROOM = 0.3  # of what is missing, for the next walk
 _FIRST = 10.0  # times what is wanted, for a step of the first walk: steps of half the length err 16 times less
 
 
-def run_implicitly(
+def run_implicitly(  # noqa: PLR0913, RUF100
     system: SystemMatrices,
     pencil: SparsePencil,
     u: Any,
@@ -39,6 +41,7 @@ def run_implicitly(
     x0: ArrayLike | None,
     hold: Hold,
     tolerance: float,
+    settings: SignalSettings,
 ) -> Solution:
     """Outputs at the times t; their error, estimated by halving all steps, is below `tolerance` of each largest |y|.
 
@@ -53,12 +56,20 @@ def run_implicitly(
     names = names_or_numbers(system.names.inputs, "inputs", system.n_inputs)
     if not isinstance(u, np.ndarray):
         u = in_order(u, names, are_given=system.names.inputs is not None, n_times=len(axis.t))
-    signal = as_signal(u, axis, n_inputs=system.n_inputs, hold=hold)
+    signal = given = as_signal(u, axis, n_inputs=system.n_inputs, hold=hold)
+    if settings.moves_signals:
+        given = at_operating_point(signal, axis, settings) if u is None else signal
+        seen = moved_input(given, axis, settings)
+        signal = seen.signal
     start = _start(x0, system.n_states, signal.batch_shape)
     with told_if_short(pencil.n_states, pencil.n_nonzeros):
         outputs = _outputs_of(pencil, system.C)
         trajectory, stats = _agreeing(system, pencil, outputs, signal, axis.t, start, tolerance)
-    return Solution(axis.t, trajectory.outputs(axis.t), trajectory, stats, system.names)
+    stats["hold"] = getattr(given, "hold", None)
+    solution = Solution(axis.t, trajectory.outputs(axis.t), trajectory, stats, system.names)
+    if settings.moves_signals:
+        solution = moved_solution(solution, settings, given=given, seen=seen, prepared=None, D=system.D, x0=x0)
+    return solution
 
 
 def _outputs_of(pencil: SparsePencil, C: Array) -> Outputs:

@@ -1,0 +1,189 @@
+"""How well a model explains a measured record: one definition for models of every origin.
+
+For each output
+
+    fit = 100 (1 − ‖y − ŷ‖ / ‖y − mean(y)‖) %,
+
+with ŷ simulated from the inputs alone. Nothing of the record but the state at its first sample is fitted, by least
+squares over all outputs, each relative to its deviation from its mean; or the record begins at rest. Outputs that
+inputs from before the record have a part in are left out: those before t₀ plus the longest input delay and the own
+output delay.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ltinet.arrays import Array
+from ltinet.errors import InvalidSignalError
+from ltinet.identification.given import experiments_of
+from ltinet.identification.linear_part import least_squares
+from ltinet.model.signal_settings import SignalSettings
+from ltinet.signals.by_name import in_order
+from ltinet.signals.sampled import Hold, SampledSignal
+from ltinet.signals.times import TimeAxis, time_step
+from ltinet.solve.simulation import hold_of
+from ltinet.solve.solution import Solution
+from ltinet.tolerances import EPS
+
+_MOST_STATES = 500  # for which a run from each is worth fitting the first state
+_NUMBERS = 2**25  # of free responses that are computed together
+
+
+class Model(Protocol):
+    """A system or a network."""
+
+    @property
+    def n_states(self) -> int:
+        """Number of states."""
+        ...
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        ...
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        ...
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        ...
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        ...
+
+    @property
+    def signal_settings(self) -> SignalSettings:
+        """Delays, operating point, hold and sample time."""
+        ...
+
+    @property
+    def simulate(self) -> Callable[..., Solution]:
+        """The outputs for inputs u at times t."""
+        ...
+
+
+class _Run(NamedTuple):
+    """Samples without a gap."""
+
+    t: Array
+    u: Array
+    y: Array
+
+
+def record_fit(
+    model: Model,
+    u: Any,
+    y: Any,
+    *,
+    t: ArrayLike | None,
+    dt: float | None,
+    from_rest: bool,
+    hold: Hold | None,
+) -> Array:
+    """Return the fit of every output, `(p,)`, in percent; `StateSpace.fit` says what may be given."""
+    held = hold_of(hold, model.signal_settings)
+    if not from_rest and model.n_states > _MOST_STATES:
+        raise InvalidSignalError(
+            f"to fit the first state of {model.n_states} states takes as many runs; give from_rest=True, or reduce the "
+            "model first"
+        )
+    errors, spread = np.zeros(model.n_outputs), np.zeros(model.n_outputs)
+    runs = list(_runs(model, u, y, t, dt))
+    if not runs:
+        raise InvalidSignalError(
+            "no 10 samples follow each other without a gap (NaN); fill gaps, or give a longer record"
+        )
+    for run in runs:
+        own_errors, own_spread = _explained(model, run, hold=held, from_rest=from_rest)
+        errors, spread = errors + own_errors, spread + own_spread
+    still = np.flatnonzero(spread == 0.0)
+    if len(still):
+        raise InvalidSignalError(
+            f"y[:, {still[0]}] never changes, so that its fit is not defined; leave this output out"
+        )
+    return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
+
+
+def _runs(model: Model, u: Any, y: Any, t: ArrayLike | None, dt: float | None) -> Iterator[_Run]:
+    """Experiments, and the runs between their gaps, with their times."""
+    if not isinstance(u, list | tuple):
+        count = len(np.asarray(getattr(y, "values", y)))
+        u = in_order(u, model.input_names, are_given=True, n_times=count)
+    if not isinstance(y, list | tuple):
+        y = in_order(y, model.output_names, are_given=True, n_times=len(np.asarray(getattr(y, "values", y))))
+    experiments = experiments_of(u, y)
+    if t is not None and dt is not None:
+        raise InvalidSignalError("both t and dt are given; give the times, or the time between samples")
+    if t is None and dt is None and model.signal_settings.sample_time is None:
+        raise InvalidSignalError(
+            "the model has no sample time; give the times of the samples as t, or the time between them as dt"
+        )
+    step = None if t is not None else time_step(dt if dt is not None else model.signal_settings.sample_time, "dt")
+    for record, parts in experiments:
+        wanted = model.n_inputs, model.n_outputs
+        if (record.u.shape[1], record.y.shape[1]) != wanted:
+            raise InvalidSignalError(
+                f"u and y have {record.u.shape[1]} and {record.y.shape[1]} channels; the model has {wanted[0]} inputs "
+                f"and {wanted[1]} outputs"
+            )
+        times: Array = TimeAxis.of(t).t if step is None else np.asarray(step * np.arange(len(record)), np.float64)
+        if len(times) != len(record):
+            raise InvalidSignalError(f"t has {len(times)} times and u has {len(record)} samples; give one for each")
+        for part in parts:
+            yield _Run(times[part], record.u[part], record.y[part])
+
+
+def _explained(model: Model, run: _Run, *, hold: Hold, from_rest: bool) -> tuple[Array, Array]:
+    """Return Σ (y − ŷ)² and Σ (y − mean)² of every output."""
+    settings, t, p = model.signal_settings, run.t, model.n_outputs
+    if from_rest:
+        simulated, known = model.simulate(run.u, t, hold=hold).y, np.ones(run.y.shape, dtype=bool)
+        return _sums(run.y - simulated, run.y, known)
+    rounding = 8.0 * EPS * float(np.abs(t).max())
+    late = float(settings.array("input_delay", model.n_inputs).max(initial=0.0))
+    first = int(np.searchsorted(t, t[0] + late - rounding))
+    if first >= len(t):
+        raise InvalidSignalError(
+            f"a run of the record from {t[0]:g} to {t[-1]:g} is shorter than the input delay, {late:g}; give a longer "
+            "one"
+        )
+    times, y = t[first:], run.y[first:]
+    forced = model.simulate(SampledSignal(t, run.u, hold=hold), times).y
+    waits = settings.array("output_delay", p)
+    known = times[:, None] >= times[0] + waits - rounding
+    left = np.where(known, y - forced, 0.0)
+    if not model.n_states:
+        return _sums(left, y, known)
+    spread = _sums(left, y, known)[1]
+    scale = np.sqrt(np.where(spread > 0.0, spread, 1.0))
+    columns = np.concatenate([own / scale for own in _free_responses(model, times)], axis=0)
+    columns[:, ~known] = 0.0
+    matrix = columns.reshape(model.n_states, -1).T
+    x = least_squares(matrix, (left / scale).ravel())
+    return _sums(left - (matrix @ x).reshape(left.shape) * scale, y, known)
+
+
+def _free_responses(model: Model, t: Array) -> Iterator[Array]:
+    """Return outputs without input from each unit state, `(k, T, p)`, some states at a time."""
+    n, m, p, settings = model.n_states, model.n_inputs, model.n_outputs, model.signal_settings
+    at_once = max(1, _NUMBERS // (len(t) * max(m, p, 1)))
+    for begin in range(0, n, at_once):
+        states = np.eye(n)[begin : begin + at_once]
+        u = np.broadcast_to(settings.array("u0", m), (len(states), len(t), m))
+        yield model.simulate(u, t, x0=states, hold="zero").y - settings.array("y0", p)
+
+
+def _sums(left: Array, y: Array, known: Array) -> tuple[Array, Array]:
+    """Return Σ left² and Σ (y − mean)² where samples are known."""
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, y, 0.0).sum(axis=0) / count
+    return (np.where(known, left, 0.0) ** 2).sum(axis=0), (np.where(known, y - mean, 0.0) ** 2).sum(axis=0)

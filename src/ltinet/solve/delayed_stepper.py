@@ -1,0 +1,234 @@
+"""Streaming of models with delays and an operating point, one sample in, one output out.
+
+A delay is τ = (d + f) Δt with a whole number d of samples and 0 ≤ f < 1. While the core goes from t_{k−1} to t_k, an
+input j passes through the last part, f Δt long, of the piece between its samples k − d − 2 and k − d − 1, and then
+through the first part of the next piece. States and outputs at t_k are linear in the state at t_{k−1} and the ends of
+both pieces (a_l, a_r, b_l, b_r): the columns of that map are exact steps between the times at which an input goes from
+one piece to the next, taken once. An output that is late by (e + g) Δt is that of the core at t_{k−e} − g Δt, an exact
+step of (1 − g) Δt from t_{k−e−1}; it waits e samples in a buffer. A step costs one product with a matrix of
+(n + p) × (n + 5m) numbers.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from ltinet.arrays import Array
+from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.model.signal_settings import SignalSettings
+from ltinet.shown import count_of
+from ltinet.signals.finite import all_finite
+from ltinet.signals.numbers import real_array
+from ltinet.solve.exact.stepper import Stepper
+from ltinet.tolerances import EPS
+
+_DENSE = 150  # states up to which a dense product beats a sparse one
+_ROUNDING = 8.0  # units of eps: a delay that is so close to a whole number of samples is one
+_STATE_KEYS = ("x", "inputs", "outputs", "n_taken", "dt", "hold", "input_delay", "output_delay")
+
+
+class _Late(NamedTuple):
+    """Delays in samples: the whole part and the rest."""
+
+    whole: Any
+    rest: Array
+
+
+def _in_samples(delays: Array, dt: float) -> _Late:
+    ratio = delays / dt
+    nearest = np.round(ratio)
+    is_whole = np.abs(ratio - nearest) <= _ROUNDING * EPS * np.maximum(ratio, 1.0)
+    whole = np.where(is_whole, nearest, np.floor(ratio))
+    return _Late(whole.astype(np.intp), np.where(is_whole, 0.0, ratio - whole))
+
+
+@final
+class DelayedStepper(Stepper):
+    """A stepper of a model with delays or an operating point; it is used as `Stepper` is.
+
+    `stepper.x` is the state of the core at the time of the last sample, counted from the operating point.
+    """
+
+    def __init__(self, core: Stepper, settings: SignalSettings) -> None:  # all that `Stepper` keeps is kept anew here
+        self.dt, self.hold = core.dt, core.hold
+        engine = self._engine = core._engine
+        system = engine.system
+        self._n_states, self._n_inputs, n_outputs = system.n_states, system.n_inputs, system.n_outputs
+        self._settings = settings
+        self._u0, self._y0 = settings.array("u0", self._n_inputs), settings.array("y0", n_outputs)
+        self._in = _in_samples(settings.array("input_delay", self._n_inputs), self.dt)
+        self._out = _in_samples(settings.array("output_delay", n_outputs), self.dt)
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at in the output
+            self._matrix = self._step_matrix()
+        self._z = self._start = core._start
+        self._C, self._D = engine.output_weights, system.D
+        self._channels = np.arange(self._n_inputs)
+        self._rows = np.arange(n_outputs)
+        self._inputs = np.zeros((int(self._in.whole.max(initial=0)) + 3, self._n_inputs))
+        self._outputs = np.zeros((int(self._out.whole.max(initial=0)) + 1, n_outputs))
+        self._n_taken = 0
+
+    def step(self, u: ArrayLike) -> Array:
+        """Take the next input sample `(m,)` and return the output `(p,)` at its time."""
+        value = np.array(real_array(u, "u"), ndmin=1)
+        if value.shape != (self._n_inputs,):
+            raise InvalidSignalError(
+                f"u has shape {value.shape}; a step takes {count_of(self._n_inputs, 'number')}, one per input"
+            )
+        if not np.isfinite(value).all():
+            raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._advance(value)
+
+    def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
+        """Return outputs `(steps, p)` for one chunk of samples `(steps, m)` after the other."""
+        if not isinstance(chunks, Iterable):
+            raise InvalidSignalError(
+                f"chunks is a {type(chunks).__name__}; give a list or a generator of arrays (steps, {self._n_inputs})"
+            )
+        for chunk in chunks:
+            samples = np.array(real_array(chunk, "a chunk"), ndmin=1)
+            samples = samples[:, None] if samples.ndim == 1 else samples
+            if samples.ndim != 2 or samples.shape[1] != self._n_inputs:
+                raise InvalidSignalError(
+                    f"a chunk has shape {np.shape(chunk)}; it must be (steps, {self._n_inputs}), time first"
+                )
+            if not all_finite(samples):
+                raise InvalidSignalError("a chunk has entries that are not finite; replace NaN and infinities")
+            with np.errstate(over="ignore", invalid="ignore"):
+                rows = [self._advance(own) for own in samples]
+            yield np.array(rows).reshape(len(samples), len(self._rows))
+
+    @property
+    def x(self) -> Array:
+        """The state of the core at the time of the last sample, in the user's coordinates."""
+        system = self._engine.system
+        return np.asarray(self._engine.coordinates.user_from_blocks(system.blocks_from_packed(self._z)))
+
+    @x.setter
+    def x(self, state: ArrayLike) -> None:
+        """Set the state at the time of the last sample."""
+        self._z = self._packed(real_array(state, "x"))
+
+    def state(self) -> dict[str, Any]:
+        """Return all that is needed to go on later, buffers included, as numbers and arrays, for `restore`."""
+        return {
+            "x": self.x,
+            "inputs": self._inputs.copy(),
+            "outputs": self._outputs.copy(),
+            "n_taken": self._n_taken,
+            "dt": self.dt,
+            "hold": self.hold,
+            "input_delay": self._settings.array("input_delay", self._n_inputs),
+            "output_delay": self._settings.array("output_delay", len(self._rows)),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` returned; a state that does not fit is refused and changes nothing.
+
+        Raises
+        ------
+        InvalidSignalError
+            Something is missing, or it belongs to another model, step or hold.
+        """
+        missing = [key for key in _STATE_KEYS if key not in state]
+        if missing:
+            raise InvalidSignalError(
+                f"the saved state has no {', '.join(missing)}; give all of what state() returned: "
+                f"{', '.join(_STATE_KEYS)}"
+            )
+        own = self.state()
+        for key in ("dt", "hold", "input_delay", "output_delay"):
+            if not np.array_equal(np.asarray(state[key]), np.asarray(own[key])):
+                raise InvalidSignalError(f"the saved state has {key} = {state[key]}; this stepper has {own[key]}")
+        found = {key: real_array(state[key], f"the saved {key}") for key in ("x", "inputs", "outputs")}
+        for key, value in found.items():
+            if value.shape != own[key].shape or not np.isfinite(value).all():
+                raise InvalidSignalError(
+                    f"the saved {key} has shape {value.shape}; this stepper needs {own[key].shape}, all finite: "
+                    "restore the state of a stepper of the same network"
+                )
+        n_taken = int(state["n_taken"])
+        if n_taken < 0:
+            raise InvalidSignalError(f"the saved n_taken is {n_taken}; it must not be negative")
+        self._z, self._n_taken = self._packed(found["x"]), n_taken
+        self._inputs, self._outputs = found["inputs"].copy(), found["outputs"].copy()
+
+    def _packed(self, x: Array) -> Array:
+        engine = self._engine
+        return np.asarray(engine.system.packed_from_blocks(engine.initial_state(x, ()))[0])
+
+    def _advance(self, value: Array) -> Array:
+        k, (whole, _), n = self._n_taken, self._in, self._n_states
+        self._inputs[k % len(self._inputs)] = value - self._u0
+        last = self._read(k - whole)  # sample k − d; entries that no sample has reached yet are zero
+        if k == 0:
+            raw = self._C @ self._z + self._D @ np.where(self._in.rest == 0.0, last, 0.0)
+            raw[self._out.rest > 0.0] = 0.0
+        else:
+            before, earlier = self._read(k - whole - 1), self._read(k - whole - 2)
+            # There is no line to the first sample: what lies before it is zero.
+            a_right = np.where(k - whole - 2 >= 0, before, 0.0)
+            b_right = np.where(k - whole - 1 >= 0, last, 0.0)
+            both = self._matrix @ np.concatenate([self._z, earlier, a_right, before, b_right, last])
+            self._z, raw = both[:n], both[n:]
+        self._outputs[k % len(self._outputs)] = raw
+        self._n_taken = k + 1
+        y = self._outputs[(k - self._out.whole) % len(self._outputs), self._rows] + self._y0
+        if not np.isfinite(y).all():
+            raise SimulationError(
+                f"the outputs overflow at sample {k}, t = {k * self.dt:.6g} after the first; restore an earlier state"
+            )
+        return np.asarray(y)
+
+    def _read(self, index: Any) -> Array:
+        return np.asarray(self._inputs[index % len(self._inputs), self._channels])
+
+    def _step_matrix(self) -> Any:
+        """From (z, a_l, a_r, b_l, b_r, sample k − d) to the next z, and to the outputs of the core as they are late."""
+        n, m = self._n_states, self._n_inputs
+        rest, out_rest = self._in.rest, self._out.rest
+        C, D = self._engine.output_weights, self._engine.system.D
+        into_state = self._reached(1.0)
+        rows = np.zeros((len(C), n + 5 * m))
+        for i, late in enumerate(out_rest.tolist()):
+            at = 1.0 - late
+            rows[i, : n + 4 * m] = C[i] @ (into_state if late == 0.0 else self._reached(at))
+            ends = self._ends(np.full(m, at), rest <= at + _ROUNDING * EPS)
+            if late > 0.0:
+                rows[i, n : n + 4 * m] += (D[i] * ends).sum(axis=1)
+            else:  # at t_k an input without a rest is at its sample k − d, after a jump
+                rows[i, n : n + 4 * m] += (D[i] * np.where(rest > 0.0, ends, 0.0)).sum(axis=1)
+                rows[i, n + 4 * m :] = np.where(rest > 0.0, 0.0, D[i])
+        matrix = np.zeros((n + len(C), n + 5 * m))
+        matrix[:n, : n + 4 * m], matrix[n:] = into_state, rows
+        return matrix if n <= _DENSE else sparse.csr_array(matrix)
+
+    def _ends(self, at: Array, is_next: Any) -> Array:
+        """What each of (a_l, a_r, b_l, b_r) of each input adds to that input at a time in the step, `(4 m, m)`."""
+        m, rest = self._n_inputs, self._in.rest
+        if self.hold == "zero":
+            a_left, a_right, b_left, b_right = (~is_next).astype(float), np.zeros(m), is_next.astype(float), np.zeros(m)
+        else:
+            within = np.where(is_next, at - rest, 1.0 - rest + at)
+            a_left, a_right = np.where(is_next, 0.0, 1.0 - within), np.where(is_next, 0.0, within)
+            b_left, b_right = np.where(is_next, 1.0 - within, 0.0), np.where(is_next, within, 0.0)
+        return np.concatenate([np.diag(own) for own in (a_left, a_right, b_left, b_right)])
+
+    def _reached(self, stop: float) -> Array:
+        """From (z, a_l, a_r, b_l, b_r) to the state at a share `stop` of the step, `(n, n + 4 m)`."""
+        n, m, rest = self._n_states, self._n_inputs, self._in.rest
+        edges = np.unique(np.concatenate([[0.0], rest[rest < stop], [stop]]))
+        steps = self._engine.grids.any_length(self.dt, linear=self.hold == "linear")
+        z = np.concatenate([np.eye(n), np.zeros((4 * m, n))])
+        nothing = np.zeros((n, m))
+        for begin, end in pairwise(edges):
+            is_next = rest <= begin
+            now, then = (np.concatenate([nothing, self._ends(np.full(m, at), is_next)]) for at in (begin, end))
+            h = np.array([(end - begin) * self.dt])
+            z = steps.step(h, z[:, None], now[:, None], then[:, None])[:, 0]
+        return np.ascontiguousarray(z.T)
