@@ -373,8 +373,8 @@ class DynamicNetwork:
                 "linear" where the model has none. `sol.stats["hold"]` tells.
             engine: "exact", "neurons" or "intervals".
             coordinates: exact engine: "original" steps the matrices as given, "blocks" the blocks of the network;
-                "auto" (if left out) chooses as described above. At uneven times more than 16 states run in blocks,
-                unless the matrix of the network differs from the given one by more than 1e-11.
+                "auto" (if left out) chooses as described above. At uneven times more than 16 states run in blocks.
+                Blocks are not taken where `form.backward_error` is above 1e-11.
             input_tolerance: exact engine: distance of a function u from the lines that replace it, for each input
                 relative to its max |u|; 1e-8 if left out.
             method: solver engines: RK23, RK45, DOP853 (if left out), Radau, BDF or LSODA, for all neurons, by a mapping

@@ -1,14 +1,15 @@
 """In which coordinates a system is stepped: those of its user where states are few, those of its blocks where many.
 
 Block coordinates make a step O(n) instead of O(n²), and their T may lose digits that the user's own matrix keeps, up to
-log₁₀ cond(T) of the largest state. In blocks of time an O(n²) step is one product every K samples, so that up to
-`FEW_STATES` states original coordinates cost nothing. Evenly spaced samples of so few states therefore run in original
-coordinates, and larger systems in block coordinates.
+log₁₀ cond(T) of the largest state. So blocks are taken where n² is expensive:
 
-Unevenly spaced samples need an exponential for every step, which of many states only blocks make cheap. There up to
-`FEW_AT_UNEVEN_TIMES` states run in original coordinates, and more of them where the network's own matrix T F T⁻¹
-differs from A by more than 1e-11 in balanced units: by rounding in an ill-conditioned T, or because couplings were
-below the rounding of larger entries.
+* at evenly spaced samples from `FEW_STATES` states on. In blocks of time a step of all states is one product every K
+  samples, which below costs nothing.
+* at unevenly spaced samples from `FEW_AT_UNEVEN_TIMES` states on, since every step has an exponential of its own.
+
+Everywhere they are taken only if they represent the system: if the network's own matrix T F T⁻¹ differs from A by at
+most `LARGEST_BACKWARD_ERROR` in balanced units. It may differ by rounding in an ill-conditioned T, or because couplings
+were below the rounding of larger entries.
 """
 
 from typing import Literal, get_args
@@ -23,7 +24,7 @@ CoordinateChoice = Literal["auto", "original", "blocks"]
 # tenth, and first results are faster, since no network is constructed: `python -m benchmarks --only first_result`.
 FEW_STATES = 128
 FEW_AT_UNEVEN_TIMES = 16  # states whose exponentials of short steps are series, right in every entry
-LARGEST_BACKWARD_ERROR = 1e-11  # of T F T⁻¹, in uneven runs of more states: outputs are to be right to 1e-10
+LARGEST_BACKWARD_ERROR = 1e-11  # a tenth of what outputs may be off by
 
 
 def select_coordinates(prepared: PreparedNetwork, wanted: CoordinateChoice = "auto", *, is_even: bool) -> Realisation:
@@ -42,9 +43,8 @@ def select_coordinates(prepared: PreparedNetwork, wanted: CoordinateChoice = "au
         )
     if original is None or wanted == "original":
         return original or prepared
-    if prepared.n_states > FEW_STATES:
-        return prepared
-    if not is_even and prepared.n_states > FEW_AT_UNEVEN_TIMES:
-        form = prepared.form
-        return original if form is not None and form.backward_error > LARGEST_BACKWARD_ERROR else prepared
-    return original
+    if prepared.n_states <= (FEW_STATES if is_even else FEW_AT_UNEVEN_TIMES):
+        return original
+    form = prepared.form
+    represents = form is None or form.backward_error <= LARGEST_BACKWARD_ERROR
+    return prepared if represents else original
