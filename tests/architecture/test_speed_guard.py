@@ -143,8 +143,8 @@ def long_work(channels, *, coupled=False):
 def instructions(call):
     """Count the instructions of the interpreter that a call executes, in all libraries.
 
-    Those of a second call: the first one imports what is imported on first use, and since Python 3.12 a function that
-    is traced for the first time reports only some of its instructions.
+    Those of a second call: the first one imports what is imported on first use, and Python 3.12 reports instructions
+    only where `sys.settrace` is called after a frame has asked for them.
     """
     count = 0
 
@@ -155,11 +155,11 @@ def instructions(call):
         return trace
 
     previous = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
+    for _ in range(2):
         count = 0
-        call()
-    finally:
-        sys.settrace(previous)
+        sys.settrace(trace)
+        try:
+            call()
+        finally:
+            sys.settrace(previous)
     return count
