@@ -22,7 +22,7 @@ from ltinet.arrays import Array, Complex
 from ltinet.model.matrices import Matrix
 from ltinet.once import cached_property
 from ltinet.solve.steps.one_step import OneStep
-from ltinet.solve.steps.recurrence import size
+from ltinet.solve.steps.recurrence import LARGEST_POWER, size
 from ltinet.solve.steps.sharing import in_groups
 from ltinet.tolerances import EPS
 
@@ -44,7 +44,7 @@ class Convolution:
     """C P^k G₁, (m × 2K p): what the first sample does not do, since no line leads to it; None for steps."""
 
     grows: bool
-    """Whether responses are larger in the second half: transforms would round early outputs relative to late ones."""
+    """Whether responses are far larger in the second half: transforms would round early outputs relative to late ones."""
 
     def outputs(self, u: Array, *, threads: int = 1) -> Array:
         """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`."""
@@ -104,7 +104,7 @@ def convolution(step: OneStep, n_times: int) -> Convolution:
     lags[..., 0, 0], lags[..., 0, 1:K] = step.direct.T, markov[..., : K - 1]
     lags[..., 1, :K], lags[..., 1, K + 1 :] = markov[..., K - 1 : -1], markov[..., : K - 1]
     from_first = np.ascontiguousarray(by_G1.transpose(2, 0, 1).reshape(m, -1)) if step.shift.any() else None
-    grows = not size(by_Gamma[K:]) <= size(by_Gamma[:K])
+    grows = not size(by_Gamma[K:]) <= LARGEST_POWER * size(by_Gamma[:K])
     return Convolution(K, scipy.fft.rfft(lags, axis=-1), from_first, grows)
 
 

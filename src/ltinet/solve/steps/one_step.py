@@ -21,7 +21,7 @@ from ltinet.once import cached_property
 from ltinet.solve.modal import ModalSystem
 from ltinet.solve.steps.packing import pack, pack_weights
 from ltinet.solve.steps.propagators import exp_of_multiples, matrix_steps, scalar_steps
-from ltinet.solve.steps.recurrence import Decay, accumulate, size, without_dust
+from ltinet.solve.steps.recurrence import LARGEST_POWER, Decay, accumulate, size, without_dust
 
 _FAST_GROWTH = 1.65  # e^{½}, size of an entry of P up to which G₁ is of the size of h: w = z − G₁ u loses nothing
 LARGEST_POWER = (

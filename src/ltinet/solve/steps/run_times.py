@@ -5,6 +5,7 @@ The constants were measured on one core of a server processor. What matters is h
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class RunTimes:
         K = width_for(self.n_times)
         transforms = 4 * K * (m + p) * 0.6e-9 * math.log2(2 * K)
         products = 3 * K * m * p * 3e-9
-        prepare = 3e-4 + 4 * K * m * p * (n * 1.2e-10 + 2e-8) + math.sqrt(K) * n * 1.5e-7
+        prepare = 3e-4 + 4 * K * m * p * (n * 1.2e-10 + 2e-8) + math.sqrt(K) * n * 1.5e-7 + self._powers(2.0 * K)
         return 8e-5 + transforms + products + prepare / _RUNS
 
     @cached_property
@@ -56,7 +57,7 @@ class RunTimes:
         """For every width: products, copies, recurrence by calls and by memory, and a share of the preparation."""
         system, K = self.system, self._widths
         n, m, p = system.n_states, system.n_inputs, system.n_outputs
-        dense = np.array([len(block.F) for block in system.blocks], dtype=np.float64)
+        dense = self._sizes_of_blocks
         sizes = np.ones(len(system.rates))
         sizes[: system.n_pairs] = 2
         lasts = system.rates.real * (self.step * K[:, None]) >= math.log(FADED)
@@ -68,7 +69,14 @@ class RunTimes:
         copies = self.n_times * m * blocks_of_inputs * 3e-9
         calls = np.minimum(steps, 3.0 * np.sqrt(steps) + 20.0) * 3e-6 * (n_kept > dense.sum())
         calls = calls + steps * 1.5e-6 * len(dense)  # dense blocks take one step after the other
-        # Powers of dense blocks by squaring, and what they make of B and C.
-        products = 2.0 * (np.log2(K) * np.sum(dense**3) + K * (m + p) * (dense @ dense))
-        prepare = 2e-4 + K * n * (m + p) * 1.5e-8 + products / 1.5e10
+        prepare = 2e-4 + K * n * (m + p) * 1.5e-8 + K**2 * m * p * 1e-8 + self._powers(K)
         return np.asarray(5e-5 + flops / 1.5e10 + copies + calls + steps * n_kept * 6e-9 + prepare / _RUNS)
+
+    @cached_property
+    def _sizes_of_blocks(self) -> Array:
+        return np.array([len(block.F) for block in self.system.blocks], dtype=np.float64)
+
+    def _powers(self, count: Any) -> Any:
+        """Seconds for the powers of dense blocks up to some number by squaring, and for what they make of B and C."""
+        sizes, channels = self._sizes_of_blocks, self.system.n_inputs + self.system.n_outputs
+        return 2.0 * (np.log2(count) * np.sum(sizes**3) + count * channels * (sizes @ sizes)) / 1.5e10
