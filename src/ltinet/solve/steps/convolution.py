@@ -44,7 +44,7 @@ class Convolution:
     """C P^k G₁, (m × 2K p): what the first sample does not do, since no line leads to it; None for steps."""
 
     grows: bool
-    """Whether responses are far larger in the second half: transforms would round early outputs relative to late ones."""
+    """Whether responses are far larger in the second half: transforms round early outputs relative to late ones."""
 
     def outputs(self, u: Array, *, threads: int = 1) -> Array:
         """Outputs `(batch, T, p)` at all samples of u `(batch, T, m)`."""

@@ -136,8 +136,8 @@ def _scan_one_by_one(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any
 def _scan_dense(matrix: Matrix, ends: Array, first: Array) -> None:
     """The same for a dense block: ends_b ← ends_b + matrix · ends_{b−1}.
 
-    Many steps of a small matrix are halved by cyclic reduction: what two steps add follows for all pairs in one product,
-    then every second state from the square of the matrix, then those between. A square of large norm would lose digits.
+    Many steps of a small matrix are halved by cyclic reduction: what two steps add follows for all pairs in one
+    product, then every second state from the square of the matrix, then those between.
     """
     batch, n_steps, n = ends.shape
     begin = 0
