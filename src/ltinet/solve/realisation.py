@@ -143,6 +143,11 @@ class OriginalCoordinates(Realisation):
         self.units = best_units(origin.A)
 
     @cached_property
+    def norm(self) -> float:
+        """‖F‖₁."""
+        return float(np.abs(self.blocks.A).sum(axis=0).max(initial=0.0))
+
+    @cached_property
     def blocks(self) -> BlockSystem:
         """The matrices as one block."""
         system, units, n = self.origin, self.units, self.origin.n_states

@@ -9,7 +9,7 @@ log₁₀ cond(T) of the largest state. So blocks are taken where n² is expensi
 
 Everywhere they are taken only if they represent the system: if the network's own matrix T F T⁻¹ differs from A by at
 most `LARGEST_BACKWARD_ERROR` in balanced units. It may differ by rounding in an ill-conditioned T, or because couplings
-were below the rounding of larger entries.
+were below the rounding of larger entries. Nor can a step of all states be so long that its exponential is not known.
 """
 
 from typing import Literal, get_args
@@ -24,10 +24,14 @@ CoordinateChoice = Literal["auto", "original", "blocks"]
 # tenth, and first results are faster, since no network is constructed: `python -m benchmarks --only first_result`.
 FEW_STATES = 128
 FEW_AT_UNEVEN_TIMES = 16  # states whose exponentials of short steps are series, right in every entry
+# Of ‖A‖h, to which exponentials in pairs of doubles keep slow states: 1e-11 over their rounding, 1e-32.
+LONGEST_STEP = 1e21
 LARGEST_BACKWARD_ERROR = 1e-11  # a tenth of what outputs may be off by
 
 
-def select_coordinates(prepared: PreparedNetwork, wanted: CoordinateChoice = "auto", *, is_even: bool) -> Realisation:
+def select_coordinates(
+    prepared: PreparedNetwork, wanted: CoordinateChoice = "auto", *, is_even: bool, longest_step: float
+) -> Realisation:
     """The realisation in which a run is stepped.
 
     Raises:
@@ -44,7 +48,7 @@ def select_coordinates(prepared: PreparedNetwork, wanted: CoordinateChoice = "au
     if original is None or wanted == "original":
         return original or prepared
     if prepared.n_states <= (FEW_STATES if is_even else FEW_AT_UNEVEN_TIMES):
-        return original
+        return original if original.norm * longest_step <= LONGEST_STEP else prepared
     form = prepared.form
     represents = form is None or form.backward_error <= LARGEST_BACKWARD_ERROR
     return prepared if represents else original

@@ -34,7 +34,7 @@ def certificate_of(prepared: PreparedNetwork, *, horizon: float, n_steps: float)
 def certify(prepared: PreparedNetwork, *, horizon: float, n_steps: int, linear: bool = True) -> Certificate:
     """What the exact engine promises for |u| ≤ 1 and x(0) = 0, without running it."""
     step = horizon / n_steps
-    realisation = select_coordinates(prepared, is_even=True)
+    realisation = select_coordinates(prepared, is_even=True, longest_step=step)
     arrays = realisation.arrays
     # No run is known here whose states could be looked at within steps: cells are not shorter than these.
     cells = cells_of(arrays, 0.0, horizon, n_samples=n_steps + 1, longest=0.0)

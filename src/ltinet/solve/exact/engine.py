@@ -63,7 +63,7 @@ class ExactEngine:
 
 
 def _realisation(prepared: PreparedNetwork, samples: SampledSignal, wanted: CoordinateChoice) -> Realisation:
-    return select_coordinates(prepared, wanted, is_even=samples.step is not None)
+    return select_coordinates(prepared, wanted, is_even=samples.step is not None, longest_step=samples.longest_step)
 
 
 def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array:

@@ -35,7 +35,7 @@ class Stepper:
             raise InvalidSignalError(f"dt is {dt}; give a positive time step")
         hold = checked_hold(hold)
         self.dt, self.hold = float(dt), hold
-        self._engine = engine = select_coordinates(prepared, is_even=True)
+        self._engine = engine = select_coordinates(prepared, is_even=True, longest_step=self.dt)
         with np.errstate(over="ignore", invalid="ignore"):  # an overflow is told at the sample where it shows
             single = engine.grids.single(self.dt, linear=hold == "linear")
             # (w at the next sample, y at this one) from (w, u) at this one: one product is faster than four.

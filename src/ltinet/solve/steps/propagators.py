@@ -21,9 +21,9 @@ from ltinet.solve.steps.entrywise_exponentials import keep_small_entries
 from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
 
-_LONGEST = (
-    5e4  # ‖Fh‖ from which squaring in double precision costs slow states more than 1e-11 of their size: 1e-11/eps
-)
+# Of ‖Fh‖, from which squaring in double precision costs slow states more than 1e-11 of their size: 1e-11/eps.
+_LONGEST = 5e4
+_FEW = 32  # states up to which it costs little to see which of them act on which
 _LARGEST_IN_PAIRS = 128  # states: of more it takes seconds
 _ENDS = 1e30  # in the 1-norm: of dense matrices from about 1e38 on SciPy's exponential is never done
 _NEARLY_ALL = 20.0  # by how much more stands above the diagonal of a matrix that is nearly triangular
@@ -187,7 +187,7 @@ def _exact_exponentials(F: Matrix, h: NDArray[np.float64], augmented: NDArray[np
     n, gaps = len(F), np.abs(np.diff(F.diagonal(), append=0.0)) * h[:, None]
     nearly_equal = np.any((gaps > 0.0) & (gaps < 1.0), axis=1)
     exponentials = _exponentials(augmented, n, nearly_equal=nearly_equal, in_units=bool(np.tril(F, -2).any()))
-    if not F.all():
+    if n <= _FEW and not F.all():
         exponentials[:, ~reached(np.any(augmented != 0.0, axis=0))] = 0.0
     return exponentials
 
