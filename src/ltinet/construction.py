@@ -112,9 +112,12 @@ def network_in(form: BlockDiagonalForm, system: SystemMatrices) -> Construction:
 def _better_form(
     forms: Sequence[BlockDiagonalForm], A: Matrix, wanted: BlockChoice, *, is_free: bool
 ) -> BlockDiagonalForm:
-    """The sparser form, unless its T costs digits in the user's units and that in other units does not."""
+    """The sparser form, unless its T costs digits in the user's units and that in other units does not.
+
+    Without connections T has the eigenvectors in any units, and there is nothing to choose.
+    """
     first = forms[0]
-    if not is_free or first.condition_raw <= _COSTLY_CONDITION:
+    if not is_free or not first.n_connections or first.condition_raw <= _COSTLY_CONDITION:
         return first
     try:
         other = forms[1] if len(forms) > 1 else candidate_forms(A, wanted, balance=not (first.scaling != 1.0).any())[0]

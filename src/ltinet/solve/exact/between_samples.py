@@ -17,7 +17,7 @@ from ltinet.solve.exact.true_steps import BETWEEN, WITHIN, step_errors
 from ltinet.solve.steps.short_steps import is_short, size_in_best_units
 from ltinet.tolerances import LARGEST
 
-_MANY = 64  # states from which on one place is looked at
+_MANY = 16  # states from which on one place is looked at: exponentials in pairs of doubles take milliseconds each
 _OCTAVES = 24  # at most
 
 
