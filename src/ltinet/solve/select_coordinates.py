@@ -1,15 +1,16 @@
-"""In which coordinates a system is stepped: those of its user where states are few, those of its blocks where many.
+"""Choice of the coordinates in which a system is stepped: the user's for few states, block coordinates for many.
 
-Block coordinates make a step O(n) instead of O(n²), and their T may lose digits that the user's own matrix keeps, up to
-log₁₀ cond(T) of the largest state. So blocks are taken where n² is expensive:
+Block coordinates make a step O(n) instead of O(n²), but x = T z mixes states: every state may have an error of up to
+cond(T) roundings of the largest state, so that small states lose digits. So blocks are taken where n² is expensive:
 
-* at evenly spaced samples from `FEW_STATES` states on. In blocks of time a step of all states is one product every K
-  samples, which below costs nothing.
-* at unevenly spaced samples from `FEW_AT_UNEVEN_TIMES` states on, since every step has an exponential of its own.
+* at evenly spaced samples above `FEW_STATES` states. With blocks of time the n × n product is needed only once every K
+  samples, so that its cost is negligible for fewer states.
+* at unevenly spaced samples above `FEW_AT_UNEVEN_TIMES` states, because every step has an exponential of its own.
 
-Everywhere they are taken only if they represent the system: if the network's own matrix T F T⁻¹ differs from A by at
-most `LARGEST_BACKWARD_ERROR` in balanced units. It may differ by rounding in an ill-conditioned T, or because couplings
-were below the rounding of larger entries. Nor can a step of all states be so long that its exponential is not known.
+Above these numbers "auto" takes blocks only if they represent the system: if the network's own matrix T F T⁻¹ differs
+from A by at most `LARGEST_BACKWARD_ERROR` in balanced units. It differs by more where T is ill-conditioned, or where
+couplings were below the rounding of larger entries. Below these numbers blocks are taken only for steps so long that
+the exponential of A h is not accurate enough (`LONGEST_STEP`).
 """
 
 from typing import Literal, get_args
@@ -20,35 +21,41 @@ from ltinet.solve.realisation import Realisation
 
 CoordinateChoice = Literal["auto", "original", "blocks"]
 
-# Up to 120 states (cdplayer) later runs of 10,000 even steps are as fast in original coordinates as in blocks, within a
-# tenth, and first results are faster, since no network is constructed: `python -m benchmarks --only first_result`.
+# Up to 120 states (cdplayer) a second run of 10,000 even steps takes as long in original coordinates as in blocks,
+# within a fifth, and the first run of a system is faster, since no block form is computed.
 FEW_STATES = 128
-FEW_AT_UNEVEN_TIMES = 16  # states whose exponentials of short steps are series, right in every entry
-# Of ‖A‖h, to which exponentials in pairs of doubles keep slow states: 1e-11 over their rounding, 1e-32.
+# Up to this size exponentials of short steps use a Taylor series that is accurate in every entry, and 100,000 uneven
+# steps take at most twice as long as in blocks.
+FEW_AT_UNEVEN_TIMES = 16
+# Largest ‖A‖h. The error of slow states grows to ‖A‖h · 1e-32 in double-double arithmetic; at 1e21 it reaches 1e-11.
 LONGEST_STEP = 1e21
-LARGEST_BACKWARD_ERROR = 1e-11  # a tenth of what outputs may be off by
+LARGEST_BACKWARD_ERROR = 1e-11  # a tenth of the accuracy of outputs aimed at, 1e-10
 
 
 def select_coordinates(
-    prepared: PreparedNetwork, wanted: CoordinateChoice = "auto", *, is_even: bool, longest_step: float
+    in_blocks: PreparedNetwork, wanted: CoordinateChoice = "auto", *, is_even: bool, longest_step: float
 ) -> Realisation:
-    """The realisation in which a run is stepped.
+    """Return the realisation to step: the network in its blocks, or its system in original coordinates.
 
     Raises:
-        SimulationError: original coordinates are wanted and not known.
+        SimulationError: original coordinates are requested but not available.
     """
     if wanted not in get_args(CoordinateChoice):
-        raise SimulationError(f"coordinates is {wanted!r}; give 'auto', 'original' or 'blocks'")
-    original = prepared.original if wanted != "blocks" else None
-    if wanted == "original" and original is None:
-        raise SimulationError(
-            'coordinates="original" needs the matrices of the system, and this network has none or too many states; '
-            'leave it out or give coordinates="blocks"'
-        )
-    if original is None or wanted == "original":
-        return original or prepared
-    if prepared.n_states <= (FEW_STATES if is_even else FEW_AT_UNEVEN_TIMES):
-        return original if original.norm * longest_step <= LONGEST_STEP else prepared
-    form = prepared.form
-    represents = form is None or form.backward_error <= LARGEST_BACKWARD_ERROR
-    return prepared if represents else original
+        raise SimulationError(f"coordinates must be 'auto', 'original' or 'blocks', got {wanted!r}")
+    if wanted == "blocks":
+        return in_blocks
+    original = in_blocks.original
+    if wanted == "original":
+        if original is None:
+            raise SimulationError(
+                'coordinates="original" needs the matrices of the system as arrays: this network was made without a '
+                'system, or from a large sparse one; omit the argument or pass coordinates="blocks"'
+            )
+        return original
+    if original is None:
+        return in_blocks
+    if in_blocks.n_states <= (FEW_STATES if is_even else FEW_AT_UNEVEN_TIMES):
+        return original if original.norm * longest_step <= LONGEST_STEP else in_blocks
+    form = in_blocks.form  # without one the network's matrices are those of the system
+    blocks_match_A = form is None or form.backward_error <= LARGEST_BACKWARD_ERROR
+    return in_blocks if blocks_match_A else original

@@ -14,7 +14,7 @@ from ltinet.solve.steps.time_blocks import TimeBlocks, time_blocks
 
 # Transforms round relative to the largest outputs: what they save must be worth that.
 _WORTH_SECONDS, _WORTH_SHARE = 1e-4, 0.1
-_FEW_STATES = 32  # through which what transforms save is less than is known of it
+_FEW_FOR_CONVOLUTION = 32  # states up to which the predicted saving is smaller than the uncertainty of the prediction
 _NARROW = 16  # steps in a block within which states are products: their weights grow with the square of it
 _MOST_PARAMETERS = 2**19  # numbers in the Markov parameters of half a run, for memory
 
@@ -44,7 +44,7 @@ def fast_convolution(step: OneStep, n_times: int) -> Convolution | None:
     """Prepare a grid for up to `n_times` samples from rest; None where other ways are faster or more accurate."""
     system = step.system
     n_parameters = system.n_inputs * system.n_outputs * width_for(n_times)
-    if n_times < 2 or not 0 < n_parameters <= _MOST_PARAMETERS or system.n_states <= _FEW_STATES:
+    if n_times < 2 or not 0 < n_parameters <= _MOST_PARAMETERS or system.n_states <= _FEW_FOR_CONVOLUTION:
         return None
     times = RunTimes(system, step.length, n_times)
     saved = times.in_blocks - times.by_convolution
