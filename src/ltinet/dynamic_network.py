@@ -354,9 +354,9 @@ class DynamicNetwork:
     ) -> Solution:
         """Run the network: outputs y at the times t, `(..., T, p)`.
 
-        The exact engine gives the solution in closed form. With at most 128 states, at evenly spaced times, it is that of
-        stepping the given matrices, up to rounding; with more states it is that of the block-diagonal network, which may
-        lose up to log₁₀ cond(T) digits of the largest state. `sol.error_bound()` holds in both cases, and
+        The exact engine gives the solution in closed form. With at most 128 states, at evenly spaced times, it is that
+        of stepping the given matrices, up to rounding; with more states it is that of the block-diagonal network, which
+        may lose up to log₁₀ cond(T) digits of the largest state. `sol.error_bound()` holds in both cases, and
         `sol.stats["coordinates"]` says which it was. The engines "neurons" (Algorithm 3) and "intervals"
         (Algorithm A.1) solve one differential equation per neuron with SciPy's solvers. An option that the engine does
         not know is refused; None means that it was not given.
