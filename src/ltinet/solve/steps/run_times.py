@@ -49,7 +49,7 @@ class RunTimes:
             3e-4
             + 4 * K * m * p * (n * 1.2e-10 + 2e-8)
             + math.sqrt(K) * n * 1.5e-7
-            + float(self._powers(np.array(2.0 * K)))
+            + float(self._powers(np.sqrt(8.0 * K)))
         )
         return 8e-5 + transforms + products + prepare / _RUNS
 
@@ -81,7 +81,7 @@ class RunTimes:
     def _sizes_of_blocks(self) -> Array:
         return np.array([len(block.F) for block in self.system.blocks], dtype=np.float64)
 
-    def _powers(self, count: NDArray[Any]) -> Array:
+    def _powers(self, count: Any) -> Array:
         """Seconds for the powers of dense blocks up to some number by squaring, and for what they make of B and C."""
         sizes, channels = self._sizes_of_blocks, self.system.n_inputs + self.system.n_outputs
         return np.asarray(2.0 * (np.log2(count) * np.sum(sizes**3) + count * channels * (sizes @ sizes)) / 1.5e10)
