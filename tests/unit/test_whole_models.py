@@ -121,7 +121,6 @@ def test_pade_of_several_inputs_and_outputs():
         lambda net, path: net.export_onnx(path / "net.onnx", 0.1),
         lambda net, path: net.export_fmu(path / "net.fmu", 0.1),
         lambda net, _: net.to_torch(0.1),
-        lambda net, path: net.explore(page=path / "page.html"),
     ],
 )
 def test_what_does_not_support_them_refuses(model, tmp_path, call):
