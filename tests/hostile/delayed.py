@@ -13,7 +13,7 @@ import numpy as np
 import ltinet
 from support.shifted_balls import Exact, by_balls, by_doubles
 
-from .draw import Case, draw
+from .draw import draw
 from .families import FAMILIES
 from .judge import DATA_FACTOR, GOOD_ENOUGH, PEER_FACTOR
 

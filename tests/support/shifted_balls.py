@@ -2,7 +2,7 @@
 
 Knots t_k + τ_j are exact fractions of the doubles that are given. Between two knots of any input the state goes by the
 exponential of the augmented matrix, in Arb's arithmetic at `BITS` bits with midpoints taken after each step: what that
-rounds is 2^(53 − BITS) of what doubles would. `by_doubles` does the same in doubles, as a user would without the library.
+rounds is 2^(53 − BITS) of what doubles would. `by_doubles` does the same in doubles, as users do without the library.
 
 A knot acts from an output time on where rounding alone puts it beside that time, as docs/how-to/delays-offsets-hold.md
 says; `same` is how far apart such times may be.

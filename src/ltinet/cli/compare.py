@@ -1,6 +1,6 @@
 """`ltinet compare`: the fit of a model to a table of measurements, and a picture of both."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -16,7 +16,6 @@ from ltinet.cli.sources import read_system_or_network, refuse_discrete_time
 from ltinet.cli.streams import STANDARD, check_target, deliver, refuse_terminal, send, title_of
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSignalError
-from ltinet.identification.record_fit import Comparison, compare_record
 from ltinet.model.names import UNNAMED
 from ltinet.plotting import draw_measured, save_figure
 from ltinet.plotting.canvas import require_matplotlib
@@ -27,6 +26,9 @@ from ltinet.state_space import StateSpace
 from ltinet.tables.options import TableOptions
 from ltinet.tables.reading import Reading
 from ltinet.tables.table import Table
+
+if TYPE_CHECKING:
+    from ltinet.identification.record_fit import Comparison
 
 Inputs = Annotated[
     str | None,
@@ -77,6 +79,8 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
     each output: 100 % for a perfect model, 0 % for one that is no better than the mean. Outputs are simulated from the
     inputs alone; only the state at the first sample is fitted. Delays, operating point and hold are those of the model.
     """
+    from ltinet.identification.record_fit import compare_record  # here: other commands need not wait for it
+
     if net == STANDARD == data:
         raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / 'DATA'")
     reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
@@ -151,7 +155,7 @@ def _table(
         raise FileFormatError(str(error).replace("columns asks", "--inputs and --outputs ask")) from None
 
 
-def _draw(picture: str, found: Comparison, names: tuple[str, ...]) -> None:
+def _draw(picture: str, found: "Comparison", names: tuple[str, ...]) -> None:
     """Draw measured and simulated outputs; lines end where the record has a gap."""
     t, measured, simulated = _parted(found)
     with working("drawing"):
@@ -161,7 +165,7 @@ def _draw(picture: str, found: Comparison, names: tuple[str, ...]) -> None:
         deliver(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
 
 
-def _parted(found: Comparison) -> tuple[Array, Array, Array]:
+def _parted(found: "Comparison") -> tuple[Array, Array, Array]:
     """Return times, measured and simulated outputs with a row of NaN before each seam."""
     places = np.searchsorted(found.t, found.seams)
     t = np.insert(found.t, places, found.t[places])

@@ -92,9 +92,7 @@ def simulate(  # noqa: PLR0913
         solution = replace(solution, reduction=left)
     if settings.moves_signals:
         D = prepared.system.D if prepared.origin is None else prepared.origin.D  # the latter without the network
-        solution = moved_solution(
-            solution, settings, given=given_signal, seen=seen, prepared=prepared, D=D, x0=start
-        )
+        solution = moved_solution(solution, settings, given=given_signal, seen=seen, prepared=prepared, D=D, x0=start)
     solution = replace(solution, stats={**solution.stats, "hold": getattr(given_signal, "hold", None)})
     return solution if names is UNNAMED or names == UNNAMED else replace(solution, signal_names=names)
 

@@ -136,8 +136,8 @@ def _value(cell: str, dialect: Dialect, gaps: Gaps, place: str, name: str) -> fl
     if gaps == "error":
         raise FileFormatError(
             f"{place}, column {shown_cell(name)}: {_emptiness(cell)}; to fill gaps say how, "
-            'gaps="hold" (the last value) or gaps="linear"; of measurements gaps="split" leaves such rows out; to leave '
-            'the column out choose others with columns="…"'
+            'gaps="hold" (the last value) or gaps="linear"; of measurements gaps="split" leaves such rows out; to '
+            'leave the column out choose others with columns="…"'
         )
     return math.nan
 

@@ -40,9 +40,7 @@ def share_view(net: DynamicNetwork, run: Run, solution: Solution, *, pick: tuple
     }
 
 
-def _late_share(
-    net: DynamicNetwork, run: Run, solution: Solution, *, layer: int, neuron: int, output: int
-) -> Array:
+def _late_share(net: DynamicNetwork, run: Run, solution: Solution, *, layer: int, neuron: int, output: int) -> Array:
     """The share of a neuron in an output, as late as the output is; neuron states themselves are not."""
     late = float(run.settings.array("output_delay", net.n_outputs)[output])
     if not late:
