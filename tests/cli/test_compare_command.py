@@ -54,6 +54,9 @@ def test_from_one_table_to_the_prediction_of_another(run_here: Run, folder: Path
     assert fits_of(out) == [pytest.approx(ltinet.load(folder / "rig.safetensors").fit(u[SEEN:], y[SEEN:])[0], abs=5e-3)]
     assert fits_of(out)[0] > 97.0
     assert b"model, fit" in (folder / "rig2.svg").read_bytes()
+    code, out, err = run_here("simulate", "rig.safetensors", "-i", "rig2.csv")  # which has the measured output, too
+    assert (code, err) == (0, b"")
+    assert out.startswith(b"t,T (K)\n0.0,292.8")
     code, out, _ = run_here("info", "rig.safetensors")
     for shown in (b"input delay  0.6", b"y0           292.8", b"hold         zero", b"sample time  0.1", b"valve (V)"):
         assert shown in out
