@@ -190,7 +190,9 @@ def reduce(
         error_parts=found.parts,
         steps=(("done", found.way), ("cost", f"{seconds:.3g} s")),
         mean=found.mean,
-        second_order=None if found.second_order is None else SecondOrder.of(found.second_order),
+        second_order=None
+        if found.second_order is None
+        else SecondOrder.of(found.second_order, settings=small.system.signal_settings),
         network=small.network,
         before=(given.reduced_error or 0.0) if isinstance(given, DynamicNetwork) else 0.0,
         n_aside=found.n_aside,

@@ -9,7 +9,7 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.model.matrices import read_only
 from ltinet.model.names import UNNAMED, SignalNames
-from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
+from ltinet.model.signal_settings import SignalSettings
 from ltinet.model.system_matrices import SystemMatrices
 from ltinet.model.time_step import require_continuous_time
 from ltinet.network.network import Network
@@ -59,7 +59,7 @@ def reduce_any(
         found = reduce_model(
             given.matrices, order=wish.order, tolerance=wish.tolerance, method=method, n_jobs=wish.n_jobs, told=told
         )
-        return SmallSystem(_system(found, UNNAMED, NO_SETTINGS), found, network_of_oscillators(found))
+        return SmallSystem(_system(found, UNNAMED, given.signal_settings), found, network_of_oscillators(found))
     if isinstance(given, StateSpace):
         return reduce_system(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told)
     wish = _wish(given.n_states, order, tolerance, method=method, methods=_OF_NETWORKS, n_jobs=n_jobs)

@@ -6,11 +6,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.analysis.frequency_response import points_of
+from ltinet.analysis.frequency_response import points_of, with_delays
 from ltinet.analysis.second_order_response import second_order_response
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix, MatrixLike
 from ltinet.model.second_order_matrices import SecondOrderMatrices, Square
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.model.sparse_matrices import is_symmetric, shared
 from ltinet.shown import count_of, shown_rows
 from ltinet.signals.sampled import Hold
@@ -34,23 +35,57 @@ class SecondOrder:
         K: the stiffnesses, n×n.
         B: where inputs push, n×m; a 1-D array is a single input.
         C: which positions outputs see, p×n; a 1-D array is a single output.
+        input_delay, output_delay, u0, y0, hold, sample_time: as for `StateSpace`; `to_state_space`, `construct` and
+            `reduce` carry them.
 
     Raises:
-        InvalidSystemError: a matrix is complex, not finite or of the wrong shape.
+        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, or a delay is negative.
     """
 
     matrices: SecondOrderMatrices
     """All of them together, as the rooms below take them."""
+    signal_settings: SignalSettings
+    """Delays, operating point, hold and sample time."""
 
-    def __init__(self, M: MatrixLike, D: MatrixLike, K: MatrixLike, B: MatrixLike, C: MatrixLike) -> None:
-        object.__setattr__(self, "matrices", SecondOrderMatrices(M, D, K, B, C))
+    def __init__(  # noqa: PLR0913 - matrices, and what a prediction needs beside them
+        self,
+        M: MatrixLike,
+        D: MatrixLike,
+        K: MatrixLike,
+        B: MatrixLike,
+        C: MatrixLike,
+        *,
+        input_delay: ArrayLike | None = None,
+        output_delay: ArrayLike | None = None,
+        u0: ArrayLike | None = None,
+        y0: ArrayLike | None = None,
+        hold: Hold | None = None,
+        sample_time: float | None = None,
+    ) -> None:
+        matrices = SecondOrderMatrices(M, D, K, B, C)
+        settings = SignalSettings.of(
+            n_inputs=int(matrices.B.shape[1]), n_outputs=len(matrices.C), input_delay=input_delay,
+            output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,
+        )  # fmt: skip
+        object.__setattr__(self, "matrices", matrices)
+        object.__setattr__(self, "signal_settings", settings)
 
     @classmethod
-    def of(cls, matrices: SecondOrderMatrices) -> "SecondOrder":
-        """The model of matrices that were checked already."""
+    def of(cls, matrices: SecondOrderMatrices, *, settings: SignalSettings = NO_SETTINGS) -> "SecondOrder":
+        """Return the model of matrices that were checked already."""
         model = cls.__new__(cls)
         object.__setattr__(model, "matrices", matrices)
+        fitting = settings.fitting(n_inputs=int(matrices.B.shape[1]), n_outputs=len(matrices.C))
+        object.__setattr__(model, "signal_settings", fitting)
         return model
+
+    def with_signal_settings(self, **changes: Any) -> "SecondOrder":
+        """Return the same model with other delays, operating point, hold or sample time.
+
+        The parameters are those of `StateSpace.with_signal_settings`.
+        """
+        settings = self.signal_settings.changed(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
+        return SecondOrder.of(self.matrices, settings=settings)
 
     @property
     def M(self) -> Square:
@@ -99,11 +134,17 @@ class SecondOrder:
 
     def to_state_space(self) -> StateSpace:
         """E x' = A x + B u with x = (q, q') and E = diag(I, M): 2n states, sparse where M, D and K are."""
-        return StateSpace.of(self.matrices.first_order)
+        return StateSpace.of(self.matrices.first_order, settings=self.signal_settings)
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """H(jω) = C (K − ω² M + jω D)⁻¹ B, (len(omega), p, m), by a factorisation for each frequency."""
-        return second_order_response(self.matrices, points_of(omega, None).imag)
+        """H(jω) = C (K − ω² M + jω D)⁻¹ B, (len(omega), p, m), by a factorisation for each frequency.
+
+        Delays are exact factors e^{−jωτ}.
+        """
+        H = second_order_response(self.matrices, points_of(omega, None).imag)
+        if not self.signal_settings.has_delays:
+            return H
+        return with_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     def simulate(
         self,
@@ -122,10 +163,13 @@ class SecondOrder:
             ("ends", f"{count_of(self.n_inputs, 'input')} → {count_of(self.n_outputs, 'output')}"),
             ("positions", f"{self.n_positions}, so {self.n_states} states"),
             *((name, _told(getattr(self.matrices, name))) for name in "MDK"),
+            *self.signal_settings.rows,
         ]
 
     def __eq__(self, other: object) -> bool:
-        return self.matrices.is_same_as(other.matrices) if isinstance(other, SecondOrder) else NotImplemented
+        if not isinstance(other, SecondOrder):
+            return NotImplemented
+        return self.signal_settings == other.signal_settings and self.matrices.is_same_as(other.matrices)
 
     def __hash__(self) -> int:
         return hash((self.n_positions, self.B.tobytes(), self.C.tobytes()))
@@ -134,7 +178,8 @@ class SecondOrder:
         return listed_without(self, "matrices", "of")
 
     def __repr__(self) -> str:
-        return f"SecondOrder(n_positions={self.n_positions}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"
+        sizes = f"n_positions={self.n_positions}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}"
+        return f"SecondOrder({sizes}{self.signal_settings.in_repr})"
 
     def __str__(self) -> str:
         return shown_rows("second-order system", self._rows())

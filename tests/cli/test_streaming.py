@@ -185,3 +185,27 @@ def test_memory_does_not_grow_with_the_stream(kind: str, folder: Path) -> None:
         most.append(1024 * int(told))
     # All rows as numbers, in and out, would take 300,000 × 6 × 8 bytes more at least, and their text as much again.
     assert most[1] - most[0] < 300_000 * 6 * 8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("hold", ["linear", "zero"])
+def test_late_inputs_and_outputs_are_answered_as_they_arrive(kind: str, hold: str, folder: Path) -> None:
+    """Delays, operating point and hold of the model; one row, then a few, then many."""
+    t, u = grid(kind, 300), np.random.default_rng(2).standard_normal((300, 2))
+    mean = float(np.ptp(t)) / len(t)
+    net = ltinet.load(folder / "net.safetensors").with_signal_settings(
+        input_delay=[2.3 * mean, 31.0 * mean],
+        output_delay=[0.0, 0.4 * mean, 17.0 * mean],
+        u0=[1.0, 0.0],
+        y0=[300.0, 0.0, 1.0],
+        hold=hold,
+    )
+    net.save(folder / "net.safetensors")
+    rows = lines_for(t, u)
+    ends = (0, 2, 4, 12, 13, 40, 200, 201, 301)
+    pieces = [(b"".join(rows[begin:end]), end - begin) for begin, end in pairwise(ends)]
+    answers, result = converse_here(folder, pieces)
+    assert result == (0, b"", b"")
+    read = np.array([[float(cell) for cell in line.split(b",")] for line in answers[1:]])
+    expected = net.simulate(u, t)
+    np.testing.assert_allclose(read[:, 1:], expected.y, rtol=0.0, atol=1e-11 * np.abs(expected.y).max())

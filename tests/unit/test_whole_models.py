@@ -72,6 +72,29 @@ def test_reduce_and_construct_carry_them(model):
     assert all(rung.network.signal_settings == settings for rung in ltinet.ladder(model))
 
 
+@pytest.mark.parametrize("method", ["modes", "krylov"])
+def test_mechanical_models_carry_them(method):
+    M, K = np.diag([1.0, 2.0] * 4), 4.0 * (2.0 * np.eye(8) - np.eye(8, k=1) - np.eye(8, k=-1))
+    set_beside = {"input_delay": 0.25, "output_delay": 0.1, "u0": 1.0, "y0": 3.0, "hold": "zero", "sample_time": 0.1}
+    B, C = np.eye(8)[0], np.eye(8)[2]
+    plain = ltinet.SecondOrder(M, 0.1 * K, K, B, C)
+    mechanical = ltinet.SecondOrder(M, 0.1 * K, K, B, C, **set_beside)
+    assert mechanical != plain
+    assert mechanical == plain.with_signal_settings(**set_beside)
+    assert "input_delay=[0.25]" in repr(mechanical)
+    small = ltinet.reduce(mechanical, order=4, method=method)
+    for carried in (mechanical.to_state_space(), ltinet.construct(mechanical), small.net, small.second_order,
+                    ltinet.construct(mechanical, tolerance=1e-3)):  # fmt: skip
+        assert carried.signal_settings == mechanical.signal_settings
+    omega = np.array([0.3, 2.0])
+    H = plain.frequency_response(omega) * np.exp(-0.35j * omega)[:, None, None]
+    assert np.allclose(mechanical.frequency_response(omega), H, rtol=1e-13)
+    t, u = 0.1 * np.arange(50), np.random.default_rng(0).standard_normal(50)
+    y = mechanical.simulate(u, t).y
+    assert np.allclose(ltinet.construct(mechanical).simulate(u, t).y, y, rtol=0.0, atol=1e-12)
+    assert np.abs(small.net.simulate(u, t).y - y).max() < 0.5 * np.ptp(y)
+
+
 def test_discrete_time_keeps_whole_delays_and_refuses_others(model):
     discrete = model.to_discrete(0.125)
     assert discrete.input_delay.tolist() == [0.25]
@@ -121,7 +144,6 @@ def test_pade_of_several_inputs_and_outputs():
         lambda net, path: net.export_onnx(path / "net.onnx", 0.1),
         lambda net, path: net.export_fmu(path / "net.fmu", 0.1),
         lambda net, _: net.to_torch(0.1),
-        lambda net, path: net.explore(page=path / "page.html"),
     ],
 )
 def test_what_does_not_support_them_refuses(model, tmp_path, call):

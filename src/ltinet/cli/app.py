@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import ltinet
+from ltinet.cli.compare import compare
 from ltinet.cli.construct import construct
 from ltinet.cli.ending import exit_code_of
 from ltinet.cli.examples import answer_to_bash
@@ -30,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-for command in (info, response, identify, reduce, construct, simulate, export, plot, explore, reproduce):
+for command in (info, response, identify, compare, reduce, construct, simulate, export, plot, explore, reproduce):
     app.command()(command)
 
 

@@ -88,7 +88,7 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
     time_unit: tables.TimeUnit = None,
     zone: tables.Zone = None,
     dt: tables.Dt = None,
-    gaps: tables.FillGaps = "error",
+    gaps: tables.RecordGaps = "error",
     encoding: tables.Encoding = "utf-8",
 ) -> None:
     """Find the system behind measured inputs and outputs.

@@ -51,20 +51,23 @@ def info(
     else:
         of_system = system_facts(thing.matrices)
         title, rows = _system_rows(of_system)
-        rows = [*rows, *thing.signal_settings.rows]
+        rows = [*thing.matrices.names.of_ends.rows, *rows, *thing.signal_settings.rows]
         _show({**of_system, **further, **_settings(thing)}, title, [*rows, *more], as_json=as_json)
 
 
 def _settings(thing: StateSpace | DynamicNetwork) -> dict[str, Any]:
-    """Delays, operating point, hold and sample time, where there are some."""
-    return {"signal_settings": thing.signal_settings.facts} if thing.signal_settings.facts else {}
+    """Names, delays, operating point, hold and sample time, where there are some."""
+    system = thing if isinstance(thing, StateSpace) else thing.system
+    names = UNNAMED if system is None else system.matrices.names
+    found: dict[str, Any] = {f"{kind[:-1]}_names": list(own) for kind, own in names.given.items()}
+    return {**found, "signal_settings": thing.signal_settings.facts} if thing.signal_settings.facts else found
 
 
 def _show_large(system: StateSpace, pencil: SparsePencil, *, as_json: bool) -> None:
     """What a sparse model is whose poles nobody knows."""
     facts = system_facts(system.matrices)
     title, rows = _system_rows(facts)
-    rows = [*rows, ("matrices", pencil.told), *system.signal_settings.rows]
+    rows = [*system.matrices.names.of_ends.rows, *rows, ("matrices", pencil.told), *system.signal_settings.rows]
     _show({**facts, "dt": system.dt, **_settings(system)}, title, rows, as_json=as_json)
 
 

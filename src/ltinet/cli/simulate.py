@@ -215,8 +215,10 @@ def _placed(source: Reading, places: list[int] | None) -> Iterable[Chunk]:
 
 def _places(source: Reading, network: DynamicNetwork) -> list[int] | None:
     """Where the columns of the inputs stand, if these were given names; None for their order."""
-    _refuse_other_counts(len(source.names), source.title, network)
     names = _input_names(network)
+    if names is not None and len(source.names) > len(names) and set(names) <= set(source.names):
+        return [source.names.index(name) for name in names]  # measured outputs stand beside the inputs, for example
+    _refuse_other_counts(len(source.names), source.title, network)
     return None if names is None else places_of(source.names, names, source.title)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -38,7 +38,14 @@ Zone = Annotated[
 Dt = Annotated[
     float | None, typer.Option("--dt", metavar="STEP", show_default="none", help="Table: even rows without times.")
 ]
-FillGaps = Annotated[Gaps, typer.Option(help="Table: refuse missing values, hold the last one, or draw lines.")]
+FillGaps = Annotated[
+    Literal["error", "hold", "linear"],
+    typer.Option(help="Table: refuse missing values, hold the last one, or draw lines."),
+]
+RecordGaps = Annotated[
+    Gaps,
+    typer.Option(help="Table: refuse missing values, hold the last one, draw lines, or split the record there."),
+]
 ChosenColumns = Annotated[
     str | None,
     typer.Option(metavar="NAMES", show_default="all", help="Table: the inputs, names or numbers: 2,3 or Force,Torque."),

@@ -83,7 +83,7 @@ class Desk:
         share, missed = self._share(state)
         return {
             "title": subject.title,
-            "remarks": [*subject.remarks, *missed],
+            "remarks": [*subject.remarks, *missed, *_counted_from(net, run)],
             "k": state.k,
             **seen.drawings,
             "before": before_view(subject),
@@ -155,3 +155,9 @@ class Desk:
 
     def _at(self, state: State, place: int) -> Seen:
         return self._seen.get((state.subject, place), lambda: Seen(self.subject(state), place))
+
+
+def _counted_from(net: DynamicNetwork, run: Run) -> list[str]:
+    if net.signal_settings.has_operating_point and not run.settings.has_operating_point:
+        return ["curves over time are deviations from the operating point"]
+    return []

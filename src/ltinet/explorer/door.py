@@ -70,7 +70,6 @@ def _file_of(system: Any, title: str | None) -> "DroppedFile":
 
     is_network = isinstance(system, DynamicNetwork)
     shown = system if is_network else as_state_space(system)
-    shown.signal_settings.refuse_unsupported("explore")
     return as_dropped(shown, title or ("network" if is_network else "system"))
 
 

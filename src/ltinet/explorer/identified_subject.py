@@ -29,15 +29,19 @@ def identified_system(table: Table, drive: Sequence[int], answer: Sequence[int])
 
     if not drive or not answer:
         raise InvalidStateError("this is a table; say which of its columns drive and which answer")
-    u, y = columns_of(table, drive), columns_of(table, answer)
+    u, y = (_named_columns(table, numbers) for numbers in (drive, answer))
     step = TimeAxis.of(table.t).step
     if step is None or not step > 0.0:
         raise InvalidStateError("the times of the table are not evenly spaced; resample it first")
     found = identify(u, y, dt=step)
     fits = ", ".join(f"{fit:.1f} %" for fit in found.fit(u, y))
-    core = found.system.with_signal_settings(input_delay=0, u0=0, y0=0)
-    told = () if core == found.system else ("shown without the delays and the operating point that were found",)
-    return FoundSystem(core, (*table.remarks, *told), {"identified": f"{found.order} states, fit {fits}"})
+    return FoundSystem(found.system, table.remarks, {"identified": f"{found.order} states, fit {fits}"})
+
+
+def _named_columns(table: Table, numbers: Sequence[int]) -> Table:
+    """Columns by their numbers from 1, under their names."""
+    values = columns_of(table, numbers)
+    return Table(table.t, values, tuple(table.names[number - 1] for number in numbers), table.start, ())
 
 
 def columns_of(table: Table, numbers: Sequence[int]) -> Array:

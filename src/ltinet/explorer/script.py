@@ -1,5 +1,6 @@
 """A view as a script: the calls of the library that give its numbers again."""
 
+from ltinet.dynamic_network import DynamicNetwork
 from ltinet.explorer.desk import Desk
 from ltinet.explorer.driving import CHIRP, N_TIMES, Run
 from ltinet.explorer.examples import EXAMPLES
@@ -30,7 +31,8 @@ def script_of(desk: Desk, state: State) -> str:
         "print(net)",
         "",
         *_driving(desk, state, run),
-        f"solution = net.simulate(u, t, x0=x0, hold={run.hold!r})",
+        *_moved(run, desk.seen(state).net),
+        f"solution = moved.simulate(u, t, x0=x0, hold={run.hold!r})",
         f'print("largest |y|", np.abs(solution.y[:, {state.output - 1}]).max())',
         f'print("certified error", solution.error_bound()[{state.output - 1}])',
         "omega = system.shown_frequencies()",
@@ -53,7 +55,9 @@ def _system(desk: Desk, state: State) -> list[str]:
         return [
             f"table = ltinet.read_table({file.name!r})",
             f"u, y = table.values[:, {_indices(state.drive)}], table.values[:, {_indices(state.answer)}]",
-            "system = ltinet.identify(u, y, dt=(table.t[-1] - table.t[0]) / (len(table.t) - 1)).system",
+            "found = ltinet.identify(u, y, dt=(table.t[-1] - table.t[0]) / (len(table.t) - 1))",
+            f"system = found.system.with_names(inputs={_names(held, state.drive)}, "
+            f"outputs={_names(held, state.answer)})",
         ]
     return [f"system = ltinet.load_system({file.name!r})"]
 
@@ -94,6 +98,23 @@ def _driving(desk: Desk, state: State, run: Run) -> list[str]:
     if state.u == "step":
         return [*lines, f"u[:, {driven}] = 1.0"]
     return [*lines, "share = t / t[-1]", f"u[:, {driven}] = {CHIRP}"]
+
+
+def _moved(run: Run, net: DynamicNetwork) -> list[str]:
+    """The network with the signal settings of the run: curves are deviations from the operating point."""
+    own = run.settings
+    if own == net.signal_settings or not net.signal_settings.moves_signals:
+        return ["moved = net"]
+    changes = f"input_delay={_listed(own.input_delay)}, output_delay={_listed(own.output_delay)}, u0=0, y0=0"
+    return [f"moved = net.with_signal_settings({changes})"]
+
+
+def _listed(numbers: tuple[float, ...] | None) -> list[float] | int:
+    return 0 if numbers is None else list(numbers)
+
+
+def _names(table: Table, numbers: tuple[int, ...]) -> list[str]:
+    return [table.names[number - 1] for number in numbers]
 
 
 def _indices(numbers: tuple[int, ...]) -> list[int]:

@@ -80,8 +80,9 @@ class Subject:
         return None if is_large else self.given.frequency_response(self.frequencies)
 
     def end(self, input: int, output: int) -> float:
-        """A time by which a step response shows what there is to see; the same for every budget."""
-        return suggested_end(self._first._prepared, self.system.matrices, input=input, output=output)
+        """A time by which a step response shows what there is to see, its delay included; the same for every budget."""
+        late = float(self.system.input_delay[input] + self.system.output_delay[output])
+        return late + suggested_end(self._first._prepared, self.system.matrices, input=input, output=output)
 
     @cached_property
     def _first(self) -> DynamicNetwork:
@@ -131,7 +132,6 @@ def _twice(system: StateSpace) -> tuple[StateSpace, StateSpace]:
             f"the system is discrete in time (dt = {system.dt:g}), and networks live in continuous time; convert it "
             "first: ltinet.load_system(path).to_continuous()"
         )
-    system.signal_settings.refuse_unsupported("this page")
     if not system.n_inputs or not system.n_outputs:
         raise InvalidSystemError("the system has no inputs or no outputs, so that there is nothing to see of it")
     return system, system

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ltinet.arrays import Array
-from ltinet.errors import InvalidSignalError
+from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.identification.given import experiments_of
 from ltinet.identification.linear_part import least_squares
 from ltinet.model.signal_settings import SignalSettings
@@ -71,6 +71,18 @@ class Model(Protocol):
         ...
 
 
+class Comparison(NamedTuple):
+    """A record beside what a model makes of its inputs, `(T, p)`, NaN where a sample is missing or not simulated."""
+
+    t: Array
+    measured: Array
+    simulated: Array
+    fits: Array
+    """In percent, `(p,)`."""
+    seams: tuple[float, ...]
+    """Times at which another run without gaps begins."""
+
+
 class _Run(NamedTuple):
     """Samples without a gap."""
 
@@ -90,6 +102,20 @@ def record_fit(
     hold: Hold | None,
 ) -> Array:
     """Return the fit of every output, `(p,)`, in percent; `StateSpace.fit` says what may be given."""
+    return compare_record(model, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold).fits
+
+
+def compare_record(
+    model: Model,
+    u: Any,
+    y: Any,
+    *,
+    t: ArrayLike | None,
+    dt: float | None,
+    from_rest: bool,
+    hold: Hold | None,
+) -> Comparison:
+    """Return a record beside the simulated outputs, and the fit of every output; arguments are those of `fit`."""
     held = hold_of(hold, model.signal_settings)
     if not from_rest and model.n_states > _MOST_STATES:
         raise InvalidSignalError(
@@ -102,15 +128,19 @@ def record_fit(
         raise InvalidSignalError(
             "no 10 samples follow each other without a gap (NaN); fill gaps, or give a longer record"
         )
-    for run in runs:
-        own_errors, own_spread = _explained(model, run, hold=held, from_rest=from_rest)
+    found = [_simulated(model, run, hold=held, from_rest=from_rest) for run in runs]
+    for run, simulated in zip(runs, found, strict=True):
+        own_errors, own_spread = _sums(run.y, simulated)
         errors, spread = errors + own_errors, spread + own_spread
     still = np.flatnonzero(spread == 0.0)
     if len(still):
         raise InvalidSignalError(
             f"y[:, {still[0]}] never changes, so that its fit is not defined; leave this output out"
         )
-    return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
+    fits = np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
+    times, measured = np.concatenate([own.t for own in runs]), np.concatenate([own.y for own in runs])
+    seams = tuple(float(own.t[0]) for own in runs[1:])
+    return Comparison(times, measured, np.concatenate(found), fits, seams)
 
 
 def _runs(model: Model, u: Any, y: Any, t: ArrayLike | None, dt: float | None) -> Iterator[_Run]:
@@ -142,12 +172,11 @@ def _runs(model: Model, u: Any, y: Any, t: ArrayLike | None, dt: float | None) -
             yield _Run(times[part], record.u[part], record.y[part])
 
 
-def _explained(model: Model, run: _Run, *, hold: Hold, from_rest: bool) -> tuple[Array, Array]:
-    """Return Σ (y − ŷ)² and Σ (y − mean)² of every output."""
+def _simulated(model: Model, run: _Run, *, hold: Hold, from_rest: bool) -> Array:
+    """Return the outputs of the model, `(T, p)`, NaN where inputs from before the run have a part in them."""
     settings, t, p = model.signal_settings, run.t, model.n_outputs
     if from_rest:
-        simulated, known = model.simulate(run.u, t, hold=hold).y, np.ones(run.y.shape, dtype=bool)
-        return _sums(run.y - simulated, run.y, known)
+        return _finite(model.simulate(run.u, t, hold=hold).y)
     rounding = 8.0 * EPS * float(np.abs(t).max())
     late = float(settings.array("input_delay", model.n_inputs).max(initial=0.0))
     first = int(np.searchsorted(t, t[0] + late - rounding))
@@ -157,19 +186,27 @@ def _explained(model: Model, run: _Run, *, hold: Hold, from_rest: bool) -> tuple
             "one"
         )
     times, y = t[first:], run.y[first:]
-    forced = model.simulate(SampledSignal(t, run.u, hold=hold), times).y
+    forced = _finite(model.simulate(SampledSignal(t, run.u, hold=hold), times).y)
     waits = settings.array("output_delay", p)
     known = times[:, None] >= times[0] + waits - rounding
-    left = np.where(known, y - forced, 0.0)
+    simulated = np.full(run.y.shape, np.nan)
+    simulated[first:] = np.where(known, forced, np.nan)
     if not model.n_states:
-        return _sums(left, y, known)
-    spread = _sums(left, y, known)[1]
+        return simulated
+    spread = _sums(run.y, simulated)[1]
     scale = np.sqrt(np.where(spread > 0.0, spread, 1.0))
     columns = np.concatenate([own / scale for own in _free_responses(model, times)], axis=0)
     columns[:, ~known] = 0.0
     matrix = columns.reshape(model.n_states, -1).T
-    x = least_squares(matrix, (left / scale).ravel())
-    return _sums(left - (matrix @ x).reshape(left.shape) * scale, y, known)
+    x = least_squares(matrix, np.where(known, (y - forced) / scale, 0.0).ravel())
+    simulated[first:] += (matrix @ x).reshape(y.shape) * scale
+    return simulated
+
+
+def _finite(y: Array) -> Array:
+    if not np.isfinite(y).all():
+        raise SimulationError("the simulated outputs overflow; the model is unstable, or the record too long for it")
+    return y
 
 
 def _free_responses(model: Model, t: Array) -> Iterator[Array]:
@@ -182,8 +219,9 @@ def _free_responses(model: Model, t: Array) -> Iterator[Array]:
         yield model.simulate(u, t, x0=states, hold="zero").y - settings.array("y0", p)
 
 
-def _sums(left: Array, y: Array, known: Array) -> tuple[Array, Array]:
-    """Return Σ left² and Σ (y − mean)² where samples are known."""
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, y, 0.0).sum(axis=0) / count
-    return (np.where(known, left, 0.0) ** 2).sum(axis=0), (np.where(known, y - mean, 0.0) ** 2).sum(axis=0)
+def _sums(y: Array, simulated: Array) -> tuple[Array, Array]:
+    """Return Σ (y − ŷ)² and Σ (y − mean)² of every output where it is simulated."""
+    known = ~np.isnan(simulated)
+    mean = np.where(known, y, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    errors = np.where(known, y - simulated, 0.0)
+    return (errors**2).sum(axis=0), (np.where(known, y - mean, 0.0) ** 2).sum(axis=0)

@@ -26,6 +26,7 @@ from ltinet.signals.numbers import real_array
 from ltinet.solve.exact.stepper import Stepper
 from ltinet.tolerances import EPS
 
+_AT_ONCE = 4096  # samples of a chunk whose delayed inputs are gathered together
 _DENSE = 150  # states up to which a dense product beats a sparse one
 _ROUNDING = 8.0  # units of eps: a delay that is so close to a whole number of samples is one
 _STATE_KEYS = ("x", "inputs", "outputs", "n_taken", "dt", "hold", "input_delay", "output_delay")
@@ -100,8 +101,9 @@ class DelayedStepper(Stepper):
             if not all_finite(samples):
                 raise InvalidSignalError("a chunk has entries that are not finite; replace NaN and infinities")
             with np.errstate(over="ignore", invalid="ignore"):
-                rows = [self._advance(own) for own in samples]
-            yield np.array(rows).reshape(len(samples), len(self._rows))
+                starts = range(0, len(samples), _AT_ONCE)
+                pieces = [self._advance_all(samples[begin : begin + _AT_ONCE]) for begin in starts]
+            yield np.concatenate([np.zeros((0, len(self._rows))), *pieces])
 
     @property
     def x(self) -> Array:
@@ -180,10 +182,49 @@ class DelayedStepper(Stepper):
         self._n_taken = k + 1
         y = self._outputs[(k - self._out.whole) % len(self._outputs), self._rows] + self._y0
         if not np.isfinite(y).all():
-            raise SimulationError(
-                f"the outputs overflow at sample {k}, t = {k * self.dt:.6g} after the first; restore an earlier state"
-            )
+            raise self._overflow(k)
         return np.asarray(y)
+
+    def _advance_all(self, values: Array) -> Array:
+        """Take samples `(S, m)` one after the other; what inputs add to all of these steps is one product."""
+        if self._n_taken == 0:
+            first = self._advance(values[0])[None]
+            return first if len(values) == 1 else np.concatenate([first, self._advance_all(values[1:])])
+        n, k0, count = self._n_states, self._n_taken, len(values)
+        k = np.arange(k0, k0 + count)[:, None]
+        size, place = len(self._inputs), self._in.whole
+        known = np.concatenate([self._inputs[np.arange(k0 - size, k0) % size], values - self._u0])
+
+        def read(index: Array) -> Array:
+            return np.asarray(known[index - (k0 - size), self._channels])
+
+        last, before, earlier = read(k - place), read(k - place - 1), read(k - place - 2)
+        a_right = np.where(k - place - 2 >= 0, before, 0.0)
+        b_right = np.where(k - place - 1 >= 0, last, 0.0)
+        added = (self._matrix[:, n:] @ np.concatenate([earlier, a_right, before, b_right, last], axis=1).T).T
+        into_state, into_outputs = self._matrix[:n, :n], self._matrix[n:, :n]
+        states = np.empty((count, n))
+        z = self._z
+        for own, driven in enumerate(added[:, :n]):
+            states[own] = z
+            z = into_state @ z + driven
+        raw = (into_outputs @ states.T).T + added[:, n:]
+        late = len(self._outputs)
+        outputs = np.concatenate([self._outputs[np.arange(k0 - late, k0) % late], raw])
+        y = outputs[k - self._out.whole - (k0 - late), self._rows] + self._y0
+        self._z, self._n_taken = z, k0 + count
+        for buffer, newest in ((self._inputs, known), (self._outputs, outputs)):
+            reached = np.arange(k0 + count - len(buffer), k0 + count)
+            buffer[reached % len(buffer)] = newest[-len(buffer) :]
+        wrong = np.flatnonzero(~np.isfinite(y).all(axis=1))
+        if len(wrong):
+            raise self._overflow(k0 + int(wrong[0]))
+        return np.asarray(y)
+
+    def _overflow(self, k: int) -> SimulationError:
+        return SimulationError(
+            f"the outputs overflow at sample {k}, t = {k * self.dt:.6g} after the first; restore an earlier state"
+        )
 
     def _read(self, index: Any) -> Array:
         return np.asarray(self._inputs[index % len(self._inputs), self._channels])

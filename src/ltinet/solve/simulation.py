@@ -91,9 +91,8 @@ def simulate(  # noqa: PLR0913
         left = reduction_error(prepared.reduced_error, signal, axis.t, from_rest=rest, n_outputs=p)
         solution = replace(solution, reduction=left)
     if settings.moves_signals:
-        solution = moved_solution(
-            solution, settings, given=given_signal, seen=seen, prepared=prepared, D=prepared.system.D, x0=start
-        )
+        D = prepared.system.D if prepared.origin is None else prepared.origin.D  # the latter without the network
+        solution = moved_solution(solution, settings, given=given_signal, seen=seen, prepared=prepared, D=D, x0=start)
     solution = replace(solution, stats={**solution.stats, "hold": getattr(given_signal, "hold", None)})
     return solution if names is UNNAMED or names == UNNAMED else replace(solution, signal_names=names)
 

@@ -70,7 +70,7 @@ def arrays_of_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, tu
         row, column = np.argwhere(np.isnan(values))[0].tolist()
         raise FileFormatError(
             f"{_TITLE}, row {row}, column {shown_cell(own[column])} is a gap; to fill gaps say how, "
-            'gaps="hold" (the last value) or gaps="linear"'
+            'gaps="hold" (the last value) or gaps="linear"; gaps="split" leaves them as NaN'
         )
     filled = gaps.fill(Samples(t, values, np.arange(len(t))))
     gaps.finish()

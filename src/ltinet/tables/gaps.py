@@ -1,4 +1,4 @@
-"""Gaps, filled as they were asked to be: by the last value, or by straight lines over time."""
+"""Gaps in tables: filled by the last value or by straight lines over time, or left as NaN, which splits a record."""
 
 from dataclasses import dataclass
 from typing import final
@@ -39,10 +39,15 @@ class GapFiller:
         self._waiting: Samples | None = None  # the last complete row and those after it
         self._n_answered = 0  # rows of these that were given out already: 0 or 1
         self.n_filled = 0
+        self.n_split = 0
+        """Rows with a gap that was left."""
 
     def fill(self, samples: Samples) -> Samples:
         """The rows that are complete now."""
         has_gaps = bool(np.isnan(samples.values).any())
+        if self._policy == "split":
+            self.n_split += int(np.isnan(samples.values).any(axis=1).sum())
+            return samples
         if self._policy == "error" or (not has_gaps and (self._waiting is None or len(self._waiting.t) == 1)):
             self._remember(samples.part(max(len(samples.t) - 1, 0)))
             return samples
@@ -79,6 +84,8 @@ class GapFiller:
 
     def told(self) -> tuple[str, ...]:
         """What was done."""
+        if self.n_split:
+            return (f"{count_of(self.n_split, 'row')} with gaps left out",)
         if not self.n_filled:
             return ()
         way = "the value before" if self._policy == "hold" else "straight lines"

@@ -10,8 +10,8 @@ from typing import Literal, final
 from ltinet.errors import FileFormatError
 from ltinet.shown import shown
 
-Gaps = Literal["error", "hold", "linear"]
-GAPS = ("error", "hold", "linear")
+Gaps = Literal["error", "hold", "linear", "split"]
+GAPS = ("error", "hold", "linear", "split")
 DELIMITERS = MappingProxyType({",": ",", ";": ";", "\t": "\t", "|": "|", " ": " ", "tab": "\t", "space": " "})
 _DECIMALS = (".", ",")
 _THOUSANDS = (".", ",", "'", " ")

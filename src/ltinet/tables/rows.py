@@ -135,9 +135,9 @@ def _value(cell: str, dialect: Dialect, gaps: Gaps, place: str, name: str) -> fl
         return _number(cell, dialect, f"{place}, column {shown_cell(name)}")
     if gaps == "error":
         raise FileFormatError(
-            f"{place}, column {shown_cell(name)}: {_emptiness(cell)}; every time needs a value of every input: to fill "
-            'gaps say how, gaps="hold" (the last value) or gaps="linear"; to leave the column out choose others with '
-            'columns="…"'
+            f"{place}, column {shown_cell(name)}: {_emptiness(cell)}; to fill gaps say how, "
+            'gaps="hold" (the last value) or gaps="linear"; of measurements gaps="split" leaves such rows out; to '
+            'leave the column out choose others with columns="…"'
         )
     return math.nan
 

@@ -68,7 +68,8 @@ def read_table(  # noqa: PLR0913 - every option is a keyword of this one door
         time_unit: what times are in, whatever the header says: s, ms, us, ns, min, h or d; they become seconds.
         zone: the zone of stamps that have none: "UTC", "+01:00", "Europe/Berlin".
         dt: the step of evenly spaced rows, instead of a column of times.
-        gaps: "error", or how to fill cells without a value: "hold" the last value, or "linear" between values.
+        gaps: what to do with cells without a value: "error", fill them by "hold" (the last value) or "linear" (lines
+            between values), or "split": they are NaN, at which `identify` and `fit` split a record.
         columns: the columns of values, by name or number, in the order in which they are wanted; all if left out.
         encoding: of the text.
 

@@ -30,12 +30,15 @@ UNITS = MappingProxyType({alias: unit for unit, names in _ALIASES.items() for al
 """Units of time by all their names."""
 KNOWN_UNITS = tuple(_ALIASES)
 _CLOCKS = ("utc", "gmt", "z")
+_TEMPERATURES = ("k", "°c", "c", "degc", "deg c", "°f", "f", "degf", "kelvin", "celsius")  # "T (K)" is no time
 
 
 def is_time_name(name: str) -> bool:
     """Whether a column of this name is meant as the time; a unit may follow the word."""
     found = _found(name)
     if found is None:
+        return False
+    if (found["bracketed"] or "").strip().casefold() in _TEMPERATURES:
         return False
     after = found["per"] or found["after"]
     return after is None or _unit_or_clock(after)

@@ -41,12 +41,27 @@ def test_networks_without_settings_come_back_without(tmp_path):
     assert str(loaded) == str(plain)
 
 
-@pytest.mark.parametrize("old", sorted((Path(__file__).parents[1] / "network" / "written_by_0_1_0").glob("*")))
-def test_files_of_0_1_0_carry_no_settings(old):
-    if old.suffix == ".safetensors":
-        net = ltinet.load(old)
-        assert net.signal_settings.is_default
-        assert "the file carries no delay" in str(net)
+OLD = Path(__file__).parents[1] / "network"
+WRITTEN_BEFORE = sorted(path for version in ("0_1_0", "1dd3bcb") for path in (OLD / f"written_by_{version}").iterdir())
+
+
+@pytest.mark.parametrize("old", WRITTEN_BEFORE, ids=lambda path: f"{path.parent.name[11:]}-{path.stem}")
+def test_files_of_versions_without_settings_say_so(old, tmp_path):
+    net = ltinet.load(old)
+    assert net.signal_settings.is_default
+    assert "the file carries no delay, operating point or hold" in str(net)
+    net.save(tmp_path / "again.safetensors")
+    assert ltinet.load(tmp_path / "again.safetensors") == net
+
+
+def test_the_network_in_a_file_of_before_predicts_without_the_delay():
+    """The file was identified with a delay of six samples around 292.9, which the format had no place for."""
+    net = ltinet.load(OLD / "written_by_1dd3bcb" / "identified.safetensors")
+    assert (net.input_names, net.output_names) == (("valve (V)",), ("T (K)",))
+    y = net.simulate(np.ones(100), 0.1 * np.arange(100)).y[:, 0]
+    assert y[0] == pytest.approx(0.0, abs=1e-6)
+    assert y[1] > 0.01
+    assert net.simulate(np.ones(100), 0.1 * np.arange(100)).stats["hold"] == "linear"
 
 
 @pytest.mark.parametrize("name", ["system.mat", "system.npz"])

@@ -174,3 +174,41 @@ def test_a_delayed_output_is_seen_before_and_after_a_delayed_jump(hold):
     assert sol.y[3, 0] == 10.0
     assert sol.y[4, 0] == 16.0
     assert np.all(np.abs(sol.y - exact_outputs(system, u[:, None], t, hold=hold)) <= sol.error_bound(t))
+
+
+@pytest.mark.parametrize("settings", [{"input_delay": 0.37, "y0": 5.0}, {"input_delay": 0.37, "output_delay": 0.8}])
+def test_a_system_of_few_states_runs_without_its_network(settings):
+    rng = np.random.default_rng(4)
+    system = ltinet.StateSpace(
+        rng.standard_normal((5, 5)) - 3.0 * np.eye(5), np.ones(5), np.ones(5), [[0.5]], hold="zero", **settings
+    )
+    t = 0.1 * np.arange(50)
+    system.simulate(rng.standard_normal(50), t)
+    assert "_parts" not in system._network.__dict__
+
+
+@pytest.mark.parametrize("hold", ["linear", "zero"])
+def test_chunks_of_any_length_step_alike(hold):
+    """Chunks take their delayed inputs together; single samples do not; states go from one to the other."""
+    rng = np.random.default_rng(6)
+    system = ltinet.StateSpace(
+        rng.standard_normal((4, 4)) - 2.0 * np.eye(4), rng.standard_normal((4, 3)), rng.standard_normal((3, 4)),
+        rng.standard_normal((3, 3)), input_delay=[0.0, 0.33, 2.5], output_delay=[0.0, 0.27, 1.2],
+        u0=rng.standard_normal(3), y0=rng.standard_normal(3), hold=hold,
+    )  # fmt: skip
+    net, u = ltinet.construct(system), rng.standard_normal((90, 3))
+    singles = net.stepper(0.1)
+    expected = np.array([singles.step(own) for own in u])
+    chunked = net.stepper(0.1)
+    found = list(chunked.run([u[:1], u[1:1], u[1:3], u[3:50]]))
+    other = net.stepper(0.1)
+    other.restore(chunked.state())
+    found += [other.step(u[50])[None], *other.run([u[51:]])]
+    assert np.allclose(np.concatenate(found), expected, rtol=0.0, atol=1e-13)
+    assert np.allclose(other.x, singles.x, rtol=0.0, atol=1e-13)
+
+
+def test_a_chunk_that_overflows_says_where():
+    net = ltinet.construct(ltinet.StateSpace([[300.0]], [[1.0]], [[1.0]], input_delay=0.15))
+    with pytest.raises(ltinet.SimulationError, match="overflow at sample"):
+        list(net.stepper(0.1).run([np.ones(60)]))

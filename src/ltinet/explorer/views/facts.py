@@ -21,8 +21,16 @@ def facts_view(subject: Subject, net: DynamicNetwork) -> Plain:
         "weight_norm": exact(net.weight_norm),
         "inputs": list(net.input_names),
         "outputs": list(net.output_names),
-        "told": dict(subject.facts),
+        "told": {**subject.facts, **_settings(net)},
     }
+
+
+def _settings(net: DynamicNetwork) -> dict[str, str]:
+    """Delays, operating point, hold and sample time, each in words, and notes together."""
+    told: dict[str, str] = {}
+    for label, words in net.signal_settings.rows:
+        told[label] = f"{told[label]}; {words}" if label in told else words
+    return told
 
 
 def reduction_view(subject: Subject) -> Plain | None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ltinet.arrays import Array
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.explorer.driving import Run, simulated
 from ltinet.explorer.views.numbers import Plain, curve, exact
@@ -26,7 +27,7 @@ def response_view(run: Run, solution: Solution, *, input: int, output: int) -> P
 def share_view(net: DynamicNetwork, run: Run, solution: Solution, *, pick: tuple[int, int], output: int) -> Plain:
     """What one neuron adds to the output, and its equation."""
     layer, neuron = pick
-    share = neuron_share(net.network, solution.neuron_states, layer=layer, neuron=neuron)[:, output]
+    share = _late_share(net, run, solution, layer=layer, neuron=neuron, output=output)
     own = net.layers[layer].neurons[neuron]
     kept = kept_points(share)
     return {
@@ -37,6 +38,19 @@ def share_view(net: DynamicNetwork, run: Run, solution: Solution, *, pick: tuple
         "equation": str(own.equation),
         "poles": [[exact(pole.real), exact(pole.imag)] for pole in own.poles],
     }
+
+
+def _late_share(net: DynamicNetwork, run: Run, solution: Solution, *, layer: int, neuron: int, output: int) -> Array:
+    """The share of a neuron in an output, as late as the output is; neuron states themselves are not."""
+    late = float(run.settings.array("output_delay", net.n_outputs)[output])
+    if not late:
+        return neuron_share(net.network, solution.neuron_states, layer=layer, neuron=neuron)[:, output]
+    share = np.zeros(len(run.t))
+    now = run.t >= run.t[0] + late
+    if now.any():
+        states = solution.trajectory.neuron_states(np.maximum(run.t[now] - late, run.t[0]))
+        share[now] = neuron_share(net.network, states, layer=layer, neuron=neuron)[:, output]
+    return share
 
 
 def band_view(net: DynamicNetwork, run: Run, *, output: int) -> Plain:

@@ -1,0 +1,172 @@
+"""`ltinet compare`: the fit of a model to a table of measurements, and a picture of both."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from ltinet.arrays import Array
+from ltinet.cli import table_options as tables
+from ltinet.cli.channels import listed_names
+from ltinet.cli.messages import remark, working
+from ltinet.cli.overwriting import refuse_overwriting
+from ltinet.cli.pictures import drawn, picture_suffix
+from ltinet.cli.samples import opened_samples, read_whole
+from ltinet.cli.sources import read_system_or_network, refuse_discrete_time
+from ltinet.cli.streams import STANDARD, check_target, deliver, refuse_terminal, send, title_of
+from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import FileFormatError, InvalidSignalError
+from ltinet.model.names import UNNAMED
+from ltinet.plotting import draw_measured, save_figure
+from ltinet.plotting.canvas import require_matplotlib
+from ltinet.shown import count_of, shown
+from ltinet.signals.sampled import Hold
+from ltinet.solve.simulation import hold_of
+from ltinet.state_space import StateSpace
+from ltinet.tables.options import TableOptions
+from ltinet.tables.reading import Reading
+from ltinet.tables.table import Table
+
+if TYPE_CHECKING:
+    from ltinet.identification.record_fit import Comparison
+
+Inputs = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", show_default="those of the model", help="Columns of the inputs: Force,2."),
+]
+Outputs = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", show_default="those of the model", help="Columns of the measured outputs: y1,y2."),
+]
+FromRest = Annotated[
+    bool, typer.Option("--from-rest", help="Begin at the operating point instead of fitting the first state.")
+]
+HoldOption = Annotated[
+    Hold | None,
+    typer.Option(show_default="that of the model, else linear", help="The input between samples: lines, or steps."),
+]
+Picture = Annotated[
+    str | None,
+    typer.Option(
+        "--plot", metavar="FILE", show_default=False, help="A picture of measured and simulated: .png, .svg or .pdf."
+    ),
+]
+
+
+def compare(  # noqa: PLR0913 - every option of the command is a parameter
+    net: Annotated[str, typer.Argument(metavar="NET", hidden=True)],
+    data: Annotated[str, typer.Argument(metavar="DATA", hidden=True)],
+    *,
+    inputs: Inputs = None,
+    outputs: Outputs = None,
+    from_rest: FromRest = False,
+    hold: HoldOption = None,
+    picture: Picture = None,
+    delimiter: tables.Delimiter = None,
+    decimal: tables.Decimal = None,
+    thousands: tables.Thousands = None,
+    header: tables.Header = None,
+    time: tables.Time = None,
+    time_unit: tables.TimeUnit = None,
+    zone: tables.Zone = None,
+    dt: tables.Dt = None,
+    gaps: tables.RecordGaps = "error",
+    encoding: tables.Encoding = "utf-8",
+) -> None:
+    """Compare a model with measured inputs and outputs.
+
+    NET is a network, or a system file; DATA is a CSV file with the measured inputs and outputs. Printed is the fit of
+    each output: 100 % for a perfect model, 0 % for one that is no better than the mean. Outputs are simulated from the
+    inputs alone; only the state at the first sample is fitted. Delays, operating point and hold are those of the model.
+    """
+    from ltinet.identification.record_fit import compare_record  # here: other commands need not wait for it
+
+    if net == STANDARD == data:
+        raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / 'DATA'")
+    reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
+    tables.table_options(reading, None)
+    if picture is not None:
+        _check_picture(picture, {"the model": net, "the table": data})
+    model = read_system_or_network(net)
+    refuse_discrete_time(model, net, "a comparison")
+    table = _table(data, reading, model, inputs, outputs)
+    u, y = table.values[:, : model.n_inputs], table.values[:, model.n_inputs :]
+    try:
+        with working(f"simulating {title_of(data)}"):
+            found = compare_record(model, u, y, t=table.t, dt=None, from_rest=from_rest, hold=hold)
+    except InvalidSignalError as error:
+        told = str(error).replace("from_rest=True", "--from-rest")
+        raise InvalidSignalError(f"{title_of(data)}: {told}") from None
+    for line in table.remarks:
+        remark(line)
+    start = "from rest" if from_rest else "first state fitted"
+    told = f"{count_of(len(found.t), 'sample')}, {hold_of(hold, model.signal_settings)} hold, {start}"
+    rows = [f"{fit:8.2f} %  {shown(name)}" for fit, name in zip(found.fits, model.output_names, strict=True)]
+    if picture != STANDARD:
+        send("\n".join([f"fit to {title_of(data)} ({told})", *rows]) + "\n")
+    if picture is not None:
+        _draw(picture, found, model.output_names)
+        if picture != STANDARD:
+            remark(f"picture written to {picture}")
+
+
+def _check_picture(picture: str, sources: dict[str, str]) -> None:
+    """Refuse, before the work, a place that cannot be written."""
+    picture_suffix(picture)
+    require_matplotlib()
+    check_target(picture)
+    refuse_overwriting(picture, sources)
+    refuse_terminal(picture)
+
+
+def _table(
+    data: str, options: TableOptions, model: StateSpace | DynamicNetwork, inputs: str | None, outputs: str | None
+) -> Table:
+    """Return the columns of inputs and then those of outputs, both in the order of the model."""
+    system = model if isinstance(model, StateSpace) else model.system
+    names = UNNAMED if system is None else system.matrices.names
+    chosen = []
+    for given, known, count, noun in (
+        (inputs, names.inputs, model.n_inputs, "input"),
+        (outputs, names.outputs, model.n_outputs, "output"),
+    ):
+        columns = listed_names(given) or list(known or ())
+        if not columns:
+            raise FileFormatError(f"the model has no names of {noun}s; name their columns with --{noun}s")
+        if len(columns) != count:
+            raise FileFormatError(
+                f"--{noun}s has {count_of(len(columns), 'column')}, but the model has {count_of(count, noun)}; give "
+                "one column for each"
+            )
+        # Columns that are called as the channels of the model are taken by name, others in their order.
+        by_name = known is not None and sorted(columns) == sorted(known)
+        chosen += list(known or ()) if by_name else columns
+    try:
+        with (
+            tables.in_words_of_the_command_line(),
+            opened_samples(data, options.with_columns(chosen)) as source,
+        ):
+            if not isinstance(source, Reading):
+                raise FileFormatError(
+                    f"{source.title} holds arrays; give a table with inputs and outputs, as in a .csv"
+                )
+            return read_whole(source, data)
+    except FileFormatError as error:
+        raise FileFormatError(str(error).replace("columns asks", "--inputs and --outputs ask")) from None
+
+
+def _draw(picture: str, found: "Comparison", names: tuple[str, ...]) -> None:
+    """Draw measured and simulated outputs; lines end where the record has a gap."""
+    t, measured, simulated = _parted(found)
+    with working("drawing"):
+        figure = drawn(
+            lambda: draw_measured(t, measured, simulated, fits=found.fits.tolist(), names=names, seams=found.seams)
+        )
+        deliver(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
+
+
+def _parted(found: "Comparison") -> tuple[Array, Array, Array]:
+    """Return times, measured and simulated outputs with a row of NaN before each seam."""
+    places = np.searchsorted(found.t, found.seams)
+    t = np.insert(found.t, places, found.t[places])
+    return t, np.insert(found.measured, places, np.nan, axis=0), np.insert(found.simulated, places, np.nan, axis=0)
