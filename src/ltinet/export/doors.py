@@ -56,11 +56,14 @@ def export_c(
         FileFormatError: something else stands there, a name cannot be used, a number does not fit the precision.
         InvalidSignalError: dt or x0 cannot be used.
     """
-    net.signal_settings.refuse_unsupported("export_c")
     from ltinet.export.c.export import write_c  # here: most networks never leave
 
     settings = checked_settings(
-        dt, hold=hold if hold is not None else net.signal_settings.hold or "zero", dtype=dtype, x0=x0
+        dt,
+        hold=hold if hold is not None else net.signal_settings.hold or "zero",
+        dtype=dtype,
+        x0=x0,
+        signals=net.signal_settings,
     )
     written = write_c(net._prepared, folder, settings=settings, prefix=prefix, user_states=user_states)
     warn(written.remarks)

@@ -17,6 +17,7 @@ from ltinet._version import __version__
 from ltinet.export.rounding.bound import RoundingBound, rounding_bound
 from ltinet.export.settings import PRECISIONS, ExportSettings
 from ltinet.export.step_model import StepModel
+from ltinet.export.tapped import TappedModel, tapped_bound
 from ltinet.model.names import names_or_numbers
 from ltinet.network.files import network_checksum
 from ltinet.shown import shown_rows
@@ -61,7 +62,10 @@ def manifest_of(
     facts = {
         "made by": made_by(),
         "target": target,
-        "network": {"sha256": network_checksum(prepared.stored), "states": model.n_states},
+        "network": {
+            "sha256": network_checksum(prepared.stored._replace(settings=settings.signals)),
+            "states": model.n_states,
+        },
         "inputs": list(input_names(prepared)),
         "outputs": list(output_names(prepared)),
         "dt": settings.dt,
@@ -70,6 +74,10 @@ def manifest_of(
         "bound": _bound_facts(bound),
         "files": list(files),
     }
+    if settings.signals.moves_signals:  # inputs of the bound are then counted from the operating point
+        facts["delays and operating point"] = {
+            name: own for name, own in settings.signals.facts.items() if name not in ("hold", "sample_time", "remarks")
+        }
     if prepared.reduced_error is not None:  # |y − y of the system before| ≤ this times ‖u‖ in L2
         facts["reduced by"] = prepared.reduced_error if math.isfinite(prepared.reduced_error) else None
     return MappingProxyType(facts)
@@ -85,8 +93,12 @@ def output_names(prepared: PreparedNetwork) -> tuple[str, ...]:
     return names_or_numbers(prepared.names.outputs, "outputs", prepared.network.n_outputs)
 
 
-def bound_after_many_steps(model: StepModel, settings: ExportSettings, *, terms: int = 1) -> RoundingBound:
+def bound_after_many_steps(
+    model: StepModel | TappedModel, settings: ExportSettings, *, terms: int = 1
+) -> RoundingBound:
     """The bound that is written down: inputs up to 1, a hundred million steps, sums over so many samples at a time."""
+    if isinstance(model, TappedModel):
+        return tapped_bound(model, PRECISIONS[settings.dtype], n_steps=float(MANY_STEPS), samples_at_once=terms)
     return rounding_bound(model, PRECISIONS[settings.dtype], n_steps=float(MANY_STEPS), samples_at_once=terms)
 
 
