@@ -99,11 +99,14 @@ def export_onnx(
         FileFormatError: the file cannot be written, or a number does not fit the precision.
         InvalidSignalError: dt or x0 cannot be used.
     """
-    net.signal_settings.refuse_unsupported("export_onnx")
     from ltinet.export.onnx.export import write_onnx  # here: most networks never leave
 
     settings = checked_settings(
-        dt, hold=hold if hold is not None else net.signal_settings.hold or "zero", dtype=dtype, x0=x0
+        dt,
+        hold=hold if hold is not None else net.signal_settings.hold or "zero",
+        dtype=dtype,
+        x0=x0,
+        signals=net.signal_settings,
     )
     written = write_onnx(net._prepared, path, settings=settings)
     warn(written.remarks)

@@ -8,8 +8,8 @@ where x_k collects the taps: samples of single inputs with lags l. A delay of (d
 the input between the samples k − d − 2, k − d − 1 and k − d: with a zero hold the input switches f Δt after the
 beginning of the step, with a linear hold it has a corner there. Columns of Γ are exact (`solve.delayed_stepper`).
 
-No line leads to the first sample: an input that is held linearly is zero until it arrives, and then jumps. A tap for the
-end of a line therefore reads 0 where the sample is the first one.
+No line leads to the first sample: an input that is held linearly is zero until it arrives, and then jumps. A tap for
+the end of a line therefore reads 0 where the sample is the first one.
 
 An output that is late by (e + g) Δt with g > 0 is that of the core (1 − g) Δt after the sample k − e − 1, so
 

@@ -92,15 +92,17 @@ def _delays(tapped: TappedModel, settings: ExportSettings, inputs: tuple[str, ..
         )
         for number, (name, delay, offset) in enumerate(zip(names, delays.tolist(), offsets.tolist(), strict=True))
     ]
-    kept = f"{count_of(int(tapped.history.sum()), 'sample')} of inputs and {count_of(int(tapped.output_steps.sum()), 'output')}"
+    n_outputs = count_of(int(tapped.output_steps.sum()), "output")
+    kept = f"{count_of(int(tapped.history.sum()), 'sample')} of inputs and {n_outputs}"
     return "\n".join(
         [
             "",
             "## Delays and operating point",
             "",
-            "Give `u` and read `y` as they are measured: `y - y0` responds to `u - u0`. Before the first sample inputs are at",
-            "`u0`; until something arrives, outputs are at `y0`. Delays are exact, also where they are no multiple of the step:",
-            f"the input then switches, or has its corner, inside the step. A state keeps {kept}.",
+            "Give `u` and read `y` as they are measured: `y - y0` responds to `u - u0`. Before the first sample inputs",
+            "are at `u0`; until something arrives, outputs are at `y0`. Delays are exact, also where they are no multiple",
+            "of the step: the input then switches, or has its corner, inside the step. A state keeps",
+            f"{kept}.",
             "",
             "| in C | name | delay | operating point |",
             "|---|---|---|---|",
