@@ -144,10 +144,9 @@ def export_fmu(
         FileFormatError: the file cannot be written, or the compiler fails.
         InvalidSignalError: dt or x0 cannot be used.
     """
-    net.signal_settings.refuse_unsupported("export_fmu")
     from ltinet.export.fmu.export import write_fmu  # here: most networks never leave
 
-    settings = checked_settings(dt, hold="linear", dtype="double", x0=x0)
+    settings = checked_settings(dt, hold="linear", dtype="double", x0=x0, signals=net.signal_settings)
     written = write_fmu(net._prepared, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
     warn(written.remarks)
     return written
