@@ -117,7 +117,6 @@ def test_pade_of_several_inputs_and_outputs():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda net, _: net.to_torch(0.1),
         lambda net, path: net.explore(page=path / "page.html"),
     ],
 )

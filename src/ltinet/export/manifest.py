@@ -19,6 +19,7 @@ from ltinet.export.settings import PRECISIONS, ExportSettings
 from ltinet.export.step_model import StepModel
 from ltinet.export.tapped import TappedModel, tapped_bound
 from ltinet.model.names import names_or_numbers
+from ltinet.model.signal_settings import SignalSettings
 from ltinet.network.files import network_checksum
 from ltinet.shown import shown_rows
 from ltinet.solve.prepared import PreparedNetwork
@@ -75,12 +76,15 @@ def manifest_of(
         "files": list(files),
     }
     if settings.signals.moves_signals:  # inputs of the bound are then counted from the operating point
-        facts["delays and operating point"] = {
-            name: own for name, own in settings.signals.facts.items() if name not in ("hold", "sample_time", "remarks")
-        }
+        facts["delays and operating point"] = moves_of(settings.signals)
     if prepared.reduced_error is not None:  # |y − y of the system before| ≤ this times ‖u‖ in L2
         facts["reduced by"] = prepared.reduced_error if math.isfinite(prepared.reduced_error) else None
     return MappingProxyType(facts)
+
+
+def moves_of(signals: SignalSettings) -> dict[str, Any]:
+    """Delays and the operating point as plain data, those that are there."""
+    return {name: own for name, own in signals.facts.items() if name in ("input_delay", "output_delay", "u0", "y0")}
 
 
 def input_names(prepared: PreparedNetwork) -> tuple[str, ...]:

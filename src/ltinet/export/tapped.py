@@ -130,7 +130,7 @@ def tapped_model(model: StepModel, settings: ExportSettings) -> TappedModel:
         C[i] = (weights @ inside[:, :n])[places]
         row_error[i] = _ROWS * EPS * largest * _sizes(weights, inside, n)[places]
         L[i, : 4 * m] = weights @ inside[:, n:] + (model.D[i] * input_map(rest, share, linear=linear)).sum(axis=1)
-    taps, columns = _taps(late_in.whole, rest, linear=linear, feeds_through=D[:, 4 * m :].any(axis=0))
+    taps, columns = _taps(late_in.whole, rest, linear=linear, feeds_through=(D[:, 4 * m :] != 0.0).any(axis=0).tolist())
     errors = np.where(rest > 0.0, EPS * (_TAPS + _turns(model)), 0.0)
     step = replace(
         model, hold="zero", tapped=True, B=np.zeros((n, len(taps))), Gamma0=Gamma[:, columns],
@@ -153,7 +153,7 @@ def tapped_model(model: StepModel, settings: ExportSettings) -> TappedModel:
 
 
 def _taps(
-    whole: NDArray[np.intp], rest: Array, *, linear: bool, feeds_through: NDArray[np.bool_]
+    whole: NDArray[np.intp], rest: Array, *, linear: bool, feeds_through: list[bool]
 ) -> tuple[tuple[Tap, ...], list[int]]:
     """Taps, by lag, and their columns among (a_l, a_r, b_l, b_r, the sample k − d)."""
     m, found = len(rest), []
@@ -235,7 +235,7 @@ def tapped_bound(
     table = unit if precision is np.float32 else 0.0
     peaks = np.broadcast_to(np.asarray(peak, dtype=np.float64), (tapped.n_inputs,))
     channels = np.array([tap.channel for tap in tapped.taps], dtype=np.intp)
-    own = {"n_steps": n_steps, "samples_at_once": samples_at_once}
+    own: Any = {"n_steps": n_steps, "samples_at_once": samples_at_once}
     whole = replace(step, D=np.abs(step.D) + np.abs(tapped.L))
     core = rounding_bound(whole, precision, peak=peaks[channels], **own)
     moved = (unit * peaks + table * np.abs(tapped.u0)) * (tapped.u0 != 0.0)

@@ -24,7 +24,7 @@ from ltinet.shown import count_of
 from ltinet.signals.finite import all_finite
 from ltinet.signals.numbers import real_array
 from ltinet.solve.exact.stepper import Stepper
-from ltinet.solve.prepared import PreparedNetwork
+from ltinet.solve.realisation import Realisation
 from ltinet.tolerances import EPS
 
 _DENSE = 150  # states up to which a dense product beats a sparse one
@@ -228,7 +228,7 @@ def input_map(rest: Array, at: float, *, linear: bool, is_next: Any = None) -> A
     return np.concatenate([np.diag(own) for own in (a_left, a_right, b_left, b_right)])
 
 
-def state_map(engine: PreparedNetwork, dt: float, rest: Array, *, stop: float, linear: bool) -> Array:
+def state_map(engine: Realisation, dt: float, rest: Array, *, stop: float, linear: bool) -> Array:
     """Return the map from (z, a_l, a_r, b_l, b_r) to the packed state at a share `stop` of a step, `(n, n + 4 m)`."""
     n, m = engine.system.n_states, len(rest)
     edges = np.unique(np.concatenate([[0.0], rest[rest < stop], [stop]]))

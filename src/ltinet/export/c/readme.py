@@ -21,7 +21,8 @@ _HOLDS = {
 }
 _NEEDED = {
     "model": "Two files are all that a program needs, `{prefix}.c` and `{prefix}.h`.",
-    "delayed": "Four files are all that a program needs, `{prefix}.c`, `{prefix}.h`, `{prefix}_core.c`, `{prefix}_core.h`.",
+    "delayed": "Four files are all that a program needs: `{prefix}.c`, `{prefix}.h`, `{prefix}_core.c` and "
+    "`{prefix}_core.h`.",
 }
 _HALVES = "| `{prefix}_advance`, `{prefix}_output` | the two halves of a step |\n"
 _REACH = "from the operating point, from the initial state"
@@ -99,9 +100,9 @@ def _delays(tapped: TappedModel, settings: ExportSettings, inputs: tuple[str, ..
             "",
             "## Delays and operating point",
             "",
-            "Give `u` and read `y` as they are measured: `y - y0` responds to `u - u0`. Before the first sample inputs",
-            "are at `u0`; until something arrives, outputs are at `y0`. Delays are exact, even where they are no multiple",
-            "of the step: the input then switches, or has its corner, inside the step. A state keeps",
+            "Give `u` and read `y` as they are measured: `y - y0` responds to `u - u0`. Before the first sample",
+            "inputs are at `u0`; until something arrives, outputs are at `y0`. Delays are exact, even if they are no",
+            "multiple of the step: the input then switches, or has its corner, inside the step. A state keeps",
             f"{kept}.",
             "",
             "| in C | name | delay | operating point |",

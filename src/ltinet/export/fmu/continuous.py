@@ -4,10 +4,9 @@ import numpy as np
 
 from ltinet.arrays import Array
 from ltinet.export.c.tables import listed, number
+from ltinet.export.fmu.description import MANY_PIECES
 from ltinet.export.step_model import StepModel
 from ltinet.model.signal_settings import SignalSettings
-
-MANY_PIECES = 16  # communication steps for each dt of the longest delay, for which an FMU has room
 
 
 def continuous_sizes(model: StepModel) -> str:

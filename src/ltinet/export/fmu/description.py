@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ltinet.export.fmu.continuous import MANY_PIECES
 from ltinet.export.step_model import StepModel
 from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 
 Version = Literal["3.0", "2.0"]
+MANY_PIECES = 16  # communication steps for each dt of the longest delay, for which an FMU has room
 VERSIONS: tuple[Version, ...] = ("3.0", "2.0")
 _UNIT = re.compile(r".*\S\s*[(\[]([^()\[\]]+)[)\]]")  # a unit is part of a name: "Force (N)"
 _CAPABILITIES = {
@@ -146,8 +146,8 @@ def _fmi3(described: Described) -> ElementTree.Element:
         instantiationToken=described.token,
         generationTool="ltinet",
         variableNamingConvention="flat",
-        **described.told,
     )
+    root.attrib.update(described.told)
     _added(
         root,
         "CoSimulation",
@@ -192,8 +192,8 @@ def _fmi2(described: Described) -> ElementTree.Element:
         generationTool="ltinet",
         variableNamingConvention="flat",
         numberOfEventIndicators="0",
-        **described.told,
     )
+    root.attrib.update(described.told)
     simulation = _added(
         root,
         "CoSimulation",

@@ -54,11 +54,6 @@ def delayed_graph(tapped: TappedModel, chunks: Chunks, build: GraphBuilder) -> N
     build.result("next_state", ["batch", size])
 
 
-def delayed_state_size(tapped: TappedModel) -> int:
-    """Return the number of numbers in a state."""
-    return _Layout.of(tapped).size
-
-
 def delayed_nodes(tapped: TappedModel, chunks: Chunks, build: GraphBuilder, ends: Ends) -> tuple[str, str]:
     """Write the nodes of a run; return the names of its outputs and of its last state."""
     layout, n = _Layout.of(tapped), tapped.step.n_states
