@@ -39,7 +39,8 @@ def export_c(
 ) -> Export:
     """Write the network as a folder of C99: one source, one header, a self-test, a Makefile, a README.
 
-    The code computes what `net.stepper(dt, hold=hold)` does, allocates nothing and needs no library.
+    The code computes what `net.stepper(dt, hold=hold)` does, allocates nothing and needs no library. A model with
+    delays or an operating point is two sources and two headers, and takes and gives signals as they are measured.
 
     Args:
         net: the network itself.
@@ -83,7 +84,7 @@ def export_onnx(
 
     Batch and time are free. A state of zeros begins at rest; `next_state` is that after the last sample, so that a
     signal may come in pieces of any length. `manifest["initial state"]` is the state for x0. Needs onnx to write, and
-    anything that runs ONNX to run.
+    anything that runs ONNX to run. Samples and outputs that delays keep on their way are in the state, too.
 
     Args:
         net: the network itself.
@@ -127,7 +128,8 @@ def export_fmu(
 
     Inputs are kept over a communication step; in FMI 2.0 an importer may give their derivatives, and they go in
     straight lines. Communication steps may have any length: whole multiples of dt take the steps of `export_c`, others
-    an exact step of the length that is left. Each output names the inputs that it depends on at once.
+    an exact step of the length that is left. Each output names the inputs that it depends on at once. Delays are exact
+    at any communication step; between communication points delayed inputs follow the hold of the model.
 
     Args:
         net: the network itself.

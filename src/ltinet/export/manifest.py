@@ -40,7 +40,10 @@ class Export:
 
     @property
     def error_bound(self) -> tuple[float, ...]:
-        """For each output how far rounding may take it in 1e8 steps, for inputs up to 1, from the exported x0."""
+        """For each output how far rounding may take it in 1e8 steps, from the exported x0, for inputs up to 1.
+
+        Inputs are counted from the operating point of the model.
+        """
         return tuple(math.inf if bound is None else bound for bound in self.manifest["bound"]["drift"])
 
     def __str__(self) -> str:
@@ -60,7 +63,7 @@ def manifest_of(
     files: Sequence[str],
 ) -> Mapping[str, Any]:
     """The facts of an export as plain data; a bound that is not known is null."""
-    facts = {
+    facts: dict[str, Any] = {
         "made by": made_by(),
         "target": target,
         "network": {
@@ -75,8 +78,9 @@ def manifest_of(
         "bound": _bound_facts(bound),
         "files": list(files),
     }
-    if settings.signals.moves_signals:  # inputs of the bound are then counted from the operating point
+    if settings.signals.moves_signals:
         facts["delays and operating point"] = moves_of(settings.signals)
+        facts["bound"]["inputs counted from"] = "the operating point"
     if prepared.reduced_error is not None:  # |y − y of the system before| ≤ this times ‖u‖ in L2
         facts["reduced by"] = prepared.reduced_error if math.isfinite(prepared.reduced_error) else None
     return MappingProxyType(facts)

@@ -113,23 +113,22 @@ def tapped_model(model: StepModel, settings: ExportSettings) -> TappedModel:
     engine, places = model.prepared, model.places
     Gamma = np.concatenate([np.zeros((n, 2 * m)), model.Gamma0, model.Gamma1], axis=1)
     if rest.any():
-        late = state_map(engine, model.dt, rest, stop=1.0, linear=linear)[places, n:]
+        late = state_map(engine, model.dt, rest, stop=1.0, linear=linear, inputs_only=True)[places]
         Gamma = np.where(np.tile(rest > 0.0, 4), late, Gamma)
     Gamma = np.concatenate([Gamma, np.zeros((n, m))], axis=1)
     # Rows of outputs by columns (a_l, a_r, b_l, b_r, the sample k − d).
     C, D, L = model.C.copy(), np.zeros((p, 5 * m)), np.zeros((p, 5 * m))
     row_error, largest = np.zeros((p, n)), max([1, *(len(own.F) for own in model.blocks)])
     at_end = np.where(rest > 0.0, input_map(rest, 1.0, linear=linear), 0.0)
-    for i, share in enumerate((1.0 - late_out.rest).tolist()):
-        if not partial[i]:
-            D[i, : 4 * m] = (model.D[i] * at_end).sum(axis=1)
-            D[i, 4 * m :] = np.where(rest > 0.0, 0.0, model.D[i])
-            continue
-        inside = state_map(engine, model.dt, rest, stop=share, linear=linear)
-        weights = engine.output_weights[i]
-        C[i] = (weights @ inside[:, :n])[places]
-        row_error[i] = _ROWS * EPS * largest * _sizes(weights, inside, n)[places]
-        L[i, : 4 * m] = weights @ inside[:, n:] + (model.D[i] * input_map(rest, share, linear=linear)).sum(axis=1)
+    D[~partial, : 4 * m] = model.D[~partial] @ at_end.T
+    D[~partial, 4 * m :] = np.where(rest > 0.0, 0.0, model.D[~partial])
+    for share in np.unique(1.0 - late_out.rest[partial]).tolist():
+        own = np.flatnonzero(partial & (1.0 - late_out.rest == share))
+        inside, weights = state_map(engine, model.dt, rest, stop=share, linear=linear), engine.output_weights[own]
+        C[own] = (weights @ inside[:, :n])[:, places]
+        # |C| |e^{F h}| is what rounding of their product depends on.
+        row_error[own] = _ROWS * EPS * largest * (np.abs(weights) @ np.abs(inside[:, :n]))[:, places]
+        L[own, : 4 * m] = weights @ inside[:, n:] + model.D[own] @ input_map(rest, share, linear=linear).T
     taps, columns = _taps(late_in.whole, rest, linear=linear, feeds_through=(D[:, 4 * m :] != 0.0).any(axis=0).tolist())
     errors = np.where(rest > 0.0, EPS * (_TAPS + _turns(model)), 0.0)
     step = replace(
@@ -170,11 +169,6 @@ def _taps(
         found += own
     found.sort(key=lambda pair: (pair[1].ends_line, pair[1].lag, pair[1].channel))
     return tuple(tap for _, tap in found), [column for column, _ in found]
-
-
-def _sizes(weights: Array, inside: Array, n: int) -> Array:
-    """Return |C| |e^{F h}|, which bounds what rounding of their product depends on."""
-    return np.asarray(np.abs(weights) @ np.abs(inside[:, :n]))
 
 
 def _turns(model: StepModel) -> float:

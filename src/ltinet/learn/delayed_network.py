@@ -127,6 +127,14 @@ class DelayedNetwork(nn.Module, Generic[NetworkType]):
             u or a state has another shape, type or device, or numbers that are not finite; or times are given to a
             model with delays.
         """
+        if torch.compiler.is_compiling():  # as `LinearNetwork`
+            run: Any = torch.compiler.disable(self._evaluated)
+            return run(u, times, state, x0, return_state)
+        return self._evaluated(u, times, state, x0, return_state)
+
+    def _evaluated(
+        self, u: Tensor, times: Tensor | None, state: Tensor | None, x0: Tensor | None, return_state: bool
+    ) -> Any:
         u = checked_input(u, n_inputs=self.n_inputs, device=self.u0.device)
         # Offsets are often large beside what happens around them: the difference is rounded once.
         v = (u.to(self.u0.dtype) - self.u0).to(u.dtype)

@@ -228,13 +228,19 @@ def input_map(rest: Array, at: float, *, linear: bool, is_next: Any = None) -> A
     return np.concatenate([np.diag(own) for own in (a_left, a_right, b_left, b_right)])
 
 
-def state_map(engine: Realisation, dt: float, rest: Array, *, stop: float, linear: bool) -> Array:
-    """Return the map from (z, a_l, a_r, b_l, b_r) to the packed state at a share `stop` of a step, `(n, n + 4 m)`."""
+def state_map(
+    engine: Realisation, dt: float, rest: Array, *, stop: float, linear: bool, inputs_only: bool = False
+) -> Array:
+    """Return the map from (z, a_l, a_r, b_l, b_r) to the packed state at a share `stop` of a step, `(n, n + 4 m)`.
+
+    With `inputs_only` the columns of z are left out, which are n² numbers.
+    """
     n, m = engine.system.n_states, len(rest)
+    n_given = 0 if inputs_only else n
     edges = np.unique(np.concatenate([[0.0], rest[rest < stop], [stop]]))
     steps = engine.grids.any_length(dt, linear=linear)
-    z = np.concatenate([np.eye(n), np.zeros((4 * m, n))])
-    nothing = np.zeros((n, m))
+    z = np.concatenate([np.eye(n_given, n), np.zeros((4 * m, n))])
+    nothing = np.zeros((n_given, m))
     for begin, end in pairwise(edges):
         is_next = rest <= begin
         now, then = (
