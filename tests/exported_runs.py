@@ -82,7 +82,7 @@ def library_of(folders: Sequence[Path], place: Path) -> Library:
     for folder in folders:
         driver = place / f"run_{folder.name}.c"
         driver.write_text(_DRIVER.format(prefix=folder.name, upper=folder.name.upper()))
-        sources += [driver, folder / f"{folder.name}.c"]
+        sources += [driver, *(own for own in sorted(folder.glob("*.c")) if not own.stem.endswith("_test"))]
     target = place / f"models{sysconfig.get_config_var('SHLIB_SUFFIX') or '.so'}"
     includes = [f"-I{folder}" for folder in folders]
     compiled(any_compiler(), [*STRICT, "-O0", "-fPIC", "-shared", *includes, "-o", target, *sources])

@@ -17,6 +17,7 @@ from ltinet.errors import InvalidSystemError
 from ltinet.export import doors
 from ltinet.export.other_libraries import to_control, to_scipy
 from ltinet.learn.door import to_torch
+from ltinet.learn.door import with_delays as delayed_module
 from ltinet.learn.trainable_parts import Parts
 from ltinet.listing import listed_without
 from ltinet.model.matrices import Matrix
@@ -50,6 +51,7 @@ from ltinet.state_space import StateSpace
 if TYPE_CHECKING:
     import scipy.signal
 
+    from ltinet.learn.delayed_network import DelayedNetwork
     from ltinet.learn.linear_network import LinearNetwork
 
 _explorer: Callable[..., Any]  # `ltinet.explore`, which imports this module and so cannot be imported here
@@ -273,15 +275,23 @@ class DynamicNetwork:
 
     def to_torch(
         self, dt: float, *, hold: Hold | None = None, trainable: Parts = True
-    ) -> "LinearNetwork[DynamicNetwork]":
+    ) -> "LinearNetwork[DynamicNetwork] | DelayedNetwork[DynamicNetwork]":
         """The network as a `torch.nn.Module` for samples dt apart, equal to it until trained; see `ltinet.nn`.
 
-        Without `hold` it is that of the model, and "linear" where the model has none. Delays and operating points are
-        refused.
+        Without `hold` it is that of the model, and "linear" where the model has none. A model with delays or an
+        operating point becomes an `nn.DelayedNetwork`.
+
+        Raises
+        ------
+        InvalidSystemError
+            A delay is no multiple of dt.
         """
-        self.signal_settings.refuse_unsupported("to_torch")
-        hold = hold_of(hold, self.signal_settings)
-        return to_torch(self._prepared, dt, hold=hold, trainable=trainable, rebuild=DynamicNetwork)
+        settings = self.signal_settings
+        hold = hold_of(hold, settings)
+        network = to_torch(
+            self._prepared, dt, hold=hold, trainable=trainable, settings=settings, rebuild=DynamicNetwork
+        )
+        return delayed_module(network) if settings.moves_signals else network
 
     def poles(self) -> NDArray[np.complex128]:
         """Poles of all neurons, layer by layer, as `neuron.poles` holds them; a method, as on `StateSpace`."""

@@ -135,18 +135,3 @@ def test_pade_of_several_inputs_and_outputs():
     assert np.allclose(H, net.frequency_response([1.5])[0], rtol=0.0, atol=1e-10)
     with pytest.raises(InvalidSystemError, match="from 1 to 20"):
         net.to_scipy(pade=0)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda net, path: net.export_c(path / "c", 0.1),
-        lambda net, path: net.export_onnx(path / "net.onnx", 0.1),
-        lambda net, path: net.export_fmu(path / "net.fmu", 0.1),
-        lambda net, _: net.to_torch(0.1),
-    ],
-)
-def test_what_does_not_support_them_refuses(model, tmp_path, call):
-    with pytest.raises(InvalidSystemError, match="does not support"):
-        call(ltinet.construct(model), tmp_path)
-    assert not any(tmp_path.iterdir())

@@ -39,7 +39,8 @@ def export_c(
 ) -> Export:
     """Write the network as a folder of C99: one source, one header, a self-test, a Makefile, a README.
 
-    The code computes what `net.stepper(dt, hold=hold)` does, allocates nothing and needs no library.
+    The code computes what `net.stepper(dt, hold=hold)` does, allocates nothing and needs no library. A model with
+    delays or an operating point is two sources and two headers, and takes and gives signals as they are measured.
 
     Args:
         net: the network itself.
@@ -56,11 +57,14 @@ def export_c(
         FileFormatError: something else stands there, a name cannot be used, a number does not fit the precision.
         InvalidSignalError: dt or x0 cannot be used.
     """
-    net.signal_settings.refuse_unsupported("export_c")
     from ltinet.export.c.export import write_c  # here: most networks never leave
 
     settings = checked_settings(
-        dt, hold=hold if hold is not None else net.signal_settings.hold or "zero", dtype=dtype, x0=x0
+        dt,
+        hold=hold if hold is not None else net.signal_settings.hold or "zero",
+        dtype=dtype,
+        x0=x0,
+        signals=net.signal_settings,
     )
     written = write_c(net._prepared, folder, settings=settings, prefix=prefix, user_states=user_states)
     warn(written.remarks)
@@ -80,7 +84,7 @@ def export_onnx(
 
     Batch and time are free. A state of zeros begins at rest; `next_state` is that after the last sample, so that a
     signal may come in pieces of any length. `manifest["initial state"]` is the state for x0. Needs onnx to write, and
-    anything that runs ONNX to run.
+    anything that runs ONNX to run. Samples and outputs that delays keep on their way are in the state, too.
 
     Args:
         net: the network itself.
@@ -96,11 +100,14 @@ def export_onnx(
         FileFormatError: the file cannot be written, or a number does not fit the precision.
         InvalidSignalError: dt or x0 cannot be used.
     """
-    net.signal_settings.refuse_unsupported("export_onnx")
     from ltinet.export.onnx.export import write_onnx  # here: most networks never leave
 
     settings = checked_settings(
-        dt, hold=hold if hold is not None else net.signal_settings.hold or "zero", dtype=dtype, x0=x0
+        dt,
+        hold=hold if hold is not None else net.signal_settings.hold or "zero",
+        dtype=dtype,
+        x0=x0,
+        signals=net.signal_settings,
     )
     written = write_onnx(net._prepared, path, settings=settings)
     warn(written.remarks)
@@ -121,7 +128,8 @@ def export_fmu(
 
     Inputs are kept over a communication step; in FMI 2.0 an importer may give their derivatives, and they go in
     straight lines. Communication steps may have any length: whole multiples of dt take the steps of `export_c`, others
-    an exact step of the length that is left. Each output names the inputs that it depends on at once.
+    an exact step of the length that is left. Each output names the inputs that it depends on at once. Delays are exact
+    at any communication step; between communication points delayed inputs follow the hold of the model.
 
     Args:
         net: the network itself.
@@ -138,10 +146,9 @@ def export_fmu(
         FileFormatError: the file cannot be written, or the compiler fails.
         InvalidSignalError: dt or x0 cannot be used.
     """
-    net.signal_settings.refuse_unsupported("export_fmu")
     from ltinet.export.fmu.export import write_fmu  # here: most networks never leave
 
-    settings = checked_settings(dt, hold="linear", dtype="double", x0=x0)
+    settings = checked_settings(dt, hold="linear", dtype="double", x0=x0, signals=net.signal_settings)
     written = write_fmu(net._prepared, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
     warn(written.remarks)
     return written

@@ -17,7 +17,9 @@ from ltinet._version import __version__
 from ltinet.export.rounding.bound import RoundingBound, rounding_bound
 from ltinet.export.settings import PRECISIONS, ExportSettings
 from ltinet.export.step_model import StepModel
+from ltinet.export.tapped import TappedModel, tapped_bound
 from ltinet.model.names import names_or_numbers
+from ltinet.model.signal_settings import SignalSettings
 from ltinet.network.files import network_checksum
 from ltinet.shown import shown_rows
 from ltinet.solve.prepared import PreparedNetwork
@@ -38,7 +40,10 @@ class Export:
 
     @property
     def error_bound(self) -> tuple[float, ...]:
-        """For each output how far rounding may take it in 1e8 steps, for inputs up to 1, from the exported x0."""
+        """For each output how far rounding may take it in 1e8 steps, from the exported x0, for inputs up to 1.
+
+        Inputs are counted from the operating point of the model.
+        """
         return tuple(math.inf if bound is None else bound for bound in self.manifest["bound"]["drift"])
 
     def __str__(self) -> str:
@@ -58,10 +63,13 @@ def manifest_of(
     files: Sequence[str],
 ) -> Mapping[str, Any]:
     """The facts of an export as plain data; a bound that is not known is null."""
-    facts = {
+    facts: dict[str, Any] = {
         "made by": made_by(),
         "target": target,
-        "network": {"sha256": network_checksum(prepared.stored), "states": model.n_states},
+        "network": {
+            "sha256": network_checksum(prepared.stored._replace(settings=settings.signals)),
+            "states": model.n_states,
+        },
         "inputs": list(input_names(prepared)),
         "outputs": list(output_names(prepared)),
         "dt": settings.dt,
@@ -70,9 +78,17 @@ def manifest_of(
         "bound": _bound_facts(bound),
         "files": list(files),
     }
+    if settings.signals.moves_signals:
+        facts["delays and operating point"] = moves_of(settings.signals)
+        facts["bound"]["inputs counted from"] = "the operating point"
     if prepared.reduced_error is not None:  # |y − y of the system before| ≤ this times ‖u‖ in L2
         facts["reduced by"] = prepared.reduced_error if math.isfinite(prepared.reduced_error) else None
     return MappingProxyType(facts)
+
+
+def moves_of(signals: SignalSettings) -> dict[str, Any]:
+    """Delays and the operating point as plain data, those that are there."""
+    return {name: own for name, own in signals.facts.items() if name in ("input_delay", "output_delay", "u0", "y0")}
 
 
 def input_names(prepared: PreparedNetwork) -> tuple[str, ...]:
@@ -85,8 +101,12 @@ def output_names(prepared: PreparedNetwork) -> tuple[str, ...]:
     return names_or_numbers(prepared.names.outputs, "outputs", prepared.network.n_outputs)
 
 
-def bound_after_many_steps(model: StepModel, settings: ExportSettings, *, terms: int = 1) -> RoundingBound:
+def bound_after_many_steps(
+    model: StepModel | TappedModel, settings: ExportSettings, *, terms: int = 1
+) -> RoundingBound:
     """The bound that is written down: inputs up to 1, a hundred million steps, sums over so many samples at a time."""
+    if isinstance(model, TappedModel):
+        return tapped_bound(model, PRECISIONS[settings.dtype], n_steps=float(MANY_STEPS), samples_at_once=terms)
     return rounding_bound(model, PRECISIONS[settings.dtype], n_steps=float(MANY_STEPS), samples_at_once=terms)
 
 

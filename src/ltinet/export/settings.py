@@ -9,6 +9,7 @@ import numpy as np
 from ltinet.arrays import Array
 from ltinet.errors import FileFormatError
 from ltinet.export.step_model import StepModel, step_model
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.shown import shown
 from ltinet.signals.numbers import real_array
 from ltinet.signals.sampled import checked_hold
@@ -27,9 +28,13 @@ class ExportSettings:
     hold: Literal["linear", "zero"]
     dtype: Precision
     x0: Array | None = None
+    signals: SignalSettings = NO_SETTINGS
+    """Delays and operating point."""
 
 
-def checked_settings(dt: Any, *, hold: Any, dtype: Any, x0: Any) -> ExportSettings:
+def checked_settings(
+    dt: Any, *, hold: Any, dtype: Any, x0: Any, signals: SignalSettings = NO_SETTINGS
+) -> ExportSettings:
     """The options of an export.
 
     Raises:
@@ -40,7 +45,7 @@ def checked_settings(dt: Any, *, hold: Any, dtype: Any, x0: Any) -> ExportSettin
         raise FileFormatError(f'dtype is {shown(repr(dtype))}; give "double" or "float"')
     held: Literal["linear", "zero"] = "linear" if checked_hold(hold) in ("linear", "foh") else "zero"
     start = None if x0 is None else real_array(x0, "x0")
-    return ExportSettings(time_step(dt, "dt"), held, dtype, start)
+    return ExportSettings(time_step(dt, "dt"), held, dtype, start, signals)
 
 
 def exported_model(prepared: PreparedNetwork, settings: ExportSettings, *, by_increments: bool = True) -> StepModel:

@@ -62,6 +62,8 @@ class StepModel:
     prepared: PreparedNetwork
     places: Indices
     """Where each state stands among the engine's packed states."""
+    tapped: bool = False
+    """Whether inputs are taps of delay lines (`export.tapped`), which are not those of the dense blocks."""
 
     @property
     def n_states(self) -> int:
@@ -82,6 +84,16 @@ class StepModel:
     def n_reals(self) -> int:
         """Number of real scalars."""
         return len(self.rates) - self.n_pairs
+
+    def advanced(self, z: Array) -> Array:
+        """Return P z in double precision."""
+        pairs, n_scalars = self.n_pairs, len(self.rates) + self.n_pairs
+        moved = self.P[:pairs] * (z[:pairs] + 1j * z[pairs : 2 * pairs])
+        parts, first = [moved.real, moved.imag, self.P[pairs:].real * z[2 * pairs : n_scalars]], n_scalars
+        for block in self.blocks:
+            parts.append(block.P @ z[first : first + len(block.F)])
+            first += len(block.F)
+        return np.concatenate(parts)
 
     @cached_property
     def T(self) -> Matrix:

@@ -77,7 +77,7 @@ def checked_states(given: Any, like: Tensor, *, n: int, batch: tuple[int, ...], 
             "of the batch"
         ) from None
     require_finite(given, name)
-    return spread.to(like.dtype).reshape(-1, n)
+    return spread.to(like.dtype).reshape(math.prod(batch), n)
 
 
 def checked_times(times: Any, u: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from ltinet.learn.trainable_parts import PARTS, Parts, checked_parts
 from ltinet.learn.uneven import run_uneven
 from ltinet.learn.ways import Kernels, Plan, Sizes, kernels_for, plan_for, run_with
 from ltinet.model.names import UNNAMED, SignalNames
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
 from ltinet.signals.sampled import Hold, checked_hold
@@ -51,11 +52,13 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
         hold: Hold = "linear",
         trainable: Parts = True,
         names: SignalNames = UNNAMED,
+        signal_settings: SignalSettings = NO_SETTINGS,
         rebuild: Callable[[Network, BlockDiagonalForm, StateSpace, BlockSystem], NetworkType],
     ) -> None:
         super().__init__()
         self.dt, self.hold = time_step(dt, "dt"), checked_hold(hold)
         self.names, self._rebuild = names, rebuild
+        self.signal_settings = signal_settings  # not used here: what `to_network` gives back
         learnt = {name for part in checked_parts(trainable) for name in PARTS[part]}
         for name, values in tensors.parameters.items():
             self.register_parameter(name, nn.Parameter(values, requires_grad=name in learnt))
@@ -165,7 +168,8 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
     def to_network(self) -> NetworkType:
         """The network that the parameters stand for now, with all that a network can do, in the user's states."""
         made = rebuilt(self.system(), to_user=self.to_user, from_user=self.from_user, names=self.names)
-        return self._rebuild(made.network, made.form, StateSpace.of(made.system), made.blocks)
+        system = StateSpace.of(made.system, settings=self.signal_settings)
+        return self._rebuild(made.network, made.form, system, made.blocks)
 
     def system(self) -> System:
         """The continuous-time system that the parameters stand for, as tensors that derivatives flow through."""

@@ -4,6 +4,7 @@ from ltinet.learn.door import require_torch
 
 require_torch()  # without PyTorch its error says what to do
 
+from ltinet.learn.delayed_network import DelayedNetwork  # noqa: E402
 from ltinet.learn.linear_network import LinearNetwork  # noqa: E402
 from ltinet.nn.exporting import export_onnx  # noqa: E402
 from ltinet.nn.feedback import Feedback  # noqa: E402
@@ -18,6 +19,7 @@ from ltinet.nn.triangular import Triangular  # noqa: E402
 
 __all__ = [
     "MLP",
+    "DelayedNetwork",
     "Feedback",
     "History",
     "LinearNetwork",

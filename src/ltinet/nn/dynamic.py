@@ -4,11 +4,12 @@ from typing import Any
 
 from torch import nn
 
+from ltinet.learn.delayed_network import DelayedNetwork
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.triangular import Triangular
 
-_KINDS = (LinearNetwork, Feedback, Triangular)
+_KINDS = (LinearNetwork, DelayedNetwork, Feedback, Triangular)
 
 
 def is_dynamic(part: nn.Module) -> bool:
@@ -18,6 +19,6 @@ def is_dynamic(part: nn.Module) -> bool:
 
 def network_in(part: nn.Module) -> LinearNetwork[Any] | None:
     """The network whose states are those of a part, None for a map."""
-    if isinstance(part, Feedback | Triangular):
+    if isinstance(part, DelayedNetwork | Feedback | Triangular):
         return part.network
     return part if isinstance(part, LinearNetwork) else None

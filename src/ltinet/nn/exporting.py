@@ -15,8 +15,10 @@ from ltinet.export.onnx.export import write_onnx
 from ltinet.export.onnx.maps import IncreasingMap, MapNodes, PolynomialMap, SplineMap, TanhMap
 from ltinet.export.onnx.stack import MapPart, NetworkPart, write_stack
 from ltinet.export.settings import Precision, checked_settings, warn
+from ltinet.learn.delayed_network import DelayedNetwork
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.rebuilding import rebuilt
+from ltinet.model.signal_settings import NO_SETTINGS
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.files import model_checksum
 from ltinet.nn.maps import MLP, Polynomial, Spline
@@ -75,9 +77,11 @@ def _parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPart | Ma
             )
         both = zip(model.parts, starts, strict=True)
         return [own for part, start in both for own in _parts(part, start, dtype)]
-    if isinstance(model, LinearNetwork):
-        settings = checked_settings(model.dt, hold=model.hold, dtype=dtype, x0=_numbers(x0))
-        return [NetworkPart(model.to_network()._prepared, settings, _engine(model))]
+    if isinstance(model, LinearNetwork | DelayedNetwork):
+        signals = model.signal_settings if isinstance(model, DelayedNetwork) else NO_SETTINGS
+        settings = checked_settings(model.dt, hold=model.hold, dtype=dtype, x0=_numbers(x0), signals=signals)
+        network = model.network if isinstance(model, DelayedNetwork) else model
+        return [NetworkPart(model.to_network()._prepared, settings, _engine(network))]
     part = _map_part(model)
     if x0 is not None:
         raise InvalidSignalError(f"x0 has an entry for a map, and a {part.kind} has no state; give None there")

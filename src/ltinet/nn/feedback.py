@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ltinet.errors import InvalidNetworkError, InvalidSignalError, SimulationError
 from ltinet.learn.checks import checked_input, checked_states, computing_type, is_finite
+from ltinet.learn.delayed_network import DelayedNetwork
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.loops import Loop, loop_of
 from ltinet.learn.solutions import KeptSolutions, Seen, Solution, plain_numbers, run_about, seen, solution
@@ -37,6 +38,11 @@ class Feedback(nn.Module):
 
     def __init__(self, network: nn.Module, map: nn.Module, *, window: int = _WINDOW) -> None:
         super().__init__()
+        if isinstance(network, DelayedNetwork):
+            raise InvalidNetworkError(
+                "network has delays or an operating point, which Feedback does not support: its map would see them; "
+                "leave them out with net.with_signal_settings(input_delay=0, output_delay=0, u0=0, y0=0).to_torch(dt)"
+            )
         if not isinstance(network, LinearNetwork):
             raise InvalidNetworkError(f"network is a {type(network).__name__}; give a network: net.to_torch(dt)")
         self.network, self.map, self.window = network, map, window

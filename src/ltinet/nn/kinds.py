@@ -9,11 +9,13 @@ from torch import nn
 
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError
+from ltinet.learn.delayed_network import DelayedNetwork
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.neurons import NeuronGroup, require_layers
 from ltinet.learn.parameters import Tensors
 from ltinet.learn.trainable_parts import PARTS
 from ltinet.model.names import SignalNames
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.maps import MLP, Polynomial, Spline
 from ltinet.nn.monotone import Monotone
@@ -36,8 +38,12 @@ def described(model: nn.Module) -> dict[str, Any]:
         InvalidNetworkError: a part is of a kind that files do not know.
     """
     if isinstance(model, LinearNetwork):
-        facts = {"dt": model.dt, "hold": model.hold, "trainable": list(model.trainable)}
+        facts: dict[str, Any] = {"dt": model.dt, "hold": model.hold, "trainable": list(model.trainable)}
+        if model.signal_settings != NO_SETTINGS:
+            facts["signal_settings"] = model.signal_settings.facts
         return {"kind": "linear", **facts, "names": model.names.given}
+    if isinstance(model, DelayedNetwork):
+        return {"kind": "delayed", "network": described(model.network)}
     if isinstance(model, Stack):
         return {"kind": "stack", "parts": [described(part) for part in model.parts]}
     if isinstance(model, Feedback):
@@ -63,6 +69,8 @@ def made(description: Any, tensors: Arrays, *, prefix: str = "") -> nn.Module:
     kind = facts.pop("kind")
     if kind == "linear":
         return _linear(facts, tensors, prefix)
+    if kind == "delayed":
+        return DelayedNetwork(_linear(dict(facts["network"]), tensors, f"{prefix}network."))
     if kind == "stack":
         parts = enumerate(facts["parts"])
         return Stack(*(made(own, tensors, prefix=f"{prefix}parts.{number}.") for number, own in parts))
@@ -93,11 +101,14 @@ def _linear(facts: dict[str, Any], tensors: Arrays, prefix: str) -> LinearNetwor
         {name: own[name] for name in learnt}, {name: values for name, values in own.items() if name not in learnt}
     )
     names = facts["names"] or {}
+    m, p = int(own["D"].shape[1]), int(own["D"].shape[0])
+    settings = SignalSettings.of(n_inputs=m, n_outputs=p, **facts.get("signal_settings", {}))
     return LinearNetwork(
         split,
         dt=facts["dt"],
         hold=facts["hold"],
         trainable=tuple(facts["trainable"]),
         names=SignalNames.of(names.get("inputs"), names.get("outputs"), names.get("states")),
+        signal_settings=settings,
         rebuild=DynamicNetwork,
     )

@@ -11,6 +11,7 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, InvalidSignalError, SimulationError
 from ltinet.identified import Identified
 from ltinet.learn.checks import checked_input, require_finite
+from ltinet.learn.delayed_network import DelayedNetwork
 from ltinet.learn.linear_network import LinearNetwork
 from ltinet.learn.powers import rows_out
 from ltinet.learn.trainable_parts import Parts
@@ -23,12 +24,14 @@ _SHARES = (1.0, 0.3, 0.1)  # of a step that are tried
 _WEAK = 1e-6  # of the largest singular value: what the first samples say less of stays at rest
 
 
-def from_identified(found: Identified, *, trainable: Parts = True) -> LinearNetwork[DynamicNetwork]:
-    """The model of what `ltinet.identify` found, with its step and hold, for inputs and outputs less their offsets.
+def from_identified(
+    found: Identified, *, trainable: Parts = True
+) -> LinearNetwork[DynamicNetwork] | DelayedNetwork[DynamicNetwork]:
+    """The model of what `ltinet.identify` found: step, hold and delays, for inputs and outputs less their offsets.
 
     Raises:
-        InvalidNetworkError: it is nothing that was identified, an input comes late, which a network cannot show, or it
-            was found in a frequency response, which knows no step of time.
+        InvalidNetworkError: it is nothing that was identified, or it was found in a frequency response, which knows no
+            step of time.
     """
     if not isinstance(found, Identified):
         raise InvalidNetworkError(
@@ -37,10 +40,6 @@ def from_identified(found: Identified, *, trainable: Parts = True) -> LinearNetw
     if found.dt is None or found.hold is None:
         raise InvalidNetworkError(
             "this was found in a frequency response, which knows no step of time; give one: found.net.to_torch(dt)"
-        )
-    if any(found.delay):
-        raise InvalidNetworkError(
-            f"inputs come late by {found.delay} samples, which a network has no states for; shift them in the data"
         )
     core = found.system.with_signal_settings(u0=0, y0=0)
     return construct(core).to_torch(found.dt, hold=found.hold, trainable=trainable)

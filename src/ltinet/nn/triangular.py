@@ -22,6 +22,7 @@ from ltinet.learn.trainable_parts import Parts
 from ltinet.learn.ways import plan_for
 from ltinet.nn.maps import Polynomial, Spline
 from ltinet.signals.sampled import Hold
+from ltinet.solve.simulation import hold_of
 
 _CHANNELWISE = (Polynomial, Spline)
 
@@ -40,12 +41,13 @@ class Triangular(nn.Module):
         net: the network; neurons count layer after layer, as in `net.layers`.
         map: φ: a map of one channel for all neurons, or a `Polynomial` or `Spline` with a channel for each.
         dt: time between samples.
-        hold: "linear" for straight lines between samples, "zero" for steps.
+        hold: "linear" for straight lines between samples, "zero" for steps; that of the network if left out, and
+            "linear" where it has none.
         trainable: the parts of the network that are trained, as in `net.to_torch`.
     """
 
     def __init__(
-        self, net: DynamicNetwork, map: nn.Module, *, dt: float, hold: Hold = "linear", trainable: Parts = True
+        self, net: DynamicNetwork, map: nn.Module, *, dt: float, hold: Hold | None = None, trainable: Parts = True
     ) -> None:
         super().__init__()
         if not isinstance(net, DynamicNetwork):
@@ -55,7 +57,15 @@ class Triangular(nn.Module):
         net.signal_settings.refuse_unsupported("nn.Triangular")
         prepared = net._prepared
         groups = neuron_groups(packed_system(prepared), prepared.blocks)
-        network = to_torch(prepared, dt, hold=hold, trainable=trainable, rebuild=DynamicNetwork)
+        settings = net.signal_settings
+        network = to_torch(
+            prepared,
+            dt,
+            hold=hold_of(hold, settings),
+            trainable=trainable,
+            settings=settings,
+            rebuild=DynamicNetwork,
+        )
         self._take(network, map, groups)
 
     @classmethod

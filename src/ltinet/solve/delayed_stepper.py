@@ -24,6 +24,7 @@ from ltinet.shown import count_of
 from ltinet.signals.finite import all_finite
 from ltinet.signals.numbers import real_array
 from ltinet.solve.exact.stepper import Stepper
+from ltinet.solve.realisation import Realisation
 from ltinet.tolerances import EPS
 
 _AT_ONCE = 4096  # samples of a chunk whose delayed inputs are gathered together
@@ -32,19 +33,20 @@ _ROUNDING = 8.0  # units of eps: a delay that is so close to a whole number of s
 _STATE_KEYS = ("x", "inputs", "outputs", "n_taken", "dt", "hold", "input_delay", "output_delay")
 
 
-class _Late(NamedTuple):
+class Late(NamedTuple):
     """Delays in samples: the whole part and the rest."""
 
     whole: Any
     rest: Array
 
 
-def _in_samples(delays: Array, dt: float) -> _Late:
+def in_samples(delays: Array, dt: float) -> Late:
+    """Return delays as samples; one that rounding separates from a whole number of samples is that number."""
     ratio = delays / dt
     nearest = np.round(ratio)
     is_whole = np.abs(ratio - nearest) <= _ROUNDING * EPS * np.maximum(ratio, 1.0)
     whole = np.where(is_whole, nearest, np.floor(ratio))
-    return _Late(whole.astype(np.intp), np.where(is_whole, 0.0, ratio - whole))
+    return Late(whole.astype(np.intp), np.where(is_whole, 0.0, ratio - whole))
 
 
 @final
@@ -61,8 +63,8 @@ class DelayedStepper(Stepper):
         self._n_states, self._n_inputs, n_outputs = system.n_states, system.n_inputs, system.n_outputs
         self._settings = settings
         self._u0, self._y0 = settings.array("u0", self._n_inputs), settings.array("y0", n_outputs)
-        self._in = _in_samples(settings.array("input_delay", self._n_inputs), self.dt)
-        self._out = _in_samples(settings.array("output_delay", n_outputs), self.dt)
+        self._in = in_samples(settings.array("input_delay", self._n_inputs), self.dt)
+        self._out = in_samples(settings.array("output_delay", n_outputs), self.dt)
         with np.errstate(over="ignore", invalid="ignore"):  # looked at in the output
             self._matrix = self._step_matrix()
         self._z = self._start = core._start
@@ -232,14 +234,15 @@ class DelayedStepper(Stepper):
     def _step_matrix(self) -> Any:
         """From (z, a_l, a_r, b_l, b_r, sample k − d) to the next z, and to the outputs of the core as they are late."""
         n, m = self._n_states, self._n_inputs
-        rest, out_rest = self._in.rest, self._out.rest
+        rest, out_rest, linear = self._in.rest, self._out.rest, self.hold == "linear"
         C, D = self._engine.output_weights, self._engine.system.D
-        into_state = self._reached(1.0)
+        into_state = state_map(self._engine, self.dt, rest, stop=1.0, linear=linear)
         rows = np.zeros((len(C), n + 5 * m))
         for i, late in enumerate(out_rest.tolist()):
             at = 1.0 - late
-            rows[i, : n + 4 * m] = C[i] @ (into_state if late == 0.0 else self._reached(at))
-            ends = self._ends(np.full(m, at), rest <= at + _ROUNDING * EPS)
+            inside = into_state if late == 0.0 else state_map(self._engine, self.dt, rest, stop=at, linear=linear)
+            rows[i, : n + 4 * m] = C[i] @ inside
+            ends = input_map(rest, at, linear=linear)
             if late > 0.0:
                 rows[i, n : n + 4 * m] += (D[i] * ends).sum(axis=1)
             else:  # at t_k an input without a rest is at its sample k − d, after a jump
@@ -249,27 +252,41 @@ class DelayedStepper(Stepper):
         matrix[:n, : n + 4 * m], matrix[n:] = into_state, rows
         return matrix if n <= _DENSE else sparse.csr_array(matrix)
 
-    def _ends(self, at: Array, is_next: Any) -> Array:
-        """What each of (a_l, a_r, b_l, b_r) of each input adds to that input at a time in the step, `(4 m, m)`."""
-        m, rest = self._n_inputs, self._in.rest
-        if self.hold == "zero":
-            a_left, a_right, b_left, b_right = (~is_next).astype(float), np.zeros(m), is_next.astype(float), np.zeros(m)
-        else:
-            within = np.where(is_next, at - rest, 1.0 - rest + at)
-            a_left, a_right = np.where(is_next, 0.0, 1.0 - within), np.where(is_next, 0.0, within)
-            b_left, b_right = np.where(is_next, 1.0 - within, 0.0), np.where(is_next, within, 0.0)
-        return np.concatenate([np.diag(own) for own in (a_left, a_right, b_left, b_right)])
 
-    def _reached(self, stop: float) -> Array:
-        """From (z, a_l, a_r, b_l, b_r) to the state at a share `stop` of the step, `(n, n + 4 m)`."""
-        n, m, rest = self._n_states, self._n_inputs, self._in.rest
-        edges = np.unique(np.concatenate([[0.0], rest[rest < stop], [stop]]))
-        steps = self._engine.grids.any_length(self.dt, linear=self.hold == "linear")
-        z = np.concatenate([np.eye(n), np.zeros((4 * m, n))])
-        nothing = np.zeros((n, m))
-        for begin, end in pairwise(edges):
-            is_next = rest <= begin
-            now, then = (np.concatenate([nothing, self._ends(np.full(m, at), is_next)]) for at in (begin, end))
-            h = np.array([(end - begin) * self.dt])
-            z = steps.step(h, z[:, None], now[:, None], then[:, None])[:, 0]
-        return np.ascontiguousarray(z.T)
+def input_map(rest: Array, at: float, *, linear: bool, is_next: Any = None) -> Array:
+    """Return what each of (a_l, a_r, b_l, b_r) of each input adds to it at a share `at` of the step, `(4 m, m)`.
+
+    `is_next` says which inputs are in their second piece; by default those whose rest has gone by, jumps included.
+    """
+    m, where = len(rest), np.full(len(rest), at)
+    is_next = rest <= at + _ROUNDING * EPS if is_next is None else is_next
+    if not linear:
+        a_left, a_right, b_left, b_right = (~is_next).astype(float), np.zeros(m), is_next.astype(float), np.zeros(m)
+    else:
+        within = np.where(is_next, where - rest, 1.0 - rest + where)
+        a_left, a_right = np.where(is_next, 0.0, 1.0 - within), np.where(is_next, 0.0, within)
+        b_left, b_right = np.where(is_next, 1.0 - within, 0.0), np.where(is_next, within, 0.0)
+    return np.concatenate([np.diag(own) for own in (a_left, a_right, b_left, b_right)])
+
+
+def state_map(
+    engine: Realisation, dt: float, rest: Array, *, stop: float, linear: bool, inputs_only: bool = False
+) -> Array:
+    """Return the map from (z, a_l, a_r, b_l, b_r) to the packed state at a share `stop` of a step, `(n, n + 4 m)`.
+
+    With `inputs_only` the columns of z are left out, which are n² numbers.
+    """
+    n, m = engine.system.n_states, len(rest)
+    n_given = 0 if inputs_only else n
+    edges = np.unique(np.concatenate([[0.0], rest[rest < stop], [stop]]))
+    steps = engine.grids.any_length(dt, linear=linear)
+    z = np.concatenate([np.eye(n_given, n), np.zeros((4 * m, n))])
+    nothing = np.zeros((n_given, m))
+    for begin, end in pairwise(edges):
+        is_next = rest <= begin
+        now, then = (
+            np.concatenate([nothing, input_map(rest, at, linear=linear, is_next=is_next)]) for at in (begin, end)
+        )
+        h = np.array([(end - begin) * dt])
+        z = steps.step(h, z[:, None], now[:, None], then[:, None])[:, 0]
+    return np.ascontiguousarray(z.T)

@@ -7,15 +7,21 @@ from ltinet.export.c.tables import listed, number
 from ltinet.export.rounding.bound import rounding_bound
 from ltinet.export.settings import PRECISIONS, ExportSettings
 from ltinet.export.step_model import StepModel
+from ltinet.export.tapped import TappedModel, tapped_bound, tapped_run
 
 _STEPS = 64
+_LONGEST_WAIT = 2000  # steps: longer delays would make the test larger than the model
 _SEED = 20260
 
 
-def vectors_section(model: StepModel, settings: ExportSettings) -> str:
+def vectors_section(model: StepModel, settings: ExportSettings, tapped: TappedModel | None = None) -> str:
     """Inputs, outputs in double precision and what a difference may be."""
-    u = _inputs(model, settings)
-    y, allowed = reference_run(model, u), _allowed(model, settings, u)
+    if tapped is None:
+        u = _inputs(model.n_inputs, settings)
+        y, allowed = reference_run(model, u), _allowed(model, settings, u)
+    else:
+        u = _inputs(tapped.n_inputs, settings, around=tapped.u0, n_steps=n_steps_of(tapped))
+        y, allowed = tapped_run(tapped, u), _allowed(tapped, settings, u - tapped.u0)
     shares = (allowed if allowed.size else np.ones(1)).tolist()
     inputs = _rows(u if u.size else np.zeros((len(u), 1)), settings.dtype)
     outputs = _rows(y if y.size else np.zeros((len(y), 1)), "double")
@@ -30,33 +36,37 @@ def vectors_section(model: StepModel, settings: ExportSettings) -> str:
     )
 
 
+def n_steps_of(tapped: TappedModel | None) -> int:
+    """Number of steps of the test: delays, up to some thousand steps, are over before its last part."""
+    if tapped is None:
+        return _STEPS
+    return _STEPS + min(tapped.longest_lag + int(tapped.output_steps.max(initial=0)), _LONGEST_WAIT)
+
+
 def reference_run(model: StepModel, u: Array) -> Array:
     """Outputs `(T, p)` of the step model in NumPy and double precision, sample by sample."""
     z, outputs = model.start, []
-    pairs, n_scalars = model.n_pairs, len(model.rates) + model.n_pairs
     for k, sample in enumerate(u):
         if k:
-            moved = model.P[:pairs] * (z[:pairs] + 1j * z[pairs : 2 * pairs])
-            parts, first = [moved.real, moved.imag, model.P[pairs:].real * z[2 * pairs : n_scalars]], n_scalars
-            for block in model.blocks:
-                parts.append(block.P @ z[first : first + len(block.F)])
-                first += len(block.F)
-            z = np.concatenate(parts) + model.Gamma0 @ u[k - 1] + model.Gamma1 @ sample
+            z = model.advanced(z) + model.Gamma0 @ u[k - 1] + model.Gamma1 @ sample
         outputs.append(model.C @ z + model.D @ sample)
     return np.array(outputs).reshape(len(u), model.n_outputs)
 
 
-def _inputs(model: StepModel, settings: ExportSettings) -> Array:
+def _inputs(n_inputs: int, settings: ExportSettings, *, around: Array | None = None, n_steps: int = _STEPS) -> Array:
     """Noise that the precision holds exactly."""
-    drawn = np.random.default_rng(_SEED).standard_normal((_STEPS, model.n_inputs))
+    drawn = np.random.default_rng(_SEED).standard_normal((n_steps, n_inputs))
+    drawn = drawn if around is None else drawn + around
     return drawn.astype(PRECISIONS[settings.dtype]).astype(np.float64)
 
 
-def _allowed(model: StepModel, settings: ExportSettings, u: Array) -> Array:
+def _allowed(model: StepModel | TappedModel, settings: ExportSettings, u: Array) -> Array:
     """The bounds of the exported code and of the reference; the largest number where none is known."""
-    peak = np.abs(u).max(axis=0, initial=0.0)
+    peak, n_steps = np.abs(u).max(axis=0, initial=0.0), float(len(u))
     own, reference = (
-        rounding_bound(model, precision, n_steps=float(len(u)), peak=peak).drift
+        tapped_bound(model, precision, n_steps=n_steps, peak=peak).drift
+        if isinstance(model, TappedModel)
+        else rounding_bound(model, precision, n_steps=n_steps, peak=peak).drift
         for precision in (PRECISIONS[settings.dtype], np.float64)
     )
     largest, tiny = np.finfo(np.float64).max, np.finfo(np.float64).tiny

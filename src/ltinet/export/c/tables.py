@@ -10,6 +10,7 @@ from ltinet.export.c.sources import kept
 from ltinet.export.identifiers import as_comment, identifiers
 from ltinet.export.settings import PRECISIONS, ExportSettings
 from ltinet.export.step_model import StepModel
+from ltinet.export.tapped import TappedModel
 
 _SOME, _MANY = 16, 96  # states from which on partial sums side by side pay, and from which on many of them
 _MANY_LANES = 8
@@ -97,6 +98,49 @@ def tables_section(model: StepModel, settings: ExportSettings, *, user_states: b
         written.rows("T", model.T, "STATES", "STATES") if user_states else "",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def signals_section(tapped: TappedModel, *, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    """The part of the header of a model with delays or an operating point that differs from model to model."""
+    defined = {
+        "INPUTS": tapped.n_inputs,
+        "OUTPUTS": tapped.n_outputs,
+        "TAPS": len(tapped.taps),
+        "PARTIAL": int(tapped.is_partial.any()),
+        "LONGEST_LAG": tapped.longest_lag,
+        "HISTORY": int(tapped.history.sum()),
+        "WAITING": int(tapped.output_steps.sum()),
+    }
+    lines = [f"#define MODEL_{name} {value}" for name, value in defined.items()]
+    return "\n".join([*lines, *_enumerated("IN", inputs), *_enumerated("OUT", outputs)])
+
+
+def delays_section(tapped: TappedModel, settings: ExportSettings) -> str:
+    """Taps, rings and the operating point."""
+    written = _Writer(settings.dtype)
+    history, waiting = tapped.history, tapped.output_steps
+    whole = {
+        "TAP_INPUT": ([tap.channel for tap in tapped.taps], "TAPS"),
+        "TAP_LAG": ([tap.lag for tap in tapped.taps], "TAPS"),
+        "TAP_ENDS_LINE": ([int(tap.ends_line) for tap in tapped.taps], "TAPS"),
+        "HISTORY_FIRST": ((np.cumsum(history) - history).tolist(), "INPUTS"),
+        "HISTORY_LENGTH": (history.tolist(), "INPUTS"),
+        "WAITING_FIRST": ((np.cumsum(waiting) - waiting).tolist(), "OUTPUTS"),
+        "WAITING_LENGTH": (waiting.tolist(), "OUTPUTS"),
+    }
+    parts = [
+        f"static const int {name}[MODEL_ROOM(MODEL_{size})] = {{\n{listed(map(str, own or [0]), per_line=12)}}};\n"
+        for name, (own, size) in whole.items()
+    ]
+    parts += [
+        written.row("U0", tapped.u0, "INPUTS", always=True),
+        written.row("Y0", tapped.y0, "OUTPUTS", always=True),
+    ]
+    if tapped.is_partial.any():
+        flags = listed(map(str, tapped.is_partial.astype(int).tolist()), per_line=12)
+        parts.append(f"static const int IS_PARTIAL[MODEL_ROOM(MODEL_OUTPUTS)] = {{\n{flags}}};\n")
+        parts.append(written.rows("L", tapped.L, "OUTPUTS", "TAPS"))
+    return "\n".join(parts)
 
 
 def number(value: float, dtype: str) -> str:

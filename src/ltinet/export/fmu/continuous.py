@@ -1,10 +1,12 @@
-"""Tables for steps of any length: rates, inputs and dense blocks of the continuous-time system."""
+"""Tables for steps of any length (rates, inputs and dense blocks of the continuous-time system), and for delays."""
 
 import numpy as np
 
 from ltinet.arrays import Array
 from ltinet.export.c.tables import listed, number
+from ltinet.export.fmu.description import MANY_PIECES
 from ltinet.export.step_model import StepModel
+from ltinet.model.signal_settings import SignalSettings
 
 
 def continuous_sizes(model: StepModel) -> str:
@@ -41,3 +43,36 @@ def _blocks(model: StepModel) -> list[str]:
     ]
     entries = np.concatenate([block.F.ravel() for block in model.blocks])
     return [*lines, f"static const double F_BLOCK[MODEL_BLOCK_ENTRIES] = {{\n{_numbers(entries)}}};"]
+
+
+def delay_sizes(model: StepModel, signals: SignalSettings) -> str:
+    """Sizes of what is around the core of a model with delays or an operating point."""
+    copies, longest = np.unique(signals.array("output_delay", model.n_outputs)), longest_delay(model, signals)
+    defined = {
+        "COPIES": max(len(copies), 1),
+        "PIECES": MANY_PIECES * int(np.ceil(longest / model.dt)) + 64,
+        "LINES_BETWEEN_POINTS": int(signals.hold == "linear"),
+    }
+    return "\n".join(f"#define MODEL_{name} {value}" for name, value in defined.items())
+
+
+def delays_section(model: StepModel, signals: SignalSettings) -> str:
+    """Delays and the operating point."""
+    m, p = model.n_inputs, model.n_outputs
+    copies, places = np.unique(signals.array("output_delay", p), return_inverse=True)
+    copies = copies if len(copies) else np.zeros(1)
+    tables = {
+        "INPUT_DELAY[MODEL_ROOM(MODEL_INPUTS)]": signals.array("input_delay", m),
+        "COPY_DELAY[MODEL_COPIES]": copies,
+        "U0[MODEL_ROOM(MODEL_INPUTS)]": signals.array("u0", m),
+        "Y0[MODEL_ROOM(MODEL_OUTPUTS)]": signals.array("y0", p),
+    }
+    lines = [f"static const double {name} = {{\n{_numbers(own)}}};" for name, own in tables.items()]
+    lines.append(f"static const double LONGEST_DELAY = {number(longest_delay(model, signals), 'double')};")
+    own = listed(map(str, places.tolist() or [0]), per_line=12)
+    return "\n".join([*lines, f"static const int OUTPUT_COPY[MODEL_ROOM(MODEL_OUTPUTS)] = {{\n{own}}};"])
+
+
+def longest_delay(model: StepModel, signals: SignalSettings) -> float:
+    """The largest delay from an input to an output."""
+    return float(signals.total_delay(model.n_outputs, model.n_inputs).max(initial=0.0))

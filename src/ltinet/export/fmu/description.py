@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ltinet.export.step_model import StepModel
+from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
 
 Version = Literal["3.0", "2.0"]
+MANY_PIECES = 16  # communication steps for each dt of the longest delay, for which an FMU has room
 VERSIONS: tuple[Version, ...] = ("3.0", "2.0")
 _UNIT = re.compile(r".*\S\s*[(\[]([^()\[\]]+)[)\]]")  # a unit is part of a name: "Force (N)"
 _CAPABILITIES = {
@@ -35,6 +37,7 @@ class Described:
     outputs: Sequence[str]
     model: StepModel
     sources: Sequence[str]
+    signals: SignalSettings = NO_SETTINGS
 
     @property
     def units(self) -> list[str]:
@@ -44,7 +47,64 @@ class Described:
 
     def direct(self, output: int) -> list[int]:
         """The inputs that an output depends on at once."""
-        return [int(place) for place in np.flatnonzero(self.model.D[output])]
+        late = self.signals.total_delay(len(self.outputs), len(self.inputs))[output] > 0.0
+        return [int(place) for place in np.flatnonzero(np.where(late, 0.0, self.model.D[output]))]
+
+    @property
+    def starts(self) -> list[str]:
+        """What inputs begin at: the operating point."""
+        return [repr(own) if own else "0" for own in self.signals.array("u0", len(self.inputs)).tolist()]
+
+    @property
+    def told(self) -> dict[str, str]:
+        """The attribute with a description, for a model with delays or an operating point."""
+        return {"description": " ".join(_sentences(self))} if self.signals.moves_signals else {}
+
+
+def _sentences(described: Described) -> list[str]:
+    """What an importer has to know of delays, the operating point and the hold."""
+    signals, said = described.signals, []
+    for name, what in (("input_delay", "Inputs are delayed by"), ("output_delay", "Outputs are delayed by")):
+        own = getattr(signals, name)
+        if own is not None:
+            said.append(f"{what} {', '.join(map(repr, own))}.")
+    if signals.has_operating_point:
+        u0, y0 = (
+            signals.array(*own).tolist() for own in (("u0", len(described.inputs)), ("y0", len(described.outputs)))
+        )
+        said.append(f"Outputs less [{', '.join(map(repr, y0))}] respond to inputs less [{', '.join(map(repr, u0))}].")
+    said.append("Before the first communication step inputs are at their operating point.")
+    if signals.has_delays:
+        said.append("Delays are exact at communication steps of any length.")
+        between = (
+            "go in straight lines from one communication point to the next"
+            if signals.hold == "linear"
+            else ("are kept from one communication point to the next")
+        )
+        said.append(f"Delayed inputs {between}, as the hold of the model says, unless derivatives of inputs are given.")
+        if signals.hold == "linear":
+            said.append("What is not known yet, where a delay is shorter than a communication step, is kept.")
+        said.append(
+            f"There is room for communication steps that are {MANY_PIECES} times as short as the step size of the "
+            "default experiment, on average over the longest delay; beyond, a step fails."
+        )
+    return said
+
+
+def documentation(described: Described, version: Version) -> bytes:
+    """documentation/index.html."""
+    page = ElementTree.Element("html", lang="en")
+    head = _added(page, "head")
+    _added(head, "meta", charset="utf-8")
+    _added(head, "title").text = described.name
+    body = _added(page, "body")
+    _added(body, "h1").text = described.name
+    _added(body, "p").text = f"A linear time-invariant model, FMI {version}."
+    items = _added(body, "ul")
+    for sentence in _sentences(described):
+        _added(items, "li").text = sentence
+    ElementTree.indent(page)
+    return b"<!DOCTYPE html>\n" + bytes(ElementTree.tostring(page, encoding="UTF-8", method="html")) + b"\n"
 
 
 def unit_of(name: str) -> str | None:
@@ -87,6 +147,7 @@ def _fmi3(described: Described) -> ElementTree.Element:
         generationTool="ltinet",
         variableNamingConvention="flat",
     )
+    root.attrib.update(described.told)
     _added(
         root,
         "CoSimulation",
@@ -118,7 +179,7 @@ def _variables_of_fmi3(variables: ElementTree.Element, described: Described) -> 
     for place, (name, causality) in enumerate(_variables(described)):
         unit = unit_of(name) if causality != "independent" else None
         own = _ATTRIBUTES[causality] | ({} if unit is None else {"unit": unit})
-        start = {"start": "0"} if causality == "input" else {}
+        start = {"start": described.starts[place]} if causality == "input" else {}
         _added(variables, "Float64", name=name, valueReference=str(place), **own, **start)
 
 
@@ -132,6 +193,7 @@ def _fmi2(described: Described) -> ElementTree.Element:
         variableNamingConvention="flat",
         numberOfEventIndicators="0",
     )
+    root.attrib.update(described.told)
     simulation = _added(
         root,
         "CoSimulation",
@@ -167,7 +229,7 @@ def _variables_of_fmi2(variables: ElementTree.Element, described: Described) -> 
     for place, (name, causality) in enumerate(_variables(described)):
         variable = _added(variables, "ScalarVariable", name=name, valueReference=str(place), **_ATTRIBUTES[causality])
         unit = unit_of(name) if causality != "independent" else None
-        start = {"start": "0"} if causality == "input" else {}
+        start = {"start": described.starts[place]} if causality == "input" else {}
         _added(variable, "Real", **({} if unit is None else {"unit": unit}), **start)
 
 

@@ -12,8 +12,8 @@ from ltinet.errors import FileFormatError
 from ltinet.export.c.export import model_sources
 from ltinet.export.c.sources import filled, source
 from ltinet.export.fmu.compiling import checked_platforms, found_compiler, libraries
-from ltinet.export.fmu.continuous import continuous_section, continuous_sizes
-from ltinet.export.fmu.description import VERSIONS, Described, Version, build_description, description
+from ltinet.export.fmu.continuous import continuous_section, continuous_sizes, delay_sizes, delays_section
+from ltinet.export.fmu.description import VERSIONS, Described, Version, build_description, description, documentation
 from ltinet.export.manifest import (
     Export,
     as_json,
@@ -25,6 +25,7 @@ from ltinet.export.manifest import (
 from ltinet.export.places import MANIFEST, checked_file, write_export_file
 from ltinet.export.settings import ExportSettings, exported_model, remarks_on
 from ltinet.export.step_model import StepModel
+from ltinet.export.tapped import tapped_model
 from ltinet.shown import shown
 from ltinet.solve.prepared import PreparedNetwork
 
@@ -48,7 +49,9 @@ def write_fmu(
     place = checked_file(path, suffix=SUFFIX)
     targets, command = checked_platforms(platforms), found_compiler(compiler)
     model = exported_model(prepared, settings)
-    facts = manifest_of("fmu", prepared, settings, model=model, bound=bound_after_many_steps(model, settings), files=[])
+    moved = settings.signals if settings.signals.moves_signals else None
+    bound = bound_after_many_steps(tapped_model(model, settings) if moved else model, settings)
+    facts = manifest_of("fmu", prepared, settings, model=model, bound=bound, files=[])
     token = hashlib.sha256(f"{version} {as_json(facts)} {model.start.tobytes().hex()}".encode()).hexdigest()
     sources = _sources(prepared, model, settings, version=version, token=token)
     described = Described(
@@ -59,6 +62,7 @@ def write_fmu(
         outputs=output_names(prepared),
         model=model,
         sources=[name for name in sources if name.endswith(".c")],
+        signals=settings.signals,
     )
     files = {"modelDescription.xml": description(described, version)}
     files |= {f"sources/{name}": text.encode() for name, text in sources.items()}
@@ -66,7 +70,11 @@ def write_fmu(
         files["sources/buildDescription.xml"] = build_description(described)
     files["documentation/licenses/fmi-headers.txt"] = _header("LICENSE.txt").encode()
     files |= libraries(sources, command, platforms=targets, identifier=described.identifier, old_names=version == "2.0")
+    if moved:
+        files["documentation/index.html"] = documentation(described, version)
     held = {"hold": "zero" if version == "3.0" else "zero, or linear where derivatives of inputs are set"}
+    if moved and moved.hold == "linear":
+        held["hold of delayed inputs"] = "linear between communication points"
     manifest = (
         dict(facts) | held | {"files": [*files, f"extra/ltinet/{MANIFEST}"], "fmi": version, "platforms": list(targets)}
     )
@@ -88,6 +96,13 @@ def _sources(
     names = ("any_step.c", "any_step.h", "instance.c", "instance.h", f"fmi{number}.c", f"fmi{number}_absent.c")
     files = model_sources(prepared, model, settings, prefix="model", user_states=False)
     files |= {name: filled(source("fmu", name), sections, prefix="model") for name in names}
+    if settings.signals.moves_signals:
+        own = {
+            "delay sizes": delay_sizes(model, settings.signals),
+            "delays": delays_section(model, settings.signals),
+        }
+        delayed = {name: source("fmu", f"delayed_{name}") for name in ("instance.c", "instance.h")}
+        files |= {name: filled(text, own, prefix="model") for name, text in delayed.items()}
     headers = [f"fmi{number}{part}.h" for part in _HEADERS[number]]
     return files | {name: _header(name) for name in headers}
 

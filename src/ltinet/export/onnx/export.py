@@ -8,10 +8,12 @@ from typing import Any
 from ltinet.export.manifest import Export, as_json, bound_after_many_steps, manifest_of
 from ltinet.export.onnx.builder import IR_VERSION, OPSET, GraphBuilder, imported
 from ltinet.export.onnx.chunks import chunks_of
+from ltinet.export.onnx.delays import delayed_graph, delayed_initial_state
 from ltinet.export.onnx.graph import run_graph, state_size
 from ltinet.export.places import checked_file, write_export_file
 from ltinet.export.settings import PRECISIONS, ExportSettings, exported_model, remarks_on
 from ltinet.export.step_model import StepModel
+from ltinet.export.tapped import tapped_model
 from ltinet.solve.prepared import PreparedNetwork
 
 SUFFIX = ".onnx"
@@ -28,12 +30,18 @@ def write_onnx(
     imported()
     place = checked_file(path, suffix=SUFFIX)
     model = exported_model(engine or prepared, settings, by_increments=False)
-    chunks = chunks_of(model)
     build = GraphBuilder(PRECISIONS[settings.dtype])
-    run_graph(model, chunks, build)
-    bound = bound_after_many_steps(model, settings, terms=chunks.width)
+    if settings.signals.moves_signals:
+        tapped = tapped_model(model, settings)
+        chunks, start = chunks_of(tapped.at_end), delayed_initial_state(tapped)
+        delayed_graph(tapped, chunks, build)
+        bound = bound_after_many_steps(tapped, settings, terms=chunks.width)
+    else:
+        chunks, start = chunks_of(model), initial_state(model)
+        run_graph(model, chunks, build)
+        bound = bound_after_many_steps(model, settings, terms=chunks.width)
     manifest = dict(manifest_of("onnx", prepared, settings, model=model, bound=bound, files=[]))
-    manifest |= {"opset": OPSET, "samples in a chunk": chunks.width, "initial state": initial_state(model)}
+    manifest |= {"opset": OPSET, "samples in a chunk": chunks.width, "initial state": start}
     write_graph(place, build, manifest)
     return Export(place, (place.name,), manifest, remarks_on(model))
 

@@ -5,16 +5,19 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from ltinet.errors import InvalidNetworkError
-from ltinet.export.manifest import Export, input_names, made_by, output_names
+from ltinet.export.manifest import Export, input_names, made_by, moves_of, output_names
 from ltinet.export.onnx.builder import OPSET, GraphBuilder, imported
 from ltinet.export.onnx.chunks import Chunks, chunks_of
+from ltinet.export.onnx.delays import delayed_initial_state, delayed_nodes
 from ltinet.export.onnx.export import SUFFIX, initial_state, write_graph
-from ltinet.export.onnx.graph import Ends, columns, run_nodes, state_size
+from ltinet.export.onnx.graph import Ends, columns, run_nodes
 from ltinet.export.onnx.maps import MapNodes
 from ltinet.export.places import checked_file
 from ltinet.export.settings import PRECISIONS, ExportSettings, Precision, exported_model, remarks_on
 from ltinet.export.step_model import StepModel
+from ltinet.export.tapped import TappedModel, tapped_model
 from ltinet.model.names import names_or_numbers
+from ltinet.model.signal_settings import NO_SETTINGS
 from ltinet.network.files import network_checksum
 from ltinet.solve.prepared import PreparedNetwork
 
@@ -40,6 +43,18 @@ class _Run(NamedTuple):
     prepared: PreparedNetwork
     model: StepModel
     chunks: Chunks
+    tapped: TappedModel | None = None
+
+    @property
+    def start(self) -> list[float]:
+        """The state that it begins in."""
+        return initial_state(self.model) if self.tapped is None else delayed_initial_state(self.tapped)
+
+    def nodes(self, build: GraphBuilder, ends: Ends) -> tuple[str, str]:
+        """The nodes of its run; the names of its outputs and of its last state."""
+        if self.tapped is None:
+            return run_nodes(self.model, self.chunks, build, ends)
+        return delayed_nodes(self.tapped, self.chunks, build, ends)
 
 
 def write_stack(
@@ -63,7 +78,7 @@ def write_stack(
     facts |= {"inputs": _input_names(runs[0]), "outputs": _output_names(runs[-1]), "dt": dt, "hold": _hold(runs)}
     facts |= {"dtype": dtype, "bound": _no_bound(len(facts["outputs"])), "files": [], "opset": OPSET}
     facts |= {"parts": [_facts(run) for run in runs]}
-    facts |= {"initial state": [number for run in _networks(runs) for number in initial_state(run.model)]}
+    facts |= {"initial state": [number for run in _networks(runs) for number in run.start]}
     _graph(runs, build, sizes=(len(facts["inputs"]), len(facts["outputs"]), len(facts["initial state"])))
     write_graph(place, build, facts)
     remarks = dict.fromkeys(remark for run in _networks(runs) for remark in remarks_on(run.model))
@@ -80,9 +95,9 @@ def _graph(runs: Sequence[_Run | MapPart], build: GraphBuilder, *, sizes: tuple[
         if isinstance(run, MapPart):
             signal = run.map.nodes(build, signal)
             continue
-        last = first + state_size(run.model)
+        last = first + len(run.start)
         state = build.op("Slice", "state", *columns(build, first, last))
-        signal, end = run_nodes(run.model, run.chunks, build, Ends(signal, state, None, None))
+        signal, end = run.nodes(build, Ends(signal, state, None, None))
         after.append(end)
         first = last
     build.op("Identity", signal, name="y")
@@ -104,7 +119,10 @@ def _time_step(parts: Sequence[NetworkPart | MapPart]) -> float:
 
 def _run_of(part: NetworkPart) -> _Run:
     model = exported_model(part.engine, part.settings, by_increments=False)
-    return _Run(part.prepared, model, chunks_of(model))
+    if not part.settings.signals.moves_signals:
+        return _Run(part.prepared, model, chunks_of(model))
+    tapped = tapped_model(model, part.settings)
+    return _Run(part.prepared, model, chunks_of(tapped.at_end), tapped)
 
 
 def _networks(runs: Sequence[_Run | MapPart]) -> list[_Run]:
@@ -141,5 +159,7 @@ def _facts(run: _Run | MapPart) -> dict[str, Any]:
     """A part in the manifest."""
     if isinstance(run, MapPart):
         return {"kind": run.kind, "inputs": run.n_inputs, "outputs": run.n_outputs}
-    network = {"sha256": network_checksum(run.prepared.stored), "states": run.model.n_states}
-    return {"kind": "network", "network": network, "hold": run.model.hold, "samples in a chunk": run.chunks.width}
+    signals = NO_SETTINGS if run.tapped is None else run.tapped.settings
+    network = {"sha256": network_checksum(run.prepared.stored._replace(settings=signals)), "states": run.model.n_states}
+    facts = {"kind": "network", "network": network, "hold": run.model.hold, "samples in a chunk": run.chunks.width}
+    return facts | ({} if run.tapped is None else {"delays and operating point": moves_of(signals)})

@@ -106,9 +106,10 @@ def _dense(model: StepModel, arithmetic: _Arithmetic, peaks: Array, n_steps: flo
         first = own.stop
         Gamma = np.hstack([model.Gamma0[own], model.Gamma1[own]])
         by_increments = place >= n_fast
-        of_P, of_Gamma = table_errors(
-            block, Gamma, model.dt, linear=model.hold == "linear", by_increments=by_increments
-        )
+        own_inputs = (block._replace(G=block.G[:, :0]), Gamma[:, :0]) if model.tapped else (block, Gamma)
+        of_P, of_Gamma = table_errors(*own_inputs, model.dt, linear=model.hold == "linear", by_increments=by_increments)
+        if model.tapped:  # columns of parts of a step, which no exponential has at once
+            of_Gamma = np.full(Gamma.shape, len(block.F) * EPS * float(np.linalg.norm(Gamma)))
         moved = np.abs(block.less_one if by_increments else block.P)
         share = arithmetic.gamma(len(block.F) + arithmetic.terms + 2) + arithmetic.table
         rounding = share * moved + of_P
