@@ -124,6 +124,7 @@ def walk_one_by_one(monkeypatch):
     monkeypatch.setattr(run_times, "_WIDEST", 1)
     monkeypatch.setattr(fastest_way, "_MOST_PARAMETERS", 0)
     monkeypatch.setattr(recurrence, "run_length", lambda *_, **__: 1)
+    monkeypatch.setattr(recurrence, "_SMALL", 0)
 
 
 def long_work(channels, *, coupled=False):

@@ -81,6 +81,9 @@ def manifest_of(
     if settings.signals.moves_signals:
         facts["delays and operating point"] = moves_of(settings.signals)
         facts["bound"]["inputs counted from"] = "the operating point"
+    if prepared.form is not None:  # what the bound, which is that of the network, does not count
+        found = {"backward error": prepared.form.backward_error, "cond(T)": prepared.form.condition_raw}
+        facts["decomposition"] = {name: own if math.isfinite(own) else None for name, own in found.items()}
     if prepared.reduced_error is not None:  # |y − y of the system before| ≤ this times ‖u‖ in L2
         facts["reduced by"] = prepared.reduced_error if math.isfinite(prepared.reduced_error) else None
     return MappingProxyType(facts)

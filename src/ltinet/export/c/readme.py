@@ -63,6 +63,7 @@ def readme(
         flash=_flash(model, settings, tapped, user_states=user_states),
         signals=_signals(inputs, outputs),
         bounds=_bounds(bound, outputs),
+        decomposition=_decomposition(prepared),
     )
 
 
@@ -161,6 +162,18 @@ def _signals(inputs: tuple[str, ...], outputs: tuple[str, ...]) -> str:
     rows = [f"| `u[{place}]` | {_cell(name)} |" for place, name in enumerate(inputs)]
     rows += [f"| `y[{place}]` | {_cell(name)} |" for place, name in enumerate(outputs)]
     return "\n".join(["| in C | name |", "|---|---|", *rows])
+
+
+def _decomposition(prepared: PreparedNetwork) -> str:
+    """What the block-diagonal form adds to the bound; nothing for a network without a system."""
+    if prepared.form is None:
+        return ""
+    return (
+        "The exact solution is that of the network. Its matrix differs from that of the system by\n"
+        f"{_shown(prepared.form.backward_error)} of it (backward error, in balanced units); cond(T) is "
+        f"{_shown(prepared.form.condition_raw)}\nin your units of the states. Outputs of the system may differ by "
+        "up to cond(T) roundings of the largest state.\n\n"
+    )
 
 
 def _bounds(bound: RoundingBound, outputs: tuple[str, ...]) -> str:
