@@ -42,7 +42,7 @@ def test_real_systems_in_double_and_single_precision(data_dir: Path, name: str) 
     samples = torch.from_numpy(u)
     for hold in ("linear", "zero"):
         model = net.to_torch(dt, hold=hold, trainable=False)
-        y = net.simulate(u, t, hold=hold).y
+        y = net.simulate(u, t, hold=hold, coordinates="blocks").y
         assert off_by(model(samples), y) <= FP64
         assert off_by(model(samples.float()), y) <= FP32.get(name, 1e-5)
 
@@ -55,12 +55,12 @@ def test_real_systems_from_states_in_pieces_and_at_other_times(data_dir: Path, n
     model = net.to_torch(2.0 * dt, trainable=False).at(dt)
     u, x0 = draw(net, 2, steps), np.random.default_rng(1).standard_normal((2, net.n_states))
     samples, start, t = torch.from_numpy(u), torch.from_numpy(x0), dt * np.arange(steps)
-    y = net.simulate(u, t, x0=x0).y
+    y = net.simulate(u, t, x0=x0, coordinates="blocks").y
     first, state = model(samples[:, :313], x0=start, return_state=True)
     assert off_by(torch.cat([first, model(samples[:, 313:], state=state)], 1), y) <= FP64
     t = np.cumsum(np.random.default_rng(2).uniform(0.1, 2.0, steps)) * dt
     times = torch.from_numpy(t)
-    y = net.simulate(u, t, x0=x0).y
+    y = net.simulate(u, t, x0=x0, coordinates="blocks").y
     assert off_by(model(samples, times=times, x0=start), y) <= FP64
     first, state = model(samples[:, :313], times=times[:313], x0=start, return_state=True)
     assert off_by(torch.cat([first, model(samples[:, 313:], times=times[313:], state=state)], 1), y) <= FP64
@@ -76,9 +76,9 @@ def test_every_way_from_rest_from_x0_and_in_pieces(kind: str, hold: str, way: st
     plan = Plan(way, 16)
     u, t = draw(net, 3, steps), dt * np.arange(steps)
     samples = torch.from_numpy(u)
-    assert off_by(model(samples, plan=plan), net.simulate(u, t, hold=hold).y) <= FP64
+    assert off_by(model(samples, plan=plan), net.simulate(u, t, hold=hold, coordinates="blocks").y) <= FP64
     x0 = np.random.default_rng(1).standard_normal((3, net.n_states))
-    y = net.simulate(u, t, hold=hold, x0=x0).y
+    y = net.simulate(u, t, hold=hold, x0=x0, coordinates="blocks").y
     whole, end = model(samples, x0=torch.from_numpy(x0), plan=plan, return_state=True)
     assert off_by(whole, y) <= FP64
     first, state = model(samples[:, :67], x0=torch.from_numpy(x0), plan=plan, return_state=True)
@@ -96,14 +96,17 @@ def test_streaming_gives_the_record(kind: str) -> None:
     for k in range(40):
         y, state = model.step(samples[:, k], state)
         outputs.append(y)
-    assert off_by(torch.stack(outputs, 1), net.simulate(samples.numpy(), dt * np.arange(40)).y) <= FP64
+    assert (
+        off_by(torch.stack(outputs, 1), net.simulate(samples.numpy(), dt * np.arange(40), coordinates="blocks").y)
+        <= FP64
+    )
 
 
 def test_a_state_that_grows_fast_is_not_lost_beside_its_input() -> None:
     net = ltinet.construct((np.array([[9.0, 0.0], [0.0, -1.0]]), np.ones((2, 1)), np.ones((1, 2))))
     u, x0 = draw(net, 8), np.array([1e-3, 1.0])
     model = net.to_torch(1.0, trainable=False)
-    y = net.simulate(u, np.arange(8.0), x0=x0).y
+    y = net.simulate(u, np.arange(8.0), x0=x0, coordinates="blocks").y
     got = model(torch.from_numpy(u), x0=torch.from_numpy(x0)).numpy()
     assert np.all(np.abs(got - y) <= 1e-13 * np.abs(y))  # at every time, however much larger later outputs are
 
@@ -115,4 +118,4 @@ def test_times_given_twice_are_jumps() -> None:
     for hold in ("linear", "zero"):
         model = net.to_torch(1.0, hold=hold, trainable=False)
         y = model(torch.from_numpy(u), times=torch.from_numpy(t))
-        assert off_by(y, net.simulate(u, t, hold=hold).y) <= FP64
+        assert off_by(y, net.simulate(u, t, hold=hold, coordinates="blocks").y) <= FP64

@@ -38,7 +38,7 @@ class Run(NamedTuple):
         return self.dt * np.arange(len(self.u))
 
     def simulated(self) -> np.ndarray:
-        return self.net.simulate(self.u, self.t, hold=self.hold, x0=self.x0).y
+        return self.net.simulate(self.u, self.t, hold=self.hold, x0=self.x0, coordinates="blocks").y
 
     def streamed(self) -> np.ndarray:
         return next(self.net.stepper(self.dt, hold=self.hold, x0=self.x0).run([self.u]))

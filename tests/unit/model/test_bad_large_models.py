@@ -89,7 +89,7 @@ resource.setrlimit(resource.RLIMIT_AS, (size + 40_000_000, size + 40_000_000))
 for call in (lambda: system.frequency_response([1.0]), lambda: system.simulate(np.ones((3, 2)), [0.0, 1.0, 2.0])):
     try:
         call()
-    except InvalidSystemError as error:
+    except ltinet.InvalidSystemError as error:
         print(error)
 """
 

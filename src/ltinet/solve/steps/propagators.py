@@ -266,9 +266,9 @@ def _by_elimination(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
 def _scaled(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     """SciPy's exponentials of matrices that are scaled to a norm of two at most, squared afterwards.
 
-    Of larger norms SciPy's denominator is ill-conditioned. Of 250 random matrices of norms 1 to 40 the worst error beside
-    mpmath was 1.5e-12 of the largest entry; scaled to a norm of 4, 2, 1 and ½ first it was 1.5e-12, 4.5e-15, 7.5e-15 and
-    2.9e-14. Triangular matrices SciPy treats apart, and better.
+    Of larger norms SciPy's denominator is ill-conditioned. Of 250 random matrices of norms 1 to 40 the worst error
+    beside mpmath was 1.5e-12 of the largest entry; scaled to a norm of 4, 2, 1 and ½ first it was 1.5e-12, 4.5e-15,
+    7.5e-15 and 2.9e-14. Triangular matrices SciPy treats apart, and better.
     """
     if not matrices.size or not np.tril(matrices, -1).any() or not np.triu(matrices, 1).any():
         return np.asarray(linalg.expm(matrices))
