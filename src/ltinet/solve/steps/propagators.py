@@ -122,15 +122,21 @@ def scalar_steps(rates: NDArray[Any], h: NDArray[np.float64], *, linear: bool) -
     return StepMatrices(P, first - second, second)
 
 
-def matrix_steps(F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool) -> StepMatrices:
+def matrix_steps(
+    F: Matrix, G: Matrix, h: NDArray[np.float64], *, linear: bool, longest: float | None = None
+) -> StepMatrices:
     """Steps of z' = F z + G u for many lengths h (first axis).
 
     By series where all are short, in pairs of doubles where some are very long: an exponential is squared
-    log₂‖Fh‖ times, and each time the error of slow states doubles.
+    log₂‖Fh‖ times, and each time the error of slow states doubles. `longest` decides on that
+    for all steps of a run, of which h are some.
     """
     if is_short(F, float(h.max(initial=0.0))):
         return _short_steps(F, G, h, linear=linear)
-    if len(F) <= _LARGEST_IN_PAIRS and _balanced_norm(F) * float(h.max(initial=0.0)) > _LONGEST:
+    if (
+        len(F) <= _LARGEST_IN_PAIRS
+        and _balanced_norm(F) * (float(h.max(initial=0.0)) if longest is None else longest) > _LONGEST
+    ):
         (P, _), (begin, _), (end, _) = double_steps(F, G, h[None], linear=linear)
         return StepMatrices(P, begin, end)
     if not _is_upper(F.T):

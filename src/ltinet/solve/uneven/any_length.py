@@ -23,7 +23,7 @@ class AnyLength:
     """Pairs, reals and dense blocks of a system, each with the steps that suit it, for lengths below 2^octave."""
 
     def __init__(self, system: ModalSystem, *, octave: int, linear: bool) -> None:
-        self.system, self.linear = system, linear
+        self.system, self.linear, self._longest = system, linear, math.ldexp(1.0, octave)
         n_pairs = system.n_pairs
         pairs, reals = system.rates[:n_pairs], system.rates[n_pairs:].real
         self.scalars = [
@@ -43,7 +43,7 @@ class AnyLength:
         for size, group in groupby(sorted(enumerate(self.system.blocks), key=_size_of), key=_size_of):
             numbers, blocks = zip(*group, strict=True)
             places = offsets[list(numbers), None] + np.arange(size)
-            found.append(_dense(blocks, places, numbers, linear=self.linear))
+            found.append(_dense(blocks, places, numbers, linear=self.linear, longest=self._longest))
         return found
 
     def for_run(self, h: Array) -> "AnyLength":
@@ -145,14 +145,14 @@ def _scalars(rates: NDArray[Any], drive: NDArray[Any], place: slice, *, octave: 
 
 
 def _dense(
-    blocks: tuple[DenseBlock, ...], places: NDArray[np.intp], numbers: tuple[int, ...], *, linear: bool
+    blocks: tuple[DenseBlock, ...], places: NDArray[np.intp], numbers: tuple[int, ...], *, linear: bool, longest: float
 ) -> Dense:
     F, G = np.stack([block.F for block in blocks]), np.stack([block.G for block in blocks])
     _, n, m = G.shape
     if m <= n:
-        return Dense(InterpolatedSteps(F, G, linear=linear), None, places, numbers)
+        return Dense(InterpolatedSteps(F, G, linear=linear, longest=longest), None, places, numbers)
     unit = np.broadcast_to(np.eye(n), F.shape)
-    return Dense(InterpolatedSteps(F, unit, linear=linear), G.transpose(0, 2, 1), places, numbers)
+    return Dense(InterpolatedSteps(F, unit, linear=linear, longest=longest), G.transpose(0, 2, 1), places, numbers)
 
 
 def _size(block: DenseBlock) -> int:

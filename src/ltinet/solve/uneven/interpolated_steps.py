@@ -9,6 +9,7 @@ import math
 import sys
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -33,8 +34,8 @@ class InterpolatedSteps:
     that needs most.
     """
 
-    def __init__(self, F: Array, G: Array, *, linear: bool) -> None:
-        self._F, self._G, self._linear = F, G, linear
+    def __init__(self, F: Array, G: Array, *, linear: bool, longest: float | None = None) -> None:
+        self._F, self._G, self._linear, self._longest = F, G, linear, longest
         self.numbers = F.size + 2 * G.size
         """In the matrices of a step."""
         self._seen: dict[int, int] = {}
@@ -129,7 +130,8 @@ class InterpolatedSteps:
 
     def _exact(self, h: Array) -> Array:
         """All numbers of the matrices of a step, one matrix exponential for each length and block."""
-        parts = [matrix_steps(F, G, h, linear=self._linear) for F, G in zip(self._F, self._G, strict=True)]
+        steps = partial(matrix_steps, h=h, linear=self._linear, longest=self._longest)
+        parts = [steps(F, G) for F, G in zip(self._F, self._G, strict=True)]
         stacked = [np.stack(blocks, axis=1) for blocks in zip(*parts, strict=True)]
         return np.concatenate([part.reshape(len(h), part[0].size) for part in stacked], axis=1)
 
