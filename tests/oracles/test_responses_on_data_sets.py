@@ -66,10 +66,7 @@ def assert_as_right(ours, theirs, truth, *, axes):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # an exponential of 349 rows in balls, for beam, takes a minute on an idle machine
-def test_responses(system, request):
-    if system.n_states == 28:
-        reason = "helicopter_v73: small states of an unstable model, above ten times the error of python-control"
-        request.applymarker(pytest.mark.xfail(strict=False, reason=reason))
+def test_responses(system):
     # All in one batch: a second exponential in balls would take as long as everything else.
     E, A, B = given(system)
     t, m, n = even_times(system), system.n_inputs, system.n_states

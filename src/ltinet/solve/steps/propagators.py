@@ -21,8 +21,8 @@ from ltinet.solve.steps.entrywise_exponentials import keep_small_entries
 from ltinet.solve.steps.short_steps import is_short, phi_functions_of_short
 from ltinet.tolerances import EPS
 
-# Of ‖Fh‖, from which squaring in double precision costs slow states more than 1e-11 of their size: 1e-11/eps.
-_LONGEST = 5e4
+# Of ‖Fh‖, from which squaring in double precision costs slow states more than 1e-13 of their size: 1e-13/eps.
+_LONGEST = 5e2
 _FEW = 32  # states up to which it costs little to see which of them act on which
 _LARGEST_IN_PAIRS = 128  # states: of more it takes seconds
 _ENDS = 1e30  # in the 1-norm: of dense matrices from about 1e38 on SciPy's exponential is never done
