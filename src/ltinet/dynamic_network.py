@@ -384,7 +384,7 @@ class DynamicNetwork:
             engine: "exact", "neurons" or "intervals".
             coordinates: exact engine: "original" steps the matrices as given, "blocks" the blocks of the network;
                 "auto" (if left out) chooses as described above. At uneven times more than 16 states run in blocks.
-                Blocks are not taken where `form.backward_error` is above 1e-11.
+                Blocks are not taken where `form.condition_raw`, cond(T) in the given units, is above 1e4.
             input_tolerance: exact engine: distance of a function u from the lines that replace it, for each input
                 relative to its max |u|; 1e-8 if left out.
             method: solver engines: RK23, RK45, DOP853 (if left out), Radau, BDF or LSODA, for all neurons, by a mapping

@@ -54,6 +54,10 @@ ONCE_WRONG = {
     "2673/growing/14": "rounded times at an offset: all that is seen of a growing state are its first inputs",
     "2667/similarity/3": "a state at the start that was not tried, since inputs had told the two ways apart",
     "2624/integrating/160": "a warning where the bases of two blocks are all but parallel",
+    "4101/non_normal/91": "uneven steps in blocks of balanced units, whose T has a condition of 5e17 as given",
+    "4110/nearly_real/139": "likewise",
+    "4110/large/3": "likewise, even steps of 132 states",
+    "4104/large/13": "45 equal pairs: a scale of a Sylvester equation that underflows",
 }
 
 ONCE_INFINITE = {

@@ -37,6 +37,8 @@ def decouple(R: Matrix, bounds: NDArray[np.intp]) -> Decoupled:
     diagonal = np.where(block[:, None] == block, R, 0.0)
     if len(bounds) > 2:
         _decouple_halves(R, diagonal, X, bounds.tolist())
+        # s underflows where subspaces coincide; columns stay independent, and the condition number shows it.
+        np.fill_diagonal(X, np.maximum(X.diagonal(), np.finfo(float).tiny))
     return Decoupled(X, diagonal)
 
 
@@ -48,7 +50,7 @@ def invariant_subspace(R: Matrix, start: int, stop: int) -> Matrix:
     own = slice(start, stop)
     Y, scale, _ = lapack.dtrsyl(R[:start, :start], R[own, own], R[:start, own], isgn=-1)
     columns[:start] = -Y
-    columns[own] *= scale
+    columns[own] *= max(scale, np.finfo(float).tiny)
     largest = max(Y.max(), -Y.min())
     return columns / largest if largest > _GROWTH_LIMIT else columns
 
