@@ -28,11 +28,10 @@ from typing import Any
 
 import ltinet
 from benchmarks.support.shown_numbers import Expected, read_shown
-from ltinet.explorer.examples import EXAMPLES
-from ltinet.explorer.files import as_dropped
-from ltinet.explorer.server import PageServer
-from ltinet.explorer.session import serving
-from ltinet.explorer.state import State
+from ltinet.explorer.files import to_upload
+from ltinet.explorer.server import PageServer, running_server
+from ltinet.explorer.state import ViewState
+from ltinet.explorer.subject import EXAMPLES
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "lti"
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -120,7 +119,7 @@ def _presses(page: Any, key: str, count: int) -> list[float]:
 def _drags(browser: Any, tries: int) -> bool:
     """Drags over the whole range with delays in the server: how many budgets are drawn, where they end."""
     system = ltinet.load_system(DATA / "j100_jet_engine.mat")
-    with _served(as_dropped(system, "j100"), latest=0.06) as server:
+    with _served(to_upload(system, "j100"), latest=0.06) as server:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(server.address)
         page.wait_for_selector("#explorer[data-shown]", timeout=60_000)
@@ -145,7 +144,7 @@ def _numbers(browser: Any) -> bool:
             expected = Expected.of(name)
             for budget in expected.budgets():
                 page = browser.new_page(viewport={"width": 1280, "height": 900})
-                page.goto(f"{server.address}?{State(system=f'example:{name}', k=budget).query()}")
+                page.goto(f"{server.address}?{ViewState(system=f'example:{name}', k=budget).query()}")
                 page.wait_for_selector("#explorer[data-shown]", timeout=300_000)
                 found = expected.differences(read_shown(page), budget)
                 wrong += bool(found)
@@ -181,7 +180,7 @@ def _program(file: Path, bytecode: str) -> Iterator[str]:
     """The command as users start it, compiled as an installed one; its address."""
     command = [sys.executable, "-m", "ltinet", "explore", str(file), "--no-browser"]
     usual = {name: own for name, own in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE", *THREADS)}
-    process = subprocess.Popen(  # noqa: S603 - ourselves
+    process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**usual, "PYTHONPYCACHEPREFIX": bytecode},
     )  # fmt: skip
@@ -196,8 +195,8 @@ def _program(file: Path, bytecode: str) -> Iterator[str]:
 @contextmanager
 def _served(file: Any, *, latest: float) -> Iterator[PageServer]:
     """A page whose answers are late by up to so many seconds, drawn at random."""
-    rng = random.Random(19)  # noqa: S311 - for delays
-    with serving(file) as server:
+    rng = random.Random(19)
+    with running_server(file) as server:
         ask = server.reception.staff.ask
 
         def late(*given: Any, **more: Any) -> Any:

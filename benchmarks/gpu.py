@@ -15,8 +15,8 @@ from benchmarks.learning.__main__ import both, error_of, forward, timed
 from benchmarks.learning.jax_peer import JaxTime, time_of_jax
 from benchmarks.learning.peers import PEERS, DiagonalLayer
 from benchmarks.learning.shapes import Shape, gpu_shapes
-from ltinet.learn.linear_network import LinearNetwork
-from ltinet.learn.ways import Plan, Sizes, plan_for
+from ltinet.torch.linear_network import LinearNetwork
+from ltinet.torch.planner import Plan, ProblemSizes, select_plan
 
 _PLANS = [Plan("convolution", 64), Plan("scan", 1), *(Plan("chunks", width) for width in (32, 64, 128, 256))]
 _WARM = 4  # runs that are not counted: kernels are compiled, and on a GPU recorded in the third
@@ -68,8 +68,8 @@ def times_of(shape: Shape, dtype: torch.dtype, rounds: int) -> float:
     truth = shape.net.simulate(u[0, :_CHECKED], shape.dt * np.arange(_CHECKED)).y
     model = shape.net.to_torch(shape.dt).to("cuda")
     batch, steps, m = samples.shape
-    chosen = plan_for(
-        Sizes(batch, steps, model.n_states, m, model.n_outputs, on_gpu=True, number_size=samples.element_size())
+    chosen = select_plan(
+        ProblemSizes(batch, steps, model.n_states, m, model.n_outputs, on_gpu=True, number_size=samples.element_size())
     )
     print(f"{shape.name}, {dtype}: the model chooses {chosen}", flush=True)
     own = measured("ltinet as it is", model, samples, truth, rounds)

@@ -144,7 +144,7 @@ def outcome(number: int, *, seed: int = _SEED, with_order: bool = True) -> Outco
     )
 
 
-def regions_hold(confidences: Sequence[ltinet.PoleConfidence], sampled: NDArray[np.complex128]) -> tuple[bool, ...]:
+def regions_hold(confidences: Sequence[ltinet.PoleUncertainty], sampled: NDArray[np.complex128]) -> tuple[bool, ...]:
     """Whether each true pole lies in the region of the pole that belongs to it in the closest assignment of all."""
     both = [*confidences, *(own for own in confidences if own.is_pair)]
     found = np.array([own.pole for own in confidences] + [own.pole.conjugate() for own in confidences if own.is_pair])

@@ -110,7 +110,7 @@ def data() -> None:
             print(f"{path.stem:22} {order:5} {' '.join(errors)} {bound:>14}", flush=True)
 
 
-def _anew(system: ltinet.StateSpace) -> ltinet.Reduced:
+def _anew(system: ltinet.StateSpace) -> ltinet.ReductionResult:
     """Reduce a system that nothing is known of yet."""
     own = system.sparse
     assert own is not None

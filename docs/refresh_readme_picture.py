@@ -4,14 +4,14 @@ from pathlib import Path
 
 import ltinet
 from ltinet.plotting import new_figure, save_figure
-from ltinet.plotting.overview import SLIDE
+from ltinet.plotting.plots import SLIDE_SIZE
 
 TARGET = Path(__file__).parent / "_static" / "overview.png"
 
 
 def main() -> None:
     """Draw it anew."""
-    figure = new_figure(*SLIDE)
+    figure = new_figure(*SLIDE_SIZE)
     ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=24)).plot(figure=figure)
     save_figure(figure, TARGET)
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ltinet.paper.number import plain
+from ltinet.paper.comparison import format_number
 
 DOCS = Path(__file__).resolve().parent
 BANDS = DOCS.parent / "src" / "ltinet" / "paper" / "kernel_bands.json"
@@ -47,7 +47,9 @@ def _bands(runs: list[dict[str, Any]], *, kept: dict[str, Any]) -> dict[str, Any
         made[kernel] = results["run"]["versions"]
         for key, number in _numbers(results).items():
             found.setdefault(key, {})[kernel] = number["here"]
-    moved = {key: values for key, values in found.items() if len({plain(value) for value in values.values()}) > 1}
+    moved = {
+        key: values for key, values in found.items() if len({format_number(value) for value in values.values()}) > 1
+    }
     return {"runs": made, "numbers": moved}
 
 
@@ -55,7 +57,9 @@ def _with_bands(results: dict[str, Any], bands: dict[str, dict[str, float]]) -> 
     """The results, each number with its band: it was computed with bands that were known before."""
     for key, number in _numbers(results).items():
         values = [number["here"], *bands.get(key, {}).values()]
-        number["band"] = [min(values), max(values)] if plain(min(values)) != plain(max(values)) else None
+        number["band"] = (
+            [min(values), max(values)] if format_number(min(values)) != format_number(max(values)) else None
+        )
     return results
 
 

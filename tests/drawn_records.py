@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ltinet.identification.record import Record
+from ltinet.identification.records import Record
 
 
 def drawn_system(rng, order, n_inputs, n_outputs, *, negative=False):

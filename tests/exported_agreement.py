@@ -14,8 +14,8 @@ import numpy as np
 from data_sets import DATA_SETS
 from exported_fmus import RunningFmu
 from exported_runs import Run, data_set_runs, hostile_runs, library_of, share_of_peak
-from ltinet.export.rounding.bound import rounding_bound
-from ltinet.export.settings import checked_settings, exported_model
+from ltinet.export.rounding import rounding_bound
+from ltinet.export.step_model import build_exported_model, validate_settings
 
 TARGETS = ["c", "onnx", "fmu", "float"]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "lti"
@@ -70,8 +70,8 @@ def judge_float(runs: dict[str, Run], place: Path) -> None:
     found, below, infinite = compiled_runs(rounded, place / "float", "float"), 0, 0
     for name, y in found.items():
         run = rounded[name]
-        settings = checked_settings(run.dt, hold=run.hold, dtype="float", x0=run.x0)
-        model = exported_model(run.net._prepared, settings)
+        settings = validate_settings(run.dt, hold=run.hold, dtype="float", x0=run.x0)
+        model = build_exported_model(run.net._prepared, settings)
         bound = rounding_bound(model, np.float32, n_steps=len(run.u), peak=np.abs(run.u).max(axis=0)).drift
         infinite += not np.isfinite(bound).all()
         below += bool(np.all(np.abs(y - run.simulated()).max(axis=0) <= bound))

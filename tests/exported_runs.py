@@ -56,9 +56,7 @@ def any_compiler() -> list[str]:
 
 def compiled(command: Sequence[str], arguments: Iterable[object]) -> None:
     """Run a compiler; what it says is the message of a failure."""
-    done = subprocess.run(  # noqa: S603 - a compiler that was found here
-        [*command, *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
 
 

@@ -6,10 +6,9 @@
 from pathlib import Path
 
 import ltinet
-from ltinet.export.c.export import model_sources
-from ltinet.export.c.self_test import vectors_section
-from ltinet.export.c.sources import source
-from ltinet.export.settings import checked_settings, exported_model
+from ltinet.export.c.export import model_sources, test_vectors_section
+from ltinet.export.c.templates import read_source
+from ltinet.export.step_model import build_exported_model, validate_settings
 
 SOURCE = Path(ltinet.__file__).parent / "export" / "c" / "source"
 
@@ -17,16 +16,16 @@ SOURCE = Path(ltinet.__file__).parent / "export" / "c" / "source"
 def sample_sources() -> dict[str, str]:
     """What the package's sources are to be."""
     net = ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=2))
-    settings = checked_settings(0.125, hold="linear", dtype="double", x0=None)
-    model = exported_model(net._prepared, settings)
+    settings = validate_settings(0.125, hold="linear", dtype="double", x0=None)
+    model = build_exported_model(net._prepared, settings)
     files = model_sources(net._prepared, model, settings, prefix="model", user_states=False)
-    vectors = vectors_section(model, settings)
+    vectors = test_vectors_section(model, settings)
     sections = {
         "model.h": ("sizes", _between(files["model.h"], 'extern "C" {\n#endif\n\n', "/* Room for")),
         "model.c": ("tables", _between(files["model.c"], 'compile without it"\n#endif\n\n', "enum { FIRST")),
         "model_test.c": ("vectors", vectors),
     }
-    return {name: _placed(source("c", name), *section) for name, section in sections.items()}
+    return {name: _placed(read_source("c", name), *section) for name, section in sections.items()}
 
 
 def _between(text: str, before: str, after: str) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from ltinet import SecondOrder
-from ltinet.arrays import Array, Complex
+from ltinet._util.floating_point import Array, Complex
 
 
 def membrane(side: int, *, alpha: float, beta: float, extra: float = 0.0) -> SecondOrder:

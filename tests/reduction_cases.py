@@ -10,7 +10,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
 from ltinet import StateSpace
-from ltinet.arrays import Array
+from ltinet._util.floating_point import Array
 
 Complex = NDArray[np.complex128]
 

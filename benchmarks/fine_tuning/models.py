@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from benchmarks.fine_tuning.task import Task
-from ltinet.learn.convolution import convolved
+from ltinet.torch.uniform import fft_convolve
 
 Parameters = dict[str, Tensor]
 
@@ -65,7 +65,7 @@ def _lru_outputs(own: Parameters, u: Tensor) -> Tensor:
     size = torch.exp(-k * decay)
     response = (size * (torch.cos(k * angle) * re - torch.sin(k * angle) * im)).sum(-1)
     response = torch.cat([response[:1] + own["D"], response[1:]])
-    return convolved(u, response[:, None, None])
+    return fft_convolve(u, response[:, None, None])
 
 
 def gru(hidden: int, device: str) -> Learner:

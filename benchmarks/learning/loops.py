@@ -15,8 +15,8 @@ from torch import Tensor
 
 import ltinet
 from ltinet import nn
-from ltinet.learn.loops import Loop
-from ltinet.learn.trajectories import Trajectory, find_states
+from ltinet.torch.feedback_loop import FeedbackLoop
+from ltinet.torch.newton import Trajectory, solve_trajectory
 
 _WAYS = {"plain": 0, "damped": 30}
 
@@ -89,11 +89,11 @@ def compare(model: nn.Feedback, u: Tensor, tallies: dict[str, _Tally]) -> bool:
 
 
 def states_of(
-    model: nn.Feedback, loop: Loop, u: Tensor, start: Tensor, *, window: int, most_damped: int
+    model: nn.Feedback, loop: FeedbackLoop, u: Tensor, start: Tensor, *, window: int, most_damped: int
 ) -> Trajectory | None:
     """A run, None where it explodes."""
     try:
-        return find_states(loop, u, start, model.map, window=window, most_damped=most_damped)
+        return solve_trajectory(loop, u, start, model.map, window=window, most_damped=most_damped)
     except ltinet.SimulationError:
         return None
 

@@ -6,7 +6,7 @@ The truth is the exact engine, whose own bound stands beside it.
     python -m benchmarks.measure.bounds tolerances    evaluations: tolerances for single neurons, one for all
 
 The 500 random networks and 1,000 random neurons are tests: LTINET_THOROUGH=1 pytest -s tests/properties/test_bounds.py
-tests/unit/bounds/test_gains.py
+tests/unit/error_bounds/test_gains.py
 """
 
 import sys

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 import ltinet
 from benchmarks.support.oracle import reference_outputs
 from benchmarks.support.systems import DATA
-from ltinet.paper.inputs import heat_pulse
+from ltinet.paper.forward_passes import heat_pulse
 
 Array = NDArray[np.float64]
 DT = 0.01

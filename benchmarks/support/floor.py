@@ -14,8 +14,8 @@ from scipy import fft
 
 import ltinet
 from benchmarks.support.timing import Effort, repeat
-from ltinet.solve.exact.trajectory import ExactTrajectory
-from ltinet.solve.steps.time_blocks import TimeBlocks
+from ltinet.simulation.engines import ExactTrajectory
+from ltinet.simulation.time_blocks import TimeBlocks
 
 Array = NDArray[np.float64]
 Shape = tuple[int, int, int]

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import ltinet
-from ltinet.explorer.examples import example_system
-from ltinet.explorer.subject import MOST_STATES, Subject
+from ltinet.explorer.subject import MOST_STATES, Subject, example_system
 
 TABLES = ("response", "poles", "bode", "phase", "trade")
 FACTS = ("n_layers", "n_neurons", "n_connections", "n_weights")
@@ -49,7 +48,7 @@ class Expected:
     """An example as the library has it, computed apart from the page."""
 
     subject: Subject
-    rungs: ltinet.Ladder
+    rungs: ltinet.TradeoffCurve
 
     @classmethod
     def of(cls, name: str) -> "Expected":
@@ -57,7 +56,7 @@ class Expected:
         system = example_system(name)
         found = ltinet.reduce(system, tolerance=1e-6) if system.n_states > MOST_STATES else None
         small = system if found is None else found.system
-        return cls(Subject(name, system, small, found), ltinet.ladder(small))
+        return cls(Subject(name, system, small, found), ltinet.condition_tradeoff(small))
 
     def budgets(self) -> list[float]:
         """Ten: on and just above rungs all over the ladder, or over the range where there are few rungs."""

@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.ext.napoleon import Config, GoogleDocstring
 from sphinx.util.typing import stringify_annotation
 
-from ltinet.model.matrices import MatrixLike
+from ltinet.systems.matrices import MatrixLike
 
 _LITERAL = re.compile(r"(`[^`]+`)")
 _MARKUP = re.compile(r"([\\*|]|_(?!\w))")

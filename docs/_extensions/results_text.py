@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ltinet.paper.number import Verdict, plain
-from ltinet.paper.report import MARKS, band_text
+from ltinet.paper.comparison import Verdict, format_number
+from ltinet.paper.report import VERDICT_MARKS, format_band
 
 RESULTS = Path(__file__).resolve().parents[1] / "reproduction" / "results.json"
 MISSING = (
@@ -27,7 +27,7 @@ def summary_text(results: Mapping[str, Any]) -> str:
     numbers = [number for example in results["examples"].values() for number in example["numbers"].values()]
     counts = Counter(number["verdict"] for number in numbers)
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    rows = "\n".join(f"| {MARKS[own]} {own} | {counts[own]} |" for own in Verdict if counts[own])
+    rows = "\n".join(f"| {VERDICT_MARKS[own]} {own} | {counts[own]} |" for own in Verdict if counts[own])
     quick = f"\n**A quick run.** {run['quick_note']}\n" if run["quick"] else ""
     made = f"Made by `{run['command']}` with {versions}, and the rounding of BLAS kernel {run['kernel']}."
     return f"{made}\n{quick}\n| verdict | numbers |\n|---|---|\n{rows}\n"
@@ -41,11 +41,11 @@ def numbers_text(example: Mapping[str, Any]) -> str:
 
 def _row(number: Mapping[str, Any]) -> str:
     meaning = f"{number['meaning']} *({number['note'].rstrip('.')})*" if number["note"] else number["meaning"]
-    verdict = f"{MARKS[Verdict(number['verdict'])]} {number['verdict']}".replace(" ", "\N{NO-BREAK SPACE}")
-    band = f" ({band_text(number['band'])})" if number["band"] else ""
+    verdict = f"{VERDICT_MARKS[Verdict(number['verdict'])]} {number['verdict']}".replace(" ", "\N{NO-BREAK SPACE}")
+    band = f" ({format_band(number['band'])})" if number["band"] else ""
     cells = (meaning, _shown(number["paper"]), _shown(number["here"]) + band, number["expected"], verdict)
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
 def _shown(value: str | float) -> str:
-    return value if isinstance(value, str) else plain(value)
+    return value if isinstance(value, str) else format_number(value)

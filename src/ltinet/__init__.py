@@ -5,14 +5,15 @@ import sys
 import typing
 
 from ltinet._version import __version__ as __version__
-from ltinet.algebraic import eliminate_algebraic
-from ltinet.analysis.damping import Damping
-from ltinet.analysis.frequencies import frequencies_for
-from ltinet.bounds.certificate import Certificate
-from ltinet.conversion import as_state_space
-from ltinet.decompose.block_diagonal import block_diagonalize
-from ltinet.decompose.form import BlockDiagonalForm
+from ltinet.analysis.characteristics import StepInfo
+from ltinet.analysis.frequency_response import frequencies_for
+from ltinet.analysis.poles import Damping
+from ltinet.blockdiag.block_diagonalization import block_diagonalize
+from ltinet.blockdiag.form import BlockDiagonalForm
+from ltinet.construction import construct
+from ltinet.conversion import as_state_space, eliminate_algebraic
 from ltinet.dynamic_network import DynamicNetwork
+from ltinet.error_bounds.output_bounds import Certificate
 from ltinet.errors import (
     FileFormatError,
     InvalidNetworkError,
@@ -24,82 +25,74 @@ from ltinet.errors import (
     PlottingError,
     SimulationError,
 )
-from ltinet.explorer.door import explore
+from ltinet.explorer.api import explore
 from ltinet.export.manifest import Export
-from ltinet.ladders import Ladder, Rung, ladder
-from ltinet.loading import load
-from ltinet.model.signal_settings import SignalSettings
-from ltinet.model.sparse_pencil import SparsePencil
-from ltinet.model.system_matrices import Descriptor
-from ltinet.network.equation import NeuronEquation
+from ltinet.files import load, load_system, named_system, save_system
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
-from ltinet.network.neuron import Neuron
-from ltinet.networks import construct
-from ltinet.plotting.doors import FormPlots, NetworkPlots, SystemPlots
-from ltinet.responses.step_info import StepInfo
+from ltinet.network.neuron import Neuron, NeuronEquation
+from ltinet.plotting.plots import BlockDiagonalPlots, NetworkPlots, SystemPlots
 from ltinet.second_order import SecondOrder
-from ltinet.signals.batch import SignalBatch
 from ltinet.signals.function import FunctionSignal
 from ltinet.signals.polynomial import PolynomialSignal
 from ltinet.signals.sampled import SampledSignal
-from ltinet.signals.signal import Signal
-from ltinet.solve.delayed_stepper import DelayedStepper
-from ltinet.solve.exact.stepper import Stepper
-from ltinet.solve.solution import Solution
-from ltinet.solve.solvers.tolerance_search import ChosenTolerances
+from ltinet.signals.signal import Signal, SignalBatch
+from ltinet.simulation.delayed_stepper import DelayedStepper
+from ltinet.simulation.solution import Solution
+from ltinet.simulation.solver_errors import NeuronTolerances
+from ltinet.simulation.stepper import Stepper
 from ltinet.solver_tolerances import tolerances_for
 from ltinet.state_space import StateSpace
-from ltinet.systems import load_system, named_system, save_system
+from ltinet.systems.signal_settings import SignalSettings
+from ltinet.systems.sparse_descriptor import SparseDescriptor
+from ltinet.systems.system_matrices import Descriptor
+from ltinet.tradeoff import TradeoffCurve, TradeoffPoint, condition_tradeoff
 
 # Wings that few programs enter are imported when one of their names is first used; a test compares both lists.
 if typing.TYPE_CHECKING:
-    from ltinet.identification.confidence import FrequencyBand, StepBand
-    from ltinet.identification.pole_regions import PoleConfidence
-    from ltinet.identification.residual_tests import ResidualTests
-    from ltinet.identified import Identified
-    from ltinet.identifying import identify, identify_frequency
-    from ltinet.plotting.identified_doors import IdentifiedPlots
-    from ltinet.plotting.reduced_doors import ReducedPlots
-    from ltinet.reduced import Reduced, reduce
+    from ltinet.identification.api import identify, identify_frequency
+    from ltinet.identification.residual_analysis import ResidualTests
+    from ltinet.identification.result import IdentificationResult
+    from ltinet.identification.uncertainty import FrequencyBand, PoleUncertainty, StepBand
+    from ltinet.plotting.identification import IdentificationPlots
+    from ltinet.plotting.reduction import ReductionPlots
+    from ltinet.reduction.api import ReductionResult, reduce
     from ltinet.tables.table import Table, read_table
 _LATE = {
-    "FrequencyBand": "ltinet.identification.confidence",
-    "StepBand": "ltinet.identification.confidence",
-    "PoleConfidence": "ltinet.identification.pole_regions",
-    "ResidualTests": "ltinet.identification.residual_tests",
-    "Identified": "ltinet.identified",
-    "identify": "ltinet.identifying",
-    "identify_frequency": "ltinet.identifying",
-    "IdentifiedPlots": "ltinet.plotting.identified_doors",
-    "ReducedPlots": "ltinet.plotting.reduced_doors",
-    "Reduced": "ltinet.reduced",
-    "reduce": "ltinet.reduced",
+    "FrequencyBand": "ltinet.identification.uncertainty",
+    "StepBand": "ltinet.identification.uncertainty",
+    "PoleUncertainty": "ltinet.identification.uncertainty",
+    "ResidualTests": "ltinet.identification.residual_analysis",
+    "IdentificationResult": "ltinet.identification.result",
+    "identify": "ltinet.identification.api",
+    "identify_frequency": "ltinet.identification.api",
+    "IdentificationPlots": "ltinet.plotting.identification",
+    "ReductionPlots": "ltinet.plotting.reduction",
+    "ReductionResult": "ltinet.reduction.api",
+    "reduce": "ltinet.reduction.api",
     "Table": "ltinet.tables.table",
     "read_table": "ltinet.tables.table",
 }
 
 __all__ = [
     "BlockDiagonalForm",
+    "BlockDiagonalPlots",
     "Certificate",
-    "ChosenTolerances",
     "Damping",
     "DelayedStepper",
     "Descriptor",
     "DynamicNetwork",
     "Export",
     "FileFormatError",
-    "FormPlots",
     "FrequencyBand",
     "FunctionSignal",
     "HorizontalLayer",
-    "Identified",
-    "IdentifiedPlots",
+    "IdentificationPlots",
+    "IdentificationResult",
     "InvalidNetworkError",
     "InvalidSignalError",
     "InvalidSystemError",
-    "Ladder",
     "LayerParameters",
     "LtinetError",
     "MissingDependencyError",
@@ -107,14 +100,14 @@ __all__ = [
     "NetworkPlots",
     "Neuron",
     "NeuronEquation",
+    "NeuronTolerances",
     "PartitionError",
     "PlottingError",
-    "PoleConfidence",
+    "PoleUncertainty",
     "PolynomialSignal",
-    "Reduced",
-    "ReducedPlots",
+    "ReductionPlots",
+    "ReductionResult",
     "ResidualTests",
-    "Rung",
     "SampledSignal",
     "SecondOrder",
     "Signal",
@@ -122,22 +115,24 @@ __all__ = [
     "SignalSettings",
     "SimulationError",
     "Solution",
-    "SparsePencil",
+    "SparseDescriptor",
     "StateSpace",
     "StepBand",
     "StepInfo",
     "Stepper",
     "SystemPlots",
     "Table",
+    "TradeoffCurve",
+    "TradeoffPoint",
     "as_state_space",
     "block_diagonalize",
+    "condition_tradeoff",
     "construct",
     "eliminate_algebraic",
     "explore",
     "frequencies_for",
     "identify",
     "identify_frequency",
-    "ladder",
     "load",
     "load_system",
     "named_system",

@@ -1,4 +1,7 @@
-"""The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below."""
+"""Continuous-time networks: the class `DynamicNetwork` that `construct` returns.
+
+Methods simulate, analyse, export and plot the network; each delegates to the package that implements it.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -9,56 +12,58 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.analysis.damping import Damping, damping_of
-from ltinet.analysis.frequency_response import with_delays
-from ltinet.bounds.certificate import Certificate
-from ltinet.decompose.form import BlockDiagonalForm
+from ltinet._util.cache import cached_property
+from ltinet._util.display import dir_without
+from ltinet.analysis.characteristics import StepInfo
+from ltinet.analysis.frequency_response import apply_delays
+from ltinet.analysis.poles import Damping, damping_table
+from ltinet.analysis.responses import Channel, Times
+from ltinet.blockdiag.form import BlockDiagonalForm
+from ltinet.error_bounds.output_bounds import Certificate
 from ltinet.errors import InvalidSystemError
-from ltinet.export import doors
-from ltinet.export.other_libraries import to_control, to_scipy
-from ltinet.learn.door import to_torch
-from ltinet.learn.door import with_delays as delayed_module
-from ltinet.learn.trainable_parts import Parts
-from ltinet.listing import listed_without
-from ltinet.model.matrices import Matrix
-from ltinet.model.names import UNNAMED, SignalNames, names_or_numbers
-from ltinet.model.pade import with_pade
-from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
-from ltinet.model.system_matrices import SystemMatrices
+from ltinet.export import api
+from ltinet.export.api import to_control, to_scipy
 from ltinet.network.block_system import BlockSystem
-from ltinet.network.files import write_network
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
-from ltinet.network.response import frequency_response, poles
-from ltinet.network.state_equations import to_state_space
+from ltinet.network.network_file import write_network
+from ltinet.network.realisation import frequency_response, poles, to_state_space
 from ltinet.network.summary import summary_html, summary_text
-from ltinet.once import cached_property
-from ltinet.plotting.doors import NetworkPlots
-from ltinet.responses.selection import Channel, Times
-from ltinet.responses.step_info import StepInfo
-from ltinet.signals.numbers import real_array
+from ltinet.plotting.plots import NetworkPlots
+from ltinet.signals.arrays import as_real_array
 from ltinet.signals.sampled import Hold
-from ltinet.signals.times import time_step
-from ltinet.solve.delayed_stepper import DelayedStepper
-from ltinet.solve.exact.certify import certificate_of
-from ltinet.solve.exact.stepper import Stepper
-from ltinet.solve.prepared import NetworkParts, PreparedNetwork
-from ltinet.solve.select_coordinates import CoordinateChoice
-from ltinet.solve.simulation import hold_of, simulate
-from ltinet.solve.solution import Solution
+from ltinet.signals.times import as_time_step
+from ltinet.simulation.api import resolve_hold, simulate
+from ltinet.simulation.context import NetworkParts, SimulationContext
+from ltinet.simulation.coordinate_selection import CoordinateChoice
+from ltinet.simulation.delayed_stepper import DelayedStepper
+from ltinet.simulation.exact_error_bound import network_certificate
+from ltinet.simulation.solution import Solution
+from ltinet.simulation.stepper import Stepper
 from ltinet.state_space import StateSpace
+from ltinet.systems.matrices import Matrix
+from ltinet.systems.pade import approximate_delays
+from ltinet.systems.signal_names import UNNAMED, SignalNames, names_or_defaults
+from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
+from ltinet.systems.system_matrices import SystemMatrices
+from ltinet.torch.api import to_torch
+from ltinet.torch.api import wrap_delays as delayed_module
+from ltinet.torch.packed_system import TrainableParts
 
 if TYPE_CHECKING:
     import scipy.signal
 
-    from ltinet.learn.delayed_network import DelayedNetwork
-    from ltinet.learn.linear_network import LinearNetwork
+    from ltinet.torch.delayed_network import DelayedNetwork
+    from ltinet.torch.linear_network import LinearNetwork
+
+# MERGED ltinet.dynamic_network
+# The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below.
 
 _explorer: Callable[..., Any]  # `ltinet.explore`, which imports this module and so cannot be imported here
 
 
 def register_explorer(explore: Callable[..., Any]) -> None:
-    """Set the function behind `DynamicNetwork.explore`; `ltinet.explorer.door` does so when `ltinet` is imported."""
+    """Set the function behind `DynamicNetwork.explore`; `ltinet.explorer.api` does so when `ltinet` is imported."""
     global _explorer
     _explorer = explore
 
@@ -133,12 +138,12 @@ class DynamicNetwork:
     @property
     def input_names(self) -> tuple[str, ...]:
         """How the inputs are called; u1, u2, … where nobody gave names."""
-        return names_or_numbers(self._names.inputs, "inputs", self.n_inputs)
+        return names_or_defaults(self._names.inputs, "inputs", self.n_inputs)
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """How the outputs are called; y1, y2, … where nobody gave names."""
-        return names_or_numbers(self._names.outputs, "outputs", self.n_outputs)
+        return names_or_defaults(self._names.outputs, "outputs", self.n_outputs)
 
     @property
     def input_delay(self) -> NDArray[np.float64]:
@@ -271,10 +276,10 @@ class DynamicNetwork:
                 f"the network has delays, which {call} has no place for; approximate them with {call}(pade=4), or "
                 f"leave them out: net.with_signal_settings(input_delay=0, output_delay=0).{call}()"
             )
-        return with_pade(self._realised, settings, pade) if settings.has_delays else self._realised
+        return approximate_delays(self._realised, settings, pade) if settings.has_delays else self._realised
 
     def to_torch(
-        self, dt: float, *, hold: Hold | None = None, trainable: Parts = True
+        self, dt: float, *, hold: Hold | None = None, trainable: TrainableParts = True
     ) -> "LinearNetwork[DynamicNetwork] | DelayedNetwork[DynamicNetwork]":
         """The network as a `torch.nn.Module` for samples dt apart, equal to it until trained; see `ltinet.nn`.
 
@@ -287,7 +292,7 @@ class DynamicNetwork:
             A delay is no multiple of dt.
         """
         settings = self.signal_settings
-        hold = hold_of(hold, settings)
+        hold = resolve_hold(hold, settings)
         network = to_torch(
             self._prepared, dt, hold=hold, trainable=trainable, settings=settings, rebuild=DynamicNetwork
         )
@@ -302,7 +307,7 @@ class DynamicNetwork:
         H = frequency_response(self.network, omega)
         if not self.signal_settings.has_delays:
             return H
-        return with_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
+        return apply_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0; see `StateSpace.step_response`."""
@@ -333,7 +338,7 @@ class DynamicNetwork:
 
     def damping(self) -> Damping:
         """Natural frequency, damping ratio and time constant of the poles of all neurons; prints as a table."""
-        return damping_of(self.poles(), None)
+        return damping_table(self.poles(), None)
 
     def dcgain(self) -> NDArray[np.float64]:
         """The gain at rest, p×m; see `StateSpace.dcgain`."""
@@ -343,7 +348,7 @@ class DynamicNetwork:
         """The first frequency at which each gain is `drop` decibels below that at rest; see `StateSpace.bandwidth`."""
         return self._answering.bandwidth(drop=drop)
 
-    def simulate(  # noqa: PLR0913 - every option of a run is a keyword of this one door
+    def simulate(
         self,
         u: Any,
         t: ArrayLike,
@@ -428,8 +433,8 @@ class DynamicNetwork:
         Without `hold` it is that of the model, and "linear" where the model has none. Delays wait in buffers; one that
         is no whole number of steps is exact too.
         """
-        x0, settings = None if x0 is None else real_array(x0, "x0"), self.signal_settings
-        core = Stepper(self._prepared, time_step(dt, "dt"), hold=hold_of(hold, settings), x0=x0)
+        x0, settings = None if x0 is None else as_real_array(x0, "x0"), self.signal_settings
+        core = Stepper(self._prepared, as_time_step(dt, "dt"), hold=resolve_hold(hold, settings), x0=x0)
         return DelayedStepper(core, settings) if settings.moves_signals else core
 
     def simulate_stream(
@@ -449,12 +454,12 @@ class DynamicNetwork:
 
         Bounds on the error of each output from rounding in `n_steps` steps and from the decomposition, separately.
         """
-        return certificate_of(self._prepared, horizon=horizon, n_steps=n_steps)
+        return network_certificate(self._prepared, horizon=horizon, n_steps=n_steps)
 
     @cached_property
-    def _prepared(self) -> PreparedNetwork:
+    def _prepared(self) -> SimulationContext:
         parts = NetworkParts(self.network, self.form, self.blocks)
-        return PreparedNetwork(parts, origin=self._origin, reduced_error=self.reduced_error)
+        return SimulationContext(parts, origin=self._origin, reduced_error=self.reduced_error)
 
     @cached_property
     def _answering(self) -> StateSpace:
@@ -474,7 +479,7 @@ class DynamicNetwork:
         """The network as a system; its states are its own, its inputs and outputs those of the system behind it."""
         return to_state_space(self.network).named(self._names.of_ends)
 
-    export_c, export_fmu, export_onnx = doors.export_c, doors.export_fmu, doors.export_onnx
+    export_c, export_fmu, export_onnx = api.export_c, api.export_fmu, api.export_onnx
 
     def explore(
         self,
@@ -504,7 +509,7 @@ class DynamicNetwork:
         return hash(self.network)
 
     def __dir__(self) -> list[str]:
-        return listed_without(self, "network", "blocks")
+        return dir_without(self, "network", "blocks")
 
     def __repr__(self) -> str:
         shown = repr(self.network).replace("Network(", "DynamicNetwork(", 1)

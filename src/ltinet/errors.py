@@ -1,4 +1,11 @@
-"""The errors that ltinet raises on purpose; each message says what came, what was expected and what to do."""
+"""Exceptions raised by ltinet.
+
+Every message states the value received, the value expected and what to do. `LtinetError` is their common base class.
+"""
+
+
+# MERGED ltinet.errors
+# The errors that ltinet raises on purpose; each message says what came, what was expected and what to do.
 
 
 class LtinetError(Exception):

@@ -1,4 +1,4 @@
-"""Mechanical models as their users meet them: `SecondOrder(M, D, K, B, C)`."""
+"""Mechanical models M q'' + D q' + K q = B u, y = C q: the class `SecondOrder`."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -6,18 +6,18 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.analysis.frequency_response import points_of, with_delays
-from ltinet.analysis.second_order_response import second_order_response
-from ltinet.listing import listed_without
-from ltinet.model.matrices import Matrix, MatrixLike
-from ltinet.model.second_order_matrices import SecondOrderMatrices, Square
-from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
-from ltinet.model.sparse_matrices import is_symmetric, shared
-from ltinet.shown import count_of, shown_rows
+from ltinet._util.display import dir_without, html_properties
+from ltinet._util.text import format_count, format_rows
+from ltinet.analysis.frequency_response import apply_delays, evaluation_points, second_order_response
 from ltinet.signals.sampled import Hold
-from ltinet.solve.solution import Solution
+from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
-from ltinet.views import html_facts
+from ltinet.systems.matrices import Matrix, MatrixLike, is_symmetric, shallow_copy
+from ltinet.systems.second_order_matrices import SecondOrderMatrices, SquareMatrix
+from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
+
+# MERGED ltinet.second_order
+# Mechanical models as their users meet them: `SecondOrder(M, D, K, B, C)`.
 
 
 @final
@@ -47,7 +47,7 @@ class SecondOrder:
     signal_settings: SignalSettings
     """Delays, operating point, hold and sample time."""
 
-    def __init__(  # noqa: PLR0913 - matrices, and what a prediction needs beside them
+    def __init__(
         self,
         M: MatrixLike,
         D: MatrixLike,
@@ -88,19 +88,19 @@ class SecondOrder:
         return SecondOrder.of(self.matrices, settings=settings)
 
     @property
-    def M(self) -> Square:
+    def M(self) -> SquareMatrix:
         """The masses, n×n."""
-        return _given_out(self.matrices.M)
+        return _public_matrix(self.matrices.M)
 
     @property
-    def D(self) -> Square:
+    def D(self) -> SquareMatrix:
         """The dampings, n×n."""
-        return _given_out(self.matrices.D)
+        return _public_matrix(self.matrices.D)
 
     @property
-    def K(self) -> Square:
+    def K(self) -> SquareMatrix:
         """The stiffnesses, n×n."""
-        return _given_out(self.matrices.K)
+        return _public_matrix(self.matrices.K)
 
     @property
     def B(self) -> Matrix:
@@ -141,10 +141,10 @@ class SecondOrder:
 
         Delays are exact factors e^{−jωτ}.
         """
-        H = second_order_response(self.matrices, points_of(omega, None).imag)
+        H = second_order_response(self.matrices, evaluation_points(omega, None).imag)
         if not self.signal_settings.has_delays:
             return H
-        return with_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
+        return apply_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     def simulate(
         self,
@@ -160,9 +160,9 @@ class SecondOrder:
 
     def _rows(self) -> list[tuple[str, str]]:
         return [
-            ("ends", f"{count_of(self.n_inputs, 'input')} → {count_of(self.n_outputs, 'output')}"),
+            ("ends", f"{format_count(self.n_inputs, 'input')} → {format_count(self.n_outputs, 'output')}"),
             ("positions", f"{self.n_positions}, so {self.n_states} states"),
-            *((name, _told(getattr(self.matrices, name))) for name in "MDK"),
+            *((name, _describe_matrix(getattr(self.matrices, name))) for name in "MDK"),
             *self.signal_settings.rows,
         ]
 
@@ -175,24 +175,24 @@ class SecondOrder:
         return hash((self.n_positions, self.B.tobytes(), self.C.tobytes()))
 
     def __dir__(self) -> list[str]:
-        return listed_without(self, "matrices", "of")
+        return dir_without(self, "matrices", "of")
 
     def __repr__(self) -> str:
         sizes = f"n_positions={self.n_positions}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}"
         return f"SecondOrder({sizes}{self.signal_settings.in_repr})"
 
     def __str__(self) -> str:
-        return shown_rows("second-order system", self._rows())
+        return format_rows("second-order system", self._rows())
 
     def _repr_html_(self) -> str:
-        return html_facts("second-order system", self._rows())
+        return html_properties("second-order system", self._rows())
 
 
-def _given_out(matrix: Square) -> Square:
-    return matrix if isinstance(matrix, np.ndarray) else shared(matrix)
+def _public_matrix(matrix: SquareMatrix) -> SquareMatrix:
+    return matrix if isinstance(matrix, np.ndarray) else shallow_copy(matrix)
 
 
-def _told(matrix: Square) -> str:
+def _describe_matrix(matrix: SquareMatrix) -> str:
     if isinstance(matrix, np.ndarray):
         return f"array ({'symmetric' if np.array_equal(matrix, matrix.T) else 'not symmetric'})"
     return f"sparse with {matrix.nnz} non-zeros ({'symmetric' if is_symmetric(matrix) else 'not symmetric'})"

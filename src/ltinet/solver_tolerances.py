@@ -1,4 +1,8 @@
-"""Tolerances of solvers for an error that is asked for, found by running a network a few times."""
+"""Solver tolerances for a required accuracy: `tolerances_for`.
+
+The network is simulated a few times. Each run gives the effect of the error of each neuron on the outputs, and neurons
+with little effect receive larger tolerances.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -8,12 +12,15 @@ from numpy.typing import ArrayLike
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import SimulationError
 from ltinet.signals.sampled import Hold
-from ltinet.solve.arguments import positive
-from ltinet.solve.solution import Solution
-from ltinet.solve.solvers.tolerance_search import ChosenTolerances, search_tolerances
+from ltinet.simulation.options import validate_positive
+from ltinet.simulation.solution import Solution
+from ltinet.simulation.solver_errors import NeuronTolerances, search_tolerances
+
+# MERGED ltinet.solver_tolerances
+# Tolerances of solvers for an error that is asked for, found by running a network a few times.
 
 
-def tolerances_for(  # noqa: PLR0913 - the options of the runs that the tolerances are for
+def tolerances_for(
     net: DynamicNetwork,
     target: float = 1e-6,
     *,
@@ -24,7 +31,7 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     engine: Literal["neurons", "intervals"] = "neurons",
     method: Any = None,
     n_jobs: int = 1,
-) -> ChosenTolerances:
+) -> NeuronTolerances:
     """Choose a tolerance for every neuron so that `error_bound()` of a simulation is at most `target` for all outputs.
 
     Runs the simulation a few times: each run tells what the error of each neuron does to the outputs, and those that do
@@ -34,7 +41,7 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     Raises:
         SimulationError: rounding or the decomposition alone exceed the target.
     """
-    target = positive(target, "target")
+    target = validate_positive(target, "target")
     if engine not in ("neurons", "intervals"):
         raise SimulationError(f'engine is {engine!r}; tolerances are for "neurons" and "intervals"')
 

@@ -1,4 +1,10 @@
-"""The system as its users meet it: the object that they give and get."""
+"""State-space systems: the class `StateSpace`.
+
+    x' = A x + B u  or  x[k+1] = A x[k] + B u[k],    y = C x + D u,
+
+with names, delays, operating point, hold and sample time. Methods simulate, analyse, convert and plot the system; each
+delegates to the package that implements it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,40 +14,39 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.analysis.bandwidth import bandwidth_of
-from ltinet.analysis.damping import Damping, damping_of
+from ltinet._util.cache import cached_property
+from ltinet._util.display import dir_without, html_properties
+from ltinet._util.floating_point import Complex
+from ltinet._util.text import format_rows
+from ltinet.analysis.characteristics import StepInfo, compute_bandwidth, step_info
 from ltinet.analysis.dc_gain import dc_gain
-from ltinet.analysis.frequencies import frequencies_for
-from ltinet.analysis.frequency_response import points_of, with_delays
-from ltinet.analysis.poles import poles_of
-from ltinet.analysis.response import response_of
-from ltinet.analysis.system_view import system_rows
+from ltinet.analysis.frequency_response import apply_delays, evaluation_points, frequencies_for, transfer_evaluator
+from ltinet.analysis.poles import Damping, compute_poles, damping_table, system_summary_rows
+from ltinet.analysis.responses import (
+    Channel,
+    Times,
+    delayed_response,
+    impulse_response,
+    initial_response,
+    step_response,
+)
+from ltinet.analysis.sampling import SamplingMethod, to_continuous, to_discrete, validate_method
 from ltinet.analysis.zeros import invariant_zeros
-from ltinet.arrays import Complex
-from ltinet.construction import network_of
-from ltinet.listing import listed_without
-from ltinet.model.matrices import Matrix, MatrixLike
-from ltinet.model.names import NamesLike, SignalNames
-from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
-from ltinet.model.sparse_pencil import SparsePencil
-from ltinet.model.system_matrices import Descriptor, SystemMatrices
-from ltinet.model.time_step import require_continuous_time
-from ltinet.once import cached_property
-from ltinet.plotting.doors import SystemPlots
-from ltinet.responses.delayed import delayed_response
-from ltinet.responses.run import impulse_response, initial_response, step_response
-from ltinet.responses.selection import Channel, Times
-from ltinet.responses.step_info import StepInfo, step_info
-from ltinet.sampling.methods import SamplingMethod, checked_method
-from ltinet.sampling.to_continuous import to_continuous
-from ltinet.sampling.to_discrete import to_discrete
-from ltinet.shown import shown_rows
+from ltinet.network_builder import prepare_system
+from ltinet.plotting.plots import SystemPlots
 from ltinet.signals.sampled import Hold
-from ltinet.solve.arguments import positive
-from ltinet.solve.prepared import PreparedNetwork
-from ltinet.solve.simulation import simulate_system
-from ltinet.solve.solution import Solution
-from ltinet.views import html_facts
+from ltinet.simulation.api import simulate_system
+from ltinet.simulation.context import SimulationContext
+from ltinet.simulation.options import validate_positive
+from ltinet.simulation.solution import Solution
+from ltinet.systems.matrices import Matrix, MatrixLike
+from ltinet.systems.signal_names import NamesLike, SignalNames
+from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
+from ltinet.systems.sparse_descriptor import SparseDescriptor
+from ltinet.systems.system_matrices import Descriptor, SystemMatrices, require_continuous_time
+
+# MERGED ltinet.state_space
+# The system as its users meet it: the object that they give and get.
 
 
 @final
@@ -95,7 +100,7 @@ class StateSpace:
     signal_settings: SignalSettings
     """Delays, operating point, hold and sample time."""
 
-    def __init__(  # noqa: PLR0913 - matrices, and names for each kind of signal
+    def __init__(
         self,
         A: MatrixLike,
         B: MatrixLike,
@@ -121,20 +126,20 @@ class StateSpace:
             output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,
         )  # fmt: skip
         object.__setattr__(self, "matrices", matrices)
-        object.__setattr__(self, "signal_settings", _fitting(settings, matrices))
+        object.__setattr__(self, "signal_settings", _validate_settings(settings, matrices))
 
     @classmethod
     def of(
         cls,
         matrices: SystemMatrices,
         *,
-        prepared: PreparedNetwork | None = None,
+        prepared: SimulationContext | None = None,
         settings: SignalSettings = NO_SETTINGS,
     ) -> "StateSpace":
         """The system of matrices that were checked already, and its network where that is prepared already."""
         system = cls.__new__(cls)
         object.__setattr__(system, "matrices", matrices)
-        object.__setattr__(system, "signal_settings", _fitting(settings, matrices))
+        object.__setattr__(system, "signal_settings", _validate_settings(settings, matrices))
         if prepared is not None:
             system.__dict__["_network"] = prepared
         return system
@@ -160,7 +165,7 @@ class StateSpace:
         return self.matrices.D
 
     @property
-    def sparse(self) -> SparsePencil | None:
+    def sparse(self) -> SparseDescriptor | None:
         """A, E and B of a model whose A was given as a sparse matrix, as they were given; None for any other."""
         return self.matrices.sparse
 
@@ -323,9 +328,9 @@ class StateSpace:
         InvalidSignalError
             The record does not fit the model, or its times are not known.
         """
-        from ltinet.identification.record_fit import record_fit  # here: few models are compared with records
+        from ltinet.identification.record_comparison import fit_percent  # here: few models are compared with records
 
-        return record_fit(self, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
+        return fit_percent(self, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds; delays included.
@@ -408,7 +413,7 @@ class StateSpace:
 
     def poles(self) -> NDArray[np.complex128]:
         """The eigenvalues of A by falling real part; of a pair, that with positive imaginary part first."""
-        return poles_of(self.matrices)
+        return compute_poles(self.matrices)
 
     def zeros(self) -> NDArray[np.complex128]:
         """The finite invariant zeros, by falling real part; any number of inputs and outputs."""
@@ -416,7 +421,7 @@ class StateSpace:
 
     def damping(self) -> Damping:
         """Natural frequency, damping ratio and time constant of every pole; prints as a table."""
-        return damping_of(self.poles(), self.dt)
+        return damping_table(self.poles(), self.dt)
 
     def dcgain(self) -> NDArray[np.float64]:
         """The gain at rest, p×m: inf with its sign where an integrator lies between; hidden ones do not count."""
@@ -429,7 +434,9 @@ class StateSpace:
         """
         require_continuous_time(self, "system.bandwidth()")
         frequencies = frequencies_for(self.poles(), self.zeros())
-        return bandwidth_of(self.frequency_response, self.dcgain(), frequencies, drop=positive(drop, "drop"))
+        return compute_bandwidth(
+            self.frequency_response, self.dcgain(), frequencies, drop=validate_positive(drop, "drop")
+        )
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time.
@@ -438,10 +445,10 @@ class StateSpace:
         (jω E − A) X = B asks for it. Of a sparse model by a sparse factorisation for each frequency. At a pole every
         entry is complex(inf, nan). Delays are exact factors e^{−jωτ}.
         """
-        H = self._response(points_of(omega, self.dt))
+        H = self._response(evaluation_points(omega, self.dt))
         if not self.signal_settings.has_delays:
             return H
-        return with_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
+        return apply_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     @property
     def plot(self) -> SystemPlots:
@@ -455,13 +462,13 @@ class StateSpace:
 
     @cached_property
     def _response(self) -> Callable[[Complex], Complex]:
-        return response_of(self.matrices)
+        return transfer_evaluator(self.matrices)
 
     @cached_property
-    def _network(self) -> PreparedNetwork:
-        return network_of(self.matrices)
+    def _network(self) -> SimulationContext:
+        return prepare_system(self.matrices)
 
-    def _prepared(self, call: str) -> PreparedNetwork:
+    def _prepared(self, call: str) -> SimulationContext:
         require_continuous_time(self, f"system.{call}")
         return self._network
 
@@ -476,7 +483,7 @@ class StateSpace:
         Raises:
             InvalidSystemError: there is no such system, or this one is continuous already.
         """
-        found = to_continuous(self.matrices, method=checked_method(method))
+        found = to_continuous(self.matrices, method=validate_method(method))
         return StateSpace.of(found, settings=self.signal_settings)
 
     def to_discrete(self, dt: float, *, method: SamplingMethod = "zoh") -> "StateSpace":
@@ -490,7 +497,7 @@ class StateSpace:
         Raises:
             InvalidSystemError: the system is discrete already, dt is not positive, or a delay is no multiple of it.
         """
-        found = to_discrete(self.matrices, dt, method=checked_method(method))
+        found = to_discrete(self.matrices, dt, method=validate_method(method))
         return StateSpace.of(found, settings=self.signal_settings)  # refuses delays that are no whole steps
 
     def __getstate__(self) -> dict[str, Any]:
@@ -498,7 +505,7 @@ class StateSpace:
         return {"matrices": self.matrices, "signal_settings": self.signal_settings}
 
     def __dir__(self) -> list[str]:
-        return listed_without(self, "matrices", "of", "shown_frequencies")
+        return dir_without(self, "matrices", "of", "shown_frequencies")
 
     def __repr__(self) -> str:
         more = ("" if self.dt is None else f", dt={self.dt:g}") + (
@@ -509,13 +516,13 @@ class StateSpace:
 
     def __str__(self) -> str:
         rows = [*self.matrices.names.rows, *self.signal_settings.rows]
-        return shown_rows(repr(self), rows) if rows else repr(self)
+        return format_rows(repr(self), rows) if rows else repr(self)
 
     def _repr_html_(self) -> str:
-        title, rows = system_rows(self.matrices)
-        return html_facts(title, [*rows, *self.signal_settings.rows])
+        title, rows = system_summary_rows(self.matrices)
+        return html_properties(title, [*rows, *self.signal_settings.rows])
 
 
-def _fitting(settings: SignalSettings, matrices: SystemMatrices) -> SignalSettings:
+def _validate_settings(settings: SignalSettings, matrices: SystemMatrices) -> SignalSettings:
     """The settings, checked against the matrices."""
     return settings.fitting(n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, dt=matrices.dt)

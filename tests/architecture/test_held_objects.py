@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.model.system_matrices import SystemMatrices
 from ltinet.network.network import Network
+from ltinet.systems.system_matrices import SystemMatrices
 
 PUBLIC = {getattr(ltinet, name) for name in ltinet.__all__}
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.solve.steps import fastest_way, recurrence, run_times
+from ltinet.simulation import grids, recurrence
 
 LONG = 100_000
 # Measured 1 500 to 14 000 where everything is array operations; the shortest loop over 10⁵ samples has a million.
@@ -113,7 +113,7 @@ def test_a_loop_over_samples_is_found(monkeypatch):
 
 def test_import_is_light():
     program = "import sys, numpy, scipy.linalg; import ltinet; print('\\n'.join(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     modules = done.stdout.split()
     assert not {name.split(".")[0] for name in modules} & set(NOT_WITH_IMPORT)
     assert not set(modules) & {*NOT_WITH_IMPORT_EITHER, *(f"ltinet.{room}" for room in WINGS)}
@@ -121,8 +121,8 @@ def test_import_is_light():
 
 def walk_one_by_one(monkeypatch):
     """Blocks of one step, without runs and without convolution."""
-    monkeypatch.setattr(run_times, "_WIDEST", 1)
-    monkeypatch.setattr(fastest_way, "_MOST_PARAMETERS", 0)
+    monkeypatch.setattr(grids, "_WIDEST", 1)
+    monkeypatch.setattr(grids, "_MOST_PARAMETERS", 0)
     monkeypatch.setattr(recurrence, "run_length", lambda *_, **__: 1)
     monkeypatch.setattr(recurrence, "_SMALL", 0)
 

@@ -25,12 +25,12 @@ def main() -> None:
     assert_type(form, ltinet.BlockDiagonalForm)
     assert_type(form.T, Array)
     assert_type(form.condition, float)
-    assert_type(form.plot, ltinet.FormPlots)
+    assert_type(form.plot, ltinet.BlockDiagonalPlots)
     assert_type(form.plot.spectrum(), Axes)
     assert_type(form.plot.tradeoff(), Axes)
 
-    ladder = ltinet.ladder(system)
-    assert_type(ladder, ltinet.Ladder)
+    ladder = ltinet.condition_tradeoff(system)
+    assert_type(ladder, ltinet.TradeoffCurve)
     assert_type(ladder[0].condition, float)
 
     net = ltinet.construct(system)
@@ -63,7 +63,7 @@ def main() -> None:
     assert_type(stepper, ltinet.Stepper)
     assert_type(stepper.step([0.0]), Array)
     chosen = ltinet.tolerances_for(net, 1e-6, u=t, t=t)
-    assert_type(chosen, ltinet.ChosenTolerances)
+    assert_type(chosen, ltinet.NeuronTolerances)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 
 from browser_page import Explored, driven_browser
 from explored_page import ServedPage
-from ltinet.explorer.session import serving
+from ltinet.explorer.server import running_server
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +18,8 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def served(browser: Any) -> Iterator[ServedPage]:  # noqa: ARG001 - where there is no browser nothing is served
-    with serving() as server:
+def served(browser: Any) -> Iterator[ServedPage]:
+    with running_server() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield ServedPage(server)

@@ -9,9 +9,8 @@ import pytest
 
 from browser_page import Explored
 from explored_page import ServedPage
-from ltinet.explorer.budgets import budgets_of
-from ltinet.explorer.examples import example_system
-from ltinet.ladders import ladder
+from ltinet.explorer.subject import example_system, readable_budgets
+from ltinet.tradeoff import condition_tradeoff
 
 pytestmark = pytest.mark.slow  # pages in a browser
 
@@ -33,7 +32,7 @@ ENDED = """([stop, count]) => {
 def test_a_drag_ends_on_the_right_budget(
     browser: Any, served: ServedPage, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    rng, staff = random.Random(seed), served.server.reception.staff  # noqa: S311 - for delays
+    rng, staff = random.Random(seed), served.server.reception.staff
     ask = staff.ask
 
     def late(*given: Any, **more: Any) -> Any:
@@ -51,7 +50,7 @@ def test_a_drag_ends_on_the_right_budget(
     for share in np.linspace(1.0, stop, 30):
         page.tab.mouse.move(left + width * share, y)
     page.tab.mouse.up()
-    budgets = budgets_of([rung.condition for rung in ladder(example_system("triangular"))])
+    budgets = readable_budgets([rung.condition for rung in condition_tradeoff(example_system("triangular"))])
     # Where the mouse was let go, to the width of its thumb; the last moves may come after it.
     page.tab.wait_for_function(ENDED, arg=[stop * (len(budgets) - 1), len(budgets)])
     assert len(set(page.tab.evaluate("() => window.seen"))) >= 2

@@ -17,11 +17,9 @@ import pytest
 
 import ltinet
 from browser_page import PATIENCE
-from ltinet.explorer.alone import Alone
-from ltinet.explorer.nursery import start_nursery
-from ltinet.explorer.reception import Reception
-from ltinet.explorer.staff import Staff
-from ltinet.explorer.widget import reply, widget_of
+from ltinet.explorer.page_session import InProcessWorker, PageSession
+from ltinet.explorer.widget import create_widget, handle_message
+from ltinet.explorer.worker_manager import WorkerManager, start_fork_server
 
 pytestmark = pytest.mark.slow  # pages in a browser
 
@@ -36,22 +34,22 @@ DROP = """(text) => {
 
 
 @pytest.fixture(params=["alone", "processes"])
-def reception(request: pytest.FixtureRequest) -> Iterator[Reception]:
+def reception(request: pytest.FixtureRequest) -> Iterator[PageSession]:
     """With a thread that computes, as where nothing forks, and with processes."""
     if request.param == "alone":
-        yield Reception(Alone())
+        yield PageSession(InProcessWorker())
         return
-    with closing(Staff(start_nursery())) as staff:
-        yield Reception(staff)
+    with closing(WorkerManager(start_fork_server())) as staff:
+        yield PageSession(staff)
 
 
-def asked(reception: Reception, kind: str, *buffers: bytes | memoryview, **query: str) -> tuple[int, Any]:
-    told, content = reply(reception, {"id": 3, "kind": kind, "query": query}, buffers, tab="one")
+def asked(reception: PageSession, kind: str, *buffers: bytes | memoryview, **query: str) -> tuple[int, Any]:
+    told, content = handle_message(reception, {"id": 3, "kind": kind, "query": query}, buffers, tab="one")
     assert told["id"] == 3
     return told["status"], json.loads(content) if told["type"] == "application/json" else content
 
 
-def test_messages_are_answered_as_requests_are(reception: Reception) -> None:
+def test_messages_are_answered_as_requests_are(reception: PageSession) -> None:
     status, view = asked(reception, "view", system="example:masses")
     assert (status, view["facts"]["n_neurons"]) == (200, 10)
     assert asked(reception, "open")[0] == asked(reception, "start")[0] == 404
@@ -60,7 +58,7 @@ def test_messages_are_answered_as_requests_are(reception: Reception) -> None:
     assert asked(reception, "cancel") == (200, {})
 
 
-def test_files_are_dropped_in_a_notebook(reception: Reception, tmp_path: Path) -> None:
+def test_files_are_dropped_in_a_notebook(reception: PageSession, tmp_path: Path) -> None:
     ltinet.save_system(ltinet.named_system("mass_spring_damper", n_masses=3), tmp_path / "three.npz")
     content = (tmp_path / "three.npz").read_bytes()
     status, told = asked(reception, "upload", memoryview(content), name="three.npz")
@@ -75,9 +73,9 @@ def test_files_are_dropped_in_a_notebook(reception: Reception, tmp_path: Path) -
 def test_a_widget_keeps_the_kernel_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked is answered later, by another thread; what is cancelled in the meantime is answered as stopped."""
     pytest.importorskip("anywidget", reason="anywidget is not installed (extra jupyter)")
-    with closing(Staff(start_nursery())) as staff:
-        monkeypatch.setattr("ltinet.explorer.widget._computing", lambda: staff)
-        widget, answers = widget_of(None), queue.SimpleQueue[Any]()
+    with closing(WorkerManager(start_fork_server())) as staff:
+        monkeypatch.setattr("ltinet.explorer.widget._shared_backend", lambda: staff)
+        widget, answers = create_widget(None), queue.SimpleQueue[Any]()
         monkeypatch.setattr(type(widget), "send", lambda _, told, buffers: answers.put((told, buffers)))
         widget._handle_custom_msg({"id": 1, "kind": "view", "query": {"system": "example:plate"}}, [])
         while not staff.n_waiting:
@@ -90,7 +88,7 @@ def test_a_widget_keeps_the_kernel_free(monkeypatch: pytest.MonkeyPatch) -> None
 def test_without_anywidget_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "anywidget", None)
     with pytest.raises(ltinet.MissingDependencyError, match=r"ltinet\[jupyter\]"):
-        widget_of(None)
+        create_widget(None)
 
 
 @pytest.fixture
@@ -106,7 +104,7 @@ def laboratory(tmp_path: Path) -> Iterator[str]:
     options = ["--no-browser", "--allow-root", "--port=0", f"--ServerApp.root_dir={tmp_path}", "--ServerApp.token=test"]
     options.append("--LabApp.news_url=None")
     places = {f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("CONFIG", "RUNTIME")}
-    process = subprocess.Popen(  # noqa: S603 - a program that was found to be installed
+    process = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", *options],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env={**os.environ, **places},
     )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from browser_page import Explored
 from explored_page import ServedPage
-from ltinet.explorer.files import written
+from ltinet.explorer.files import file_bytes
 
 pytestmark = pytest.mark.slow  # pages in a browser
 
@@ -53,7 +53,7 @@ def drop(page: Explored, name: str, content: bytes) -> None:
 
 
 def stored(A: Any, B: Any, C: Any) -> bytes:
-    return written(lambda path: np.savez(path, A=A, B=B, C=C), ".npz")
+    return file_bytes(lambda path: np.savez(path, A=A, B=B, C=C), ".npz")
 
 
 @pytest.mark.parametrize("width", [400, 1280])
@@ -156,7 +156,7 @@ def _next_stop(page: Explored) -> list[Any] | None:
 
 def test_a_page_whose_server_is_gone_says_so(browser: Any) -> None:
     command = [sys.executable, "-m", "ltinet", "explore", "example:triangular", "--no-browser"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # noqa: S603
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         page = Explored(browser, re.findall(r"http\S+", process.stdout.readline())[0])
     finally:

@@ -14,8 +14,8 @@ from benchmarks.support.shown_numbers import Expected, read_shown
 import ltinet
 from browser_page import Explored
 from explored_page import ServedPage
-from ltinet.explorer.examples import EXAMPLES
-from ltinet.explorer.state import State
+from ltinet.explorer.state import ViewState
+from ltinet.explorer.subject import EXAMPLES
 
 pytestmark = pytest.mark.slow  # pages in a browser
 
@@ -26,7 +26,7 @@ SLOW = ("blobs", "plate")  # `make bench-explore` looks at all examples
 def test_the_page_shows_the_numbers_of_the_library(page: Explored, name: str) -> None:
     expected = Expected.of(name)
     for budget in expected.budgets():
-        page.turn(State(system=f"example:{name}", k=budget).query())
+        page.turn(ViewState(system=f"example:{name}", k=budget).query())
         assert expected.differences(read_shown(page.tab), budget) == []
     other = expected.budgets()[0]
     assert (expected.differences(read_shown(page.tab), other) == []) == (
@@ -163,7 +163,7 @@ def test_what_is_downloaded_is_what_is_shown(page: Explored, tmp_path: Path) -> 
     with page.tab.expect_download() as started:
         page.tab.get_by_role("button", name="architecture.svg").click()
     started.value.save_as(tmp_path / "architecture.svg")
-    root = ElementTree.parse(tmp_path / "architecture.svg").getroot()  # noqa: S314 - our own drawing
+    root = ElementTree.parse(tmp_path / "architecture.svg").getroot()
     fills = {own.get("fill") for own in root.iter("{http://www.w3.org/2000/svg}circle")}
     assert any(fill.startswith("rgb") for fill in fills if fill)
 
@@ -172,7 +172,7 @@ def test_the_shared_page_slides_without_a_server(browser: Any, served: ServedPag
     path = tmp_path / "shared.html"
     path.write_bytes(served.get("page?system=example:triangular&k=11")[1])
     shared = Explored(browser, path.as_uri())
-    rungs = ltinet.ladder(ltinet.named_system("triangular"))
+    rungs = ltinet.condition_tradeoff(ltinet.named_system("triangular"))
     assert shared.facts()["condition"] == rungs.within(11.0).condition
     shared.part("budget").focus()
     shared.press("End")

@@ -47,9 +47,7 @@ def launch(
     """Start a process; its streams are pipes of 64 kB unless the options say otherwise."""
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     own = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **(environment or {})}
-    return subprocess.Popen(  # noqa: S603 - the commands are the tests' own
-        command, **pipes | options, env=own, pipesize=PIPE_SIZE
-    )
+    return subprocess.Popen(command, **pipes | options, env=own, pipesize=PIPE_SIZE)
 
 
 def run_in_process(

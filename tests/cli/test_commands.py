@@ -16,7 +16,7 @@ from processes import INPUTS, PIPE_SIZE, TIMES, Run, csv_text, installed_program
 from scipy.io import loadmat, savemat
 
 import ltinet
-from ltinet.cli.reproduce import NUMBERS, Example
+from ltinet.cli.reproduce import SECTION_NUMBERS, PaperExample
 from ltinet.paper.reproduce import EXAMPLES
 
 
@@ -228,8 +228,8 @@ def shown_at_a_terminal(start: Callable[..., object]) -> bytes:
 
 
 def test_every_example_of_the_paper_can_be_asked_for() -> None:
-    assert [str(example) for example in Example] == [*EXAMPLES, "all"]
-    for number, name in NUMBERS.items():
+    assert [str(example) for example in PaperExample] == [*EXAMPLES, "all"]
+    for number, name in SECTION_NUMBERS.items():
         account = inspect.getsource(EXAMPLES[str(name)].account)
         assert f'label="{number}"' in account
 

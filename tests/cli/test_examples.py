@@ -5,8 +5,8 @@ import json
 import pytest
 from processes import Run
 
-from ltinet.cli.examples import answer_to_bash, completed_source
-from ltinet.model.library import NAMED_SYSTEMS
+from ltinet.cli.sources import bash_completions, complete_source
+from ltinet.systems.named_systems import NAMED_SYSTEMS
 
 
 def test_parameters(run_here: Run) -> None:
@@ -35,11 +35,11 @@ def test_what_is_wrong_is_said(run_here: Run, text: str, said: str) -> None:
 
 
 def test_completion() -> None:
-    assert completed_source("ex") == [f"example:{name}" for name in NAMED_SYSTEMS]
-    assert completed_source("example:he") == ["example:heat_plate", "example:heat_rod"]
-    assert completed_source("example:heat_rod,") == ["example:heat_rod,n_states=", "example:heat_rod,diffusivity="]
-    assert completed_source("example:heat_rod,n_states=3,") == ["example:heat_rod,n_states=3,diffusivity="]
-    assert completed_source("model.mat") == []
+    assert complete_source("ex") == [f"example:{name}" for name in NAMED_SYSTEMS]
+    assert complete_source("example:he") == ["example:heat_plate", "example:heat_rod"]
+    assert complete_source("example:heat_rod,") == ["example:heat_rod,n_states=", "example:heat_rod,diffusivity="]
+    assert complete_source("example:heat_rod,n_states=3,") == ["example:heat_rod,n_states=3,diffusivity="]
+    assert complete_source("model.mat") == []
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_completion() -> None:
 def test_bash_cuts_words_at_colons(monkeypatch: pytest.MonkeyPatch, words: str, place: int, answers: object) -> None:
     for name, value in (("_LTINET_COMPLETE", "complete_bash"), ("COMP_WORDS", words), ("COMP_CWORD", str(place))):
         monkeypatch.setenv(name, value)
-    assert answer_to_bash() == answers
+    assert bash_completions() == answers
 
 
 def test_completion_in_bash_itself(run_here: Run) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.solve.engines import ENGINES
+from ltinet.simulation.engines import ENGINES
 
 from .toy_engine import ToyEngine
 

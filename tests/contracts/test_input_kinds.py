@@ -11,7 +11,7 @@ import pytest
 from scipy.interpolate import PPoly
 
 import ltinet
-from ltinet.signals.sampled import Lines
+from ltinet.signals.sampled import SampledApproximation
 
 T = np.linspace(0.0, 4.0, 41)
 JUMP = 2.0
@@ -57,7 +57,7 @@ class Toy:
     def derivative(self, t: np.ndarray) -> np.ndarray:
         return self.factor * rate(t)[:, None]
 
-    def sampled_over(self, t: np.ndarray, *, tolerance: float) -> Lines:
+    def sampled_over(self, t: np.ndarray, *, tolerance: float) -> SampledApproximation:
         return ltinet.FunctionSignal(lambda s: self.factor * u(s), n_inputs=1, knots=[JUMP]).sampled_over(
             t, tolerance=tolerance
         )
@@ -68,7 +68,7 @@ class Toy:
     def through(self, weights: np.ndarray) -> ltinet.FunctionSignal:
         return ltinet.FunctionSignal(u, n_inputs=1, derivative=rate, knots=[JUMP]).through(self.factor * weights)
 
-    def counted_from(self, origin: float) -> None:  # noqa: ARG002 - it stays as it is
+    def counted_from(self, origin: float) -> None:
         return None
 
 

@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from ltinet.bounds.output_errors import OutputErrorBound
-from ltinet.bounds.solution_errors import SolutionErrorBound
-from ltinet.solve.jumps import before_jumps
-from ltinet.solve.prepared import PreparedNetwork
-from ltinet.solve.solution import Solution
+from ltinet.error_bounds.output_bounds import OutputErrorBound, SolutionErrorBound
+from ltinet.simulation.context import SimulationContext
+from ltinet.simulation.solution import Solution, outputs_at_jumps
 
 
 class ToyTrajectory:
@@ -77,14 +75,14 @@ class ToyEngine:
 
     def run(
         self,
-        prepared: PreparedNetwork,
+        prepared: SimulationContext,
         signal,
         t,
         *,
         x0,
-        n_jobs: int,  # noqa: ARG002
+        n_jobs: int,
         options: Mapping[str, Any],
     ) -> Solution:
         trajectory = ToyTrajectory(prepared, signal, t, x0, options.get("rtol", 1e-10))
-        y = before_jumps(trajectory.outputs(t), t, signal, prepared.origin.D)
+        y = outputs_at_jumps(trajectory.outputs(t), t, signal, prepared.origin.D)
         return Solution(t, y, trajectory, {"engine": "toy"})

@@ -20,7 +20,7 @@ from safetensors.numpy import load as parse
 from safetensors.numpy import save as serialise
 
 import ltinet
-from ltinet import atomic
+from ltinet._util import atomic_files
 from network_examples import random_network
 
 
@@ -383,7 +383,7 @@ WAYS = pytest.mark.parametrize(
 def without_nameless_files(patch, nameless):
     """Let the file system know no files without a name, as some do not."""
     if not nameless:
-        patch.delattr(atomic.os, "O_TMPFILE", raising=False)
+        patch.delattr(atomic_files.os, "O_TMPFILE", raising=False)
 
 
 @WAYS
@@ -406,7 +406,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(
     old.save(tmp_path / "net")
     with monkeypatch.context() as patch:
         without_nameless_files(patch, nameless)
-        patch.setattr(atomic.os, name, replacement)
+        patch.setattr(atomic_files.os, name, replacement)
         with pytest.raises(expected):
             new.save(tmp_path / "net")
     assert os.listdir(tmp_path) == ["net"]
@@ -445,7 +445,7 @@ for name, way in json.loads(sys.argv[2]):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that can be stopped at any moment are forked")
 def test_a_stopped_process_leaves_a_whole_network_and_no_litter(tmp_path):
     """Stopped forty times at any moment of saving, on which it spends nearly all of its time."""
-    done = subprocess.run(  # noqa: S603  our own interpreter and our own text
+    done = subprocess.run(
         [sys.executable, "-c", STOPPING, str(tmp_path / "net"), json.dumps(STOPS)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,

@@ -9,7 +9,7 @@ import pytest
 
 import ltinet
 from identified_systems import draw_modes, relative_noise, root_mean_square
-from ltinet.identification.from_frequency.fit import fit_response
+from ltinet.identification.frequency_fit import fit_response
 
 PEAK = 1e-8
 NOISE = 0.01

@@ -9,11 +9,10 @@ import pytest
 
 import ltinet
 from data_sets import DATA_SETS
-from ltinet.decompose.balance import balance
-from ltinet.decompose.choose.by_condition import within_budget
-from ltinet.decompose.pipeline import schur_form
-from ltinet.decompose.repeated import with_repeated_together
-from ltinet.decompose.schur import is_decoupled
+from ltinet.blockdiag.block_diagonalization import schur_form
+from ltinet.blockdiag.partition import partition_by_condition
+from ltinet.blockdiag.repeated_eigenvalues import group_repeated_eigenvalues
+from ltinet.blockdiag.schur import balance_matrix, is_decoupled
 
 N_BUDGETS = 25
 
@@ -52,15 +51,15 @@ def drawn(family, n, seed):
 
 def searched(A, budget):
     """Connections of the sparser of two searches, with states balanced and as given."""
-    units = [balance(A)]
+    units = [balance_matrix(A)]
     if (units[0].scaling != 1.0).any():
-        units.append(balance(A, rescale_states=False))
+        units.append(balance_matrix(A, rescale_states=False))
     found = []
     for own in units:
         schur = schur_form(own.matrix)
         if is_decoupled(schur, own.matrix):
             return 0
-        separation = within_budget(with_repeated_together(schur, own.matrix), budget)[0]
+        separation = partition_by_condition(group_repeated_eigenvalues(schur, own.matrix), budget)[0]
         is_zero = separation.schur.eigenvalues[separation.first_neuron] == 0.0  # the kernel has no connections
         found.append(sum(int(count) * (int(count) - 1) // 2 for count in separation.neurons[~is_zero]))
     return min(found)
@@ -68,7 +67,7 @@ def searched(A, budget):
 
 def compared(A, random, n_budgets=N_BUDGETS):
     """Connections on the ladder and by searches, at budgets up to that of all neurons apart, which is the last rung."""
-    ladder = ltinet.ladder(A)
+    ladder = ltinet.condition_tradeoff(A)
     budgets = np.sort(np.exp(random.uniform(0.0, np.log(1.01 * ladder[-1].condition), n_budgets)))
     bought = [ladder.within(budget) for budget in budgets]
     assert all(rung.condition <= budget for rung, budget in zip(bought, budgets, strict=True))

@@ -17,7 +17,7 @@ from evidence import (
     assert_within_budget,
 )
 from hard_matrices import HARD, clusters_in_triangle, nearly_real_pairs, random_dense, rotated
-from ltinet.model.library import NAMED_SYSTEMS
+from ltinet.systems.named_systems import NAMED_SYSTEMS
 
 BUDGETS = (10.0, 100.0, 1e4, 1e8)
 

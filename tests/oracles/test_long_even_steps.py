@@ -9,7 +9,7 @@ import pytest
 import ltinet
 from ball_oracle import respond
 from ltinet.signals.sampled import SampledSignal
-from ltinet.solve.exact.trajectory import ExactTrajectory
+from ltinet.simulation.engines import ExactTrajectory
 
 
 def stiff(rng, n):

@@ -10,7 +10,7 @@ import pytest
 from scipy import linalg
 
 import ltinet
-from ltinet.arrays import Array
+from ltinet._util.floating_point import Array
 
 N_INPUTS = 50
 

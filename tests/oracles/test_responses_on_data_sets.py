@@ -14,7 +14,7 @@ from scipy import linalg
 import ltinet
 from ball_oracle import respond
 from data_sets import DATA_SETS
-from ltinet.tolerances import EPS
+from ltinet._util.floating_point import EPS
 
 N_TIMES = 65
 ROUNDING = 1e-12  # of the peak: a dozen digits of every output, whatever its system

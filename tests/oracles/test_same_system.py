@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 import ltinet
 from data_sets import DATA_SETS
 from hard_matrices import HARD, haar, pair
-from ltinet.model.library import NAMED_SYSTEMS
+from ltinet.systems.named_systems import NAMED_SYSTEMS
 from transfer_bound import references, six_decades, worst_ratio
 
 SMALLER = {

@@ -4,30 +4,30 @@ import math
 
 import pytest
 
-from ltinet.paper.number import Number, Verdict, exactly, plain
+from ltinet.paper.comparison import ComparedNumber, Verdict, compare_exactly, format_number
 
 
 @pytest.mark.parametrize(
     ("number", "verdict"),
     [
-        (exactly("k", "m", here=400, paper=400), Verdict.REPRODUCED),
-        (exactly("k", "m", here=399, paper=400), Verdict.MISSED),
-        (Number("k", "m", here=1600, paper=1739, low=1600, high=1850), Verdict.REPRODUCED),
-        (Number("k", "m", here=1599, paper=1739, low=1600, high=1850), Verdict.MISSED),
-        (Number("k", "m", here=6.16, paper=7.42, high=6.17, lower_is_better=True), Verdict.BETTER),
-        (Number("k", "m", here=7.42, paper=7.42, high=8.0, lower_is_better=True), Verdict.REPRODUCED),
-        (Number("k", "m", here=6.18, paper=7.42, high=6.17, lower_is_better=True), Verdict.MISSED),
-        (Number("k", "m", here=2.0, paper="small", high=3.0, lower_is_better=True), Verdict.DESCRIBED),
-        (Number("k", "m", here=4.0, paper="small", high=3.0), Verdict.CONTRADICTED),
-        (Number("k", "m", here=1.2, paper="roughly 1", low=0.5, high=1.5), Verdict.REPRODUCED),
-        (Number("k", "m", here=2.967, paper="roughly 1", low=0.5, high=1.5), Verdict.MISSED),
-        (Number("k", "m", here=14.0, paper="≤ 15", high=15.0), Verdict.REPRODUCED),
-        (Number("k", "m", here=2.0), Verdict.BESIDE),
-        (Number("k", "m", here=2.0, paper=3.0), Verdict.BESIDE),
-        (Number("k", "m", here=2.0, high=3.0), Verdict.BESIDE),
-        (Number("k", "m", here=4.0, high=3.0), Verdict.UNEXPECTED),
-        (Number("k", "m", here=math.nan, paper=1.0, high=3.0), Verdict.MISSED),
-        (Number("k", "m", here=math.nan, high=3.0), Verdict.UNEXPECTED),
+        (compare_exactly("k", "m", here=400, paper=400), Verdict.REPRODUCED),
+        (compare_exactly("k", "m", here=399, paper=400), Verdict.MISSED),
+        (ComparedNumber("k", "m", here=1600, paper=1739, low=1600, high=1850), Verdict.REPRODUCED),
+        (ComparedNumber("k", "m", here=1599, paper=1739, low=1600, high=1850), Verdict.MISSED),
+        (ComparedNumber("k", "m", here=6.16, paper=7.42, high=6.17, lower_is_better=True), Verdict.BETTER),
+        (ComparedNumber("k", "m", here=7.42, paper=7.42, high=8.0, lower_is_better=True), Verdict.REPRODUCED),
+        (ComparedNumber("k", "m", here=6.18, paper=7.42, high=6.17, lower_is_better=True), Verdict.MISSED),
+        (ComparedNumber("k", "m", here=2.0, paper="small", high=3.0, lower_is_better=True), Verdict.DESCRIBED),
+        (ComparedNumber("k", "m", here=4.0, paper="small", high=3.0), Verdict.CONTRADICTED),
+        (ComparedNumber("k", "m", here=1.2, paper="roughly 1", low=0.5, high=1.5), Verdict.REPRODUCED),
+        (ComparedNumber("k", "m", here=2.967, paper="roughly 1", low=0.5, high=1.5), Verdict.MISSED),
+        (ComparedNumber("k", "m", here=14.0, paper="≤ 15", high=15.0), Verdict.REPRODUCED),
+        (ComparedNumber("k", "m", here=2.0), Verdict.BESIDE),
+        (ComparedNumber("k", "m", here=2.0, paper=3.0), Verdict.BESIDE),
+        (ComparedNumber("k", "m", here=2.0, high=3.0), Verdict.BESIDE),
+        (ComparedNumber("k", "m", here=4.0, high=3.0), Verdict.UNEXPECTED),
+        (ComparedNumber("k", "m", here=math.nan, paper=1.0, high=3.0), Verdict.MISSED),
+        (ComparedNumber("k", "m", here=math.nan, high=3.0), Verdict.UNEXPECTED),
     ],
 )
 def test_verdicts_are_computed(number, verdict):
@@ -46,7 +46,7 @@ def test_verdicts_are_computed(number, verdict):
     ],
 )
 def test_bounds_are_told_in_words(bounds, words):
-    assert Number("k", "m", here=1.0, **bounds).bounds == words
+    assert ComparedNumber("k", "m", here=1.0, **bounds).bounds == words
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_bounds_are_told_in_words(bounds, words):
     ],
 )
 def test_numbers_are_written_as_people_read_them(value, text):
-    assert plain(value) == text
+    assert format_number(value) == text

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.paper.accounts.drawings import draw_network_spectrum
-from ltinet.paper.output_folder import OutputFolder
+from ltinet.paper.common_results import draw_network_spectrum
+from ltinet.paper.comparison import FigureRecipe
+from ltinet.paper.report import OutputFolder
 from ltinet.paper.reproduce import EXAMPLES, reproduce
-from ltinet.paper.section import Picture
 
 pytestmark = pytest.mark.slow  # the whole paper is reproduced, if quickly
 
@@ -151,10 +151,10 @@ def test_every_figure_is_there_and_shows_something(quick_report, results):
 
 def test_a_full_run_writes_figures_as_svg_too(tmp_path):
     net = ltinet.construct(ltinet.named_system("triangular"))
-    picture = Picture("spectrum", "caption", "text", lambda: draw_network_spectrum(net))
+    picture = FigureRecipe("spectrum", "caption", "text", lambda: draw_network_spectrum(net))
     drawn = OutputFolder.ready(tmp_path).save_picture(picture, example="triangular", as_svg=True)
     assert drawn.path == tmp_path / "figures" / "triangular_spectrum.png"
-    svg = ElementTree.parse(drawn.path.with_suffix(".svg")).getroot()  # noqa: S314 - we wrote it
+    svg = ElementTree.parse(drawn.path.with_suffix(".svg")).getroot()
     assert len(list(svg.iter())) > 50
 
 
@@ -238,7 +238,7 @@ def test_a_read_only_folder_is_named_before_the_work_begins():
 
 
 def test_a_missing_library_is_named_with_the_way_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("ltinet.paper.run.LIBRARIES", ("numpy", "no-such-library"))
+    monkeypatch.setattr("ltinet.paper.report.REPORTED_LIBRARIES", ("numpy", "no-such-library"))
     with pytest.raises(ltinet.MissingDependencyError, match=r"need no-such-library; .*ltinet\[paper\]"):
         reproduce(["diffusion"], out=tmp_path / "out", quick=True)
     assert not (tmp_path / "out").exists()

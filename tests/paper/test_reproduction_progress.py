@@ -4,7 +4,7 @@ import os
 import sys
 from select import select
 
-from ltinet.progress import progress_bar
+from ltinet._util.progress import progress_bar
 
 
 def test_a_terminal_shows_the_step_that_is_under_way(monkeypatch):

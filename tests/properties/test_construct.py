@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import ltinet
 from hard_matrices import haar
-from ltinet.network.state_equations import to_state_space
+from ltinet.network.realisation import to_state_space
 from network_examples import network_response, random_network, rounded
 from support.tiers import n_examples
 from transfer_bound import EPS, references, six_decades, worst_ratio

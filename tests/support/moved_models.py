@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ltinet
-from ltinet.export.settings import PRECISIONS, checked_settings, exported_model
-from ltinet.export.tapped import tapped_bound, tapped_model
+from ltinet.export.step_model import PRECISIONS, build_exported_model, validate_settings
+from ltinet.export.tapped_delay_line import build_tapped_model, tapped_rounding_bound
 
 Array = NDArray[np.float64]
 SHARES = {"double": 1e-9, "float": 1e-6}  # of the range of an output
@@ -46,10 +46,10 @@ class MovedRun:
         """For each output a share of its range, and the bounds of both sides."""
         sol = self.simulated()
         span = np.ptp(sol.y, axis=0)
-        settings = checked_settings(self.dt, hold=self.hold, dtype=dtype, x0=self.x0, signals=self.net.signal_settings)
-        tapped = tapped_model(exported_model(self.net._prepared, settings), settings)
+        settings = validate_settings(self.dt, hold=self.hold, dtype=dtype, x0=self.x0, signals=self.net.signal_settings)
+        tapped = build_tapped_model(build_exported_model(self.net._prepared, settings), settings)
         peak = np.abs(self.u - self.net.u0).max(axis=0, initial=0.0)
-        bound = tapped_bound(
+        bound = tapped_rounding_bound(
             tapped, PRECISIONS[dtype], n_steps=float(len(self.u)), peak=peak, samples_at_once=samples_at_once
         )
         return SHARES[dtype] * span + bound.drift + sol.error_bound()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.solve.steps.propagators import matrix_steps
+from ltinet.simulation.propagators import matrix_steps
 
 
 @pytest.mark.default_cases(2)

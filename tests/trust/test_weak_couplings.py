@@ -10,7 +10,7 @@ import pytest
 
 import ltinet
 from ball_oracle import respond
-from ltinet.solve.steps.propagators import matrix_steps
+from ltinet.simulation.propagators import matrix_steps
 
 
 def _drawn(seed):

@@ -10,7 +10,7 @@ import pytest
 import scipy.signal
 
 import ltinet
-from ltinet.export.other_libraries import to_control, to_scipy
+from ltinet.export.api import to_control, to_scipy
 from network_examples import network_response, random_parameters, rounded, system_response
 
 EPS = np.finfo(float).eps
@@ -181,7 +181,7 @@ def test_a_network_from_parameters_alone():
     assert np.max(np.abs(net.frequency_response(OMEGA) - expected)) <= 1000 * EPS * np.max(np.abs(expected))
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])  # noqa: S301  our own bytes
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])
 def test_copies_are_equal_and_keep_the_form(duplicate, net):
     other = duplicate(net)
     assert other == net

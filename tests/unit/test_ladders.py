@@ -9,7 +9,7 @@ from scipy import sparse
 import ltinet
 from drawing_checks import axes_of_size, check_texts
 from hard_matrices import clusters_in_triangle, jordan, random_dense, repeated_pairs, rotated, upwind_chain
-from ltinet.plotting import draw_ladder
+from ltinet.plotting import draw_tradeoff
 
 MATRICES = {
     "dense": random_dense(16, 1),
@@ -26,7 +26,7 @@ MATRICES = {
 
 @pytest.fixture(scope="module", params=MATRICES)
 def rungs(request):
-    return ltinet.ladder(MATRICES[request.param])
+    return ltinet.condition_tradeoff(MATRICES[request.param])
 
 
 def test_rungs_rise_in_condition_and_fall_in_connections(rungs):
@@ -57,7 +57,7 @@ def test_a_larger_bound_never_buys_more_connections(rungs):
 
 def test_of_a_system_it_has_networks_and_weights():
     system = ltinet.named_system("triangular")
-    rungs = ltinet.ladder(system)
+    rungs = ltinet.condition_tradeoff(system)
     assert rungs[-1].n_weights == rungs[-1].network.n_weights < rungs[0].n_weights
     assert rungs.within(15.0).network.n_weights == ltinet.construct(system, max_condition=15.0).n_weights
     assert str(rungs).splitlines()[0].split() == ["cond(T)", "layers", "connections", "weights"]
@@ -65,7 +65,7 @@ def test_of_a_system_it_has_networks_and_weights():
 
 @pytest.mark.parametrize("given", [[[-1.0, 0.0], [1.0, -2.0]], sparse.csr_array([[-1.0, 0.0], [1.0, -2.0]])])
 def test_matrices_come_in_many_kinds(given):
-    rungs = ltinet.ladder(given)
+    rungs = ltinet.condition_tradeoff(given)
     assert [rung.n_connections for rung in rungs] == [1, 0]
     assert rungs[0].n_weights is None
     with pytest.raises(ltinet.InvalidSystemError, match="ladder of a matrix"):
@@ -73,23 +73,25 @@ def test_matrices_come_in_many_kinds(given):
 
 
 def test_a_normal_matrix_has_one_rung():
-    assert [(rung.condition, rung.n_connections) for rung in ltinet.ladder(np.diag([-1.0, -2.0]))] == [(1.0, 0)]
+    assert [(rung.condition, rung.n_connections) for rung in ltinet.condition_tradeoff(np.diag([-1.0, -2.0]))] == [
+        (1.0, 0)
+    ]
 
 
 def test_bounds_below_one_are_refused():
     with pytest.raises(ltinet.PartitionError, match="at least 1"):
-        ltinet.ladder([[-1.0]]).within(0.5)
+        ltinet.condition_tradeoff([[-1.0]]).within(0.5)
 
 
 def test_nothing_else_is_taken_for_a_matrix():
     with pytest.raises(ltinet.InvalidSystemError):
-        ltinet.ladder(np.ones((2, 3)))
+        ltinet.condition_tradeoff(np.ones((2, 3)))
     with pytest.raises(ltinet.InvalidSystemError):
-        ltinet.ladder("building")
+        ltinet.condition_tradeoff("building")
 
 
 def test_long_tables_are_cut():
-    rungs = ltinet.ladder(random_dense(40, 4))
+    rungs = ltinet.condition_tradeoff(random_dense(40, 4))
     lines = str(rungs).splitlines()
     assert len(rungs) > 24
     assert len(lines) == 1 + 24 + 1
@@ -98,7 +100,7 @@ def test_long_tables_are_cut():
 
 
 def test_the_drawing_marks_what_a_bound_buys():
-    rungs = ltinet.ladder(MATRICES["crowded"])
+    rungs = ltinet.condition_tradeoff(MATRICES["crowded"])
     axes = rungs.plot(max_condition=15.0, ax=axes_of_size())
     steps, points, bound, mark = axes.lines
     expected = sorted((rung.n_connections, rung.condition) for rung in rungs)
@@ -116,11 +118,11 @@ def test_the_drawing_marks_what_a_bound_buys():
 )
 def test_nonsense_is_not_drawn(points, budget):
     with pytest.raises(ltinet.PlottingError):
-        draw_ladder(points, budget=budget, ax=axes_of_size())
+        draw_tradeoff(points, budget=budget, ax=axes_of_size())
 
 
 @pytest.mark.parametrize(
-    "call", [ltinet.block_diagonalize, ltinet.ladder, lambda A, **own: ltinet.construct((A, A, A), **own)]
+    "call", [ltinet.block_diagonalize, ltinet.condition_tradeoff, lambda A, **own: ltinet.construct((A, A, A), **own)]
 )
 @pytest.mark.parametrize("balance", ["x", 1, np.True_])
 def test_a_choice_of_units_that_is_none_is_told(call, balance):

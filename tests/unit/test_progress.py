@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from ltinet import progress
-from ltinet.cli.messages import working
+from ltinet._util import progress
+from ltinet.cli.io import show_status
 
 PATIENCE = 100.0  # seconds before a test gives up on what takes two
 
@@ -81,7 +81,7 @@ def _at_a_terminal(script):
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
     with (
         _pair() as (ours, theirs),
-        subprocess.Popen(  # noqa: S603 - our own program
+        subprocess.Popen(
             [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=theirs, env=environment
         ) as process,
     ):
@@ -99,14 +99,14 @@ def test_a_long_run_shows_a_bar_on_a_terminal_and_clears_it():
             yield item
 
     with _own_terminal(0.1) as terminal:
-        assert list(progress.counted(items(terminal), total=3, noun="layers")) == [0, 1, 2]
+        assert list(progress.track_progress(items(terminal), total=3, noun="layers")) == [0, 1, 2]
         seen = terminal.end()
     assert "\x1b[2K" in seen[seen.rfind("layers") + 1 :]  # the line is erased, and not drawn again
 
 
 def test_nothing_is_shown_to_those_who_do_not_wait():
     with _own_terminal(1e6) as terminal:
-        assert list(progress.counted(range(4), total=4, noun="layers")) == [0, 1, 2, 3]
+        assert list(progress.track_progress(range(4), total=4, noun="layers")) == [0, 1, 2, 3]
         assert terminal.end() == ""
 
 
@@ -117,7 +117,7 @@ def test_nothing_is_shown_to_those_who_do_not_look(monkeypatch, capfd):
             yield item
 
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    assert list(progress.counted(items(), total=4, noun="layers")) == [0, 1, 2, 3]
+    assert list(progress.track_progress(items(), total=4, noun="layers")) == [0, 1, 2, 3]
     assert capfd.readouterr() == ("", "")
 
 
@@ -152,13 +152,13 @@ def test_a_simulation_counts_its_layers(n_jobs, tmp_path):
 
 def test_work_that_takes_long_is_named_and_cleared():
     with _own_terminal(0.1) as terminal:
-        with working("reading [b]model[/b].mat"):
+        with show_status("reading [b]model[/b].mat"):
             terminal.until(b"reading [b]model[/b].mat")  # a name from anywhere is text, no markup
         assert "\x1b[2K" in terminal.end()
 
 
 def test_work_that_is_soon_done_is_not_named():
     with _own_terminal(1e6) as terminal:
-        with working("reading [b]model[/b].mat"):
+        with show_status("reading [b]model[/b].mat"):
             pass
         assert "reading" not in terminal.end()

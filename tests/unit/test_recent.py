@@ -4,12 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ltinet.recent import Recent
+from ltinet._util.cache import LRUCache
 
 
 def test_the_one_that_was_not_asked_for_the_longest_goes_first() -> None:
     made: list[str] = []
-    kept = Recent[str](2)
+    kept = LRUCache[str](2)
 
     def ask(key: str) -> str:
         return kept.get(key, lambda: made.append(key) or key.upper())  # type: ignore[func-returns-value]
@@ -21,7 +21,7 @@ def test_the_one_that_was_not_asked_for_the_longest_goes_first() -> None:
 
 
 def test_threads_that_ask_at_once_get_what_they_asked_for() -> None:
-    kept = Recent[int](3)
+    kept = LRUCache[int](3)
 
     def ask(seed: int) -> bool:
         keys = np.random.default_rng(seed).integers(8, size=5_000).tolist()

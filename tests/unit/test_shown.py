@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltinet.shown import count_of, shown, shown_names, shown_path, shown_rows, without_controls
+from ltinet._util.text import escape_control_characters, format_count, format_names, format_path, format_rows, sanitize
 
 HOSTILE = {
     "\x1b[31mred\x1b[0m": r"\x1b[31mred\x1b[0m",
@@ -23,47 +23,47 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_does_not_print_is_escaped(text):
-    assert without_controls(text) == shown(text) == shown_path(text) == HOSTILE[text]
+    assert escape_control_characters(text) == sanitize(text) == format_path(text) == HOSTILE[text]
 
 
 @pytest.mark.parametrize("text", ["A", "größe", "ξ̈", "状態", "C:\\models\\a.mat", "two words", ""])
 def test_what_prints_stays_as_it_is(text):
-    assert without_controls(text) == shown(text) == shown_path(text) == text
+    assert escape_control_characters(text) == sanitize(text) == format_path(text) == text
 
 
 @given(st.text(st.characters(), max_size=400))
 def test_nothing_but_visible_text_of_bounded_length_comes_out(text):
-    assert without_controls(text).isprintable()
-    for plain, longest in ((shown(text), 60), (shown(text, longest=5), 5), (shown_path(text), 240)):
+    assert escape_control_characters(text).isprintable()
+    for plain, longest in ((sanitize(text), 60), (sanitize(text, longest=5), 5), (format_path(text), 240)):
         assert plain.isprintable()
         assert len(plain) <= longest
         plain.encode()  # a lone surrogate would fail here, and in a terminal
 
 
 def test_a_long_name_is_cut_and_says_so():
-    assert shown("a" * 60) == "a" * 60
-    assert shown("a" * 61) == "a" * 59 + "…"
-    assert shown("\x1b" * 10**7, longest=8) == "\\x1b\\x1…"
+    assert sanitize("a" * 60) == "a" * 60
+    assert sanitize("a" * 61) == "a" * 59 + "…"
+    assert sanitize("\x1b" * 10**7, longest=8) == "\\x1b\\x1…"
 
 
 def test_a_long_path_keeps_the_name_of_the_file():
     path = Path("/", *["folder"] * 100, "system.mat")
-    assert shown_path(path).startswith("/folder/")
-    assert shown_path(path).endswith("/system.mat")
+    assert format_path(path).startswith("/folder/")
+    assert format_path(path).endswith("/system.mat")
 
 
 def test_of_many_names_the_first_are_listed_and_the_others_counted():
-    assert shown_names(["B", "A"]) == "A, B"
-    assert shown_names([]) == "nothing"
-    assert shown_names({"a\x1b": 0}) == r"a\x1b"
-    listed = shown_names([f"x{index:05}" for index in range(20_000)])
+    assert format_names(["B", "A"]) == "A, B"
+    assert format_names([]) == "nothing"
+    assert format_names({"a\x1b": 0}) == r"a\x1b"
+    listed = format_names([f"x{index:05}" for index in range(20_000)])
     assert listed == ", ".join(f"x{index:05}" for index in range(10)) + ", … and 19990 more"
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 layers"), (1, "1 layer"), (2, "2 layers")])
 def test_one_of_a_thing_is_said_without_an_s(number, text):
-    assert count_of(number, "layer") == text
+    assert format_count(number, "layer") == text
 
 
 def test_values_stand_below_each_other():
-    assert shown_rows("title", [("a", "1"), ("long", "2")]) == "title\n  a     1\n  long  2"
+    assert format_rows("title", [("a", "1"), ("long", "2")]) == "title\n  a     1\n  long  2"

@@ -6,7 +6,12 @@ import threading
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from ltinet.threads import _blas_libraries, one_blas_thread, threads_for, threads_for_work
+from ltinet._util.blas_threads import (
+    _blas_libraries,
+    limit_blas_threads,
+    limit_blas_threads_for_work,
+    single_blas_thread,
+)
 
 
 def counts():
@@ -29,14 +34,14 @@ def test_the_limit_ends_with_the_last_who_asked_for_it_whoever_that_is():
     seen = []
 
     def first():
-        with one_blas_thread():
+        with single_blas_thread():
             first_is_in.set()
             second_is_in.wait(10)
         first_is_out.set()
 
     def second():
         first_is_in.wait(10)
-        with one_blas_thread():
+        with single_blas_thread():
             second_is_in.set()
             first_is_out.wait(10)
             seen.extend(counts())
@@ -50,7 +55,9 @@ def test_the_limit_ends_with_the_last_who_asked_for_it_whoever_that_is():
     assert counts() == before
 
 
-@pytest.mark.parametrize(("limit", "expected"), [(threads_for(100), 1), (threads_for(1000), 2), (threads_for(3), 2)])
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(limit_blas_threads(100), 1), (limit_blas_threads(1000), 2), (limit_blas_threads(3), 2)]
+)
 def test_matrices_of_small_order_have_one_thread(limit, expected):
     with limit:
         assert set(counts()) == {expected}
@@ -58,20 +65,20 @@ def test_matrices_of_small_order_have_one_thread(limit, expected):
 
 @pytest.mark.parametrize(("work", "expected"), [(10**6, 1), (10**11, 2)])
 def test_short_work_has_one_thread(work, expected):
-    with threads_for_work(work):
+    with limit_blas_threads_for_work(work):
         assert set(counts()) == {expected}
 
 
 def test_products_that_blas_keeps_on_one_thread_need_no_limit():
-    with threads_for_work(10**6, in_one_product=10**5):
+    with limit_blas_threads_for_work(10**6, in_one_product=10**5):
         assert set(counts()) == {2}
-    with threads_for_work(10**6, in_one_product=10**6):
+    with limit_blas_threads_for_work(10**6, in_one_product=10**6):
         assert set(counts()) == {1}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_the_child_of_a_fork_has_what_was_before():
-    with one_blas_thread():
+    with single_blas_thread():
         child = os.fork()
         if child == 0:
             os._exit(0 if set(counts()) == {2} else 1)

@@ -69,7 +69,7 @@ def test_reduce_and_construct_carry_them(model):
     assert ltinet.reduce(ltinet.construct(model), order=2, method="neurons").net.signal_settings == settings
     assert ltinet.construct(model, tolerance=1e-6).signal_settings == settings
     assert ltinet.eliminate_algebraic(model).signal_settings == settings
-    assert all(rung.network.signal_settings == settings for rung in ltinet.ladder(model))
+    assert all(rung.network.signal_settings == settings for rung in ltinet.condition_tradeoff(model))
 
 
 @pytest.mark.parametrize("method", ["modes", "krylov"])

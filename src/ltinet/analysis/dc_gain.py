@@ -1,8 +1,9 @@
-"""The gain at rest, H(0), also where there are integrators: infinite with a sign, unless nobody sees or moves them.
+"""DC gain H(0), in discrete time H(1), also of systems with integrators.
 
-Near s = 0 every entry is H_ij(s) = R_k/s^k + … + R_1/s + R_0 + O(s). The first of these that is not zero tells: R_0
-itself, or infinity with the sign that H_ij takes as s falls to 0. Integrators that an input cannot reach or an output
-does not see leave no R_k behind. In discrete time all of this happens at z = 1.
+Near s = 0 every entry is H_ij(s) = R_k/s^k + … + R_1/s + R_0 + O(s). The first nonzero coefficient decides: R_0
+itself, or infinity with the sign that H_ij takes as s falls to 0. Integrators that are uncontrollable from an input
+or unobservable from an output leave no R_k behind. Without integrators the gain is D − C A⁻¹ B for A and B as given.
+In discrete time the expansion is at z = 1.
 """
 
 from typing import NamedTuple
@@ -11,16 +12,22 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
-from ltinet.analysis.sparse_response import SparseResolvent
-from ltinet.arrays import Array
-from ltinet.decompose.balance import balance
-from ltinet.model.matrices import Matrix
-from ltinet.model.system_matrices import SystemMatrices
-from ltinet.threads import threads_for
-from ltinet.tolerances import EPS, rounding, sum_rounding
+from ltinet._util.blas_threads import limit_blas_threads
+from ltinet._util.floating_point import EPS, Array, rounding_tolerance, summation_tolerance
+from ltinet.analysis.resolvent import SparseResolvent
+from ltinet.blockdiag.schur import balance_matrix
+from ltinet.systems.matrices import Matrix
+from ltinet.systems.system_matrices import SystemMatrices
 
-_TURNED = 1e3  # times rounding: what turning M before leaves of a zero, with room
-_BLUR = 4.0 * EPS  # an entry of a unit vector that may as well be zero
+# MERGED ltinet.analysis.dc_gain
+# The gain at rest, H(0), also where there are integrators: infinite with a sign, unless nobody sees or moves them.
+#
+# Near s = 0 every entry is H_ij(s) = R_k/s^k + … + R_1/s + R_0 + O(s). The first of these that is not zero tells: R_0
+# itself, or infinity with the sign that H_ij takes as s falls to 0. Integrators that an input cannot reach or an output
+# does not see leave no R_k behind. In discrete time all of this happens at z = 1.
+
+_ROUNDING_FACTOR = 1e3  # times rounding: what turning M before leaves of a zero, with room
+_NEGLIGIBLE = 4.0 * EPS  # an entry of a unit vector that may as well be zero
 
 
 def dc_gain(system: SystemMatrices) -> Array:
@@ -31,12 +38,12 @@ def dc_gain(system: SystemMatrices) -> Array:
     """
     if system.sparse is not None and system.sparse.is_large:
         return SparseResolvent(system, system.sparse).at_rest()
-    with threads_for(system.n_states):
+    with limit_blas_threads(system.n_states):
         descriptor = system.descriptor
         A, B = (system.A, system.B) if descriptor is None else (descriptor.A, descriptor.B)
         E = np.eye(len(A)) if descriptor is None else descriptor.E
         at_rest = A if system.dt is None else A - E
-        gain = _at_rest(at_rest, B, system.C, system.D)
+        gain = _regular_gain(at_rest, B, system.C, system.D)
         if gain is not None:
             return gain
         return _with_integrators(system.A if system.dt is None else system.A - np.eye(system.n_states), system)
@@ -44,13 +51,13 @@ def dc_gain(system: SystemMatrices) -> Array:
 
 def count_integrators(system: SystemMatrices) -> int:
     """How many poles at zero a system in continuous time has, those that rounding moved and hidden ones included."""
-    with threads_for(system.n_states):
+    with limit_blas_threads(system.n_states):
         A = system.A if system.descriptor is None else system.descriptor.A
-        is_regular = _at_rest(A, np.zeros((len(A), 1)), np.zeros((0, len(A))), np.zeros((0, 1))) is not None
-        return 0 if is_regular else _at_zero(system.A).n_zero
+        is_regular = _regular_gain(A, np.zeros((len(A), 1)), np.zeros((0, len(A))), np.zeros((0, 1))) is not None
+        return 0 if is_regular else _split_zero_eigenvalue(system.A).n_zero
 
 
-def _at_rest(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Array | None:
+def _regular_gain(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Array | None:
     """D − C A⁻¹B, zero where it is rounding of its own terms; None where A is singular to working precision.
 
     Rows and columns of A are scaled and X refined, so that every entry is right for an A whose entries are moved by
@@ -62,29 +69,29 @@ def _at_rest(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Array | None:
     if 0 < info <= len(A) or not reciprocal_condition > len(A) * EPS:
         return None
     gain = D - C @ X
-    return np.where(np.abs(gain) <= sum_rounding(len(A)) * (np.abs(D) + np.abs(C) @ np.abs(X)), 0.0, gain)
+    return np.where(np.abs(gain) <= summation_tolerance(len(A)) * (np.abs(D) + np.abs(C) @ np.abs(X)), 0.0, gain)
 
 
 def _with_integrators(A: Matrix, system: SystemMatrices) -> Array:
-    parts = _at_zero(A)
+    parts = _split_zero_eigenvalue(A)
     n_zero, T, T_inv = parts.n_zero, parts.T, parts.T_inv
     B, C = T_inv @ system.B, system.C @ T
     sizes_B, sizes_C = parts.sizes_inv @ np.abs(system.B), np.abs(system.C) @ parts.sizes
     rest = parts.A[n_zero:, n_zero:]
-    gain = _at_rest(rest, B[n_zero:], C[:, n_zero:], system.D)
+    gain = _regular_gain(rest, B[n_zero:], C[:, n_zero:], system.D)
     if gain is None:  # neither zero nor safely something else: nobody knows
         gain = np.full(system.D.shape, np.nan)
     N, sizes_N, chain, sizes = parts.A[:n_zero, :n_zero], parts.nilpotent_sizes, B[:n_zero], sizes_B[:n_zero]
     for _ in range(n_zero):  # R_1, R_2, …: the highest order that is there decides
         residue, size = C[:, :n_zero] @ chain, sizes_C[:, :n_zero] @ sizes
-        is_there = np.abs(residue) > _TURNED * rounding(len(A)) * size
+        is_there = np.abs(residue) > _ROUNDING_FACTOR * rounding_tolerance(len(A)) * size
         gain[is_there] = np.copysign(np.inf, residue[is_there])
         # Entries of N are sums, too: one that should be zero is rounding of its terms, not of itself.
         chain, sizes = N @ chain, np.abs(N) @ sizes + sizes_N @ np.abs(chain)
     return gain
 
 
-class _AtZero(NamedTuple):
+class _ZeroEigenspace(NamedTuple):
     """A = T diag(N, A₂) T⁻¹ with N nilpotent and A₂ regular; `sizes` bound the terms that T, T⁻¹ and N are made of."""
 
     n_zero: int
@@ -96,12 +103,12 @@ class _AtZero(NamedTuple):
     nilpotent_sizes: Array
 
 
-def _at_zero(A: Matrix) -> _AtZero:
+def _split_zero_eigenvalue(A: Matrix) -> _ZeroEigenspace:
     """Split off the eigenvalue zero, chains of integrators included, by null spaces of null spaces.
 
     Eigenvalues would not do: a double integrator that was rounded has two of the size of √eps.
     """
-    units = balance(A)
+    units = balance_matrix(A)
     M, n = units.matrix, len(A)
     Q, n_zero = np.eye(n), 0
     below: list[tuple[int, int]] = []
@@ -112,7 +119,7 @@ def _at_zero(A: Matrix) -> _AtZero:
             break
         turn, _ = np.linalg.qr(vectors, mode="complete")
         Q[:, n_zero:] = Q[:, n_zero:] @ turn
-        Q[np.abs(Q) <= _BLUR] = 0.0
+        Q[np.abs(Q) <= _NEGLIGIBLE] = 0.0
         below.append((n_zero, n_zero + vectors.shape[1]))
         n_zero = below[-1][1]
     # All entries of a column that was turned are blurred.
@@ -126,7 +133,7 @@ def _at_zero(A: Matrix) -> _AtZero:
     into, out_of = np.eye(n), np.eye(n)
     into[:n_zero, n_zero:], out_of[:n_zero, n_zero:] = X, -X
     rows, columns = units.scaling[:, None], units.scaling
-    return _AtZero(
+    return _ZeroEigenspace(
         n_zero,
         decoupled * units.factor,
         rows * (Q @ into),
@@ -156,10 +163,10 @@ def _null_space(M: Matrix, *, rescale: bool) -> Matrix:
         rows = rows * _sizes(M / rows[:, None] / columns, axis=1)
         columns = columns * _sizes(M / rows[:, None] / columns, axis=0)
     _, values, Vt = np.linalg.svd(M / rows[:, None] / columns)
-    limit = (1.0 if rescale else _TURNED) * rounding(len(M), float(values[0]))
+    limit = (1.0 if rescale else _ROUNDING_FACTOR) * rounding_tolerance(len(M), float(values[0]))
     vectors = Vt[values <= limit].T / columns[:, None]
     vectors /= np.linalg.norm(vectors, axis=0)
-    vectors[np.abs(vectors) <= _BLUR] = 0.0
+    vectors[np.abs(vectors) <= _NEGLIGIBLE] = 0.0
     return np.asarray(vectors)
 
 

@@ -1,38 +1,101 @@
-"""H(s) of a system at many s: from one decomposition, checked by residuals of the system as it was given."""
+"""Frequency responses H(s) = C (s E − A)⁻¹ B + D, and the frequencies at which to compute them.
+
+Dense models are decomposed once for all s; the result is checked at a few places by one step of refinement, δH = C
+(s E − A)⁻¹ R with R = B − (s E − A) X for the matrices as given, and corrected everywhere if the correction exceeds
+3e-13 of the peak of |H_ij|. Large sparse models are factorised for each s. Mechanical models use their own matrices
+of half the size, H(jω) = C (K − ω² M + jω D)⁻¹ B. Frequencies extend a decade beyond poles and zeros, with close
+steps at resonances.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import lu_factor, lu_solve
 
-from ltinet.analysis.quasi_triangle import QuasiTriangle
-from ltinet.analysis.resolvent import Resolvent, times
-from ltinet.arrays import Array, Complex
+from ltinet._util.blas_threads import limit_blas_threads
+from ltinet._util.floating_point import EPS, Array, Complex, two_product
+from ltinet.analysis.resolvent import (
+    QuasiTriangularMatrix,
+    Resolvent,
+    SparseResolvent,
+    compute_resolvent,
+    real_matrix_product,
+)
 from ltinet.errors import InvalidSystemError
-from ltinet.exact_arithmetic import exact_product
-from ltinet.model.matrices import Matrix, as_real_matrix, shape_of
-from ltinet.threads import threads_for
+from ltinet.systems.matrices import Matrix, as_real_matrix, shape_of
+from ltinet.systems.second_order_matrices import SecondOrderMatrices
+from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU, explain_memory_error, has_symmetric_pattern
+from ltinet.systems.system_matrices import SystemMatrices
+
+# MERGED ltinet.analysis.frequency_response
+# Which frequencies show what a system does: decades beyond its poles and zeros, and close steps at resonances.
+
+_GRID_PER_DECADE, _MOST = 100, 1000  # of the plain logarithmic grid
+_LIGHT_DAMPING = 0.3  # damping ratio below which the plain grid may miss a resonance
+_MOST_RESONANCES = 200
+# Distances from a resonance in units of its half width: from its tip to where the plain grid sees it again.
+_AROUND = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0])
+
+
+def frequencies_for(poles: ArrayLike, zeros: ArrayLike = (), *, dt: float | None = None) -> Array:
+    """Angular frequencies at which a frequency response should be computed to be drawn, ascending, at most some 5,400.
+
+    They go from a tenth of the slowest pole or zero to ten times the fastest, in discrete time to π/dt; poles and zeros
+    at the origin say nothing, and of a system without any others the frequencies are those around 1 (or π/dt).
+    """
+    s = np.concatenate([np.atleast_1d(np.asarray(values, dtype=np.complex128)) for values in (poles, zeros)])
+    if dt is not None:
+        with np.errstate(divide="ignore"):
+            s = np.log(s) / dt
+    sizes = np.abs(s[np.isfinite(s)])
+    # What is no more than the rounding of eigenvalues is at the origin for all that anybody knows.
+    s = s[np.isfinite(s) & (np.abs(s) > 10.0 * len(s) * EPS * np.max(sizes, initial=0.0))]
+    largest = np.pi / dt if dt is not None else np.inf
+    sizes = np.abs(s)
+    low, high = (0.1 * sizes.min(), 10.0 * sizes.max()) if len(s) else (min(1.0, largest) / 100.0, 100.0)
+    high = min(high, largest)
+    low = min(low, 0.01 * high)
+    count = int(np.clip(_GRID_PER_DECADE * np.log10(high / low), 100, _MOST))
+    return np.unique(np.concatenate([np.geomspace(low, high, count), _resonances(s, low, high)]))
+
+
+def _resonances(s: NDArray[np.complex128], low: float, high: float) -> Array:
+    light = s[(s.imag > 0.0) & (np.abs(s.real) < _LIGHT_DAMPING * np.abs(s))]
+    if len(light) > _MOST_RESONANCES:  # the sharpest
+        light = light[np.argsort(np.abs(light.real) / np.abs(light))[:_MOST_RESONANCES]]
+    # An undamped one has no width: at the frequency itself nothing is finite.
+    width = np.maximum(np.abs(light.real), 1e-4 * np.abs(light))[:, None]
+    around = np.concatenate([light.imag[:, None] + width * _AROUND, light.imag[:, None] - width * _AROUND[1:]], axis=1)
+    return around[(around > low) & (around < high)]
+
+
+# MERGED ltinet.analysis.frequency_response
+# H(s) of a system at many s: from one decomposition, checked by residuals of the system as it was given.
 
 _CHUNK = 1 << 22  # complex numbers held at a time, 64 MB
 # What a step of refinement may change at the places that are looked at, relative to the peak of |H_ij|, before it is
 # taken everywhere: a third of the error that nobody should see, 1e-12.
-_UNREFINED = 3e-13
-_LOOKED_AT = 24  # places, half of them spread evenly, half where most cancels
-_FEW = 64  # pairs of input and output: up to here all products c·b of every mode are formed
+_REFINEMENT_TOLERANCE = 3e-13
+_N_SAMPLES = 24  # places, half of them spread evenly, half where most cancels
+_FEW_PAIRS = 64  # pairs of input and output: up to here all products c·b of every mode are formed
 _DENSE = 0.1  # share of entries of A that are not zero, from which on it is multiplied as a full matrix
 
 
-def with_delays(H: Complex, omega: ArrayLike, delays: Array) -> Complex:
+def apply_delays(H: Complex, omega: ArrayLike, delays: Array) -> Complex:
     """Return H(jω) e^{−jωτ} for responses `(K, p, m)` and delays τ `(p, m)`; entries that are not finite stay.
 
     The angle ωτ is a product of twice the digits: rounded once it would be off by eps·ωτ.
     """
-    angle, lost = exact_product(np.asarray(omega, dtype=np.float64).reshape(-1, 1, 1), delays)
+    angle, lost = two_product(np.asarray(omega, dtype=np.float64).reshape(-1, 1, 1), delays)
     turned = H * (np.exp(-1j * angle) * (1.0 - 1j * lost))
     return np.where(np.isfinite(H), turned, H)
 
 
-def points_of(omega: ArrayLike, dt: float | None) -> Complex:
+def evaluation_points(omega: ArrayLike, dt: float | None) -> Complex:
     """The places s = jω, in discrete time z = e^{jω dt}.
 
     Raises:
@@ -52,25 +115,25 @@ def transfer_function(resolvent: Resolvent, s: Complex) -> Complex:
     residual of (s E − A) X = B asks for, E, A and B as they were given; if one is felt, all places are corrected.
     """
     system = resolvent.system
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"), threads_for(system.n_states):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"), limit_blas_threads(system.n_states):
         width = (system.n_states + 1) * (min(system.n_inputs, system.n_outputs) + 1)
         pieces = np.array_split(s, max(1, -(-len(s) * width // _CHUNK)))
-        H = np.concatenate([_plain(resolvent, piece) for piece in pieces], axis=-1)
+        H = np.concatenate([_unrefined_response(resolvent, piece) for piece in pieces], axis=-1)
         if system.n_states and H.size:
-            _refine_if_felt(resolvent, s, H)
+            _refine_if_needed(resolvent, s, H)
     H[..., ~np.isfinite(H).all(axis=(0, 1))] = complex(np.inf, np.nan)
     return np.ascontiguousarray(H.transpose(2, 0, 1))
 
 
-def _plain(resolvent: Resolvent, s: Complex) -> Complex:
+def _unrefined_response(resolvent: Resolvent, s: Complex) -> Complex:
     """H as the decomposition gives it, (p, m, len(s)): frequencies last, along which everything is done at once."""
     D, B, C = resolvent.system.D, resolvent.B, resolvent.C
     triangle = resolvent.form.triangle
     if triangle is not None:
-        return D[:, :, None] + _of_triangle(triangle, B.real, C.real, s)
+        return D[:, :, None] + _triangular_response(triangle, B.real, C.real, s)
     gains = 1.0 / (s - resolvent.rates[:, None])
     n, (p, m) = len(B), D.shape
-    if D.size <= _FEW:
+    if D.size <= _FEW_PAIRS:
         products = C[:, None, :] * B.T
         return np.asarray(D[:, :, None] + (products.reshape(D.size, n) @ gains).reshape(p, m, len(s)))
     if m <= p:
@@ -80,17 +143,17 @@ def _plain(resolvent: Resolvent, s: Complex) -> Complex:
     return np.asarray(D[:, :, None] + (B.T @ Y.reshape(n, p * len(s))).reshape(m, p, len(s)).swapaxes(0, 1))
 
 
-def _of_triangle(triangle: QuasiTriangle, B: Matrix, C: Matrix, s: Complex) -> Complex:
+def _triangular_response(triangle: QuasiTriangularMatrix, B: Matrix, C: Matrix, s: Complex) -> Complex:
     """C (s I − R)⁻¹ B, solved for the inputs or for the outputs, whichever are fewer."""
     n, (m, p) = len(B), (B.shape[1], len(C))
     if m <= p:
         X = triangle.solve(s, B[:, :, None])
-        return _times(np.ascontiguousarray(C), X.reshape(n, -1)).reshape(p, m, len(s))
+        return _matrix_product(np.ascontiguousarray(C), X.reshape(n, -1)).reshape(p, m, len(s))
     Y = triangle.turned.solve(s, C.T[::-1, :, None])
-    return _times(np.ascontiguousarray(B[::-1].T), Y.reshape(n, -1)).reshape(m, p, len(s)).swapaxes(0, 1)
+    return _matrix_product(np.ascontiguousarray(B[::-1].T), Y.reshape(n, -1)).reshape(m, p, len(s)).swapaxes(0, 1)
 
 
-def _refine_if_felt(resolvent: Resolvent, s: Complex, H: Complex) -> None:
+def _refine_if_needed(resolvent: Resolvent, s: Complex, H: Complex) -> None:
     """Correct H in place, everywhere or nowhere."""
     finite = np.asarray(np.isfinite(H).all(axis=(0, 1)))
     if not finite.any():
@@ -99,31 +162,35 @@ def _refine_if_felt(resolvent: Resolvent, s: Complex, H: Complex) -> None:
     sizes = np.abs(H if finite.all() else H[..., finite])
     peak = sizes.max(axis=-1)
     step = _Refinement(resolvent)
-    if not (np.abs(step.at(s[_places(resolvent, s, sizes, usable)])) > _UNREFINED * peak[..., None]).any():
+    if not (
+        np.abs(step.at(s[_sample_places(resolvent, s, sizes, usable)])) > _REFINEMENT_TOLERANCE * peak[..., None]
+    ).any():
         return
     n_pieces = max(1, -(-len(s) * resolvent.system.n_states * max(resolvent.system.n_inputs, 1) // _CHUNK))
     for piece in np.array_split(usable, n_pieces):
         H[..., piece] += step.at(s[piece])
 
 
-def _places(resolvent: Resolvent, s: Complex, sizes: NDArray[np.float64], usable: NDArray[np.intp]) -> NDArray[np.intp]:
+def _sample_places(
+    resolvent: Resolvent, s: Complex, sizes: NDArray[np.float64], usable: NDArray[np.intp]
+) -> NDArray[np.intp]:
     """Some of the usable places, spread evenly, and those where most is at stake.
 
     These are where the largest terms cancel, measured against the peak of |H_ij|, or, where there is a triangle in the
     place of terms, where |H_ij| has its peak.
     """
-    if len(usable) <= _LOOKED_AT:
+    if len(usable) <= _N_SAMPLES:
         return usable
-    even = usable[np.linspace(0, len(usable) - 1, _LOOKED_AT // 2).astype(np.intp)]
+    even = usable[np.linspace(0, len(usable) - 1, _N_SAMPLES // 2).astype(np.intp)]
     if resolvent.form.triangle is not None:
-        return np.union1d(even, usable[sizes.reshape(-1, len(usable)).argmax(axis=1)[: _LOOKED_AT // 2]])
+        return np.union1d(even, usable[sizes.reshape(-1, len(usable)).argmax(axis=1)[: _N_SAMPLES // 2]])
     peak = sizes.max(axis=-1)
     relative = np.divide(1.0, peak, out=np.zeros_like(peak), where=peak > 0.0)
     weight = np.einsum("pk,pk->k", np.abs(resolvent.C), relative @ np.abs(resolvent.B).T)
     real = np.subtract.outer(s.real[usable], resolvent.rates.real)
     imaginary = np.subtract.outer(s.imag[usable], resolvent.rates.imag)
     size = (1.0 / (real * real + imaginary * imaginary)) @ (weight * weight)
-    return np.union1d(even, usable[np.argsort(size)[-(_LOOKED_AT // 2) :]])
+    return np.union1d(even, usable[np.argsort(size)[-(_N_SAMPLES // 2) :]])
 
 
 class _Refinement:
@@ -133,9 +200,9 @@ class _Refinement:
         self.resolvent = resolvent
         system = resolvent.system
         given = system.descriptor
-        self.A = _cheapest(system.A if given is None else given.A)
+        self.A = _sparse_if_worthwhile(system.A if given is None else given.A)
         self.B = system.B if given is None else given.B
-        self.E = None if given is None else _cheapest(given.E)
+        self.E = None if given is None else _sparse_if_worthwhile(given.E)
         self.factors = None if given is None else lu_factor(given.E)
 
     def at(self, s: Complex) -> Complex:
@@ -143,8 +210,8 @@ class _Refinement:
         own = self.resolvent
         n, m = self.B.shape
         X = own.form.states_of(own.solve(s, own.B[:, :, None]).reshape(n, -1))
-        moved = X if self.E is None else _times(self.E, X)
-        R = self.B[:, :, None] - s * moved.reshape(n, m, -1) + _times(self.A, X).reshape(n, m, -1)
+        moved = X if self.E is None else _matrix_product(self.E, X)
+        R = self.B[:, :, None] - s * moved.reshape(n, m, -1) + _matrix_product(self.A, X).reshape(n, m, -1)
         rest: Complex = np.asarray(R).reshape(n, -1)
         if self.factors is not None:
             rest = lu_solve(self.factors, rest)
@@ -152,11 +219,70 @@ class _Refinement:
         return np.asarray((own.C @ change.reshape(n, -1)).reshape(-1, m, len(s)))
 
 
-def _times(matrix: Matrix | sparse.csr_array, columns: Complex) -> Complex:
-    product = times(matrix, columns) if isinstance(matrix, np.ndarray) else matrix @ columns
+def _matrix_product(matrix: Matrix | sparse.csr_array, columns: Complex) -> Complex:
+    product = real_matrix_product(matrix, columns) if isinstance(matrix, np.ndarray) else matrix @ columns
     return np.asarray(product, dtype=np.complex128)
 
 
-def _cheapest(matrix: Matrix) -> Matrix | sparse.csr_array:
+def _sparse_if_worthwhile(matrix: Matrix) -> Matrix | sparse.csr_array:
     is_sparse = np.count_nonzero(matrix) < _DENSE * matrix.size
     return sparse.csr_array(matrix) if is_sparse else matrix
+
+
+# MERGED ltinet.analysis.frequency_response
+# H(s) of a system by the way that suits it: one decomposition for all s, or a sparse factorisation for each.
+
+_MAX_DENSE_STATES = 500  # states: up to here one decomposition of the filled-in matrix is cheaper
+
+
+def transfer_evaluator(system: SystemMatrices) -> Callable[[Complex], Complex]:
+    """The function from places s to H(s), (len(s), p, m); what all places share is prepared."""
+    if system.sparse is not None and system.n_states > _MAX_DENSE_STATES:
+        return SparseResolvent(system, system.sparse).at
+    return partial(transfer_function, compute_resolvent(system))
+
+
+# MERGED ltinet.analysis.frequency_response
+# H(iω) = C (K − ω² M + iω D)⁻¹ B of a mechanical model, from its own matrices, of half the size.
+
+
+def second_order_response(model: SecondOrderMatrices, omega: Array) -> Complex:
+    """H at angular frequencies, (len(omega), p, m); complex(inf, nan) at a pole.
+
+    Raises:
+        InvalidSystemError: the factors do not fit into memory.
+    """
+    values = np.empty((len(omega), len(model.C), model.B.shape[1]), dtype=np.complex128)
+    solve = _sparse_solver(model) if model.is_sparse else _array_solver(model)
+    for place, own in enumerate(omega.tolist()):
+        X = solve(own)
+        values[place] = complex(np.inf, np.nan) if X is None else model.C @ X
+    return values
+
+
+def _array_solver(model: SecondOrderMatrices) -> Any:
+    M, D, K = (np.asarray(own, dtype=np.complex128) for own in (model.M, model.D, model.K))
+    B = model.B.astype(np.complex128)
+
+    def solve(omega: float) -> Any:
+        try:
+            return np.linalg.solve(K - omega**2 * M + 1j * omega * D, B)
+        except np.linalg.LinAlgError:
+            return None
+
+    return solve
+
+
+def _sparse_solver(model: SecondOrderMatrices) -> Any:
+    M, D, K = (own for own in (model.M, model.D, model.K) if not isinstance(own, np.ndarray))
+    symmetric = has_symmetric_pattern(M, D, K)
+
+    def solve(omega: float) -> Any:
+        P = K - omega**2 * M + 1j * omega * D
+        with explain_memory_error(model.n_positions, int(K.nnz)):
+            try:
+                return SparseLU(P, has_symmetric_pattern=symmetric).solve(model.B.astype(np.complex128))
+            except SingularMatrixError:
+                return None
+
+    return solve

@@ -1,8 +1,8 @@
-"""Invariant zeros: where the system matrix [[A − λ I, B], [C, D]] has less than its usual rank.
+"""Invariant zeros: the values of λ at which [[A − λ I, B], [C, D]] has less than its usual rank.
 
-What is infinite is taken away first, by orthogonal transformations that decide ranks (Emami-Naeini and Van Dooren 1982,
-as in SLICOT's AB08ND); what is left is an ordinary generalised eigenvalue problem. Without this a QZ algorithm answers
-with large numbers in the place of infinity.
+Infinite zeros are deflated first by orthogonal transformations that decide ranks (Emami-Naeini and Van Dooren 1982,
+as in SLICOT's AB08ND); the finite ones are left as an ordinary generalised eigenvalue problem. Without the deflation
+a QZ algorithm returns large numbers in the place of infinity.
 """
 
 from typing import NamedTuple
@@ -11,10 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet.model.matrices import Matrix
-from ltinet.model.system_matrices import SystemMatrices
-from ltinet.threads import threads_for
-from ltinet.tolerances import rounding
+from ltinet._util.blas_threads import limit_blas_threads
+from ltinet._util.floating_point import rounding_tolerance
+from ltinet.systems.matrices import Matrix
+from ltinet.systems.system_matrices import SystemMatrices
+
+# MERGED ltinet.analysis.zeros
+# Invariant zeros: where the system matrix [[A − λ I, B], [C, D]] has less than its usual rank.
+#
+# What is infinite is taken away first, by orthogonal transformations that decide ranks (Emami-Naeini and Van Dooren 1982,
+# as in SLICOT's AB08ND); what is left is an ordinary generalised eigenvalue problem. Without this a QZ algorithm answers
+# with large numbers in the place of infinity.
 
 _SWEEPS = 20  # of balancing, more than any model needed
 # What rounding may grow by along a chain of rank decisions, each of which divides by what the one before left.
@@ -36,19 +43,19 @@ def invariant_zeros(system: SystemMatrices) -> NDArray[np.complex128]:
     Modes that inputs do not reach or outputs do not see are zeros as well where they lower the rank. Cost
     O((n + m)(n + p) n).
     """
-    with threads_for(system.n_states):
-        pencil, unit = _of_size_one(balanced(Pencil(system.A, system.B, system.C, system.D)))
+    with limit_blas_threads(system.n_states):
+        pencil, unit = _scale_to_unit(balance_pencil(Pencil(system.A, system.B, system.C, system.D)))
         whole = np.block([[pencil.A, pencil.B], [pencil.C, pencil.D]])
-        noise = _CHAIN * rounding(max(whole.shape), float(np.linalg.norm(whole)))
-        reduced = _without_infinite(pencil, noise)
+        noise = _CHAIN * rounding_tolerance(max(whole.shape), float(np.linalg.norm(whole)))
+        reduced = _deflate_infinite_zeros(pencil, noise)
         # Of the transposed system: now the outputs are as many as the rank, and D is square and regular.
-        reduced = _transposed(_without_infinite(_transposed(reduced), noise))
-        values = unit * _finite(reduced)
+        reduced = _transposed(_deflate_infinite_zeros(_transposed(reduced), noise))
+        values = unit * _finite_zeros(reduced)
     order = np.lexsort((-values.imag, -values.real))
     return values[order]
 
 
-def balanced(pencil: Pencil) -> Pencil:
+def balance_pencil(pencil: Pencil) -> Pencil:
     """The same zeros with states, inputs and outputs in units in which nothing is much larger than anything else.
 
     State i is scaled by the ratio of what leads to it and what it leads to; every input and output is brought to the
@@ -69,7 +76,7 @@ def balanced(pencil: Pencil) -> Pencil:
     return Pencil(A, *_inputs_and_outputs(A, B, C, D))
 
 
-def _of_size_one(pencil: Pencil) -> tuple[Pencil, float]:
+def _scale_to_unit(pencil: Pencil) -> tuple[Pencil, float]:
     """The pencil in a unit of time in which squares of entries neither overflow nor vanish, and that unit's rate."""
     largest = max(float(np.abs(part).max(initial=0.0)) for part in pencil)
     unit = 2.0 ** int(np.frexp(largest)[1] - 1) if largest > 0.0 else 1.0
@@ -97,7 +104,7 @@ def _transposed(pencil: Pencil) -> Pencil:
     return Pencil(A.T, C.T, B.T, D.T)
 
 
-def _without_infinite(pencil: Pencil, noise: float) -> Pencil:
+def _deflate_infinite_zeros(pencil: Pencil, noise: float) -> Pencil:
     """The pencil without what its outputs determine by themselves: D of full row rank, the same finite zeros.
 
     Rows of D are compressed; outputs that no input reaches at once then determine some states, whose derivatives are
@@ -129,7 +136,7 @@ def _row_compression(matrix: Matrix, noise: float) -> tuple[Matrix, int]:
     return U, int(np.count_nonzero(values > noise))
 
 
-def _finite(pencil: Pencil) -> NDArray[np.complex128]:
+def _finite_zeros(pencil: Pencil) -> NDArray[np.complex128]:
     """The eigenvalues of what is left, A − λ I on the states that u = −D⁻¹C x holds: by [C D] W = [0 *]."""
     A, B, C, D = pencil
     n, rank = len(A), len(D)

@@ -1,34 +1,46 @@
-"""`ltinet compare`: the fit of a model to a table of measurements, and a picture of both."""
+"""Command `ltinet compare`: the fit of a model to a table of measurements, and a picture of both."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
-from ltinet.arrays import Array
-from ltinet.cli import table_options as tables
-from ltinet.cli.channels import listed_names
-from ltinet.cli.messages import remark, working
-from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.pictures import drawn, picture_suffix
-from ltinet.cli.samples import opened_samples, read_whole
+from ltinet._util.floating_point import Array
+from ltinet._util.text import format_count, sanitize
+from ltinet.cli import options as tables
+from ltinet.cli.io import (
+    STANDARD_STREAM,
+    check_target,
+    display_name,
+    draw_headless,
+    picture_suffix,
+    print_note,
+    refuse_overwriting,
+    refuse_terminal,
+    show_status,
+    write_output,
+    write_stdout,
+)
+from ltinet.cli.options import parse_names
+from ltinet.cli.samples import open_samples, read_whole_table
 from ltinet.cli.sources import read_system_or_network, refuse_discrete_time
-from ltinet.cli.streams import STANDARD, check_target, deliver, refuse_terminal, send, title_of
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSignalError
-from ltinet.model.names import UNNAMED
 from ltinet.plotting import draw_measured, save_figure
-from ltinet.plotting.canvas import require_matplotlib
-from ltinet.shown import count_of, shown
+from ltinet.plotting.figures import require_matplotlib
 from ltinet.signals.sampled import Hold
-from ltinet.solve.simulation import hold_of
+from ltinet.simulation.api import resolve_hold
 from ltinet.state_space import StateSpace
+from ltinet.systems.signal_names import UNNAMED
 from ltinet.tables.options import TableOptions
-from ltinet.tables.reading import Reading
+from ltinet.tables.reading import TableReader
 from ltinet.tables.table import Table
 
 if TYPE_CHECKING:
-    from ltinet.identification.record_fit import Comparison
+    from ltinet.identification.record_comparison import RecordComparison
+
+# MERGED ltinet.cli.compare
+# `ltinet compare`: the fit of a model to a table of measurements, and a picture of both.
 
 Inputs = Annotated[
     str | None,
@@ -53,7 +65,7 @@ Picture = Annotated[
 ]
 
 
-def compare(  # noqa: PLR0913 - every option of the command is a parameter
+def compare(
     net: Annotated[str, typer.Argument(metavar="NET", hidden=True)],
     data: Annotated[str, typer.Argument(metavar="DATA", hidden=True)],
     *,
@@ -79,9 +91,9 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
     each output: 100 % for a perfect model, 0 % for one that is no better than the mean. Outputs are simulated from the
     inputs alone; only the state at the first sample is fitted. Delays, operating point and hold are those of the model.
     """
-    from ltinet.identification.record_fit import compare_record  # here: other commands need not wait for it
+    from ltinet.identification.record_comparison import compare_record  # here: other commands need not wait for it
 
-    if net == STANDARD == data:
+    if net == STANDARD_STREAM == data:
         raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / 'DATA'")
     reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
     tables.table_options(reading, None)
@@ -92,22 +104,22 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
     table = _table(data, reading, model, inputs, outputs)
     u, y = table.values[:, : model.n_inputs], table.values[:, model.n_inputs :]
     try:
-        with working(f"simulating {title_of(data)}"):
+        with show_status(f"simulating {display_name(data)}"):
             found = compare_record(model, u, y, t=table.t, dt=None, from_rest=from_rest, hold=hold)
     except InvalidSignalError as error:
         told = str(error).replace("from_rest=True", "--from-rest")
-        raise InvalidSignalError(f"{title_of(data)}: {told}") from None
+        raise InvalidSignalError(f"{display_name(data)}: {told}") from None
     for line in table.remarks:
-        remark(line)
+        print_note(line)
     start = "from rest" if from_rest else "first state fitted"
-    told = f"{count_of(len(found.t), 'sample')}, {hold_of(hold, model.signal_settings)} hold, {start}"
-    rows = [f"{fit:8.2f} %  {shown(name)}" for fit, name in zip(found.fits, model.output_names, strict=True)]
-    if picture != STANDARD:
-        send("\n".join([f"fit to {title_of(data)} ({told})", *rows]) + "\n")
+    told = f"{format_count(len(found.t), 'sample')}, {resolve_hold(hold, model.signal_settings)} hold, {start}"
+    rows = [f"{fit:8.2f} %  {sanitize(name)}" for fit, name in zip(found.fits, model.output_names, strict=True)]
+    if picture != STANDARD_STREAM:
+        write_stdout("\n".join([f"fit to {display_name(data)} ({told})", *rows]) + "\n")
     if picture is not None:
         _draw(picture, found, model.output_names)
-        if picture != STANDARD:
-            remark(f"picture written to {picture}")
+        if picture != STANDARD_STREAM:
+            print_note(f"picture written to {picture}")
 
 
 def _check_picture(picture: str, sources: dict[str, str]) -> None:
@@ -130,12 +142,12 @@ def _table(
         (inputs, names.inputs, model.n_inputs, "input"),
         (outputs, names.outputs, model.n_outputs, "output"),
     ):
-        columns = listed_names(given) or list(known or ())
+        columns = parse_names(given) or list(known or ())
         if not columns:
             raise FileFormatError(f"the model has no names of {noun}s; name their columns with --{noun}s")
         if len(columns) != count:
             raise FileFormatError(
-                f"--{noun}s has {count_of(len(columns), 'column')}, but the model has {count_of(count, noun)}; give "
+                f"--{noun}s has {format_count(len(columns), 'column')}, but the model has {format_count(count, noun)}; give "
                 "one column for each"
             )
         # Columns that are called as the channels of the model are taken by name, others in their order.
@@ -143,29 +155,29 @@ def _table(
         chosen += list(known or ()) if by_name else columns
     try:
         with (
-            tables.in_words_of_the_command_line(),
-            opened_samples(data, options.with_columns(chosen)) as source,
+            tables.typed_option_names(),
+            open_samples(data, options.with_columns(chosen)) as source,
         ):
-            if not isinstance(source, Reading):
+            if not isinstance(source, TableReader):
                 raise FileFormatError(
                     f"{source.title} holds arrays; give a table with inputs and outputs, as in a .csv"
                 )
-            return read_whole(source, data)
+            return read_whole_table(source, data)
     except FileFormatError as error:
         raise FileFormatError(str(error).replace("columns asks", "--inputs and --outputs ask")) from None
 
 
-def _draw(picture: str, found: "Comparison", names: tuple[str, ...]) -> None:
+def _draw(picture: str, found: "RecordComparison", names: tuple[str, ...]) -> None:
     """Draw measured and simulated outputs; lines end where the record has a gap."""
     t, measured, simulated = _parted(found)
-    with working("drawing"):
-        figure = drawn(
+    with show_status("drawing"):
+        figure = draw_headless(
             lambda: draw_measured(t, measured, simulated, fits=found.fits.tolist(), names=names, seams=found.seams)
         )
-        deliver(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
+        write_output(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
 
 
-def _parted(found: "Comparison") -> tuple[Array, Array, Array]:
+def _parted(found: "RecordComparison") -> tuple[Array, Array, Array]:
     """Return times, measured and simulated outputs with a row of NaN before each seam."""
     places = np.searchsorted(found.t, found.seams)
     t = np.insert(found.t, places, found.t[places])

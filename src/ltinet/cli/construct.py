@@ -1,18 +1,27 @@
-"""`ltinet construct`: from a system to the file of its network."""
+"""Command `ltinet construct`: the network of a system, written to a file."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ltinet.cli.channels import listed_names
-from ltinet.cli.messages import remark, working
-from ltinet.cli.overwriting import refuse_overwriting
+from ltinet._util.text import format_path
+from ltinet.cli.io import (
+    check_target,
+    is_stream,
+    print_note,
+    refuse_overwriting,
+    refuse_terminal,
+    show_status,
+    write_output,
+)
+from ltinet.cli.options import parse_names
 from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, SourceName, read_system, refuse_discrete_time
-from ltinet.cli.streams import check_target, deliver, is_stream, refuse_terminal
+from ltinet.construction import construct as construct_network
 from ltinet.errors import FileFormatError, PartitionError
-from ltinet.networks import construct as construct_network
-from ltinet.shown import shown_path
+
+# MERGED ltinet.cli.construct
+# `ltinet construct`: from a system to the file of its network.
 
 _DEFAULT_CONDITION = 1e4
 
@@ -51,23 +60,23 @@ def construct(
     if max_condition is not None and layers is not None:
         raise typer.BadParameter("give one of them, not both", param_hint="'--max-condition' / '--layers'")
     if not is_stream(output) and Path(output).suffix.lower() != NETWORK_SUFFIX:
-        raise FileFormatError(f"{shown_path(output)} does not end in {NETWORK_SUFFIX}, as the file of a network does")
+        raise FileFormatError(f"{format_path(output)} does not end in {NETWORK_SUFFIX}, as the file of a network does")
     check_target(output)
     refuse_overwriting(output, {"the system": file})
     refuse_terminal(output)
     system = read_system(file, matrix)
-    system = system.with_names(inputs=listed_names(inputs), outputs=listed_names(outputs))
+    system = system.with_names(inputs=parse_names(inputs), outputs=parse_names(outputs))
     refuse_discrete_time(system, file, "a network")
     budget = _DEFAULT_CONDITION if max_condition is None else max_condition
     try:
-        with working(f"constructing the network of {system.n_states} states"):
+        with show_status(f"constructing the network of {system.n_states} states"):
             net = construct_network(system, max_condition=budget, n_layers=layers)
     except PartitionError as error:
-        raise PartitionError(_as_options(str(error))) from None
-    deliver(output, net.save)
-    remark(f"{net.n_neurons} neurons in {net.n_layers} layers written to {output}")
+        raise PartitionError(_typed_names(str(error))) from None
+    write_output(output, net.save)
+    print_note(f"{net.n_neurons} neurons in {net.n_layers} layers written to {output}")
 
 
-def _as_options(message: str) -> str:
+def _typed_names(message: str) -> str:
     """The names that a user of the program knows."""
     return message.replace("max_condition", "--max-condition").replace("n_layers", "--layers")

@@ -1,21 +1,21 @@
-"""`ltinet explore`: the page in the browser."""
+"""Command `ltinet explore`: the interactive page in the browser."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ltinet.cli.examples import completed_source
-from ltinet.cli.messages import remark, working
-from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.sources import read_system_or_network
-from ltinet.cli.streams import check_target, send
-from ltinet.explorer.door import explore as open_page
+from ltinet.cli.io import check_target, print_note, refuse_overwriting, show_status, write_stdout
+from ltinet.cli.sources import complete_source, read_system_or_network
+from ltinet.explorer.api import explore as open_page
+
+# MERGED ltinet.cli.explore
+# `ltinet explore`: the page in the browser.
 
 
 def explore(
     model: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", show_default=False, autocompletion=completed_source)
+        str | None, typer.Argument(metavar="[MODEL]", show_default=False, autocompletion=complete_source)
     ] = None,
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, show_default="any", help="Where to listen.")] = 0,
     output: Annotated[
@@ -35,8 +35,8 @@ def explore(
     system = None if model is None else read_system_or_network(model)
     title = None if model is None else Path(model).stem
     if output is not None:
-        with working("computing every budget"):
+        with show_status("computing every budget"):
             open_page(system, title=title, page=output)
-        remark(f"page written to {output}")
+        print_note(f"page written to {output}")
         return
-    open_page(system, title=title, port=port, browser=not no_browser, told=lambda line: send(f"{line}\n"))
+    open_page(system, title=title, port=port, browser=not no_browser, told=lambda line: write_stdout(f"{line}\n"))

@@ -1,4 +1,4 @@
-"""`ltinet export`: a network as something that runs without Python."""
+"""Command `ltinet export`: a network as C code, FMU or ONNX graph, which runs without Python."""
 
 import warnings
 from collections.abc import Callable
@@ -6,17 +6,19 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ltinet.cli.initial_state import checked_initial_state, is_file
-from ltinet.cli.messages import remark, working
-from ltinet.cli.overwriting import refuse_overwriting
+from ltinet._util.text import format_first_names, format_path
+from ltinet.cli.io import print_note, refuse_overwriting, show_status
+from ltinet.cli.samples import is_state_file, parse_initial_state
 from ltinet.cli.sources import SourceName, read_network
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError
 from ltinet.export.fmu.description import Version
 from ltinet.export.manifest import Export
-from ltinet.export.settings import Precision
-from ltinet.shown import shown_first, shown_path
+from ltinet.export.step_model import Precision
 from ltinet.signals.sampled import Hold
+
+# MERGED ltinet.cli.export
+# `ltinet export`: a network as something that runs without Python.
 
 Target = Literal["c", "fmu", "onnx"]
 _WRITERS: dict[str, Callable[..., Export]] = {
@@ -35,7 +37,7 @@ _KNOWN_TO = {
 _TYPED = {"user_states": "--user-states", "version": "--fmi"}  # where it is not the name itself
 
 
-def export(  # noqa: PLR0913 - every option of an export is a parameter of the command
+def export(
     file: SourceName,
     to: Annotated[Target, typer.Option(help="c: a folder with C99; fmu: an FMU for co-simulation; onnx: a graph.")],
     dt: Annotated[float, typer.Option(metavar="DT", show_default=False, help="The time step, in the unit of time.")],
@@ -78,16 +80,16 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
     own |= {"version": fmi, "compiler": compiler}
     given = {name: value for name, value in own.items() if value is not None}
     _refuse_unknown(to, given)
-    sources = {"the network": file} | ({"the initial state": x0} if x0 is not None and is_file(x0) else {})
+    sources = {"the network": file} | ({"the initial state": x0} if x0 is not None and is_state_file(x0) else {})
     refuse_overwriting(output, sources)
     net = read_network(file)
-    start = None if x0 is None else checked_initial_state(x0, net.n_states)
-    with working(f"exporting {net.n_states} states"), warnings.catch_warnings():
+    start = None if x0 is None else parse_initial_state(x0, net.n_states)
+    with show_status(f"exporting {net.n_states} states"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said below
         written = _WRITERS[to](net, output, dt=dt, x0=start, **given)
     for line in written.remarks:
         typer.echo(f"ltinet: {line}", err=True)
-    remark(f"{shown_path(output)} written: {shown_first(written.files)}")
+    print_note(f"{format_path(output)} written: {format_first_names(written.files)}")
 
 
 def _refuse_unknown(to: Target, given: dict[str, Any]) -> None:

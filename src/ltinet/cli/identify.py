@@ -1,4 +1,4 @@
-"""`ltinet identify`: from a table of measurements to the file of a network."""
+"""Command `ltinet identify`: a model identified from a table of measurements, written as a network file or a report."""
 
 import re
 from pathlib import Path
@@ -6,24 +6,36 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ltinet.cli import table_options as tables
-from ltinet.cli.messages import remark, working
-from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.pictures import without_display
-from ltinet.cli.samples import opened_samples, read_whole
+from ltinet._util.text import format_path, sanitize
+from ltinet.cli import options as tables
+from ltinet.cli.io import (
+    STANDARD_STREAM,
+    check_target,
+    display_name,
+    is_stream,
+    print_note,
+    refuse_overwriting,
+    refuse_terminal,
+    show_status,
+    use_headless_backend,
+    write_output,
+    write_stdout,
+)
+from ltinet.cli.samples import open_samples, read_whole_table
 from ltinet.cli.sources import NETWORK_SUFFIX
-from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal, send, title_of
 from ltinet.errors import FileFormatError, InvalidSignalError
-from ltinet.plotting.canvas import require_matplotlib
-from ltinet.shown import shown, shown_path
+from ltinet.plotting.figures import require_matplotlib
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import TimeAxis
 from ltinet.tables.options import TableOptions
-from ltinet.tables.reading import Reading
+from ltinet.tables.reading import TableReader
 from ltinet.tables.table import Table
 
 if TYPE_CHECKING:
-    from ltinet.identified import Identified
+    from ltinet.identification.result import IdentificationResult
+
+# MERGED ltinet.cli.identify
+# `ltinet identify`: from a table of measurements to the file of a network.
 
 _MOST_STATES = 1000  # that can be asked for: no record says more
 _NUMBERS = re.compile(r"\d{1,9}(,\d{1,9})*", re.ASCII)
@@ -65,7 +77,7 @@ Stable = Annotated[
 Refine = Annotated[bool, typer.Option("--refine/--no-refine", help="Whether to try the output-error refinement.")]
 
 
-def identify(  # noqa: PLR0913 - every option of the command is a parameter
+def identify(
     data: Data,
     inputs: Inputs,
     outputs: Outputs,
@@ -96,7 +108,7 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
     DATA is a CSV file with evenly spaced times, as spreadsheets and loggers write them. What was found is printed, and
     its network written where -o says.
     """
-    from ltinet.identifying import identify as identify_system  # here: other commands need not wait for it
+    from ltinet.identification.api import identify as identify_system  # here: other commands need not wait for it
 
     _check_places(target, report, data)
     n_inputs = len(inputs.split(","))
@@ -105,7 +117,7 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
     table = _table(data, tables.table_options(reading, f"{inputs},{outputs}"))
     u, y = _part(table, slice(None, n_inputs)), _part(table, slice(n_inputs, None))
     try:
-        with working(f"identifying from {len(table.t)} samples") as tell:
+        with show_status(f"identifying from {len(table.t)} samples") as tell:
             found = identify_system(
                 u,
                 y,
@@ -121,24 +133,24 @@ def identify(  # noqa: PLR0913 - every option of the command is a parameter
                 progress=tell,
             )
     except InvalidSignalError as error:
-        raise InvalidSignalError(f"{title_of(data)}: {_in_words_of_the_command_line(str(error))}") from None
+        raise InvalidSignalError(f"{display_name(data)}: {_typed_option_names(str(error))}") from None
     for line in table.remarks:
-        remark(line)
+        print_note(line)
     _deliver(found, target)
     if report is not None:
-        without_display()
-        with working("drawing the report"):
-            deliver(report, lambda path: found.report(path, title=title_of(data)))
-        remark(f"report written to {report}")
+        use_headless_backend()
+        with show_status("drawing the report"):
+            write_output(report, lambda path: found.report(path, title=display_name(data)))
+        print_note(f"report written to {report}")
 
 
 def _check_places(target: str | None, report: str | None, data: str) -> None:
     """Refuse, before the work, places that cannot be written."""
     if target is not None and not is_stream(target) and Path(target).suffix.lower() != NETWORK_SUFFIX:
-        raise FileFormatError(f"{shown_path(target)} does not end in {NETWORK_SUFFIX}, as the file of a network does")
+        raise FileFormatError(f"{format_path(target)} does not end in {NETWORK_SUFFIX}, as the file of a network does")
     if report is not None:
-        if report == STANDARD or Path(report).suffix.lower() not in (".html", ".htm"):
-            raise FileFormatError(f"{shown_path(report)} does not end in .html, as the file of a report does")
+        if report == STANDARD_STREAM or Path(report).suffix.lower() not in (".html", ".htm"):
+            raise FileFormatError(f"{format_path(report)} does not end in .html, as the file of a report does")
         require_matplotlib()
     for place in (target, report):
         if place is not None:
@@ -159,7 +171,7 @@ def _orders(text: str | None) -> int | list[int] | None:
         orders = [int(part) for part in text.split(",")] if _NUMBERS.fullmatch(text) else []
     if not orders or min(orders) < 1 or max(orders) > _MOST_STATES:
         raise typer.BadParameter(
-            f"{shown(repr(text))} is no number of states; give one from 1 to {_MOST_STATES}, such as 4, or several, "
+            f"{sanitize(repr(text))} is no number of states; give one from 1 to {_MOST_STATES}, such as 4, or several, "
             "such as 2-8 or 2,4,6",
             param_hint="'--order'",
         )
@@ -171,7 +183,7 @@ def _delays(text: str) -> int | list[int] | Literal["auto"]:
         return "auto"
     if not _NUMBERS.fullmatch(text):
         raise typer.BadParameter(
-            f"{shown(repr(text))} is no delay; give auto, samples for all inputs, such as 3, or for each, such as 0,3",
+            f"{sanitize(repr(text))} is no delay; give auto, samples for all inputs, such as 3, or for each, such as 0,3",
             param_hint="'--delay'",
         )
     delays = [int(part) for part in text.split(",")]
@@ -181,12 +193,12 @@ def _delays(text: str) -> int | list[int] | Literal["auto"]:
 def _table(data: str, options: TableOptions) -> Table:
     """The columns of inputs and then those of outputs, each of them once."""
     try:
-        with tables.in_words_of_the_command_line(), opened_samples(data, options) as source:
-            if not isinstance(source, Reading):
+        with tables.typed_option_names(), open_samples(data, options) as source:
+            if not isinstance(source, TableReader):
                 raise FileFormatError(
                     f"{source.title} holds arrays; give a table with inputs and outputs, as in a .csv"
                 )
-            return read_whole(source, data)
+            return read_whole_table(source, data)
     except FileFormatError as error:
         raise FileFormatError(str(error).replace("columns asks", "--inputs and --outputs ask")) from None
 
@@ -207,19 +219,19 @@ def _step(table: Table) -> float:
     return step
 
 
-def _deliver(found: "Identified", target: str | None) -> None:
+def _deliver(found: "IdentificationResult", target: str | None) -> None:
     """Print what was found, on the error stream where the network takes the other, and write its network."""
-    told = _in_words_of_the_command_line(str(found))
-    if target == STANDARD:
+    told = _typed_option_names(str(found))
+    if target == STANDARD_STREAM:
         typer.echo(told, err=True)
     else:
-        send(f"{told}\n")
+        write_stdout(f"{told}\n")
     if target is not None:
-        deliver(target, found.net.save)
-        remark(f"network of {found.net.n_neurons} neurons written to {target}")
+        write_output(target, found.net.save)
+        print_note(f"network of {found.net.n_neurons} neurons written to {target}")
 
 
-def _in_words_of_the_command_line(text: str) -> str:
+def _typed_option_names(text: str) -> str:
     for python, typed in _WORDS.items():
         text = text.replace(python, typed)
     return text

@@ -1,27 +1,109 @@
-"""`ltinet info`: what is in a file, for people and for programs."""
+"""Command `ltinet info`: the content of a file as text or JSON, with poles, damping and DC gain."""
 
 import json
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from ltinet.cli.behaviour import as_figure, behaviour
-from ltinet.cli.messages import working
+from ltinet._util.floating_point import Array
+from ltinet._util.text import format_count, format_rows
+from ltinet.analysis.poles import Damping, format_pole
+from ltinet.cli.io import show_status, write_stdout
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network
-from ltinet.cli.streams import send
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.model.facts import SystemFacts, system_facts
-from ltinet.model.names import UNNAMED
-from ltinet.model.sparse_pencil import SparsePencil
-from ltinet.network.facts import network_facts
-from ltinet.network.summary import summary_rows
-from ltinet.shown import count_of, shown_rows
+from ltinet.network.summary import network_facts, summary_rows
 from ltinet.state_space import StateSpace
+from ltinet.systems.signal_names import UNNAMED
+from ltinet.systems.sparse_descriptor import SparseDescriptor
+from ltinet.systems.system_matrices import SystemFacts, system_facts
+
+# MERGED ltinet.cli.info
+# Poles, damping and gain at rest of a system as `ltinet info` tells them: as plain data, and as lines.
+
+JSONNumber = float | str | None
+"""A number in JSON, which knows neither infinity nor NaN: "inf", "-inf" and null stand for them."""
+_POLES = 4  # that are shown
+_GAINS = 9  # that are shown
+
+
+class BehaviourFacts(TypedDict):
+    """How a system behaves; every value passes as JSON. The lists of poles run along each other, slowest pole first."""
+
+    dt: float | None
+    poles: list[list[float]]
+    """Real and imaginary parts."""
+    natural_frequencies: list[JSONNumber]
+    damping_ratios: list[JSONNumber]
+    time_constants: list[JSONNumber]
+    dc_gain: list[list[JSONNumber]]
+    """A row for each output, an entry for each input."""
+
+
+def describe_behaviour(thing: StateSpace | DynamicNetwork) -> tuple[BehaviourFacts, list[tuple[str, str]]]:
+    """The facts, and what is to be read of them as pairs of a label and a value."""
+    dt = thing.dt if isinstance(thing, StateSpace) else None
+    damping, gain = thing.damping(), thing.dcgain()
+    facts: BehaviourFacts = {
+        "dt": dt,
+        "poles": [[pole.real, pole.imag] for pole in damping.poles.tolist()],
+        "natural_frequencies": _json_numbers(damping.natural_frequency),
+        "damping_ratios": _json_numbers(damping.damping_ratio),
+        "time_constants": _json_numbers(damping.time_constant),
+        "dc_gain": [_json_numbers(row) for row in gain],
+    }
+    rows = [] if dt is None else [("time step", f"{dt:g}, discrete in time")]
+    return facts, [*rows, *_pole_rows(damping), ("DC gain", _shown_gain(gain))]
+
+
+def to_json_number(value: float) -> JSONNumber:
+    """The number, or what stands for it where JSON has none."""
+    return None if np.isnan(value) else value if np.isfinite(value) else str(value)
+
+
+def _json_numbers(values: NDArray[np.float64]) -> list[JSONNumber]:
+    return [to_json_number(value) for value in values.tolist()]
+
+
+def _pole_rows(damping: Damping) -> list[tuple[str, str]]:
+    if not len(damping):
+        return []
+    upper = [pole for pole in damping.poles.tolist() if pole.imag >= 0.0]  # of a pair the other one is known
+    listed = ", ".join(format_pole(pole).replace("+", "±") for pole in upper[:_POLES])
+    more = f", … and {len(upper) - _POLES} faster" if len(upper) > _POLES else ""
+    rows = [("poles", f"{listed}{more}")]
+    known = damping.damping_ratio[np.isfinite(damping.damping_ratio)]
+    frequencies = damping.natural_frequency
+    if len(known):
+        rows.append(("damping", f"ratio {_range(known)}, natural frequency {_range(frequencies)} rad/time"))
+    return rows
+
+
+def _range(values: Array) -> str:
+    low, high = f"{values.min():.4g}", f"{values.max():.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _shown_gain(gain: Array) -> str:
+    outputs, inputs = gain.shape
+    if not gain.size:
+        return "none"
+    if gain.size == 1:
+        return f"{gain[0, 0]:.5g}"
+    if gain.size <= _GAINS:
+        return "; ".join(", ".join(f"{value:.5g}" for value in row) for row in gain) + f"  ({outputs} × {inputs})"
+    sizes = np.abs(gain[~np.isnan(gain)])
+    return f"{outputs} × {inputs}, largest |gain| {sizes.max(initial=0.0):.5g}"
+
+
+# MERGED ltinet.cli.info
+# `ltinet info`: what is in a file, for people and for programs.
 
 Rows = list[tuple[str, str]]
 
@@ -41,8 +123,8 @@ def info(
     if isinstance(thing, StateSpace) and thing.sparse is not None and thing.sparse.is_large:
         _show_large(thing, thing.sparse, as_json=as_json)
         return
-    with working(f"looking at {count_of(thing.n_states, 'state')}"):
-        further, more = behaviour(thing)
+    with show_status(f"looking at {format_count(thing.n_states, 'state')}"):
+        further, more = describe_behaviour(thing)
     if isinstance(thing, DynamicNetwork):
         of_network = network_facts(thing.network, thing.form)
         names = UNNAMED if thing.system is None else thing.system.matrices.names
@@ -63,7 +145,7 @@ def _settings(thing: StateSpace | DynamicNetwork) -> dict[str, Any]:
     return {**found, "signal_settings": thing.signal_settings.facts} if thing.signal_settings.facts else found
 
 
-def _show_large(system: StateSpace, pencil: SparsePencil, *, as_json: bool) -> None:
+def _show_large(system: StateSpace, pencil: SparseDescriptor, *, as_json: bool) -> None:
     """What a sparse model is whose poles nobody knows."""
     facts = system_facts(system.matrices)
     title, rows = _system_rows(facts)
@@ -73,12 +155,12 @@ def _show_large(system: StateSpace, pencil: SparsePencil, *, as_json: bool) -> N
 
 def _show(facts: Mapping[str, Any], title: str, rows: Rows, *, as_json: bool) -> None:
     if as_json:
-        plain = {name: as_figure(fact) if isinstance(fact, float) else fact for name, fact in facts.items()}
-        send(json.dumps(plain, indent=2, allow_nan=False) + "\n")
+        plain = {name: to_json_number(fact) if isinstance(fact, float) else fact for name, fact in facts.items()}
+        write_stdout(json.dumps(plain, indent=2, allow_nan=False) + "\n")
     elif sys.stdout is not None and sys.stdout.isatty():
         _print_table(title, rows)
     else:
-        send(shown_rows(title, rows) + "\n")
+        write_stdout(format_rows(title, rows) + "\n")
 
 
 def _print_table(title: str, rows: Rows) -> None:
@@ -98,7 +180,7 @@ def _system_rows(facts: SystemFacts) -> tuple[str, Rows]:
     rows.append(("feedthrough", "yes, D is not zero" if facts["has_feedthrough"] else "none, D is zero"))
     if facts["real_parts"] is not None:
         low, high = facts["real_parts"]
-        rows.append(("eigenvalues", f"{n_real} real, {count_of(n_pairs, 'complex pair')}"))
+        rows.append(("eigenvalues", f"{n_real} real, {format_count(n_pairs, 'complex pair')}"))
         rows.append(("real parts", f"{low:.4g} to {high:.4g}"))
-    inputs, outputs = count_of(facts["n_inputs"], "input"), count_of(facts["n_outputs"], "output")
+    inputs, outputs = format_count(facts["n_inputs"], "input"), format_count(facts["n_outputs"], "output")
     return f"linear time-invariant system, {inputs} → {outputs}", rows

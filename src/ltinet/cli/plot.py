@@ -1,16 +1,25 @@
-"""`ltinet plot`: a picture of a network."""
+"""Command `ltinet plot`: a picture of a network."""
 
 from typing import Annotated, Literal
 
 import typer
 
-from ltinet.cli.messages import remark, working
-from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.pictures import picture_suffix
+from ltinet.cli.io import (
+    STANDARD_STREAM,
+    check_target,
+    picture_suffix,
+    print_note,
+    refuse_overwriting,
+    refuse_terminal,
+    show_status,
+    write_output,
+)
 from ltinet.cli.sources import read_network
-from ltinet.cli.streams import STANDARD, check_target, deliver, refuse_terminal
 from ltinet.plotting import new_figure, save_figure
-from ltinet.plotting.overview import SLIDE
+from ltinet.plotting.plots import SLIDE_SIZE
+
+# MERGED ltinet.cli.plot
+# `ltinet plot`: a picture of a network.
 
 Kind = Literal["overview", "architecture", "spectrum", "sparsity"]
 
@@ -39,13 +48,13 @@ def plot(
     if suffix != ".svg":
         refuse_terminal(output)
     drawings = read_network(net).plot
-    with working(f"drawing the {kind}"):
+    with show_status(f"drawing the {kind}"):
         if kind == "overview":
-            figure = new_figure(*SLIDE)
+            figure = new_figure(*SLIDE_SIZE)
             drawings.overview(figure=figure)
         else:
             figure = new_figure()
             getattr(drawings, kind)(ax=figure.add_subplot())
-        deliver(output, lambda path: save_figure(figure, path), suffix=suffix)
-    if output != STANDARD:
-        remark(f"{kind} written to {output}")
+        write_output(output, lambda path: save_figure(figure, path), suffix=suffix)
+    if output != STANDARD_STREAM:
+        print_note(f"{kind} written to {output}")

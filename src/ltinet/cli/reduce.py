@@ -1,19 +1,29 @@
-"""`ltinet reduce`: from a system of many states to the file of a small network, the bound on its error shown."""
+"""Command `ltinet reduce`: a reduced system with an error bound, written as a network file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ltinet.cli.messages import falling, remark
-from ltinet.cli.overwriting import refuse_overwriting
+from ltinet._util.text import format_path
+from ltinet.cli.io import (
+    check_target,
+    is_stream,
+    print_note,
+    refuse_overwriting,
+    refuse_terminal,
+    show_reduction_progress,
+    write_output,
+    write_stdout,
+)
 from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, SourceName, read_system, refuse_discrete_time
-from ltinet.cli.streams import check_target, deliver, is_stream, refuse_terminal, send
 from ltinet.errors import FileFormatError
-from ltinet.shown import shown_path
 
 if TYPE_CHECKING:
-    from ltinet.reductions import ReductionMethod
+    from ltinet.reduction.dispatch import ReductionMethod
+
+# MERGED ltinet.cli.reduce
+# `ltinet reduce`: from a system of many states to the file of a small network, the bound on its error shown.
 
 
 def reduce(
@@ -44,7 +54,7 @@ def reduce(
     built-in system such as example:heat_plate,n=10000. Sparse matrices stay sparse. What was found is printed; with
     --output its network is written, whole or not at all.
     """
-    from ltinet.reduced import reduce as reduce_system  # here: other commands need not wait for it
+    from ltinet.reduction.api import reduce as reduce_system  # here: other commands need not wait for it
 
     if (order is None) == (tolerance is None):
         raise typer.BadParameter("give one of them", param_hint="'--order' / '--tolerance'")
@@ -53,19 +63,19 @@ def reduce(
     system = read_system(file, matrix)
     refuse_discrete_time(system, file, "a reduced system")
     method: ReductionMethod = "singular_perturbation" if exact_at_rest else "truncation"
-    with falling(f"reducing {system.n_states} states") as told:
+    with show_reduction_progress(f"reducing {system.n_states} states") as told:
         found = reduce_system(system, order=order, tolerance=tolerance, method=method, n_jobs=jobs, told=told)
     if output is None or not is_stream(output):
-        send(f"{found}\n")
+        write_stdout(f"{found}\n")
     if output is not None:
         net = found.net
-        deliver(output, net.save)
-        remark(f"{net.n_neurons} neurons in {net.n_layers} layers written to {output}")
+        write_output(output, net.save)
+        print_note(f"{net.n_neurons} neurons in {net.n_layers} layers written to {output}")
 
 
 def _check_output(output: str, file: str) -> None:
     if not is_stream(output) and Path(output).suffix.lower() != NETWORK_SUFFIX:
-        raise FileFormatError(f"{shown_path(output)} does not end in {NETWORK_SUFFIX}, as the file of a network does")
+        raise FileFormatError(f"{format_path(output)} does not end in {NETWORK_SUFFIX}, as the file of a network does")
     check_target(output)
     refuse_overwriting(output, {"the system": file})
     refuse_terminal(output)

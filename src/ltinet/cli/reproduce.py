@@ -1,4 +1,4 @@
-"""`ltinet reproduce`: the paper's numerical section, number by number, as one report."""
+"""Command `ltinet reproduce`: the figures and numbers of the paper as one report."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,11 +6,14 @@ from typing import Annotated
 
 import typer
 
-from ltinet.cli.streams import send
-from ltinet.shown import shown
+from ltinet._util.text import sanitize
+from ltinet.cli.io import write_stdout
+
+# MERGED ltinet.cli.reproduce
+# `ltinet reproduce`: the paper's numerical section, number by number, as one report.
 
 
-class Example(StrEnum):
+class PaperExample(StrEnum):
     """What can be asked for."""
 
     DIFFUSION = "diffusion"
@@ -20,23 +23,23 @@ class Example(StrEnum):
     ALL = "all"
 
 
-NUMBERS = {
-    "3.1": Example.DIFFUSION,
-    "3.2": Example.HORIZONTAL_LAYERS,
-    "3.3": Example.LAYER_TYPES,
-    "SM2.2": Example.CONVECTION_DIFFUSION,
+SECTION_NUMBERS = {
+    "3.1": PaperExample.DIFFUSION,
+    "3.2": PaperExample.HORIZONTAL_LAYERS,
+    "3.3": PaperExample.LAYER_TYPES,
+    "SM2.2": PaperExample.CONVECTION_DIFFUSION,
 }
 """The examples by the numbers of their sections in the paper."""
 
 
-def _completed(incomplete: str) -> list[str]:
-    return [name for name in (*Example, *NUMBERS) if name.startswith(incomplete)]
+def _complete_example(incomplete: str) -> list[str]:
+    return [name for name in (*PaperExample, *SECTION_NUMBERS) if name.startswith(incomplete)]
 
 
 def reproduce(
     examples: Annotated[
         list[str] | None,
-        typer.Argument(metavar="EXAMPLE", hidden=True, autocompletion=_completed),
+        typer.Argument(metavar="EXAMPLE", hidden=True, autocompletion=_complete_example),
     ] = None,
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("reproduction"),
@@ -53,15 +56,15 @@ def reproduce(
     # Only this command needs the paper's examples; they take long to import.
     from ltinet.paper.reproduce import reproduce as write_report
 
-    every = [example for example in Example if example != Example.ALL]
-    names = every if not wanted or Example.ALL in wanted else [example for example in every if example in wanted]
-    send(f"{write_report([str(name) for name in names], out=out, quick=quick)}\n")
+    every = [example for example in PaperExample if example != PaperExample.ALL]
+    names = every if not wanted or PaperExample.ALL in wanted else [example for example in every if example in wanted]
+    write_stdout(f"{write_report([str(name) for name in names], out=out, quick=quick)}\n")
 
 
-def _example(text: str) -> Example:
-    if text.upper() in NUMBERS:
-        return NUMBERS[text.upper()]
-    if text in list(Example):
-        return Example(text)
-    known = ", ".join([*Example, *NUMBERS])
-    raise typer.BadParameter(f"there is no example {shown(repr(text))}; there are {known}", param_hint="'EXAMPLE'")
+def _example(text: str) -> PaperExample:
+    if text.upper() in SECTION_NUMBERS:
+        return SECTION_NUMBERS[text.upper()]
+    if text in list(PaperExample):
+        return PaperExample(text)
+    known = ", ".join([*PaperExample, *SECTION_NUMBERS])
+    raise typer.BadParameter(f"there is no example {sanitize(repr(text))}; there are {known}", param_hint="'EXAMPLE'")

@@ -1,6 +1,10 @@
-"""`ltinet response`: how a system answers a step, an impulse or an oscillation, as a picture, table or numbers."""
+"""Command `ltinet response`: step, impulse, Bode and Nyquist responses as a picture, a table, or numbers on the screen."""
 
+import csv
+import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,21 +12,130 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from ltinet.cli.channels import channel_names, chosen_channel
-from ltinet.cli.messages import remark, working
-from ltinet.cli.overwriting import refuse_overwriting
-from ltinet.cli.pictures import drawn
-from ltinet.cli.response_tables import response_numbers, write_frequencies, write_times
+from ltinet._util.floating_point import Array
+from ltinet._util.text import format_path, sanitize
+from ltinet.cli.io import (
+    STANDARD_STREAM,
+    check_target,
+    draw_headless,
+    is_stream,
+    print_note,
+    refuse_overwriting,
+    refuse_terminal,
+    show_status,
+    write_chunks,
+    write_output,
+    write_stdout,
+)
+from ltinet.cli.options import channel_names, parse_channel
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
-from ltinet.cli.streams import STANDARD, check_target, deliver, is_stream, refuse_terminal, send
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError
 from ltinet.export.sample_files import WRITERS
+from ltinet.io import mat5, npz
 from ltinet.plotting import draw_responses, save_figure
-from ltinet.plotting.canvas import FORMATS
-from ltinet.shown import shown, shown_path
-from ltinet.solve.solution import Solution
+from ltinet.plotting.figures import PICTURE_FORMATS
+from ltinet.plotting.frequency_response import unwrapped_phase
+from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
+from ltinet.tables.writing import format_rows
+
+# MERGED ltinet.cli.response
+# Responses as tables in files, and as numbers on the screen.
+
+_SHOWN = 40  # rows that are printed
+_STEP_NUMBERS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
+
+
+def write_times(
+    target: str, kind: str, solution: Solution, names: Sequence[str], input_names: Sequence[str], *, has_inputs: bool
+) -> None:
+    """Times and responses: a CSV column for each pair, in other files the arrays t and y as `Solution` has them.
+
+    With `has_inputs` y is `(m, T, p)`, one response to each input.
+    """
+    if kind != "csv":
+        write_output(target, lambda path: WRITERS[kind](path, solution.t, solution.y))
+        return
+    y = solution.y if has_inputs else solution.y[None]
+    header = ["t", *_pair_names(names, input_names)]
+    _write_csv(target, header, np.column_stack([solution.t, *y]))
+
+
+def write_frequencies(
+    target: str,
+    kind: str,
+    omega: Array,
+    H: NDArray[np.complex128],
+    names: Sequence[str],
+    input_names: Sequence[str],
+    *,
+    in_plane: bool,
+    delays: Array,
+) -> None:
+    """Angular frequencies and H `(K, p, m)`: a CSV has two columns for each pair, other files omega and H.
+
+    These are |H| and its phase in degrees, continuous beside the `delays` `(p, m)`, or with `in_plane` the real and the
+    imaginary part.
+    """
+    if kind == "npz":
+        write_output(target, lambda path: _write_npz(path, omega, H))
+        return
+    if kind == "mat":
+        write_output(target, lambda path: mat5.write(path, {"omega": omega[:, None], "H": H}))  # type: ignore[dict-item]
+        return
+    two = ("real", "imaginary") if in_plane else ("magnitude", "phase")
+    pairs = _pair_names(names, input_names)
+    header = ["omega", *(f"{part} {pair}" if len(pairs) > 1 else part for pair in pairs for part in two)]
+    places = [(row, column) for column in range(len(input_names)) for row in range(len(names))]
+    columns = [(H[:, row, column], omega * delays[row, column]) for row, column in places]
+    parts = [(own.real, own.imag) if in_plane else (np.abs(own), unwrapped_phase(own, late)) for own, late in columns]
+    _write_csv(target, header, np.column_stack([omega, *chain.from_iterable(parts)]))
+
+
+def response_numbers(
+    system: StateSpace | DynamicNetwork, kind: str, pairs: Mapping[tuple[int, int], str]
+) -> str:  # fmt: skip
+    """What one reads off a step response or a Bode plot, one row for each pair (output, input); "–" for what is not."""
+    if kind == "step":
+        info = system.step_info()
+        names = ("dead time", *_STEP_NUMBERS) if np.any(info.dead_time) else _STEP_NUMBERS
+        numbers = {name: getattr(info, name.replace(" ", "_")) for name in names}
+    else:
+        numbers = {"gain at rest": system.dcgain(), "bandwidth": system.bandwidth()}
+    heading = {"overshoot": "overshoot %", "undershoot": "undershoot %", "bandwidth": "bandwidth (rad/time)"}
+    rows = [("", *(heading.get(name, name) for name in numbers))]
+    for (row, column), title in list(pairs.items())[:_SHOWN]:
+        rows.append((sanitize(title), *(_shown_number(values[row, column]) for values in numbers.values())))
+    widths = [max(len(cells[place]) for cells in rows) for place in range(len(rows[0]))]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) for cells in rows]
+    if len(pairs) > _SHOWN:
+        lines.append(f"… and {len(pairs) - _SHOWN} more; choose with --input and --output")
+    return "\n".join(lines)
+
+
+def _shown_number(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.5g}"
+
+
+def _pair_names(names: Sequence[str], input_names: Sequence[str]) -> list[str]:
+    if len(input_names) == 1:
+        return list(names)
+    return [f"{name} from {source}" for source in input_names for name in names]
+
+
+def _write_npz(path: Path, omega: Array, H: NDArray[np.complex128]) -> None:
+    npz.write(path, {"omega": omega, "H": H})  # type: ignore[dict-item]
+
+
+def _write_csv(target: str, header: Sequence[str], table: Array) -> None:
+    first = io.StringIO()
+    csv.writer(first, lineterminator="\n").writerow(header)
+    write_chunks(target, chain([first.getvalue().encode()], format_rows(table)))
+
+
+# MERGED ltinet.cli.response
+# `ltinet response`: how a system answers a step, an impulse or an oscillation, as a picture, table or numbers.
 
 Kind = Literal["step", "impulse", "bode", "nyquist"]
 _IN_TIME = ("step", "impulse")
@@ -30,7 +143,7 @@ _IN_NUMBERS = ("step", "bode")
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ResponseRequest:
     """What to answer: a system, and one input or output of it, or all of them (None)."""
 
     system: StateSpace | DynamicNetwork
@@ -79,19 +192,19 @@ def response(
         refuse_overwriting(target, {"the system": file})
         if wanted not in ("csv", "svg"):
             refuse_terminal(target)
-    asked = _asked(read_system_or_network(file, matrix), kind, input, channel)
+    asked = _build_request(read_system_or_network(file, matrix), kind, input, channel)
     if kind in _IN_TIME or target is None:
         what = f"a {kind} response" if kind in _IN_TIME else "a bandwidth"
         refuse_discrete_time(asked.system, file, what, besides="Bode and Nyquist, with -o, take it as it is")
     if target is None:
-        send(_numbers(asked) + "\n")
+        write_stdout(_numbers(asked) + "\n")
         return
     _write(asked, target, wanted)
 
 
 def _format_for(target: str | None, wanted: str | None, kind: Kind) -> str:
     """The suffix says what is written; a stream has none."""
-    known = (*WRITERS, *FORMATS)
+    known = (*WRITERS, *PICTURE_FORMATS)
     if target is None:
         if kind not in _IN_NUMBERS or wanted is not None:
             raise typer.BadParameter(
@@ -100,43 +213,45 @@ def _format_for(target: str | None, wanted: str | None, kind: Kind) -> str:
         return ""
     if is_stream(target):
         if wanted is not None and wanted not in known:
-            raise FileFormatError(f"--format is {shown(repr(wanted))}; known are {', '.join(known)}")
+            raise FileFormatError(f"--format is {sanitize(repr(wanted))}; known are {', '.join(known)}")
         return wanted or "csv"
     suffix = Path(target).suffix.lower().removeprefix(".")
     if suffix not in known:
-        raise FileFormatError(f"{shown_path(target)} is of an unknown kind; known are {', '.join(known)}")
+        raise FileFormatError(f"{format_path(target)} is of an unknown kind; known are {', '.join(known)}")
     if wanted is not None and suffix != wanted:
         raise FileFormatError(
-            f"{shown_path(target)} and --format {shown(wanted)} do not agree; --format is for standard output"
+            f"{format_path(target)} and --format {sanitize(wanted)} do not agree; --format is for standard output"
         )
     return suffix
 
 
-def _asked(system: StateSpace | DynamicNetwork, kind: Kind, input: str | None, output: str | None) -> _Asked:
+def _build_request(
+    system: StateSpace | DynamicNetwork, kind: Kind, input: str | None, output: str | None
+) -> _ResponseRequest:
     plots = system.plot
     names = channel_names(system.n_outputs, "y", plots.names)
     input_names = channel_names(system.n_inputs, "u", plots.input_names)
-    if output is not None and Path(output).suffix.lower().removeprefix(".") in (*WRITERS, *FORMATS):
+    if output is not None and Path(output).suffix.lower().removeprefix(".") in (*WRITERS, *PICTURE_FORMATS):
         raise typer.BadParameter(
-            f"{shown(output)} looks like a file: --output chooses one output of the system, -o names the file",
+            f"{sanitize(output)} looks like a file: --output chooses one output of the system, -o names the file",
             param_hint="'--output'",
         )
-    row = chosen_channel(output, names, option="--output", noun="output")
-    column = chosen_channel(input, input_names, option="--input", noun="input")
-    return _Asked(system, kind, names, input_names, row, column)
+    row = parse_channel(output, names, option="--output", noun="output")
+    column = parse_channel(input, input_names, option="--input", noun="input")
+    return _ResponseRequest(system, kind, names, input_names, row, column)
 
 
-def _write(asked: _Asked, target: str, wanted: str) -> None:
+def _write(asked: _ResponseRequest, target: str, wanted: str) -> None:
     remarks: tuple[str, ...] = ()
-    with working(f"computing the {asked.kind} response of {asked.system.n_states} states"):
-        if asked.kind in _IN_TIME and not (wanted in FORMATS and asked.input is asked.output is None):
+    with show_status(f"computing the {asked.kind} response of {asked.system.n_states} states"):
+        if asked.kind in _IN_TIME and not (wanted in PICTURE_FORMATS and asked.input is asked.output is None):
             solution = _over_time(asked)
             remarks = solution.remarks
         else:
             solution = None
-        if wanted in FORMATS:
-            figure = drawn(lambda: _draw(asked, solution))
-            deliver(target, lambda path: save_figure(figure, path), suffix=f".{wanted}")
+        if wanted in PICTURE_FORMATS:
+            figure = draw_headless(lambda: _draw(asked, solution))
+            write_output(target, lambda path: save_figure(figure, path), suffix=f".{wanted}")
         elif solution is not None:
             columns = _of(asked.names, asked.output), _of(asked.input_names, asked.input)
             write_times(target, wanted, solution, *columns, has_inputs=asked.input is None)
@@ -147,23 +262,23 @@ def _write(asked: _Asked, target: str, wanted: str) -> None:
             delays = settings.total_delay(len(asked.names), len(asked.input_names))
             delays = delays[_places(asked.output)][:, _places(asked.input)]
             write_frequencies(target, wanted, omega, H, *columns, in_plane=asked.kind == "nyquist", delays=delays)
-    if target != STANDARD:
+    if target != STANDARD_STREAM:
         for line in (*remarks, f"{asked.kind} response written to {target}"):
-            remark(line)
+            print_note(line)
 
 
-def _over_time(asked: _Asked) -> Solution:
+def _over_time(asked: _ResponseRequest) -> Solution:
     respond = asked.system.step_response if asked.kind == "step" else asked.system.impulse_response
     return respond(input=asked.input, output=asked.output)
 
 
-def _over_frequency(asked: _Asked) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
+def _over_frequency(asked: _ResponseRequest) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
     omega = np.asarray(asked.system.plot.frequencies())
     H = asked.system.frequency_response(omega)
     return omega, H[:, _places(asked.output)][:, :, _places(asked.input)]
 
 
-def _draw(asked: _Asked, solution: Solution | None) -> Any:
+def _draw(asked: _ResponseRequest, solution: Solution | None) -> Any:
     """All pairs as the library draws them, or those that were chosen."""
     plots = replace(asked.system.plot, names=asked.names, input_names=asked.input_names)
     if solution is not None:
@@ -181,7 +296,7 @@ def _draw(asked: _Asked, solution: Solution | None) -> Any:
     return plots.bode(pairs=pairs) if asked.kind == "bode" else plots.nyquist(pairs=pairs)
 
 
-def _numbers(asked: _Asked) -> str:
+def _numbers(asked: _ResponseRequest) -> str:
     rows = range(len(asked.names))[_places(asked.output)]
     columns = range(len(asked.input_names))[_places(asked.input)]
     pairs = {

@@ -1,6 +1,6 @@
-"""Sampled signals in files: CSV, `.npz` and `.mat` tables of times and channels.
+"""Sampled signals and initial states in files: CSV tables, `.npz` and `.mat` arrays.
 
-They live here and not among the signals because the formats are the border's: inside, signals are arrays.
+They are here and not in `ltinet.signals` since file formats belong to the interface; signals are arrays.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -9,18 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ltinet.arrays import Array
-from ltinet.cli.streams import incoming, is_stream, spooled, title_of
-from ltinet.errors import FileFormatError, LtinetError
+from ltinet._util.floating_point import Array
+from ltinet._util.progress import track_progress
+from ltinet._util.text import format_count, format_names, format_path, sanitize
+from ltinet.cli.io import display_name, is_stream, open_stream, temporary_input
+from ltinet.errors import FileFormatError, InvalidSignalError, LtinetError
 from ltinet.export.sample_files import WRITERS
-from ltinet.model.formats import mat, npz
-from ltinet.progress import counted
-from ltinet.shown import shown, shown_names, shown_path
+from ltinet.io import mat, npz
 from ltinet.tables.options import TableOptions
-from ltinet.tables.reading import Chunk, Reading
-from ltinet.tables.source import BLOCK
-from ltinet.tables.table import Table, gathered
+from ltinet.tables.reading import TableChunk, TableReader
+from ltinet.tables.source import BLOCK_BYTES
+from ltinet.tables.table import Table, collect_table
+
+# MERGED ltinet.cli.samples
+# Sampled signals in files: CSV, `.npz` and `.mat` tables of times and channels.
+#
+# They live here and not among the signals because the formats are the border's: inside, signals are arrays.
 
 _KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".dat": "csv", ".lvm": "csv", ".npz": "npz", ".mat": "mat"}
 
@@ -39,32 +45,32 @@ def format_of(target: str, wanted: str | None) -> str:
     """The kind of table to write: the one asked for, or that of the target's suffix."""
     if wanted is not None:
         if wanted not in WRITERS:
-            raise FileFormatError(f"--format is {shown(repr(wanted))}; known are {', '.join(WRITERS)}")
+            raise FileFormatError(f"--format is {sanitize(repr(wanted))}; known are {', '.join(WRITERS)}")
         return wanted
     if is_stream(target):
         return "csv"
     suffix = Path(target).suffix.lower()
     if suffix.removeprefix(".") not in WRITERS:
         raise FileFormatError(
-            f"{shown_path(target)} is of an unknown kind; use .csv, .npz or .mat, or say which with --format"
+            f"{format_path(target)} is of an unknown kind; use .csv, .npz or .mat, or say which with --format"
         )
     return suffix.removeprefix(".")
 
 
 @contextmanager
-def opened_samples(name: str, options: TableOptions) -> Iterator[Samples | Reading]:
+def open_samples(name: str, options: TableOptions) -> Iterator[Samples | TableReader]:
     """Times and inputs from a file, a pipe, or standard input for `-`: arrays, or a table that is still to be read.
 
     Raises:
         FileFormatError: there is no such file, it is damaged, of another kind, or not a table of numbers with times.
     """
-    title = title_of(name)
+    title = display_name(name)
     if is_stream(name):
-        with incoming(name) as (stream, suffix):
+        with open_stream(name) as (stream, suffix):
             if suffix == ".csv":
-                yield Reading(stream, title=title, options=options)
+                yield TableReader(stream, title=title, options=options)
                 return
-            with spooled(stream.read(), title) as file:
+            with temporary_input(stream.read(), title) as file:
                 yield _arrays(file, title)
         return
     path = Path(name)
@@ -72,25 +78,25 @@ def opened_samples(name: str, options: TableOptions) -> Iterator[Samples | Readi
         raise FileFormatError(f"{title} is a folder, not a table" if path.is_dir() else f"there is no file {title}")
     if _KINDS.get(path.suffix.lower()) == "csv":
         with path.open("rb") as stream:
-            yield Reading(stream, title=title, options=options)
+            yield TableReader(stream, title=title, options=options)
     else:
         yield _arrays(path, title)
 
 
-def read_whole(source: Reading, name: str) -> Table:
+def read_whole_table(source: TableReader, name: str) -> Table:
     """All of a table that goes by this name, with a bar for those who wait."""
-    total = None if is_stream(name) else max(Path(name).stat().st_size // BLOCK, 1)
+    total = None if is_stream(name) else max(Path(name).stat().st_size // BLOCK_BYTES, 1)
 
-    def watched(chunks: Iterable[Chunk]) -> Iterable[Chunk]:
-        return counted(chunks, total=total, noun=f"reading {source.title}")
+    def watched(chunks: Iterable[TableChunk]) -> Iterable[TableChunk]:
+        return track_progress(chunks, total=total, noun=f"reading {source.title}")
 
-    return gathered(source, watched)
+    return collect_table(source, watched)
 
 
 def _arrays(path: Path, title: str) -> Samples:
     kind = _KINDS.get(path.suffix.lower())
     if kind is None or kind == "csv":
-        raise FileFormatError(f"{shown_path(path)} is of an unknown kind; known are .csv, .npz and .mat")
+        raise FileFormatError(f"{format_path(path)} is of an unknown kind; known are .csv, .npz and .mat")
     arrays = read_arrays(path, ("t", "u"), title=title)
     t, values = arrays["t"], np.atleast_1d(arrays["u"])
     if t.size != max(t.shape, default=1):
@@ -120,9 +126,54 @@ def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, 
         raise FileFormatError(f"{title} cannot be read: {reason}; it may be damaged or of another kind") from None
     missing = [name for name in names if name not in found]
     if missing:
-        raise FileFormatError(f"{title} has no {missing[0]} (it holds {shown_names(held)})")
+        raise FileFormatError(f"{title} has no {missing[0]} (it holds {format_names(held)})")
     arrays = {name: np.asarray(found[name]) for name in names}
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise FileFormatError(f"{title}: {name} has the type {array.dtype}; it must hold real numbers")
     return {name: array.astype(np.float64) for name, array in arrays.items()}
+
+
+# MERGED ltinet.cli.samples
+# An initial state as it is typed: numbers with commas between them, or a file for a state too long to type.
+
+
+def read_initial_state(text: str) -> NDArray[np.float64]:
+    """The state as a vector.
+
+    Raises:
+        InvalidSignalError: it is neither numbers nor a file of a known kind.
+        FileFormatError: the file cannot be read or has no array x0.
+    """
+    if is_state_file(text):
+        return read_arrays(Path(text), ("x0",), title=format_path(text))["x0"].ravel()
+    try:
+        return np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        raise InvalidSignalError(
+            f"--x0 is {sanitize(repr(text))}; give numbers with commas between them, as in 1,0,-2, or a .npz or .mat file "
+            "with x0"
+        ) from None
+
+
+def parse_initial_state(text: str, n_states: int) -> NDArray[np.float64]:
+    """The state, with one finite number for each state of the system.
+
+    Raises:
+        InvalidSignalError: it has others, or is none at all.
+        FileFormatError: the file cannot be read or has no array x0.
+    """
+    state = read_initial_state(text)
+    if len(state) != n_states:
+        raise InvalidSignalError(
+            f"--x0 has {format_count(len(state), 'number')}, but the system has {format_count(n_states, 'state')}; give one "
+            "for each, or a .npz or .mat file with x0"
+        )
+    if not np.all(np.isfinite(state)):
+        raise InvalidSignalError("--x0 has numbers that are not finite; replace NaN and infinities")
+    return state
+
+
+def is_state_file(text: str) -> bool:
+    """Whether the state is to be read from a file."""
+    return Path(text).suffix.lower() in (".npz", ".mat")

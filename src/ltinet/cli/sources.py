@@ -1,21 +1,113 @@
-"""Systems and networks by the name that a user types: a file, a folder, `-`, or a built-in example."""
+"""Sources of systems and networks: a file, a folder, `-`, or a built-in example such as `example:heat_rod,n_states=20`.
 
+Shell completion of example names and parameters included.
+"""
+
+import inspect
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ltinet.cli.examples import EXAMPLE as _EXAMPLE
-from ltinet.cli.examples import built_in_system, completed_source
-from ltinet.cli.messages import working
-from ltinet.cli.streams import readable, title_of
+from ltinet._util.text import format_path, sanitize
+from ltinet.cli.io import display_name, open_as_path, show_status
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSystemError
-from ltinet.loading import load
-from ltinet.shown import shown, shown_path
+from ltinet.files import load, load_system, named_system
 from ltinet.state_space import StateSpace
-from ltinet.systems import load_system
+from ltinet.systems.named_systems import NAMED_SYSTEMS
+
+# MERGED ltinet.cli.sources
+# Built-in systems as they are typed: `example:heat_rod`, or with parameters `example:heat_rod,n_states=20`.
+
+EXAMPLE_PREFIX = "example:"
+_BREAKS = (":", "=")  # where bash cuts words
+
+
+def load_example(text: str) -> StateSpace:
+    """The system of a name and its parameters, which commas separate; a shell takes all of it as one word.
+
+    Raises:
+        InvalidSystemError: there is no such system, it has no such parameter, or a value does not fit.
+    """
+    name, *assignments = text.split(",")
+    parameters: dict[str, int | float] = {}
+    for assignment in assignments:
+        key, equals, value = (part.strip() for part in assignment.partition("="))
+        if not equals or not key or key in parameters:
+            raise InvalidSystemError(
+                f"{sanitize(repr(assignment))} is not a parameter and its number, each once, as in {_sample(name)}"
+            )
+        parameters[key] = _number(key, value)
+    return named_system(name, **parameters)
+
+
+def complete_source(incomplete: str) -> list[str]:
+    """What an argument that begins like this may go on with: built-in systems and their parameters."""
+    return [full for full in _completions(incomplete) if full.startswith(incomplete)]
+
+
+def bash_completions() -> list[str] | None:
+    """What `example:heat_rod,n` may go on with in bash, None where something else is to be completed.
+
+    Bash cuts words at colons and equals signs, and replaces by the answer only what stands behind the last of them. The
+    word is put together again in the environment, where the completion of what comes after it looks for it.
+    """
+    words, place = os.environ.get("COMP_WORDS", "").split(), os.environ.get("COMP_CWORD", "")
+    if not os.environ.get("_LTINET_COMPLETE", "").endswith("bash") or not place.isdigit():
+        return None
+    start = next((at for at in range(len(words) - 1) if words[at : at + 2] == [EXAMPLE_PREFIX[:-1], ":"]), None)
+    if start is None:
+        return None
+    stop = start + 1
+    while stop < len(words) and (words[stop] in _BREAKS or words[stop - 1] in _BREAKS):
+        stop += 1
+    whole = "".join(words[start:stop])
+    if start <= int(place) < stop:
+        kept = max(whole.rfind(mark) for mark in _BREAKS) + 1
+        return [full[kept:] for full in complete_source(whole)]
+    os.environ["COMP_WORDS"] = " ".join([*words[:start], whole, *words[stop:]])
+    os.environ["COMP_CWORD"] = str(int(place) - (stop - start - 1))
+    return None
+
+
+def _completions(whole: str) -> Iterator[str]:
+    if not whole.startswith(EXAMPLE_PREFIX) or "," not in whole:
+        yield from (f"{EXAMPLE_PREFIX}{name}" for name in NAMED_SYSTEMS)
+        return
+    begun, _, _ = whole.rpartition(",")
+    name, *given = begun.removeprefix(EXAMPLE_PREFIX).split(",")
+    if name in NAMED_SYSTEMS:
+        used = {assignment.partition("=")[0] for assignment in given}
+        yield from (f"{begun},{key}=" for key in _parameters(name) if key not in used)
+
+
+def _number(key: str, value: str) -> int | float:
+    try:
+        return int(value)
+    except ValueError:
+        pass
+    try:
+        return float(value)
+    except ValueError:
+        raise InvalidSystemError(f"{sanitize(key)} is {sanitize(repr(value))}; it must be a number") from None
+
+
+def _parameters(name: str) -> dict[str, object]:
+    return {key: parameter.default for key, parameter in inspect.signature(NAMED_SYSTEMS[name]).parameters.items()}
+
+
+def _sample(name: str) -> str:
+    known = name if name in NAMED_SYSTEMS else "heat_rod"
+    key, value = next(iter(_parameters(known).items()))
+    return f"{EXAMPLE_PREFIX}{known},{key}={value}"
+
+
+# MERGED ltinet.cli.sources
+# Systems and networks by the name that a user types: a file, a folder, `-`, or a built-in example.
 
 NETWORK_SUFFIX = ".safetensors"
 
@@ -24,7 +116,7 @@ _IN_PYTHON = (
     re.compile(r"give it: load_system\(path, .*?\), or (?=store)"),  # … has no C; give it: …, or store plain matrices
     re.compile(r"load_system\(path, names=\{.*?\}\), or on the command line "),  # …: …, or on the … --matrix A=Amat
 )
-SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocompletion=completed_source)]
+SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocompletion=complete_source)]
 MatrixNames = Annotated[
     list[str] | None,
     typer.Option(
@@ -35,13 +127,15 @@ MatrixNames = Annotated[
 
 def read_system(name: str, matrix: list[str] | None = None) -> StateSpace:
     """The system in a file or folder, on standard input, or built in as `example:NAME`."""
-    if name.startswith(_EXAMPLE):
-        return built_in_system(name.removeprefix(_EXAMPLE))
+    if name.startswith(EXAMPLE_PREFIX):
+        return load_example(name.removeprefix(EXAMPLE_PREFIX))
     names = _matrix_names(matrix)
-    with readable(name) as path:
+    with open_as_path(name) as path:
         if path.suffix.lower() == NETWORK_SUFFIX:
-            raise FileFormatError(f"{shown_path(path)} is a network; give the system that it is to be constructed from")
-        with working(f"reading {shown_path(name)}"):
+            raise FileFormatError(
+                f"{format_path(path)} is a network; give the system that it is to be constructed from"
+            )
+        with show_status(f"reading {format_path(name)}"):
             return _load_system(path, names)
 
 
@@ -52,7 +146,7 @@ def _load_system(path: Path, names: dict[str, str] | None) -> StateSpace:
     except FileFormatError as error:
         if path.is_dir() and not names and not list(path.glob("*.mtx*")):
             raise FileFormatError(
-                f"{shown_path(path)} is a folder without matrices; give a .mat or .npz file, or a folder that holds "
+                f"{format_path(path)} is a folder without matrices; give a .mat or .npz file, or a folder that holds "
                 "A.mtx, B.mtx and C.mtx"
             ) from None
         raise FileFormatError(_for_the_command_line(str(error))) from None
@@ -71,7 +165,7 @@ def _matrix_names(given: list[str] | None) -> dict[str, str] | None:
         role, equals, name = text.partition("=")
         if not equals or role in names:
             raise typer.BadParameter(
-                f"{shown(text)} is not one matrix and its variable, such as A=Amat; give each matrix once",
+                f"{sanitize(text)} is not one matrix and its variable, such as A=Amat; give each matrix once",
                 param_hint="'--matrix'",
             )
         names[role] = name
@@ -80,29 +174,29 @@ def _matrix_names(given: list[str] | None) -> dict[str, str] | None:
 
 def read_network(name: str) -> DynamicNetwork:
     """The network in a file or on standard input."""
-    if name.startswith(_EXAMPLE):
-        stem = name.removeprefix(_EXAMPLE).partition(",")[0]
+    if name.startswith(EXAMPLE_PREFIX):
+        stem = name.removeprefix(EXAMPLE_PREFIX).partition(",")[0]
         raise FileFormatError(
-            f"{shown(name)} is a system, not a network; construct one first: ltinet construct {shown(name)} -o "
-            f"{shown(stem)}{NETWORK_SUFFIX}"
+            f"{sanitize(name)} is a system, not a network; construct one first: ltinet construct {sanitize(name)} -o "
+            f"{sanitize(stem)}{NETWORK_SUFFIX}"
         )
-    with readable(name) as path:
+    with open_as_path(name) as path:
         if path.is_dir() or path.suffix.lower() in (".mat", ".npz"):
             raise FileFormatError(
-                f"{shown_path(path)} is not a network; construct one first: ltinet construct {shown_path(name)} -o "
-                f"{shown_path(_name_for(name))}"
+                f"{format_path(path)} is not a network; construct one first: ltinet construct {format_path(name)} -o "
+                f"{format_path(_name_for(name))}"
             )
-        with working(f"reading {shown_path(name)}"):
+        with show_status(f"reading {format_path(name)}"):
             return load(path)
 
 
 def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateSpace | DynamicNetwork:
     """Either of them, told apart by the suffix."""
-    if name.startswith(_EXAMPLE):
+    if name.startswith(EXAMPLE_PREFIX):
         return read_system(name)
-    with readable(name) as path:
+    with open_as_path(name) as path:
         is_network = path.suffix.lower() == NETWORK_SUFFIX
-        with working(f"reading {shown_path(name)}"):
+        with show_status(f"reading {format_path(name)}"):
             return load(path) if is_network else _load_system(path, _matrix_names(matrix))
 
 
@@ -114,7 +208,7 @@ def refuse_discrete_time(system: StateSpace | DynamicNetwork, name: str, what: s
     """
     if isinstance(system, StateSpace) and system.dt is not None:
         raise InvalidSystemError(
-            f"{title_of(name)} is discrete in time (dt = {system.dt:g}), and {what} needs continuous time; convert it "
+            f"{display_name(name)} is discrete in time (dt = {system.dt:g}), and {what} needs continuous time; convert it "
             'first, in Python: ltinet.save_system(ltinet.load_system(path).to_continuous(), "continuous.mat")'
             f"{besides and f'; {besides}'}"
         )

@@ -1,30 +1,86 @@
-"""The HTTP server of the page, for this machine alone: connections, routes, time limits and size limits.
+"""HTTP server of the page on 127.0.0.1: routes, size and time limits, access checks, and start and end of a page.
 
-Nothing is computed here: `Reception` answers.
+Every user of the machine can reach 127.0.0.1. A request must name this host, must not come from another origin, and
+must carry the random token of the page as the first part of its path, which no other page knows and no browser adds
+by itself. Nothing is computed here: `PageSession` answers.
 """
 
+import hmac
 import re
 import secrets
 import socket
 import threading
 import time
+import webbrowser
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, final
+from typing import Any, NamedTuple, final
 from urllib.parse import parse_qsl, urlsplit
 
-from ltinet.explorer.answer import Answer, failed
-from ltinet.explorer.answers import JOBS, VIEWS
-from ltinet.explorer.checks import HEADERS, refusal
-from ltinet.explorer.files import DroppedFile
-from ltinet.explorer.page import DATA, data_block, page_files, page_with
-from ltinet.explorer.reception import Reception, too_large
-from ltinet.explorer.uploads import MOST_BYTES
+from ltinet.errors import LtinetError
+from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload
+from ltinet.explorer.page import DATA_MARK, data_block, page_files, render_page
+from ltinet.explorer.page_session import PageSession, upload_too_large
+from ltinet.explorer.requests import JOBS, VIEWS, PageResponse, error_response
+from ltinet.explorer.worker_manager import WorkerManager, start_fork_server
+
+# MERGED ltinet.explorer.server
+# Who may ask: this page, from this address, with its token. Everyone on the machine can reach 127.0.0.1.
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Refusal(NamedTuple):
+    """Why a request is not answered."""
+
+    status: int
+    sentence: str
+
+
+def check_request(method: str, path: str, headers: Mapping[str, str], *, port: int, token: str) -> Refusal | None:
+    """Why a request is refused; None where it may be answered.
+
+    Names of `headers` are small letters. The token is the first part of the path: no other page knows it, and no
+    browser adds it by itself as it would a cookie.
+    """
+    hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+    host = headers.get("host", "")
+    if host not in hosts:
+        return Refusal(403, "this page answers to 127.0.0.1 only")
+    origin = headers.get("origin")
+    if origin is not None and origin != f"http://{host}":
+        return Refusal(403, "this page answers to itself only")
+    site = headers.get("sec-fetch-site")
+    if site not in (None, "same-origin") and not (site == "none" and method == "GET"):
+        return Refusal(403, "this page answers to itself only")
+    if "upgrade" in headers:
+        return Refusal(400, "there is nothing to upgrade to")
+    given = path.split("/", 2)[1] if path.startswith("/") else ""
+    if not hmac.compare_digest(given.encode(), token.encode()):
+        return Refusal(403, "the address lacks its token; open the one that was printed when the page was started")
+    return None
+
+
+# MERGED ltinet.explorer.server
+# The HTTP server of the page, for this machine alone: connections, routes, time limits and size limits.
+#
+# Nothing is computed here: `PageSession` answers.
 
 _MOST_CONNECTIONS = 96
-_PATIENCE = 15.0  # seconds for the next bytes of a request
+_READ_TIMEOUT = 15.0  # seconds for the next bytes of a request
 _LONGEST_UPLOAD = 120.0  # seconds for all of a file
 _TAB = re.compile(r"[0-9a-z]{1,24}", re.ASCII)
 
@@ -37,7 +93,7 @@ class PageServer(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, reception: Reception, *, port: int = 0) -> None:
+    def __init__(self, reception: PageSession, *, port: int = 0) -> None:
         self.reception = reception
         self.token = secrets.token_urlsafe(18)
         self._open: OrderedDict[socket.socket, bool] = OrderedDict()
@@ -83,7 +139,7 @@ class PageRequest(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "ltinet", ""
-    timeout = _PATIENCE
+    timeout = _READ_TIMEOUT
     disable_nagle_algorithm = True
     wbufsize = -1
     server: PageServer
@@ -96,12 +152,12 @@ class PageRequest(BaseHTTPRequestHandler):
         """A dropped file, or the end of what a tab waits for."""
         self._answer({"upload": self._upload, "cancel": self._cancel})
 
-    def _answer(self, routes: dict[str, Callable[[str], Answer]]) -> None:
+    def _answer(self, routes: dict[str, Callable[[str], PageResponse]]) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        found = refusal(self.command, self.path, headers, port=self.server.server_port, token=self.server.token)
+        found = check_request(self.command, self.path, headers, port=self.server.server_port, token=self.server.token)
         if found is not None:
             self.close_connection = True
-            self._send(failed(found.sentence, found.status))
+            self._send(error_response(found.sentence, found.status))
             return
         self.server.trust(self.connection)
         place = urlsplit(self.path).path.split("/", 2)[2:]
@@ -110,38 +166,38 @@ class PageRequest(BaseHTTPRequestHandler):
             self._send(routes[name](name))
         elif self.command == "GET" and name in page_files():
             kind, content = page_files()[name]
-            self._send(Answer(200, content, kind))
+            self._send(PageResponse(200, content, kind))
         else:
             self.close_connection = True
-            self._send(failed("there is nothing of this name here", 404))
+            self._send(error_response("there is nothing of this name here", 404))
 
-    def _page(self, _: str) -> Answer:
-        page = page_with({DATA: data_block("start", self.server.reception.told())})
-        return Answer(200, page.encode(), "text/html; charset=utf-8")
+    def _page(self, _: str) -> PageResponse:
+        page = render_page({DATA_MARK: data_block("start", self.server.reception.told())})
+        return PageResponse(200, page.encode(), "text/html; charset=utf-8")
 
-    def _ask(self, kind: str) -> Answer:
+    def _ask(self, kind: str) -> PageResponse:
         query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True, max_num_fields=32))
         tab = self._tab(query.pop("tab", ""))
         return self.server.reception.ask(kind, query, tab=tab)
 
-    def _upload(self, _: str) -> Answer:
+    def _upload(self, _: str) -> PageResponse:
         length = self.headers.get("content-length", "")
         if not (length.isascii() and length.isdigit()) or "transfer-encoding" in self.headers:
-            return self._closing(failed("a file comes with its length", 411))
-        if int(length[:12]) > MOST_BYTES:
-            return self._closing(too_large())
+            return self._closing(error_response("a file comes with its length", 411))
+        if int(length[:12]) > MAX_UPLOAD_BYTES:
+            return self._closing(upload_too_large())
         content = self._body(int(length))
         if content is None:
-            return self._closing(failed("the file broke off", 400))
+            return self._closing(error_response("the file broke off", 400))
         query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=4))
-        file = DroppedFile(query.get("name", "")[-200:], content)
+        file = Upload(query.get("name", "")[-200:], content)
         return self.server.reception.drop(file, tab=self._tab(query.get("tab", "")))
 
-    def _cancel(self, _: str) -> Answer:
+    def _cancel(self, _: str) -> PageResponse:
         self.close_connection = True  # whatever else was sent is not read
         query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=4))
         self.server.reception.staff.cancel(self._tab(query.get("tab", "")), query.get("kind", ""))
-        return Answer(200, b"{}")
+        return PageResponse(200, b"{}")
 
     def _tab(self, text: str) -> str:
         return text if _TAB.fullmatch(text) else "?"
@@ -156,13 +212,13 @@ class PageRequest(BaseHTTPRequestHandler):
             length -= len(part)
         return b"".join(parts)
 
-    def _closing(self, answer: Answer) -> Answer:
+    def _closing(self, answer: PageResponse) -> PageResponse:
         self.close_connection = True
         return answer
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: PageResponse) -> None:
         self.send_response(answer.status)
-        for name, value in HEADERS.items():
+        for name, value in SECURITY_HEADERS.items():
             self.send_header(name, value)
         self.send_header("Content-Type", answer.type)
         self.send_header("Content-Length", str(len(answer.content)))
@@ -175,3 +231,46 @@ class PageRequest(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: the address of the page was printed, and that is all."""
+
+
+# MERGED ltinet.explorer.server
+# A page that is served: from the start of its processes to their end.
+
+
+def run_page(file: Upload | None, *, port: int, browser: bool, told: Callable[[str], None]) -> None:
+    """Serve a page until Ctrl-C."""
+    with running_server(file, port=port) as server:
+        told(f"explore at {server.address} (Ctrl-C ends it)")
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            told("ended")
+
+
+@contextmanager
+def running_server(file: Upload | None = None, *, port: int = 0) -> Iterator[PageServer]:
+    """A server that is ready to serve and has begun to compute; it ends with the block."""
+    staff = WorkerManager(start_fork_server())
+    try:
+        server = _server(PageSession(staff, file), port)
+        try:
+            threading.Thread(target=_prepare_first_view, args=(server,), daemon=True).start()
+            yield server
+        finally:
+            server.server_close()
+    finally:
+        staff.close()
+
+
+def _server(reception: PageSession, port: int) -> PageServer:
+    try:
+        return PageServer(reception, port=port)
+    except (OSError, OverflowError) as error:
+        raise LtinetError(f"port {port} cannot be used ({error}); leave it out to take any that is free") from None
+
+
+def _prepare_first_view(server: PageServer) -> None:
+    """Compute the first view while the browser starts."""
+    server.reception.ask("view", {"system": server.reception.first.system}, tab="first")

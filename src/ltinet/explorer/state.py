@@ -1,4 +1,8 @@
-"""What the page shows, as it stands in its address: every view is a function of this and of nothing else."""
+"""State of the page as encoded in its address.
+
+Every view is a function of this state and of nothing else. Values are parsed strictly: lengths, ranges and patterns
+are checked before anything is computed.
+"""
 
 import math
 import re
@@ -7,11 +11,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, final
 from urllib.parse import urlencode
 
+from ltinet._util.text import sanitize
 from ltinet.errors import LtinetError
-from ltinet.shown import shown
+
+# MERGED ltinet.explorer.state
+# What the page shows, as it stands in its address: every view is a function of this and of nothing else.
 
 DEFAULT_BUDGET = 1e4  # that of `construct`
-INPUTS = ("step", "impulse", "chirp")  # besides a table, "file:…"
+INPUT_KINDS = ("step", "impulse", "chirp")  # besides a table, "file:…"
 _HASH = r"[0-9a-f]{64}"
 _SYSTEM = re.compile(rf"example:[a-z_]{{1,40}}|file:{_HASH}", re.ASCII)
 _RECORD = re.compile(rf"file:{_HASH}", re.ASCII)
@@ -26,7 +33,7 @@ class InvalidStateError(LtinetError, ValueError):
 
 @final
 @dataclass(frozen=True)
-class State:
+class ViewState:
     """One view of one system."""
 
     system: str = "example:triangular"
@@ -52,9 +59,9 @@ class State:
 
     def query(self) -> str:
         """The part of an address that says all of this; what is as usual is left out."""
-        usual = asdict(State())
+        usual = asdict(ViewState())
         told = {key: value for key, value in asdict(self).items() if value != usual[key] or key == "system"}
-        return urlencode({key: _written(key, value) for key, value in told.items()})
+        return urlencode({key: _encode_value(key, value) for key, value in told.items()})
 
     @property
     def subject(self) -> tuple[Any, ...]:
@@ -68,21 +75,21 @@ class State:
         return tuple(name.removeprefix("file:") for name in (self.system, self.u) if name.startswith("file:"))
 
 
-def state_of(query: Mapping[str, str]) -> State:
+def parse_state(query: Mapping[str, str]) -> ViewState:
     """The state that an address asks for.
 
     Raises:
         InvalidStateError: something in it is no state of the page.
     """
-    unknown = sorted(set(query) - set(State.__dataclass_fields__))
+    unknown = sorted(set(query) - set(ViewState.__dataclass_fields__))
     if unknown:
         raise InvalidStateError(
-            f"the address has {shown(repr(unknown[0]))}, which the page does not know; leave it out"
+            f"the address has {sanitize(repr(unknown[0]))}, which the page does not know; leave it out"
         )
-    return State(**{key: _READERS[key](key, text) for key, text in query.items() if text != ""})
+    return ViewState(**{key: _READERS[key](key, text) for key, text in query.items() if text != ""})
 
 
-def _written(key: str, value: Any) -> str:
+def _encode_value(key: str, value: Any) -> str:
     if key == "pick":
         return f"{value[0]}.{value[1]}"
     if isinstance(value, tuple):
@@ -90,27 +97,27 @@ def _written(key: str, value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _refused(key: str, text: str, wanted: str) -> InvalidStateError:
-    return InvalidStateError(f"{key} is {shown(repr(text))} in the address; it must be {wanted}")
+def _invalid_value(key: str, text: str, wanted: str) -> InvalidStateError:
+    return InvalidStateError(f"{key} is {sanitize(repr(text))} in the address; it must be {wanted}")
 
 
 def _system(key: str, text: str) -> str:
     if not _SYSTEM.fullmatch(text):
-        raise _refused(key, text, "example:NAME, or file: and the hash of one that was dropped here")
+        raise _invalid_value(key, text, "example:NAME, or file: and the hash of one that was dropped here")
     return text
 
 
 def _budget(key: str, text: str) -> float:
     value = _number(text)
     if not value >= 1.0:
-        raise _refused(key, text, "a number of at least 1, which every condition number is")
+        raise _invalid_value(key, text, "a number of at least 1, which every condition number is")
     return value
 
 
 def _end(key: str, text: str) -> float:
     value = _number(text)
     if not 0.0 < value < math.inf:
-        raise _refused(key, text, "a time after 0")
+        raise _invalid_value(key, text, "a time after 0")
     return value
 
 
@@ -123,26 +130,28 @@ def _number(text: str) -> float:
 
 def _count(key: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MOST_STATES):
-        raise _refused(key, text, f"a whole number from 1 to {_MOST_STATES}")
+        raise _invalid_value(key, text, f"a whole number from 1 to {_MOST_STATES}")
     return int(text[:9])
 
 
 def _driving(key: str, text: str) -> str:
-    if text not in INPUTS and not _RECORD.fullmatch(text):
-        raise _refused(key, text, f"{', '.join(INPUTS)}, or file: and the hash of a table that was dropped here")
+    if text not in INPUT_KINDS and not _RECORD.fullmatch(text):
+        raise _invalid_value(
+            key, text, f"{', '.join(INPUT_KINDS)}, or file: and the hash of a table that was dropped here"
+        )
     return text
 
 
 def _pick(key: str, text: str) -> tuple[int, int]:
     found = _PICK.fullmatch(text)
     if not found:
-        raise _refused(key, text, "a layer and a neuron, such as 3.1")
+        raise _invalid_value(key, text, "a layer and a neuron, such as 3.1")
     return int(found[1]), int(found[2])
 
 
 def _columns(key: str, text: str) -> tuple[int, ...]:
     if not _COLUMNS.fullmatch(text):
-        raise _refused(key, text, "numbers of columns, such as 1,2")
+        raise _invalid_value(key, text, "numbers of columns, such as 1,2")
     return tuple(map(int, text.split(",")))
 
 

@@ -1,7 +1,7 @@
-"""The page as a widget of a notebook: the same views, asked for over the line between page and kernel.
+"""Notebook widget with the page of the explorer, which talks to the kernel instead of an HTTP server.
 
-What is computed is computed by a process of its own, as for the page in a browser: the kernel stays free, and whoever
-waits can cancel. All widgets of a kernel share that process.
+Views are computed in a separate process, as for the page in a browser, so that the kernel stays free and requests
+can be cancelled. All widgets of a kernel share that process.
 """
 
 import atexit
@@ -14,18 +14,21 @@ from functools import cache
 from typing import Any
 
 from ltinet.errors import MissingDependencyError
-from ltinet.explorer.answer import Answer, failed
-from ltinet.explorer.answers import JOBS, VIEWS
-from ltinet.explorer.assets import asset_text
-from ltinet.explorer.bundle import bundled
-from ltinet.explorer.files import DroppedFile
-from ltinet.explorer.reception import Computing, Reception, too_large
-from ltinet.explorer.uploads import MOST_BYTES
+from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload
+from ltinet.explorer.page import asset_text, bundle_script
+from ltinet.explorer.page_session import ComputeBackend, PageSession, upload_too_large
+from ltinet.explorer.requests import JOBS, VIEWS, PageResponse, error_response
 
-_ASKED = {*VIEWS, *JOBS} - {"open"}
+# MERGED ltinet.explorer.widget
+# The page as a widget of a notebook: the same views, asked for over the line between page and kernel.
+#
+# What is computed is computed by a process of its own, as for the page in a browser: the kernel stays free, and whoever
+# waits can cancel. All widgets of a kernel share that process.
+
+_REQUEST_KINDS = {*VIEWS, *JOBS} - {"open"}
 
 
-def widget_of(file: DroppedFile | None) -> Any:
+def create_widget(file: Upload | None) -> Any:
     """The widget of a system, a network, or an example.
 
     Raises:
@@ -40,16 +43,16 @@ def widget_of(file: DroppedFile | None) -> Any:
         ) from None
 
     class ExploreWidget(anywidget.AnyWidget):
-        _esm, _css = bundled("widget.js"), asset_text("page.css")
+        _esm, _css = bundle_script("widget.js"), asset_text("page.css")
         page = traitlets.Unicode(asset_text("index.html")).tag(sync=True)
         start = traitlets.Dict().tag(sync=True)
 
-    reception, tab = Reception(_computing(), file), secrets.token_hex(8)
+    reception, tab = PageSession(_shared_backend(), file), secrets.token_hex(8)
     widget = ExploreWidget(start=reception.told())
 
     def take(source: Any, message: Any, buffers: Sequence[Any]) -> None:
         def answer() -> None:
-            told, content = reply(reception, message, buffers, tab=tab)
+            told, content = handle_message(reception, message, buffers, tab=tab)
             source.send(told, [content])
 
         threading.Thread(target=answer, daemon=True).start()  # the kernel goes on, and hears it when this is cancelled
@@ -58,7 +61,9 @@ def widget_of(file: DroppedFile | None) -> Any:
     return widget
 
 
-def reply(reception: Reception, message: Any, buffers: Sequence[Any], *, tab: str) -> tuple[dict[str, Any], bytes]:
+def handle_message(
+    reception: PageSession, message: Any, buffers: Sequence[Any], *, tab: str
+) -> tuple[dict[str, Any], bytes]:
     """What a message from the page is answered with: what stands in front, and the content."""
     query = {str(key): str(own) for key, own in message.get("query", {}).items()}
     found = _answer(reception, str(message.get("kind")), query, buffers, tab)
@@ -66,29 +71,28 @@ def reply(reception: Reception, message: Any, buffers: Sequence[Any], *, tab: st
     return told, found.content
 
 
-def _answer(reception: Reception, kind: str, query: dict[str, str], buffers: Sequence[Any], tab: str) -> Answer:
+def _answer(reception: PageSession, kind: str, query: dict[str, str], buffers: Sequence[Any], tab: str) -> PageResponse:
     if kind == "upload":
-        if sum(len(own) for own in buffers) > MOST_BYTES:
-            return too_large()
-        return reception.drop(DroppedFile(query.get("name", "")[-200:], b"".join(buffers)), tab=tab)
+        if sum(len(own) for own in buffers) > MAX_UPLOAD_BYTES:
+            return upload_too_large()
+        return reception.drop(Upload(query.get("name", "")[-200:], b"".join(buffers)), tab=tab)
     if kind == "cancel":
         reception.staff.cancel(tab, query.get("kind", ""))
-        return Answer(200, json.dumps({}).encode())
-    if kind not in _ASKED:
-        return failed("a notebook has no such view", 404)
+        return PageResponse(200, json.dumps({}).encode())
+    if kind not in _REQUEST_KINDS:
+        return error_response("a notebook has no such view", 404)
     return reception.ask(kind, query, tab=tab)
 
 
 @cache
-def _computing() -> Computing:
+def _shared_backend() -> ComputeBackend:
     """Who computes for all widgets of this kernel."""
     if sys.platform == "win32":
-        from ltinet.explorer.alone import Alone
+        from ltinet.explorer.page_session import InProcessWorker
 
-        return Alone()
-    from ltinet.explorer.nursery import start_nursery
-    from ltinet.explorer.staff import Staff
+        return InProcessWorker()
+    from ltinet.explorer.worker_manager import WorkerManager, start_fork_server
 
-    staff = Staff(start_nursery())
+    staff = WorkerManager(start_fork_server())
     atexit.register(staff.close)
     return staff

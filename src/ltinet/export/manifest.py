@@ -1,30 +1,115 @@
-"""What every exported thing says of itself: who made it, from which network, for which step, how exact it is.
+"""Manifests and output files of exports.
 
-Without a date: equal networks give equal bytes.
+A manifest states the version of the package, the network by its checksum, the step, and the rounding bound. It has no
+date, so that equal networks give equal bytes. Files and folders are written atomically; a folder is replaced only if it
+is empty or an earlier export.
 """
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
 
+from ltinet._util.atomic_files import write_file_atomically, write_folder_atomically
+from ltinet._util.text import format_path, format_rows
 from ltinet._version import __version__
-from ltinet.export.rounding.bound import RoundingBound, rounding_bound
-from ltinet.export.settings import PRECISIONS, ExportSettings
-from ltinet.export.step_model import StepModel
-from ltinet.export.tapped import TappedModel, tapped_bound
-from ltinet.model.names import names_or_numbers
-from ltinet.model.signal_settings import SignalSettings
-from ltinet.network.files import network_checksum
-from ltinet.shown import shown_rows
-from ltinet.solve.prepared import PreparedNetwork
+from ltinet.errors import FileFormatError
+from ltinet.export.rounding import RoundingBound, rounding_bound
+from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
+from ltinet.export.tapped_delay_line import TappedModel, tapped_rounding_bound
+from ltinet.io.file_access import as_path, error_reason
+from ltinet.network.network_file import network_checksum
+from ltinet.simulation.context import SimulationContext
+from ltinet.systems.signal_names import names_or_defaults
+from ltinet.systems.signal_settings import SignalSettings
 
-MANY_STEPS = 10**8
+# MERGED ltinet.export.manifest
+# Where exports go: folders and files that appear whole, and that destroy nothing of anybody else's.
+
+MANIFEST_FILE = "manifest.json"
+
+
+def write_export_folder(folder: str | PathLike[str], files: Mapping[str, bytes]) -> Path:
+    """Write a folder, or one over an earlier export.
+
+    Raises:
+        FileFormatError: something else stands there, or the file system refuses.
+    """
+    path = as_path(folder)
+    try:
+        if path.exists() and not _may_be_replaced(path):
+            raise FileFormatError(
+                f"{format_path(path)} exists and is no earlier export; name an empty folder or a new one"
+            )
+        write_folder_atomically(path, files)
+    except (OSError, ValueError) as error:
+        raise _write_error(path, error) from error
+    return path
+
+
+def validate_export_path(path: str | PathLike[str], *, suffix: str) -> Path:
+    """A path that a file of this kind may have.
+
+    Raises:
+        FileFormatError: its name ends otherwise, it is a folder, or nobody may look there.
+    """
+    place = as_path(path)
+    if place.suffix.lower() != suffix:
+        raise FileFormatError(
+            f"{format_path(place)} does not end in {suffix}; name it so, since programs look for that"
+        )
+    try:
+        is_folder = place.is_dir()
+    except OSError as error:  # a folder above it is closed to us
+        raise _write_error(place, error) from error
+    if is_folder:
+        raise FileFormatError(f"{format_path(place)} is a folder; name a file in it that ends in {suffix}")
+    return place
+
+
+def write_export_file(place: Path, content: bytes) -> None:
+    """Write a file, or over one of its name.
+
+    Raises:
+        FileFormatError: the file system refuses.
+    """
+    try:
+        write_file_atomically(place, content)
+    except (OSError, ValueError) as error:
+        raise _write_error(place, error) from error
+
+
+def _write_error(path: Path, error: Exception) -> FileFormatError:
+    if isinstance(error, FileFormatError):
+        return error
+    return FileFormatError(f"{format_path(path)} cannot be written ({error_reason(error)}); choose another place")
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Whether a folder is empty, or holds nothing but an export and what its Makefile makes."""
+    if not path.is_dir():
+        return False
+    entries = {entry.name for entry in path.iterdir()}
+    try:
+        written = {str(name) for name in json.loads((path / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return not entries
+    made = {name.removesuffix(".c") for name in written} | {f"{name.removesuffix('.c')}.o" for name in written}
+    return entries <= written | made
+
+
+# MERGED ltinet.export.manifest
+# What every exported thing says of itself: who made it, from which network, for which step, how exact it is.
+#
+# Without a date: equal networks give equal bytes.
+
+LONG_RUN_STEPS = 10**8
 
 
 @final
@@ -50,12 +135,12 @@ class Export:
         rows = [("files", ", ".join(self.files)), ("dt, hold", f"{self.manifest['dt']:g}, {self.manifest['hold']}")]
         rows.append(("precision", str(self.manifest["dtype"])))
         rows.extend(("remark", remark) for remark in self.remarks)
-        return shown_rows(f"export to {self.path}", rows)
+        return format_rows(f"export to {self.path}", rows)
 
 
-def manifest_of(
+def build_manifest(
     target: str,
-    prepared: PreparedNetwork,
+    prepared: SimulationContext,
     settings: ExportSettings,
     *,
     model: StepModel,
@@ -64,7 +149,7 @@ def manifest_of(
 ) -> Mapping[str, Any]:
     """The facts of an export as plain data; a bound that is not known is null."""
     facts: dict[str, Any] = {
-        "made by": made_by(),
+        "made by": generator_name(),
         "target": target,
         "network": {
             "sha256": network_checksum(prepared.stored._replace(settings=settings.signals)),
@@ -79,7 +164,7 @@ def manifest_of(
         "files": list(files),
     }
     if settings.signals.moves_signals:
-        facts["delays and operating point"] = moves_of(settings.signals)
+        facts["delays and operating point"] = describe_signal_settings(settings.signals)
         facts["bound"]["inputs counted from"] = "the operating point"
     if prepared.form is not None:  # what the bound, which is that of the network, does not count
         found = {"backward error": prepared.form.backward_error, "cond(T)": prepared.form.condition_raw}
@@ -89,31 +174,31 @@ def manifest_of(
     return MappingProxyType(facts)
 
 
-def moves_of(signals: SignalSettings) -> dict[str, Any]:
+def describe_signal_settings(signals: SignalSettings) -> dict[str, Any]:
     """Delays and the operating point as plain data, those that are there."""
     return {name: own for name, own in signals.facts.items() if name in ("input_delay", "output_delay", "u0", "y0")}
 
 
-def input_names(prepared: PreparedNetwork) -> tuple[str, ...]:
+def input_names(prepared: SimulationContext) -> tuple[str, ...]:
     """How the inputs are called, u1, u2, … where nobody gave names."""
-    return names_or_numbers(prepared.names.inputs, "inputs", prepared.network.n_inputs)
+    return names_or_defaults(prepared.names.inputs, "inputs", prepared.network.n_inputs)
 
 
-def output_names(prepared: PreparedNetwork) -> tuple[str, ...]:
+def output_names(prepared: SimulationContext) -> tuple[str, ...]:
     """How the outputs are called."""
-    return names_or_numbers(prepared.names.outputs, "outputs", prepared.network.n_outputs)
+    return names_or_defaults(prepared.names.outputs, "outputs", prepared.network.n_outputs)
 
 
-def bound_after_many_steps(
-    model: StepModel | TappedModel, settings: ExportSettings, *, terms: int = 1
-) -> RoundingBound:
+def long_run_bound(model: StepModel | TappedModel, settings: ExportSettings, *, terms: int = 1) -> RoundingBound:
     """The bound that is written down: inputs up to 1, a hundred million steps, sums over so many samples at a time."""
     if isinstance(model, TappedModel):
-        return tapped_bound(model, PRECISIONS[settings.dtype], n_steps=float(MANY_STEPS), samples_at_once=terms)
-    return rounding_bound(model, PRECISIONS[settings.dtype], n_steps=float(MANY_STEPS), samples_at_once=terms)
+        return tapped_rounding_bound(
+            model, PRECISIONS[settings.dtype], n_steps=float(LONG_RUN_STEPS), samples_at_once=terms
+        )
+    return rounding_bound(model, PRECISIONS[settings.dtype], n_steps=float(LONG_RUN_STEPS), samples_at_once=terms)
 
 
-def as_json(manifest: Mapping[str, Any]) -> str:
+def manifest_bytes(manifest: Mapping[str, Any]) -> str:
     """The manifest as a file, the same bytes each time."""
     return json.dumps(dict(manifest), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
@@ -122,10 +207,10 @@ def _bound_facts(bound: RoundingBound) -> dict[str, Any]:
     def finite(values: Any) -> list[float | None]:
         return [float(value) if np.isfinite(value) else None for value in values]
 
-    facts = {"inputs up to": 1.0, "steps": MANY_STEPS}
+    facts = {"inputs up to": 1.0, "steps": LONG_RUN_STEPS}
     return facts | {"per step": finite(bound.per_step), "drift": finite(bound.drift), "size": finite(bound.size)}
 
 
-def made_by() -> str:
+def generator_name() -> str:
     """The package and its version."""
     return f"ltinet {__version__}"

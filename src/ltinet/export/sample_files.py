@@ -1,4 +1,7 @@
-"""Files of samples, every bit of them: CSV, `.npz` and `.mat` tables of times and outputs."""
+"""Files of simulated samples: CSV, `.npz` and `.mat` tables of times and outputs.
+
+Every number is written so that it is read back bit for bit.
+"""
 
 import csv
 import io
@@ -8,11 +11,14 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ltinet.arrays import Array
+from ltinet._util.floating_point import Array
 from ltinet.errors import FileFormatError
-from ltinet.model.formats import mat5, npz
-from ltinet.model.names import names_or_numbers
-from ltinet.tables.writing import lines_of_numbers
+from ltinet.io import mat5, npz
+from ltinet.systems.signal_names import names_or_defaults
+from ltinet.tables.writing import format_rows
+
+# MERGED ltinet.export.sample_files
+# Files of samples, every bit of them: CSV, `.npz` and `.mat` tables of times and outputs.
 
 
 def write_csv(path: Path, t: Array, y: Array) -> None:
@@ -24,7 +30,7 @@ def write_csv(path: Path, t: Array, y: Array) -> None:
     if y.ndim > 2:
         raise FileFormatError(f"a batch of shape {y.shape} has no place in a CSV file; write .npz or .mat instead")
     with path.open("wb") as stream:
-        stream.write(csv_header(names_or_numbers(None, "outputs", y.shape[1])))
+        stream.write(csv_header(names_or_defaults(None, "outputs", y.shape[1])))
         stream.writelines(csv_rows(t, y))
 
 
@@ -37,7 +43,7 @@ def csv_header(names: Sequence[str]) -> bytes:
 
 def csv_rows(t: Array, y: Array) -> Iterator[bytes]:
     """The lines below it, some thousand at a time."""
-    return lines_of_numbers(np.column_stack([t, y]))
+    return format_rows(np.column_stack([t, y]))
 
 
 def write_npz(path: Path, t: Array, y: Array) -> None:

@@ -1,4 +1,7 @@
-"""A horizontal layer: neurons that feed each other in one direction, from the last to the first."""
+"""Horizontal layer: neurons coupled in one direction, from the last to the first.
+
+M ξ̈ + C ξ̇ + K ξ = E u + V u̇ with M diagonal and C, K upper triangular.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,13 +10,16 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet._util.cache import cached_property
+from ltinet._util.display import dir_without
+from ltinet._util.text import format_count
 from ltinet.errors import InvalidNetworkError
-from ltinet.listing import listed_without
-from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix
 from ltinet.network.maps import LayerMatrices, LayerParameters, n_dynn, n_dynn_inverse
 from ltinet.network.neuron import Neuron
-from ltinet.once import cached_property
-from ltinet.shown import count_of
+from ltinet.systems.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix
+
+# MERGED ltinet.network.layer
+# A horizontal layer: neurons that feed each other in one direction, from the last to the first.
 
 
 @final
@@ -137,7 +143,7 @@ class HorizontalLayer:
         return hash(tuple(matrix.tobytes() for matrix in self.matrices))
 
     def __dir__(self) -> list[str]:
-        return listed_without(self, "matrices", "trusted")
+        return dir_without(self, "matrices", "trusted")
 
     def __repr__(self) -> str:
         return (
@@ -193,7 +199,7 @@ def _checked_parameters(parameters: LayerParameters, n_inputs: int) -> LayerPara
         if w.shape != (1, expected):
             raise InvalidNetworkError(
                 f"neuron {i} has weights of shape {np.shape(parameters.weights[i])}; with "
-                f"{count_of(n_inputs, 'input')} and {n_neurons - 1 - i} neurons after it they "
+                f"{format_count(n_inputs, 'input')} and {n_neurons - 1 - i} neurons after it they "
                 f"are {expected} numbers: [e | v | −k −c of each of those]"
             )
     masses, dampings, stiffnesses = (tuple(values.tolist()) for values in diagonals)

@@ -1,4 +1,7 @@
-"""All layers and the output layer: y = Σ φ_i ξ_i + φ̇_i ξ̇_i + Ψ u."""
+"""Dynamic neural network: all horizontal layers and the output layer y = Σ φ_i ξ_i + φ̇_i ξ̇_i + Ψ u.
+
+Includes the table of its parameters, one neuron per row, and the contribution of each neuron to the outputs.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,16 +9,53 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import linalg
 
+from ltinet._util.cache import cached_property
+from ltinet._util.display import displayed_rows, html_table, omission_row, text_table
+from ltinet._util.floating_point import Array
+from ltinet._util.text import format_count
 from ltinet.errors import InvalidNetworkError
-from ltinet.model.matrices import Matrix, MatrixLike, as_real_matrix
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
-from ltinet.network.parameter_table import parameter_table
-from ltinet.once import cached_property
-from ltinet.shown import count_of
-from ltinet.views import html_table, text_table
+from ltinet.systems.matrices import Matrix, MatrixLike, as_real_matrix
+
+# MERGED ltinet.network.network
+# The parameters of a network as a table, a neuron in each row.
+
+_HEADINGS = ("layer", "neuron", "m", "c", "k", "w", "φ")
+_MAX_WEIGHTS = 4  # of weights: a neuron of a large layer has hundreds
+
+Sets = Sequence[Sequence[float]]
+
+
+def parameter_table(
+    M: Sets, C: Sets, K: Sets, W: Sequence[Sequence[ArrayLike]], Phi: Sequence[Sequence[ArrayLike]]
+) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Headings and rows; of long weights the first numbers, of many neurons the first and the last."""
+    neurons = [(layer, own) for layer, masses in enumerate(M) for own in range(len(masses))]
+    rows = []
+    for place in displayed_rows(len(neurons)):
+        if place is None:
+            rows.append(omission_row(len(neurons), len(_HEADINGS)))
+            continue
+        layer, own = neurons[place]
+        numbers = (f"{sets[layer][own]:.5g}" for sets in (M, C, K))
+        rows.append([str(layer), str(own), *numbers, _weights(W[layer][own]), _weights(Phi[layer][own])])
+    return _HEADINGS, rows
+
+
+def _weights(values: ArrayLike) -> str:
+    """The first numbers of a matrix, row by row."""
+    flat = np.ravel(values).tolist()
+    first = [f"{value:.5g}" for value in flat[:_MAX_WEIGHTS]]
+    more = [f"… ({len(flat)})"] if len(flat) > len(first) else []
+    return f"[{', '.join([*first, *more])}]"
+
+
+# MERGED ltinet.network.network
+# All layers and the output layer: y = Σ φ_i ξ_i + φ̇_i ξ̇_i + Ψ u.
 
 
 class NetworkParameters(NamedTuple):
@@ -63,7 +103,7 @@ class Network:
             expected = (len(Psi), layer.n_states)
             if phi.shape != expected or layer.n_inputs != Psi.shape[1]:
                 raise InvalidNetworkError(
-                    f"layer {index} has {count_of(layer.n_inputs, 'input')} and Phi[{index}] has shape {phi.shape}; "
+                    f"layer {index} has {format_count(layer.n_inputs, 'input')} and Phi[{index}] has shape {phi.shape}; "
                     f"with Psi of shape {Psi.shape} they must be {Psi.shape[1]} and {expected}"
                 )
         self._fill(tuple(layers), outputs, Psi)
@@ -232,3 +272,28 @@ def _join(layer: HorizontalLayer, phi: Sequence[MatrixLike], n_outputs: int) -> 
         values.append(own[:, :1])
         rates.extend([own[:, 1:]] if second else [])
     return np.hstack([np.zeros((n_outputs, 0)), *values, *rates])
+
+
+# MERGED ltinet.network.network
+# How much of an output comes from each neuron: y = Σ Φ_l (ξ, ξ̇) + Ψ u, term by term.
+
+
+def neuron_contribution(network: Network, neuron_states: Array, *, layer: int, neuron: int) -> Array:
+    """What one neuron adds to every output, `(..., T, p)`, from states `(..., T, n)` as `sol.neuron_states` has them.
+
+    The shares of all neurons and Ψ u sum to y.
+
+    Raises:
+        InvalidNetworkError: there is no such neuron.
+    """
+    if layer >= network.n_layers or neuron >= network.layers[layer].n_neurons:
+        raise InvalidNetworkError(
+            f"there is no neuron {layer}.{neuron}; the network has {network.n_layers} layers, and neurons of a layer "
+            "count from 0"
+        )
+    own, start = network.layers[layer], sum(other.n_states for other in network.layers[:layer])
+    weights, places = network.Phi[layer], [neuron]
+    if own.is_second_order[neuron]:
+        places.append(own.n_neurons + int(np.count_nonzero(own.is_second_order[:neuron])))
+    columns = np.array(places)
+    return np.asarray(neuron_states[..., start + columns] @ weights[:, columns].T)

@@ -1,16 +1,99 @@
-"""A network in a dozen lines, for a terminal or a notebook, whatever its size."""
+"""Summary of a network as plain data, as text for a terminal and as HTML for a notebook."""
 
 from collections import Counter
+from typing import NotRequired, TypedDict
 
-from ltinet.decompose.form import BlockDiagonalForm
-from ltinet.model.names import UNNAMED, SignalNames
-from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
-from ltinet.network.facts import LayerFacts, NetworkFacts, network_facts
+from ltinet._util.display import html_properties
+from ltinet._util.text import format_count, format_rows
+from ltinet.blockdiag.form import BlockDiagonalForm
+from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
-from ltinet.shown import count_of, shown_rows
-from ltinet.views import html_facts
+from ltinet.systems.signal_names import UNNAMED, SignalNames
+from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 
-_SHOWN = 3  # coupled layers listed one by one: with them and all other lines, a dozen
+# MERGED ltinet.network.summary
+# What a network says of itself, as plain data: for print, a notebook, `ltinet info --json` and whoever comes next.
+
+
+class LayerFacts(TypedDict):
+    """One horizontal layer."""
+
+    kind: str
+    n_first_order: int
+    n_second_order: int
+    n_connections: int
+
+
+class FormFacts(TypedDict, total=False):
+    """What is known of the form that a network came from; nothing if it came from none."""
+
+    condition: float
+    condition_raw: float
+    residual: float
+
+
+class NetworkFacts(TypedDict):
+    """A network, and the form that it came from if it is known; every value passes as JSON."""
+
+    kind: str
+    n_states: int
+    n_inputs: int
+    n_outputs: int
+    n_layers: int
+    n_neurons: int
+    n_first_order: int
+    n_second_order: int
+    n_connections: int
+    n_weights: int
+    n_weights_dense: int
+    sparsity: float
+    weight_norm: float
+    condition: NotRequired[float]
+    condition_raw: NotRequired[float]
+    residual: NotRequired[float]
+    layers: list[LayerFacts]
+
+
+def network_facts(network: Network, form: BlockDiagonalForm | None) -> NetworkFacts:
+    """Counts, weights, how well conditioned the form is, and every layer."""
+    return {
+        "kind": "network",
+        "n_states": network.n_states,
+        "n_inputs": network.n_inputs,
+        "n_outputs": network.n_outputs,
+        "n_layers": network.n_layers,
+        "n_neurons": network.n_neurons,
+        "n_first_order": network.n_first_order,
+        "n_second_order": network.n_second_order,
+        "n_connections": network.n_connections,
+        "n_weights": network.n_weights,
+        "n_weights_dense": network.n_weights_dense,
+        "sparsity": network.sparsity,
+        "weight_norm": network.weight_norm,
+        **_form_facts(form),
+        "layers": [_layer_facts(layer) for layer in network.layers],
+    }
+
+
+def _form_facts(form: BlockDiagonalForm | None) -> FormFacts:
+    if form is None:
+        return {}
+    return {"condition": form.condition, "condition_raw": form.condition_raw, "residual": form.residual}
+
+
+def _layer_facts(layer: HorizontalLayer) -> LayerFacts:
+    return {
+        "kind": layer.kind,
+        "n_first_order": layer.n_first_order,
+        "n_second_order": layer.n_second_order,
+        "n_connections": layer.n_connections,
+    }
+
+
+# MERGED ltinet.network.summary
+# A network in a dozen lines, for a terminal or a notebook, whatever its size.
+
+_N_LISTED_LAYERS = 3  # coupled layers listed one by one: with them and all other lines, a dozen
 
 
 def summary_text(
@@ -21,7 +104,7 @@ def summary_text(
     settings: SignalSettings = NO_SETTINGS,
 ) -> str:
     """Layers, neuron types, connections, weights, condition and residual as aligned lines."""
-    return shown_rows(*summary_rows(network_facts(network, form), names, settings))
+    return format_rows(*summary_rows(network_facts(network, form), names, settings))
 
 
 def summary_html(
@@ -32,15 +115,15 @@ def summary_html(
     settings: SignalSettings = NO_SETTINGS,
 ) -> str:
     """The same as a table, for a notebook."""
-    return html_facts(*summary_rows(network_facts(network, form), names, settings))
+    return html_properties(*summary_rows(network_facts(network, form), names, settings))
 
 
 def summary_rows(
     facts: NetworkFacts, names: SignalNames = UNNAMED, settings: SignalSettings = NO_SETTINGS
 ) -> tuple[str, list[tuple[str, str]]]:
     """A title, and what there is to say as pairs of a label and a value; names where somebody gave them."""
-    inputs, outputs = count_of(facts["n_inputs"], "input"), count_of(facts["n_outputs"], "output")
-    kinds = f"{facts['n_layers']}: {_kinds(facts['layers'])}" if facts["n_layers"] else "none, a static gain"
+    inputs, outputs = format_count(facts["n_inputs"], "input"), format_count(facts["n_outputs"], "output")
+    kinds = f"{facts['n_layers']}: {_format_kinds(facts['layers'])}" if facts["n_layers"] else "none, a static gain"
     saved = f"{facts['n_weights_dense']} in a dense network ({facts['sparsity']:.1%} saved)"
     rows = [
         *names.of_ends.rows,
@@ -67,7 +150,7 @@ def _n_neurons(layer: LayerFacts) -> int:
     return layer["n_first_order"] + layer["n_second_order"]
 
 
-def _kinds(layers: list[LayerFacts]) -> str:
+def _format_kinds(layers: list[LayerFacts]) -> str:
     counts = Counter((layer["kind"], _n_neurons(layer) == 1) for layer in layers)
     names = [
         f"{count} {kind}{' (single neurons)' if single else ''}" for (kind, single), count in sorted(counts.items())
@@ -77,11 +160,11 @@ def _kinds(layers: list[LayerFacts]) -> str:
 
 def _coupled_layers(layers: list[LayerFacts]) -> list[tuple[str, str]]:
     coupled = [(index, layer) for index, layer in enumerate(layers) if _n_neurons(layer) > 1]
-    largest = sorted(coupled, key=lambda item: -_n_neurons(item[1]))[:_SHOWN]
+    largest = sorted(coupled, key=lambda item: -_n_neurons(item[1]))[:_N_LISTED_LAYERS]
     rows = [
         (f"  layer {index}", f"{layer['n_first_order']} first-order + {layer['n_second_order']} second-order neurons")
         for index, layer in sorted(largest, key=lambda item: item[0])
     ]
     if len(coupled) > len(largest):
-        rows.append(("  …", count_of(len(coupled) - len(largest), "more coupled layer")))
+        rows.append(("  …", format_count(len(coupled) - len(largest), "more coupled layer")))
     return rows

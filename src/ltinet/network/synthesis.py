@@ -1,19 +1,97 @@
-"""Algorithm 2: from a block-diagonal form to a network."""
+"""Synthesis of a network from a block-diagonal form (Algorithm 2), one horizontal layer per block.
+
+Blocks of one neuron, by far the most frequent, are converted all at once by the formulas of `maps`, in which every
+matrix is then a number. For a pair,
+[[a, b], [c, d]] gives ξ̈ − (a + d) ξ̇ + (a d − b c) ξ = (b b₂ − d b₁) u + b₁ u̇ and η = (ξ̇ − a ξ − b₁ u)/b.
+Weights that are small against the terms of their sums are rounding errors and become zero.
+"""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet.arrays import Array
-from ltinet.model.matrices import Matrix, as_real_matrix
+from ltinet._util.floating_point import Array, summation_tolerance
+from ltinet.errors import InvalidNetworkError
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.layer import HorizontalLayer
-from ltinet.network.maps import LayerMatrices, m_lti, m_o
+from ltinet.network.maps import (
+    LayerMatrices,
+    TermMagnitudes,
+    drop_rounding,
+    lti_magnitudes,
+    m_lti,
+    m_o,
+    output_magnitudes,
+)
 from ltinet.network.network import Network
-from ltinet.network.rounding import Magnitudes, lti_magnitudes, output_magnitudes, without_rounding
-from ltinet.network.single_neurons import Layers, first_order_layers, second_order_layers
-from ltinet.tolerances import sum_rounding
+from ltinet.systems.matrices import Matrix, as_real_matrix, make_read_only
+
+# MERGED ltinet.network.synthesis
+# Blocks of one neuron, all at once: most layers are such, and one by one they would cost more than the Schur form.
+#
+# The formulas are those of `maps` for a block of one neuron, where every matrix is a number.
+
+
+class LayerStack(NamedTuple):
+    """Some layers, their output weights, what they add to Ψ, and the sizes of the terms of that."""
+
+    layers: list[HorizontalLayer]
+    Phi: list[Matrix]
+    Psi: Matrix
+    Psi_terms: Matrix
+
+
+def first_order_layers(a: Array, *, B: Matrix, C: Matrix) -> LayerStack:
+    """ξ̇ − a ξ = b u, y = c ξ for each eigenvalue a with its row of B and column of C."""
+    zero, one = np.zeros_like(a), np.ones_like(a)
+    layers, Phi = _assemble(zero, one, -a, E=B, V=np.zeros_like(B), Phi=C.T[:, :, None])
+    nothing = np.zeros((len(C), B.shape[1]))
+    return LayerStack(layers, Phi, nothing, nothing)
+
+
+def second_order_layers(
+    blocks: Array, *, B: Array, C: Array, terms: TermMagnitudes | None = None, noise: float = 0.0
+) -> LayerStack:
+    """The neuron of each 2×2 block `(k, 2, 2)`, with its rows of B `(k, 2, m)` and columns of C `(k, p, 2)`.
+
+    [[a, b], [c, d]] gives ξ̈ − (a + d) ξ̇ + (a d − b c) ξ = (b b₂ − d b₁) u + b₁ u̇ and η = (ξ̇ − a ξ − b₁ u)/b. Sums below
+    `noise` times the sizes of their terms, to which those of B and C count with `terms`, are zero.
+    """
+    a, b, c, d = blocks[:, 0, 0], blocks[:, 0, 1], blocks[:, 1, 0], blocks[:, 1, 1]
+    B_terms, C_terms = terms or TermMagnitudes(np.abs(B), np.abs(C))
+    with np.errstate(over="ignore", invalid="ignore"):  # looked at when all is assembled
+        per_eta, eta_terms = C[:, :, 1] / b[:, None], C_terms[:, :, 1] / np.abs(b)[:, None]
+        Phi = np.stack([C[:, :, 0] - per_eta * a[:, None], per_eta], axis=2)
+        Phi_terms = np.stack([C_terms[:, :, 0] + eta_terms * np.abs(a)[:, None], eta_terms], axis=2)
+        E = b[:, None] * B[:, 1] - d[:, None] * B[:, 0]
+        E_terms = np.abs(b)[:, None] * B_terms[:, 1] + np.abs(d)[:, None] * B_terms[:, 0]
+        Psi, Psi_terms = -per_eta.T @ B[:, 0], eta_terms.T @ B_terms[:, 0]
+        damping = drop_rounding(-(a + d), noise * (np.abs(a) + np.abs(d)))
+        E, Phi = drop_rounding(E, noise * E_terms), drop_rounding(Phi, noise * Phi_terms)
+        stiffness = a * d - b * c
+    layers, outputs = _assemble(np.ones_like(a), damping, stiffness, E=E, V=B[:, 0], Phi=Phi)
+    return LayerStack(layers, outputs, Psi, Psi_terms)
+
+
+def _assemble(
+    m: Array, c: Array, k: Array, *, E: Matrix, V: Matrix, Phi: Array
+) -> tuple[list[HorizontalLayer], list[Matrix]]:
+    # −0.0 + 0.0 is +0.0: equal parameters are equal bit for bit. Views of read-only arrays are read-only.
+    stacks = [make_read_only(np.ascontiguousarray(stack) + 0.0) for stack in (m, c, k, E, V, Phi)]
+    if not all(np.isfinite(stack).all() for stack in stacks):
+        raise InvalidNetworkError(
+            "weights of the network overflow double precision; scale the inputs, the outputs or the unit of time"
+        )
+    M, damping, K = (stack[:, None, None] for stack in stacks[:3])
+    E, V, Phi = stacks[3][:, None], stacks[4][:, None], stacks[5]
+    layers = [HorizontalLayer.trusted(LayerMatrices(*matrices)) for matrices in zip(M, damping, K, E, V, strict=True)]
+    return layers, list(Phi)
+
+
+# MERGED ltinet.network.synthesis
+# Algorithm 2: from a block-diagonal form to a network.
 
 
 def synthesise(system: BlockSystem) -> Network:
@@ -21,7 +99,7 @@ def synthesise(system: BlockSystem) -> Network:
 
     Weights that are small against the terms that they are sums of are rounding errors, and zero.
     """
-    system, terms = _without_weights_of_rounding(system)
+    system, terms = _drop_rounding_weights(system)
     A, B, C = system.A, system.B, system.C
     sizes, n_reals = np.array(system.block_sizes, dtype=np.intp), np.array(system.reals_per_block, dtype=np.intp)
     starts = np.cumsum(sizes) - sizes
@@ -35,8 +113,8 @@ def synthesise(system: BlockSystem) -> Network:
                 A[second[:, :, None], second[:, None, :]],
                 B=B[second],
                 C=_columns(C, second),
-                terms=Magnitudes(terms.B[second], _columns(terms.C, second)),
-                noise=sum_rounding(len(A)),
+                terms=TermMagnitudes(terms.B[second], _columns(terms.C, second)),
+                noise=summation_tolerance(len(A)),
             ),
         ),
     ]
@@ -52,42 +130,42 @@ def synthesise(system: BlockSystem) -> Network:
     return Network.trusted([layers[i] for i in order], [Phi[i] for i in order], Psi)
 
 
-def _feedthrough(system: BlockSystem, made: list[Layers]) -> Matrix:
+def _feedthrough(system: BlockSystem, made: list[LayerStack]) -> Matrix:
     """Ψ = D plus what layers with pairs add to it."""
     if sum(system.reals_per_block) == len(system.A):
         return system.D
     Psi = sum((own.Psi for own in made), start=system.D)
     terms = sum((own.Psi_terms for own in made), start=np.abs(system.D))
-    return as_real_matrix(without_rounding(Psi, sum_rounding(len(system.A)) * terms), "Psi")
+    return as_real_matrix(drop_rounding(Psi, summation_tolerance(len(system.A)) * terms), "Psi")
 
 
-def _without_weights_of_rounding(system: BlockSystem) -> tuple[BlockSystem, Magnitudes]:
+def _drop_rounding_weights(system: BlockSystem) -> tuple[BlockSystem, TermMagnitudes]:
     """The system with zeros in B and C where they are known to be no more, and the sizes that others are known to."""
     if system.magnitudes is None:
         if sum(system.reals_per_block) == len(system.A):
-            return system, Magnitudes(system.B, system.C)  # nothing is summed
-        return system, Magnitudes(np.abs(system.B), np.abs(system.C))
-    noise = sum_rounding(len(system.A))
+            return system, TermMagnitudes(system.B, system.C)  # nothing is summed
+        return system, TermMagnitudes(np.abs(system.B), np.abs(system.C))
+    noise = summation_tolerance(len(system.A))
     B, C = (
-        without_rounding(matrix, noise * terms)
+        drop_rounding(matrix, noise * terms)
         for matrix, terms in zip((system.B, system.C), system.magnitudes, strict=True)
     )
-    terms = Magnitudes(np.where(B != 0.0, system.magnitudes.B, 0.0), np.where(C != 0.0, system.magnitudes.C, 0.0))
+    terms = TermMagnitudes(np.where(B != 0.0, system.magnitudes.B, 0.0), np.where(C != 0.0, system.magnitudes.C, 0.0))
     return replace(system, B=B, C=C), terms
 
 
-def _coupled_layer(system: BlockSystem, terms: Magnitudes, place: int) -> Layers:
+def _coupled_layer(system: BlockSystem, terms: TermMagnitudes, place: int) -> LayerStack:
     """The layer of one block of several neurons."""
-    own, n_real, noise = system.slices[place], system.reals_per_block[place], sum_rounding(len(system.A))
+    own, n_real, noise = system.slices[place], system.reals_per_block[place], summation_tolerance(len(system.A))
     A, B, C = system.A[own, own], system.B[own], system.C[:, own]
     summed = zip(m_lti(A, B, n_real=n_real), lti_magnitudes(A, terms.B[own], n_real=n_real), strict=True)
-    matrices = [without_rounding(matrix, noise * size) for matrix, size in summed]
+    matrices = [drop_rounding(matrix, noise * size) for matrix, size in summed]
     named = zip(LayerMatrices._fields, matrices, strict=True)
     values, rates, Psi = m_o(A, B, C, n_real=n_real)
     Phi_terms, Psi_terms = output_magnitudes(A, terms.B[own], terms.C[:, own], n_real=n_real)
-    Phi = as_real_matrix(without_rounding(np.hstack([values, rates]), noise * Phi_terms), f"Phi[{place}]")
+    Phi = as_real_matrix(drop_rounding(np.hstack([values, rates]), noise * Phi_terms), f"Phi[{place}]")
     layer = HorizontalLayer.trusted(LayerMatrices(*(as_real_matrix(matrix, name) for name, matrix in named)))
-    return Layers([layer], [Phi], Psi, Psi_terms)
+    return LayerStack([layer], [Phi], Psi, Psi_terms)
 
 
 def _columns(C: Matrix, states: NDArray[np.intp]) -> Array:

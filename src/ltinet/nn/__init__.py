@@ -1,21 +1,27 @@
 """Networks that learn, in PyTorch: `from ltinet import nn`; `net.to_torch(dt)` gives the first of them."""
 
-from ltinet.learn.door import require_torch
+from ltinet.torch.api import require_torch
 
 require_torch()  # without PyTorch its error says what to do
 
-from ltinet.learn.delayed_network import DelayedNetwork  # noqa: E402
-from ltinet.learn.linear_network import LinearNetwork  # noqa: E402
-from ltinet.nn.exporting import export_onnx  # noqa: E402
-from ltinet.nn.feedback import Feedback  # noqa: E402
-from ltinet.nn.files import load, save  # noqa: E402
-from ltinet.nn.fitting import fit  # noqa: E402
-from ltinet.nn.history import History  # noqa: E402
-from ltinet.nn.maps import MLP, Polynomial, Spline  # noqa: E402
-from ltinet.nn.monotone import Monotone  # noqa: E402
-from ltinet.nn.stack import Stack, hammerstein, wiener, wiener_hammerstein  # noqa: E402
-from ltinet.nn.starting import from_identified, initial_state  # noqa: E402
-from ltinet.nn.triangular import Triangular  # noqa: E402
+from ltinet.nn.feedback import Feedback
+from ltinet.nn.fitting import (
+    History,
+    fit,
+)
+from ltinet.nn.initialization import from_identified, initial_state
+from ltinet.nn.maps import (
+    MLP,
+    Monotone,
+    Polynomial,
+    Spline,
+)
+from ltinet.nn.onnx_export import export_onnx
+from ltinet.nn.serialization import load, save
+from ltinet.nn.stack import Stack, hammerstein, wiener, wiener_hammerstein
+from ltinet.nn.triangular import Triangular
+from ltinet.torch.delayed_network import DelayedNetwork
+from ltinet.torch.linear_network import LinearNetwork
 
 __all__ = [
     "MLP",

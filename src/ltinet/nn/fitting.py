@@ -1,35 +1,138 @@
-"""`fit`: from a model and measured records to the parameters that explain them."""
+"""Fit of a model to measured records, its history, and the penalty on parameter changes.
+
+`fit` minimizes the mean square of the errors, each output in units of its standard deviation, plus `ridge` times the
+squared distance of the parameters from their initial values. It returns to the parameters with the best validation
+error, and can save and resume checkpoints.
+"""
 
 import copy
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ltinet._util.floating_point import Array
+from ltinet._util.progress import track_progress
+from ltinet._util.text import format_path
 from ltinet.errors import FileFormatError, InvalidNetworkError, SimulationError
-from ltinet.model.formats.opening import as_path, one_line
-from ltinet.nn.anchor import Anchor
-from ltinet.nn.counts import require_counts
-from ltinet.nn.files import read_model, write_model
-from ltinet.nn.history import History
-from ltinet.nn.kinds import described
-from ltinet.nn.methods import AdamMethod, LBFGSMethod, LevenbergMarquardt, Method
-from ltinet.nn.options import require_model, require_place, require_rate, require_samples
-from ltinet.nn.records import TrainingRecord, output_scale, records_of, windows
-from ltinet.progress import counted
-from ltinet.shown import shown_path
+from ltinet.io.file_access import as_path, error_text
+from ltinet.nn.maps import require_positive_integers
+from ltinet.nn.optimizers import AdamOptimizer, LBFGSOptimizer, LevenbergMarquardtOptimizer, Optimizer
+from ltinet.nn.serialization import describe_module, read_model, write_model
+from ltinet.nn.training_data import (
+    TrainingRecord,
+    draw_windows,
+    make_training_records,
+    output_scale,
+    require_checkpoint,
+    require_learning_rate,
+    require_model,
+    require_samples,
+)
+from ltinet.plotting.error_curves import draw_learning_curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# MERGED ltinet.nn.fitting
+# What holds the parameters of a fit to where they began.
+
+Residuals = Callable[[list[TrainingRecord]], Tensor]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ProximalPenalty:
+    """A model, where its trained parameters began, and the weight of their squared distance from there."""
+
+    model: nn.Module
+    weight: float
+    start: dict[str, Tensor]
+
+    @classmethod
+    def of(cls, model: nn.Module, weight: float) -> "ProximalPenalty":
+        """Hold a model to its parameters of now.
+
+        Raises:
+            InvalidNetworkError: the weight is negative or not finite.
+        """
+        if not (math.isfinite(weight) and weight >= 0.0):
+            raise InvalidNetworkError(f"ridge is {weight}; give a finite number of at least zero")
+        named = {name: own for name, own in model.named_parameters() if own.requires_grad and own.numel()}
+        return cls(model, float(weight), {name: own.detach().clone() for name, own in named.items()})
+
+    def beside(self, residuals: Residuals) -> Residuals:
+        """Residuals whose mean square has, beside that of the errors, the weighted distance."""
+        if not self.weight:
+            return residuals
+
+        def both(records: list[TrainingRecord]) -> Tensor:
+            errors = residuals(records)
+            return torch.cat([errors, math.sqrt(self.weight * errors.numel()) * self._away()])
+
+        return both
+
+    def penalty(self) -> float:
+        """The weighted distance."""
+        return self.weight * float(self._away().detach().square().sum()) if self.weight else 0.0
+
+    def _away(self) -> Tensor:
+        now = dict(self.model.named_parameters())  # those of the moment, which derivatives may have replaced
+        return torch.cat([(now[name] - own).flatten() for name, own in self.start.items()])
+
+
+# MERGED ltinet.nn.fitting
+# What happened while a model was fitted.
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class History:
+    """Errors at steps, each output in units of its deviation; the model has the parameters of `best_step`."""
+
+    method: str
+    steps: Array
+    train: Array
+    validation: Array | None
+    best_step: int
+    stopped: str
+    """Why it ended: "steps", "patience" or "settled"."""
+    remarks: tuple[str, ...] = ()
+    """What one might not expect, as steps that were taken back."""
+
+    @property
+    def best(self) -> float:
+        """The smallest error: on validation data where there were any."""
+        errors = self.train if self.validation is None else self.validation
+        return float(np.nanmin(errors))
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw errors against steps; needs matplotlib."""
+        return draw_learning_curve(self.steps, self.train, self.validation, best_step=self.best_step, ax=ax)
+
+    def __str__(self) -> str:
+        kind = "training" if self.validation is None else "validation"
+        return (
+            f"{self.method}: {kind} error {self.best:.4g} at step {self.best_step} of {int(self.steps[-1])}, "
+            f"ended by {self.stopped}"
+        )
+
+
+# MERGED ltinet.nn.fitting
+# `fit`: from a model and measured records to the parameters that explain them.
 
 MethodName = Literal["adam", "lbfgs", "lm"]
-_MOST_TAKEN_BACK = 10
-_EVALUATIONS = 100  # of a run by Adam, unless another number is given
-_SETTLED = 1e-12  # of the error: what a step of L-BFGS or Levenberg–Marquardt must change to go on
+_MAX_REJECTED_STEPS = 10
+_DEFAULT_EVALUATIONS = 100  # of a run by Adam, unless another number is given
+_CONVERGENCE_TOLERANCE = 1e-12  # of the error: what a step of L-BFGS or Levenberg–Marquardt must change to go on
 
 
-def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
+def fit(
     model: nn.Module,
     data: Any,
     *,
@@ -77,31 +180,31 @@ def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
         FileFormatError: the checkpoint is damaged, or that of another model or another method.
     """
     require_model(model)
-    require_counts(steps=steps, window=window, n_windows=n_windows, every=every, patience=patience)
-    require_rate(lr)
-    require_place(checkpoint, resume)
+    require_positive_integers(steps=steps, window=window, n_windows=n_windows, every=every, patience=patience)
+    require_learning_rate(lr)
+    require_checkpoint(checkpoint, resume)
     device = next(model.parameters()).device
     sizes = {"n_inputs": model.n_inputs, "n_outputs": model.n_outputs, "device": device}
-    train = records_of(data, "data", **sizes)
-    held_out = None if validation is None else records_of(validation, "validation", **sizes)
+    train = make_training_records(data, "data", **sizes)
+    held_out = None if validation is None else make_training_records(validation, "validation", **sizes)
     require_samples(train, "data", warmup=warmup, window=window)
     require_samples(held_out or [], "validation", warmup=warmup)
-    residuals = residuals_of(model, output_scale(train, warmup), warmup)
-    held = Anchor.of(model, ridge)
-    own = method_of(method, model, held.beside(residuals), lr)
+    residuals = make_residuals(model, output_scale(train, warmup), warmup)
+    held = ProximalPenalty.of(model, ridge)
+    own = make_optimizer(method, model, held.beside(residuals), lr)
     draw = torch.Generator().manual_seed(seed)
-    looks = every or (max(steps // _EVALUATIONS, 1) if method == "adam" else 1)
-    course = _Course(model, own, residuals, train, held_out, draw, held)
+    looks = every or (max(steps // _DEFAULT_EVALUATIONS, 1) if method == "adam" else 1)
+    course = _FitRun(model, own, residuals, train, held_out, draw, held)
     if checkpoint is not None and resume and Path(checkpoint).exists():
         course.restore(checkpoint)
-    chosen = (lambda: windows(train, window, n_windows, draw)) if window else (lambda: train)
+    chosen = (lambda: draw_windows(train, window, n_windows, draw)) if window else (lambda: train)
     stopped = course.run(
         steps, looks, patience=patience, checkpoint=checkpoint, chosen=chosen, settles=method != "adam"
     )
     return course.finished(method, stopped)
 
 
-def residuals_of(model: nn.Module, scale: Tensor, warmup: int) -> Callable[[list[TrainingRecord]], Tensor]:
+def make_residuals(model: nn.Module, scale: Tensor, warmup: int) -> Callable[[list[TrainingRecord]], Tensor]:
     """Errors of a model over records, in units of the outputs, without those of the warm-up."""
 
     def residuals(records: list[TrainingRecord]) -> Tensor:
@@ -110,7 +213,7 @@ def residuals_of(model: nn.Module, scale: Tensor, warmup: int) -> Callable[[list
     return residuals
 
 
-def method_of(name: str, model: nn.Module, residuals: Callable[..., Tensor], lr: float | None) -> Method:
+def make_optimizer(name: str, model: nn.Module, residuals: Callable[..., Tensor], lr: float | None) -> Optimizer:
     """The method of a name.
 
     Raises:
@@ -120,26 +223,26 @@ def method_of(name: str, model: nn.Module, residuals: Callable[..., Tensor], lr:
     if not named:
         raise InvalidNetworkError("nothing of the model is trainable; name parts: net.to_torch(dt, trainable=True)")
     if name == "adam":
-        return AdamMethod(list(named.values()), residuals, 0.01 if lr is None else lr)
+        return AdamOptimizer(list(named.values()), residuals, 0.01 if lr is None else lr)
     if name == "lbfgs":
-        return LBFGSMethod(list(named.values()), residuals, 1.0 if lr is None else lr)
+        return LBFGSOptimizer(list(named.values()), residuals, 1.0 if lr is None else lr)
     if name == "lm":
-        return LevenbergMarquardt(model, named, residuals)
+        return LevenbergMarquardtOptimizer(model, named, residuals)
     raise InvalidNetworkError(f"method is {name!r}; there are 'adam', 'lbfgs' and 'lm'")
 
 
-class _Course:
+class _FitRun:
     """A fit under way: where it stands, what was best, and what was taken back."""
 
     def __init__(
         self,
         model: nn.Module,
-        method: Method,
+        method: Optimizer,
         residuals: Callable[[list[TrainingRecord]], Tensor],
         train: list[TrainingRecord],
         held_out: list[TrainingRecord] | None,
         draw: torch.Generator,
-        held: Anchor,
+        held: ProximalPenalty,
     ) -> None:
         self.model, self.method, self.residuals = model, method, residuals
         self.train, self.held_out, self.draw, self.held = train, held_out, draw, held
@@ -163,7 +266,7 @@ class _Course:
         if not self.steps:
             self._look()
         last = math.inf
-        for _ in counted(range(self.step, steps), total=steps - self.step, noun="steps"):
+        for _ in track_progress(range(self.step, steps), total=steps - self.step, noun="steps"):
             loss = self._take(chosen())
             self.step += 1
             if self.step % looks == 0 or self.step == steps:
@@ -172,7 +275,7 @@ class _Course:
                     self._save(checkpoint)
                 if patience is not None and self.waited >= patience:
                     return "patience"
-            if settles and abs(last - loss) <= _SETTLED * loss:
+            if settles and abs(last - loss) <= _CONVERGENCE_TOLERANCE * loss:
                 return "settled"
             last = loss
         return "steps"
@@ -184,7 +287,7 @@ class _Course:
         except SimulationError:
             loss = math.nan
         if not math.isfinite(loss) or not self._is_finite():
-            if self.taken_back == _MOST_TAKEN_BACK:
+            if self.taken_back == _MAX_REJECTED_STEPS:
                 raise SimulationError(f"the model explodes again and again after step {self.step}; give a smaller lr")
             self.taken_back += 1
             self.model.load_state_dict(self.kept)
@@ -238,8 +341,10 @@ class _Course:
             FileFormatError: it is damaged, no checkpoint, or that of another model or another method.
         """
         model, extra = read_model(path)
-        place = shown_path(as_path(path))
-        if described(model) != described(self.model) or _shapes(model) != _shapes(self.model):
+        place = format_path(as_path(path))
+        if describe_module(model) != describe_module(self.model) or _parameter_shapes(model) != _parameter_shapes(
+            self.model
+        ):
             raise FileFormatError(
                 f"{place} is a checkpoint of another model; fit that one, or begin anew with resume=False"
             )
@@ -247,7 +352,7 @@ class _Course:
             self._go_on(extra)
         except (KeyError, ValueError, RuntimeError, IndexError) as error:
             raise FileFormatError(
-                f"{place} is no checkpoint of this method ({one_line(error)}); fit with the method that wrote it, or "
+                f"{place} is no checkpoint of this method ({error_text(error)}); fit with the method that wrote it, or "
                 "begin anew with resume=False"
             ) from None
         self.model.load_state_dict(model.state_dict())
@@ -268,5 +373,5 @@ class _Course:
         )
 
 
-def _shapes(model: nn.Module) -> dict[str, torch.Size]:
+def _parameter_shapes(model: nn.Module) -> dict[str, torch.Size]:
     return {name: own.shape for name, own in model.state_dict().items()}

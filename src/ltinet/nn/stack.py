@@ -1,6 +1,7 @@
-"""Networks and static maps in a row: Hammerstein, Wiener, Wiener–Hammerstein and longer ones, parallel in time.
+"""Series connections of networks and static maps: Hammerstein, Wiener and Wiener–Hammerstein models and longer ones.
 
-Between two networks signals are samples again, held as the next network holds its inputs.
+Between two networks signals are samples again, held as the next network holds its inputs. Only parts with states take
+and return states.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,34 @@ from torch import Tensor, nn
 
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, InvalidSignalError, SimulationError
-from ltinet.learn.checks import checked_input, is_finite
-from ltinet.nn.dynamic import is_dynamic
+from ltinet.nn.feedback import Feedback
+from ltinet.nn.triangular import Triangular
+from ltinet.torch.delayed_network import DelayedNetwork
+from ltinet.torch.linear_network import LinearNetwork
+from ltinet.torch.validation import all_finite, validate_input
+
+# MERGED ltinet.nn.stack
+# Parts with states: what a stack hands states to, and takes them from.
+
+_DYNAMIC_TYPES = (LinearNetwork, DelayedNetwork, Feedback, Triangular)
+
+
+def has_states(part: nn.Module) -> bool:
+    """Whether a part has states; others are maps from samples to samples."""
+    return isinstance(part, _DYNAMIC_TYPES)
+
+
+def underlying_network(part: nn.Module) -> LinearNetwork[Any] | None:
+    """The network whose states are those of a part, None for a map."""
+    if isinstance(part, DelayedNetwork | Feedback | Triangular):
+        return part.network
+    return part if isinstance(part, LinearNetwork) else None
+
+
+# MERGED ltinet.nn.stack
+# Networks and static maps in a row: Hammerstein, Wiener, Wiener–Hammerstein and longer ones, parallel in time.
+#
+# Between two networks signals are samples again, held as the next network holds its inputs.
 
 States = tuple[Tensor | None, ...]
 
@@ -66,7 +93,7 @@ class Stack(nn.Module):
         signal, ends = self._checked(u, "(…, T, {})"), []
         for number, (part, own, start) in enumerate(zip(self.parts, states, starts, strict=True)):
             end = None
-            if is_dynamic(part):
+            if has_states(part):
                 signal = part(signal, state=own, x0=start, return_state=return_state)
                 signal, end = signal if return_state else (signal, None)
             else:
@@ -79,7 +106,7 @@ class Stack(nn.Module):
         """The output at one sample `(…, m)` and the states that await the next."""
         signal, ends = self._checked(u, "(…, {})"), []
         for number, (part, own) in enumerate(zip(self.parts, self._for_each(state, "state"), strict=True)):
-            signal, end = part.step(signal, own) if is_dynamic(part) else (part(signal), None)
+            signal, end = part.step(signal, own) if has_states(part) else (part(signal), None)
             self._require_finite(signal, number)
             ends.append(end)
         return signal, tuple(ends)
@@ -87,21 +114,21 @@ class Stack(nn.Module):
     def to_networks(self) -> dict[str, "DynamicNetwork | nn.Module"]:
         """The parts by name (part0, part1, …): networks as `DynamicNetwork`, maps as they are."""
         return {
-            f"part{number}": part.to_network() if is_dynamic(part) else part for number, part in enumerate(self.parts)
+            f"part{number}": part.to_network() if has_states(part) else part for number, part in enumerate(self.parts)
         }
 
     def _checked(self, u: Tensor, axes: str) -> Tensor:
         """The input, checked here where its first part is a map, which does not look at it."""
-        if is_dynamic(self.parts[0]):
+        if has_states(self.parts[0]):
             return u
         where = next(self.parameters(), u)
         device = where.device if isinstance(where, Tensor) else torch.device("cpu")
-        return checked_input(u, n_inputs=self.n_inputs, device=device, axes=axes)
+        return validate_input(u, n_inputs=self.n_inputs, device=device, axes=axes)
 
     def _require_finite(self, signal: Tensor, number: int) -> None:
         """Name the part whose outputs overflowed, before the next one refuses them; a last network may give them."""
         part = self.parts[number]
-        if (number + 1 < len(self.parts) or not is_dynamic(part)) and not is_finite(signal):
+        if (number + 1 < len(self.parts) or not has_states(part)) and not all_finite(signal):
             raise SimulationError(
                 f"the outputs of part {number}, a {type(part).__name__}, are not finite: they exceed the largest "
                 f"number of {signal.dtype}; give smaller inputs, or a map that grows less"

@@ -1,25 +1,72 @@
-"""One network, one input, every way to run it: the paper's two algorithms, the exact engine and SciPy's `lsim`."""
+"""Forward passes of the paper's examples: inputs, clustering and the five ways to run one network.
+
+The same network and input are run by Algorithm 3 across the knots of the input and restarted at them, by Algorithm A.1,
+by the exact engine and by SciPy's `lsim`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from scipy import integrate, signal
 
 import ltinet
-from ltinet.arrays import Array
-from ltinet.paper.inputs import TIMES
-from ltinet.progress import Tell
+from ltinet._util.floating_point import Array
+from ltinet._util.progress import ProgressCallback
+
+# MERGED ltinet.paper.forward_passes
+# How the examples tell how far they are, so that they take nothing from outside this room but public names.
+
+
+# MERGED ltinet.paper.forward_passes
+# The times and inputs that the paper's examples share.
+
+SAMPLE_TIMES: Array = np.linspace(0.0, 10.0, 101)
+"""0…10 in steps of 0.1; inputs are straight lines between them."""
+SAMPLE_TIMES.setflags(write=False)
+
+
+def heat_pulse(*, points: int = 20, length: float = 10.0) -> Array:
+    """100 exp(−0.8 ((x − l/2)² + (y − l/2)²)) at t = 0.2 and nothing at the other times, `(101, points²)`.
+
+    With straight lines between the times this is a hat from t = 0.1 to 0.3. Point (i, j) is input j·points + i.
+    """
+    along = (np.arange(points) * length / points - length / 2.0) ** 2
+    u = np.zeros((len(SAMPLE_TIMES), points**2))
+    u[2] = 100.0 * np.exp(-0.8 * np.add.outer(along, along)).ravel()
+    return u
+
+
+def sine_inputs(n_inputs: int = 10) -> Array:
+    """sin(i t / 2) for i = 1…n_inputs, `(101, n_inputs)`."""
+    return np.asarray(np.sin(np.outer(SAMPLE_TIMES, np.arange(1, n_inputs + 1)) / 2.0))
+
+
+# MERGED ltinet.paper.forward_passes
+# The clustering algorithm of the paper, from scikit-learn, with its random start fixed.
+
+KMEANS_SEED = 0
+
+
+def kmeans(n_clusters: int) -> Any:
+    """K-means for `construct(system, clustering=…)`, which shows it (Re λ, |Im λ|), so that no pair is split."""
+    from sklearn.cluster import KMeans
+
+    return KMeans(n_clusters, n_init=10, random_state=KMEANS_SEED)
+
+
+# MERGED ltinet.paper.forward_passes
+# One network, one input, every way to run it: the paper's two algorithms, the exact engine and SciPy's `lsim`.
 
 Item = TypeVar("Item")
-TOLERANCE = 1e-10
+SOLVER_TOLERANCE = 1e-10
 """rtol and atol of every solver, as in the paper; its solver is DOP853."""
 
 
 @dataclass(frozen=True)
-class Effort:
+class SolverEffort:
     """How much the ODE solvers are asked for. Everything else is the same in a quick run and in a full one."""
 
     stop: float = 10.0
@@ -103,34 +150,40 @@ class ForwardPasses:
         return float(np.log10(self.algorithm_3_from_knot_to_knot.error / self.algorithm_a1.error))
 
 
-def run_every_way(
-    net: ltinet.DynamicNetwork, u: Array, *, system: ltinet.StateSpace, effort: Effort, tell: Tell
+def run_all_methods(
+    net: ltinet.DynamicNetwork, u: Array, *, system: ltinet.StateSpace, effort: SolverEffort, tell: ProgressCallback
 ) -> ForwardPasses:
-    """Run `net`, made from `system`, on the input u at `TIMES`; `tell` hears what comes next."""
+    """Run `net`, made from `system`, on the input u at `SAMPLE_TIMES`; `tell` hears what comes next."""
     tell("exact engine and lsim")
-    sol = net.simulate(u, TIMES)
-    exact, exact_bounds = sol.y, np.max(sol.error_bound(TIMES), axis=1)
-    _, lsim, _ = signal.lsim((system.A, system.B, system.C, system.D), u, TIMES)
+    sol = net.simulate(u, SAMPLE_TIMES)
+    exact, exact_bounds = sol.y, np.max(sol.error_bound(SAMPLE_TIMES), axis=1)
+    _, lsim, _ = signal.lsim((system.A, system.B, system.C, system.D), u, SAMPLE_TIMES)
     tell("Algorithm 3 as in the paper")
-    across_knots = _solved(net, u, exact=exact, effort=effort, engine="neurons", across_knots=True)
+    across_knots = _solve_layers(net, u, exact=exact, effort=effort, engine="neurons", across_knots=True)
     tell("Algorithm 3 from knot to knot")
-    from_knot_to_knot = _solved(net, u, exact=exact, effort=effort, engine="neurons")
+    from_knot_to_knot = _solve_layers(net, u, exact=exact, effort=effort, engine="neurons")
     tell("Algorithm A.1")
-    in_intervals = _solved(net, u, exact=exact, effort=effort, engine="intervals")
+    in_intervals = _solve_layers(net, u, exact=exact, effort=effort, engine="intervals")
     return ForwardPasses(exact, exact_bounds, lsim, across_knots, from_knot_to_knot, in_intervals)
 
 
-def _solved(
-    net: ltinet.DynamicNetwork, u: Array, *, exact: Array, effort: Effort,
+def _solve_layers(
+    net: ltinet.DynamicNetwork, u: Array, *, exact: Array, effort: SolverEffort,
     engine: Literal["neurons", "intervals"], across_knots: bool = False,
 ) -> ForwardPass:  # fmt: skip
     """Solve the layers that `effort` asks for; outputs of layers add up, so the others can be taken as exact."""
     count = effort.layers_across_knots if across_knots else effort.layers_from_knot_to_knot
     chosen = np.linspace(0, net.n_layers - 1, min(count or net.n_layers, net.n_layers)).round().astype(int).tolist()
-    part = only_layers(net, chosen)
-    times = TIMES[effort.stop + 1e-9 >= TIMES]  # 0.1 has no exact binary form
+    part = select_layers(net, chosen)
+    times = SAMPLE_TIMES[effort.stop + 1e-9 >= SAMPLE_TIMES]  # 0.1 has no exact binary form
     sol = part.simulate(
-        u[: len(times)], times, engine=engine, rtol=TOLERANCE, atol=TOLERANCE, n_jobs=-1, across_knots=across_knots
+        u[: len(times)],
+        times,
+        engine=engine,
+        rtol=SOLVER_TOLERANCE,
+        atol=SOLVER_TOLERANCE,
+        n_jobs=-1,
+        across_knots=across_knots,
     )
     error = sol.y - part.simulate(u[: len(times)], times).y
     evaluations = dict(zip(chosen, sol.stats["evaluations"], strict=True))
@@ -142,7 +195,7 @@ def _solved(
     )
 
 
-def only_layers(net: ltinet.DynamicNetwork, chosen: Sequence[int]) -> ltinet.DynamicNetwork:
+def select_layers(net: ltinet.DynamicNetwork, chosen: Sequence[int]) -> ltinet.DynamicNetwork:
     """A network of some of the layers of another, with the same inputs and outputs."""
     if len(chosen) == net.n_layers:
         return net
@@ -155,18 +208,18 @@ def only_layers(net: ltinet.DynamicNetwork, chosen: Sequence[int]) -> ltinet.Dyn
     return ltinet.DynamicNetwork.from_parameters(kept)
 
 
-def evaluations_in_one_piece(
+def evaluations_without_decoupling(
     system: ltinet.StateSpace, u: Array, *, stop: float = 10.0, from_knot_to_knot: bool = False
 ) -> int:
     """Evaluations that the same solver needs for ẋ = A x + B u, undecoupled; it restarts at knots, or crosses them."""
-    inflow = ltinet.SampledSignal(TIMES, u @ system.B.T)
-    knots = TIMES[stop + 1e-9 >= TIMES] if from_knot_to_knot else np.array([0.0, stop])
+    inflow = ltinet.SampledSignal(SAMPLE_TIMES, u @ system.B.T)
+    knots = SAMPLE_TIMES[stop + 1e-9 >= SAMPLE_TIMES] if from_knot_to_knot else np.array([0.0, stop])
     state, evaluations = np.zeros(system.n_states), 0
     for span in pairwise(knots.tolist()):
         with np.errstate(invalid="ignore"):  # DOP853 divides zero by zero where its error estimate underflows
             run = integrate.solve_ivp(
                 lambda t, x: system.A @ x + inflow.value(np.array([t]))[0], span, state,
-                method="DOP853", rtol=TOLERANCE, atol=TOLERANCE, dense_output=True,  # which takes evaluations, too
+                method="DOP853", rtol=SOLVER_TOLERANCE, atol=SOLVER_TOLERANCE, dense_output=True,  # which takes evaluations, too
             )  # fmt: skip
         state, evaluations = run.y[:, -1], evaluations + run.nfev
     return evaluations

@@ -1,19 +1,73 @@
-"""One page that needs nothing else: styles and pictures are in it, scripts and network are not."""
+"""Output files of a reproduction: `report.html`, `results.json` and figures.
+
+The page is self-contained, without scripts or network access. It states the command, the versions of all libraries and
+the BLAS kernel. The keys of `results.json` do not change from run to run. The output folder is validated before the
+computation begins, and every file is written atomically.
+"""
 
 import base64
+import io
+import json
+import platform
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
-from ltinet.html_page import html_page
-from ltinet.paper.number import Number, Verdict, plain
-from ltinet.paper.run import Run
-from ltinet.paper.section import Section, Table
+from threadpoolctl import threadpool_info
+
+import ltinet
+from ltinet._util.atomic_files import write_file_atomically
+from ltinet._util.display import html_page
+from ltinet.errors import FileFormatError
+from ltinet.paper.comparison import ComparedNumber, FigureRecipe, ReportSection, ReportTable, Verdict, format_number
+from ltinet.plotting import save_figure
+
+# MERGED ltinet.paper.report
+# How a reproduction was made: what to type for another one like it, and with which versions.
+
+REPORTED_LIBRARIES = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib")
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What the report and `results.json` say about themselves."""
+
+    command: str
+    quick: bool
+    quick_note: str
+    """What a quick run leaves out; empty for a full one."""
+    tolerance: float
+    seeds: Mapping[str, int]
+    versions: Mapping[str, str]
+    kernel: str
+    """The kernel of BLAS, which decides how sums are rounded."""
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of everything that has a say in the numbers."""
+    return {
+        "ltinet": ltinet.__version__,
+        "Python": platform.python_version(),
+        **{name: metadata.version(name) for name in REPORTED_LIBRARIES},
+    }
+
+
+def blas_kernel() -> str:
+    """The kernel that NumPy and SciPy run, or both where they differ; the name of the library where it tells none."""
+    found = (own.get("architecture") or own["internal_api"] for own in threadpool_info() if own["user_api"] == "blas")
+    return " and ".join(dict.fromkeys(found)) or "unknown"
+
+
+# MERGED ltinet.paper.report
+# One page that needs nothing else: styles and pictures are in it, scripts and network are not.
 
 TITLE = "Systematic construction of continuous-time neural networks for linear dynamical systems"
-MARKS = {
+VERDICT_MARKS = {
     Verdict.REPRODUCED: "✓",
     Verdict.BETTER: "▲",
     Verdict.MISSED: "✗",
@@ -22,12 +76,12 @@ MARKS = {
     Verdict.BESIDE: "·",
     Verdict.UNEXPECTED: "✗",
 }
-_WIDE = 8.0  # inches: wider pictures have a row of the page for themselves
-_PIXELS = 96.0  # of a page, per inch
+_WIDE_FIGURE_INCHES = 8.0  # inches: wider pictures have a row of the page for themselves
+_PIXELS_PER_INCH = 96.0  # of a page, per inch
 
 
 @dataclass(frozen=True)
-class DrawnPicture:
+class SavedFigure:
     """A picture as PNG file, and its size."""
 
     path: Path
@@ -35,16 +89,16 @@ class DrawnPicture:
     inches_high: float
 
 
-def report_page(sections: Sequence[Section], *, run: Run, drawn: Mapping[str, DrawnPicture]) -> str:
+def report_page(sections: Sequence[ReportSection], *, run: RunInfo, drawn: Mapping[str, SavedFigure]) -> str:
     """The whole page; `drawn` has a picture for every "example_name" of the sections."""
     body = "\n".join([_header(sections, run), _contents(sections), *(_section(own, drawn) for own in sections)])
     return html_page("The paper, reproduced", f"{body}\n</main>\n{_footer(run)}")
 
 
-def _header(sections: Sequence[Section], run: Run) -> str:
+def _header(sections: Sequence[ReportSection], run: RunInfo) -> str:
     counts = Counter(number.verdict for section in sections for number in section.numbers)
     tiles = "".join(
-        f'<li class="{_class(verdict)}"><b>{counts[verdict]}</b>{MARKS[verdict]} {escape(verdict)}</li>'
+        f'<li class="{_css_class(verdict)}"><b>{counts[verdict]}</b>{VERDICT_MARKS[verdict]} {escape(verdict)}</li>'
         for verdict in Verdict
         if counts[verdict] or verdict is not Verdict.UNEXPECTED
     )
@@ -63,12 +117,12 @@ def _header(sections: Sequence[Section], run: Run) -> str:
     )
 
 
-def _contents(sections: Sequence[Section]) -> str:
+def _contents(sections: Sequence[ReportSection]) -> str:
     lines = "".join(f'<li><a href="#{own.name}">{own.label} {escape(own.title)}</a></li>' for own in sections)
     return f'<nav aria-label="Sections"><ul>{lines}</ul></nav>'
 
 
-def _section(section: Section, drawn: Mapping[str, DrawnPicture]) -> str:
+def _section(section: ReportSection, drawn: Mapping[str, SavedFigure]) -> str:
     text = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs)
     tables = "\n".join(_table(table) for table in section.tables)
     figures = "\n".join(
@@ -82,29 +136,29 @@ def _section(section: Section, drawn: Mapping[str, DrawnPicture]) -> str:
     )
 
 
-def _numbers(section: Section) -> str:
+def _numbers(section: ReportSection) -> str:
     headings = "".join(f'<th scope="col">{name}</th>' for name in ("number", "paper", "here", "expected", "verdict"))
-    rows = "\n".join(_row(number) for number in section.numbers)
+    rows = "\n".join(_number_row(number) for number in section.numbers)
     return (
         f'<div class="scroll numbers" tabindex="0" role="region" aria-label="Numbers of Example {section.label}">'
         f"<table><thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
     )
 
 
-def _row(number: Number) -> str:
-    paper = number.paper if isinstance(number.paper, str) else plain(number.paper)
+def _number_row(number: ComparedNumber) -> str:
+    paper = number.paper if isinstance(number.paper, str) else format_number(number.paper)
     note = f"<small>{escape(number.note)}</small>" if number.note else ""
     verdict = number.verdict
     return (
         f'<tr><th scope="row">{escape(number.meaning)}{note}</th>{_value("paper", paper)}'
-        f"{_value('here', plain(number.here), below=band_text(number.band))}{_value('expected', number.bounds)}"
-        f'<td class="verdict {_class(verdict)}">{MARKS[verdict]} {escape(verdict)}</td></tr>'
+        f"{_value('here', format_number(number.here), below=format_band(number.band))}{_value('expected', number.bounds)}"
+        f'<td class="verdict {_css_class(verdict)}">{VERDICT_MARKS[verdict]} {escape(verdict)}</td></tr>'
     )
 
 
-def band_text(band: Sequence[float] | None) -> str:
+def format_band(band: Sequence[float] | None) -> str:
     """The band of a number that moves with rounding, in words."""
-    return "" if band is None else f"{plain(band[0])} to {plain(band[1])}"
+    return "" if band is None else f"{format_number(band[0])} to {format_number(band[1])}"
 
 
 def _value(label: str, text: str, *, below: str = "") -> str:
@@ -112,10 +166,12 @@ def _value(label: str, text: str, *, below: str = "") -> str:
     return f'<td class="value" data-label="{label}">{escape(text)}{more}</td>'
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     headings = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.headings)
     rows = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(cell if isinstance(cell, str) else plain(cell))}</td>" for cell in row) + "</tr>"
+        "<tr>"
+        + "".join(f"<td>{escape(cell if isinstance(cell, str) else format_number(cell))}</td>" for cell in row)
+        + "</tr>"
         for row in table.rows
     )
     return (
@@ -125,27 +181,124 @@ def _table(table: Table) -> str:
     )
 
 
-def _figure(picture: DrawnPicture, *, alt: str, caption: str) -> str:
+def _figure(picture: SavedFigure, *, alt: str, caption: str) -> str:
     data = base64.b64encode(picture.path.read_bytes()).decode("ascii")
-    size = f'width="{picture.inches_wide * _PIXELS:.0f}" height="{picture.inches_high * _PIXELS:.0f}"'
+    size = f'width="{picture.inches_wide * _PIXELS_PER_INCH:.0f}" height="{picture.inches_high * _PIXELS_PER_INCH:.0f}"'
     image = f'<img src="data:image/png;base64,{data}" {size} alt="{escape(alt)}">'
     words = f"<figcaption>{escape(caption)}</figcaption>"
-    if picture.inches_wide <= _WIDE:
+    if picture.inches_wide <= _WIDE_FIGURE_INCHES:
         return f"<figure>{image}{words}</figure>"
     return f'<figure class="wide"><div class="scroll" tabindex="0">{image}</div>{words}</figure>'
 
 
-def _footer(run: Run) -> str:
+def _footer(run: RunInfo) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     seeds = ", ".join(f"{name}: {seed}" for name, seed in run.seeds.items()) or "nothing is random"
     return (
         f"<footer>\n<p>Made by <code>{escape(run.command)}</code> with {escape(versions)}, and the rounding of BLAS "
         f"kernel {escape(run.kernel)}.</p>\n"
-        f"<p>Seeds: {escape(seeds)}. All solvers are DOP853 with rtol = atol = {plain(run.tolerance)}. The figures lie "
+        f"<p>Seeds: {escape(seeds)}. All solvers are DOP853 with rtol = atol = {format_number(run.tolerance)}. The figures lie "
         "beside this page in <code>figures</code> as PNG and SVG, all numbers in <code>results.json</code>.</p>\n"
         "</footer>"
     )
 
 
-def _class(verdict: Verdict) -> str:
+def _css_class(verdict: Verdict) -> str:
     return verdict.replace(" ", "-")
+
+
+# MERGED ltinet.paper.report
+# `results.json`: all numbers of a reproduction for programs, under names that do not change from run to run.
+
+
+def results_text(sections: Sequence[ReportSection], *, run: RunInfo, seconds: Mapping[str, float]) -> str:
+    """The file as text; `seconds` says how long each example took to compute."""
+    contents = {
+        "run": asdict(run),
+        "examples": {
+            section.name: {**_example_results(section), "seconds": seconds[section.name]} for section in sections
+        },
+    }
+    return json.dumps(contents, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _example_results(section: ReportSection) -> dict[str, Any]:
+    return {
+        "section": section.label,
+        "title": section.title,
+        "numbers": {number.key.split(".", 1)[1]: _number_results(number) for number in section.numbers},
+        "tables": {
+            table.name: [dict(zip(table.headings, row, strict=True)) for row in table.rows] for table in section.tables
+        },
+        "figures": {picture.name: f"figures/{section.name}_{picture.name}" for picture in section.pictures},
+    }
+
+
+def _number_results(number: ComparedNumber) -> dict[str, Any]:
+    return {
+        "meaning": number.meaning,
+        "paper": number.paper,
+        "here": number.here,
+        "expected": number.bounds,
+        "verdict": str(number.verdict),
+        "note": number.note,
+        "band": number.band,
+    }
+
+
+# MERGED ltinet.paper.report
+# Where a reproduction goes: checked before the work begins, then every file whole or not at all.
+
+_DOTS_PER_INCH = 160  # sharp on paper and on dense screens
+
+
+@dataclass(frozen=True)
+class OutputFolder:
+    """A folder that exists and takes files; pictures go to `figures` in it, other files of other runs stay."""
+
+    path: Path
+
+    @classmethod
+    def ready(cls, path: Path) -> "OutputFolder":
+        """Make the folder, and `figures` in it, and try to write there."""
+        try:
+            (path / "figures").mkdir(parents=True, exist_ok=True)
+            for folder in (path, path / "figures"):
+                with tempfile.TemporaryFile(dir=folder):
+                    pass
+        except OSError as error:
+            raise FileFormatError(
+                f"{path} cannot be written to: {error.strerror}; give another folder to write to"
+            ) from error
+        return cls(path)
+
+    def save_picture(self, picture: FigureRecipe, *, example: str, as_svg: bool) -> SavedFigure:
+        """Draw a picture and write it as PNG and, which takes as long again, as SVG."""
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        with matplotlib.rc_context({"figure.dpi": _DOTS_PER_INCH}):
+            figure = picture.draw()
+        canvas: Any = FigureCanvasAgg(figure)  # whose methods have no types
+        png = self.path / "figures" / f"{example}_{picture.name}.png"
+        content = io.BytesIO()
+        canvas.print_png(content)  # `savefig` would draw everything twice
+        _write_file(png, content.getvalue())
+        if as_svg:
+            figure.set_layout_engine("none")  # it is found by now, and finding it anew takes a second
+            save_figure(figure, png.with_suffix(".svg"))
+        width, height = figure.get_size_inches()
+        return SavedFigure(png, inches_wide=float(width), inches_high=float(height))
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a text file and give its path."""
+        path = self.path / name
+        _write_file(path, text.encode())
+        return path
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    try:
+        write_file_atomically(path, content)
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be written: {error.strerror}") from error

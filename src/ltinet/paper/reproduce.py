@@ -1,4 +1,8 @@
-"""`ltinet reproduce`: the paper's numerical section and its appendix as figures, numbers and one page to read."""
+"""Reproduction of the paper's numerical examples by `ltinet reproduce`.
+
+The examples are computed with their layers distributed over processes (full run) or one process per example (quick
+run), and written as figures, numbers and one page.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,25 +12,32 @@ from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
+from ltinet._util.progress import ProgressCallback, progress_bar
 from ltinet.errors import LtinetError, MissingDependencyError
-from ltinet.paper import convection_diffusion, diffusion, horizontal_layers, kmeans, layer_types
-from ltinet.paper.accounts import convection_diffusion as convection_diffusion_account
-from ltinet.paper.accounts import diffusion as diffusion_account
-from ltinet.paper.accounts import horizontal_layers as horizontal_layers_account
-from ltinet.paper.accounts import layer_types as layer_types_account
-from ltinet.paper.forward_passes import TOLERANCE, Effort
-from ltinet.paper.kernel_bands import with_bands
-from ltinet.paper.output_folder import OutputFolder
-from ltinet.paper.report import DrawnPicture, report_page
-from ltinet.paper.results import results_text
-from ltinet.paper.run import Run, blas_kernel, installed_versions
-from ltinet.paper.section import Section
-from ltinet.progress import Tell, progress_bar
+from ltinet.paper import convection_diffusion, diffusion, forward_passes, horizontal_layers, layer_types
+from ltinet.paper import convection_diffusion as convection_diffusion_account
+from ltinet.paper import diffusion as diffusion_account
+from ltinet.paper import horizontal_layers as horizontal_layers_account
+from ltinet.paper import layer_types as layer_types_account
+from ltinet.paper.comparison import ReportSection, add_rounding_bands
+from ltinet.paper.forward_passes import SOLVER_TOLERANCE, SolverEffort
+from ltinet.paper.report import (
+    OutputFolder,
+    RunInfo,
+    SavedFigure,
+    blas_kernel,
+    installed_versions,
+    report_page,
+    results_text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_STEPS = 6  # that each example tells of, its figures included
+# MERGED ltinet.paper.reproduce
+# `ltinet reproduce`: the paper's numerical section and its appendix as figures, numbers and one page to read.
+
+_PROGRESS_STEPS = 6  # that each example tells of, its figures included
 
 
 @dataclass(frozen=True)
@@ -34,31 +45,34 @@ class Example:
     """How one example is computed and told."""
 
     compute: Callable[..., Any]
-    account: Callable[[Any], Section]
-    quick: Effort
+    account: Callable[[Any], ReportSection]
+    quick: SolverEffort
     seeds: Mapping[str, int]
 
 
 EXAMPLES: Mapping[str, Example] = {
     "diffusion": Example(
-        diffusion.compute, diffusion_account.account, Effort(layers_across_knots=200, layers_from_knot_to_knot=10), {}
+        diffusion.compute,
+        diffusion_account.report_section,
+        SolverEffort(layers_across_knots=200, layers_from_knot_to_knot=10),
+        {},
     ),
     "horizontal-layers": Example(
         horizontal_layers.compute,
-        horizontal_layers_account.account,
-        Effort(stop=3.0),
-        {"Example 3.2": horizontal_layers.SEED, "K-means": kmeans.SEED},
+        horizontal_layers_account.report_section,
+        SolverEffort(stop=3.0),
+        {"Example 3.2": horizontal_layers.SEED, "K-means": forward_passes.KMEANS_SEED},
     ),
     "layer-types": Example(
         layer_types.compute,
-        layer_types_account.account,
-        Effort(stop=0.3),
-        {"Example 3.3": layer_types.SEED, "K-means": kmeans.SEED},
+        layer_types_account.report_section,
+        SolverEffort(stop=0.3),
+        {"Example 3.3": layer_types.SEED, "K-means": forward_passes.KMEANS_SEED},
     ),
     "convection-diffusion": Example(
         convection_diffusion.compute,
-        convection_diffusion_account.account,
-        Effort(stop=2.0, layers_across_knots=20, layers_from_knot_to_knot=5),
+        convection_diffusion_account.report_section,
+        SolverEffort(stop=2.0, layers_across_knots=20, layers_from_knot_to_knot=5),
         {},
     ),
 }
@@ -75,12 +89,12 @@ def reproduce(names: Sequence[str], *, out: Path, quick: bool) -> Path:
         FileFormatError: `out` cannot be written to.
         MissingDependencyError: a library of the extra "paper" is not installed.
     """
-    chosen = _chosen(names)
-    run = _run(chosen, quick=quick)
+    chosen = _select_examples(names)
+    run = _run_info(chosen, quick=quick)
     folder = OutputFolder.ready(out)
     # Processes keep all cores busy; BLAS threads on top of them would only wait for each other.
-    with threadpool_limits(limits=1, user_api="blas"), progress_bar(_STEPS * len(chosen)) as tell:
-        made = _side_by_side(chosen, folder, tell) if quick else _one_by_one(chosen, folder, tell)
+    with threadpool_limits(limits=1, user_api="blas"), progress_bar(_PROGRESS_STEPS * len(chosen)) as tell:
+        made = _run_in_parallel(chosen, folder, tell) if quick else _run_sequentially(chosen, folder, tell)
     seconds = {one.section.name: one.seconds for one in made}
     drawn = {name: picture for one in made for name, picture in one.drawn.items()}
     sections = [one.section for one in made]
@@ -89,61 +103,65 @@ def reproduce(names: Sequence[str], *, out: Path, quick: bool) -> Path:
 
 
 @dataclass(frozen=True)
-class _Made:
-    section: Section
-    drawn: dict[str, DrawnPicture]
+class _ExampleOutput:
+    section: ReportSection
+    drawn: dict[str, SavedFigure]
     seconds: float
 
 
-def _one_by_one(chosen: Mapping[str, Example], folder: OutputFolder, tell: Tell) -> list[_Made]:
+def _run_sequentially(
+    chosen: Mapping[str, Example], folder: OutputFolder, tell: ProgressCallback
+) -> list[_ExampleOutput]:
     """A full run: the layers of each network are shared among processes."""
-    return [_made(name, folder, full=True, tell=_named(tell, name)) for name in chosen]
+    return [_compute_and_draw(name, folder, full=True, tell=_prefixed_progress(tell, name)) for name in chosen]
 
 
-def _side_by_side(chosen: Mapping[str, Example], folder: OutputFolder, tell: Tell) -> list[_Made]:
+def _run_in_parallel(
+    chosen: Mapping[str, Example], folder: OutputFolder, tell: ProgressCallback
+) -> list[_ExampleOutput]:
     """A quick run: each example has a process of its own, for sharing layers would take as long as it saves."""
     import joblib
 
     runs = joblib.Parallel(n_jobs=-1, return_as="generator")(
-        joblib.delayed(_made)(name, folder, full=False, tell=_nobody) for name in chosen
+        joblib.delayed(_compute_and_draw)(name, folder, full=False, tell=_no_progress) for name in chosen
     )
     made = []
     for name, one in zip(chosen, runs, strict=True):
-        for _ in range(_STEPS):
+        for _ in range(_PROGRESS_STEPS):
             tell(name)
         made.append(one)
     return made
 
 
-def _made(name: str, folder: OutputFolder, *, full: bool, tell: Tell) -> _Made:
+def _compute_and_draw(name: str, folder: OutputFolder, *, full: bool, tell: ProgressCallback) -> _ExampleOutput:
     """Compute an example, draw its figures and put them into the folder."""
     import joblib
 
     example, begin = EXAMPLES[name], perf_counter()
     with joblib.parallel_config(backend="loky" if full else "sequential"):
-        section = example.account(example.compute(Effort() if full else example.quick, tell=tell))
+        section = example.account(example.compute(SolverEffort() if full else example.quick, tell=tell))
     seconds = round(perf_counter() - begin, 1)
     if full:  # bands are those of full runs
-        section = with_bands(section)
+        section = add_rounding_bands(section)
     tell("figures")
     drawn = {
         f"{name}_{picture.name}": folder.save_picture(picture, example=name, as_svg=full)
         for picture in section.pictures
     }
     # What draws holds all results; they need not travel between processes once it has drawn.
-    pictures = tuple(replace(picture, draw=_drawn_already) for picture in section.pictures)
-    return _Made(replace(section, pictures=pictures), drawn, seconds)
+    pictures = tuple(replace(picture, draw=_draw_mathtext) for picture in section.pictures)
+    return _ExampleOutput(replace(section, pictures=pictures), drawn, seconds)
 
 
-def _nobody(step: str) -> None:
+def _no_progress(step: str) -> None:
     """Nobody is told which step begins."""
 
 
-def _drawn_already() -> "Figure":
+def _draw_mathtext() -> "Figure":
     raise LtinetError("this picture was drawn and saved; its data are gone")
 
 
-def _chosen(names: Sequence[str]) -> dict[str, Example]:
+def _select_examples(names: Sequence[str]) -> dict[str, Example]:
     unknown = [name for name in names if name not in EXAMPLES]
     if unknown or not names:
         came = f"there is no example {', '.join(map(repr, unknown))}" if unknown else "no example was named"
@@ -151,7 +169,7 @@ def _chosen(names: Sequence[str]) -> dict[str, Example]:
     return {name: example for name, example in EXAMPLES.items() if name in names}  # in the order of the paper
 
 
-def _run(chosen: Mapping[str, Example], *, quick: bool) -> Run:
+def _run_info(chosen: Mapping[str, Example], *, quick: bool) -> RunInfo:
     which = "all" if len(chosen) == len(EXAMPLES) else " ".join(chosen)
     try:
         versions = installed_versions()
@@ -159,11 +177,11 @@ def _run(chosen: Mapping[str, Example], *, quick: bool) -> Run:
         raise MissingDependencyError(
             f'the paper\'s examples need {error.name}; install it with pip install "ltinet[paper]"'
         ) from error
-    return Run(
+    return RunInfo(
         command=f"ltinet reproduce {which}{' --quick' if quick else ''}",
         quick=quick,
         quick_note=_quick_note(chosen) if quick else "",
-        tolerance=TOLERANCE,
+        tolerance=SOLVER_TOLERANCE,
         seeds={what: seed for example in chosen.values() for what, seed in example.seeds.items()},
         versions=versions,
         kernel=blas_kernel(),
@@ -171,21 +189,21 @@ def _run(chosen: Mapping[str, Example], *, quick: bool) -> Run:
 
 
 def _quick_note(chosen: Mapping[str, Example]) -> str:
-    cuts = "; ".join(f"in {name} they {_saved(example.quick)}" for name, example in chosen.items())
+    cuts = "; ".join(f"in {name} they {_effort_note(example.quick)}" for name, example in chosen.items())
     return (
         f"To save time, ODE solvers do less: {cuts}. Layers that are not solved are exact. Everything else is as in a "
         "full run."
     )
 
 
-def _saved(effort: Effort) -> str:
+def _effort_note(effort: SolverEffort) -> str:
     parts = (
-        f"stop at t = {effort.stop:g}" if effort.stop < Effort.stop else "",
+        f"stop at t = {effort.stop:g}" if effort.stop < SolverEffort.stop else "",
         f"solve {effort.layers_across_knots} layers as in the paper" if effort.layers_across_knots else "",
         f"solve {effort.layers_from_knot_to_knot} layers from knot to knot" if effort.layers_from_knot_to_knot else "",
     )
     return " and ".join(filter(None, parts))
 
 
-def _named(tell: Tell, name: str) -> Tell:
+def _prefixed_progress(tell: ProgressCallback, name: str) -> ProgressCallback:
     return lambda step: tell(f"{name}: {step}")

@@ -1,21 +1,273 @@
-"""The network as the paper draws it: inputs at the left, neurons in their horizontal layers, outputs at the right."""
+"""Network diagrams as in the paper: inputs at the left, neurons in horizontal layers, outputs at the right.
 
+A solid ball stands for a first-order neuron, a yin-yang ball for a second-order one. `arrange_layers` computes
+positions only and is shared with the page of the explorer. Up to twelve layers have a row each. Of more, the largest
+coupled layers have a row each, and layers of one neuron stand side by side on a grid, one ball for each layer.
+Layers and neurons that do not fit are counted in a text, never omitted silently.
+"""
+
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ltinet.plotting.arrangement import Arrangement, Band, arrange
-from ltinet.plotting.canvas import axes_or_new
+from ltinet._util.floating_point import EPS
+from ltinet._util.text import format_count
 from ltinet.plotting.colours import layer_colours
-from ltinet.plotting.drawn import DrawnNetwork
-from ltinet.plotting.glyphs import RADIUS, add_balls
-from ltinet.shown import count_of
-from ltinet.tolerances import EPS
+from ltinet.plotting.figures import get_axes
+from ltinet.plotting.protocols import PlottableNetwork
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.path import Path
+
+# MERGED ltinet.plotting.architecture
+# The paper's signs for neurons: a solid ball for first order, a yin-yang ball for second order.
+
+BALL_RADIUS = 0.38
+_EYE = 0.15  # radius of the dots, relative to the ball
+_OUTLINE = "0.15"
+
+
+def add_neuron_glyphs(
+    axes: "Axes", places: Sequence[tuple[float, float]], *, second_order: Sequence[bool], colours: Sequence[str]
+) -> None:
+    """Draw one ball for each neuron at its place, in the units of the axes."""
+    from matplotlib.collections import PathCollection
+    from matplotlib.path import Path
+
+    ball, teardrop = Path.unit_circle(), _teardrop()
+    lower_eye, upper_eye = _circle(0.0, -0.5, _EYE), _circle(0.0, 0.5, _EYE)
+    discs, dark, dark_colours, light = [], [], [], []
+    faces = []
+    for (x, y), is_second, colour in zip(places, second_order, colours, strict=True):
+        discs.append(_translated_path(ball, x, y))
+        faces.append("white" if is_second else colour)
+        if is_second:
+            dark += [_translated_path(teardrop, x, y), _translated_path(upper_eye, x, y)]
+            dark_colours += [colour, colour]
+            light.append(_translated_path(lower_eye, x, y))
+    axes.add_collection(PathCollection(discs, facecolors=faces, edgecolors="none", zorder=3))
+    axes.add_collection(PathCollection(dark, facecolors=dark_colours, edgecolors="none", zorder=4))
+    axes.add_collection(PathCollection(light, facecolors="white", edgecolors="none", zorder=5))
+    axes.add_collection(PathCollection(discs, facecolors="none", edgecolors=_OUTLINE, linewidths=0.6, zorder=6))
+
+
+def _teardrop() -> "Path":
+    """The dark half of a yin-yang of radius one: a half circle, less the upper small disc and with the lower one."""
+    from matplotlib.path import Path
+
+    left, right = Path.arc(90.0, 270.0), Path.arc(-90.0, 90.0)
+    outside = np.asarray(left.vertices)
+    lower = 0.5 * np.asarray(right.vertices) + (0.0, -0.5)
+    upper = 0.5 * np.asarray(left.vertices)[::-1] + (0.0, 0.5)
+    curves = [Path.CURVE4] * (len(outside) - 1)
+    codes = [Path.MOVETO, *curves, Path.LINETO, *[Path.CURVE4] * (len(lower) - 1), Path.LINETO, *curves]
+    return Path(np.vstack([outside, lower, upper]), codes)
+
+
+def _circle(x: float, y: float, radius: float) -> "Path":
+    from matplotlib.path import Path
+
+    return Path.circle((x, y), radius)
+
+
+def _translated_path(path: "Path", x: float, y: float) -> "Path":
+    from matplotlib.path import Path
+
+    return Path(BALL_RADIUS * np.asarray(path.vertices) + (x, y), path.codes)
+
+
+# MERGED ltinet.plotting.architecture
+# Where the neurons of a network stand in its drawing: numbers only, nothing is drawn here.
+#
+# Up to twelve layers have a row each. Of more, the largest coupled layers have a row each, and layers of one neuron stand
+# side by side on a grid, one ball for each layer. What does not fit is counted in words, never dropped in silence.
+
+_ROWS = 12  # layers that have a row each
+_COUPLED = 5  # rows of coupled layers where there are more layers than that
+_COLUMNS = 24  # balls side by side that can still be told apart
+_GRID_ROWS = 18
+_GAP = 3  # places that the words for neurons left out take
+_LABEL = 2.6  # width kept free for the name of a layer
+_SIDE = 2.6  # between a column of inputs or outputs and the layers, where wires fan out
+_SHORT_SIDE = 1.4  # and where there is but one band that they lead to
+_LEAST_COLUMNS = 6  # of a grid: above it stands how many layers it has
+_BETWEEN = 0.3  # between bands
+_FLATTEST = 0.7  # least room above a row for the arcs of its connections
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A neuron of a layer and its place."""
+
+    layer: int
+    neuron: int
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class TextLabel:
+    """A text and its place."""
+
+    text: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class LayerBand:
+    """A box around the neurons of one layer, or around many layers of one neuron each."""
+
+    layer: int | None
+    label: TextLabel
+    balls: tuple[Ball, ...]
+    words: tuple[TextLabel, ...]
+    bottom: float
+    top: float
+    room: float
+    """Height above the balls for the arcs of connections."""
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Bands from top to bottom between x = `left` and `right`; inputs stand at x = 0, outputs at x = `width`."""
+
+    bands: tuple[LayerBand, ...]
+    left: float
+    right: float
+    width: float
+    height: float
+
+    @property
+    def is_condensed(self) -> bool:
+        """Whether layers share a band, so that rows do not name them all."""
+        return any(band.layer is None for band in self.bands)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a band holds before it has a place: rows of (layer, neuron), or words."""
+
+    layer: int | None
+    label: str
+    rows: tuple[tuple[tuple[int, int] | str, ...], ...]
+    has_arcs: bool = False
+
+    @property
+    def columns(self) -> int:
+        return max((sum(_width(cell) for cell in row) for row in self.rows), default=0)
+
+    @property
+    def height(self) -> float:
+        """Without arcs: a row of balls each, and above a grid its name."""
+        return len(self.rows) + (0.2 if self.layer is not None else 1.1)
+
+
+def arrange_layers(sizes: Sequence[int], *, connected: Sequence[bool], aspect: float) -> Arrangement:
+    """Place the neurons of layers of these sizes; height over width comes as near to `aspect` as it can.
+
+    `connected` says of each layer whether its neurons feed each other: above those, arcs need room.
+    """
+    layers = [_layer_plan(layer, size, connected=connected[layer]) for layer, size in enumerate(sizes)]
+    plans = layers if len(layers) <= _ROWS else _condensed(layers, sizes, aspect=aspect)
+    columns = max((plan.columns for plan in plans), default=0)
+    side = _SIDE if len(plans) > 1 else _SHORT_SIDE
+    width = 2.0 * side + _LABEL + max(columns, 3) + 0.4
+    fixed = sum(plan.height + _BETWEEN for plan in plans)
+    arcs = sum(plan.has_arcs for plan in plans)
+    room = min(max((aspect * width - fixed) / max(arcs, 1), _FLATTEST), max(0.3 * columns, _FLATTEST))
+    height = fixed + arcs * room
+    width = max(width, height / aspect)
+    left, right = side, width - side
+    bands, top = [], height
+    for plan in plans:
+        band = _place_band(plan, left=left, right=right, top=top, room=room if plan.has_arcs else 0.0)
+        bands.append(band)
+        top = band.bottom - _BETWEEN
+    return Arrangement(tuple(bands), left, right, width, height)
+
+
+def _layer_plan(layer: int, size: int, *, connected: bool) -> _Plan:
+    """One row in the order of solution, the last neuron first, so that signals run from left to right."""
+    order: list[tuple[int, int] | str] = [(layer, neuron) for neuron in range(size - 1, -1, -1)]
+    if size > _COLUMNS:
+        kept = (_COLUMNS - _GAP) // 2
+        order = [*order[:kept], f"… {size - 2 * kept} …", *order[-kept:]]
+    return _Plan(layer, f"layer {layer}", (tuple(order),), has_arcs=connected and size > 2)
+
+
+def _condensed(layers: Sequence[_Plan], sizes: Sequence[int], *, aspect: float) -> list[_Plan]:
+    coupled = [layer for layer, size in enumerate(sizes) if size > 1]
+    singles = [layer for layer, size in enumerate(sizes) if size == 1]
+    largest = sorted(sorted(coupled, key=lambda layer: -sizes[layer])[:_COUPLED])
+    plans = [layers[layer] for layer in largest]
+    rest = [sizes[layer] for layer in coupled if layer not in largest]
+    if rest:
+        between = f"{min(rest)} to {max(rest)}" if min(rest) < max(rest) else f"{min(rest)}"
+        plans.append(_Plan(None, f"… and {format_count(len(rest), 'more layer')} of {between} neurons each", ()))
+    if singles:
+        above = sum(plan.height + _BETWEEN for plan in plans)
+        least = max((plan.columns for plan in plans), default=_LEAST_COLUMNS)
+        plans.append(_grid_plan(singles, columns=_grid_columns(len(singles), least, above=above, aspect=aspect)))
+    return plans
+
+
+def _grid_columns(count: int, least: int, *, above: float, aspect: float) -> int:
+    """How many columns fill a drawing of this aspect, below what stands above them."""
+    side = _SIDE if above else _SHORT_SIDE
+
+    def distance(columns: int) -> float:
+        rows = min(math.ceil(count / columns), _GRID_ROWS)
+        return abs(math.log((above + rows + 0.9) / (2.0 * side + _LABEL + columns + 0.4) / aspect))
+
+    least = min(max(least, math.ceil(count / _GRID_ROWS)), _COLUMNS)
+    return min(range(least, _COLUMNS + 1), key=distance)
+
+
+def _grid_plan(singles: Sequence[int], *, columns: int) -> _Plan:
+    """Layers of one neuron in reading order; beyond what fits, the first and the last of them."""
+    cells: list[tuple[int, int]] = [(layer, 0) for layer in singles]
+    rows: list[tuple[tuple[int, int] | str, ...]] = [
+        tuple(cells[start : start + columns]) for start in range(0, len(cells), columns)
+    ]
+    if len(rows) > _GRID_ROWS:
+        half = _GRID_ROWS // 2
+        shown = columns * half + sum(map(len, rows[-half:]))
+        rows = [*rows[:half], (f"… {len(singles) - shown} more layers of one neuron …",), *rows[-half:]]
+    return _Plan(None, f"{format_count(len(singles), 'layer')} of one neuron each", tuple(rows))
+
+
+def _place_band(plan: _Plan, *, left: float, right: float, top: float, room: float) -> LayerBand:
+    bottom = top - plan.height - room
+    start = left + (_LABEL if plan.layer is not None else 0.0)
+    y = top - (0.9 if plan.layer is None else room + 0.1) - 0.5
+    label = TextLabel(plan.label, left + 0.25, y if plan.layer is not None else top - 0.55)
+    balls, words = [], []
+    first = (start + right - plan.columns) / 2.0
+    for row in plan.rows:
+        x = first
+        for cell in row:
+            middle = x + _width(cell) / 2.0
+            if isinstance(cell, str):
+                words.append(TextLabel(cell, (start + right) / 2.0 if len(row) == 1 else middle, y))
+            else:
+                balls.append(Ball(*cell, middle, y))
+            x += _width(cell)
+        y -= 1.0
+    return LayerBand(plan.layer, label, tuple(balls), tuple(words), bottom, top, room)
+
+
+def _width(cell: tuple[int, int] | str) -> int:
+    return _GAP if isinstance(cell, str) else 1
+
+
+# MERGED ltinet.plotting.architecture
+# The network as the paper draws it: inputs at the left, neurons in their horizontal layers, outputs at the right.
 
 _NODES = 5  # inputs or outputs drawn one by one
 _BOX = 0.22  # half the side of the square that stands for an input or an output
@@ -29,23 +281,23 @@ _ASPECT = 0.62  # height over width of the layers on a figure of their own
 _WIDTH, _HEIGHTS = 6.4, (2.0, 7.0)  # of that figure, in inches
 
 
-def draw_architecture(network: DrawnNetwork, *, ax: "Axes | None" = None) -> "Axes":
+def draw_architecture(network: PlottableNetwork, *, ax: "Axes | None" = None) -> "Axes":
     """Draw solid balls for first-order neurons and yin-yang balls for second-order ones, a row for every layer.
 
     Neurons stand in the order of solution, so that signals run from left to right; lines join neurons whose weight is
     not zero. Every neuron sees the inputs and is seen by the outputs: a line to its layer stands for that. The dashed
     line is the direct path Ψ u. Networks of more than twelve layers are condensed as `arrangement` says.
     """
-    arrangement = arrange(
+    arrangement = arrange_layers(
         [layer.n_neurons for layer in network.layers],
         connected=[bool(layer.edges) for layer in network.layers],
-        aspect=_ASPECT if ax is None else _aspect_of(axes_or_new(ax)),
+        aspect=_ASPECT if ax is None else _aspect_of(get_axes(ax)),
     )
     has_path = _has_direct_path(network)
     width = arrangement.width + 2.0 * _BESIDE
     below = _KEY + (_PATH if has_path else 0.0)
     height = arrangement.height + _ABOVE + below
-    axes = axes_or_new(ax, width=_WIDTH, height=float(np.clip(_WIDTH * height / width, *_HEIGHTS)))
+    axes = get_axes(ax, width=_WIDTH, height=float(np.clip(_WIDTH * height / width, *_HEIGHTS)))
     colours = layer_colours(len(network.layers))
     axes.set_axis_off()
     axes.set_aspect("equal")
@@ -79,7 +331,7 @@ def _points_per_unit(axes: "Axes") -> float:
     return float(pixels) * 72.0 / axes.figure.dpi
 
 
-def _draw_band(axes: "Axes", band: Band, arrangement: Arrangement, *, colours: Sequence[str], font: float) -> None:
+def _draw_band(axes: "Axes", band: LayerBand, arrangement: Arrangement, *, colours: Sequence[str], font: float) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     colour = "0.5" if band.layer is None else colours[band.layer]
@@ -94,7 +346,7 @@ def _draw_band(axes: "Axes", band: Band, arrangement: Arrangement, *, colours: S
 
 
 def _draw_connections(
-    axes: "Axes", edges: Sequence[tuple[int, int]], shown: dict[int, float], *, band: Band, colour: str
+    axes: "Axes", edges: Sequence[tuple[int, int]], shown: dict[int, float], *, band: LayerBand, colour: str
 ) -> None:
     """Arrows between neighbours, arcs above the balls between others, higher the farther they reach."""
     from matplotlib.collections import PathCollection, PolyCollection
@@ -109,12 +361,12 @@ def _draw_connections(
     for i, j in edges:
         start, end = shown[j], shown[i]
         if end - start < 1.5:
-            tip = end - RADIUS
-            curves.append(Path([(start + RADIUS, y), (tip - 0.1, y)]))
+            tip = end - BALL_RADIUS
+            curves.append(Path([(start + BALL_RADIUS, y), (tip - 0.1, y)]))
             heads.append([(tip, y), (tip - 0.16, y + 0.09), (tip - 0.16, y - 0.09)])
         else:
-            peak = y + RADIUS + 1.8 * band.room * (end - start) / longest
-            path = [(start, y + RADIUS), ((start + end) / 2.0, peak), (end, y + RADIUS)]
+            peak = y + BALL_RADIUS + 1.8 * band.room * (end - start) / longest
+            path = [(start, y + BALL_RADIUS), ((start + end) / 2.0, peak), (end, y + BALL_RADIUS)]
             curves.append(Path(path, [Path.MOVETO, Path.CURVE3, Path.CURVE3]))
     strength = 0.8 if len(edges) <= 45 else 0.45
     axes.add_collection(
@@ -123,14 +375,16 @@ def _draw_connections(
     axes.add_collection(PolyCollection(heads, facecolors=colour, edgecolors="none", zorder=2))
 
 
-def _draw_neurons(axes: "Axes", network: DrawnNetwork, arrangement: Arrangement, colours: Sequence[str]) -> None:
+def _draw_neurons(axes: "Axes", network: PlottableNetwork, arrangement: Arrangement, colours: Sequence[str]) -> None:
     balls = [ball for band in arrangement.bands for ball in band.balls]
     second = [bool(network.layers[ball.layer].is_second_order[ball.neuron]) for ball in balls]
     places = [(ball.x, ball.y) for ball in balls]
-    add_balls(axes, places, second_order=second, colours=[colours[ball.layer] for ball in balls])
+    add_neuron_glyphs(axes, places, second_order=second, colours=[colours[ball.layer] for ball in balls])
 
 
-def _draw_ends(axes: "Axes", network: DrawnNetwork, arrangement: Arrangement, *, has_path: bool, font: float) -> None:
+def _draw_ends(
+    axes: "Axes", network: PlottableNetwork, arrangement: Arrangement, *, has_path: bool, font: float
+) -> None:
     """Inputs, outputs, and the lines between them and the layers."""
     from matplotlib.collections import LineCollection
 
@@ -148,7 +402,7 @@ def _draw_ends(axes: "Axes", network: DrawnNetwork, arrangement: Arrangement, *,
                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
 
 
-def _has_direct_path(network: DrawnNetwork) -> bool:
+def _has_direct_path(network: PlottableNetwork) -> bool:
     """Whether Ψ is more than rounding: Ψ = D − φ̇ V, where V is what is left of inputs of the size E/√k (m = 1)."""
     level, n_states = 0.0, 0
     for layer, phi in zip(network.layers, network.Phi, strict=True):
@@ -169,7 +423,7 @@ def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Seque
     step = min(max((highest - lowest + 1.5) / _NODES, 0.7), 2.0)
     heights = [(highest + lowest) / 2.0 + step * ((places - 1) / 2.0 - place) for place in range(places)]
     top = max([highest, *(y + _BOX for y in heights)]) + 0.25
-    axes.text(x, top, count_of(count, noun), fontsize=font, color=_INK, ha="center", va="bottom")
+    axes.text(x, top, format_count(count, noun), fontsize=font, color=_INK, ha="center", va="bottom")
     if count > _NODES:
         axes.text(x, heights.pop(2), "⋮", fontsize=1.3 * font, color=_INK, ha="center", va="center")
     for y in heights:
@@ -181,7 +435,7 @@ def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Seque
 
 def _draw_key(
     axes: "Axes",
-    network: DrawnNetwork,
+    network: PlottableNetwork,
     place: tuple[float, float],
     *,
     ramp: Sequence[str],
@@ -192,7 +446,7 @@ def _draw_key(
     n_second = sum(int(np.count_nonzero(layer.is_second_order)) for layer in network.layers)
     n_first = sum(layer.n_neurons for layer in network.layers) - n_second
     kinds = [(n_first, False, "first-order neuron"), (n_second, True, "second-order neuron")]
-    entries = [(count_of(n, name), second) for n, second, name in kinds if n]
+    entries = [(format_count(n, name), second) for n, second, name in kinds if n]
     ends = ("layer 0", str(len(ramp) - 1)) if ramp else ("", "")
     n_letters = sum(len(text) for text, _ in entries) + sum(map(len, ends))
     fixed = 0.95 * len(entries) + (_RAMP + 0.6 if ramp else 0.0) + len(entries) - (not ramp)
@@ -202,7 +456,7 @@ def _draw_key(
     widths = [0.95 + letter * len(text) for text, _ in entries]
     x, y = place[0] - (fixed + letter * n_letters) / 2.0, place[1]
     for (text, is_second), width in zip(entries, widths, strict=True):
-        add_balls(axes, [(x + RADIUS, y)], second_order=[is_second], colours=["0.35"])
+        add_neuron_glyphs(axes, [(x + BALL_RADIUS, y)], second_order=[is_second], colours=["0.35"])
         axes.text(x + 0.95, y, text, fontsize=font, color=_INK, ha="left", va="center")
         x += width + 1.0
     if ramp:
@@ -217,6 +471,6 @@ def _draw_ramp(axes: "Axes", colours: Sequence[str], *, left: float, y: float) -
     from matplotlib.collections import PolyCollection
 
     edges = left + np.linspace(0.0, _RAMP, len(colours) + 1)
-    low, high = y - 0.6 * RADIUS, y + 0.6 * RADIUS
+    low, high = y - 0.6 * BALL_RADIUS, y + 0.6 * BALL_RADIUS
     boxes = [[(x0, low), (x1, low), (x1, high), (x0, high)] for x0, x1 in pairwise(edges)]
     axes.add_collection(PolyCollection(boxes, facecolors=list(colours), edgecolors=list(colours), linewidths=0.3))

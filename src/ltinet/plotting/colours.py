@@ -1,10 +1,11 @@
-"""One colour per layer, the same in every drawing of a network, told apart also in greyscale; and colours of lines.
+"""Colours, markers and line styles.
 
-Up to ten layers have colours of their own, made in CIE LCh with lightness L* from 14 to 82, at least 6 apart from each
-other and 28 from the next layer's, and markers of their own. More layers follow viridis, whose lightness rises evenly.
+A layer has the same colour in every drawing of a network, distinguishable in greyscale as well. Up to ten layers
+have colours of their own, made in CIE LCh with lightness L* from 14 to 82, at least 6 apart from each other and 28
+from that of the next layer, and markers of their own. More layers follow viridis, whose lightness rises evenly.
 
-Lines that are no layers have the colours of Okabe and Ito (2008) less yellow, which is too pale on white: those with
-normal vision and those without red, green or blue cones tell them apart. Dashes are the second cue.
+Lines that do not stand for layers have the colours of Okabe and Ito (2008) without yellow, which is too pale on
+white: they can be distinguished with any kind of colour vision. Dashes are the second cue.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,10 +16,19 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = (
+# MERGED ltinet.plotting.colours
+# One colour per layer, the same in every drawing of a network, told apart also in greyscale; and colours of lines.
+#
+# Up to ten layers have colours of their own, made in CIE LCh with lightness L* from 14 to 82, at least 6 apart from each
+# other and 28 from the next layer's, and markers of their own. More layers follow viridis, whose lightness rises evenly.
+#
+# Lines that are no layers have the colours of Okabe and Ito (2008) less yellow, which is too pale on white: those with
+# normal vision and those without red, green or blue cones tell them apart. Dashes are the second cue.
+
+LAYER_COLOURS = (
     "#015c9f", "#f68e34", "#023e1c", "#f13264", "#dbd030", "#632b8a", "#15a5b7", "#351e18", "#f5a2ce", "#4b7925",
 )  # fmt: skip
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+LAYER_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 Dashes = Literal["-", "--", "-.", ":"]
 LINE_STYLES: tuple[Dashes, ...] = ("-", "--", "-.", ":")
 LINE_COLOURS = ("#0072b2", "#d55e00", "#000000", "#56b4e9", "#cc79a7", "#009e73", "#e69f00")
@@ -33,14 +43,14 @@ def layer_colour(index: int, *, n_layers: int) -> str:
 
 def layer_colours(n_layers: int) -> tuple[str, ...]:
     """The colours of all layers of a network."""
-    if n_layers <= len(COLOURS):
-        return COLOURS[:n_layers]
-    return _sampled("viridis", np.linspace(0.0, _LIGHTEST, n_layers))
+    if n_layers <= len(LAYER_COLOURS):
+        return LAYER_COLOURS[:n_layers]
+    return _sample_colour_map("viridis", np.linspace(0.0, _LIGHTEST, n_layers))
 
 
 def layer_marker(index: int, *, n_layers: int) -> str:
     """The marker of one layer of a network: its own up to ten layers, balls beyond."""
-    return MARKERS[index] if n_layers <= len(MARKERS) else "o"
+    return LAYER_MARKERS[index] if n_layers <= len(LAYER_MARKERS) else "o"
 
 
 def line_styles(count: int) -> tuple[tuple[str, Dashes], ...]:
@@ -59,7 +69,7 @@ def add_layer_key(axes: "Axes", n_layers: int) -> None:
     if n_layers <= 1:
         return
     colours = layer_colours(n_layers)
-    if n_layers > len(COLOURS):
+    if n_layers > len(LAYER_COLOURS):
         scale = ScalarMappable(Normalize(-0.5, n_layers - 0.5), ListedColormap(colours))
         axes.figure.colorbar(scale, ax=axes, label="layer", pad=0.02, fraction=0.05, shrink=0.8)
         return
@@ -78,7 +88,7 @@ def add_side_legend(axes: "Axes", handles: list[Any], *, title: str) -> None:
     )  # fmt: skip
 
 
-def _sampled(name: str, places: NDArray[np.float64]) -> tuple[str, ...]:
+def _sample_colour_map(name: str, places: NDArray[np.float64]) -> tuple[str, ...]:
     import matplotlib
     from matplotlib.colors import to_hex
 

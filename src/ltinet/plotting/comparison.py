@@ -1,4 +1,9 @@
-"""Several simulations beside a reference: outputs on top, absolute and relative error below."""
+"""Simulations compared with a reference: outputs and errors over time, and snapshots of fields on a grid.
+
+`draw_comparison` draws a column per simulation with outputs, absolute and relative errors on common scales.
+`draw_snapshots` draws images of fields at several times, with rows of absolute errors on a colour scale of their
+own.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet.arrays import Array
+from ltinet._util.floating_point import Array
 from ltinet.errors import PlottingError
-from ltinet.plotting.canvas import add_grid, figure_or_new, write_instead
+from ltinet.plotting.channels import ChannelLabels
 from ltinet.plotting.colours import line_styles
-from ltinet.plotting.names import Channels
-from ltinet.plotting.trajectory import add_output_key, checked_outputs, chosen_outputs
+from ltinet.plotting.figures import add_grid, draw_placeholder, get_figure
+from ltinet.plotting.time_response import add_output_key, select_outputs, validate_outputs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+
+# MERGED ltinet.plotting.comparison
+# Several simulations beside a reference: outputs on top, absolute and relative error below.
 
 
 def draw_comparison(
@@ -32,11 +40,11 @@ def draw_comparison(
     The relative error is |y − reference| / |reference| of each output at each time; where the reference is zero there
     is none. The axes of errors are logarithmic: zero has no place there, and the least percent may fall below.
     """
-    times, expected = checked_outputs(t, reference)
-    results = {name: checked_outputs(t, y)[1] for name, y in solutions.items()}
-    _check(results, expected)
-    chosen = chosen_outputs(Channels(expected.shape[-1], None, noun="output"), outputs)
-    canvas = figure_or_new(figure, width=3.6 * len(results) + 1.2, height=6.6)
+    times, expected = validate_outputs(t, reference)
+    results = {name: validate_outputs(t, y)[1] for name, y in solutions.items()}
+    _validate_results(results, expected)
+    chosen = select_outputs(ChannelLabels(expected.shape[-1], None, noun="output"), outputs)
+    canvas = get_figure(figure, width=3.6 * len(results) + 1.2, height=6.6)
     panels = canvas.subplots(3, len(results), sharex=True, sharey="row", squeeze=False)
     errors = {name: np.abs(y - expected)[:, chosen] for name, y in results.items()}
     relative = {name: _relative(error, np.abs(expected[:, chosen])) for name, error in errors.items()}
@@ -53,7 +61,7 @@ def draw_comparison(
     return np.asarray(panels)
 
 
-def _check(results: Mapping[str, Array], expected: Array) -> None:
+def _validate_results(results: Mapping[str, Array], expected: Array) -> None:
     if not results:
         raise PlottingError('solutions is empty; give at least one, such as {"exact": sol.y}')
     for name, y in results.items():
@@ -79,7 +87,7 @@ def _draw_errors(row: NDArray[Any], times: Array, errors: Sequence[Array]) -> No
         axes.set_yscale("log")
         add_grid(axes, axis="y")
         if not np.any(error > 0.0):
-            write_instead(axes, "zero everywhere")
+            draw_placeholder(axes, "zero everywhere")
             continue
         for own, (colour, dashes) in zip(error.T, line_styles(error.shape[1]), strict=True):
             axes.plot(times, np.where(own > 0.0, own, np.nan), color=colour, linestyle=dashes, linewidth=1.0)
@@ -94,3 +102,112 @@ def _name_reference(axes: "Axes", name: str) -> None:
     circle = Line2D([], [], linestyle="none", marker="o", markersize=4.0, markerfacecolor="white",
                     markeredgecolor="0.1", label=name)  # fmt: skip
     axes.legend(handles=[circle], fontsize="small", loc="best", handlelength=1.0)
+
+
+# MERGED ltinet.plotting.comparison
+# A field on a grid at several times: one row of images per solution, and rows of absolute errors below.
+
+Fields = NDArray[np.float64]
+Extent = tuple[float, float, float, float]
+_FIELD_MAP, _ERROR_MAP = "viridis", "magma"  # both rise evenly in lightness
+
+
+def draw_snapshots(
+    times: ArrayLike,
+    solutions: Mapping[str, ArrayLike],
+    *,
+    reference: ArrayLike | None = None,
+    reference_name: str = "reference",
+    extent: Extent | None = None,
+    quantity: str = "value",
+    axis_names: tuple[str, str] = ("x", "y"),
+    figure: "Figure | SubFigure | None" = None,
+) -> NDArray[Any]:
+    """Draw named fields `(k, ny, nx)` at k times, `[:, 0, 0]` at the lower left; the Axes come as (rows, k).
+
+    All fields share one colour bar. With a `reference` its row follows, and one row of |field − reference| for each
+    solution, with a colour bar of its own. `extent` is (left, right, bottom, top) in the units of the grid.
+    `quantity` names what the colours stand for, `axis_names` the axes of the grid.
+    """
+    moments = _validate_times(times)
+    fields = {name: _validate_field(name, field, len(moments)) for name, field in solutions.items()}
+    if not fields:
+        raise PlottingError('solutions is empty; give at least one, such as {"network": fields}')
+    errors: dict[str, Fields] = {}
+    if reference is not None:
+        expected = _validate_field(reference_name, reference, len(moments))
+        errors = {
+            f"|error|\n{name}": np.abs(field - expected)
+            for name, field in _require_same_shape(fields, expected).items()
+        }
+        fields = {**fields, reference_name: expected}
+    n_rows = len(fields) + len(errors)
+    canvas = get_figure(figure, width=1.6 * len(moments) + 1.4, height=1.6 * n_rows + 0.5)
+    panels = canvas.subplots(n_rows, len(moments), squeeze=False)  # shared axes would draw at half the speed
+    low, high = min(map(np.min, fields.values())), max(map(np.max, fields.values()))
+    for row, (name, field) in zip(panels, fields.items(), strict=False):
+        image = _draw_row(
+            row, name, field, limits=(low, high), colours=_FIELD_MAP, extent=extent, vertical=axis_names[1]
+        )
+    canvas.colorbar(image, ax=panels[: len(fields)], label=quantity, pad=0.02)
+    for row, (name, error) in zip(panels[len(fields) :], errors.items(), strict=True):
+        # A bar of one colour would hide that the error is zero.
+        top = max(float(np.max(error)), np.finfo(float).tiny)
+        image = _draw_row(
+            row, name, error, limits=(0.0, top), colours=_ERROR_MAP, extent=extent, vertical=axis_names[1]
+        )
+        canvas.colorbar(image, ax=row, label="|error|", pad=0.02, format=_power_of_ten)
+    for axes in panels[-1]:
+        axes.set_xlabel(axis_names[0])
+    for axes, moment in zip(panels[0], moments, strict=True):
+        axes.set_title(f"time {moment:g}", fontsize="medium")
+    return np.asarray(panels)
+
+
+def _validate_times(times: ArrayLike) -> Fields:
+    moments = np.asarray(times, dtype=np.float64)
+    if moments.ndim != 1 or len(moments) == 0:
+        raise PlottingError(f"times has shape {moments.shape}; give a list of one or more")
+    return moments
+
+
+def _validate_field(name: str, field: ArrayLike, n_times: int) -> Fields:
+    values = np.asarray(field, dtype=np.float64)
+    if values.ndim != 3 or len(values) != n_times or values.size == 0:
+        raise PlottingError(f"{name!r} has shape {values.shape}; with {n_times} times it must be ({n_times}, ny, nx)")
+    if not np.all(np.isfinite(values)):
+        raise PlottingError(f"{name!r} is not finite everywhere; no scale of colours can show that")
+    return values
+
+
+def _require_same_shape(fields: Mapping[str, Fields], expected: Fields) -> Mapping[str, Fields]:
+    for name, field in fields.items():
+        if field.shape != expected.shape:
+            raise PlottingError(f"{name!r} has shape {field.shape} but the reference {expected.shape}")
+    return fields
+
+
+def _draw_row(
+    row: NDArray[Any],
+    name: str,
+    field: Fields,
+    *,
+    limits: tuple[float, float],
+    colours: str,
+    extent: Extent | None,
+    vertical: str,
+) -> Any:
+    for axes, values in zip(row, field, strict=True):
+        image = axes.imshow(values, origin="lower", vmin=limits[0], vmax=limits[1], cmap=colours, extent=extent)
+        axes.tick_params(labelsize="x-small")
+        axes.label_outer(remove_inner_ticks=True)
+        axes.locator_params(nbins=3)
+        if extent is None:
+            axes.set_xticks([])
+            axes.set_yticks([])
+    row[0].set_ylabel(f"{name}\n{vertical}")
+    return image
+
+
+def _power_of_ten(value: float, _: int) -> str:
+    return "0" if value == 0.0 else f"{value:.1e}".replace("e-0", "e-").replace("e+0", "e")

@@ -1,11 +1,11 @@
-"""Inputs that act late and are counted from an operating point: v_j(t) = u_j(t − τ_j) − u0_j.
+"""Delayed input signals relative to an operating point: v_j(t) = u_j(t − τ_j) − u0_j.
 
-Nothing is resampled. The knots of a signal move with it: samples stay samples at t_k + τ_j, lines stay lines, and a
-function is asked for its value at t − τ_j. Before the signal is known, v_j is zero: samples are known from their first
-one on, a function from the first time of the run on. Where v_j is not zero there, it jumps.
+Nothing is resampled: samples move to t_k + τ_j, lines stay lines, and a function is evaluated at t − τ_j. Before the
+signal is known v_j is zero: samples are known from their first one on, a function from the first time of the run on.
+If v_j is not zero there, it jumps.
 
-A moved knot that rounding puts beside an output time, or beside a knot of another input, is taken to be at that time:
-a delay of whole samples makes samples meet samples. By how far knots were moved is reported, and bounds count it.
+A moved knot that rounding separates from an output time, or from a knot of another input, is snapped to it, so that a
+delay of whole samples maps samples to samples. The displacement of knots is reported and enters the error bounds.
 """
 
 from collections.abc import Sequence
@@ -15,20 +15,28 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet._util.cache import cached_property
+from ltinet._util.floating_point import EPS, two_sum
 from ltinet.errors import InvalidSignalError
-from ltinet.exact_arithmetic import exact_sum
-from ltinet.once import cached_property
+from ltinet.signals.adaptive_sampling import sample_function
 from ltinet.signals.arrays import Times, Values
-from ltinet.signals.batch import SignalBatch
-from ltinet.signals.refine import sample_function
-from ltinet.signals.sampled import Lines, SampledSignal
-from ltinet.signals.signal import Signal
+from ltinet.signals.sampled import SampledApproximation, SampledSignal
+from ltinet.signals.signal import Signal, SignalBatch
 from ltinet.signals.times import TimeAxis
-from ltinet.tolerances import EPS
 
-_ROUNDING = 8.0  # units of eps max |t|: as for times that are even, t₀ + k h plus a delay, each rounded
-_SHARE = 1e-6  # of the shortest step: times that stand closer than rounding are still told apart
-_LOOKS = 200  # times at which the size of a function is looked at
+# MERGED ltinet.signals.delayed
+# Inputs that act late and are counted from an operating point: v_j(t) = u_j(t − τ_j) − u0_j.
+#
+# Nothing is resampled. The knots of a signal move with it: samples stay samples at t_k + τ_j, lines stay lines, and a
+# function is asked for its value at t − τ_j. Before the signal is known, v_j is zero: samples are known from their first
+# one on, a function from the first time of the run on. Where v_j is not zero there, it jumps.
+#
+# A moved knot that rounding puts beside an output time, or beside a knot of another input, is taken to be at that time:
+# a delay of whole samples makes samples meet samples. By how far knots were moved is reported, and bounds count it.
+
+_SNAP_ROUNDING = 8.0  # units of eps max |t|: as for times that are even, t₀ + k h plus a delay, each rounded
+_SNAP_SHARE = 1e-6  # of the shortest step: times that stand closer than rounding are still told apart
+_N_MAGNITUDE_SAMPLES = 200  # times at which the size of a function is looked at
 
 
 class DelayedInput(NamedTuple):
@@ -64,7 +72,7 @@ def delayed_input(signal: Signal, axis: TimeAxis, *, delays: Times, offsets: Val
     return DelayedInput(moved, *moved.distances(axis.t))
 
 
-def snap(times: Times, lost: Times, targets: Times) -> tuple[Times, Times]:
+def snap_to_targets(times: Times, lost: Times, targets: Times) -> tuple[Times, Times]:
     """Return times moved onto targets that rounding separates them from, and by how far each is from its exact place.
 
     `times + lost` are the exact places, `targets` ascend strictly.
@@ -73,7 +81,7 @@ def snap(times: Times, lost: Times, targets: Times) -> tuple[Times, Times]:
         return times, np.abs(lost)
     largest = max(abs(float(targets[0])), abs(float(targets[-1])), float(np.abs(times).max()))
     steps = np.diff(targets)
-    limit = min(_ROUNDING * EPS * largest, _SHARE * float(steps.min(initial=np.inf)))
+    limit = min(_SNAP_ROUNDING * EPS * largest, _SNAP_SHARE * float(steps.min(initial=np.inf)))
     after = np.clip(np.searchsorted(targets, times), 0, len(targets) - 1)
     before = np.maximum(after - 1, 0)
     nearest = np.where(
@@ -95,8 +103,8 @@ def _delayed_samples(signal: SampledSignal, axis: TimeAxis, delays: Times, offse
     groups = []
     for delay in np.unique(delays).tolist():
         columns = np.flatnonzero(delays == delay)
-        times, lost = exact_sum(signal.t, np.array([delay]))
-        times, by = snap(times, lost, targets) if delay else (signal.t, np.zeros(len(signal.t)))
+        times, lost = two_sum(signal.t, np.array([delay]))
+        times, by = snap_to_targets(times, lost, targets) if delay else (signal.t, np.zeros(len(signal.t)))
         own = u[..., columns]
         groups.append((columns, times, own, delay > 0.0))
         # Lines are off by their slope times the displacement of their ends, jumps for as long as they are displaced.
@@ -126,11 +134,11 @@ def _delayed_samples(signal: SampledSignal, axis: TimeAxis, delays: Times, offse
     places = np.flatnonzero(jumps_at[1:]) + 1
     times = np.insert(grid, places, grid[places])
     values = np.insert(after, places, before[..., places, :], axis=-2)
-    own_axis = axis if np.array_equal(times, axis.t) else TimeAxis(_frozen(times))
+    own_axis = axis if np.array_equal(times, axis.t) else TimeAxis(_read_only(times))
     return DelayedInput(SampledSignal(own_axis, values, hold=signal.hold), off, moved)
 
 
-def _frozen(times: Times) -> Times:
+def _read_only(times: Times) -> Times:
     times.setflags(write=False)
     return times
 
@@ -169,8 +177,8 @@ class DelayedSignal:
             sources = np.concatenate([[known_from], inner]) if delay else base.knots
             knots, by = sources, np.zeros(len(sources))
             if delay:
-                times, lost = exact_sum(sources, np.array([delay]))
-                knots, by = snap(times, lost, targets)
+                times, lost = two_sum(sources, np.array([delay]))
+                knots, by = snap_to_targets(times, lost, targets)
             start = float(knots[0]) if delay else -np.inf
             channels.append(_Channels(columns, delay, start, sources, knots, by))
         return cls(base, tuple(channels), known_from, offsets)
@@ -178,7 +186,7 @@ class DelayedSignal:
     def distances(self, t: Times) -> tuple[Values, Values]:
         """Return `off` and `moved` of `DelayedInput`; the size of a function is looked at in some places."""
         off, moved = np.zeros(len(self.offsets)), np.zeros(len(self.offsets))
-        looks = t[:: max(1, len(t) // _LOOKS)]
+        looks = t[:: max(1, len(t) // _N_MAGNITUDE_SAMPLES)]
         sizes = np.abs(self._unweighted(looks, before=False)).max(axis=0, initial=0.0)
         off += np.where(self.offsets != 0.0, 2.0 * EPS, 0.0) * sizes
         for own in self.channels:
@@ -236,11 +244,13 @@ class DelayedSignal:
                 values[np.ix_(now, own.columns)] = self.base.derivative(self._source(t[now], own))[:, own.columns]
         return self._weighted(values)
 
-    def sampled_over(self, t: Times, *, tolerance: float) -> Lines:
+    def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
         """Samples so dense that lines between them are within tolerance · max |v| of it; exact for straight lines."""
         samples, per_interval = sample_function(self, t, tolerance=tolerance)
         is_line = self.degree is not None and self.degree <= 1
-        return Lines(samples, per_interval, 0.0 if is_line else tolerance * float(np.abs(samples.u).max(initial=0.0)))
+        return SampledApproximation(
+            samples, per_interval, 0.0 if is_line else tolerance * float(np.abs(samples.u).max(initial=0.0))
+        )
 
     def unbatched(self) -> Sequence["DelayedSignal"]:
         """A single signal."""
@@ -250,7 +260,7 @@ class DelayedSignal:
         """Return weights · v."""
         return replace(self, weights=weights if self.weights is None else weights @ self.weights)
 
-    def counted_from(self, origin: float) -> None:  # noqa: ARG002
+    def counted_from(self, origin: float) -> None:
         """Return None: knots and functions are kept at the times that they were given at."""
         return
 

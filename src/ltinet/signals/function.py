@@ -1,4 +1,8 @@
-"""An input given as a function of time."""
+"""Input signals given as a function of time.
+
+The function is called for one time at a time, or for many at once if its answers for many agree with those for single
+times.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,21 +12,22 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSignalError
-from ltinet.signals.arrays import Times, Values
-from ltinet.signals.numbers import as_array
-from ltinet.signals.refine import sample_function
-from ltinet.signals.sampled import Lines
+from ltinet.signals.adaptive_sampling import resolution_error, sample_function
+from ltinet.signals.arrays import Times, Values, as_array
+from ltinet.signals.sampled import SampledApproximation
 from ltinet.signals.times import as_times
-from ltinet.signals.watched import too_rough
-from ltinet.tolerances import EPS
+
+# MERGED ltinet.signals.function
+# An input given as a function of time.
 
 # Of a time; may take an array of times as well, which is faster where many are asked for.
 Function = Callable[[Any], ArrayLike]
-MOST_CALLS = 5_000_000
+MAX_CALLS = 5_000_000
 """How often a function is called at most, for one time or for many at once."""
-_MANY = 16  # times from which on one call with all of them is tried
-_CHECKED = 7  # places at which what that call gives is compared with calls for single times
+_MIN_VECTORISED = 16  # times from which on one call with all of them is tried
+_N_CHECKED = 7  # places at which what that call gives is compared with calls for single times
 
 
 @final
@@ -87,10 +92,10 @@ class FunctionSignal:
         """A function is no polynomial as far as anybody knows."""
         return None
 
-    def sampled_over(self, t: Times, *, tolerance: float) -> Lines:
+    def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
         """Samples so dense that straight lines between them are within tolerance · max |u| of it."""
         samples, per_interval = sample_function(self._limited(tolerance), t, tolerance=tolerance)
-        return Lines(samples, per_interval, tolerance * float(np.abs(samples.u).max(initial=0.0)))
+        return SampledApproximation(samples, per_interval, tolerance * float(np.abs(samples.u).max(initial=0.0)))
 
     def unbatched(self) -> list["FunctionSignal"]:
         """A function is a single signal."""
@@ -110,7 +115,7 @@ class FunctionSignal:
 
         return of_time
 
-    def counted_from(self, origin: float) -> None:  # noqa: ARG002
+    def counted_from(self, origin: float) -> None:
         """None: a function is asked for its values at the times that were given."""
         return
 
@@ -119,8 +124,8 @@ class FunctionSignal:
         calls = count(1)
 
         def function(t: Any) -> ArrayLike:
-            if next(calls) > MOST_CALLS:
-                raise too_rough(f"after {MOST_CALLS} calls", tolerance)
+            if next(calls) > MAX_CALLS:
+                raise resolution_error(f"after {MAX_CALLS} calls", tolerance)
             return self.function(t)
 
         return FunctionSignal(function, n_inputs=self.n_inputs, knots=self.inner_knots)
@@ -144,19 +149,19 @@ class FunctionSignal:
         return self._rows(self.derivative_function, t, "the derivative of u")
 
     def _rows(self, function: Function, t: Times, name: str) -> Values:
-        together = _all_at_once(function, t, self.n_inputs) if len(t) >= _MANY else None
-        rows = _one_by_one(function, t, n_inputs=self.n_inputs, name=name) if together is None else together
+        together = _call_vectorised(function, t, self.n_inputs) if len(t) >= _MIN_VECTORISED else None
+        rows = _call_each_time(function, t, n_inputs=self.n_inputs, name=name) if together is None else together
         if not np.all(np.isfinite(rows)):
             place = int(np.argmin(np.all(np.isfinite(rows), axis=1)))
             raise InvalidSignalError(f"{name} is not finite at t = {float(t[place])!r}")
         return rows
 
 
-def _one_by_one(function: Function, t: Times, *, n_inputs: int, name: str) -> Values:
+def _call_each_time(function: Function, t: Times, *, n_inputs: int, name: str) -> Values:
     """Values `(len(t), n_inputs)` by one call for each time."""
     rows = np.empty((len(t), n_inputs))
     for index, time in enumerate(np.asarray(t, dtype=np.float64).tolist()):
-        row = _one(function, time, name)
+        row = _call_once(function, time, name)
         if row.dtype.kind not in "biuf" or row.shape not in ((n_inputs,), () if n_inputs == 1 else (n_inputs,)):
             raise InvalidSignalError(
                 f"{name} returned shape {row.shape}, dtype {row.dtype} at t = {time!r}; expected one number per input, "
@@ -166,7 +171,7 @@ def _one_by_one(function: Function, t: Times, *, n_inputs: int, name: str) -> Va
     return rows
 
 
-def _one(function: Function, time: float, name: str) -> NDArray[Any]:
+def _call_once(function: Function, time: float, name: str) -> NDArray[Any]:
     """One value, whatever it is; 1/0 raises in Python what NumPy calls infinite, and is told in the same way."""
     try:
         value = function(time)
@@ -175,7 +180,7 @@ def _one(function: Function, time: float, name: str) -> NDArray[Any]:
     return as_array(value, f"{name} at t = {time!r}") if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
 
 
-def _all_at_once(function: Function, t: Times, n_inputs: int) -> Values | None:
+def _call_vectorised(function: Function, t: Times, n_inputs: int) -> Values | None:
     """Values `(len(t), n_inputs)` by one call for all times; None unless that is proved to mean the same.
 
     As many times as inputs would leave open which axis is which: then the last time is asked for twice.
@@ -185,8 +190,8 @@ def _all_at_once(function: Function, t: Times, n_inputs: int) -> Values | None:
         rows = _time_first(function(times), len(times), n_inputs)
         if rows is None or not np.all(np.isfinite(rows)):
             return None
-        places = np.linspace(0, len(t) - 1, _CHECKED).astype(int)
-        expected = _one_by_one(function, t[places], n_inputs=n_inputs, name="u")
+        places = np.linspace(0, len(t) - 1, _N_CHECKED).astype(int)
+        expected = _call_each_time(function, t[places], n_inputs=n_inputs, name="u")
     except Exception:  # whatever a function of one time does with an array; asked for one time, it may speak again
         return None
     # NumPy's functions of arrays and of numbers may differ in the last places.

@@ -1,4 +1,4 @@
-"""An input that is a polynomial between breaks: a spline through measurements, a profile planned in pieces."""
+"""Piecewise polynomial input signals u(t) = Σ_k c[k, i] (t − t_i)^(d−k), such as splines through measurements."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -6,13 +6,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet._util.text import format_count
 from ltinet.errors import InvalidSignalError
-from ltinet.shown import count_of
-from ltinet.signals.arrays import Times, Values
-from ltinet.signals.numbers import real_array
-from ltinet.signals.refine import sample_function
-from ltinet.signals.sampled import Lines, SampledSignal
+from ltinet.signals.adaptive_sampling import sample_function
+from ltinet.signals.arrays import Times, Values, as_real_array
+from ltinet.signals.sampled import SampledApproximation, SampledSignal
 from ltinet.signals.times import as_times
+
+# MERGED ltinet.signals.polynomial
+# An input that is a polynomial between breaks: a spline through measurements, a profile planned in pieces.
 
 
 @final
@@ -28,7 +30,7 @@ class PolynomialSignal:
     coefficients: NDArray[np.float64]
 
     def __init__(self, breaks: ArrayLike, coefficients: ArrayLike) -> None:
-        times, given = as_times(breaks, "breaks"), np.array(real_array(coefficients, "coefficients"))
+        times, given = as_times(breaks, "breaks"), np.array(as_real_array(coefficients, "coefficients"))
         given = given[:, :, None] if given.ndim == 2 else given
         if given.ndim != 3 or not len(given) or given.shape[1] != len(times) - 1 or not given.shape[1]:
             raise InvalidSignalError(
@@ -101,11 +103,11 @@ class PolynomialSignal:
         powers = np.arange(self.degree, 0, -1, dtype=np.float64)[:, None, None]
         return self._at(t, np.searchsorted(self.breaks, t, side="right") - 1, powers * self.coefficients[:-1])
 
-    def sampled_over(self, t: Times, *, tolerance: float) -> Lines:
+    def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
         """Samples so dense that straight lines between them are within tolerance · max |u| of it."""
         samples, per_interval = sample_function(self, t, tolerance=tolerance)
         off = tolerance * float(np.abs(samples.u).max(initial=0.0)) if self.degree > 1 else 0.0
-        return Lines(samples, per_interval, off)
+        return SampledApproximation(samples, per_interval, off)
 
     def unbatched(self) -> list["PolynomialSignal"]:
         """A single signal."""
@@ -131,4 +133,4 @@ class PolynomialSignal:
 
     def __repr__(self) -> str:
         pieces = self.coefficients.shape[1]
-        return f"PolynomialSignal({pieces} pieces of degree {self.degree}, {count_of(self.n_inputs, 'input')})"
+        return f"PolynomialSignal({pieces} pieces of degree {self.degree}, {format_count(self.n_inputs, 'input')})"

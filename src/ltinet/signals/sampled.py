@@ -1,4 +1,4 @@
-"""Samples with a hold: what a measurement or another program's output is."""
+"""Sampled input signals, joined by straight lines (first-order hold) or held (zero-order hold)."""
 
 import math
 from collections.abc import Mapping
@@ -8,21 +8,22 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet._util.cache import cached_property
+from ltinet._util.display import dir_without
+from ltinet._util.text import format_count, sanitize
 from ltinet.errors import InvalidSignalError
-from ltinet.listing import listed_without
-from ltinet.once import cached_property
-from ltinet.shown import count_of, shown
-from ltinet.signals.arrays import Times, Values
-from ltinet.signals.finite import all_finite
-from ltinet.signals.numbers import real_array
+from ltinet.signals.arrays import Times, Values, all_finite, as_real_array
 from ltinet.signals.times import TimeAxis
+
+# MERGED ltinet.signals.sampled
+# Samples with a hold: what a measurement or another program's output is.
 
 Hold = Literal["linear", "zero", "foh", "zoh"]
 """Lines or steps between samples; "foh" and "zoh" are other names for them, first- and zero-order hold."""
 _HOLDS: Mapping[str, Literal["linear", "zero"]] = {"linear": "linear", "zero": "zero", "foh": "linear", "zoh": "zero"}
 
 
-class Lines(NamedTuple):
+class SampledApproximation(NamedTuple):
     """An input as samples joined by their hold, as the exact engine takes it."""
 
     samples: "SampledSignal"
@@ -48,7 +49,7 @@ class SampledSignal:
     def __init__(self, t: ArrayLike | TimeAxis, u: ArrayLike, *, hold: Hold = "linear") -> None:
         axis = t if isinstance(t, TimeAxis) else TimeAxis.of(t)
         values = _as_samples(u, len(axis.t))
-        hold = checked_hold(hold)
+        hold = validate_hold(hold)
         values.setflags(write=False)
         object.__setattr__(self, "axis", axis)
         object.__setattr__(self, "u", values)
@@ -99,9 +100,9 @@ class SampledSignal:
         """Straight lines, or constants."""
         return 1 if self.hold == "linear" else 0
 
-    def sampled_over(self, t: Times, *, tolerance: float) -> Lines:  # noqa: ARG002 - samples are taken as they are
+    def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
         """The samples from the first of the times on; one is added there if there is none."""
-        return Lines(self._from(float(t[0])), 1, 0.0)
+        return SampledApproximation(self._from(float(t[0])), 1, 0.0)
 
     def unbatched(self) -> list["SampledSignal"]:
         """The signals of a batch, one by one."""
@@ -165,14 +166,14 @@ class SampledSignal:
         return np.asarray((1.0 - share) * self.u[..., piece, :] + share * self.u[..., after, :])
 
     def __dir__(self) -> list[str]:
-        return listed_without(self, "axis")
+        return dir_without(self, "axis")
 
     def __repr__(self) -> str:
-        what = f"{len(self.t)} samples of {count_of(self.n_inputs, 'input')}"
+        what = f"{len(self.t)} samples of {format_count(self.n_inputs, 'input')}"
         return f"SampledSignal({what}, hold={self.hold!r}, batch={self.batch_shape})"
 
 
-def checked_hold(hold: Any) -> Literal["linear", "zero"]:
+def validate_hold(hold: Any) -> Literal["linear", "zero"]:
     """The hold by the name that it has here.
 
     Raises:
@@ -180,26 +181,26 @@ def checked_hold(hold: Any) -> Literal["linear", "zero"]:
     """
     if not isinstance(hold, str) or hold not in _HOLDS:
         raise InvalidSignalError(
-            f'hold is {shown(repr(hold))}; it must be "linear" or "foh" (straight lines), "zero" or "zoh" (steps)'
+            f'hold is {sanitize(repr(hold))}; it must be "linear" or "foh" (straight lines), "zero" or "zoh" (steps)'
         )
     return _HOLDS[hold]
 
 
 def _as_samples(u: ArrayLike, n_times: int) -> Values:
-    given = real_array(u, "u")
+    given = as_real_array(u, "u")
     values = np.array(given, order="C")
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim < 2 or values.shape[-2] != n_times:
-        raise InvalidSignalError(_other_count(given.shape, n_times))
+        raise InvalidSignalError(_count_mismatch_message(given.shape, n_times))
     if not all_finite(values):
         raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
     return values
 
 
-def _other_count(shape: tuple[int, ...], n_times: int) -> str:
+def _count_mismatch_message(shape: tuple[int, ...], n_times: int) -> str:
     """What to do about samples of which there are more or fewer than times."""
-    times = count_of(n_times, "time")
+    times = format_count(n_times, "time")
     if len(shape) > 1 and shape[-1] == n_times:
         turned = "u.T" if len(shape) == 2 else "np.swapaxes(u, -1, -2)"
         return (
@@ -208,6 +209,6 @@ def _other_count(shape: tuple[int, ...], n_times: int) -> str:
         )
     n_samples = shape[-2] if len(shape) > 1 else shape[0] if shape else 1
     return (
-        f"u has {count_of(n_samples, 'sample')} (shape {shape}) but there are {times}; give one sample, a row of u, "
+        f"u has {format_count(n_samples, 'sample')} (shape {shape}) but there are {times}; give one sample, a row of u, "
         "for each time"
     )

@@ -1,4 +1,7 @@
-"""What a reader of tables can be told; everything that is not told is found in the table, or refused."""
+"""Options of the table reader, and their validation.
+
+Every option that is not given is detected in the table; a table that can be read in more than one way is refused.
+"""
 
 import codecs
 import math
@@ -7,8 +10,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, final
 
+from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError
-from ltinet.shown import shown
+
+# MERGED ltinet.tables.options
+# What a reader of tables can be told; everything that is not told is found in the table, or refused.
 
 Gaps = Literal["error", "hold", "linear", "split"]
 GAPS = ("error", "hold", "linear", "split")
@@ -42,7 +48,7 @@ class TableOptions:
         return replace(self, columns=None if chosen is None else tuple(chosen))
 
 
-def checked(options: TableOptions) -> TableOptions:
+def validate_options(options: TableOptions) -> TableOptions:
     """The options as they are meant, `delimiter="tab"` as the sign itself.
 
     Raises:
@@ -63,7 +69,7 @@ def checked(options: TableOptions) -> TableOptions:
         codecs.lookup(options.encoding)
     except LookupError:
         raise FileFormatError(
-            f"encoding is {shown(repr(options.encoding))}; give the name of one, such as utf-8, utf-16 or cp1252"
+            f"encoding is {sanitize(repr(options.encoding))}; give the name of one, such as utf-8, utf-16 or cp1252"
         ) from None
     decimal = options.decimal
     if decimal is None and options.thousands in _DECIMALS:  # only the other mark is left for decimals
@@ -74,4 +80,4 @@ def checked(options: TableOptions) -> TableOptions:
 def _one_of(name: str, value: object, known: Sequence[str]) -> None:
     if value is not None and value not in known:
         listed = ", ".join(map(repr, known))
-        raise FileFormatError(f"{name} is {shown(repr(value))}; known are {listed}")
+        raise FileFormatError(f"{name} is {sanitize(repr(value))}; known are {listed}")

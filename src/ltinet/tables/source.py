@@ -1,7 +1,7 @@
-"""Text in blocks of whole lines, from a file or as a stream brings it, with the number of each block's first line.
+"""Source of a table: numbered blocks of whole lines of text, from a file or a stream.
 
-No size is believed and none is unbounded: a line that does not end, bytes that are no text and signs that no table has
-are refused where they stand.
+Sizes are bounded: lines that do not end, bytes that are not text in the given encoding and control characters are
+refused with their line number.
 """
 
 import codecs
@@ -15,10 +15,16 @@ import numpy as np
 
 from ltinet.errors import FileFormatError
 
-BLOCK = 1 << 20
+# MERGED ltinet.tables.source
+# Text in blocks of whole lines, from a file or as a stream brings it, with the number of each block's first line.
+#
+# No size is believed and none is unbounded: a line that does not end, bytes that are no text and signs that no table has
+# are refused where they stand.
+
+BLOCK_BYTES = 1 << 20
 """Bytes read at a time."""
 LONGEST_LINE = 1 << 20
-HEAD = 1 << 16
+HEAD_BYTES = 1 << 16
 """Bytes that are looked at before anything is decided, if so many come."""
 _PAUSE = 0.3  # seconds without news after which what a stream has brought so far must do
 _FOREIGN_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -30,29 +36,29 @@ Read = Callable[[], bytes]
 
 @final
 @dataclass(frozen=True)
-class Block:
+class TextBlock:
     """Whole lines, each ended by a line feed, and the number of the first of them."""
 
     content: bytes
     first_line: int
 
 
-def n_lines(content: bytes) -> int:
+def count_lines(content: bytes) -> int:
     """How many line feeds there are; ten times as fast as bytes count themselves."""
     return int(np.count_nonzero(np.frombuffer(content, dtype=np.uint8) == _LINE_FEED))
 
 
-def reader_of(stream: BinaryIO) -> Read:
+def block_reader(stream: BinaryIO) -> Read:
     """A function that gives what the stream has, at most a block of it, and nothing at its end.
 
     A pipe gives what has arrived, without waiting for more.
     """
     if hasattr(stream, "read1"):
-        return lambda: stream.read1(BLOCK)
-    return lambda: stream.read(BLOCK) or b""
+        return lambda: stream.read1(BLOCK_BYTES)
+    return lambda: stream.read(BLOCK_BYTES) or b""
 
 
-def blocks_of(stream: BinaryIO, *, title: str, encoding: str = "utf-8") -> Iterator[Block]:
+def read_blocks(stream: BinaryIO, *, title: str, encoding: str = "utf-8") -> Iterator[TextBlock]:
     """The text in UTF-8, with line feeds, without a byte-order mark; the first block is all that decisions need.
 
     Raises:
@@ -63,8 +69,8 @@ def blocks_of(stream: BinaryIO, *, title: str, encoding: str = "utf-8") -> Itera
         if b"\0" in content:
             place = line + content[: content.index(b"\0")].count(b"\n")
             raise FileFormatError(f"{title}, line {place} has a NUL byte, which no text has; {_NO_TEXT}")
-        yield Block(content, line)
-        line += n_lines(content)
+        yield TextBlock(content, line)
+        line += count_lines(content)
 
 
 _NO_TEXT = 'it may be a binary file, or in another encoding: say which, as in encoding="utf-16"'
@@ -72,9 +78,9 @@ _NO_TEXT = 'it may be a binary file, or in another encoding: say which, as in en
 
 def _first_together(stream: BinaryIO) -> Iterator[bytes]:
     """What the stream gives; the beginning as one piece, or as much of it as comes before a pause."""
-    read = reader_of(stream)
+    read = block_reader(stream)
     head = b""
-    while len(head) < HEAD:
+    while len(head) < HEAD_BYTES:
         if b"\n" in head and not _has_more(stream):
             break
         piece = read()
@@ -108,7 +114,7 @@ def _decoded(pieces: Iterator[bytes], title: str, encoding: str) -> Iterator[byt
             )
         if number and piece.isascii() and _is_utf8(encoding) and not decoder.getstate()[0]:
             yield piece
-            line += n_lines(piece)
+            line += count_lines(piece)
             continue
         try:
             text = decoder.decode(piece)
@@ -141,7 +147,7 @@ def _whole_lines(pieces: Iterator[bytes], title: str) -> Iterator[bytes]:
             if whole.find(b"\n") > LONGEST_LINE:  # all others lie within one piece, and are shorter than this
                 raise _endless(lines, title)
             yield whole[:end]
-            lines += n_lines(whole)
+            lines += count_lines(whole)
         rest = whole[end:] + held
         if len(rest) > LONGEST_LINE:
             raise _endless(lines, title)

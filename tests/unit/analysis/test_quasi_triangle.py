@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.analysis.quasi_triangle import QuasiTriangle
-from ltinet.decompose.schur import real_schur
+from ltinet.analysis.resolvent import QuasiTriangularMatrix
+from ltinet.blockdiag.schur import real_schur
 
 EPS = np.finfo(float).eps
 
@@ -39,7 +39,7 @@ def test_equations_hold_to_rounding(seed, density):
     near = eigenvalues[:3] * (1.0 + 1e-9) + 1e-9j
     s = np.concatenate([1j * np.geomspace(1e-3, 1e3, 20), near])
     for right in (rng.standard_normal((n, m, 1)), rng.standard_normal((n, m, len(s))) + 1j):
-        for own in (QuasiTriangle(R), QuasiTriangle(R).turned):
+        for own in (QuasiTriangularMatrix(R), QuasiTriangularMatrix(R).turned):
             X = own.solve(s, right)
             assert X.shape == (n, m, len(s))
             # A sum of n products is off by n roundings. The inverse of a pair mixes two rows, whose parts of X may be
@@ -60,14 +60,14 @@ def test_units_of_time_change_nothing_but_units(power):
     """Powers of two are exact: the same bits, scaled, where neither over- nor underflow interferes."""
     R, rng = drawn(3, 1.0)
     right, s, unit = rng.standard_normal((len(R), 1, 1)), 1j * np.geomspace(0.1, 10.0, 7), 2.0**power
-    plain = QuasiTriangle(R).solve(s, right)
-    np.testing.assert_allclose(QuasiTriangle(unit * R).solve(unit * s, right) * unit, plain, rtol=1e-12)
+    plain = QuasiTriangularMatrix(R).solve(s, right)
+    np.testing.assert_allclose(QuasiTriangularMatrix(unit * R).solve(unit * s, right) * unit, plain, rtol=1e-12)
 
 
 def test_a_schur_form():
     A = np.random.default_rng(0).standard_normal((40, 40))
     schur, s = real_schur(A), np.array([0.5j, 20.0j])
-    X = QuasiTriangle(schur.R).solve(s, (schur.Z.T @ np.eye(40))[:, :, None])
+    X = QuasiTriangularMatrix(schur.R).solve(s, (schur.Z.T @ np.eye(40))[:, :, None])
     for k, z in enumerate(s):
         np.testing.assert_allclose(schur.Z @ X[:, :, k], np.linalg.inv(z * np.eye(40) - A), atol=1e-12)
 

@@ -12,9 +12,9 @@ from explored_page import ServedPage
 def page() -> Iterator[ServedPage]:
     """Serve an example."""
     pytest.importorskip("resource", reason="the server runs where processes fork")
-    from ltinet.explorer.session import serving
+    from ltinet.explorer.server import running_server
 
-    with serving() as server:
+    with running_server() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield ServedPage(server)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ltinet.explorer.checks import POLICY, refusal
+from ltinet.explorer.server import CONTENT_SECURITY_POLICY, check_request
 
 OWN = {"host": "127.0.0.1:4711"}
 PATH = "/secret/view?system=example:triangular"
@@ -10,7 +10,7 @@ PATH = "/secret/view?system=example:triangular"
 
 def refused(method: str = "GET", path: str = PATH, **headers: str) -> int | None:
     given = OWN | {name.replace("_", "-"): value for name, value in headers.items()}
-    found = refusal(method, path, given, port=4711, token="secret")  # noqa: S106 - of this test alone
+    found = check_request(method, path, given, port=4711, token="secret")
     return None if found is None else found.status
 
 
@@ -57,7 +57,7 @@ def test_a_websocket_is_refused() -> None:
 
 
 def test_the_policy_allows_no_other_host_and_nothing_inline() -> None:
-    assert "unsafe" not in POLICY
-    assert "http" not in POLICY
-    assert "*" not in POLICY
-    assert "default-src 'none'" in POLICY
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+    assert "http" not in CONTENT_SECURITY_POLICY
+    assert "*" not in CONTENT_SECURITY_POLICY
+    assert "default-src 'none'" in CONTENT_SECURITY_POLICY

@@ -11,21 +11,20 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.explorer.answers import answered
-from ltinet.explorer.desk import Desk
-from ltinet.explorer.files import DroppedFile, as_dropped
-from ltinet.explorer.state import State
-from ltinet.explorer.uploads import hash_of
+from ltinet.explorer.files import Upload, to_upload, upload_hash
+from ltinet.explorer.requests import answer_request
+from ltinet.explorer.state import ViewState
+from ltinet.explorer.view_service import ViewService
 
 TABLE = "t,force,place\n" + "\n".join(
     f"{0.1 * k:.1f},{np.sin(0.3 * k * k / 40):.6f},{np.cos(0.05 * k) - 1:.6f}" for k in range(300)
 )
 
 
-def desk_with(file: DroppedFile) -> tuple[Desk, str]:
-    desk = Desk()
-    desk.files[hash_of(file)] = file
-    return desk, f"file:{hash_of(file)}"
+def desk_with(file: Upload) -> tuple[ViewService, str]:
+    desk = ViewService()
+    desk.files[upload_hash(file)] = file
+    return desk, f"file:{upload_hash(file)}"
 
 
 @pytest.mark.parametrize(
@@ -37,11 +36,11 @@ def desk_with(file: DroppedFile) -> tuple[Desk, str]:
     ],
 )
 def test_the_script_gives_the_same_numbers(query: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    desk = Desk()
-    script = answered(desk, "script", query).content.decode()
+    desk = ViewService()
+    script = answer_request(desk, "script", query).content.decode()
     names: dict = {}
-    exec(compile(script, "view.py", "exec"), names)  # noqa: S102 - a script that the page wrote
-    view, output = json.loads(answered(desk, "view", query).content), int(query.get("output", "1")) - 1
+    exec(compile(script, "view.py", "exec"), names)
+    view, output = json.loads(answer_request(desk, "view", query).content), int(query.get("output", "1")) - 1
     assert names["net"].n_connections == view["facts"]["n_connections"]
     y = names["solution"].y[:, output]
     np.testing.assert_allclose(view["response"]["y"], y, rtol=6e-7, atol=1e-11 * np.abs(y).max())
@@ -50,24 +49,24 @@ def test_the_script_gives_the_same_numbers(query: dict[str, str], capsys: pytest
 
 def test_scripts_of_files_name_them_and_nothing_breaks_out(monkeypatch: pytest.MonkeyPatch) -> None:
     name = 'a"b\'c\\n"""; import os; """.npz'
-    file = as_dropped(ltinet.named_system("triangular"), "x")._replace(name=name)
+    file = to_upload(ltinet.named_system("triangular"), "x")._replace(name=name)
     desk, system = desk_with(file)
-    script = answered(desk, "script", {"system": system}).content.decode()
+    script = answer_request(desk, "script", {"system": system}).content.decode()
     asked: list[str] = []
     monkeypatch.setattr(ltinet, "load_system", lambda path: asked.append(path) or ltinet.named_system("triangular"))
-    exec(compile(script, "view.py", "exec"), {})  # noqa: S102 - a script that the page wrote
+    exec(compile(script, "view.py", "exec"), {})
     assert asked == [name]
 
 
 def test_the_network_file_is_the_network() -> None:
-    desk, state = Desk(), State(k=11.0)
-    content = answered(desk, "network", {"k": "11.0"}).content
-    desk2, system = desk_with(DroppedFile("net.safetensors", content))
-    assert desk2.subject(State(system=system)).system == desk.subject(state).system
+    desk, state = ViewService(), ViewState(k=11.0)
+    content = answer_request(desk, "network", {"k": "11.0"}).content
+    desk2, system = desk_with(Upload("net.safetensors", content))
+    assert desk2.subject(ViewState(system=system)).system == desk.subject(state).system
 
 
 def test_the_archive_of_c_has_its_files() -> None:
-    with zipfile.ZipFile(io.BytesIO(answered(Desk(), "c", {}).content)) as archive:
+    with zipfile.ZipFile(io.BytesIO(answer_request(ViewService(), "c", {}).content)) as archive:
         assert {"network_c/model.c", "network_c/model.h"} <= set(archive.namelist())
 
 
@@ -95,13 +94,13 @@ class _Parts(html.parser.HTMLParser):
         elif self._inside == "style":
             self.styles.append(data)
 
-    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - its signature
+    def handle_endtag(self, tag: str) -> None:
         self._inside = ""
 
 
 @pytest.mark.slow
 def test_the_shared_page_is_one_file_whose_scripts_are_allowed_by_hash() -> None:
-    parts = _Parts(answered(Desk(), "page", {"k": "11.0"}).content.decode())
+    parts = _Parts(answer_request(ViewService(), "page", {"k": "11.0"}).content.decode())
     ((_, script),) = [own for own in parts.scripts if own[0] == "script module"]
     ((_, data),) = [own for own in parts.scripts if own[0] == "script application/json"]
     for text in (script, *parts.styles):
@@ -110,13 +109,13 @@ def test_the_shared_page_is_one_file_whose_scripts_are_allowed_by_hash() -> None
     assert parts.fetched == []
     assert "default-src 'none'" in parts.policy
     shared = json.loads(data)
-    assert len(shared["views"]) == len(ltinet.ladder(ltinet.named_system("triangular")))
+    assert len(shared["views"]) == len(ltinet.condition_tradeoff(ltinet.named_system("triangular")))
 
 
 def test_markup_in_names_stays_data_on_the_shared_page() -> None:
     system = ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], inputs=["</script><img src=x onerror=alert(1)>"])
-    desk, name = desk_with(as_dropped(system, "<img onerror>"))
-    page = answered(desk, "page", {"system": name}).content.decode()
+    desk, name = desk_with(to_upload(system, "<img onerror>"))
+    page = answer_request(desk, "page", {"system": name}).content.decode()
     assert "<img" not in page
     parts = _Parts(page)
     assert (
@@ -127,12 +126,12 @@ def test_markup_in_names_stays_data_on_the_shared_page() -> None:
 
 @pytest.mark.slow
 def test_a_table_is_identified_and_drives() -> None:
-    desk, name = desk_with(DroppedFile("record.csv", TABLE.encode()))
-    asked = json.loads(answered(desk, "view", {"system": name}).content)["error"]
+    desk, name = desk_with(Upload("record.csv", TABLE.encode()))
+    asked = json.loads(answer_request(desk, "view", {"system": name}).content)["error"]
     assert "columns drive" in asked
-    view = json.loads(answered(desk, "view", {"system": name, "drive": "1", "answer": "2"}).content)
+    view = json.loads(answer_request(desk, "view", {"system": name, "drive": "1", "answer": "2"}).content)
     assert "identified" in view["facts"]["told"]
-    driven = json.loads(answered(desk, "view", {"system": "example:masses", "u": name}).content)
+    driven = json.loads(answer_request(desk, "view", {"system": "example:masses", "u": name}).content)
     assert driven["response"]["end"] == pytest.approx(29.9)
-    told = json.loads(answered(desk, "open", {"system": name}).content)
+    told = json.loads(answer_request(desk, "open", {"system": name}).content)
     assert (told["kind"], told["columns"], told["rows"]) == ("table", ["force", "place"], 300)

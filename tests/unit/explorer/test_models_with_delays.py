@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.explorer.desk import Desk
-from ltinet.explorer.files import DroppedFile, as_dropped
-from ltinet.explorer.script import script_of
-from ltinet.explorer.state import State
-from ltinet.explorer.uploads import hash_of
+from ltinet.explorer.files import Upload, to_upload, upload_hash
+from ltinet.explorer.requests import generate_script
+from ltinet.explorer.state import ViewState
+from ltinet.explorer.view_service import ViewService
 
 DIGITS = 6e-7  # curves have seven digits
 
@@ -30,35 +29,35 @@ def model() -> ltinet.StateSpace:
     )
 
 
-def opened(thing: ltinet.StateSpace | DroppedFile, name: str = "rig") -> tuple[Desk, str]:
-    file = thing if isinstance(thing, DroppedFile) else as_dropped(thing, name)
-    desk = Desk()
-    desk.files[hash_of(file)] = file
-    return desk, f"file:{hash_of(file)}"
+def opened(thing: ltinet.StateSpace | Upload, name: str = "rig") -> tuple[ViewService, str]:
+    file = thing if isinstance(thing, Upload) else to_upload(thing, name)
+    desk = ViewService()
+    desk.files[upload_hash(file)] = file
+    return desk, f"file:{upload_hash(file)}"
 
 
 @pytest.mark.parametrize("output", [1, 2])
 @pytest.mark.parametrize("kind", ["step", "impulse"])
 def test_curves_over_time_are_the_delayed_responses(model: ltinet.StateSpace, kind: str, output: int) -> None:
     desk, system = opened(model)
-    view = desk.view(State(system=system, u=kind, output=output))
+    view = desk.view(ViewState(system=system, u=kind, output=output))
     t = np.array(view["response"]["t"])
     respond = model.step_response if kind == "step" else model.impulse_response
     y = respond(np.linspace(0.0, view["response"]["end"], 801), input=0, output=output - 1)
     expected = y(t)[:, 0]
     np.testing.assert_allclose(view["response"]["y"], expected, rtol=0.0, atol=1e-5 * np.abs(expected).max())
     assert "curves over time are deviations from the operating point" in view["remarks"]
-    assert np.isfinite(desk.band(State(system=system, u=kind, output=output))["largest"])
+    assert np.isfinite(desk.band(ViewState(system=system, u=kind, output=output))["largest"])
 
 
 def test_shares_of_neurons_are_as_late_as_the_output(model: ltinet.StateSpace) -> None:
     desk, system = opened(model)
-    state = State(system=system, output=2)
+    state = ViewState(system=system, output=2)
     net = desk.seen(state).net
     total = 0.0
     for layer, own in enumerate(net.layers):
         for neuron in range(own.n_neurons):
-            share = desk.view(State(system=system, output=2, pick=(layer, neuron)))["share"]
+            share = desk.view(ViewState(system=system, output=2, pick=(layer, neuron)))["share"]
             total = total + np.interp(np.linspace(0.0, 5.0, 50), share["t"], share["share"])
     view = desk.view(state)["response"]
     y = np.interp(np.linspace(0.0, 5.0, 50), view["t"], view["y"])
@@ -67,7 +66,7 @@ def test_shares_of_neurons_are_as_late_as_the_output(model: ltinet.StateSpace) -
 
 def test_phases_follow_the_delay(model: ltinet.StateSpace) -> None:
     desk, system = opened(model)
-    bode = desk.view(State(system=system, output=2))["bode"]
+    bode = desk.view(ViewState(system=system, output=2))["bode"]
     omega = np.array(bode["omega"])
     core = model.with_signal_settings(input_delay=0, output_delay=0)
     phase = np.degrees(np.unwrap(np.angle(core.frequency_response(omega)[:, 1, 0]))) - np.degrees(0.95 * omega)
@@ -77,7 +76,7 @@ def test_phases_follow_the_delay(model: ltinet.StateSpace) -> None:
 
 def test_what_is_set_is_told(model: ltinet.StateSpace) -> None:
     desk, system = opened(model)
-    facts = desk.view(State(system=system))["facts"]
+    facts = desk.view(ViewState(system=system))["facts"]
     assert facts["told"] == {
         "input delay": "0.25, 0",
         "output delay": "0, 0.7",
@@ -90,7 +89,7 @@ def test_what_is_set_is_told(model: ltinet.StateSpace) -> None:
 
 
 @pytest.fixture
-def table() -> DroppedFile:
+def table() -> Upload:
     """A record whose input comes late by six samples and whose output stands around 292.8."""
     rng = np.random.default_rng(0)
     t = 0.1 * np.arange(600)
@@ -98,12 +97,12 @@ def table() -> DroppedFile:
     plant = ltinet.StateSpace([[0.0, 1.0], [-4.0, -0.8]], [[0.0], [4.0]], [[1.0, 0.0]], input_delay=0.6, y0=292.8)
     y = plant.simulate(u, t, hold="zero").y[:, 0] + 0.01 * rng.standard_normal(600)
     rows = "".join(f"{a!r},{b!r},{c!r}\n" for a, b, c in zip(t.tolist(), u.tolist(), y.tolist(), strict=True))
-    return DroppedFile("rig.csv", f"time (s),valve (V),T (K)\n{rows}".encode())
+    return Upload("rig.csv", f"time (s),valve (V),T (K)\n{rows}".encode())
 
 
-def test_an_identified_table_is_shown_with_its_delay_offset_and_names(table: DroppedFile) -> None:
+def test_an_identified_table_is_shown_with_its_delay_offset_and_names(table: Upload) -> None:
     desk, system = opened(table)
-    view = desk.view(State(system=system, drive=(1,), answer=(2,)))
+    view = desk.view(ViewState(system=system, drive=(1,), answer=(2,)))
     told = view["facts"]["told"]
     assert told["input delay"] == "0.6"
     assert told["y0"].startswith("292.8")
@@ -116,15 +115,15 @@ def test_an_identified_table_is_shown_with_its_delay_offset_and_names(table: Dro
 
 @pytest.mark.parametrize("kind", ["step", "impulse", "chirp", "table"])
 def test_the_script_of_a_view_gives_its_numbers(
-    model: ltinet.StateSpace, table: DroppedFile, kind: str, tmp_path, monkeypatch
+    model: ltinet.StateSpace, table: Upload, kind: str, tmp_path, monkeypatch
 ) -> None:
-    file = table if kind == "table" else as_dropped(model, "rig")
+    file = table if kind == "table" else to_upload(model, "rig")
     desk, system = opened(file)
     own = {"drive": (1,), "answer": (2,), "u": system} if kind == "table" else {"u": kind, "output": 2}
-    state = State(system=system, **own)
+    state = ViewState(system=system, **own)
     (tmp_path / file.name).write_bytes(file.content)
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    exec(compile(script_of(desk, state), "view.py", "exec"), names)  # noqa: S102 - the script of the page
+    exec(compile(generate_script(desk, state), "view.py", "exec"), names)
     _, solution = desk.run(state)
     assert np.array_equal(names["solution"].y, solution.y)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltinet.explorer.budgets import budgets_of
-from ltinet.explorer.state import InvalidStateError, State, state_of
+from ltinet.explorer.state import InvalidStateError, ViewState, parse_state
+from ltinet.explorer.subject import readable_budgets
 
 FILES = st.integers(0, 2**256 - 1).map(lambda number: f"file:{number:064x}")
 COLUMNS = st.lists(st.integers(0, 9999), max_size=5).map(tuple)
 STATES = st.builds(
-    State,
+    ViewState,
     system=FILES | st.sampled_from(["example:triangular", "example:no_such"]),
     k=st.floats(1.0, 1e300) | st.just(math.inf),
     order=st.none() | st.integers(1, 1000),
@@ -27,10 +27,10 @@ STATES = st.builds(
 
 
 @given(STATES)
-def test_a_state_comes_back_from_its_address(state: State) -> None:
+def test_a_state_comes_back_from_its_address(state: ViewState) -> None:
     from urllib.parse import parse_qsl
 
-    assert state_of(dict(parse_qsl(state.query()))) == state
+    assert parse_state(dict(parse_qsl(state.query()))) == state
 
 
 @pytest.mark.parametrize(
@@ -59,15 +59,15 @@ def test_a_state_comes_back_from_its_address(state: State) -> None:
 )
 def test_what_is_no_state_is_refused(query: dict[str, str]) -> None:
     with pytest.raises(InvalidStateError, match="address"):
-        state_of(query)
+        parse_state(query)
 
 
 @given(st.lists(st.floats(1.0, 1e16), min_size=1, max_size=40, unique=True).map(sorted))
 def test_each_budget_buys_its_rung_and_not_the_next(conditions: list[float]) -> None:
-    budgets = budgets_of(conditions)
+    budgets = readable_budgets(conditions)
     for place, budget in enumerate(budgets):
         assert sum(condition <= budget for condition in conditions) == place + 1
 
 
 def test_budgets_have_few_digits() -> None:
-    assert budgets_of([1.0, 1.2561, 2.16901, 10.3076, 10.3082]) == (1.0, 1.26, 2.17, 10.308, 10.4)
+    assert readable_budgets([1.0, 1.2561, 2.16901, 10.3076, 10.3082]) == (1.0, 1.26, 2.17, 10.308, 10.4)

@@ -6,19 +6,17 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.explorer.answers import answered
-from ltinet.explorer.desk import Desk
-from ltinet.explorer.examples import EXAMPLES, example_system
-from ltinet.explorer.files import as_dropped
-from ltinet.explorer.frequencies import drawn_frequencies
-from ltinet.explorer.state import State
-from ltinet.explorer.uploads import hash_of
+from ltinet.explorer.files import to_upload, upload_hash
+from ltinet.explorer.requests import answer_request
+from ltinet.explorer.state import ViewState
+from ltinet.explorer.subject import EXAMPLES, example_system, plot_frequencies
+from ltinet.explorer.view_service import ViewService
 
 DIGITS = 6e-7  # curves have seven digits
 QUICK = [name for name in EXAMPLES if name not in ("blobs", "plate")]
 
 
-def ten_budgets(rungs: ltinet.Ladder) -> list[float]:
+def ten_budgets(rungs: ltinet.TradeoffCurve) -> list[float]:
     """Spread over all rungs, some of them just below the next."""
     places = np.linspace(0, len(rungs) - 1, 5).round().astype(int)
     below = [np.nextafter(rungs[min(place + 1, len(rungs) - 1)].condition, 0.0) for place in places]
@@ -28,10 +26,10 @@ def ten_budgets(rungs: ltinet.Ladder) -> list[float]:
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", QUICK)
 def test_views_have_the_numbers_of_the_library(name: str) -> None:
-    desk, system = Desk(), example_system(name)
-    rungs = ltinet.ladder(system)
+    desk, system = ViewService(), example_system(name)
+    rungs = ltinet.condition_tradeoff(system)
     for budget in ten_budgets(rungs):
-        view = desk.view(State(system=f"example:{name}", k=float(budget)))
+        view = desk.view(ViewState(system=f"example:{name}", k=float(budget)))
         net = rungs.within(float(budget)).network
         facts = view["facts"]
         assert facts["condition"] == net.form.condition
@@ -55,7 +53,7 @@ def _check_response(view: dict, net: ltinet.DynamicNetwork) -> None:
 
 
 def _check_bode(view: dict, system: ltinet.StateSpace, net: ltinet.DynamicNetwork) -> None:
-    omega = drawn_frequencies(system)
+    omega = plot_frequencies(system)
     H, G = net.frequency_response(omega)[:, 0, 0], system.frequency_response(omega)[:, 0, 0]
     np.testing.assert_allclose(view["bode"]["omega"], omega, rtol=DIGITS)
     np.testing.assert_allclose(view["bode"]["network"], np.abs(H), rtol=DIGITS)
@@ -65,16 +63,16 @@ def _check_bode(view: dict, system: ltinet.StateSpace, net: ltinet.DynamicNetwor
 
 def test_a_network_that_was_saved_is_explored_as_its_system() -> None:
     net = ltinet.construct(ltinet.named_system("triangular"), max_condition=100.0)
-    file = as_dropped(net, "mine")
-    desk = Desk()
-    desk.files[hash_of(file)] = file
-    view = desk.view(State(system=f"file:{hash_of(file)}", k=100.0))
-    assert view["facts"]["n_connections"] == ltinet.ladder(net.system).within(100.0).network.n_connections
+    file = to_upload(net, "mine")
+    desk = ViewService()
+    desk.files[upload_hash(file)] = file
+    view = desk.view(ViewState(system=f"file:{upload_hash(file)}", k=100.0))
+    assert view["facts"]["n_connections"] == ltinet.condition_tradeoff(net.system).within(100.0).network.n_connections
     assert "network of" in view["remarks"][0]
 
 
 def test_a_reduction_says_what_it_left_out_and_bounds_count_it() -> None:
-    desk, state = Desk(), State(system="example:penzl", order=4)
+    desk, state = ViewService(), ViewState(system="example:penzl", order=4)
     view, found = desk.view(state), ltinet.reduce(example_system("penzl"), order=4)
     assert view["reduction"]["error_bound"] == found.error_bound
     assert view["facts"]["n_states"] == 4
@@ -83,7 +81,7 @@ def test_a_reduction_says_what_it_left_out_and_bounds_count_it() -> None:
 
 @pytest.mark.parametrize("u", ["step", "impulse", "chirp"])
 def test_bands_hold_what_the_library_certifies(u: str) -> None:
-    desk, state = Desk(), State(system="example:masses", u=u)
+    desk, state = ViewService(), ViewState(system="example:masses", u=u)
     run, solution = desk.run(state)
     band = desk.band(state)
     np.testing.assert_allclose(band["bound"], solution.error_bound(run.t)[:, 0], rtol=DIGITS)
@@ -91,17 +89,17 @@ def test_bands_hold_what_the_library_certifies(u: str) -> None:
 
 
 def test_an_impulse_is_the_impulse_response() -> None:
-    desk, state = Desk(), State(system="example:masses", u="impulse")
+    desk, state = ViewService(), ViewState(system="example:masses", u="impulse")
     run, solution = desk.run(state)
     expected = example_system("masses").impulse_response(run.t, input=0, output=0).y[:, 0]
     np.testing.assert_allclose(solution.y[:, 0], expected, atol=1e-9 * np.abs(expected).max())
 
 
 def test_engines_are_compared_on_the_same_run() -> None:
-    desk = Desk()
-    file = as_dropped(ltinet.StateSpace([[-1.0, 2.0], [-2.0, -1.0]], [[1.0], [0.0]], [[1.0, 1.0]]), "small")
-    desk.files[hash_of(file)] = file
-    rows = desk.engines(State(system=f"file:{hash_of(file)}"))["engines"]
+    desk = ViewService()
+    file = to_upload(ltinet.StateSpace([[-1.0, 2.0], [-2.0, -1.0]], [[1.0], [0.0]], [[1.0, 1.0]]), "small")
+    desk.files[upload_hash(file)] = file
+    rows = desk.engines(ViewState(system=f"file:{upload_hash(file)}"))["engines"]
     assert [row["name"] for row in rows] == ["exact", "neurons", "intervals"]
     exact = rows[0]
     assert exact["evaluations"] is None
@@ -112,10 +110,10 @@ def test_engines_are_compared_on_the_same_run() -> None:
 
 
 def test_memory_of_what_was_seen_is_limited() -> None:
-    desk = Desk()
+    desk = ViewService()
     for order in (None, 6, 7, 8, 9):
         for budget in np.geomspace(1.0, 1e8, 20):
-            desk.run(State(k=float(budget), order=order))
+            desk.run(ViewState(k=float(budget), order=order))
     assert len(desk._subjects) <= 3
     assert len(desk._seen) <= 8
     assert len(desk._runs) <= 8
@@ -126,25 +124,25 @@ def test_memory_of_what_was_seen_is_limited() -> None:
     [{"input": "99"}, {"output": "99"}, {"u": "file:" + "0" * 64}, {"system": "example:no_such"}],
 )
 def test_what_cannot_be_shown_is_a_sentence(query: dict[str, str]) -> None:
-    answer = answered(Desk(), "view", query)
+    answer = answer_request(ViewService(), "view", query)
     assert answer.status == 400
     assert len(json.loads(answer.content)["error"].split()) > 4
 
 
 def test_a_neuron_that_another_budget_has_not_is_told_and_the_rest_shown() -> None:
-    desk = Desk()
-    view = desk.view(State(k=1.0, pick=(0, 9)))
+    desk = ViewService()
+    view = desk.view(ViewState(k=1.0, pick=(0, 9)))
     assert view["share"]["pick"] == "0.9"
-    view = desk.view(State(k=1e8, pick=(0, 9)))
+    view = desk.view(ViewState(k=1e8, pick=(0, 9)))
     assert view["share"] is None
     assert "no neuron 0.9" in view["remarks"][0]
 
 
 def test_views_pass_as_json_without_nan() -> None:
     growing = ltinet.StateSpace(np.array([[1.0]]), np.array([[1.0]]), np.array([[1.0]]))
-    file = as_dropped(growing, "growing")
-    desk = Desk()
-    desk.files[hash_of(file)] = file
-    for system in ("example:masses", f"file:{hash_of(file)}"):
+    file = to_upload(growing, "growing")
+    desk = ViewService()
+    desk.files[upload_hash(file)] = file
+    for system in ("example:masses", f"file:{upload_hash(file)}"):
         for kind in ("view", "band"):
-            json.loads(answered(desk, kind, {"system": system}).content, parse_constant=pytest.fail)
+            json.loads(answer_request(desk, kind, {"system": system}).content, parse_constant=pytest.fail)

@@ -9,8 +9,8 @@ import pytest
 import ltinet
 from data_sets import DATA_SETS
 from exported_runs import Library, Run, any_compiler, assert_same_run, compiled, data_set_runs, hostile_runs, library_of
-from ltinet.export.rounding.bound import rounding_bound
-from ltinet.export.settings import PRECISIONS, checked_settings, exported_model
+from ltinet.export.rounding import rounding_bound
+from ltinet.export.step_model import PRECISIONS, build_exported_model, validate_settings
 
 N_HOSTILE = 24  # two of each family; `make export-agreement` runs 200
 
@@ -23,8 +23,8 @@ def exported(runs: dict[str, Run], place: Path, dtype: str) -> Library:
 
 
 def bound(run: Run, dtype: str) -> np.ndarray:
-    settings = checked_settings(run.dt, hold=run.hold, dtype=dtype, x0=run.x0)
-    model = exported_model(run.net._prepared, settings)
+    settings = validate_settings(run.dt, hold=run.hold, dtype=dtype, x0=run.x0)
+    model = build_exported_model(run.net._prepared, settings)
     peak = np.abs(run.u).max(axis=0, initial=0.0)
     return rounding_bound(model, PRECISIONS[dtype], n_steps=len(run.u), peak=peak).drift
 

@@ -191,7 +191,7 @@ def test_refusals(tmp_path, mixed_net, monkeypatch):
             tmp_path / "rig.fmu", 0.1, compiler=[sys.executable, "-c", "import sys; sys.exit('error: no')"]
         )
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("ltinet.export.fmu.compiling.find_spec", lambda _: None)
+    monkeypatch.setattr("ltinet.export.fmu.compiler.find_spec", lambda _: None)
     with pytest.raises(ltinet.MissingDependencyError, match="no C compiler is here; install gcc or clang"):
         mixed_net.export_fmu(tmp_path / "rig.fmu", 0.1)
     assert list(tmp_path.iterdir()) == []

@@ -11,8 +11,8 @@ import pytest
 import ltinet
 from data_sets import DATA_SETS
 from exported_runs import Run, assert_same_run, data_set_runs, hostile_runs, share_of_peak
-from ltinet.export.rounding.bound import rounding_bound
-from ltinet.export.settings import checked_settings, exported_model
+from ltinet.export.rounding import rounding_bound
+from ltinet.export.step_model import build_exported_model, validate_settings
 
 onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -103,8 +103,8 @@ def test_single_precision_stays_below_its_bound(mixed_run, tmp_path):
     served = Served(mixed_run, tmp_path / "net.onnx", dtype="float")
     run = Run(mixed_run.net, 0.125, mixed_run.hold, mixed_run.u[:5000].astype(np.float32).astype(float), mixed_run.x0)
     y, _ = served.run(run.u[None])
-    settings = checked_settings(run.dt, hold=run.hold, dtype="float", x0=run.x0)
-    model = exported_model(run.net._prepared, settings, by_increments=False)
+    settings = validate_settings(run.dt, hold=run.hold, dtype="float", x0=run.x0)
+    model = build_exported_model(run.net._prepared, settings, by_increments=False)
     width = served.export.manifest["samples in a chunk"]
     bound = rounding_bound(model, np.float32, n_steps=5000, peak=np.abs(run.u).max(axis=0), samples_at_once=width)
     assert np.all(np.abs(y[0] - run.simulated()).max(axis=0) <= bound.drift)

@@ -5,16 +5,19 @@ import pytest
 from scipy import linalg, signal
 
 import ltinet
-from ltinet.identification.candidates import Setting, driven, refined_within
-from ltinet.identification.covariance import innovations, parameter_covariance
-from ltinet.identification.hankel import compressed
-from ltinet.identification.linear_part import Linear, Start, fitted_inputs
+from ltinet.identification.linear_parameters import DrivenModel, InitialCondition, fit_inputs
 from ltinet.identification.modal_model import ModalModel
-from ltinet.identification.parameters import Parameters
-from ltinet.identification.pole_regions import MeetingPoles, pole_confidences
-from ltinet.identification.record import Record
-from ltinet.identification.refinement import refined
-from ltinet.identification.subspace import subspace
+from ltinet.identification.order_selection import EstimationSettings, fit_driven_model, refine_model
+from ltinet.identification.output_error import refine_output_error
+from ltinet.identification.records import Record
+from ltinet.identification.sensitivities import ParameterLayout
+from ltinet.identification.subspace import compress_hankel, decompose_subspace
+from ltinet.identification.uncertainty import (
+    AmbiguousPolePair,
+    innovation_model,
+    parameter_covariance,
+    pole_uncertainties,
+)
 
 N = 2000
 
@@ -24,9 +27,9 @@ def one_real_pole(pole: float) -> ModalModel:
     return ModalModel(np.array([pole + 0j]), np.array([False]), ones, ones, np.zeros((1, 1)), linear=False)
 
 
-def closest(pole: float, record: Record) -> Linear:
-    start = fitted_inputs(one_real_pole(pole), (record,), feedthrough=False, trend="none", scale=np.ones(1))
-    found = refined(start, (record,), feedthrough=False, trend="none", scale=np.ones(1))
+def closest(pole: float, record: Record) -> DrivenModel:
+    start = fit_inputs(one_real_pole(pole), (record,), feedthrough=False, trend="none", scale=np.ones(1))
+    found = refine_output_error(start, (record,), feedthrough=False, trend="none", scale=np.ones(1))
     return start if found is None else found
 
 
@@ -36,16 +39,16 @@ def record_of(rng: np.random.Generator, pole: float, gain: float, noise: float, 
     return Record(u, signal.lfilter([0.0, gain], [1.0, -pole], u, axis=0) + e)
 
 
-def two_modes(*, linear: bool) -> tuple[ModalModel, Start]:
+def two_modes(*, linear: bool) -> tuple[ModalModel, InitialCondition]:
     """A real pole and a pair, two inputs, two outputs."""
     B = np.array([[1.0, -0.4], [0.7 + 0.2j, 1.1 - 0.5j]], dtype=complex)
     C = np.array([[0.8, 0.5 - 0.3j], [-0.6, 1.2 + 0.4j]], dtype=complex)
     D = np.array([[0.1, 0.0], [-0.2, 0.3]])
     model = ModalModel(np.array([0.7, 0.6 + 0.5j]), np.array([False, True]), C, B, D, linear=linear)
-    return model, Start(np.array([0.3, -0.2 + 0.1j]), np.array([[0.5], [-0.1]]))
+    return model, InitialCondition(np.array([0.3, -0.2 + 0.1j]), np.array([[0.5], [-0.1]]))
 
 
-def simulated(model: ModalModel, start: Start, u: np.ndarray) -> np.ndarray:
+def simulated(model: ModalModel, start: InitialCondition, u: np.ndarray) -> np.ndarray:
     """Sample by sample, from the definition of the modes."""
     v, y = start.states.copy(), np.empty((len(u), model.n_outputs))
     for k, now in enumerate(u):
@@ -92,10 +95,10 @@ def test_the_sandwich_is_that_of_dense_matrices(linear: bool) -> None:
     u = rng.standard_normal((300, 2))
     e = signal.lfilter([1.0], [1.0, -0.8], rng.standard_normal((300, 2)), axis=0) @ np.array([[0.1, 0.05], [0.0, 0.2]])
     record = Record(u, simulated(model, start, u) + e)
-    fitted = fitted_inputs(model, (record,), feedthrough=True, trend="constant", scale=np.ones(2))
+    fitted = fit_inputs(model, (record,), feedthrough=True, trend="constant", scale=np.ones(2))
     found = parameter_covariance(fitted, (record,), feedthrough=True, trend="constant")
     assert found is not None
-    parameters = Parameters(fitted.model, True, "constant", 1)
+    parameters = ParameterLayout(fitted.model, True, "constant", 1)
     theta = parameters.packed(fitted.model, fitted.starts)
 
     def outputs(at: np.ndarray) -> np.ndarray:
@@ -106,7 +109,7 @@ def test_the_sandwich_is_that_of_dense_matrices(linear: bool) -> None:
     scale = np.sqrt((left**2).mean(axis=1))
     J = np.stack([(outputs(theta + h) - outputs(theta - h)) / 2e-5 for h in 1e-5 * np.eye(len(theta))], axis=-1)
     J = (J / scale[:, None, None]).reshape(-1, len(theta))
-    filters, W = innovations([(left / scale[:, None]).T])
+    filters, W = innovation_model([(left / scale[:, None]).T])
     L = linalg.block_diag(
         *(np.linalg.inv(linalg.toeplitz(np.r_[f, np.zeros(300 - len(f))], np.eye(300)[0])) for f in filters)
     )
@@ -138,11 +141,11 @@ def test_bands_are_those_of_differences_of_the_system_itself(hold: str) -> None:
         """Responses with all parameters moved along a direction: of systems built anew, not of derivatives."""
         own, parameters = found.covariance, found.covariance.parameters
         n_local = parameters.n_records * parameters.n_local
-        theta = parameters.packed(own.model, (Start(np.zeros(2, complex), np.zeros((2, 1))),))
+        theta = parameters.packed(own.model, (InitialCondition(np.zeros(2, complex), np.zeros((2, 1))),))
         theta = theta + np.r_[direction, np.zeros(n_local)]
-        from ltinet.identification.continuous import continuous
+        from ltinet.identification.modal_model import to_continuous_time
 
-        changed = continuous(parameters.unpacked(theta)[0], 0.1)
+        changed = to_continuous_time(parameters.unpacked(theta)[0], 0.1)
         system = ltinet.StateSpace(changed.A, changed.B, changed.C, changed.D)
         steps = system.step_response(t).y.transpose(1, 2, 0)
         return own.gain * system.frequency_response(omega), own.gain * steps
@@ -163,14 +166,14 @@ def test_bands_are_those_of_differences_of_the_system_itself(hold: str) -> None:
 
 
 def test_a_region_holds_what_its_quantile_says() -> None:
-    pair = ltinet.PoleConfidence(-1.0 + 2.0j, np.array([[0.04, 0.01], [0.01, 0.09]]), True)
+    pair = ltinet.PoleUncertainty(-1.0 + 2.0j, np.array([[0.04, 0.01], [0.01, 0.09]]), True)
     axes, turn = np.linalg.eigh(pair.covariance)
     for radius, inside in ((np.sqrt(9.20), True), (np.sqrt(9.22), False)):  # χ² with 2 degrees: 9.2103
         for angle in np.linspace(0.0, 6.0, 7):
             re, im = turn @ (np.sqrt(axes) * radius * np.array([np.cos(angle), np.sin(angle)]))
             assert pair.contains(pair.pole + complex(re, im)) is inside
     assert pair.contains(-1.0 - 2.0j)
-    real = ltinet.PoleConfidence(-1.0 + 0.0j, np.array([[0.01]]), False)
+    real = ltinet.PoleUncertainty(-1.0 + 0.0j, np.array([[0.01]]), False)
     assert real.contains(-1.0 + 0.257j * -1j)
     assert not real.contains(-1.0 + 0.258j * -1j)
     assert not real.contains(-1.0 + 0.01j)
@@ -182,7 +185,7 @@ def test_poles_of_continuous_time_have_the_deviations_of_logarithms() -> None:
     record = record_of(np.random.default_rng(7), 0.8, 1.0, 0.1, 0.0)
     found = parameter_covariance(closest(0.8, record), (record,), feedthrough=False, trend="none")
     assert found is not None
-    (own,) = pole_confidences(found, 0.25)
+    (own,) = pole_uncertainties(found, 0.25)
     pole = found.model.poles[0].real
     assert own.pole == pytest.approx(np.log(pole) / 0.25)
     assert own.deviation.real == pytest.approx(np.sqrt(found.matrix[0, 0]) / (0.25 * pole))
@@ -196,9 +199,7 @@ def test_what_is_printed_has_the_confidence_of_poles_and_large_models_say_why_no
     with pytest.raises(ltinet.InvalidSignalError, match="omega"):
         found.frequency_band([-1.0])
     unknown = parameter_covariance(
-        fitted_inputs(
-            one_real_pole(0.8), (record.part(slice(0, 3)),), feedthrough=True, trend="linear", scale=np.ones(1)
-        ),
+        fit_inputs(one_real_pole(0.8), (record.part(slice(0, 3)),), feedthrough=True, trend="linear", scale=np.ones(1)),
         (record.part(slice(0, 3)),),
         feedthrough=True,
         trend="linear",
@@ -208,7 +209,7 @@ def test_what_is_printed_has_the_confidence_of_poles_and_large_models_say_why_no
 
 def test_two_poles_that_meet_share_a_region_of_their_mean_and_discriminant() -> None:
     """Against all pairs of real poles on a fine grid, and the one point that a pair of conjugates is."""
-    two = MeetingPoles(0.7, -1e-4, np.array([[1e-4, 2e-6], [2e-6, 1e-6]]), None)
+    two = AmbiguousPolePair(0.7, -1e-4, np.array([[1e-4, 2e-6], [2e-6, 1e-6]]), None)
     W, limit = np.linalg.inv(two.covariance), -2.0 * np.log(0.01)  # χ² with 2 degrees at 99 %
     assert two.reaches_zero(0.99)
     partners = np.linspace(0.0, 1.5, 30_001)
@@ -221,11 +222,11 @@ def test_two_poles_that_meet_share_a_region_of_their_mean_and_discriminant() -> 
         step = np.array([0.01, -(imaginary**2) - two.discriminant])
         assert two.contains(complex(0.71, imaginary), level=0.99) is bool(step @ W @ step < limit)
         assert two.contains(complex(0.71, -imaginary), level=0.99) is bool(step @ W @ step < limit)
-    assert MeetingPoles(0.7, -1e-2, two.covariance, None).reaches_zero(0.99) is False
+    assert AmbiguousPolePair(0.7, -1e-2, two.covariance, None).reaches_zero(0.99) is False
 
 
 def test_a_region_at_samples_is_asked_for_poles_of_continuous_time() -> None:
-    two = MeetingPoles(-0.8, 0.0, np.diag([1e-6, 1e-6]), 0.5)
+    two = AmbiguousPolePair(-0.8, 0.0, np.diag([1e-6, 1e-6]), 0.5)
     pair = complex(np.log(-0.8 + 0.02j)) / 0.5
     assert two.contains(pair, level=0.99)
     assert two.contains(complex(np.log(-0.81 + 0j)) / 0.5, level=0.99)  # a real one, at half the sampling frequency
@@ -236,18 +237,18 @@ def test_a_region_at_samples_is_asked_for_poles_of_continuous_time() -> None:
 def test_poles_that_nearly_meet_are_held_as_often_as_others() -> None:
     """Regions by the slope of the root hold half of these, whose estimates are pairs as often as real."""
     true, held, n_pairs = (0.72, 0.7), [], 0
-    setting = Setting(False, "none", False, np.ones(1), False, N)
+    setting = EstimationSettings(False, "none", False, np.ones(1), False, N)
     for seed in range(40):
         rng = np.random.default_rng([91, seed])
         u = rng.standard_normal(N)
         y = signal.lfilter([0.0, 1.0, -0.5], np.poly(true), u)
         records = (Record(u[:, None], (y + 0.1 * y.std() * rng.standard_normal(N))[:, None]),)
-        start = driven(*subspace(compressed(records, 10), "moesp").model(2), records, setting)
+        start = fit_driven_model(*decompose_subspace(compress_hankel(records, 10), "moesp").model(2), records, setting)
         assert start is not None
-        best = refined_within(start, records, setting) or start
+        best = refine_model(start, records, setting) or start
         found = parameter_covariance(best, records, feedthrough=False, trend="none")
         assert found is not None
-        regions = pole_confidences(found, 1.0)
+        regions = pole_uncertainties(found, 1.0)
         n_pairs += regions[0].is_pair
         held += [any(own.contains(complex(np.log(pole))) for own in regions) for pole in true]
     assert 5 <= n_pairs <= 35

@@ -24,7 +24,7 @@ def noisy(seed: int, *, floor: bool = False) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def found() -> ltinet.Identified:
+def found() -> ltinet.IdentificationResult:
     return ltinet.identify_frequency(OMEGA, noisy(1), order=range(1, 6), outputs=["a", "b"])
 
 
@@ -45,7 +45,7 @@ def test_it_is_the_result_that_records_give(found):
     u = np.random.default_rng(0).standard_normal(500)
     t = 0.05 * np.arange(500)
     other = ltinet.identify(u, ltinet.construct(RIG).simulate(u, t, hold="zero").y, dt=0.05, order=3)
-    assert type(found) is type(other) is ltinet.Identified
+    assert type(found) is type(other) is ltinet.IdentificationResult
     assert found.order == other.order == 3
     assert found.dt is None
     assert found.delay == (0,)

@@ -20,7 +20,7 @@ def draws() -> list[Draw]:
 
 
 @pytest.fixture(scope="module")
-def models(draws: list[Draw]) -> list[ltinet.Identified]:
+def models(draws: list[Draw]) -> list[ltinet.IdentificationResult]:
     return [ltinet.identify(own.u, own.y, dt=1.0, order=own.order, delay=0) for own in draws]
 
 
@@ -34,7 +34,7 @@ def test_draws_are_of_all_kinds(draws: list[Draw]) -> None:
 
 
 @pytest.mark.slow
-def test_regions_hold_true_poles(draws: list[Draw], models: list[ltinet.Identified]) -> None:
+def test_regions_hold_true_poles(draws: list[Draw], models: list[ltinet.IdentificationResult]) -> None:
     held = [
         inside
         for own, found in zip(draws, models, strict=True)
@@ -47,7 +47,9 @@ def test_regions_hold_true_poles(draws: list[Draw], models: list[ltinet.Identifi
 
 
 @pytest.mark.slow
-def test_regions_are_not_wider_than_they_need_to_be(draws: list[Draw], models: list[ltinet.Identified]) -> None:
+def test_regions_are_not_wider_than_they_need_to_be(
+    draws: list[Draw], models: list[ltinet.IdentificationResult]
+) -> None:
     """Distances of true poles in deviations: their median is that of a normal number, 0.67, and not far below."""
     distances = []
     for own, found in zip(draws, models, strict=True):
@@ -61,7 +63,7 @@ def test_regions_are_not_wider_than_they_need_to_be(draws: list[Draw], models: l
 
 @pytest.mark.slow
 def test_fits_to_the_clean_output_reach_what_the_number_of_parameters_allows(
-    draws: list[Draw], models: list[ltinet.Identified]
+    draws: list[Draw], models: list[ltinet.IdentificationResult]
 ) -> None:
     for own, found in zip(draws, models, strict=True):
         assert found.covariance is not None

@@ -5,8 +5,7 @@ import pytest
 from scipy import signal
 
 import ltinet
-from ltinet.identification.feedback import chance_of_feedback
-from ltinet.identification.residual_tests import LAGS, examined
+from ltinet.identification.residual_analysis import LAGS, analyze_residuals, chance_of_feedback
 
 
 def in_a_loop(rng: np.random.Generator, gain: float, *, outside: float) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +30,7 @@ def test_one_percent_of_correlations_of_strangers_is_outside(colour: float) -> N
             signal.lfilter([1.0], [1.0, -0.9], draws[0], axis=0),
             signal.lfilter([1.0], [1.0, -colour], draws[1], axis=0),
         )
-        tests = examined([e], [u])
+        tests = analyze_residuals([e], [u])
         outside.append(np.mean(np.abs(tests.cross_correlation) > tests.band))
         white += int(tests.is_white[0])
         warned += tests.feedback is not None
@@ -45,7 +44,7 @@ def test_one_percent_of_correlations_of_strangers_is_outside(colour: float) -> N
 def test_correlations_are_those_of_the_definition() -> None:
     rng = np.random.default_rng(10)
     e = rng.standard_normal((400, 1))
-    tests = examined([e], [np.roll(e, 3, axis=0) + 1e-3 * rng.standard_normal((400, 1))])
+    tests = analyze_residuals([e], [np.roll(e, 3, axis=0) + 1e-3 * rng.standard_normal((400, 1))])
     centred = e[:, 0] - e[:, 0].mean()
     lag = LAGS + 7
     assert tests.lags[lag] == 7
@@ -115,10 +114,10 @@ def test_a_model_that_misses_a_mode_leaves_correlations_at_positive_lags() -> No
 
 def test_records_too_short_for_lags_and_several_records_are_examined() -> None:
     rng = np.random.default_rng(14)
-    short = examined([rng.standard_normal((5, 2))], [rng.standard_normal((5, 1))])
+    short = analyze_residuals([rng.standard_normal((5, 2))], [rng.standard_normal((5, 1))])
     assert short.lags.tolist() == [0]
     assert short.feedback is None
-    several = examined(
+    several = analyze_residuals(
         [rng.standard_normal((n, 2)) for n in (500, 90)], [rng.standard_normal((n, 3)) for n in (500, 90)]
     )
     assert several.cross_correlation.shape == (2, 3, len(several.lags))

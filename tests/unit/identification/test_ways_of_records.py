@@ -6,16 +6,18 @@ from scipy import linalg, signal
 
 import ltinet
 from drawn_records import drawn_system, record, run
-from ltinet.identification.continuous import continuous
-from ltinet.identification.delays import found_delays
-from ltinet.identification.hankel import compressed
-from ltinet.identification.linear_part import all_outputs, driven_outputs, fitted_inputs
-from ltinet.identification.modal_model import modes_of
-from ltinet.identification.parameters import Parameters
-from ltinet.identification.record import Record
-from ltinet.identification.sequences import compressed_sequences, sequences
-from ltinet.identification.subspace import METHODS, subspace
-from ltinet.identification.whitening import autoregression, whitened
+from ltinet.identification.linear_parameters import (
+    compress_regressors,
+    compute_regressors,
+    fit_inputs,
+    forced_outputs,
+    simulated_outputs,
+)
+from ltinet.identification.modal_model import to_continuous_time, undriven_modal_model
+from ltinet.identification.preprocessing import estimate_delays, fit_autoregression, whiten
+from ltinet.identification.records import Record
+from ltinet.identification.sensitivities import ParameterLayout
+from ltinet.identification.subspace import METHODS, compress_hankel, decompose_subspace
 
 
 def hankel(one, s):
@@ -38,7 +40,7 @@ def test_the_compressed_matrix_is_the_factor_of_all_records(noise):
     records = (record(rng, system, 150, noise=noise), record(rng, system, 90, noise=noise))
     H = np.vstack([hankel(own, 6) for own in records])
     for s in (6, 4):
-        found = compressed(records, 6).narrowed(s)
+        found = compress_hankel(records, 6).narrowed(s)
         own = np.vstack([hankel(one.part(slice(6 - s, len(one) - 6 + s)), s) for one in records])
         assert np.allclose(found.R.T @ found.R, own.T @ own, rtol=0.0, atol=1e-10 * np.abs(H.T @ H).max())
 
@@ -49,7 +51,7 @@ def test_clean_records_give_their_poles(seed, method):
     rng = np.random.default_rng(seed)
     order, n_inputs, n_outputs = rng.integers(1, 6), *rng.integers(1, 4, 2)
     system = drawn_system(rng, order, n_inputs, n_outputs, negative=True)
-    found = subspace(compressed((record(rng, system, 800),), 8), method)
+    found = decompose_subspace(compress_hankel((record(rng, system, 800),), 8), method)
     A, _ = found.model(order)
     true = np.linalg.eigvals(system[0])
     # The Hankel values that are left after the weakest state decide; 1e-6 is far above their rounding and far below
@@ -61,15 +63,15 @@ def test_sequences_are_what_modes_do():
     rng = np.random.default_rng(1)
     system = drawn_system(rng, 5, 2, 3)
     one = record(rng, system, 400)
-    modes = modes_of(system[0], system[2], n_inputs=2, linear=False)
-    whole = sequences(modes, one)
+    modes = undriven_modal_model(system[0], system[2], n_inputs=2, linear=False)
+    whole = compute_regressors(modes, one)
     for i, pole in enumerate(modes.poles):
         assert np.allclose(whole.decays[:, i], pole ** np.arange(400))
         v = np.zeros(400, complex)
         for k in range(399):
             v[k + 1] = pole * v[k] + one.u[k, 1]
         assert np.allclose(whole.driven[:, i, 1], v)
-    small = compressed_sequences(modes, one)
+    small = compress_regressors(modes, one)
     assert len(small.outputs) < 60
     assert np.allclose(small.driven[:, 0].conj().T @ small.outputs, whole.driven[:, 0].conj().T @ whole.outputs)
 
@@ -78,13 +80,13 @@ def test_sequences_are_what_modes_do():
 def test_derivatives_are_those_of_the_outputs(linear):
     rng = np.random.default_rng(2)
     one = record(rng, drawn_system(rng, 4, 2, 2), 200, noise=0.1)
-    A, C = subspace(compressed((one,), 6), "moesp").model(4)
-    modes = modes_of(A, C, n_inputs=2, linear=linear)
-    found = fitted_inputs(modes, (one,), feedthrough=True, trend="constant", scale=np.ones(2))
-    own = Parameters(found.model, feedthrough=True, trend="constant", n_records=1)
+    A, C = decompose_subspace(compress_hankel((one,), 6), "moesp").model(4)
+    modes = undriven_modal_model(A, C, n_inputs=2, linear=linear)
+    found = fit_inputs(modes, (one,), feedthrough=True, trend="constant", scale=np.ones(2))
+    own = ParameterLayout(found.model, feedthrough=True, trend="constant", n_records=1)
     theta = own.packed(found.model, found.starts)
     model, (start,) = own.unpacked(theta)
-    columns = own.derivatives(sequences(model, one, own.drive(model, start)), model, start, record=0)
+    columns = own.derivatives(compute_regressors(model, one, own.drive(model, start)), model, start, record=0)
     for place in range(len(theta)):
         step = 1e-6 * max(1.0, abs(theta[place]))
         ends = []
@@ -92,7 +94,7 @@ def test_derivatives_are_those_of_the_outputs(linear):
             moved = theta.copy()
             moved[place] += sign * step
             other, (first,) = own.unpacked(moved)
-            ends.append(all_outputs(sequences(other, one), other, first))
+            ends.append(simulated_outputs(compute_regressors(other, one), other, first))
         slope = (ends[0] - ends[1]).T / (2.0 * step)
         assert np.abs(slope - columns[:, :, place]).max() <= 1e-6 * (1e-3 + np.abs(slope).max())
 
@@ -102,12 +104,12 @@ def test_continuous_time_gives_the_same_samples(seed):
     rng = np.random.default_rng(seed)
     system = drawn_system(rng, 5, 2, 2, negative=True)
     one = record(rng, system, 300, noise=0.01)
-    modes = modes_of(system[0], system[2], n_inputs=2, linear=False)
-    model = fitted_inputs(modes, (one,), feedthrough=True, trend="none", scale=np.ones(2)).model
-    found = continuous(model, 0.1)
+    modes = undriven_modal_model(system[0], system[2], n_inputs=2, linear=False)
+    model = fit_inputs(modes, (one,), feedthrough=True, trend="none", scale=np.ones(2)).model
+    found = to_continuous_time(model, 0.1)
     net = ltinet.construct(ltinet.StateSpace(found.A, found.B, found.C, found.D))
     y = net.simulate(one.u, 0.1 * np.arange(300), hold="zero").y
-    expected = driven_outputs(sequences(model, one), model)
+    expected = forced_outputs(compute_regressors(model, one), model)
     assert np.abs(y - expected).max() <= 1e-10 * np.abs(expected).max()
     A, B, C, D = model.sampled()
     assert np.allclose(run(A, B, C, one.u) + one.u @ D.T, expected)
@@ -136,7 +138,7 @@ def test_delays_are_found(seed):
     longest = max(delays)
     early = np.stack([one.u[d : len(one) - longest + d, j] for j, d in enumerate(delays)], axis=1)
     late = Record(early, one.y[: len(one) - longest])
-    assert found_delays((late,), most=10) == delays
+    assert estimate_delays((late,), most=10) == delays
     assert np.array_equal(late.shifted(delays).u, one.u[longest : len(late)])
 
 
@@ -145,12 +147,12 @@ def test_whitening_leaves_the_system_and_whitens_the_noise():
     noise = np.zeros((5000, 1))
     for k in range(1, 5000):
         noise[k] = 0.9 * noise[k - 1] + rng.standard_normal()
-    coefficients = autoregression([noise])
+    coefficients = fit_autoregression([noise])
     assert coefficients[:2] == pytest.approx([1.0, -0.9], abs=0.05)  # three standard deviations: √(0.19/5000) each
     system = drawn_system(rng, 2, 1, 1)
     one = record(rng, system, 300)
-    filtered = whitened(one, coefficients)
-    A, _ = subspace(compressed((filtered,), 5), "moesp").model(2)
+    filtered = whiten(one, coefficients)
+    A, _ = decompose_subspace(compress_hankel((filtered,), 5), "moesp").model(2)
     assert all(np.abs(np.linalg.eigvals(A) - pole).min() < 1e-6 for pole in linalg.eigvals(system[0]))
 
 

@@ -6,13 +6,13 @@ import pytest
 import ltinet
 from evidence import EPS
 from hard_matrices import rotated
-from ltinet.network.block_system import in_block_coordinates
+from ltinet.network.block_system import to_block_coordinates
 
 
 def blocks_of(A, B, C, **options):
     system = ltinet.StateSpace(A, B, C)
     form = ltinet.block_diagonalize(A, **options)
-    return form, in_block_coordinates(system, form)
+    return form, to_block_coordinates(system, form)
 
 
 def test_coordinates_are_those_of_the_form():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.model.facts import system_facts
-from ltinet.network.facts import network_facts
+from ltinet.network.summary import network_facts
+from ltinet.systems.system_matrices import system_facts
 from network_examples import random_network
 
 NET = ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=4))

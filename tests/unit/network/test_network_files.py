@@ -15,8 +15,8 @@ from safetensors.numpy import load_file, save_file
 
 import ltinet
 from ltinet.errors import FileFormatError
-from ltinet.network.files import StoredNetwork, _digest, read_network, write_network
 from ltinet.network.network import Network
+from ltinet.network.network_file import StoredNetwork, _digest, read_network, write_network
 from named_signals import NAMES, named, names_of
 from network_examples import random_layer, random_network
 from support.tiers import n_examples
@@ -191,7 +191,7 @@ WRITTEN_BY_0_1_0 = sorted((Path(__file__).parent / "written_by_0_1_0").iterdir()
 def test_files_of_the_first_release_still_load(path, tmp_path):
     net = ltinet.load(path)
     with safe_open(path, framework="numpy") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
         description = json.loads(file.metadata()["content"])
     np.testing.assert_array_equal(net.Psi, tensors["Psi"])
     np.testing.assert_array_equal(np.hstack(net.Phi), tensors["Phi"])

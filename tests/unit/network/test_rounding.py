@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ltinet.network.maps import m_lti, m_o
-from ltinet.network.rounding import lti_magnitudes, output_magnitudes, without_rounding
+from ltinet.network.maps import drop_rounding, lti_magnitudes, m_lti, m_o, output_magnitudes
 from network_examples import pattern_block
 
 SHAPES = [(4, 0), (0, 4), (2, 2), (1, 0), (0, 1), (1, 1), (5, 3)]
@@ -39,10 +38,10 @@ def test_without_cancellation_the_terms_are_the_sums():
 
 def test_entries_up_to_their_bound_are_zero():
     values = np.array([1.0, -1e-20, 0.5, -2.0])
-    found = without_rounding(values, np.array([1.0, 1e-19, 0.4, 1.0]))
+    found = drop_rounding(values, np.array([1.0, 1e-19, 0.4, 1.0]))
     np.testing.assert_array_equal(found, [0.0, 0.0, 0.5, -2.0])
 
 
 def test_where_a_bound_overflows_nothing_is_known():
     values = np.array([1.0, np.inf])
-    np.testing.assert_array_equal(without_rounding(values, np.array([np.inf, np.inf])), values)
+    np.testing.assert_array_equal(drop_rounding(values, np.array([np.inf, np.inf])), values)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ltinet
+from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidNetworkError
-from ltinet.network.shares import neuron_share
-from ltinet.tolerances import EPS
+from ltinet.network.network import neuron_contribution
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -15,13 +15,13 @@ def test_shares_sum_to_the_outputs(seed: int) -> None:
     n, m, p = int(rng.integers(2, 9)), 2, 3
     A = rng.standard_normal((n, n)) - 2.0 * np.sqrt(n) * np.eye(n)
     system = ltinet.StateSpace(A, *(rng.standard_normal(shape) for shape in ((n, m), (p, n), (p, m))))
-    rungs = ltinet.ladder(system)
+    rungs = ltinet.condition_tradeoff(system)
     net = rungs[int(rng.integers(len(rungs)))].network
     t = np.linspace(0.0, 2.0, 41)
     u = rng.standard_normal((41, m))
     sol = net.simulate(u, t)
     shares = [
-        neuron_share(net.network, sol.neuron_states, layer=layer, neuron=neuron)
+        neuron_contribution(net.network, sol.neuron_states, layer=layer, neuron=neuron)
         for layer, own in enumerate(net.layers)
         for neuron in range(own.n_neurons)
     ]
@@ -36,4 +36,4 @@ def test_a_neuron_that_is_not_there_is_refused() -> None:
     states = np.zeros((1, net.n_states))
     for layer, neuron in ((net.n_layers, 0), (0, net.layers[0].n_neurons)):
         with pytest.raises(InvalidNetworkError, match="no neuron"):
-            neuron_share(net.network, states, layer=layer, neuron=neuron)
+            neuron_contribution(net.network, states, layer=layer, neuron=neuron)

@@ -5,7 +5,7 @@ import pytest
 
 import ltinet
 from ltinet.network.maps import m_lti, m_o
-from ltinet.network.single_neurons import first_order_layers, second_order_layers
+from ltinet.network.synthesis import first_order_layers, second_order_layers
 
 
 def _check(single, blocks, B, C, n_real):

@@ -10,7 +10,7 @@ import pytest
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import m_lti
 from ltinet.network.network import Network
-from ltinet.network.state_equations import realise_layer, to_state_space
+from ltinet.network.realisation import realise_layer, to_state_space
 from network_examples import (
     exact,
     layer_response,

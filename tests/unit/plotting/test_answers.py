@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 import ltinet
 from drawing_checks import check_texts, example, shown_texts
-from ltinet.plotting.doors import NetworkPlots, SystemPlots
+from ltinet.plotting.plots import NetworkPlots, SystemPlots
 
 SYSTEM = ltinet.StateSpace([[-1.0, 4.0], [-4.0, -1.0]], np.eye(2), [[1.0, 0.0], [0.0, 3.0]])
 NET = ltinet.construct(SYSTEM)

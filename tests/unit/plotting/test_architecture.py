@@ -8,7 +8,7 @@ import pytest
 from drawing_checks import EXAMPLES, axes_of_size, check_texts, drawn, example, network_of, shown_texts
 from ltinet.network.network import Network
 from ltinet.plotting import draw_architecture
-from ltinet.plotting.arrangement import arrange
+from ltinet.plotting.architecture import arrange_layers
 
 
 def words(axes):
@@ -39,7 +39,7 @@ def test_every_layer_has_a_named_row_and_every_neuron_a_ball():
 
 
 def test_neurons_stand_in_the_order_of_solution_and_rows_from_top_to_bottom():
-    bands = arrange([3, 2], connected=[True, True], aspect=0.7).bands
+    bands = arrange_layers([3, 2], connected=[True, True], aspect=0.7).bands
     assert [ball.neuron for ball in sorted(bands[0].balls, key=lambda ball: ball.x)] == [2, 1, 0]
     assert bands[0].bottom > bands[1].top
 
@@ -48,13 +48,13 @@ def test_yin_yang_balls_are_half_dark_and_solid_ones_all_dark():
     """In a layer of colour black a solid ball shows no white, a yin-yang ball about half."""
 
     def dark_share(order):
-        from ltinet.plotting.glyphs import RADIUS, add_balls
+        from ltinet.plotting.architecture import BALL_RADIUS, add_neuron_glyphs
 
         axes = axes_of_size(2.0, 2.0)
         axes.set_position([0, 0, 1, 1])
         axes.set_axis_off()
-        axes.set(xlim=(-RADIUS, RADIUS), ylim=(-RADIUS, RADIUS))
-        add_balls(axes, [(0.0, 0.0)], second_order=[order == 2], colours=["black"])
+        axes.set(xlim=(-BALL_RADIUS, BALL_RADIUS), ylim=(-BALL_RADIUS, BALL_RADIUS))
+        add_neuron_glyphs(axes, [(0.0, 0.0)], second_order=[order == 2], colours=["black"])
         axes.figure.set_layout_engine("none")
         picture = drawn(axes.figure)
         y, x = np.indices(picture.shape) / (len(picture) - 1) * 2.0 - 1.0
@@ -74,7 +74,7 @@ def test_connections_that_are_not_zero_are_drawn():
     "sizes", [[1] * 13, [1] * 400, [40] + [1] * 198, [30, 2], [3] * 40, [1] * 5000, [2] * 9 + [1] * 7]
 )
 def test_what_is_not_shown_is_counted(sizes):
-    bands = arrange(sizes, connected=[True] * len(sizes), aspect=0.7).bands
+    bands = arrange_layers(sizes, connected=[True] * len(sizes), aspect=0.7).bands
     shown = sum(len(band.balls) for band in bands)
     left_out = 0
     for band in bands:
@@ -89,12 +89,12 @@ def test_what_is_not_shown_is_counted(sizes):
 
 
 def test_four_hundred_layers_are_all_shown():
-    assert sum(len(band.balls) for band in arrange([1] * 400, connected=[False] * 400, aspect=0.7).bands) == 400
+    assert sum(len(band.balls) for band in arrange_layers([1] * 400, connected=[False] * 400, aspect=0.7).bands) == 400
 
 
 def test_balls_stay_inside_their_bands():
     for sizes in ([1] * 400, [16, 14, 15], [40] + [1] * 198):
-        arrangement = arrange(sizes, connected=[True] * len(sizes), aspect=0.6)
+        arrangement = arrange_layers(sizes, connected=[True] * len(sizes), aspect=0.6)
         for band in arrangement.bands:
             assert all(band.bottom <= ball.y - 0.38 and ball.y + 0.38 <= band.top for ball in band.balls)
             assert all(arrangement.left <= ball.x - 0.38 and ball.x + 0.38 <= arrangement.right for ball in band.balls)

@@ -6,7 +6,7 @@ import pytest
 import ltinet
 from drawing_checks import axes_of_size, check_texts, shown_texts
 from ltinet.plotting import draw_bode, draw_nyquist
-from ltinet.plotting.answers import refined
+from ltinet.plotting.system_response import refine_curve
 
 OMEGA = np.geomspace(1e-2, 1e2, 401)
 S = 1j * OMEGA
@@ -143,7 +143,7 @@ def test_curves_are_refined_until_they_look_round():
         return (1.0 / (1.0 - omega**2 + 2e-3j * omega))[:, None, None]
 
     coarse = np.array([0.5, 0.99, 0.999, 1.0, 1.001, 1.01, 2.0])
-    H = refined(resonance, coarse, resonance(coarse))[:, 0, 0]
+    H = refine_curve(resonance, coarse, resonance(coarse))[:, 0, 0]
     # No piece longer than a fiftieth of the extent is left, which ten rounds of halving can do from this grid.
     assert np.max(np.abs(np.diff(H))) <= 0.02 * np.max(np.abs(H))
     assert np.all(np.diff(np.unwrap(np.angle(H))) < 0.0)

@@ -24,11 +24,11 @@ def record(seed: int, n_samples: int = 800) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def found() -> ltinet.Identified:
+def found() -> ltinet.IdentificationResult:
     return ltinet.identify(*record(1), dt=DT, order=range(1, 6), delay=0)
 
 
-def test_compare_shows_measured_and_simulated_outputs_with_the_fit(found: ltinet.Identified) -> None:
+def test_compare_shows_measured_and_simulated_outputs_with_the_fit(found: ltinet.IdentificationResult) -> None:
     u, y = record(2, 300)
     panels = found.plot.compare(u, y)
     assert panels.shape == (2,)
@@ -43,7 +43,7 @@ def test_compare_shows_measured_and_simulated_outputs_with_the_fit(found: ltinet
         assert fit > 90.0
 
 
-def test_compare_draws_experiments_in_a_row_and_outputs_by_name(found: ltinet.Identified) -> None:
+def test_compare_draws_experiments_in_a_row_and_outputs_by_name(found: ltinet.IdentificationResult) -> None:
     (u1, y1), (u2, y2) = record(3, 100), record(4, 60)
     (axes,) = found.plot.compare([u1, u2], [y1, y2], outputs=["y2"])
     measured, _, seam = axes.get_lines()
@@ -61,7 +61,7 @@ def test_compare_of_delayed_inputs_leaves_out_what_has_no_input() -> None:
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), late[2:, 0], rtol=1e-12, atol=1e-15)
 
 
-def test_orders_shows_the_best_error_of_every_order(found: ltinet.Identified) -> None:
+def test_orders_shows_the_best_error_of_every_order(found: ltinet.IdentificationResult) -> None:
     values, errors = found.plot.orders()
     shown = np.concatenate([line.get_ydata() for line in values.get_lines()])
     np.testing.assert_array_equal(shown, found.singular_values[: len(shown)])
@@ -76,7 +76,7 @@ def test_orders_shows_the_best_error_of_every_order(found: ltinet.Identified) ->
                 assert lines[kind][order] == min(expected)
 
 
-def test_residuals_shows_correlations_and_marks_those_outside(found: ltinet.Identified) -> None:
+def test_residuals_shows_correlations_and_marks_those_outside(found: ltinet.IdentificationResult) -> None:
     u, y = record(1)
     tests = found.residuals(u, y)
     panels = found.plot.residuals(u, y)
@@ -91,7 +91,7 @@ def test_residuals_shows_correlations_and_marks_those_outside(found: ltinet.Iden
             assert f"{outside} of {len(values)} outside 99 %" in [text.get_text() for text in axes.texts]
 
 
-def test_poles_shows_regions_of_the_right_size(found: ltinet.Identified) -> None:
+def test_poles_shows_regions_of_the_right_size(found: ltinet.IdentificationResult) -> None:
     axes = found.plot.poles()
     pair = next(own for own in found.pole_confidence() if own.is_pair)
     outlines = [np.asarray(patch.get_xy()) for patch in axes.patches]
@@ -105,7 +105,7 @@ def test_poles_shows_regions_of_the_right_size(found: ltinet.Identified) -> None
     np.testing.assert_allclose(bars[0].get_xdata(), [real.pole.real - half, real.pole.real + half], rtol=1e-9)
 
 
-def test_bode_shows_bands_of_the_response(found: ltinet.Identified) -> None:
+def test_bode_shows_bands_of_the_response(found: ltinet.IdentificationResult) -> None:
     omega = np.geomspace(0.1, 20.0, 30)
     own = found.frequency_band(omega)
     above, below = found.plot.bode(omega, pairs=[(1, 0)])
@@ -132,7 +132,7 @@ def test_poles_without_a_covariance_are_drawn_and_said_to_be_so() -> None:
 
 
 @pytest.mark.slow
-def test_texts_are_readable_and_lie_on_no_other(found: ltinet.Identified) -> None:
+def test_texts_are_readable_and_lie_on_no_other(found: ltinet.IdentificationResult) -> None:
     u, y = record(1)
     plots = found.plot
     for panels in (plots.compare(u, y), plots.residuals(u, y), plots.orders(), [plots.poles()], plots.bode()):

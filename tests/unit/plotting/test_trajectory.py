@@ -91,9 +91,9 @@ def test_names_and_units_reach_labels_and_legend():
 
 
 def test_a_long_name_keeps_its_unit():
-    from ltinet.plotting.names import drawn_text
+    from ltinet.plotting.channels import escape_label
 
-    assert drawn_text("temperature of the outermost wall of the house (°C)") == "temperature of the out… (°C)"
+    assert escape_label("temperature of the outermost wall of the house (°C)") == "temperature of the out… (°C)"
 
 
 def test_a_bound_is_a_band_where_it_can_be_seen_and_always_a_number():

@@ -8,14 +8,14 @@ from scipy import linalg
 from scipy.io import loadmat
 
 import ltinet
-from ltinet.reduction.dense import prepare
-from ltinet.reduction.modal import modes_of
+from ltinet.reduction.balanced_truncation import prepare_reducer
+from ltinet.reduction.modal_form import modes_from_blocks
 
 
 def test_factors_solve_lyapunovs_equations() -> None:
     rng = np.random.default_rng(4)
     rates = np.array([-1.0 + 3j, -1.0 - 3j, -0.2, -5.0, -0.01 + 1j, -0.01 - 1j], dtype=np.complex128)
-    modes = modes_of(rates, rng.standard_normal((6, 2)), rng.standard_normal((3, 6)))
+    modes = modes_from_blocks(rates, rng.standard_normal((6, 2)), rng.standard_normal((3, 6)))
     L, R = modes.factors()
     for F, factor, right in ((modes.F, L, modes.G), (modes.F.T, R, modes.H.T)):
         expected = linalg.solve_continuous_lyapunov(F, -right @ right.T)
@@ -26,7 +26,7 @@ def test_factors_solve_lyapunovs_equations() -> None:
 def test_hankel_values_of_the_data_sets(name: str, data_dir: Path) -> None:
     path = data_dir / f"{name}.mat"
     reference = np.sort(np.ravel(loadmat(path)["hsv"]))[::-1]
-    found = prepare(ltinet.load_system(path).matrices).balanced.hankel_values
+    found = prepare_reducer(ltinet.load_system(path).matrices).balanced.hankel_values
     count = min(len(reference), len(found))
     assert np.abs(found[:count] - reference[:count]).max() <= 1e-9 * reference[0]
     if name in ("building", "cdplayer", "iss", "beam"):

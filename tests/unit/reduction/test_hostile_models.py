@@ -19,7 +19,7 @@ def grid(side: int = G) -> sparse.csc_array:
     return sparse.csc_array(sparse.kron(along, eye) + sparse.kron(eye, along))
 
 
-def judged(given: tuple, omega: np.ndarray, **wish) -> ltinet.Reduced:
+def judged(given: tuple, omega: np.ndarray, **wish) -> ltinet.ReductionResult:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = ltinet.reduce(given, **wish)

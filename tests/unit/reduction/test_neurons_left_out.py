@@ -7,7 +7,7 @@ import ltinet
 from reduction_cases import draw
 
 
-def gap(net: ltinet.DynamicNetwork, found: ltinet.Reduced) -> float:
+def gap(net: ltinet.DynamicNetwork, found: ltinet.ReductionResult) -> float:
     sizes = np.abs(net.poles())
     omega = np.unique(np.concatenate([[0.0], sizes, np.geomspace(sizes.min() / 10.0, 10.0 * sizes.max(), 200)]))
     gaps = net.frequency_response(omega) - found.net.frequency_response(omega)

@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg, sparse
 
 import ltinet
-from ltinet.reduction import pipeline
+from ltinet.reduction import matrix_reduction
 
 
 def plate(n: int = 900) -> ltinet.StateSpace:
@@ -99,7 +99,7 @@ def test_the_number_of_workers_changes_nothing() -> None:
 
 
 def test_where_nothing_is_proven_there_is_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "LARGEST_FILLED_IN", 400)  # as if 900 states were many
+    monkeypatch.setattr(matrix_reduction, "LARGEST_FILLED_IN", 400)  # as if 900 states were many
     system = plate()
     assert system.sparse is not None
     push = sparse.csc_array(([3e4], ([0], [1])), shape=(900, 900))  # one entry, and A is no longer dissipative

@@ -10,7 +10,7 @@ import ltinet
 from mechanical_models import chain, frequencies, membrane, response
 
 
-def largest_gap(model: ltinet.SecondOrder, found: ltinet.Reduced) -> float:
+def largest_gap(model: ltinet.SecondOrder, found: ltinet.ReductionResult) -> float:
     omega = frequencies(model)
     gaps = response(model, omega) - found.system.frequency_response(omega)
     return float(np.linalg.norm(gaps, 2, axis=(1, 2)).max())
@@ -33,9 +33,9 @@ def test_no_bound_of_a_small_model_is_below_its_error(seed: int, extra: float) -
 @pytest.mark.parametrize("method", ["modes", "krylov"])
 def test_bounds_of_sparse_ways(alpha: float, beta: float, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`beta = 0.3` damps most modes so much that they no longer swing."""
-    from ltinet.reduction.mechanical import route
+    from ltinet.reduction import mechanical_reduction
 
-    monkeypatch.setattr(route, "LARGEST_FILLED_IN", 100)  # as if 169 positions were many
+    monkeypatch.setattr(mechanical_reduction, "LARGEST_FILLED_IN", 100)  # as if 169 positions were many
     model = membrane(13, alpha=alpha, beta=beta)
     found = ltinet.reduce(model, order=24, method=method)
     assert found.is_certified
@@ -53,22 +53,26 @@ def test_a_tolerance_is_met_by_projection() -> None:
 
 def test_the_slowest_modes_and_no_others() -> None:
     """A membrane has pairs of equal stiffnesses, of which iterations like to miss one: pivots count them."""
-    from ltinet.reduction.mechanical.damped_pencil import damped_pencil
-    from ltinet.reduction.mechanical.lowest_modes import LowestModes, lowest_modes, rest_of
+    from ltinet.reduction.mechanical_pencil import (
+        LowestModes,
+        compute_lowest_modes,
+        make_mechanical_pencil,
+        remainder_bound,
+    )
 
-    given = damped_pencil(membrane(13, alpha=0.5, beta=1e-3).matrices)
+    given = make_mechanical_pencil(membrane(13, alpha=0.5, beta=1e-3).matrices)
     assert given.damping is not None
-    modes = lowest_modes(given, 20)
-    assert np.isfinite(rest_of(given, given.damping, modes).peak)
+    modes = compute_lowest_modes(given, 20)
+    assert np.isfinite(remainder_bound(given, given.damping, modes).peak)
     missing = LowestModes(np.delete(modes.stiffness, 3), np.delete(modes.V, 3, axis=1))
-    assert np.isinf(rest_of(given, given.damping, missing).peak)
+    assert np.isinf(remainder_bound(given, given.damping, missing).peak)
 
 
 @pytest.mark.parametrize("method", ["modes", "krylov"])
 def test_dampers_that_couple_modes_leave_an_estimate(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ltinet.reduction.mechanical import route
+    from ltinet.reduction import mechanical_reduction
 
-    monkeypatch.setattr(route, "LARGEST_FILLED_IN", 100)
+    monkeypatch.setattr(mechanical_reduction, "LARGEST_FILLED_IN", 100)
     model = membrane(13, alpha=0.5, beta=1e-3, extra=5.0)
     found = ltinet.reduce(model, order=24, method=method)
     assert not found.is_certified
@@ -97,7 +101,7 @@ def test_the_model_itself() -> None:
     assert repr(model) == "SecondOrder(n_positions=5, n_inputs=2, n_outputs=2)"
     assert "positions" in str(model)
     assert "second-order" in model._repr_html_()
-    assert pickle.loads(pickle.dumps(model)) == model  # noqa: S301 - our own
+    assert pickle.loads(pickle.dumps(model)) == model
     assert hash(model) == hash(chain(5, seed=1))
     omega = np.array([0.0, 1.0, 40.0])
     expected = response(model, omega)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ltinet.reduction.supremum import mean_square, phase, places_for
+from ltinet.reduction.supremum import frequency_grid, mean_square, pole_phase
 
 
 def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -25,7 +25,7 @@ def test_no_peak_hides_between_places(seed: int) -> None:
     def size(omega: np.ndarray) -> np.ndarray:
         return np.abs(constant + (residues / (1j * omega[:, None] - poles)).sum(axis=1))
 
-    places = places_for(poles)
+    places = frequency_grid(poles)
     supremum = places.supremum(size(places.omega), constant)
     angles = np.linspace(-1.57, 1.57, 2001)
     near = [pole.imag + abs(pole.real) * np.tan(angles) for pole in poles]
@@ -46,5 +46,5 @@ def test_the_mean_square_is_exact(seed: int) -> None:
 
 def test_phase_counts_poles() -> None:
     poles = np.array([-1.0 + 2j, -1.0 - 2j, -3.0], dtype=np.complex128)
-    assert phase(poles, np.zeros(1)) == pytest.approx(0.0)
-    assert phase(poles, np.array([1e12])) == pytest.approx(3 * np.pi)
+    assert pole_phase(poles, np.zeros(1)) == pytest.approx(0.0)
+    assert pole_phase(poles, np.array([1e12])) == pytest.approx(3 * np.pi)

@@ -7,7 +7,7 @@ import pytest
 
 import ltinet
 from ltinet.errors import InvalidSignalError
-from ltinet.signals.by_name import places_of
+from ltinet.signals.conversion import match_columns
 from ltinet.tables.table import Table
 from named_signals import GIVEN, named
 
@@ -99,9 +99,9 @@ def test_frames_are_placed_as_tables_are():
 def test_places_bring_every_order_back(n_inputs):
     inputs = tuple(f"input {index}" for index in range(n_inputs))
     for columns in permutations(inputs):
-        places = places_of(columns, inputs, "it")
+        places = match_columns(columns, inputs, "it")
         assert tuple(columns[place] for place in places or range(n_inputs)) == inputs
-    assert places_of(inputs[:-1], inputs, "it") is None
+    assert match_columns(inputs[:-1], inputs, "it") is None
 
 
 def test_columns_stay_in_order_where_inputs_have_no_names():

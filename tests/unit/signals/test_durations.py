@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ltinet
-from ltinet.signals.times import real_times
+from ltinet.signals.times import as_real_times
 from support.tiers import n_examples
 
 SECONDS = {
@@ -26,7 +26,7 @@ def examples(count):
 @examples(300)
 @given(st.sampled_from(list(SECONDS)), st.integers(-(2**53), 2**53))
 def test_durations_are_rounded_once(unit, count):
-    found = real_times(np.array([count], dtype=f"m8[{unit}]"), "t")
+    found = as_real_times(np.array([count], dtype=f"m8[{unit}]"), "t")
     assert found[0] == float(count * SECONDS[unit])  # float of a fraction is the nearest number
 
 
@@ -34,13 +34,13 @@ def test_durations_are_rounded_once(unit, count):
 @given(st.sampled_from(list(SECONDS)), st.integers(-(2**63) + 1, 2**63 - 1))
 def test_longer_ones_are_right_to_a_unit_in_the_last_place(unit, count):
     exact = float(count * SECONDS[unit])
-    assert abs(real_times(np.array([count], dtype=f"m8[{unit}]"), "t")[0] - exact) <= np.spacing(abs(exact))
+    assert abs(as_real_times(np.array([count], dtype=f"m8[{unit}]"), "t")[0] - exact) <= np.spacing(abs(exact))
 
 
 @examples(100)
 @given(st.integers(2, 60), st.integers(-(10**9), 10**9))
 def test_units_of_several_count_as_often(multiple, count):
-    found = real_times(np.array([count], dtype=f"m8[{multiple}ms]"), "t")
+    found = as_real_times(np.array([count], dtype=f"m8[{multiple}ms]"), "t")
     assert found[0] == float(Fraction(count * multiple, 1000))
 
 
@@ -48,7 +48,7 @@ def test_units_of_several_count_as_often(multiple, count):
 @given(st.lists(st.timedeltas(), min_size=1, max_size=5))
 def test_those_of_python_too(durations):
     expected = [float(Fraction(own // datetime.timedelta(microseconds=1), 10**6)) for own in durations]
-    np.testing.assert_array_equal(real_times(durations, "t"), expected)
+    np.testing.assert_array_equal(as_real_times(durations, "t"), expected)
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,13 @@ def test_those_of_python_too(durations):
 )
 def test_what_is_no_duration_is_refused_with_the_way_out(t, message):
     with pytest.raises(ltinet.InvalidSignalError, match=message):
-        real_times(t, "t")
+        as_real_times(t, "t")
 
 
 def test_the_ways_out_lead_out():
     days = np.arange("2024-01-01", "2024-01-05", dtype="M8[D]")
-    np.testing.assert_array_equal(real_times((days - days[0]) / np.timedelta64(1, "s"), "t"), 86_400.0 * np.arange(4))
+    np.testing.assert_array_equal(
+        as_real_times((days - days[0]) / np.timedelta64(1, "s"), "t"), 86_400.0 * np.arange(4)
+    )
     t = [datetime.datetime(2024, 1, 1 + k, tzinfo=datetime.UTC) for k in range(4)]
     np.testing.assert_array_equal([(own - t[0]).total_seconds() for own in t], 86_400.0 * np.arange(4))

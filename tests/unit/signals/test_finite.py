@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ltinet.signals.finite import all_finite
+from ltinet.signals.arrays import all_finite
 
 SIZES = [0, 1, 999, 1_000, 1_001, 9_999, 10_000, 10_001, 25_000]
 

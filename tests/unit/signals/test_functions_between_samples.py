@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import ltinet
 from ltinet import FunctionSignal
+from ltinet.signals import adaptive_sampling
 from ltinet.signals import function as function_room
-from ltinet.signals import watched
-from ltinet.signals.refine import sample_function
+from ltinet.signals.adaptive_sampling import sample_function
 from support.tiers import n_examples
 
 PLACES = st.floats(0.05, 0.95)
@@ -175,7 +175,7 @@ def test_a_constant_needs_no_cuts_and_few_calls(n_times):
     asked, calls = counted(lambda s: 3.0 + 0.0 * s)
     _, parts = sample_function(FunctionSignal(asked, n_inputs=1), np.arange(float(n_times)), tolerance=1e-8)
     assert parts == 1
-    assert sum(calls) <= 2 * watched.FIRST_LOOK
+    assert sum(calls) <= 2 * adaptive_sampling.N_INITIAL_SAMPLES
 
 
 def test_neighbouring_times_in_double_precision_are_not_cut():

@@ -9,20 +9,20 @@ import pytest
 from scipy import sparse
 
 import ltinet
-from ltinet.signals.numbers import real_array
+from ltinet.signals.arrays import as_real_array
 
 
 @pytest.mark.parametrize("kind", [bool, np.int8, np.uint64, np.float16, np.float32, float, ">f8", np.longdouble])
 def test_real_numbers_of_every_type_are_taken(kind):
     given = np.array([[0, 1], [1, 0]], dtype=kind)
-    found = real_array(given, "u")
+    found = as_real_array(given, "u")
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, [[0.0, 1.0], [1.0, 0.0]])
 
 
 def test_an_array_that_is_right_already_is_not_copied():
     given = np.ones(3)
-    assert real_array(given, "u") is given
+    assert as_real_array(given, "u") is given
 
 
 def masked(values, *, at):
@@ -59,12 +59,12 @@ def test_everything_else_is_refused(value, message):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ltinet.InvalidSignalError, match=message):
-            real_array(value, "u")
+            as_real_array(value, "u")
 
 
 def test_a_mask_that_hides_nothing_does_not_matter():
-    np.testing.assert_array_equal(real_array(np.ma.array([1.0, 2.0]), "u"), [1.0, 2.0])
-    np.testing.assert_array_equal(real_array(np.ma.array([1.0, 2.0], mask=[False, False]), "u"), [1.0, 2.0])
+    np.testing.assert_array_equal(as_real_array(np.ma.array([1.0, 2.0]), "u"), [1.0, 2.0])
+    np.testing.assert_array_equal(as_real_array(np.ma.array([1.0, 2.0], mask=[False, False]), "u"), [1.0, 2.0])
 
 
 def test_numbers_beyond_float64_become_infinite_and_are_reported_as_that():
@@ -73,4 +73,4 @@ def test_numbers_beyond_float64_become_infinite_and_are_reported_as_that():
     huge = np.array([np.longdouble(10) ** 400])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.isinf(real_array(huge, "u")[0])
+        assert np.isinf(as_real_array(huge, "u")[0])

@@ -7,8 +7,8 @@ import pytest
 
 import ltinet
 from ltinet import FunctionSignal, SampledSignal
-from ltinet.signals.refine import sample_function
-from ltinet.signals.times import even_step
+from ltinet.signals.adaptive_sampling import sample_function
+from ltinet.signals.times import uniform_step
 
 
 def test_lines_between_samples_and_their_slopes():
@@ -79,14 +79,14 @@ def test_an_unknown_hold_is_refused():
     "t", [np.linspace(0.0, 1.0, 101), 1e-9 * np.arange(1000), 5.0 + np.arange(0.0, 3.0, 0.1), np.arange(100_000) * 0.01]
 )
 def test_times_of_linspace_and_arange_are_even(t):
-    assert even_step(t) == pytest.approx(t[1] - t[0], rel=1e-12)
+    assert uniform_step(t) == pytest.approx(t[1] - t[0], rel=1e-12)
 
 
 @pytest.mark.parametrize(
     "t", [[0.0], [0.0, 0.0], [0.0, 1.0, 1.0, 2.0], 1e-9 * np.array([0.0, 1.0, 2.5]), [0.0, 1.0, 2.0 + 1e-12]]
 )
 def test_other_times_are_not_even(t):
-    assert even_step(np.array(t)) is None
+    assert uniform_step(np.array(t)) is None
 
 
 def test_a_function_with_its_derivative_and_a_jump():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ltinet
 from ltinet import SampledSignal
-from ltinet.signals.times import TimeAxis, as_times, even_step, real_times, time_step
+from ltinet.signals.times import TimeAxis, as_real_times, as_time_step, as_times, uniform_step
 from support.tiers import n_examples
 
 EPS = np.finfo(float).eps
@@ -41,7 +41,7 @@ def farthest(t, step):
 def test_times_made_evenly_are_even_where_rounding_is_small_beside_the_step(way, offset, step, n):
     t = made(way, offset, step, n)
     rounding = EPS * np.abs(t).max()
-    found = even_step(t)
+    found = uniform_step(t)
     if rounding <= 1e-7 * step:  # a tenth of what may be absorbed; rounding is a few of these units at most
         assert found is not None
         # Both ends are off by rounding, and their distance is n − 1 steps.
@@ -61,7 +61,7 @@ def test_a_step_that_differs_is_never_absorbed(offset, step, n, place, share, la
     t = np.sort(t)
     mean = (t[-1] - t[0]) / (n - 1)
     if farthest(t, mean) > 1.001e-6 * mean:
-        assert even_step(t) is None
+        assert uniform_step(t) is None
 
 
 @examples(200)
@@ -72,7 +72,7 @@ def test_repeated_times_are_never_even(offset, ulps, n, place):
     k = np.arange(n)
     k[place % (n - 1) + 1 :] -= 1
     t = offset + step * k
-    assert even_step(t) is None
+    assert uniform_step(t) is None
     assert TimeAxis.of(t).step is None
     assert len(SampledSignal(t, np.arange(float(n))).knots) == n - 1
 
@@ -80,7 +80,7 @@ def test_repeated_times_are_never_even(offset, ulps, n, place):
 @pytest.mark.parametrize("n", [10_001, 1_000_001, 10_000_000])
 def test_many_even_times_are_even(n):
     """Rounding grows with the time, not with the step: of 10⁷ times it is 1e-9 of a step."""
-    assert even_step(0.01 * np.arange(n)) == pytest.approx(0.01, rel=1e-12)
+    assert uniform_step(0.01 * np.arange(n)) == pytest.approx(0.01, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def test_queries_and_knots_may_repeat_as_often_as_they_like():
 )
 def test_times_that_double_precision_cannot_tell_apart_are_refused(t):
     with pytest.raises(ltinet.InvalidSignalError, match=r"subtract the first time before: t - t\[0\]"):
-        real_times(t, "t")
-    assert np.all(np.diff(real_times(t - t[0], "t")) > 0.0)
+        as_real_times(t, "t")
+    assert np.all(np.diff(as_real_times(t - t[0], "t")) > 0.0)
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_times_that_double_precision_cannot_tell_apart_are_refused(t):
 )
 def test_what_is_no_time_step_is_refused(dt, message):
     with pytest.raises(ltinet.InvalidSignalError, match=message):
-        time_step(dt, "dt")
+        as_time_step(dt, "dt")
 
 
 def test_time_steps():
-    assert time_step(np.float32(0.5), "dt") == 0.5
-    assert time_step(np.timedelta64(250, "ms"), "dt") == 0.25
+    assert as_time_step(np.float32(0.5), "dt") == 0.5
+    assert as_time_step(np.timedelta64(250, "ms"), "dt") == 0.25

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ltinet import FileFormatError, read_table
-from ltinet.tables.gaps import GapFiller, Samples
+from ltinet.tables.reading import GapFiller, Samples
 
 
 @pytest.mark.parametrize("policy", ["hold", "linear"])

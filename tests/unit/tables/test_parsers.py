@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltinet import FileFormatError, read_table
-from ltinet.tables import numbers
+from ltinet.tables import rows
 
 PLAIN = ["1", "-0", "+5", ".5", "5.", "1e5", "1E-7", " 7 ", "4.9e-324", "9007199254740993", "1.7976931348623157e308"]
 ODD = ["1e", "-", ".", "", "1e400", "0x10", "1_0", "inf", "1-2", "--1", "1 2", "1,5"]
@@ -22,7 +22,7 @@ def with_arrow() -> Iterator[None]:
     """Let pyarrow read the smallest tables, too."""
     pytest.importorskip("pyarrow")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numbers, "_WORTH_ARROW", 0)
+        patch.setattr(rows, "_WORTH_ARROW", 0)
         yield
 
 
@@ -41,7 +41,7 @@ def test_the_same_array_or_the_same_refusal(cells: list[tuple[str, str]], delimi
     content = "\n".join([delimiter.join("tuv"), *lines, ""]).encode()
     by_arrow = outcome(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numbers, "arrow", lambda: None)
+        patch.setattr(rows, "arrow", lambda: None)
         by_numpy = outcome(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ltinet.tables.rows._plain", lambda *_: None)

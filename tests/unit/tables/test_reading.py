@@ -174,7 +174,7 @@ def test_blocks_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
     table = np.column_stack([np.arange(5000) / 7.0, rng.standard_normal((5000, 2))])
     content = b"t,a,b\r\n" + b"".join(b"%r,%r,%r\r\n" % tuple(row) for row in table.tolist())
     for size in (1000, 4097, 65536):
-        monkeypatch.setattr("ltinet.tables.source.BLOCK", size)
+        monkeypatch.setattr("ltinet.tables.source.BLOCK_BYTES", size)
         read = read_table(io.BytesIO(content))
         assert np.column_stack([read.t, read.values]).tobytes() == table.tobytes()
     bad = content.replace(b"\r\n", b"\r\n\r\n", 1) + b"9999,x,1\r\n"

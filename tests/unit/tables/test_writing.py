@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ltinet.tables.shortest import WIDTH, shortest_texts
-from ltinet.tables.writing import lines_of_numbers
+from ltinet.tables.writing import TEXT_WIDTH, format_rows, shortest_decimals
 
 N = 30_000
 
 
 def texts_of(numbers: np.ndarray) -> list[str]:
-    return [row.tobytes().replace(b"\0", b"").decode() for row in shortest_texts(numbers)]
+    return [row.tobytes().replace(b"\0", b"").decode() for row in shortest_decimals(numbers)]
 
 
 @given(arrays(np.float64, st.integers(1, 40)))
@@ -47,15 +46,15 @@ def test_drawn_numbers(seed: int) -> None:
 def test_most_numbers_are_not_left_to_repr(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise nothing would be tested here but repr itself, and nothing would be gained."""
     left = []
-    monkeypatch.setattr("ltinet.tables.shortest.repr", lambda number: left.append(number) or "", raising=False)
-    shortest_texts(np.random.default_rng(0).standard_normal(N))
+    monkeypatch.setattr("ltinet.tables.writing.repr", lambda number: left.append(number) or "", raising=False)
+    shortest_decimals(np.random.default_rng(0).standard_normal(N))
     assert len(left) < N / 1000
 
 
 def test_rows_and_columns() -> None:
     table = np.random.default_rng(0).standard_normal((10_000, 3))
     expected = "".join(",".join(map(repr, row)) + "\n" for row in table.tolist())
-    assert b"".join(lines_of_numbers(table)).decode() == expected
-    assert b"".join(lines_of_numbers(table[:2])).decode() == "".join(expected.splitlines(keepends=True)[:2])
-    assert b"".join(lines_of_numbers(np.zeros((2, 0)))) == b"\n\n"
-    assert max(map(len, map(repr, [-1.2345678901234567e-308, -1.2345678901234567e300]))) < WIDTH
+    assert b"".join(format_rows(table)).decode() == expected
+    assert b"".join(format_rows(table[:2])).decode() == "".join(expected.splitlines(keepends=True)[:2])
+    assert b"".join(format_rows(np.zeros((2, 0)))) == b"\n\n"
+    assert max(map(len, map(repr, [-1.2345678901234567e-308, -1.2345678901234567e300]))) < TEXT_WIDTH

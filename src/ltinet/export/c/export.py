@@ -1,31 +1,310 @@
-"""A folder of C: the model, its header, a self-test, a Makefile, a README and the manifest."""
+"""Export of a network as a folder of C99: model, header, self-test, Makefile, README and manifest.
+
+The self-test compares outputs with those of the step model in Python, within the rounding bounds of both. The README
+states the interface, cost, memory and accuracy of the exported model.
+"""
 
 from dataclasses import replace
 from os import PathLike
+from string import Template
 
+import numpy as np
+
+from ltinet._util.floating_point import Array
+from ltinet._util.text import format_count
 from ltinet.errors import FileFormatError
-from ltinet.export.c.readme import readme
-from ltinet.export.c.self_test import vectors_section
-from ltinet.export.c.sources import filled, renamed, source
-from ltinet.export.c.tables import delays_section, signals_section, sizes_section, tables_section
-from ltinet.export.identifiers import checked_prefix
-from ltinet.export.manifest import (
-    Export,
-    as_json,
-    bound_after_many_steps,
-    input_names,
-    manifest_of,
-    output_names,
+from ltinet.export.c.tables import (
+    c_list,
+    c_number,
+    count_operations,
+    delays_section,
+    padded_state_count,
+    signals_section,
+    sizes_section,
+    tables_section,
 )
-from ltinet.export.places import MANIFEST, write_export_folder
-from ltinet.export.settings import ExportSettings, exported_model, remarks_on
-from ltinet.export.step_model import StepModel
-from ltinet.export.tapped import TappedModel, tapped_model
-from ltinet.solve.prepared import PreparedNetwork
+from ltinet.export.c.templates import fill_template, read_source, rename_model, validate_prefix
+from ltinet.export.manifest import (
+    LONG_RUN_STEPS,
+    MANIFEST_FILE,
+    Export,
+    build_manifest,
+    input_names,
+    long_run_bound,
+    manifest_bytes,
+    output_names,
+    write_export_folder,
+)
+from ltinet.export.rounding import RoundingBound, rounding_bound
+from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel, build_exported_model, growth_warnings
+from ltinet.export.tapped_delay_line import TappedModel, build_tapped_model, run_tapped_model, tapped_rounding_bound
+from ltinet.simulation.context import SimulationContext
+
+# MERGED ltinet.export.c.export
+# What the self-test of exported C is compared with: a run of the stepper in Python.
+
+_TEST_STEPS = 64
+_MAX_DELAY_STEPS = 2000  # steps: longer delays would make the test larger than the model
+_SEED = 20260
+
+
+def vectors_for_self_test(model: StepModel, settings: ExportSettings, tapped: TappedModel | None = None) -> str:
+    """Inputs, outputs in double precision and what a difference may be."""
+    if tapped is None:
+        u = _test_inputs(model.n_inputs, settings)
+        y, allowed = reference_run(model, u), _allowed_differences(model, settings, u)
+    else:
+        u = _test_inputs(tapped.n_inputs, settings, around=tapped.u0, n_steps=n_test_steps(tapped))
+        y, allowed = run_tapped_model(tapped, u), _allowed_differences(tapped, settings, u - tapped.u0)
+    shares = (allowed if allowed.size else np.ones(1)).tolist()
+    inputs = _c_rows(u if u.size else np.zeros((len(u), 1)), settings.dtype)
+    outputs = _c_rows(y if y.size else np.zeros((len(y), 1)), "double")
+    return "\n".join(
+        [
+            f"enum {{ TEST_STEPS = {len(u)} }};",
+            f"static const model_real TEST_U[TEST_STEPS][MODEL_ROOM(MODEL_INPUTS)] = {{\n{inputs}}};",
+            f"static const double TEST_Y[TEST_STEPS][MODEL_ROOM(MODEL_OUTPUTS)] = {{\n{outputs}}};",
+            "static const double TEST_ALLOWED[MODEL_ROOM(MODEL_OUTPUTS)] = {\n"
+            f"{c_list(c_number(value, 'double') for value in shares)}}};",
+        ]
+    )
+
+
+def n_test_steps(tapped: TappedModel | None) -> int:
+    """Number of steps of the test: delays, up to some thousand steps, are over before its last part."""
+    if tapped is None:
+        return _TEST_STEPS
+    return _TEST_STEPS + min(tapped.longest_lag + int(tapped.output_steps.max(initial=0)), _MAX_DELAY_STEPS)
+
+
+def reference_run(model: StepModel, u: Array) -> Array:
+    """Outputs `(T, p)` of the step model in NumPy and double precision, sample by sample."""
+    z, outputs = model.start, []
+    for k, sample in enumerate(u):
+        if k:
+            z = model.advanced(z) + model.Gamma0 @ u[k - 1] + model.Gamma1 @ sample
+        outputs.append(model.C @ z + model.D @ sample)
+    return np.array(outputs).reshape(len(u), model.n_outputs)
+
+
+def _test_inputs(
+    n_inputs: int, settings: ExportSettings, *, around: Array | None = None, n_steps: int = _TEST_STEPS
+) -> Array:
+    """Noise that the precision holds exactly."""
+    drawn = np.random.default_rng(_SEED).standard_normal((n_steps, n_inputs))
+    drawn = drawn if around is None else drawn + around
+    return drawn.astype(PRECISIONS[settings.dtype]).astype(np.float64)
+
+
+def _allowed_differences(model: StepModel | TappedModel, settings: ExportSettings, u: Array) -> Array:
+    """The bounds of the exported code and of the reference; the largest number where none is known."""
+    peak, n_steps = np.abs(u).max(axis=0, initial=0.0), float(len(u))
+    own, reference = (
+        tapped_rounding_bound(model, precision, n_steps=n_steps, peak=peak).drift
+        if isinstance(model, TappedModel)
+        else rounding_bound(model, precision, n_steps=n_steps, peak=peak).drift
+        for precision in (PRECISIONS[settings.dtype], np.float64)
+    )
+    largest, tiny = np.finfo(np.float64).max, np.finfo(np.float64).tiny
+    return np.clip(np.nan_to_num(own + reference, nan=largest, posinf=largest), tiny, largest)
+
+
+def _c_rows(values: Array, dtype: str) -> str:
+    lines = [
+        "    {" + c_list((c_number(value, dtype) for value in row), indent=" ").strip() + "}" for row in values.tolist()
+    ]
+    return ",\n".join(lines)
+
+
+# MERGED ltinet.export.c.export
+# The README of exported C, from its text in the package.
+
+_HOLD_TEXTS = {
+    "zero": "Inputs are kept until the next sample (zero hold).",
+    "linear": "Inputs go in straight lines from sample to sample (linear hold).",
+}
+_NEEDED_SAMPLES_TEXTS = {
+    "model": "Two files are all that a program needs, `{prefix}.c` and `{prefix}.h`.",
+    "delayed": "Four files are all that a program needs: `{prefix}.c`, `{prefix}.h`, `{prefix}_core.c` and "
+    "`{prefix}_core.h`.",
+}
+_HALF_STEP_ROW = "| `{prefix}_advance`, `{prefix}_output` | the two halves of a step |\n"
+_BOUND_CONDITIONS = "from the operating point, from the initial state"
+_USER_STATES_TEXT = (
+    "| `{prefix}_get_user_state` | the same state in the coordinates of the system that the network was made from |\n"
+)
+
+
+def readme_text(
+    prepared: SimulationContext,
+    model: StepModel,
+    settings: ExportSettings,
+    *,
+    bound: RoundingBound,
+    prefix: str,
+    user_states: bool,
+    tapped: TappedModel | None = None,
+) -> str:
+    """How to call it, what it costs and how exact it is."""
+    products, sums = _operations(model, tapped)
+    inputs, outputs = input_names(prepared), output_names(prepared)
+    return Template(read_source("c", "README.md")).substitute(
+        prefix=prefix,
+        upper=prefix.upper(),
+        dt=repr(settings.dt),
+        steps=n_test_steps(tapped),
+        needed=_NEEDED_SAMPLES_TEXTS["model" if tapped is None else "delayed"].format(prefix=prefix),
+        halves=_HALF_STEP_ROW.format(prefix=prefix) if tapped is None else "",
+        delays="" if tapped is None else _delays(tapped, settings, inputs, outputs),
+        reach="from the initial state" if tapped is None else _BOUND_CONDITIONS,
+        facts=_readme_facts(model, settings),
+        start="all states zero" if settings.x0 is None else "the x0 that was given",
+        user_states=_USER_STATES_TEXT.format(prefix=prefix) if user_states else "",
+        hold=_HOLD_TEXTS[settings.hold],
+        products=products,
+        sums=sums,
+        memory=_memory(model, settings, tapped),
+        flash=_flash(model, settings, tapped, user_states=user_states),
+        signals=_signals_table(inputs, outputs),
+        bounds=_bounds_table(bound, outputs),
+        decomposition=_decomposition(prepared),
+    )
+
+
+def _readme_facts(model: StepModel, settings: ExportSettings) -> str:
+    parts = [format_count(model.n_pairs, "pair"), format_count(model.n_reals, "real")]
+    parts.append(format_count(len(model.blocks), "dense block"))
+    states = f"{format_count(model.n_states, 'state')} ({', '.join(parts)})"
+    ends = f"{format_count(model.n_inputs, 'input')}, {format_count(model.n_outputs, 'output')}"
+    return f"{ends}, {states}; one exact step of {settings.dt!r} at a time, in {settings.dtype} precision."
+
+
+def _operations(model: StepModel, tapped: TappedModel | None) -> tuple[int, int]:
+    if tapped is None:
+        return count_operations(model)
+    products, sums = count_operations(tapped.step)
+    partial = int(tapped.is_partial.sum()) * len(tapped.taps)
+    return products + partial, sums + partial + tapped.n_inputs + tapped.n_outputs
+
+
+def _delays(tapped: TappedModel, settings: ExportSettings, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> str:
+    """The section on delays and the operating point."""
+    own = settings.signals
+    rows = [
+        f"| `{place}[{number}]` | {_markdown_cell(name)} | {delay!r} | {offset!r} |"
+        for place, names, delays, offsets in (
+            ("u", inputs, own.array("input_delay", len(inputs)), own.array("u0", len(inputs))),
+            ("y", outputs, own.array("output_delay", len(outputs)), own.array("y0", len(outputs))),
+        )
+        for number, (name, delay, offset) in enumerate(zip(names, delays.tolist(), offsets.tolist(), strict=True))
+    ]
+    n_outputs = format_count(int(tapped.output_steps.sum()), "output")
+    kept = f"{format_count(int(tapped.history.sum()), 'sample')} of inputs and {n_outputs}"
+    return "\n".join(
+        [
+            "",
+            "## Delays and operating point",
+            "",
+            "Give `u` and read `y` as they are measured: `y - y0` responds to `u - u0`. Before the first sample",
+            "inputs are at `u0`; until something arrives, outputs are at `y0`. Delays are exact, even if they are no",
+            "multiple of the step: the input then switches, or has its corner, inside the step. A state keeps",
+            f"{kept}.",
+            "",
+            "| in C | name | delay | operating point |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _width(settings: ExportSettings) -> int:
+    return np.dtype(PRECISIONS[settings.dtype]).itemsize
+
+
+def _memory(model: StepModel, settings: ExportSettings, tapped: TappedModel | None) -> int:
+    """Bytes of a state; integers of a core and of what is around it fill up to whole numbers."""
+    if tapped is not None:
+        width = _width(settings)
+        numbers = max(int(tapped.history.sum()), 1) + max(int(tapped.output_steps.sum()), 1) + max(tapped.n_outputs, 1)
+        integers = 4 * (max(tapped.n_inputs, 1) + max(tapped.n_outputs, 1) + 1)
+        return _memory(tapped.step, settings, None) + -(-(numbers * width + integers) // width) * width
+    n_slow = 2 * model.slow_pairs + model.slow_reals
+    n_slow += sum(len(block.F) for block in model.blocks[len(model.blocks) - model.slow_blocks :])
+    numbers = max(padded_state_count(model, settings.dtype), 1) + max(model.n_inputs, 1) + n_slow
+    width = _width(settings)
+    return -(-(numbers * width + 4) // width) * width
+
+
+def _flash(model: StepModel, settings: ExportSettings, tapped: TappedModel | None, *, user_states: bool) -> int:
+    """Bytes of the tables."""
+    width = _width(settings)
+    if tapped is None:
+        return _table_numbers(model, settings, user_states=user_states) * width
+    m, p, taps = tapped.n_inputs, tapped.n_outputs, len(tapped.taps)
+    numbers = _table_numbers(tapped.step, settings, user_states=user_states) + m + p
+    partial = (p * taps * width + 4 * p) if tapped.is_partial.any() else 0
+    return numbers * width + 4 * (3 * taps + 2 * m + 2 * p) + partial
+
+
+def _table_numbers(model: StepModel, settings: ExportSettings, *, user_states: bool) -> int:
+    n, m, p = model.n_states, model.n_inputs, model.n_outputs
+    dense = sum(len(block.F) ** 2 for block in model.blocks)
+    drive = n * m * (2 if model.hold == "linear" else 1)
+    return (
+        2 * model.n_pairs
+        + model.n_reals
+        + dense
+        + drive
+        + p * (padded_state_count(model, settings.dtype) + m)
+        + n
+        + (n * n if user_states else 0)
+    )
+
+
+def _signals_table(inputs: tuple[str, ...], outputs: tuple[str, ...]) -> str:
+    rows = [f"| `u[{place}]` | {_markdown_cell(name)} |" for place, name in enumerate(inputs)]
+    rows += [f"| `y[{place}]` | {_markdown_cell(name)} |" for place, name in enumerate(outputs)]
+    return "\n".join(["| in C | name |", "|---|---|", *rows])
+
+
+def _decomposition(prepared: SimulationContext) -> str:
+    """What the block-diagonal form adds to the bound; nothing for a network without a system."""
+    if prepared.form is None:
+        return ""
+    return (
+        "The exact solution is that of the network. Its matrix differs from that of the system by\n"
+        f"{_format_value(prepared.form.backward_error)} of it (backward error, in balanced units); cond(T) is "
+        f"{_format_value(prepared.form.condition_raw)}\nin your units of the states. Outputs of the system may differ by "
+        "up to cond(T) roundings of the largest state.\n\n"
+    )
+
+
+def _bounds_table(bound: RoundingBound, outputs: tuple[str, ...]) -> str:
+    rows = [
+        f"| {_markdown_cell(name)} | {_format_value(size)} | {_format_value(step)} | {_format_value(drift)} |"
+        for name, size, step, drift in zip(outputs, bound.size, bound.per_step, bound.drift, strict=True)
+    ]
+    head = f"| output | its size at most | per step at most | after {LONG_RUN_STEPS:.0e} steps at most |"
+    return "\n".join([head, "|---|---|---|---|", *rows])
+
+
+def _format_value(value: float) -> str:
+    return f"{value:.2g}" if np.isfinite(value) else "not bounded"
+
+
+def _markdown_cell(name: str) -> str:
+    """A name in a table of Markdown, as text: neither markup nor HTML."""
+    marks = "\\`*_{}[]<>()#+!|~&$"
+    return "".join(f"\\{mark}" if mark in marks else mark for mark in name)
+
+
+# MERGED ltinet.export.c.export
+# A folder of C: the model, its header, a self-test, a Makefile, a README and the manifest.
 
 
 def write_c(
-    prepared: PreparedNetwork,
+    prepared: SimulationContext,
     folder: str | PathLike[str],
     *,
     settings: ExportSettings,
@@ -33,37 +312,37 @@ def write_c(
     user_states: bool,
 ) -> Export:
     """Write the sources of a network."""
-    prefix = checked_prefix(prefix)
+    prefix = validate_prefix(prefix)
     if user_states and prepared.has_operator:
         raise FileFormatError(
             f"T of this network of {prepared.network.n_states} states is an operator and no array; leave "
             "user_states out"
         )
-    model = exported_model(prepared, settings)
-    tapped = tapped_model(model, settings) if settings.signals.moves_signals else None
-    bound = bound_after_many_steps(tapped or model, settings)
+    model = build_exported_model(prepared, settings)
+    tapped = build_tapped_model(model, settings) if settings.signals.moves_signals else None
+    bound = long_run_bound(tapped or model, settings)
     if tapped is None:
         files = model_sources(prepared, model, settings, prefix=prefix, user_states=user_states)
     else:
         files = _delayed_sources(prepared, tapped, settings, prefix=prefix, user_states=user_states)
-    vectors = vectors_section(model, settings, tapped)
-    makefile = source("c", "Makefile" if tapped is None else "Makefile.delayed")
+    vectors = vectors_for_self_test(model, settings, tapped)
+    makefile = read_source("c", "Makefile" if tapped is None else "Makefile.delayed")
     files |= {
-        f"{prefix}_test.c": filled(source("c", "model_test.c"), {"vectors": vectors}, prefix=prefix),
-        "Makefile": renamed(makefile, prefix),
-        "README.md": readme(
+        f"{prefix}_test.c": fill_template(read_source("c", "model_test.c"), {"vectors": vectors}, prefix=prefix),
+        "Makefile": rename_model(makefile, prefix),
+        "README.md": readme_text(
             prepared, model, settings, bound=bound, prefix=prefix, user_states=user_states, tapped=tapped
         ),
     }
-    names = (*files, MANIFEST)
-    manifest = manifest_of("c", prepared, settings, model=model, bound=bound, files=names)
-    files[MANIFEST] = as_json(manifest)
+    names = (*files, MANIFEST_FILE)
+    manifest = build_manifest("c", prepared, settings, model=model, bound=bound, files=names)
+    files[MANIFEST_FILE] = manifest_bytes(manifest)
     place = write_export_folder(folder, {name: text.encode() for name, text in files.items()})
-    return Export(place, names, manifest, remarks_on(model))
+    return Export(place, names, manifest, growth_warnings(model))
 
 
 def model_sources(
-    prepared: PreparedNetwork, model: StepModel, settings: ExportSettings, *, prefix: str, user_states: bool
+    prepared: SimulationContext, model: StepModel, settings: ExportSettings, *, prefix: str, user_states: bool
 ) -> dict[str, str]:
     """The two files that a program needs."""
     sizes = sizes_section(
@@ -71,13 +350,13 @@ def model_sources(
     )
     tables = tables_section(model, settings, user_states=user_states)
     return {
-        f"{prefix}.c": filled(source("c", "model.c"), {"tables": tables}, prefix=prefix),
-        f"{prefix}.h": filled(source("c", "model.h"), {"sizes": sizes}, prefix=prefix),
+        f"{prefix}.c": fill_template(read_source("c", "model.c"), {"tables": tables}, prefix=prefix),
+        f"{prefix}.h": fill_template(read_source("c", "model.h"), {"sizes": sizes}, prefix=prefix),
     }
 
 
 def _delayed_sources(
-    prepared: PreparedNetwork, tapped: TappedModel, settings: ExportSettings, *, prefix: str, user_states: bool
+    prepared: SimulationContext, tapped: TappedModel, settings: ExportSettings, *, prefix: str, user_states: bool
 ) -> dict[str, str]:
     """The four files that a program with delays or an operating point needs: the core, and what is around it."""
     core, held = f"{prefix}_core", replace(settings, hold="zero")
@@ -86,8 +365,8 @@ def _delayed_sources(
     signals = signals_section(tapped, inputs=input_names(prepared), outputs=output_names(prepared))
     delays = delays_section(tapped, settings)
     return {
-        f"{prefix}.c": filled(source("c", "delayed.c"), {"delays": delays}, prefix=prefix),
-        f"{prefix}.h": filled(source("c", "delayed.h"), {"signals": signals}, prefix=prefix),
-        f"{core}.c": filled(source("c", "model.c"), {"tables": tables}, prefix=core),
-        f"{core}.h": filled(source("c", "model.h"), {"sizes": sizes}, prefix=core),
+        f"{prefix}.c": fill_template(read_source("c", "delayed.c"), {"delays": delays}, prefix=prefix),
+        f"{prefix}.h": fill_template(read_source("c", "delayed.h"), {"signals": signals}, prefix=prefix),
+        f"{core}.c": fill_template(read_source("c", "model.c"), {"tables": tables}, prefix=core),
+        f"{core}.h": fill_template(read_source("c", "model.h"), {"sizes": sizes}, prefix=core),
     }

@@ -1,33 +1,45 @@
-"""Numbers as C: exact, because hexadecimal; sizes and tables of a model."""
+"""Tables, sizes and signal names of a model as C source text.
+
+Numbers are hexadecimal floating-point literals and therefore exact. Rows are padded with zeros, so that outputs can be
+summed in a fixed number of partial sums side by side.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ltinet.arrays import Array
-from ltinet.export.c.sources import kept
-from ltinet.export.identifiers import as_comment, identifiers
-from ltinet.export.settings import PRECISIONS, ExportSettings
-from ltinet.export.step_model import StepModel
-from ltinet.export.tapped import TappedModel
+from ltinet._util.floating_point import Array
+from ltinet.export.c.templates import c_comment, c_identifiers, protect_model_names
+from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
+from ltinet.export.tapped_delay_line import TappedModel
 
-_SOME, _MANY = 16, 96  # states from which on partial sums side by side pay, and from which on many of them
+# MERGED ltinet.export.c.tables
+# Numbers as C: exact, because hexadecimal; sizes and tables of a model.
+
+_MIN_STATES_FOR_LANES, _MIN_STATES_FOR_MANY_LANES = (
+    16,
+    96,
+)  # states from which on partial sums side by side pay, and from which on many of them
 _MANY_LANES = 8
-_VECTOR = 16  # bytes that every vector unit holds; compilers take a few of them apart where a sum has more parts
-_PER_LINE = 4
+_VECTOR_BYTES = 16  # bytes that every vector unit holds; compilers take a few of them apart where a sum has more parts
+_NUMBERS_PER_LINE = 4
 
 
-def lanes_of(model: StepModel, dtype: str) -> int:
+def n_partial_sums(model: StepModel, dtype: str) -> int:
     """How many partial sums an output is made of, a power of two."""
-    if model.n_states < _SOME:
+    if model.n_states < _MIN_STATES_FOR_LANES:
         return 1
-    return _MANY_LANES if model.n_states >= _MANY else _VECTOR // np.dtype(PRECISIONS[dtype]).itemsize
+    return (
+        _MANY_LANES
+        if model.n_states >= _MIN_STATES_FOR_MANY_LANES
+        else _VECTOR_BYTES // np.dtype(PRECISIONS[dtype]).itemsize
+    )
 
 
-def padded(model: StepModel, dtype: str) -> int:
+def padded_state_count(model: StepModel, dtype: str) -> int:
     """States and zeros behind them, so that partial sums come out even."""
-    lanes = lanes_of(model, dtype)
+    lanes = n_partial_sums(model, dtype)
     return -(-model.n_states // lanes) * lanes
 
 
@@ -35,13 +47,13 @@ def sizes_section(
     model: StepModel, settings: ExportSettings, *, inputs: Sequence[str], outputs: Sequence[str], user_states: bool
 ) -> str:
     """The part of the header that differs from model to model."""
-    n_slow = 2 * model.slow_pairs, model.slow_reals, sum(len(b.F) for b in model.blocks[_n_fast(model) :])
+    n_slow = 2 * model.slow_pairs, model.slow_reals, sum(len(b.F) for b in model.blocks[_n_fast_states(model) :])
     defined = {
         "INPUTS": model.n_inputs,
         "OUTPUTS": model.n_outputs,
         "STATES": model.n_states,
-        "PADDED": padded(model, settings.dtype),
-        "LANES": lanes_of(model, settings.dtype),
+        "PADDED": padded_state_count(model, settings.dtype),
+        "LANES": n_partial_sums(model, settings.dtype),
         "LINEAR": int(settings.hold == "linear"),
         "USER_STATES": int(user_states),
         "PAIRS": model.n_pairs,
@@ -49,7 +61,7 @@ def sizes_section(
         "REALS": model.n_reals,
         "FAST_REALS": model.n_reals - model.slow_reals,
         "BLOCKS": len(model.blocks),
-        "FAST_BLOCKS": _n_fast(model),
+        "FAST_BLOCKS": _n_fast_states(model),
         "LARGEST_BLOCK": max((len(block.F) for block in model.blocks), default=1),
         "EQUAL_BLOCKS": int(len({len(block.F) for block in model.blocks}) <= 1),
         "SLOW": sum(n_slow),
@@ -58,19 +70,21 @@ def sizes_section(
     }
     lines = [f"typedef {settings.dtype} model_real;", "", f"#define MODEL_DT {settings.dt.hex()} /* {settings.dt!r} */"]
     lines += [f"#define MODEL_{name} {value}" for name, value in defined.items()]
-    products, sums = operations(model)
+    products, sums = count_operations(model)
     lines += ["", f"/* One step: {products} multiplications and {sums} additions. */"]
-    lines += [*_enumerated("IN", inputs), *_enumerated("OUT", outputs)]
+    lines += [*_c_enumeration("IN", inputs), *_c_enumeration("OUT", outputs)]
     return "\n".join(lines)
 
 
-def operations(model: StepModel) -> tuple[int, int]:
+def count_operations(model: StepModel) -> tuple[int, int]:
     """Multiplications and additions of one step with its outputs."""
     n, m, p = model.n_states, model.n_inputs, model.n_outputs
     dense = sum(len(block.F) ** 2 for block in model.blocks)
     of_inputs = n * m * (2 if model.hold == "linear" else 1)
     products = 4 * model.n_pairs + model.n_reals + dense + of_inputs + p * (n + m)
-    n_slow = 2 * model.slow_pairs + model.slow_reals + sum(len(block.F) for block in model.blocks[_n_fast(model) :])
+    n_slow = (
+        2 * model.slow_pairs + model.slow_reals + sum(len(block.F) for block in model.blocks[_n_fast_states(model) :])
+    )
     sums = (
         2 * model.n_pairs + dense - sum(len(block.F) for block in model.blocks) + of_inputs + p * (n + m) + 7 * n_slow
     )
@@ -84,12 +98,12 @@ def tables_section(model: StepModel, settings: ExportSettings, *, user_states: b
         [np.arange(n - model.slow_pairs, n), np.arange(len(scalars) - model.slow_reals, len(scalars))]
     )
     scalars[slow] = model.less_one[slow]
-    written, n_padded = _Writer(settings.dtype), padded(model, settings.dtype)
+    written, n_padded = _TableWriter(settings.dtype), padded_state_count(model, settings.dtype)
     parts = [
         written.row("P_RE", scalars[:n].real, "PAIRS"),
         written.row("P_IM", scalars[:n].imag, "PAIRS"),
         written.row("P_REAL", scalars[n:].real, "REALS"),
-        *_block_tables(model, written),
+        *_write_block_tables(model, written),
         written.rows("G0", model.Gamma0.T, "INPUTS", "STATES") if model.n_states else "",
         written.rows("G1", model.Gamma1.T, "INPUTS", "STATES") if model.n_states and model.hold == "linear" else "",
         written.rows("C", np.pad(model.C, ((0, 0), (0, n_padded - model.n_states))), "OUTPUTS", "PADDED"),
@@ -112,12 +126,12 @@ def signals_section(tapped: TappedModel, *, inputs: Sequence[str], outputs: Sequ
         "WAITING": int(tapped.output_steps.sum()),
     }
     lines = [f"#define MODEL_{name} {value}" for name, value in defined.items()]
-    return "\n".join([*lines, *_enumerated("IN", inputs), *_enumerated("OUT", outputs)])
+    return "\n".join([*lines, *_c_enumeration("IN", inputs), *_c_enumeration("OUT", outputs)])
 
 
 def delays_section(tapped: TappedModel, settings: ExportSettings) -> str:
     """Taps, rings and the operating point."""
-    written = _Writer(settings.dtype)
+    written = _TableWriter(settings.dtype)
     history, waiting = tapped.history, tapped.output_steps
     whole = {
         "TAP_INPUT": ([tap.channel for tap in tapped.taps], "TAPS"),
@@ -129,7 +143,7 @@ def delays_section(tapped: TappedModel, settings: ExportSettings) -> str:
         "WAITING_LENGTH": (waiting.tolist(), "OUTPUTS"),
     }
     parts = [
-        f"static const int {name}[MODEL_ROOM(MODEL_{size})] = {{\n{listed(map(str, own or [0]), per_line=12)}}};\n"
+        f"static const int {name}[MODEL_ROOM(MODEL_{size})] = {{\n{c_list(map(str, own or [0]), per_line=12)}}};\n"
         for name, (own, size) in whole.items()
     ]
     parts += [
@@ -137,26 +151,26 @@ def delays_section(tapped: TappedModel, settings: ExportSettings) -> str:
         written.row("Y0", tapped.y0, "OUTPUTS", always=True),
     ]
     if tapped.is_partial.any():
-        flags = listed(map(str, tapped.is_partial.astype(int).tolist()), per_line=12)
+        flags = c_list(map(str, tapped.is_partial.astype(int).tolist()), per_line=12)
         parts.append(f"static const int IS_PARTIAL[MODEL_ROOM(MODEL_OUTPUTS)] = {{\n{flags}}};\n")
         parts.append(written.rows("L", tapped.L, "OUTPUTS", "TAPS"))
     return "\n".join(parts)
 
 
-def number(value: float, dtype: str) -> str:
+def c_number(value: float, dtype: str) -> str:
     """A number as C has it, every bit of it."""
     exact = float(PRECISIONS[dtype](value))
     return exact.hex() + ("f" if dtype == "float" else "") if exact else "0"
 
 
-def listed(numbers: Iterable[str], *, indent: str = "    ", per_line: int = _PER_LINE) -> str:
+def c_list(numbers: Iterable[str], *, indent: str = "    ", per_line: int = _NUMBERS_PER_LINE) -> str:
     """Numbers in lines."""
     entries = list(numbers)
     lines = [", ".join(entries[first : first + per_line]) for first in range(0, len(entries), per_line)]
     return ",\n".join(indent + line for line in lines)
 
 
-class _Writer:
+class _TableWriter:
     def __init__(self, dtype: str) -> None:
         self._dtype = dtype
 
@@ -164,42 +178,42 @@ class _Writer:
         """A vector; nothing for an empty one that no loop reads."""
         if not len(values) and not always:
             return ""
-        numbers = [number(value, self._dtype) for value in values.tolist()] or ["0"]
-        return f"static const model_real {name}[MODEL_ROOM(MODEL_{size})] = {{\n{listed(numbers)}}};\n"
+        numbers = [c_number(value, self._dtype) for value in values.tolist()] or ["0"]
+        return f"static const model_real {name}[MODEL_ROOM(MODEL_{size})] = {{\n{c_list(numbers)}}};\n"
 
     def rows(self, name: str, values: Array, n_rows: str, n_columns: str) -> str:
         """A matrix, row by row; of an empty one a zero, which no loop reads."""
         entries: list[list[Any]] = values.tolist() if values.size else [[0.0]]
-        lists = ["    {\n" + listed([number(value, self._dtype) for value in row]) + "}" for row in entries]
+        lists = ["    {\n" + c_list([c_number(value, self._dtype) for value in row]) + "}" for row in entries]
         head = f"static const model_real {name}[MODEL_ROOM(MODEL_{n_rows})][MODEL_ROOM(MODEL_{n_columns})]"
         return f"{head} = {{\n" + ",\n".join(lists) + "};\n"
 
 
-def _block_tables(model: StepModel, written: _Writer) -> list[str]:
+def _write_block_tables(model: StepModel, written: _TableWriter) -> list[str]:
     if not model.blocks:
         return []
     sizes = np.array([len(block.F) for block in model.blocks])
     first_state = len(model.rates) + model.n_pairs + np.cumsum(sizes) - sizes
     entries = sizes**2
     places = {"FIRST_STATE": first_state, "SIZE": sizes, "FIRST_ENTRY": np.cumsum(entries) - entries}
-    fast = _n_fast(model)
+    fast = _n_fast_states(model)
     columns = [(block.P if place < fast else block.less_one).T.ravel() for place, block in enumerate(model.blocks)]
     numbers = [
-        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{listed(map(str, own.tolist()), per_line=12)}}};\n"
+        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_list(map(str, own.tolist()), per_line=12)}}};\n"
         for name, own in places.items()
     ]
     entry = written.row("P_BLOCK", np.concatenate(columns), "BLOCKS")
     return [*numbers, entry.replace("MODEL_ROOM(MODEL_BLOCKS)", str(int(entries.sum())))]
 
 
-def _enumerated(kind: str, names: Sequence[str]) -> list[str]:
+def _c_enumeration(kind: str, names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    own = [f"    MODEL_{kind}_{word} = {place}," for place, word in enumerate(identifiers(names))]
+    own = [f"    MODEL_{kind}_{word} = {place}," for place, word in enumerate(c_identifiers(names))]
     own[-1] = own[-1].rstrip(",")
-    lines = [f"{line} /* {kept(as_comment(name))} */" for line, name in zip(own, names, strict=True)]
+    lines = [f"{line} /* {protect_model_names(c_comment(name))} */" for line, name in zip(own, names, strict=True)]
     return ["", "enum {", *lines, "};"]
 
 
-def _n_fast(model: StepModel) -> int:
+def _n_fast_states(model: StepModel) -> int:
     return len(model.blocks) - model.slow_blocks

@@ -1,4 +1,7 @@
-"""modelDescription.xml of either version: names, units, starts and which outputs depend directly on which inputs."""
+"""`modelDescription.xml` of FMI 2.0 and 3.0.
+
+Names and units of variables, start values, documentation, and the dependence of outputs on inputs.
+"""
 
 import re
 from collections.abc import Sequence
@@ -9,10 +12,13 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ltinet.export.step_model import StepModel
-from ltinet.model.signal_settings import NO_SETTINGS, SignalSettings
+from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
+
+# MERGED ltinet.export.fmu.description
+# modelDescription.xml of either version: names, units, starts and which outputs depend directly on which inputs.
 
 Version = Literal["3.0", "2.0"]
-MANY_PIECES = 16  # communication steps for each dt of the longest delay, for which an FMU has room
+MAX_STEPS_PER_DT = 16  # communication steps for each dt of the longest delay, for which an FMU has room
 VERSIONS: tuple[Version, ...] = ("3.0", "2.0")
 _UNIT = re.compile(r".*\S\s*[(\[]([^()\[\]]+)[)\]]")  # a unit is part of a name: "Force (N)"
 _CAPABILITIES = {
@@ -27,7 +33,7 @@ _ATTRIBUTES = {
 
 
 @dataclass(frozen=True)
-class Described:
+class ModelDescription:
     """What a description tells of a model."""
 
     name: str
@@ -42,7 +48,7 @@ class Described:
     @property
     def units(self) -> list[str]:
         """Every unit once, in the order in which they come."""
-        found = [unit_of(name) for name in (*self.inputs, *self.outputs)]
+        found = [unit_in_name(name) for name in (*self.inputs, *self.outputs)]
         return list(dict.fromkeys(unit for unit in found if unit is not None))
 
     def direct(self, output: int) -> list[int]:
@@ -58,10 +64,10 @@ class Described:
     @property
     def told(self) -> dict[str, str]:
         """The attribute with a description, for a model with delays or an operating point."""
-        return {"description": " ".join(_sentences(self))} if self.signals.moves_signals else {}
+        return {"description": " ".join(_usage_notes(self))} if self.signals.moves_signals else {}
 
 
-def _sentences(described: Described) -> list[str]:
+def _usage_notes(described: ModelDescription) -> list[str]:
     """What an importer has to know of delays, the operating point and the hold."""
     signals, said = described.signals, []
     for name, what in (("input_delay", "Inputs are delayed by"), ("output_delay", "Outputs are delayed by")):
@@ -85,60 +91,60 @@ def _sentences(described: Described) -> list[str]:
         if signals.hold == "linear":
             said.append("What is not known yet, where a delay is shorter than a communication step, is kept.")
         said.append(
-            f"There is room for communication steps that are {MANY_PIECES} times as short as the step size of the "
+            f"There is room for communication steps that are {MAX_STEPS_PER_DT} times as short as the step size of the "
             "default experiment, on average over the longest delay; beyond, a step fails."
         )
     return said
 
 
-def documentation(described: Described, version: Version) -> bytes:
+def documentation_html(described: ModelDescription, version: Version) -> bytes:
     """documentation/index.html."""
     page = ElementTree.Element("html", lang="en")
-    head = _added(page, "head")
-    _added(head, "meta", charset="utf-8")
-    _added(head, "title").text = described.name
-    body = _added(page, "body")
-    _added(body, "h1").text = described.name
-    _added(body, "p").text = f"A linear time-invariant model, FMI {version}."
-    items = _added(body, "ul")
-    for sentence in _sentences(described):
-        _added(items, "li").text = sentence
+    head = _add_element(page, "head")
+    _add_element(head, "meta", charset="utf-8")
+    _add_element(head, "title").text = described.name
+    body = _add_element(page, "body")
+    _add_element(body, "h1").text = described.name
+    _add_element(body, "p").text = f"A linear time-invariant model, FMI {version}."
+    items = _add_element(body, "ul")
+    for sentence in _usage_notes(described):
+        _add_element(items, "li").text = sentence
     ElementTree.indent(page)
     return b"<!DOCTYPE html>\n" + bytes(ElementTree.tostring(page, encoding="UTF-8", method="html")) + b"\n"
 
 
-def unit_of(name: str) -> str | None:
+def unit_in_name(name: str) -> str | None:
     """The unit in a name, None where there is none."""
     found = _UNIT.fullmatch(name)
     return found[1].strip() or None if found else None
 
 
-def description(described: Described, version: Version) -> bytes:
+def model_description_xml(described: ModelDescription, version: Version) -> bytes:
     """The file."""
     root = _fmi3(described) if version == "3.0" else _fmi2(described)
-    return _written(root)
+    return _serialize_xml(root)
 
 
-def build_description(described: Described) -> bytes:
+def build_description_xml(described: ModelDescription) -> bytes:
     """sources/buildDescription.xml of FMI 3.0."""
     root = ElementTree.Element("fmiBuildDescription", fmiVersion="3.0")
-    configuration = _added(root, "BuildConfiguration", modelIdentifier=described.identifier)
-    sources = _added(configuration, "SourceFileSet", language="C99")
+    configuration = _add_element(root, "BuildConfiguration", modelIdentifier=described.identifier)
+    sources = _add_element(configuration, "SourceFileSet", language="C99")
     for name in described.sources:
-        _added(sources, "SourceFile", name=name)
-    return _written(root)
+        _add_element(sources, "SourceFile", name=name)
+    return _serialize_xml(root)
 
 
-def _added(parent: ElementTree.Element, tag: str, **attributes: str) -> ElementTree.Element:
+def _add_element(parent: ElementTree.Element, tag: str, **attributes: str) -> ElementTree.Element:
     return ElementTree.SubElement(parent, tag, attributes)
 
 
-def _written(root: ElementTree.Element) -> bytes:
+def _serialize_xml(root: ElementTree.Element) -> bytes:
     ElementTree.indent(root)
     return bytes(ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)) + b"\n"
 
 
-def _fmi3(described: Described) -> ElementTree.Element:
+def _fmi3(described: ModelDescription) -> ElementTree.Element:
     root = ElementTree.Element(
         "fmiModelDescription",
         fmiVersion="3.0",
@@ -148,7 +154,7 @@ def _fmi3(described: Described) -> ElementTree.Element:
         variableNamingConvention="flat",
     )
     root.attrib.update(described.told)
-    _added(
+    _add_element(
         root,
         "CoSimulation",
         modelIdentifier=described.identifier,
@@ -158,14 +164,14 @@ def _fmi3(described: Described) -> ElementTree.Element:
         **_CAPABILITIES,
     )
     _units(root, described)
-    _added(root, "DefaultExperiment", startTime="0", stepSize=repr(described.model.dt))
-    variables = _added(root, "ModelVariables")
+    _add_element(root, "DefaultExperiment", startTime="0", stepSize=repr(described.model.dt))
+    variables = _add_element(root, "ModelVariables")
     _variables_of_fmi3(variables, described)
-    structure = _added(root, "ModelStructure")
+    structure = _add_element(root, "ModelStructure")
     for kind in ("Output", "InitialUnknown"):
         for output in range(len(described.outputs)):
             direct = described.direct(output)
-            _added(
+            _add_element(
                 structure,
                 kind,
                 valueReference=str(len(described.inputs) + output),
@@ -175,15 +181,15 @@ def _fmi3(described: Described) -> ElementTree.Element:
     return root
 
 
-def _variables_of_fmi3(variables: ElementTree.Element, described: Described) -> None:
+def _variables_of_fmi3(variables: ElementTree.Element, described: ModelDescription) -> None:
     for place, (name, causality) in enumerate(_variables(described)):
-        unit = unit_of(name) if causality != "independent" else None
+        unit = unit_in_name(name) if causality != "independent" else None
         own = _ATTRIBUTES[causality] | ({} if unit is None else {"unit": unit})
         start = {"start": described.starts[place]} if causality == "input" else {}
-        _added(variables, "Float64", name=name, valueReference=str(place), **own, **start)
+        _add_element(variables, "Float64", name=name, valueReference=str(place), **own, **start)
 
 
-def _fmi2(described: Described) -> ElementTree.Element:
+def _fmi2(described: ModelDescription) -> ElementTree.Element:
     root = ElementTree.Element(
         "fmiModelDescription",
         fmiVersion="2.0",
@@ -194,7 +200,7 @@ def _fmi2(described: Described) -> ElementTree.Element:
         numberOfEventIndicators="0",
     )
     root.attrib.update(described.told)
-    simulation = _added(
+    simulation = _add_element(
         root,
         "CoSimulation",
         modelIdentifier=described.identifier,
@@ -203,19 +209,19 @@ def _fmi2(described: Described) -> ElementTree.Element:
         canSerializeFMUstate="true",
         **_CAPABILITIES,
     )
-    sources = _added(simulation, "SourceFiles")
+    sources = _add_element(simulation, "SourceFiles")
     for name in described.sources:
-        _added(sources, "File", name=name)
+        _add_element(sources, "File", name=name)
     _units(root, described)
-    _added(root, "DefaultExperiment", startTime="0", stepSize=repr(described.model.dt))
-    variables = _added(root, "ModelVariables")
+    _add_element(root, "DefaultExperiment", startTime="0", stepSize=repr(described.model.dt))
+    variables = _add_element(root, "ModelVariables")
     _variables_of_fmi2(variables, described)
-    structure = _added(root, "ModelStructure")
+    structure = _add_element(root, "ModelStructure")
     for group in ("Outputs", "InitialUnknowns"):
-        unknowns = _added(structure, group) if described.outputs else structure
+        unknowns = _add_element(structure, group) if described.outputs else structure
         for output in range(len(described.outputs)):
             direct = described.direct(output)
-            _added(
+            _add_element(
                 unknowns,
                 "Unknown",
                 index=str(len(described.inputs) + output + 1),
@@ -225,15 +231,17 @@ def _fmi2(described: Described) -> ElementTree.Element:
     return root
 
 
-def _variables_of_fmi2(variables: ElementTree.Element, described: Described) -> None:
+def _variables_of_fmi2(variables: ElementTree.Element, described: ModelDescription) -> None:
     for place, (name, causality) in enumerate(_variables(described)):
-        variable = _added(variables, "ScalarVariable", name=name, valueReference=str(place), **_ATTRIBUTES[causality])
-        unit = unit_of(name) if causality != "independent" else None
+        variable = _add_element(
+            variables, "ScalarVariable", name=name, valueReference=str(place), **_ATTRIBUTES[causality]
+        )
+        unit = unit_in_name(name) if causality != "independent" else None
         start = {"start": described.starts[place]} if causality == "input" else {}
-        _added(variable, "Real", **({} if unit is None else {"unit": unit}), **start)
+        _add_element(variable, "Real", **({} if unit is None else {"unit": unit}), **start)
 
 
-def _variables(described: Described) -> list[tuple[str, str]]:
+def _variables(described: ModelDescription) -> list[tuple[str, str]]:
     """Names and causalities of all variables, time last; a name that comes twice gets its causality behind it."""
     found: dict[str, str] = {}
     for causality, own in (("input", described.inputs), ("output", described.outputs), ("independent", ["time"])):
@@ -245,9 +253,9 @@ def _variables(described: Described) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def _units(root: ElementTree.Element, described: Described) -> None:
+def _units(root: ElementTree.Element, described: ModelDescription) -> None:
     if not described.units:
         return
-    units = _added(root, "UnitDefinitions")
+    units = _add_element(root, "UnitDefinitions")
     for unit in described.units:
-        _added(units, "Unit", name=unit)
+        _add_element(units, "Unit", name=unit)

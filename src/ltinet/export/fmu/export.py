@@ -1,4 +1,8 @@
-"""An FMU: sources, description and libraries in one archive, the same bytes for equal networks and compilers."""
+"""Export of a network as an FMU: C sources, description and libraries in one archive.
+
+Besides the exported C model, an FMU has tables for steps of any length (rates, inputs and dense blocks of the
+continuous-time system) and for delays. Equal networks and compilers give equal bytes.
+"""
 
 import hashlib
 import io
@@ -8,34 +12,123 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from os import PathLike
 
+import numpy as np
+
+from ltinet._util.floating_point import Array
+from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError
 from ltinet.export.c.export import model_sources
-from ltinet.export.c.sources import filled, source
-from ltinet.export.fmu.compiling import checked_platforms, found_compiler, libraries
-from ltinet.export.fmu.continuous import continuous_section, continuous_sizes, delay_sizes, delays_section
-from ltinet.export.fmu.description import VERSIONS, Described, Version, build_description, description, documentation
-from ltinet.export.manifest import (
-    Export,
-    as_json,
-    bound_after_many_steps,
-    input_names,
-    manifest_of,
-    output_names,
+from ltinet.export.c.tables import c_list, c_number
+from ltinet.export.c.templates import fill_template, read_source
+from ltinet.export.fmu.compiler import compile_libraries, find_compiler, validate_platforms
+from ltinet.export.fmu.description import (
+    MAX_STEPS_PER_DT,
+    VERSIONS,
+    ModelDescription,
+    Version,
+    build_description_xml,
+    documentation_html,
+    model_description_xml,
 )
-from ltinet.export.places import MANIFEST, checked_file, write_export_file
-from ltinet.export.settings import ExportSettings, exported_model, remarks_on
-from ltinet.export.step_model import StepModel
-from ltinet.export.tapped import tapped_model
-from ltinet.shown import shown
-from ltinet.solve.prepared import PreparedNetwork
+from ltinet.export.manifest import (
+    MANIFEST_FILE,
+    Export,
+    build_manifest,
+    input_names,
+    long_run_bound,
+    manifest_bytes,
+    output_names,
+    validate_export_path,
+    write_export_file,
+)
+from ltinet.export.step_model import ExportSettings, StepModel, build_exported_model, growth_warnings
+from ltinet.export.tapped_delay_line import build_tapped_model
+from ltinet.simulation.context import SimulationContext
+from ltinet.systems.signal_settings import SignalSettings
+
+# MERGED ltinet.export.fmu.export
+# Tables for steps of any length (rates, inputs and dense blocks of the continuous-time system), and for delays.
+
+
+def continuous_sizes(model: StepModel) -> str:
+    """What the header needs to know."""
+    return f"#define MODEL_BLOCK_ENTRIES {sum(len(block.F) ** 2 for block in model.blocks)}"
+
+
+def continuous_section(model: StepModel) -> str:
+    """Rates, B and the dense blocks; nothing for a model without states."""
+    if not model.n_states:
+        return ""
+    rows = ["    {\n" + _c_numbers(row) + "}" for row in (model.B.T if model.n_inputs else np.zeros((1, 1)))]
+    parts = [
+        f"static const double RATE_RE[MODEL_ROOM(SCALARS)] = {{\n{_c_numbers(model.rates.real)}}};",
+        f"static const double RATE_IM[MODEL_ROOM(SCALARS)] = {{\n{_c_numbers(model.rates.imag)}}};",
+        "static const double B[MODEL_ROOM(MODEL_INPUTS)][MODEL_STATES] = {\n" + ",\n".join(rows) + "};",
+    ]
+    return "\n".join([*parts, *_dense_block_tables(model)])
+
+
+def _c_numbers(values: Array) -> str:
+    return c_list([c_number(value, "double") for value in values.tolist()] or ["0"])
+
+
+def _dense_block_tables(model: StepModel) -> list[str]:
+    if not model.blocks:
+        return []
+    sizes = np.array([len(block.F) for block in model.blocks])
+    first = len(model.rates) + model.n_pairs + np.cumsum(sizes) - sizes
+    tables = {"STATE": first, "STATES": sizes, "AT": np.cumsum(sizes**2) - sizes**2}
+    lines = [
+        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_list(map(str, own.tolist()), per_line=12)}}};"
+        for name, own in tables.items()
+    ]
+    entries = np.concatenate([block.F.ravel() for block in model.blocks])
+    return [*lines, f"static const double F_BLOCK[MODEL_BLOCK_ENTRIES] = {{\n{_c_numbers(entries)}}};"]
+
+
+def delay_sizes(model: StepModel, signals: SignalSettings) -> str:
+    """Sizes of what is around the core of a model with delays or an operating point."""
+    copies, longest = np.unique(signals.array("output_delay", model.n_outputs)), largest_delay(model, signals)
+    defined = {
+        "COPIES": max(len(copies), 1),
+        "PIECES": MAX_STEPS_PER_DT * int(np.ceil(longest / model.dt)) + 64,
+        "LINES_BETWEEN_POINTS": int(signals.hold == "linear"),
+    }
+    return "\n".join(f"#define MODEL_{name} {value}" for name, value in defined.items())
+
+
+def delay_tables_section(model: StepModel, signals: SignalSettings) -> str:
+    """Delays and the operating point."""
+    m, p = model.n_inputs, model.n_outputs
+    copies, places = np.unique(signals.array("output_delay", p), return_inverse=True)
+    copies = copies if len(copies) else np.zeros(1)
+    tables = {
+        "INPUT_DELAY[MODEL_ROOM(MODEL_INPUTS)]": signals.array("input_delay", m),
+        "COPY_DELAY[MODEL_COPIES]": copies,
+        "U0[MODEL_ROOM(MODEL_INPUTS)]": signals.array("u0", m),
+        "Y0[MODEL_ROOM(MODEL_OUTPUTS)]": signals.array("y0", p),
+    }
+    lines = [f"static const double {name} = {{\n{_c_numbers(own)}}};" for name, own in tables.items()]
+    lines.append(f"static const double LONGEST_DELAY = {c_number(largest_delay(model, signals), 'double')};")
+    own = c_list(map(str, places.tolist() or [0]), per_line=12)
+    return "\n".join([*lines, f"static const int OUTPUT_COPY[MODEL_ROOM(MODEL_OUTPUTS)] = {{\n{own}}};"])
+
+
+def largest_delay(model: StepModel, signals: SignalSettings) -> float:
+    """The largest delay from an input to an output."""
+    return float(signals.total_delay(model.n_outputs, model.n_inputs).max(initial=0.0))
+
+
+# MERGED ltinet.export.fmu.export
+# An FMU: sources, description and libraries in one archive, the same bytes for equal networks and compilers.
 
 SUFFIX = ".fmu"
 _HEADERS = {"3": ("PlatformTypes", "FunctionTypes", "Functions"), "2": ("TypesPlatform", "FunctionTypes", "Functions")}
-_BEGINNING = (1980, 1, 1, 0, 0, 0)  # of all time in an archive
+_ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)  # of all time in an archive
 
 
 def write_fmu(
-    prepared: PreparedNetwork,
+    prepared: SimulationContext,
     path: str | PathLike[str],
     *,
     settings: ExportSettings,
@@ -45,16 +138,16 @@ def write_fmu(
 ) -> Export:
     """Write the FMU of a network."""
     if version not in VERSIONS:
-        raise FileFormatError(f'version is {shown(repr(version))}; give "3.0" or "2.0"')
-    place = checked_file(path, suffix=SUFFIX)
-    targets, command = checked_platforms(platforms), found_compiler(compiler)
-    model = exported_model(prepared, settings)
+        raise FileFormatError(f'version is {sanitize(repr(version))}; give "3.0" or "2.0"')
+    place = validate_export_path(path, suffix=SUFFIX)
+    targets, command = validate_platforms(platforms), find_compiler(compiler)
+    model = build_exported_model(prepared, settings)
     moved = settings.signals if settings.signals.moves_signals else None
-    bound = bound_after_many_steps(tapped_model(model, settings) if moved else model, settings)
-    facts = manifest_of("fmu", prepared, settings, model=model, bound=bound, files=[])
-    token = hashlib.sha256(f"{version} {as_json(facts)} {model.start.tobytes().hex()}".encode()).hexdigest()
+    bound = long_run_bound(build_tapped_model(model, settings) if moved else model, settings)
+    facts = build_manifest("fmu", prepared, settings, model=model, bound=bound, files=[])
+    token = hashlib.sha256(f"{version} {manifest_bytes(facts)} {model.start.tobytes().hex()}".encode()).hexdigest()
     sources = _sources(prepared, model, settings, version=version, token=token)
-    described = Described(
+    described = ModelDescription(
         name="".join(mark if mark.isprintable() else "_" for mark in place.stem),
         identifier=re.sub(r"[^A-Za-z0-9]", "_", re.sub(r"^(?=[^A-Za-z])", "m", place.stem))[:60],
         token=token,
@@ -64,27 +157,31 @@ def write_fmu(
         sources=[name for name in sources if name.endswith(".c")],
         signals=settings.signals,
     )
-    files = {"modelDescription.xml": description(described, version)}
+    files = {"modelDescription.xml": model_description_xml(described, version)}
     files |= {f"sources/{name}": text.encode() for name, text in sources.items()}
     if version == "3.0":
-        files["sources/buildDescription.xml"] = build_description(described)
+        files["sources/buildDescription.xml"] = build_description_xml(described)
     files["documentation/licenses/fmi-headers.txt"] = _header("LICENSE.txt").encode()
-    files |= libraries(sources, command, platforms=targets, identifier=described.identifier, old_names=version == "2.0")
+    files |= compile_libraries(
+        sources, command, platforms=targets, identifier=described.identifier, old_names=version == "2.0"
+    )
     if moved:
-        files["documentation/index.html"] = documentation(described, version)
+        files["documentation/index.html"] = documentation_html(described, version)
     held = {"hold": "zero" if version == "3.0" else "zero, or linear where derivatives of inputs are set"}
     if moved and moved.hold == "linear":
         held["hold of delayed inputs"] = "linear between communication points"
     manifest = (
-        dict(facts) | held | {"files": [*files, f"extra/ltinet/{MANIFEST}"], "fmi": version, "platforms": list(targets)}
+        dict(facts)
+        | held
+        | {"files": [*files, f"extra/ltinet/{MANIFEST_FILE}"], "fmi": version, "platforms": list(targets)}
     )
-    files[f"extra/ltinet/{MANIFEST}"] = as_json(manifest).encode()
+    files[f"extra/ltinet/{MANIFEST_FILE}"] = manifest_bytes(manifest).encode()
     write_export_file(place, _archive(files))
-    return Export(place, tuple(files), manifest, remarks_on(model))
+    return Export(place, tuple(files), manifest, growth_warnings(model))
 
 
 def _sources(
-    prepared: PreparedNetwork, model: StepModel, settings: ExportSettings, *, version: Version, token: str
+    prepared: SimulationContext, model: StepModel, settings: ExportSettings, *, version: Version, token: str
 ) -> dict[str, str]:
     """Everything that is compiled: the model as exported C, steps of any length, and the interface."""
     sections = {
@@ -95,14 +192,14 @@ def _sources(
     number = version[0]
     names = ("any_step.c", "any_step.h", "instance.c", "instance.h", f"fmi{number}.c", f"fmi{number}_absent.c")
     files = model_sources(prepared, model, settings, prefix="model", user_states=False)
-    files |= {name: filled(source("fmu", name), sections, prefix="model") for name in names}
+    files |= {name: fill_template(read_source("fmu", name), sections, prefix="model") for name in names}
     if settings.signals.moves_signals:
         own = {
             "delay sizes": delay_sizes(model, settings.signals),
-            "delays": delays_section(model, settings.signals),
+            "delays": delay_tables_section(model, settings.signals),
         }
-        delayed = {name: source("fmu", f"delayed_{name}") for name in ("instance.c", "instance.h")}
-        files |= {name: filled(text, own, prefix="model") for name, text in delayed.items()}
+        delayed = {name: read_source("fmu", f"delayed_{name}") for name in ("instance.c", "instance.h")}
+        files |= {name: fill_template(text, own, prefix="model") for name, text in delayed.items()}
     headers = [f"fmi{number}{part}.h" for part in _HEADERS[number]]
     return files | {name: _header(name) for name in headers}
 
@@ -115,7 +212,7 @@ def _archive(files: Mapping[str, bytes]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name in sorted(files):
-            entry = zipfile.ZipInfo(name, date_time=_BEGINNING)
+            entry = zipfile.ZipInfo(name, date_time=_ARCHIVE_DATE)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             archive.writestr(entry, files[name])
     return content.getvalue()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ltinet.errors import InvalidSignalError
-from ltinet.identification.from_frequency.checked import checked
-from ltinet.identification.from_frequency.fit import fit_response
+from ltinet.identification.frequency_data import validate_frequency_data
+from ltinet.identification.frequency_fit import fit_response
 
 OMEGA = np.geomspace(0.1, 10.0, 20)
 H = 1.0 / (1j * OMEGA + 1.0)
@@ -41,13 +41,13 @@ def test_one_frequency_with_two_responses():
 
 
 def test_one_frequency_with_the_same_response_twice_counts_once():
-    twice = checked(np.append(OMEGA, OMEGA[5]), np.append(H, H[5]), None)
+    twice = validate_frequency_data(np.append(OMEGA, OMEGA[5]), np.append(H, H[5]), None)
     np.testing.assert_array_equal(twice.omega, OMEGA)
     np.testing.assert_array_equal(twice.H[:, 0, 0], H)
 
 
 def test_frequencies_are_sorted():
-    np.testing.assert_array_equal(checked(OMEGA[::-1], H[::-1], None).H[:, 0, 0], H)
+    np.testing.assert_array_equal(validate_frequency_data(OMEGA[::-1], H[::-1], None).H[:, 0, 0], H)
 
 
 def test_too_few():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from identified_systems import ModalSystem, draw_modes, relative_noise, root_mean_square
-from ltinet.identification.from_frequency.fit import fit_response
+from ltinet.identification.frequency_fit import fit_response
 
 OMEGA = np.geomspace(0.1, 1e3, 150)
 PEAK = 1e-8  # of the largest |H| of a channel: what is promised for clean data

@@ -1,0 +1,1 @@
+"""Helpers without knowledge of systems: arrays, tolerances, caches, threads, text, files that appear whole."""

@@ -1,0 +1,212 @@
+"""Atomic replacement of files and folders.
+
+A file or folder appears under its name completely or not at all, and no temporary file remains. Where the operating
+system supports it (O_TMPFILE) a file is written without a name and disappears with a process that is killed. A second
+name exists only during the rename, while signals that end the process are blocked. Permissions and, where allowed,
+owner and group of a replaced file are preserved; symbolic links are followed.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+import signal
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+# MERGED ltinet._util.atomic_files
+# A file or folder appears under its name whole or not at all, and nothing is left beside it.
+#
+# Where the system has them, files are written without a name first: a process that is stopped, however it is stopped,
+# takes such a file with it. Only for the moment of a rename there is a second name, and signals wait for that moment.
+
+_PREFIX = ".ltinet-"
+_NEW_FILE_MODE = 0o666  # less the umask, as for every new file
+_PERMISSION_MASK = 0o777
+_ANONYMOUS_FILES_UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
+_TERMINATION_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+
+
+def write_file_atomically(path: Path, content: bytes) -> None:
+    """Write a file, or replace one, which hands on its permissions.
+
+    Raises:
+        OSError: the file system refuses; what was there before is unchanged.
+    """
+    path = _resolve_target(path)
+    with _new_file(path.parent) as file:
+        _write(file, content, like=path)
+        with _signals_blocked():
+            temporary = path.with_name(_unused_name()) if file.name is None else file.name
+            try:
+                _link_file(file, temporary)
+                os.replace(temporary, path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+
+
+def write_folder_atomically(path: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a folder of files, or replace one; a folder of that name steps aside first, and returns on failure.
+
+    Raises:
+        OSError: the file system refuses; what was there before is unchanged.
+    """
+    path = _resolve_target(path)
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_new_file(path.parent)) for name in contents}
+        for name, content in contents.items():
+            _write(files[name], content, like=path / name)
+        with _signals_blocked(), _staging_folder(path) as workshop:
+            staged = workshop / "new"
+            staged.mkdir()
+            for name, file in files.items():
+                _link_file(file, staged / name)
+            if path.exists():
+                staged.chmod(path.stat().st_mode & _PERMISSION_MASK)
+                _swap_folders(staged, path, aside=workshop / "previous")
+            else:
+                os.replace(staged, path)
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Give a path to write a file to; on success it takes the place of `path`, on failure it is removed.
+
+    For writers that need a path: `write_file_atomically` leaves nothing behind even where the process is killed.
+
+    Raises:
+        OSError: the file system refuses.
+    """
+    path = _resolve_target(path)
+    with _staging_folder(path) as workshop:
+        staged = workshop / path.name
+        yield staged
+        with staged.open("rb+") as stream:
+            _copy_permissions(stream.fileno(), like=path)
+            os.fsync(stream.fileno())
+        os.replace(staged, path)
+
+
+def _resolve_target(path: Path) -> Path:
+    """Where a link leads: it stays a link, and its target is replaced."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except ValueError as error:  # a NUL in the name
+        raise OSError(errno.EINVAL, str(error)) from None
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # renaming would remove the device
+        raise OSError(errno.EINVAL, "a device or pipe cannot be replaced by a file")
+    return Path(os.path.realpath(path))
+
+
+class _NewFile(NamedTuple):
+    stream: FileIO
+    name: Path | None
+    """None for a file that has no name yet."""
+
+
+@contextmanager
+def _new_file(folder: Path) -> Iterator[_NewFile]:
+    """A new file in the folder, without a name where that is possible; gone at the end unless it got another name."""
+    file = _anonymous_file(folder) or _named_file(folder)
+    try:
+        yield file
+    finally:
+        file.stream.close()
+        if file.name is not None:
+            file.name.unlink(missing_ok=True)
+
+
+def _anonymous_file(folder: Path) -> _NewFile | None:
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None or not Path("/proc/self/fd").is_dir():  # by which it is named later
+        return None
+    try:
+        descriptor = os.open(folder, flag | os.O_RDWR, _NEW_FILE_MODE)
+    except OSError as error:
+        if error.errno in _ANONYMOUS_FILES_UNSUPPORTED:
+            return None
+        raise
+    return _NewFile(os.fdopen(descriptor, "wb", buffering=0), None)
+
+
+def _named_file(folder: Path) -> _NewFile:
+    name = folder / _unused_name()
+    descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _NEW_FILE_MODE)
+    return _NewFile(os.fdopen(descriptor, "wb", buffering=0), name)
+
+
+def _unused_name() -> str:
+    """Not made from the name of the file, which may be as long as a name can be."""
+    return f"{_PREFIX}{secrets.token_hex(8)}"
+
+
+def _link_file(file: _NewFile, place: Path) -> None:
+    if file.name is None:
+        # With a descriptor of a folder, whichever, Python follows the link that stands for the file.
+        descriptor = file.stream.fileno()
+        os.link(f"/proc/self/fd/{descriptor}", place, src_dir_fd=descriptor)
+        return
+    file.stream.close()  # Windows does not rename a file that is open
+    if file.name != place:
+        os.rename(file.name, place)
+
+
+def _write(file: _NewFile, content: bytes, *, like: Path) -> None:
+    descriptor = file.stream.fileno()
+    _copy_permissions(descriptor, like=like)
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    os.fsync(descriptor)  # or a power cut after the rename could leave the new name on an empty file
+
+
+def _copy_permissions(descriptor: int, *, like: Path) -> None:
+    """Give a file the permissions of the one that it replaces, and its owner and group where that is allowed."""
+    if not hasattr(os, "fchown") or not like.is_file():
+        return
+    old = like.stat()
+    with suppress(PermissionError):
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, old.st_mode & _PERMISSION_MASK)
+
+
+@contextmanager
+def _staging_folder(path: Path) -> Iterator[Path]:
+    """A folder beside the path, removed at the end."""
+    workshop = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=path.parent))
+    try:
+        yield workshop
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Let signals that would end the process wait: between two names a file could be left behind."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    waiting = {getattr(signal, name) for name in _TERMINATION_SIGNALS if hasattr(signal, name)}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waiting)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _swap_folders(staged: Path, path: Path, aside: Path) -> None:
+    """No system call replaces a folder that is not empty, so this takes two renames."""
+    os.replace(path, aside)
+    try:
+        os.replace(staged, path)
+    except OSError:
+        os.replace(aside, path)
+        raise

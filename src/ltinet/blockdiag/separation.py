@@ -1,0 +1,193 @@
+"""Separation of a Schur form into invariant subspaces for a given partition of its neurons.
+
+The steps reorder, decouple and orthonormalise are repeated for every partition that is tried. Equal real eigenvalues
+with a coupling stay in one block, however small the coupling. Neurons with eigenvalue zero that stand alone form one
+block, the kernel of A. Couplings inside the blocks of T⁻¹A T below the rounding bound eps · |T⁻¹||A||T| of their entry
+are set to zero.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet._util.cache import cached_property
+from ltinet._util.floating_point import rounding_tolerance, summation_tolerance
+from ltinet.blockdiag.conditioning import Atoms, Partition, condition_number
+from ltinet.blockdiag.orthonormal_bases import BlockBases, block_bases, invert_bases, neuron_bases
+from ltinet.blockdiag.schur import SchurForm, graph_components, reorder
+from ltinet.systems.matrices import Matrix
+
+# MERGED ltinet.blockdiag.separation
+# The middle of the pipeline, as often as a partition is tried: reorder → decouple → orthonormalise.
+
+
+@dataclass(frozen=True)
+class Separation:
+    """A Schur form and, for each group of its neurons, an orthonormal basis of the invariant subspace."""
+
+    schur: SchurForm
+    bases: BlockBases
+    is_orthogonal: bool = False
+    """Whether no coupling is left in the Schur form, so that the basis only turns the planes of pairs."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of groups, each with its own basis."""
+        return len(self.bases.bounds) - 1
+
+    @cached_property
+    def neurons(self) -> NDArray[np.intp]:
+        """Number of neurons in each block."""
+        return self.schur.neurons_between(self.bases.bounds)
+
+    @cached_property
+    def first_neuron(self) -> NDArray[np.intp]:
+        """Where each block begins among the neurons."""
+        return self.schur.starts.searchsorted(self.bases.bounds[:-1])
+
+    @cached_property
+    def condition(self) -> float:
+        """cond₂(T) in balanced coordinates: the Schur vectors are orthogonal and do not change it."""
+        return condition_number(self.bases.basis)
+
+    @cached_property
+    def inverse(self) -> Matrix:
+        """The inverse of the basis, in Schur coordinates."""
+        return invert_bases(self.bases)
+
+    def is_within(self, max_condition: float) -> bool:
+        """Whether cond₂(T) ≤ max_condition: by ‖·‖₂² ≤ ‖·‖₁‖·‖∞ for T and T⁻¹ where that decides, else measured."""
+        try:
+            factors = self.bases.basis, self.inverse
+        except np.linalg.LinAlgError:  # parallel vectors
+            return False
+        bound = 1.0
+        with np.errstate(over="ignore"):  # of vectors that are all but parallel: infinite, and within no budget
+            for factor in factors:
+                magnitude = np.abs(factor)
+                bound *= np.sqrt(magnitude.sum(axis=0).max()) * np.sqrt(magnitude.sum(axis=1).max())
+        return bool(bound <= max_condition) or self.condition <= max_condition
+
+    @property
+    def atoms(self) -> Atoms:
+        """The blocks as the atoms of a coarser partition."""
+        return Atoms(self.bases.basis, self.bases.bounds, self.neurons, self.schur.eigenvalues[self.first_neuron])
+
+    def merged(self, partition: Partition) -> "Separation":
+        """The same neurons with the blocks put together as a partition of them says."""
+        group_of_block = np.empty(self.n_blocks, dtype=np.intp)
+        for number, group in enumerate(partition):
+            group_of_block[list(group)] = number
+        return separate(self.schur, np.repeat(group_of_block, self.neurons))
+
+
+def separate(schur: SchurForm, groups: NDArray[np.intp]) -> Separation:
+    """Bases of the invariant subspaces of groups of neurons, one group number for every diagonal block."""
+    ordered = reorder(schur, groups)
+    return Separation(ordered.schur, block_bases(ordered.schur, ordered.bounds))
+
+
+def separate_neurons(schur: SchurForm) -> Separation:
+    """Every neuron in a block of its own, but for those with the same real eigenvalue that are coupled.
+
+    Nothing parts those, however small the coupling: it would be lost, since LAPACK takes eps for their distance.
+    """
+    separation = Separation(schur, neuron_bases(schur))
+    chains = [chain for chain in _coupled_equal_eigenvalues(schur, separation.bases.basis) if len(chain) > 1]
+    if not chains:
+        return separation
+    first = np.arange(separation.n_blocks)
+    for chain in chains:
+        first[chain] = chain[0]
+    return separate(schur, first)
+
+
+def _coupled_equal_eigenvalues(schur: SchurForm, basis: Matrix) -> Iterator[NDArray[np.intp]]:
+    """Groups of neurons with exactly the same real eigenvalue that sums Σ R_ik X_kj beyond rounding couple."""
+    is_real = schur.sizes == 1
+    _, index, counts = np.unique(schur.eigenvalues.real[is_real], return_inverse=True, return_counts=True)
+    for repeated in (counts > 1).nonzero()[0]:
+        neurons = is_real.nonzero()[0][index == repeated]
+        at = schur.starts[neurons]
+        rows, columns = np.array(schur.R[at]), basis[:, at]
+        rows[np.arange(len(at)), at] = 0.0
+        coupled = np.abs(rows @ columns) > summation_tolerance(len(basis)) * (np.abs(rows) @ np.abs(columns))
+        np.fill_diagonal(coupled, False)  # a vector at its own row: zero but for rounding
+        if coupled.any():
+            yield from (neurons[chain] for chain in graph_components(coupled))
+
+
+def merge_kernel(separation: Separation) -> Separation:
+    """Put all neurons with eigenvalue zero that stand alone into one block, the kernel of A, if that block is zero.
+
+    The kernel is determined by A, a basis of it is not, and nothing in its block is connected but for what swaps left.
+    The paper does so.
+    """
+    if np.all(separation.schur.eigenvalues):
+        return separation
+    is_zero = separation.schur.eigenvalues[separation.first_neuron] == 0.0
+    kernel = np.flatnonzero(is_zero & (separation.neurons == 1)).tolist()
+    if len(kernel) < 2:
+        return separation
+    others = ((block,) for block in range(separation.n_blocks) if block not in set(kernel))
+    together = separation.merged((tuple(kernel), *others))
+    largest = int(np.argmax(together.neurons))
+    at = slice(together.bases.bounds[largest], together.bases.bounds[largest + 1])
+    noise = rounding_tolerance(len(together.schur.R), float(np.linalg.norm(together.schur.R)))
+    if together.neurons[largest] != len(kernel) or np.abs(together.bases.blocks[at, at]).max() > noise:
+        return separation
+    together.bases.blocks[at, at] = 0.0
+    return together
+
+
+# MERGED ltinet.blockdiag.separation
+# Which neurons of a block feed each other: entries that are there, and not what rounding left in their place.
+
+Pattern = NDArray[np.bool_]
+
+
+def coupling_pattern(block: Matrix, n_real: int) -> Pattern:
+    """For each two neurons i < j of a block of pattern G, whether j feeds i; False elsewhere."""
+    first = np.concatenate([np.arange(n_real), np.arange(n_real, len(block), 2)])
+    if len(first) < 2:
+        return np.zeros((len(first), len(first)), dtype=bool)
+    feeds = np.logical_or.reduceat(np.logical_or.reduceat(block != 0.0, first, axis=0), first, axis=1)
+    return np.asarray(np.triu(feeds, 1))
+
+
+def drop_noise_couplings(separation: Separation, A: Matrix) -> Matrix:
+    """The blocks of a separation of A with couplings below the rounding bound of their entry set to zero.
+
+    An entry of T⁻¹A T is known to eps · |T⁻¹||A||T| there. That costs O(n²) for each row and column with entries that
+    are small against the norms of T⁻¹ and A; those are few.
+    """
+    bases, Z = separation.bases, separation.schur.Z
+    blocks, noise = np.array(bases.blocks), summation_tolerance(len(A))
+    wide = (separation.neurons > 1).nonzero()[0]
+    if len(wide) == 0:
+        return blocks
+    largest = float(np.linalg.norm(A))
+    is_pair = np.zeros(len(blocks), dtype=bool)
+    is_pair[separation.schur.pairs] = True
+    for start, stop in zip(bases.bounds[wide].tolist(), bases.bounds[wide + 1].tolist(), strict=True):
+        own = slice(start, stop)
+        coupling, left = np.triu(blocks[own, own], 1), separation.inverse[own]
+        pairs = is_pair[own].nonzero()[0]
+        coupling[pairs, pairs + 1] = 0.0
+        rows, columns = _small_entries(coupling, noise * largest * np.linalg.norm(left, axis=1))
+        if len(rows) == 0:
+            continue
+        right = np.abs(A) @ np.abs(Z @ bases.basis[:, start + columns])
+        bound = noise * (np.abs(left[rows] @ Z.T) @ right)
+        places = np.ix_(rows, columns)
+        noisy = (np.abs(coupling[places]) <= bound) & (coupling[places] != 0.0)
+        blocks[own, own][places] = np.where(noisy, 0.0, blocks[own, own][places])
+    return blocks
+
+
+def _small_entries(coupling: Matrix, levels: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of entries that are not zero but at most the level of their row."""
+    small = (coupling != 0.0) & (np.abs(coupling) <= levels[:, None])
+    return small.any(axis=1).nonzero()[0], small.any(axis=0).nonzero()[0]

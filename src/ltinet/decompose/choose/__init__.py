@@ -1,1 +1,0 @@
-"""Ways to choose which neurons share a block, as siblings: by condition number, by count, by clusters."""

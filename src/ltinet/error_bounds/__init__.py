@@ -1,0 +1,1 @@
+"""Bounds on rounding and approximation errors, as functions of arrays."""

@@ -1,1 +1,0 @@
-"""Views: from a state to plain data, by calls of the library alone."""

@@ -1,0 +1,121 @@
+"""Compilation of the shared library of an FMU.
+
+The compiler is the one that the user names, or one that is found by name or as the `ziglang` package; platforms are
+named as in FMI 3.0.
+"""
+
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from ltinet._util.text import sanitize
+from ltinet.errors import FileFormatError, MissingDependencyError
+
+# MERGED ltinet.export.fmu.compiler
+# The library of an FMU, by whatever C compiler is here.
+
+_COMPILER_FLAGS = ("-std=c99", "-O2", "-shared", "-fvisibility=hidden", "-ffp-contract=off")
+_COMPILER_NAMES = ("cc", "gcc", "clang")
+# Folders of FMI 3.0, how FMI 2.0 calls them where it has a name, and how zig does.
+_FMI2_PLATFORMS = {"x86_64-linux": "linux64", "x86_64-windows": "win64", "x86_64-darwin": "darwin64"}
+_TARGETS = {
+    "x86_64-linux": "x86_64-linux-gnu",
+    "aarch64-linux": "aarch64-linux-gnu",
+    "x86_64-windows": "x86_64-windows-gnu",
+    "x86_64-darwin": "x86_64-macos",
+    "aarch64-darwin": "aarch64-macos",
+}
+_LIBRARY_SUFFIXES = {"linux": ".so", "windows": ".dll", "darwin": ".dylib"}
+
+
+def current_platform() -> str:
+    """The platform that this process runs on, as FMI 3.0 calls it: "x86_64-linux"."""
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+    system = "windows" if sys.platform.startswith("win") else "darwin" if sys.platform == "darwin" else "linux"
+    return f"{machine}-{system}"
+
+
+def find_compiler(compiler: str | Sequence[str] | None) -> list[str]:
+    """The beginning of a command that compiles: the compiler that was named, or one that is here.
+
+    Raises:
+        MissingDependencyError: there is none.
+    """
+    zig = [sys.executable, "-m", "ziglang", "cc"]
+    if compiler is None:
+        for name in _COMPILER_NAMES:
+            if shutil.which(name):
+                return [name]
+        if find_spec("ziglang") is not None:
+            return zig
+        raise MissingDependencyError(
+            'no C compiler is here; install gcc or clang, or one with pip install "ltinet[fmu]", or name one: '
+            'compiler="…"'
+        )
+    command = [compiler] if isinstance(compiler, str) else list(compiler)
+    if command == ["zig"] and find_spec("ziglang") is not None:
+        return zig
+    if not command or not shutil.which(command[0]):
+        raise MissingDependencyError(
+            f"the compiler {sanitize(repr(compiler))} is not here; name one that is, or leave it out to take any"
+        )
+    return command
+
+
+def validate_platforms(platforms: Sequence[str] | None) -> tuple[str, ...]:
+    """The platforms to compile for, the one at hand if none is named.
+
+    Raises:
+        FileFormatError: one is not known.
+    """
+    if platforms is None:
+        return (current_platform(),)
+    for name in platforms:
+        if name not in _TARGETS:
+            raise FileFormatError(f"platform {sanitize(repr(name))} is not known; give some of {', '.join(_TARGETS)}")
+    return tuple(platforms)
+
+
+def compile_libraries(
+    sources: Mapping[str, str], command: Sequence[str], *, platforms: Sequence[str], identifier: str, old_names: bool
+) -> dict[str, bytes]:
+    """The library for each platform, by its place in the archive.
+
+    Raises:
+        FileFormatError: the compiler does not compile.
+    """
+    made = {}
+    with tempfile.TemporaryDirectory(prefix="ltinet-") as folder:
+        place = Path(folder)
+        for name, text in sources.items():
+            (place / name).write_text(text, encoding="utf-8")
+        for target in platforms:
+            ending = _LIBRARY_SUFFIXES[target.rpartition("-")[2]]
+            library = place / f"{identifier}{ending}"
+            _compile(command, place, sources, library, target=target)
+            own = _FMI2_PLATFORMS.get(target, target) if old_names else target
+            made[f"binaries/{own}/{library.name}"] = library.read_bytes()
+    return made
+
+
+def _compile(command: Sequence[str], place: Path, sources: Mapping[str, str], library: Path, *, target: str) -> None:
+    system = target.rpartition("-")[2]
+    flags = [*_COMPILER_FLAGS, *([] if system == "windows" else ["-fPIC"])]
+    if target != current_platform():
+        flags += ["-target", _TARGETS[target]]
+    inputs = [name for name in sources if name.endswith(".c")]
+    ending = [] if system == "windows" else ["-lm"]
+    done = subprocess.run(
+        [*command, *flags, "-o", library.name, *inputs, *ending], cwd=place, capture_output=True, text=True, check=False
+    )
+    if done.returncode or not library.exists():
+        line = next((own for own in done.stderr.splitlines() if "error" in own), done.stderr.strip()[:200])
+        raise FileFormatError(
+            f"{sanitize(' '.join(command))} cannot compile the FMU for {target} ({sanitize(line, longest=200)}); choose "
+            'another compiler, "zig" for other platforms'
+        )

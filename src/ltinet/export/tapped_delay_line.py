@@ -1,0 +1,261 @@
+"""Step of a model with delays and an operating point as a step of its core, driven by tapped delay lines.
+
+With v_j = u_j − u0_j (zero before the first sample) a step of the core is
+
+    z_k = P z_{k−1} + Γ x_k,    w_k = C z_k + D x_k,    x_k = (v_j[k − l], …),
+
+where x_k collects the taps: samples of single inputs with lags l. A delay of (d + f) Δt, 0 ≤ f < 1, needs the pieces of
+the input between the samples k − d − 2, k − d − 1 and k − d: with a zero hold the input switches f Δt after the
+beginning of the step, with a linear hold it has a corner there. Columns of Γ are exact.
+
+No line leads to the first sample: an input with a linear hold is zero until it arrives, and then jumps. A tap for the
+end of a line therefore reads 0 where the sample is the first one.
+
+An output with a delay of (e + g) Δt, g > 0, is that of the core (1 − g) Δt after the sample k − e − 1, so
+
+    w_k = (C e^{F (1−g) Δt} z)_{k−1} + L x_k ;
+
+the first term is a row of the core's outputs, kept for one step. All outputs wait e samples and get y0.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet._util.floating_point import EPS, Array
+from ltinet.errors import FileFormatError
+from ltinet.export.rounding import RoundingBound, rounding_bound
+from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
+from ltinet.simulation.delayed_stepper import delays_in_samples, input_map, state_map
+from ltinet.systems.signal_settings import SignalSettings
+
+# MERGED ltinet.export.tapped_delay_line
+# One step of a model with delays and an operating point as a step of its core, driven by taps of delay lines.
+#
+# With v_j = u_j − u0_j (zero before the first sample) a step of the core is
+#
+#     z_k = P z_{k−1} + Γ x_k,    w_k = C z_k + D x_k,    x_k = (v_j[k − l], …),
+#
+# where x_k collects the taps: samples of single inputs with lags l. A delay of (d + f) Δt, 0 ≤ f < 1, needs the pieces of
+# the input between the samples k − d − 2, k − d − 1 and k − d: with a zero hold the input switches f Δt after the
+# beginning of the step, with a linear hold it has a corner there. Columns of Γ are exact (`solve.delayed_stepper`).
+#
+# No line leads to the first sample: an input that is held linearly is zero until it arrives, and then jumps. A tap for
+# the end of a line therefore reads 0 where the sample is the first one.
+#
+# An output that is late by (e + g) Δt with g > 0 is that of the core (1 − g) Δt after the sample k − e − 1, so
+#
+#     w_k = (C e^{F (1−g) Δt} z)_{k−1} + L x_k ;
+#
+# the first term is a row of the core's outputs, kept for one step. All outputs wait e samples and get y0.
+
+_TAP_ERROR = 24.0  # units of eps: products of a propagator, a drive and a share of the step, each right to a few
+_ROW_ERROR = 8.0  # likewise, of a product of C with a propagator
+
+
+class Tap(NamedTuple):
+    """One number that a step reads: sample k − lag of an input less u0."""
+
+    channel: int
+    lag: int
+    ends_line: bool
+    """Whether it is the end of a line, to which the first sample is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class TappedModel:
+    """The step of the core with taps as inputs, and what is around it."""
+
+    step: StepModel
+    """Γ stands in Gamma0, Gamma1 is zero; D is that of the taps."""
+    taps: tuple[Tap, ...]
+    is_partial: NDArray[np.bool_]
+    """Which outputs are late by a part of a step, `(p,)`."""
+    L: Array
+    """From taps to those outputs, `(p, taps)`; zero rows for all others."""
+    output_steps: NDArray[np.intp]
+    """e, whole steps that outputs wait."""
+    u0: Array
+    y0: Array
+    settings: SignalSettings
+    tap_error: Array
+    """Relative error of the columns of Γ beyond that of a plain step, `(taps,)`."""
+    row_error: Array
+    """Error of the rows of C of partial outputs, `(p, n)`."""
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        return len(self.u0)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.y0)
+
+    @property
+    def history(self) -> NDArray[np.intp]:
+        """How many samples of each input are kept, the newest included, `(m,)`."""
+        lags = np.zeros(self.n_inputs, dtype=np.intp)
+        for tap in self.taps:
+            lags[tap.channel] = max(lags[tap.channel], tap.lag)
+        return lags + 1
+
+    @property
+    def longest_lag(self) -> int:
+        """The largest lag of a tap."""
+        return max((tap.lag for tap in self.taps), default=0)
+
+    @property
+    def at_end(self) -> StepModel:
+        """The same step, x_k taken at its end: Γ stands in Gamma1, as for a linear hold."""
+        none = np.zeros_like(self.step.Gamma0)
+        return replace(self.step, hold="linear", Gamma0=none, Gamma1=self.step.Gamma0)
+
+
+def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedModel:
+    """Return the step of a model with delays and an operating point from that of its core.
+
+    Raises
+    ------
+    FileFormatError
+        A number does not fit the precision.
+    """
+    signals, linear = settings.signals, model.hold == "linear"
+    m, p, n = model.n_inputs, model.n_outputs, model.n_states
+    late_in = delays_in_samples(signals.array("input_delay", m), model.dt)
+    late_out = delays_in_samples(signals.array("output_delay", p), model.dt)
+    rest, partial = late_in.rest, late_out.rest > 0.0
+    engine, places = model.prepared, model.places
+    Gamma = np.concatenate([np.zeros((n, 2 * m)), model.Gamma0, model.Gamma1], axis=1)
+    if rest.any():
+        late = state_map(engine, model.dt, rest, stop=1.0, linear=linear, inputs_only=True)[places]
+        Gamma = np.where(np.tile(rest > 0.0, 4), late, Gamma)
+    Gamma = np.concatenate([Gamma, np.zeros((n, m))], axis=1)
+    # Rows of outputs by columns (a_l, a_r, b_l, b_r, the sample k − d).
+    C, D, L = model.C.copy(), np.zeros((p, 5 * m)), np.zeros((p, 5 * m))
+    row_error, largest = np.zeros((p, n)), max([1, *(len(own.F) for own in model.blocks)])
+    at_end = np.where(rest > 0.0, input_map(rest, 1.0, linear=linear), 0.0)
+    D[~partial, : 4 * m] = model.D[~partial] @ at_end.T
+    D[~partial, 4 * m :] = np.where(rest > 0.0, 0.0, model.D[~partial])
+    for share in np.unique(1.0 - late_out.rest[partial]).tolist():
+        own = np.flatnonzero(partial & (1.0 - late_out.rest == share))
+        inside, weights = state_map(engine, model.dt, rest, stop=share, linear=linear), engine.output_weights[own]
+        C[own] = (weights @ inside[:, :n])[:, places]
+        # |C| |e^{F h}| is what rounding of their product depends on.
+        row_error[own] = _ROW_ERROR * EPS * largest * (np.abs(weights) @ np.abs(inside[:, :n]))[:, places]
+        L[own, : 4 * m] = weights @ inside[:, n:] + model.D[own] @ input_map(rest, share, linear=linear).T
+    taps, columns = _taps(late_in.whole, rest, linear=linear, feeds_through=(D[:, 4 * m :] != 0.0).any(axis=0).tolist())
+    errors = np.where(rest > 0.0, EPS * (_TAP_ERROR + _max_end_sensitivity(model)), 0.0)
+    step = replace(
+        model, hold="zero", tapped=True, B=np.zeros((n, len(taps))), Gamma0=Gamma[:, columns],
+        Gamma1=np.zeros((n, len(taps))), C=C, D=D[:, columns],
+    )  # fmt: skip
+    found = TappedModel(
+        step=step,
+        taps=taps,
+        is_partial=partial,
+        L=L[:, columns],
+        output_steps=late_out.whole,
+        u0=signals.array("u0", m),
+        y0=signals.array("y0", p),
+        settings=signals,
+        tap_error=np.array([errors[tap.channel] for tap in taps]),
+        row_error=row_error,
+    )
+    _require_representable(found, settings)
+    return found
+
+
+def _taps(
+    whole: NDArray[np.intp], rest: Array, *, linear: bool, feeds_through: list[bool]
+) -> tuple[tuple[Tap, ...], list[int]]:
+    """Taps, by lag, and their columns among (a_l, a_r, b_l, b_r, the sample k − d)."""
+    m, found = len(rest), []
+    for j, d in enumerate(whole.tolist()):
+        own = [(2 * m + j, Tap(j, d + 1, ends_line=False))]
+        if linear:
+            own.append((3 * m + j, Tap(j, d, ends_line=True)))
+        if rest[j] > 0.0:
+            own.append((j, Tap(j, d + 2, ends_line=False)))
+            if linear:
+                own.append((m + j, Tap(j, d + 1, ends_line=True)))
+        elif feeds_through[j]:
+            own.append((4 * m + j, Tap(j, d, ends_line=False)))
+        found += own
+    found.sort(key=lambda pair: (pair[1].ends_line, pair[1].lag, pair[1].channel))
+    return tuple(tap for _, tap in found), [column for column, _ in found]
+
+
+def _max_end_sensitivity(model: StepModel) -> float:
+    """Return max |λ e^{λs}| over a step: what an end of a piece that is off by one share of the step changes."""
+    rates = np.concatenate([model.rates, *(np.linalg.eigvals(block.F) for block in model.blocks)]) * model.dt
+    if not len(rates):
+        return 0.0
+    sizes, decay = np.abs(rates), np.maximum(-rates.real, 0.0)
+    return float(np.max(np.minimum(sizes, sizes / np.maximum(decay, 1e-300))))
+
+
+def _require_representable(tapped: TappedModel, settings: ExportSettings) -> None:
+    parts = [tapped.step.Gamma0, tapped.step.C, tapped.step.D, tapped.L, tapped.u0, tapped.y0]
+    largest = max((float(np.abs(part).max(initial=0.0)) for part in parts), default=0.0)
+    if not largest <= float(np.finfo(PRECISIONS[settings.dtype]).max):
+        raise FileFormatError(
+            f"one step of this model, or its operating point, has a number of size {largest:.2g}, too large for "
+            f"{settings.dtype}; choose a smaller dt, or other units for inputs and outputs"
+        )
+
+
+def run_tapped_model(tapped: TappedModel, u: Array) -> Array:
+    """Return outputs `(T, p)` for samples `(T, m)` in double precision, sample by sample."""
+    step, v = tapped.step, u - tapped.u0
+    z, kept, raw = step.start, np.zeros(tapped.n_outputs), []
+    for k in range(len(u)):
+        x = np.array([_read_tap(v, tap, k) for tap in tapped.taps])
+        if k:
+            z = step.advanced(z) + step.Gamma0 @ x
+        w = step.C @ z + step.D @ x
+        raw.append(np.where(tapped.is_partial, (kept + tapped.L @ x) if k else 0.0, w))
+        kept = w
+    padded = np.zeros((len(u), tapped.n_outputs))
+    for i, e in enumerate(tapped.output_steps.tolist()):
+        padded[e:, i] = [own[i] for own in raw[: max(len(u) - e, 0)]]
+    return np.asarray(padded + tapped.y0)
+
+
+def _read_tap(v: Array, tap: Tap, k: int) -> float:
+    index = k - tap.lag
+    return 0.0 if index < 0 or (tap.ends_line and index == 0) else float(v[index, tap.channel])
+
+
+def tapped_rounding_bound(
+    tapped: TappedModel,
+    precision: type[np.floating[Any]],
+    *,
+    n_steps: float,
+    peak: Array | float = 1.0,
+    samples_at_once: int = 1,
+) -> RoundingBound:
+    """Return the bound of `rounding_bound` for inputs with |u_j − u0_j| ≤ peak_j.
+
+    Added to that of the core are: what u − u0 and errors of taps do, as an input of that size would; errors of the rows
+    of partial outputs times the size of states; and the sums with what was kept and with y0.
+    """
+    step, unit = tapped.step, float(np.finfo(precision).eps) / 2.0
+    table = unit if precision is np.float32 else 0.0
+    peaks = np.broadcast_to(np.asarray(peak, dtype=np.float64), (tapped.n_inputs,))
+    channels = np.array([tap.channel for tap in tapped.taps], dtype=np.intp)
+    own: Any = {"n_steps": n_steps, "samples_at_once": samples_at_once}
+    whole = replace(step, D=np.abs(step.D) + np.abs(tapped.L))
+    core = rounding_bound(whole, precision, peak=peaks[channels], **own)
+    moved = (unit * peaks + table * np.abs(tapped.u0)) * (tapped.u0 != 0.0)
+    at_rest = replace(whole, start=np.zeros_like(step.start))
+    inputs = rounding_bound(at_rest, precision, peak=moved[channels] + tapped.tap_error * peaks[channels], **own).size
+    rows = replace(step, C=tapped.row_error, D=np.zeros_like(step.D))
+    rows_off = rounding_bound(rows, precision, peak=peaks[channels], **own).size
+    y0 = np.abs(tapped.y0)
+    sums = unit * ((tapped.is_partial * (step.n_inputs + 2)) * core.size + (y0 > 0.0) * (core.size + y0)) + table * y0
+    more = inputs + rows_off + sums
+    return RoundingBound(core.per_step + more, core.drift + more, core.size + y0)

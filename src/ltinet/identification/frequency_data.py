@@ -1,0 +1,220 @@
+"""Measured frequency responses: validation, and scaling to the units in which they are fitted.
+
+Frequencies are sorted and unique, H has the shape `(K, outputs, inputs)`, and H is real at ω = 0. Fits work with s =
+jω/unit, where the unit is √(lowest · highest) frequency, and with rows and columns of H divided by powers that bring
+all channels near 1. Without weights every channel counts by its error relative to its root mean square.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet._util.floating_point import Array, Complex
+from ltinet._util.text import format_count
+from ltinet.errors import InvalidSignalError
+
+# MERGED ltinet.identification.frequency_data
+# The door: a measured frequency response as it came becomes arrays that can be fitted, or an error says why not.
+
+MIN_FREQUENCIES = (
+    6  # frequencies: two thirds of them determine a model of order 1 with a direct path and leave two to try it on
+)
+
+
+class FrequencyData(NamedTuple):
+    """A checked response with frequencies ascending."""
+
+    omega: Array
+    H: Complex
+    """Shape (K, p, m)."""
+    weights: Array | None
+    """Shape (K, p, m), not negative."""
+
+
+def validate_frequency_data(
+    omega: ArrayLike, H: ArrayLike, weights: ArrayLike | None, *, fewest: int = MIN_FREQUENCIES
+) -> FrequencyData:
+    """Frequencies ascending, each once, and H and weights with three axes.
+
+    Raises:
+        InvalidSignalError: anything is not finite, has a wrong shape or a wrong sign, a frequency has two responses, or
+            there are too few of them.
+    """
+    frequencies = _frequencies(omega)
+    values = _response(H, len(frequencies))
+    _require_real_at_rest(frequencies, values)
+    own = None if weights is None else _weights(weights, values.shape)
+    order = np.argsort(frequencies, kind="stable")
+    frequencies, values = frequencies[order], values[order]
+    own = None if own is None else own[order]
+    again = np.flatnonzero(np.diff(frequencies) == 0.0)
+    for at in again:
+        if np.any(values[at] != values[at + 1]):
+            raise InvalidSignalError(
+                f"omega holds {frequencies[at]:.6g} rad/s more than once with different responses; "
+                "average repeated measurements first"
+            )
+    once = np.append(np.diff(frequencies) > 0.0, True)
+    frequencies, values, own = frequencies[once], values[once], None if own is None else own[once]
+    if len(frequencies) < fewest:
+        raise InvalidSignalError(
+            f"omega has {format_count(len(frequencies), 'value')}; a model of order 1 needs "
+            f"at least {fewest}, and one of order n some 3 n"
+        )
+    return FrequencyData(frequencies, values, own)
+
+
+def _frequencies(omega: ArrayLike) -> Array:
+    array = _numbers(omega, "omega")
+    if array.ndim != 1:
+        raise InvalidSignalError(f"omega has shape {array.shape}; give a list of frequencies in rad/s")
+    if np.iscomplexobj(array):
+        raise InvalidSignalError("omega is complex; give ω in rad/s, not s = jω")
+    _require_finite(array, "omega")
+    if np.any(array < 0.0):
+        at = int(np.argmax(array < 0.0))
+        raise InvalidSignalError(
+            f"omega[{at}] is {array[at]:.6g}; give frequencies of 0 and above, the response of a real system at −ω "
+            "is the conjugate of that at ω"
+        )
+    return array.astype(np.float64)
+
+
+def _response(H: ArrayLike, n_frequencies: int) -> Complex:
+    array = _numbers(H, "H")
+    if array.ndim not in (1, 3) or len(array) != n_frequencies:
+        hint = ""
+        if array.ndim == 3 and array.shape[2] == n_frequencies:
+            hint = "; it seems to be (outputs, inputs, frequencies): pass np.moveaxis(H, -1, 0)"
+        elif array.ndim == 2 and n_frequencies in array.shape:
+            hint = "; for one input pass H[:, :, None], for one output H[:, None, :], with frequencies first"
+        raise InvalidSignalError(
+            f"H has shape {array.shape} for {n_frequencies} frequencies; it must be ({n_frequencies},) or "
+            f"({n_frequencies}, outputs, inputs){hint}"
+        )
+    values = array.astype(np.complex128).reshape(n_frequencies, *(array.shape[1:] or (1, 1)))
+    if values.size == 0 and n_frequencies:
+        raise InvalidSignalError(f"H has shape {array.shape}; there must be at least one input and one output")
+    _require_finite(values, "H")
+    return values
+
+
+def _require_real_at_rest(omega: Array, H: Complex) -> None:
+    at_rest = H[omega == 0.0]
+    size = float(np.max(np.abs(H), initial=0.0))
+    if np.any(np.abs(at_rest.imag) > np.sqrt(np.finfo(float).eps) * size):
+        raise InvalidSignalError(
+            f"H at omega = 0 is {at_rest.ravel()[np.argmax(np.abs(at_rest.imag))]:.6g}; the gain of a real system is "
+            "real there: leave this frequency out, or pass the real part"
+        )
+
+
+def _weights(weights: ArrayLike, shape: tuple[int, ...]) -> Array:
+    array = _numbers(weights, "weights")
+    if np.iscomplexobj(array):
+        raise InvalidSignalError("weights are complex; give real numbers of 0 and above, such as 1/|H|")
+    own = array[:, None, None] if array.shape == shape[:1] else array
+    if own.shape not in (shape, (shape[0], 1, 1)):
+        raise InvalidSignalError(f"weights have shape {array.shape}; it must be ({shape[0]},) or that of H, {shape}")
+    _require_finite(own, "weights")
+    if np.any(own < 0.0) or not np.any(own > 0.0):
+        raise InvalidSignalError("weights must be 0 or above, and some above; 1/|H| fits relative errors")
+    return np.array(np.broadcast_to(own, shape), dtype=np.float64)
+
+
+def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    if np.ma.is_masked(values):
+        raise InvalidSignalError(f"{name} has masked entries; leave out these frequencies first")
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InvalidSignalError(f"{name} cannot be read as numbers: {error}") from None
+    if array.dtype.kind not in "biufc":
+        raise InvalidSignalError(f"{name} has dtype {array.dtype}; give numbers")
+    return array
+
+
+def _require_finite(array: NDArray[Any], name: str) -> None:
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        place = ", ".join(str(at) for at in bad[0])
+        raise InvalidSignalError(
+            f"{name}[{place}] is {array[tuple(bad[0])]}; leave out frequencies that were not measured, and ω = 0 where "
+            "the system integrates"
+        )
+
+
+# MERGED ltinet.identification.frequency_data
+# A measured frequency response in the units in which it is fitted: frequencies around 1, channels of one size.
+
+
+@dataclass(frozen=True)
+class ScaledResponse:
+    """Places s = jω/`unit` and H/(`rows` `columns`) there, with a weight for every number."""
+
+    s: Complex
+    H: Complex
+    """Shape (K, p, m)."""
+    weights: Array
+    """Shape (K, p, m): errors times weights are what is made small; their mean square is the squared relative error."""
+    unit: float
+    """Frequency that is 1 here, rad/s."""
+    rows: Array
+    """Unit of every output, (p, 1)."""
+    columns: Array
+    """Unit of every input, (1, m)."""
+
+    def part(self, chosen: NDArray[np.bool_]) -> "ScaledResponse":
+        """The same at some of the frequencies."""
+        return replace(self, s=self.s[chosen], H=self.H[chosen], weights=self.weights[chosen])
+
+    def dual(self) -> "ScaledResponse":
+        """The transposed response."""
+        H, weights = self.H.transpose(0, 2, 1), self.weights.transpose(0, 2, 1)
+        return replace(self, H=H, weights=weights, rows=self.columns.T, columns=self.rows.T)
+
+    def error(self, H: Complex) -> float:
+        """Root mean square of the weighted error: relative to the root mean square of each channel."""
+        wrong = np.abs(H - self.H) * self.weights
+        return float(np.sqrt(np.mean(wrong * wrong)))
+
+
+def scale_response(omega: Array, H: Complex, weights: Array | None) -> ScaledResponse:
+    """Data in units of their own: √(lowest · highest) frequency, and rows and columns of |H| near 1.
+
+    Without weights every channel counts by its error relative to its own root mean square, so that a channel eight
+    decades below another one is fitted to as many digits.
+    """
+    positive = omega[omega > 0.0]
+    unit = float(np.sqrt(positive.min()) * np.sqrt(positive.max())) if len(positive) else 1.0
+    size = np.sqrt(np.mean(np.abs(H) ** 2, axis=0))
+    rows, columns = _channel_units(size)
+    inner = H / (rows * columns)
+    size = size / (rows * columns)
+    largest = float(size.max(initial=0.0))
+    # A channel of nothing but zeros has no size of its own: it is to be zero on the scale of the others.
+    relative = 1.0 / np.where(size > 0.0, size, largest if largest > 0.0 else 1.0)
+    own = np.broadcast_to(relative, H.shape)
+    if weights is not None:
+        given = np.broadcast_to(weights, H.shape) * (rows * columns)
+        own = given / np.sqrt(np.mean((given * np.abs(inner)) ** 2)) if np.any(given * np.abs(inner)) else given
+    s = np.asarray(1j * omega / unit, dtype=np.complex128)
+    return ScaledResponse(s, inner, np.array(own), unit, rows, columns)
+
+
+def _channel_units(size: Array) -> tuple[Array, Array]:
+    """Units of rows and columns that bring the sizes of all channels nearest to 1 in the mean of their logarithms."""
+    positive = size > 0.0
+    logs = np.log(np.where(positive, size, 1.0))
+    rows, columns = np.zeros((size.shape[0], 1)), np.zeros((1, size.shape[1]))
+    for _ in range(20):  # alternating means; with no zeros among the sizes the second round changes nothing
+        rows = _mean(logs - columns, positive, axis=1)
+        columns = _mean(logs - rows, positive, axis=0)
+    return np.exp(rows), np.exp(columns)
+
+
+def _mean(values: Array, counted: NDArray[np.bool_], axis: int) -> Array:
+    total = np.sum(np.where(counted, values, 0.0), axis=axis, keepdims=True)
+    return np.asarray(total / np.maximum(np.sum(counted, axis=axis, keepdims=True), 1))

@@ -1,1 +1,0 @@
-"""From a measured frequency response to a continuous-time system."""

@@ -1,0 +1,431 @@
+"""Strict reader of MATLAB files of versions 5 to 7, and a writer based on SciPy.
+
+A file is a sequence of data elements, each a tag with type and length followed by data. Every length is checked against
+the surrounding element, nesting is limited to a matrix and its parts, and compressed elements are inflated to the
+length that they claim and no further. SciPy's reader trusts these lengths: nested cells crash it, and row numbers of
+sparse matrices write outside their arrays. Numeric and sparse matrices, such fields of structs, and lists of text are
+read; other variables are skipped by their length.
+"""
+
+import math
+import struct
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, final
+
+import numpy as np
+import scipy  # which loads scipy.io when it is first used: half of the time that importing ltinet would take
+from numpy.typing import NDArray
+
+from ltinet._util.text import sanitize
+from ltinet.io.file_access import (
+    DEFAULT_MAX_BYTES,
+    MAX_AXES,
+    RegularFile,
+    SizeAllowance,
+    UnsupportedVariableError,
+    complex_matrix_error,
+    csc_from_columns,
+    format_shape,
+    open_regular,
+    require_plausible_inflation,
+    require_variable_limit,
+)
+from ltinet.systems.matrices import Matrix, SparseMatrix
+
+# MERGED ltinet.io.mat5
+# The data elements that version 5 of MATLAB's format is made of: a tag with type and length, then the data.
+#
+# Every length is checked against what is left of the element around it, nothing is nested further than a matrix and its
+# parts, and compressed elements are inflated to the length that they claim and no further.
+
+ByteOrder: TypeAlias = Literal["<", ">"]
+
+MI_MATRIX, MI_COMPRESSED = 14, 15
+MAX_HEADER_BYTES = 4096
+"""Bytes from which the header of a matrix can always be read: flags, at most 32 lengths, a name."""
+
+_NUMBER_TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_INT32, _UINT32, _INDEX_TYPES, _NAME_TYPES = 5, 6, (5, 6), (1, 2, 16)
+_ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}  # of characters, by type of data
+_MAX_FIELD_LENGTH = 64  # MATLAB's own limit
+_COMPLEX = 0x08
+_OPAQUE = 17
+
+
+class MatrixHeader(NamedTuple):
+    """What a matrix element says of itself before its data."""
+
+    name: str
+    kind: int
+    """MATLAB's class: 1 to 4 are cells, structs, objects and text, 5 is sparse, 6 to 15 numbers."""
+    shape: tuple[int, ...]
+    is_complex: bool
+
+
+@final
+class ElementReader:
+    """Walks the elements inside a block of bytes, one after the other."""
+
+    def __init__(self, content: bytes, order: ByteOrder) -> None:
+        self._content = content
+        self._order = order
+        self._position = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all of the block was read."""
+        return self._position >= len(self._content)
+
+    def header(self) -> MatrixHeader:
+        """The flags, the lengths of the axes and the name, with which every matrix begins."""
+        flags = self._integers((_UINT32,))
+        if len(flags) != 2:
+            raise ValueError("a variable has no proper flags")
+        kind, is_complex = int(flags[0]) & 0xFF, bool((int(flags[0]) >> 8) & _COMPLEX)
+        if kind == _OPAQUE:  # an object of a class of its own: the name follows at once
+            return MatrixHeader(self._text(), kind, (), is_complex)
+        shape = tuple(map(int, self._integers(_INDEX_TYPES)))
+        if not 2 <= len(shape) <= MAX_AXES or min(shape) < 0:
+            raise ValueError(f"a variable has {len(shape)} axes, or one of negative length")
+        return MatrixHeader(self._text(), kind, shape, is_complex)
+
+    def fields(self) -> dict[str, bytes]:
+        """The fields of a struct with one element, each a matrix without its tag; those that are empty have no bytes.
+
+        Raises:
+            ValueError: they are not what a struct has.
+        """
+        lengths = self._integers((_INT32,))
+        width = int(lengths[0]) if len(lengths) == 1 else 0
+        text = self._text()
+        if not 0 < width <= _MAX_FIELD_LENGTH or len(text) % width:
+            raise ValueError("a struct has no proper names of fields")
+        names = [text[begin : begin + width].split("\0")[0] for begin in range(0, len(text), width)]
+        if len(set(names)) < len(names):
+            raise ValueError("a struct has two fields of one name")
+        return {name: self._matrix("a field of a struct") for name in names}
+
+    def cells(self, count: int) -> list[bytes]:
+        """The cells of a cell array, each a matrix without its tag; those that are empty have no bytes.
+
+        Raises:
+            ValueError: they are not what a cell array has.
+        """
+        return [self._matrix("a cell") for _ in range(count)]
+
+    def characters(self) -> str:
+        """The characters of a text, down its columns.
+
+        Raises:
+            ValueError: they are in an encoding that is not known here, or not in the one that they claim.
+        """
+        kind, data = self._next()
+        if kind not in _ENCODINGS:
+            raise ValueError(f"data of type {kind} stands where characters should")
+        order = {"<": "-le", ">": "-be"}[self._order] if _ENCODINGS[kind] == "utf-16" else ""
+        return data.decode(_ENCODINGS[kind] + order)
+
+    def _matrix(self, what: str) -> bytes:
+        kind, content = self._next()
+        if kind != MI_MATRIX:
+            raise ValueError(f"data of type {kind} stands where {what} should")
+        return content
+
+    def indices(self) -> NDArray[np.int64]:
+        """Row numbers, or where columns begin."""
+        return self._integers(_INDEX_TYPES)
+
+    def numbers(self) -> NDArray[Any]:
+        """Numbers of any type, as they are stored."""
+        kind, data = self._next()
+        if kind not in _NUMBER_TYPES:
+            raise ValueError(f"data of type {kind} stands where numbers should")
+        return self._as_array(kind, data)
+
+    def _integers(self, kinds: tuple[int, ...]) -> NDArray[np.int64]:
+        kind, data = self._next()
+        if kind not in kinds:
+            raise ValueError(f"data of type {kind} stands where whole numbers should")
+        return self._as_array(kind, data).astype(np.int64)
+
+    def _text(self) -> str:
+        kind, data = self._next()
+        if kind not in _NAME_TYPES:
+            raise ValueError(f"data of type {kind} stands where a name should")
+        return data.decode("latin-1")
+
+    def _as_array(self, kind: int, data: bytes) -> NDArray[Any]:
+        dtype = np.dtype(self._order + _NUMBER_TYPES[kind])
+        if len(data) % dtype.itemsize:
+            raise ValueError(f"{len(data)} bytes are no whole count of numbers of {dtype.itemsize} bytes")
+        return np.frombuffer(data, dtype).astype(dtype.newbyteorder("="), copy=False)
+
+    def _next(self) -> tuple[int, bytes]:
+        """Type and data. What fits into four bytes may stand in the tag itself; else zeros fill up to eight bytes."""
+        tag = self._take(8)
+        (first,) = struct.unpack(f"{self._order}I", tag[:4])
+        if first >> 16:
+            kind, count = first & 0xFFFF, first >> 16
+            if count > 4:
+                raise ValueError(f"a short element claims {count} bytes and can hold 4")
+            return kind, tag[4 : 4 + count]
+        (count,) = struct.unpack(f"{self._order}I", tag[4:])
+        data = self._take(count)
+        self._position += -count % 8  # the last one may go without
+        return first, data
+
+    def _take(self, count: int) -> bytes:
+        stop = self._position + count
+        if stop > len(self._content):
+            raise ValueError("an element is longer than the variable that it belongs to")
+        part = self._content[self._position : stop]
+        self._position = stop
+        return part
+
+
+def inflate_header(compressed: bytes, order: ByteOrder) -> bytes:
+    """The beginning of a compressed matrix, enough for its header, from the beginning of the compressed bytes."""
+    machine = zlib.decompressobj()
+    _matrix_length(machine.decompress(compressed, 8), order)
+    return machine.decompress(machine.unconsumed_tail, MAX_HEADER_BYTES)
+
+
+def inflate_matrix(compressed: bytes, order: ByteOrder, *, allowance: SizeAllowance, name: str) -> bytes:
+    """The content of a compressed matrix: exactly as long as it claims, with a checksum that holds.
+
+    Raises:
+        ValueError: it is anything else.
+        BeyondLimitError: it claims more than is allowed.
+    """
+    machine = zlib.decompressobj()
+    count = _matrix_length(machine.decompress(compressed, 8), order)
+    require_plausible_inflation(count, len(compressed), name)
+    allowance.require(count, name)
+    content = machine.decompress(machine.unconsumed_tail, count) if count else b""
+    rest = machine.decompress(machine.unconsumed_tail, 1)  # also reads the checksum
+    if len(content) != count or rest or not machine.eof or machine.unused_data:
+        raise ValueError(f"{name} is not compressed as it should be")
+    return content
+
+
+def _matrix_length(tag: bytes, order: ByteOrder) -> int:
+    kind, count = struct.unpack(f"{order}II", tag) if len(tag) == 8 else (0, 0)
+    if kind != MI_MATRIX:
+        raise ValueError("a compressed element holds something else than a variable")
+    return int(count)
+
+
+# MERGED ltinet.io.mat5
+# MATLAB's own binary files of versions 5 to 7, by a small strict reader; SciPy writes them.
+#
+# SciPy's reader trusts what it reads: nested cells end in a crash, row numbers of sparse matrices write anywhere. Here
+# variables that hold numbers are read, and such fields of structs; all others are passed over by their length.
+
+_HEADER_SIZE = 128
+_VERSION = 0x0100
+_CELL, _STRUCT, _CHAR, _SPARSE = 1, 2, 4, 5
+_MAX_TEXTS = 100_000
+_NUMERIC = range(6, 16)
+_CLASS_NAMES = {1: "a cell array", 2: "a struct", 3: "an object", 4: "text", 16: "a function", 17: "an object"}
+
+
+class _Variable(NamedTuple):
+    header: MatrixHeader
+    start: int
+    length: int
+    is_compressed: bool
+
+
+def list_variables(path: Path) -> list[str]:
+    """Name the variables without reading them, and the fields of structs as `sys.A`."""
+    with open_regular(path) as file:
+        order = _byte_order(file)
+        found = _variables(file, order)
+        return [*found, *_fields_of_structs(file, found, order, SizeAllowance(DEFAULT_MAX_BYTES))]
+
+
+def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
+    """Read those of `names` that are there, dense or sparse.
+
+    Raises:
+        ValueError: the file is damaged, or one of them holds no numbers.
+        BeyondLimitError: they take more than `max_bytes`.
+    """
+    allowance = SizeAllowance(max_bytes)
+    with open_regular(path) as file:
+        order = _byte_order(file)
+        found = _variables(file, order)
+        wanted = {name: _matrix(file, found[name], order, allowance) for name in names if name in found}
+        owners = {name.partition(".")[0] for name in names if name not in found}
+        structs = {name: found[name] for name in owners if name in found}
+        fields = _fields_of_structs(file, structs, order, allowance)
+        return wanted | {name: _field(name, fields[name], order, allowance) for name in names if name in fields}
+
+
+def read_texts(path: Path, name: str) -> list[str]:
+    """The texts of a cell array, or the rows of a matrix of characters.
+
+    Raises:
+        ValueError: the variable is neither, or damaged.
+    """
+    allowance = SizeAllowance(DEFAULT_MAX_BYTES)
+    with open_regular(path) as file:
+        order = _byte_order(file)
+        found = _variables(file, order)
+        if name in found:
+            return _texts(_content(file, found[name], order, allowance), found[name].header, order)
+        owner = name.partition(".")[0]
+        fields = _fields_of_structs(file, {owner: found[owner]}, order, allowance) if owner in found else {}
+        elements = ElementReader(fields.get(name, b""), order)
+        return _texts(elements, elements.header(), order)
+
+
+def write(
+    target: Path | BinaryIO,
+    matrices: Mapping[str, Matrix | SparseMatrix],
+    texts: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Write a version 5 file, which Octave, Julia and every MATLAB read; texts become cell arrays."""
+    place: Any = str(target) if isinstance(target, Path) else target  # SciPy's stubs know only paths
+    variables: dict[str, Any] = dict(matrices)
+    variables |= {name: np.array([[text] for text in own], dtype=object) for name, own in (texts or {}).items()}
+    scipy.io.savemat(place, variables, appendmat=False, format="5", do_compression=True)
+
+
+def _byte_order(file: RegularFile) -> ByteOrder:
+    version, mark = struct.unpack("<H2s", file.bytes_at(124, 4))
+    order: ByteOrder = "<" if mark == b"IM" else ">"
+    if mark not in (b"IM", b"MI"):
+        raise ValueError("it has no header of a MATLAB file")
+    if order == ">":
+        version = int.from_bytes(version.to_bytes(2, "little"), "big")
+    if version != _VERSION:
+        raise ValueError(f"it has version {version >> 8}.{version & 0xFF} of MATLAB's format, which is not known here")
+    return order
+
+
+def _variables(file: RegularFile, order: ByteOrder) -> dict[str, _Variable]:
+    """All variables by name; MATLAB's own bookkeeping has none and is left out."""
+    found: dict[str, _Variable] = {}
+    position = _HEADER_SIZE
+    while position < file.length:
+        require_variable_limit(found)
+        kind, length = struct.unpack(f"{order}II", file.bytes_at(position, 8))
+        start = position + 8
+        if kind not in (MI_MATRIX, MI_COMPRESSED) or start + length > file.length:
+            raise ValueError(f"at byte {position} there is no variable, or only a part of one")
+        head = file.bytes_at(start, min(length, MAX_HEADER_BYTES))
+        header = ElementReader(inflate_header(head, order) if kind == MI_COMPRESSED else head, order).header()
+        if header.name in found:
+            raise ValueError(f"it holds {sanitize(header.name)} twice")
+        if header.name:
+            found[header.name] = _Variable(header, start, length, kind == MI_COMPRESSED)
+        position = start + length
+    return found
+
+
+def _fields_of_structs(
+    file: RegularFile, variables: Mapping[str, _Variable], order: ByteOrder, allowance: SizeAllowance
+) -> dict[str, bytes]:
+    """The fields of all structs with one element, as `sys.A`."""
+    found: dict[str, bytes] = {}
+    for name, variable in variables.items():
+        if variable.header.kind == _STRUCT and math.prod(variable.header.shape) == 1:
+            with suppress(ValueError):  # what is no proper struct has no fields, and other variables may be fine
+                fields = _content(file, variable, order, allowance).fields()
+                found |= {f"{name}.{field}": content for field, content in fields.items()}
+            require_variable_limit(found)
+    return found
+
+
+def _field(name: str, content: bytes, order: ByteOrder, allowance: SizeAllowance) -> Any:
+    """The matrix in a field; MATLAB writes nothing at all for an empty one."""
+    if not content:
+        return np.zeros((0, 0))
+    elements = ElementReader(content, order)
+    header = elements.header()._replace(name=name)
+    _require_numbers(header, allowance)
+    return _numbers(elements, header, allowance)
+
+
+def _texts(elements: ElementReader, header: MatrixHeader, order: ByteOrder) -> list[str]:
+    """The texts of a cell array of texts, or the rows of one text; nothing is nested any further."""
+    count = math.prod(header.shape)
+    if header.kind == _CHAR:
+        n_rows = header.shape[0]
+        text = elements.characters() if count else ""
+        if count > _MAX_TEXTS or len(text) != count:
+            raise ValueError(f"{header.name} is a text of another length than it claims")
+        return [text[row::n_rows].rstrip() for row in range(n_rows)]
+    if header.kind != _CELL or count > _MAX_TEXTS:
+        raise UnsupportedVariableError(f"{header.name} is no list of texts")
+    found = []
+    for content in elements.cells(count):
+        cell = ElementReader(content, order)
+        own = cell.header() if content else None
+        if own is None or 0 in own.shape:  # an empty matrix stands for an empty text
+            found.append("")
+        elif own.kind == _CHAR:
+            found.append(cell.characters())
+        else:
+            raise UnsupportedVariableError(f"{header.name} is no list of texts")
+    return found
+
+
+def _matrix(file: RegularFile, variable: _Variable, order: ByteOrder, allowance: SizeAllowance) -> Any:
+    _require_numbers(variable.header, allowance)
+    return _numbers(_content(file, variable, order, allowance), variable.header, allowance)
+
+
+def _require_numbers(header: MatrixHeader, allowance: SizeAllowance) -> None:
+    name, kind, shape, _ = header
+    if kind != _SPARSE and kind not in _NUMERIC:
+        raise UnsupportedVariableError(
+            f"{name} is {_CLASS_NAMES.get(kind, 'of an unknown class')}, not a matrix of numbers"
+        )
+    if header.is_complex:
+        raise complex_matrix_error(name)
+    if kind == _SPARSE:  # how many entries it has is seen when they are read, within what is allowed for their bytes
+        allowance.claim_sparse(shape, 0, name)
+    else:
+        allowance.claim(shape, name)
+
+
+def _content(file: RegularFile, variable: _Variable, order: ByteOrder, allowance: SizeAllowance) -> ElementReader:
+    """What follows the header of a variable."""
+    name = variable.header.name
+    allowance.require(variable.length, name)
+    content = file.bytes_at(variable.start, variable.length)
+    if variable.is_compressed:
+        content = inflate_matrix(content, order, allowance=allowance, name=name)
+    elements = ElementReader(content, order)
+    if elements.header() != variable.header:
+        raise ValueError(f"{name} changed while it was read")
+    return elements
+
+
+def _numbers(elements: ElementReader, header: MatrixHeader, allowance: SizeAllowance) -> Any:
+    return _sparse(elements, header, allowance) if header.kind == _SPARSE else _dense(elements, header)
+
+
+def _dense(elements: ElementReader, header: MatrixHeader) -> Any:
+    numbers = _data(elements, header)
+    if len(numbers) != math.prod(header.shape):
+        raise ValueError(f"{header.name} is {format_shape(header.shape)} and has {len(numbers)} numbers")
+    return numbers.reshape(header.shape, order="F")
+
+
+def _sparse(elements: ElementReader, header: MatrixHeader, allowance: SizeAllowance) -> Any:
+    rows, starts = elements.indices(), elements.indices()
+    allowance.claim_sparse((0, 0), len(rows), header.name)
+    return csc_from_columns(_data(elements, header), rows, starts, shape=header.shape, name=header.name)
+
+
+def _data(elements: ElementReader, header: MatrixHeader) -> Any:
+    numbers = elements.numbers()
+    if not elements.is_at_end:
+        raise ValueError(f"something follows the numbers of {header.name}")
+    return numbers

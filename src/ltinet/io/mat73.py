@@ -1,0 +1,246 @@
+"""MATLAB files of version 7.3: HDF5 behind a header of 512 bytes, arrays stored transposed.
+
+They are read by the strict HDF5 reader of this package and written by h5py (extra `ltinet[hdf5]`). Sparse matrices are
+groups with `jc` (column starts), `ir` (row numbers) and `data`; cell arrays are lists of references into `#refs#`.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ltinet._util.text import sanitize
+from ltinet.errors import MissingDependencyError
+from ltinet.io.file_access import (
+    DEFAULT_MAX_BYTES,
+    SizeAllowance,
+    UnsupportedVariableError,
+    csc_from_columns,
+    open_regular,
+)
+from ltinet.io.hdf5_datasets import Attributes, is_dataset, read_attributes, read_dataset
+from ltinet.io.hdf5_structure import SIGNATURE, SIGNATURE_OFFSETS, Hdf5File, Links, ObjectHeader, read_links
+from ltinet.systems.matrices import Matrix, SparseMatrix
+
+# MERGED ltinet.io.mat73
+# MATLAB's version 7.3 files: HDF5 behind a 512-byte header, every array stored transposed.
+#
+# They are read by a small strict reader of our own; h5py writes them.
+
+_HEADER_SIZE = 512
+_MAX_TEXTS = 100_000
+_REFERENCES_GROUP = "#refs#"
+_NUMERIC_CLASSES = {"double", "single", "logical"} | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+
+
+def is_hdf5(path: Path) -> bool:
+    """Tell by the signature, at the start or behind MATLAB's header."""
+    with open_regular(path) as file:
+        head = file.bytes_at(0, min(file.length, _HEADER_SIZE + len(SIGNATURE)))
+    return any(head[place:].startswith(SIGNATURE) for place in SIGNATURE_OFFSETS)
+
+
+def list_variables(path: Path) -> list[str]:
+    """Name the variables, and the fields of structs as `sys.A`; `#refs#` and its like are MATLAB's own bookkeeping."""
+    with open_regular(path) as file:
+        container = Hdf5File(file)
+        found = _variables(container)
+        names = [name for name in found if not name.startswith("#")]
+        return [*names, *(f"{name}.{field}" for name in names for field in _fields(container, found[name]))]
+
+
+def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
+    """Read those of `names` that are there, dense or sparse.
+
+    Raises:
+        ValueError: the file is damaged, or one of them holds no numbers.
+        BeyondLimitError: they take more than `max_bytes`.
+    """
+    allowance = SizeAllowance(max_bytes)
+    with open_regular(path) as file:
+        container = Hdf5File(file)
+        found = _variables(container)
+        wanted = {name: _variable(container, found, name, allowance) for name in names if name in found}
+        for name in names:
+            owner, _, field = name.partition(".")
+            fields = _fields(container, found[owner]) if name not in found and owner in found else {}
+            if field in fields:
+                wanted[name] = _variable(container, {name: fields[field]}, name, allowance)
+        return wanted
+
+
+def read_texts(path: Path, name: str) -> list[str]:
+    """The texts of a cell array, or the rows of a matrix of characters.
+
+    Raises:
+        ValueError: the variable is neither, or damaged.
+    """
+    allowance = SizeAllowance(DEFAULT_MAX_BYTES)
+    with open_regular(path) as file:
+        container = Hdf5File(file)
+        found = _variables(container)
+        owner, _, field = name.partition(".")
+        links = found if name in found else {name: _fields(container, found.get(owner, ""))[field]}
+        header = _member(container, links, name)
+        if read_attributes(header).get("MATLAB_class") == "char":
+            return _text_rows(container, header, name, allowance)
+        if read_attributes(header).get("MATLAB_class") != "cell" or not is_dataset(header):
+            raise UnsupportedVariableError(f"{name} is no list of texts")
+        addresses = read_dataset(container, header, allowance=allowance, name=name, references=True).T.ravel(order="F")
+        if len(addresses) > _MAX_TEXTS:
+            raise UnsupportedVariableError(f"{name} has {len(addresses)} texts")
+        return ["".join(_text_rows(container, ObjectHeader(container, int(at)), name, allowance)) for at in addresses]
+
+
+def _text_rows(container: Hdf5File, header: ObjectHeader, name: str, allowance: SizeAllowance) -> list[str]:
+    """The rows of a text, whose characters are numbers of UTF-16 in transposed order."""
+    attributes = read_attributes(header)
+    if attributes.get("MATLAB_class") != "char" and not attributes.get("MATLAB_empty", 0):
+        raise UnsupportedVariableError(f"{name} is no list of texts")
+    data = read_dataset(container, header, allowance=allowance, name=name)
+    if attributes.get("MATLAB_empty", 0):
+        return [""]
+    if data.dtype != np.uint16 or data.ndim != 2 or data.size > _MAX_TEXTS:
+        raise UnsupportedVariableError(f"{name} has a text of another form than MATLAB's")
+    return [row.astype("<u2").tobytes().decode("utf-16-le").rstrip() for row in data.T]
+
+
+def write(
+    target: Path | BinaryIO,
+    matrices: Mapping[str, Matrix | SparseMatrix],
+    texts: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Write a file that MATLAB opens as its own; texts become cell arrays."""
+    h5py = _h5py()
+    with h5py.File(target, "w", userblock_size=_HEADER_SIZE) as file:
+        for name, matrix in matrices.items():
+            if isinstance(matrix, SparseMatrix):
+                _write_sparse(file.create_group(name), matrix)
+            else:
+                _write_full(file, name, matrix)
+        for name, own in (texts or {}).items():
+            _write_cells(file, name, own, h5py.ref_dtype)
+    text = b"MATLAB 7.3 MAT-file, written by ltinet, HDF5 schema 1.00 ."
+    head = text.ljust(116) + bytes(8) + b"\x00\x02IM"  # no subsystem; version 2.0; little-endian
+    if isinstance(target, Path):
+        with target.open("r+b") as stream:
+            stream.write(head)
+    else:
+        target.seek(0)
+        target.write(head)
+
+
+def _write_full(file: Any, name: str, matrix: Matrix) -> None:
+    # MATLAB has no empty dataset: it stores the shape instead, and marks it.
+    data = matrix.T if matrix.size else np.array(matrix.shape, dtype=np.uint64)
+    dataset = file.create_dataset(name, data=data)
+    dataset.attrs["MATLAB_class"] = np.bytes_("double")
+    if not matrix.size:
+        dataset.attrs["MATLAB_empty"] = np.uint8(1)
+
+
+def _write_sparse(group: Any, matrix: SparseMatrix) -> None:
+    """Compressed columns, as `_sparse` reads them."""
+    columns = matrix.tocsc()
+    group.attrs["MATLAB_class"], group.attrs["MATLAB_sparse"] = np.bytes_("double"), np.uint64(matrix.shape[0])
+    parts = {"jc": columns.indptr.astype(np.uint64)}
+    if columns.nnz:
+        parts |= {"ir": columns.indices.astype(np.uint64), "data": columns.data}
+    for name, values in parts.items():
+        group.create_dataset(name, data=values)
+
+
+def _write_cells(file: Any, name: str, texts: Sequence[str], reference: Any) -> None:
+    """A cell array is a list of references to its cells, which stand in a group of their own."""
+    cells = file.require_group(_REFERENCES_GROUP)
+    addresses = np.empty((1, len(texts)), dtype=reference)
+    for place, text in enumerate(texts):
+        characters = np.frombuffer(text.encode("utf-16-le"), "<u2")
+        cell = cells.create_dataset(f"{name}_{place}", data=characters[:, None])
+        cell.attrs["MATLAB_class"] = np.bytes_("char")
+        cell.attrs["MATLAB_int_decode"] = np.int32(2)
+        addresses[0, place] = cell.ref
+    file.create_dataset(name, data=addresses, dtype=reference).attrs["MATLAB_class"] = np.bytes_("cell")
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise MissingDependencyError(
+            'writing MATLAB 7.3 files, which are HDF5, needs h5py: pip install "ltinet[hdf5]"; or write version 5'
+        ) from None
+    return h5py
+
+
+def _variables(container: Hdf5File) -> Links:
+    links = read_links(container, ObjectHeader(container, container.root))
+    if links is None:
+        raise ValueError("its root is not a group of variables")
+    return links
+
+
+def _fields(container: Hdf5File, target: int | str) -> Links:
+    """The fields of a struct with one element; nothing for any other variable."""
+    if not isinstance(target, int):
+        return {}
+    header = ObjectHeader(container, target)
+    if is_dataset(header) or "MATLAB_sparse" in read_attributes(header):
+        return {}
+    return read_links(container, header) or {}
+
+
+def _variable(container: Hdf5File, links: Links, name: str, allowance: SizeAllowance) -> Any:
+    header = _member(container, links, name)
+    attributes, has_data = read_attributes(header), is_dataset(header)
+    kind = attributes.get("MATLAB_class", "double" if has_data or "MATLAB_sparse" in attributes else "struct")
+    if kind not in _NUMERIC_CLASSES:
+        raise UnsupportedVariableError(f"{name} is of MATLAB class {sanitize(kind)}, not a numeric matrix")
+    if "MATLAB_sparse" in attributes:
+        return _sparse(container, header, attributes, allowance, name)
+    if not has_data:
+        raise ValueError(f"{name} is neither a matrix nor a struct")
+    data = read_dataset(container, header, allowance=allowance, name=name)
+    if not attributes.get("MATLAB_empty", 0):
+        return data.T
+    shape = tuple(map(int, data.ravel()))
+    if data.dtype.kind not in "iu" or 0 not in shape:
+        raise ValueError(f"{name} is marked as empty, and is not")
+    allowance.claim(shape, name)
+    return np.zeros(shape)
+
+
+def _sparse(
+    container: Hdf5File, header: ObjectHeader, attributes: Attributes, allowance: SizeAllowance, name: str
+) -> Any:
+    """Compressed columns: `jc` counts, `ir` row numbers, `data`; the last two are left out when there is no entry."""
+    n_rows, links = attributes["MATLAB_sparse"], read_links(container, header)
+    if not isinstance(n_rows, int) or n_rows < 0 or links is None:
+        raise ValueError(f"{name} is sparse, but not as MATLAB writes it")
+    starts = _whole_numbers(container, links, name, "jc", allowance)
+    shape = (n_rows, len(starts) - 1)
+    allowance.claim_sparse(shape, 0, name)  # entries claim their room as they are read
+    if "data" not in links and "ir" not in links:
+        return csc_from_columns(np.zeros(0), starts[:0], starts, shape=shape, name=name)
+    rows = _whole_numbers(container, links, name, "ir", allowance)
+    data = read_dataset(container, _member(container, links, "data"), allowance=allowance, name=f"{name}/data")
+    return csc_from_columns(data.ravel(), rows, starts, shape=shape, name=name)
+
+
+def _whole_numbers(container: Hdf5File, links: Links, name: str, part: str, allowance: SizeAllowance) -> Any:
+    numbers = read_dataset(container, _member(container, links, part), allowance=allowance, name=f"{name}/{part}")
+    if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
+        raise ValueError(f"{name}/{part} is not a list of whole numbers")
+    return numbers.astype(np.int64)
+
+
+def _member(container: Hdf5File, links: Links, name: str) -> ObjectHeader:
+    target = links.get(name)
+    if target is None:
+        raise ValueError(f"it has no {name}, which it needs")
+    if isinstance(target, str):
+        raise ValueError(f"{name} is {target}, which is not followed; store the matrix itself")
+    return ObjectHeader(container, target)

@@ -1,0 +1,360 @@
+"""Folders of Matrix Market text files: A.mtx, B.mtx, C.mtx and, where present, D.mtx and E.mtx.
+
+Files may be gzipped and are read in blocks of lines, so that no file must fit into memory as text. The reader accepts
+real matrices, dense ("array") and sparse ("coordinate"), and is strict: SciPy's reader takes `2abc` for 2 and `-1,5`
+for −1, divides by a number of rows that may be zero, and does not survive a NUL. Numbers are written with `repr`, the
+shortest text that restores every bit.
+"""
+
+import io
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from os.path import lexists
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ltinet._util.text import sanitize
+from ltinet.io.file_access import (
+    DEFAULT_MAX_BYTES,
+    RegularFile,
+    SizeAllowance,
+    SizeLimitError,
+    UnsupportedVariableError,
+    complex_matrix_error,
+    coo_from_entries,
+    format_shape,
+    max_inflated_size,
+    open_regular,
+)
+from ltinet.systems.matrices import Matrix, SparseMatrix
+
+# MERGED ltinet.io.matrix_market
+# The lines of a text file in portions, plain or gzipped, so that no file has to fit into memory as text.
+
+_BLOCK_SIZE = 1 << 20
+_MAX_LINE_LENGTH = 1 << 16
+_GZIP = 31  # for zlib: a gzip header and checksum, and the widest window
+
+
+@final
+class LineReader:
+    r"""Lines one by one, then the rest in portions of whole lines; they end in \n or \r\n."""
+
+    def __init__(self, stream: BinaryIO | io.BufferedReader, most_bytes: int) -> None:
+        self._stream = stream
+        self.most_bytes = most_bytes
+        """An upper bound on what is still to come, from the length of the file."""
+        self.number = 0
+        """Lines before the next one, for messages."""
+
+    def next_line(self) -> bytes | None:
+        """The next line, without its end; None where there is none."""
+        line = self._stream.readline(_MAX_LINE_LENGTH)
+        self._require_whole(line)
+        self.most_bytes -= len(line)
+        self.number += 1
+        return line.removesuffix(b"\n").removesuffix(b"\r") if line else None
+
+    def portions(self) -> Iterator[bytes]:
+        r"""What follows, in portions of whole lines with \n between them; `number` counts those before each portion."""
+        while portion := self._stream.read(_BLOCK_SIZE):
+            if not portion.endswith(b"\n"):
+                rest = self._stream.readline(_MAX_LINE_LENGTH)
+                self._require_whole(rest)
+                portion += rest
+            portion = portion.removesuffix(b"\n").replace(b"\r\n", b"\n").removesuffix(b"\r")
+            yield portion
+            self.number += portion.count(b"\n") + 1
+
+    def _require_whole(self, line: bytes) -> None:
+        if len(line) == _MAX_LINE_LENGTH and not line.endswith(b"\n"):
+            raise ValueError(f"it has a line of more than {_MAX_LINE_LENGTH} characters")
+
+
+def read_lines(file: RegularFile, *, is_compressed: bool) -> LineReader:
+    """The lines of a file; a gzipped one is inflated portion by portion."""
+    if not is_compressed:
+        return LineReader(file.stream, file.length)
+    return LineReader(io.BufferedReader(_GzipStream(file.stream), _BLOCK_SIZE), max_inflated_size(file.length))
+
+
+@final
+class _GzipStream(io.RawIOBase):
+    """What a gzipped stream holds, never more at a time than is asked for, each member with its checksum.
+
+    Python's own reader takes the name in the header byte by byte, which for a damaged file may take minutes.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._machine = zlib.decompressobj(_GZIP)
+        self._compressed = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        while True:
+            self._compressed = self._compressed or self._stream.read(_BLOCK_SIZE)
+            if self._machine.eof and self._compressed:  # another member follows
+                self._machine = zlib.decompressobj(_GZIP)
+            elif not self._compressed:
+                if not self._machine.eof:
+                    raise ValueError("it ends in the middle of its compressed text")
+                return 0
+            part = self._machine.decompress(self._compressed, len(view))
+            self._compressed = self._machine.unused_data if self._machine.eof else self._machine.unconsumed_tail
+            if part:
+                view[: len(part)] = part
+                return len(part)
+
+
+# MERGED ltinet.io.matrix_market
+# The text of a Matrix Market file, read strictly: what is not a number, not in its place or too much is named.
+#
+# SciPy's reader takes `2abc` for 2 and `-1,5` for −1, divides by a number of rows that may be zero, and does not survive
+# a NUL. This one knows real matrices, dense ("array") and sparse ("coordinate"), and tells of complex ones by name.
+
+_BANNER_START = b"%%matrixmarket"
+_FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+_MAX_COMMENT_BYTES = 1 << 24
+_MAX_SIZE_DIGITS = 18  # digits; more would not fit into 64 bits
+_MAX_BYTES_PER_ENTRY = 256  # characters on average, blank lines included: three numbers of 17 digits take 70
+_NUMBER_CHARACTERS = b"0123456789+-.eE \t"
+_EXPECTED = ("a line of numbers", "one number", "a row and a column", "a row, a column and a number")
+_Number: TypeAlias = Callable[[bytes], float]
+
+
+class _Banner(NamedTuple):
+    is_sparse: bool
+    number: _Number | None
+    symmetry: str
+
+
+def parse_matrix(lines: LineReader, allowance: SizeAllowance, *, name: str) -> Any:
+    """The matrix that the lines describe, dense or sparse.
+
+    Raises:
+        ValueError: they do not describe one; the message says where.
+        BeyondLimitError: it takes more than is allowed.
+    """
+    form = _parse_banner(lines.next_line(), name)
+    sizes = _parse_sizes(lines, form)
+    shape = (sizes[0], sizes[1])
+    count = _n_entries(sizes, form)
+    if form.is_sparse:
+        allowance.claim_sparse(shape, 0, name)
+    else:
+        allowance.claim(shape, name)
+    if form.symmetry != "general" and shape[0] != shape[1]:
+        raise ValueError(f"it is {form.symmetry}, but {format_shape(shape)}")
+    if (4 if form.is_sparse else 2) * count > lines.most_bytes + 1:  # digits, and an end that the last line may lack
+        raise ValueError(f"it claims {count} entries, for which the file is too short")
+    if not form.is_sparse:
+        return _parse_dense(lines, form, shape, count)
+    allowance.claim_sparse((0, 0), count if form.symmetry == "general" else 2 * count, name)
+    return _parse_sparse(lines, form, shape, count)
+
+
+def _parse_banner(line: bytes | None, name: str) -> _Banner:
+    words = (line or b"").lower().split()
+    if len(words) != 5 or words[0] != _BANNER_START:
+        raise ValueError("its first line is not that of a Matrix Market file")
+    kind, layout, field, symmetry = (sanitize(word.decode("latin-1")) for word in words[1:])
+    if field == "complex" or symmetry == "hermitian":
+        raise complex_matrix_error(name)
+    known = kind == "matrix" and layout in ("array", "coordinate") and field in _FIELDS and symmetry in _SYMMETRIES
+    if not known or (layout == "array" and field == "pattern"):
+        raise ValueError(f"its first line says {kind} {layout} {field} {symmetry}, which is not known here")
+    number = None if field == "pattern" else int if "integer" in field else float
+    return _Banner(layout == "coordinate", number, symmetry)
+
+
+def _parse_sizes(lines: LineReader, form: _Banner) -> list[int]:
+    """Rows, columns and for a sparse matrix entries, from the first line that is neither comment nor blank."""
+    before = lines.most_bytes
+    while (line := lines.next_line()) is not None:
+        if line.startswith(b"%") or not line.strip(b" \t"):
+            if before - lines.most_bytes > _MAX_COMMENT_BYTES:
+                raise ValueError(f"it has more than {_MAX_COMMENT_BYTES} characters of comments")
+            continue
+        words = line.replace(b"\t", b" ").split(b" ")
+        sizes = [int(word) for word in words if word and word.isdigit() and len(word) <= _MAX_SIZE_DIGITS]
+        if len(sizes) != len([word for word in words if word]) or len(sizes) != (3 if form.is_sparse else 2):
+            raise ValueError(f"line {lines.number} is {_quote_line(line)}, not the size of the matrix")
+        return sizes
+    raise ValueError("it ends before the size of the matrix")
+
+
+def _n_entries(sizes: Sequence[int], form: _Banner) -> int:
+    """The number of entries that must follow; a dense symmetric matrix is stored as its lower triangle."""
+    rows, columns = sizes[:2]
+    if not form.is_sparse:
+        whole = {"general": rows * columns, "symmetric": rows * (rows + 1) // 2}
+        return whole.get(form.symmetry, rows * (rows - 1) // 2)
+    if sizes[2] > rows * columns:
+        raise ValueError(f"it is {rows}×{columns} and claims {sizes[2]} entries")
+    return sizes[2]
+
+
+def _parse_dense(lines: LineReader, form: _Banner, shape: tuple[int, int], count: int) -> NDArray[np.float64]:
+    number = form.number or float
+    entries = np.empty(count)
+    for first, portion, text in _entry_blocks(lines, count):
+        try:
+            entries[first : first + len(portion)] = list(map(number, portion))
+        except (ValueError, OverflowError):
+            raise _line_error(text, (number,), lines.number) from None
+    if form.symmetry == "general":
+        return entries.reshape(shape, order="F")
+    is_skew = form.symmetry == "skew-symmetric"  # whose diagonal is zero and not stored
+    matrix = np.zeros(shape)
+    columns, rows = np.triu_indices(shape[0], 1 if is_skew else 0)  # the lower triangle, down its columns
+    matrix[columns, rows] = -entries if is_skew else entries
+    matrix[rows, columns] = entries
+    return matrix
+
+
+def _parse_sparse(lines: LineReader, form: _Banner, shape: tuple[int, int], count: int) -> Any:
+    rows, columns, values = np.empty(count, np.int64), np.empty(count, np.int64), np.ones(count)
+    targets = (rows, columns) if form.number is None else (rows, columns, values)
+    numbers: tuple[_Number, ...] = (int, int) if form.number is None else (int, int, form.number)
+    for first, portion, text in _entry_blocks(lines, count):
+        try:
+            columns_of_text = zip(*(line.split() for line in portion), strict=True)
+            for target, number, cells in zip(targets, numbers, columns_of_text, strict=True):
+                target[first : first + len(portion)] = list(map(number, cells))
+        except (ValueError, OverflowError):
+            raise _line_error(text, numbers, lines.number) from None
+    rows, columns = rows - 1, columns - 1
+    if form.symmetry == "general":
+        return coo_from_entries(values, rows, columns, shape=shape, name="it")
+    is_skew = form.symmetry == "skew-symmetric"
+    if np.any(rows <= columns if is_skew else rows < columns):
+        raise ValueError(f"it is {form.symmetry} and has an entry outside the lower triangle")
+    below = rows != columns
+    mirrored = -values[below] if is_skew else values[below]
+    both = np.append(rows, columns[below]), np.append(columns, rows[below])
+    return coo_from_entries(np.append(values, mirrored), *both, shape=shape, name="it")
+
+
+def _entry_blocks(lines: LineReader, count: int) -> Iterator[tuple[int, list[bytes], bytes]]:
+    """The lines of entries in portions: how many came before, those that are not blank, and the text they stand in.
+
+    Raises:
+        ValueError: there are fewer or more than `count`, or characters that no number has.
+    """
+    first, length = 0, 0
+    for text in lines.portions():
+        if text.translate(None, _NUMBER_CHARACTERS + b"\n"):
+            raise _line_error(text, (), lines.number)
+        length += len(text)
+        portion = [line for line in text.split(b"\n") if line and not line.isspace()]
+        if first + len(portion) > count or length > _MAX_BYTES_PER_ENTRY * (count + _MAX_BYTES_PER_ENTRY):
+            raise ValueError(f"it claims {count} entries, and more follows")
+        if portion:
+            yield first, portion, text
+        first += len(portion)
+    if first < count:
+        raise ValueError(f"it claims {count} entries, and ends after {first}")
+
+
+def _line_error(text: bytes, numbers: Sequence[_Number], before: int) -> ValueError:
+    """What is wrong with the first line that cannot be read; `before` lines precede the text."""
+    for place, line in enumerate(text.split(b"\n"), start=before + 1):
+        cells = line.split()
+        is_text = line.translate(None, _NUMBER_CHARACTERS)
+        if is_text or (cells and numbers and not _can_read(cells, numbers)):
+            return ValueError(f"line {place} is {_quote_line(line)}, not {_EXPECTED[len(numbers)]}")
+    return ValueError(f"after line {before} there are entries that are no numbers")
+
+
+def _can_read(cells: Sequence[bytes], numbers: Sequence[_Number]) -> bool:
+    try:
+        values = [float(number(cell)) for number, cell in zip(numbers, cells, strict=True)]
+    except (ValueError, OverflowError):
+        return False
+    return len(values) == 1 or max(map(abs, values[:2])) < 2.0**63  # rows and columns are numbers of 64 bits
+
+
+def _quote_line(line: bytes) -> str:
+    return repr(sanitize(line.decode("latin-1"), longest=30))
+
+
+# MERGED ltinet.io.matrix_market
+# A folder with one Matrix Market text file per matrix: A.mtx, B.mtx, C.mtx and, where present, D.mtx and E.mtx.
+
+_SUFFIXES = (".mtx", ".mtx.gz")
+
+
+def variable_of(path: Path) -> str:
+    """Name the matrix that a file holds: "A" for A.mtx and A.mtx.gz, "" for a file of another kind."""
+    return next((path.name.removesuffix(ending) for ending in _SUFFIXES if path.name.endswith(ending)), "")
+
+
+def list_variables(path: Path) -> list[str]:
+    """Name the matrices in the folder."""
+    return sorted(filter(None, map(variable_of, path.iterdir())))
+
+
+def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
+    """Read those of `names` that are there, plain or gzipped.
+
+    Raises:
+        ValueError: a file is damaged, or a matrix is there twice.
+        BeyondLimitError: the matrices take more than `max_bytes`.
+    """
+    matrices, allowance = {}, SizeAllowance(max_bytes)
+    for name in names:
+        files = [path / (name + ending) for ending in _SUFFIXES if lexists(path / (name + ending))]
+        if len(files) > 1:
+            raise ValueError(f"it holds {name} twice, as {files[0].name} and {files[1].name}; remove one")
+        if files:
+            matrices[name] = _read_matrix(files[0], name, allowance)
+    return matrices
+
+
+def read_texts(path: Path, name: str) -> list[str]:
+    """There are none: files of this kind hold numbers.
+
+    Raises:
+        ValueError: always.
+    """
+    raise UnsupportedVariableError(f"{name} in {path.name} is no list of texts")
+
+
+def contents(matrices: Mapping[str, Matrix | SparseMatrix]) -> dict[str, bytes]:
+    """The files of a folder by name, with enough digits to restore every bit."""
+    return {f"{name}.mtx": _format_dense(matrix).encode("ascii") for name, matrix in matrices.items()}
+
+
+def _format_dense(matrix: Matrix | SparseMatrix) -> str:
+    if isinstance(matrix, SparseMatrix):
+        return _format_sparse(matrix)
+    # Written here because scipy.io.mmwrite (1.17) never returns from a matrix without rows. repr() is the shortest
+    # text that reads back as the same number; the format runs down the columns.
+    head = "%%MatrixMarket matrix array real general\n{} {}\n".format(*matrix.shape)
+    return head + "".join(f"{entry!r}\n" for entry in matrix.ravel(order="F").tolist())
+
+
+def _format_sparse(matrix: SparseMatrix) -> str:
+    entries = sparse.coo_array(matrix)
+    head = "%%MatrixMarket matrix coordinate real general\n{} {} {}\n".format(*matrix.shape, entries.nnz)
+    places = zip((entries.row + 1).tolist(), (entries.col + 1).tolist(), entries.data.tolist(), strict=True)
+    return head + "".join(f"{row} {column} {value!r}\n" for row, column, value in places)
+
+
+def _read_matrix(path: Path, name: str, allowance: SizeAllowance) -> Any:
+    with open_regular(path) as file:
+        try:
+            return parse_matrix(read_lines(file, is_compressed=path.suffix == ".gz"), allowance, name=name)
+        except (SizeLimitError, UnsupportedVariableError):
+            raise
+        except Exception as error:
+            raise ValueError(f"{path.name}: {error}") from error

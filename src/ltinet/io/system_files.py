@@ -1,0 +1,253 @@
+"""Systems in files: choice of the format, reading with overrides, and atomic writing.
+
+A new format is a module of this package with `list_variables`, `read`, `read_texts` and `write`, and one line in the
+tables `_READERS` and `_WRITERS`.
+"""
+
+import io
+import stat
+from collections.abc import Collection, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ltinet._util.atomic_files import write_file_atomically, write_folder_atomically
+from ltinet._util.text import format_names, format_path, sanitize
+from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
+from ltinet.io import mat, mat5, mat73, matrix_market, npz
+from ltinet.io.file_access import (
+    as_path,
+    error_reason,
+    file_mode,
+    parse_size_limit,
+    require_regular,
+    translate_read_errors,
+)
+from ltinet.io.system_variables import (
+    MATRIX_NAMES,
+    NAME_VARIABLES,
+    ReadableFormat,
+    guess_matrices,
+    match_matrices,
+    read_settings,
+    read_signal_names,
+    read_time_step,
+    settings_variables,
+    struct_prefix,
+)
+from ltinet.systems.matrices import Matrix, MatrixLike, SparseMatrix, shape_of
+from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
+from ltinet.systems.system_matrices import SystemMatrices
+
+# MERGED ltinet.io.system_files
+# Systems in files: the door that picks the format, asks for what is missing and turns failures into one clear line.
+
+_TIME_STEP = "Ts"  # the name that MATLAB gives it
+
+
+class _WritableFormat(Protocol):
+    def write(
+        self,
+        target: BinaryIO,
+        matrices: Mapping[str, Matrix | SparseMatrix],
+        texts: Mapping[str, Sequence[str]] | None = None,
+    ) -> None: ...
+
+
+# A new format is a file in formats/ and a line here.
+_READERS: Mapping[str, ReadableFormat] = {".mat": mat, ".npz": npz}
+_WRITERS: Mapping[str, _WritableFormat] = {".mat": mat5, ".npz": npz}
+_KNOWN_PATHS = f"{', '.join(_READERS)}, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
+
+
+def read_system(
+    path: str | PathLike[str],
+    given: Mapping[str, MatrixLike],
+    *,
+    names: Mapping[str, str] | None,
+    dt: float | None,
+    max_bytes: float,
+) -> tuple[SystemMatrices, SignalSettings]:
+    """Read the system in a file or folder, with the given matrices and time step instead of the file's.
+
+    What the file says of delays, operating point, hold and sample time comes with it.
+
+    `names` tells which variables its matrices are, where they are called otherwise than `match_matrices` knows.
+
+    Raises:
+        FileFormatError: the file is missing, damaged, too large, of an unknown kind, or lacks A, B or C.
+        InvalidSystemError: its matrices do not make a system, or its time step is none.
+    """
+    path = as_path(path)
+    max_bytes = parse_size_limit(max_bytes).max_bytes
+    with translate_read_errors(path):
+        file_format = _format_of_existing(path)
+        variables = file_format.list_variables(path)
+        found = match_matrices(path, variables, names, supplied=given)
+        beside = struct_prefix(found)
+        if dt is None:
+            dt = read_time_step(file_format, path, variables, beside=beside)
+        found = {role: name for role, name in found.items() if role not in given}
+        read = file_format.read(path, list(found.values()), max_bytes=max_bytes)
+        matrices = {role: read[name] for role, name in found.items()}
+        for name in ("D", "E"):  # MATLAB's [] stands for no feedthrough and for E = I
+            if name in matrices and shape_of(matrices[name], name) == (0, 0):
+                del matrices[name]
+        _require_dense_size(matrices, given, max_bytes)
+    matrices |= given
+    for name in ("A", "B", "C"):
+        if name not in matrices:
+            likely = guess_matrices(file_format, path, variables) if name == "A" else {}
+            raise FileFormatError(_missing_matrix_message(path, name, variables, matrices, likely))
+    try:
+        system = SystemMatrices(**matrices, dt=dt)
+        counts = {"inputs": system.n_inputs, "outputs": system.n_outputs, "states": system.n_states}
+        own = read_signal_names(file_format, path, variables, beside=beside, counts=counts)
+        settings = read_settings(
+            file_format, path, variables, beside=beside, n_inputs=system.n_inputs, n_outputs=system.n_outputs,
+            dt=system.dt,
+        )  # fmt: skip
+        return system.named(system.names.over(own)), settings
+    except InvalidSystemError as error:
+        raise InvalidSystemError(f"{format_path(path)}: {error}") from None
+    except MemoryError as error:
+        raise FileFormatError(f"{format_path(path)} cannot be read: there is not enough memory for it") from error
+
+
+def write_system(
+    system: SystemMatrices, path: str | PathLike[str], *, mat_version: str, settings: SignalSettings = NO_SETTINGS
+) -> None:
+    """Write A, B, C, D, a time step, names and settings by the path's suffix, whole or not at all.
+
+    A sparse A is written with its E.
+
+    Raises:
+        FileFormatError: the suffix is unknown, or the file cannot be written there.
+        MissingDependencyError: h5py is needed and not installed.
+    """
+    path = as_path(path)
+    matrices = _matrices_to_write(system)
+    if system.dt is not None:
+        matrices[_TIME_STEP] = np.array([[system.dt]])
+    numbers, texts = settings_variables(settings, system.dt)
+    matrices |= numbers
+    texts |= {NAME_VARIABLES[kind]: list(own) for kind, own in system.names.given.items()}
+    try:
+        file_format = _format_to_write(path, mat_version)
+        if not path.parent.is_dir():
+            raise FileFormatError(
+                f"{format_path(path)} cannot be written: there is no folder {format_path(path.parent)}; create it first"
+            )
+        if file_format is None and not settings.is_default:
+            raise FileFormatError(
+                f"{format_path(path)} is not written: a folder of Matrix Market files has no place for delays, the "
+                "operating point, hold and sample time; choose a .mat or .npz file, or remove them with "
+                "system.with_signal_settings(input_delay=0, …)"
+            )
+        if file_format is None:
+            write_folder_atomically(path, matrix_market.contents(matrices))
+        else:
+            content = io.BytesIO()
+            file_format.write(content, matrices, texts)
+            write_file_atomically(path, content.getvalue())
+    except LtinetError:
+        raise
+    except Exception as error:  # no space, no permission, too large for the format: each library has its own type
+        raise FileFormatError(
+            f"{format_path(path)} cannot be written: {error_reason(error)}; what was there before is unchanged"
+        ) from error
+
+
+def _require_dense_size(matrices: Mapping[str, Any], given: Mapping[str, MatrixLike], max_bytes: float) -> None:
+    """Of sparse matrices A stays so, and E beside it; all others are filled in, which a small file may not bring about.
+
+    Neither may it by a D that is left out, of as many rows as C and columns as B.
+
+    Raises:
+        BeyondLimitError: that takes more than `max_bytes`.
+    """
+    claimed, is_sparse = parse_size_limit(max_bytes), issparse(given.get("A", matrices.get("A")))
+    for name, matrix in matrices.items():
+        if name not in ("A", "E" if is_sparse else "A") and hasattr(matrix, "nnz"):
+            claimed.claim(shape_of(matrix, name), name)
+    known = {**matrices, **given}
+    if {"B", "C"} <= known.keys() and "D" not in known:
+        claimed.claim((*shape_of(known["C"], "C")[:1], *shape_of(known["B"], "B")[1:]), "D")
+
+
+def _matrices_to_write(system: SystemMatrices) -> dict[str, Any]:
+    """The matrices of a file: of a sparse model as they were given."""
+    ends = {"C": system.C, "D": system.D}
+    if system.sparse is None:
+        return {"A": system.A, "B": system.B, **ends}
+    E = {} if system.sparse.mass is None else {"E": system.sparse.mass}
+    return {"A": system.sparse.state, "B": system.sparse.B, **ends, **E}
+
+
+def _format_of_existing(path: Path) -> ReadableFormat:
+    mode = file_mode(path)
+    if stat.S_ISDIR(mode):
+        return matrix_market
+    require_regular(path, mode)
+    suffix = path.suffix.lower()
+    if suffix in _READERS:
+        return _READERS[suffix]
+    if suffix == ".safetensors":
+        raise FileFormatError(
+            f"{format_path(path)} is a network, not a system; read it with ltinet.load(path), whose .system is the "
+            "system that it was constructed from"
+        )
+    if suffix in (".mtx", ".gz"):
+        raise FileFormatError(
+            f"{format_path(path)} is one matrix; pass the folder that holds A.mtx, B.mtx, C.mtx: "
+            f"{format_path(path.parent)}"
+        )
+    raise FileFormatError(f"{format_path(path)} is of an unknown kind; known are {_KNOWN_PATHS}")
+
+
+def _format_to_write(path: Path, mat_version: str) -> _WritableFormat | None:
+    """The format of a file; None for a folder of Matrix Market files."""
+    if mat_version not in ("5", "7.3"):
+        raise FileFormatError(f'mat_version is {sanitize(repr(mat_version))}; known are "5" and "7.3"')
+    if path.is_dir():
+        ours = (*MATRIX_NAMES, _TIME_STEP)
+        strangers = [entry.name for entry in path.iterdir() if matrix_market.variable_of(entry) not in ours]
+        if strangers:
+            raise FileFormatError(
+                f"the folder {format_path(path)} holds other things ({', '.join(map(sanitize, sorted(strangers)[:3]))}, …) "
+                f"and is not replaced; pass a new name, for example {format_path(path / 'system')}"
+            )
+        return None
+    suffix = path.suffix.lower()
+    if suffix in _WRITERS:
+        return mat73 if suffix == ".mat" and mat_version == "7.3" else _WRITERS[suffix]
+    if suffix == "" and not path.exists():
+        return None
+    if suffix == "":
+        raise FileFormatError(
+            f"{format_path(path)} is a file, and without a suffix it would become a folder; pass another name"
+        )
+    raise FileFormatError(
+        f"{format_path(path)} has the suffix {sanitize(repr(path.suffix))}; known are {_KNOWN_PATHS}, which has no suffix"
+    )
+
+
+def _missing_matrix_message(
+    path: Path, name: str, variables: Collection[str], matrices: Mapping[str, Any], likely: Mapping[str, str]
+) -> str:
+    if likely:
+        named = ", ".join(f'"{role}": "{sanitize(own)}"' for role, own in likely.items())
+        return (
+            f"{format_path(path)} has no {name} (it holds {format_names(variables)}); by their sizes these could be its "
+            f"matrices: load_system(path, names={{{named}}}), or on the command line --matrix A={sanitize(likely['A'])} …"
+        )
+    example = f"{name}=…"
+    if name == "C":
+        example = f"C=np.eye({shape_of(matrices['A'], 'A')[0]}) for all states as outputs"
+    return (
+        f"{format_path(path)} has no {name} (it holds {format_names(variables)}); give it: load_system(path, {example}), "
+        "or store plain matrices A, B, C (in MATLAB: [A, B, C, D] = ssdata(sys))"
+    )

@@ -1,0 +1,403 @@
+"""Reading and writing of network files.
+
+A file holds the parameters of all layers, the block-diagonal form and the original system if they are known, and a
+SHA-256 of all of it. Every bit is restored or an error is raised, and nothing is executed. A damaged file, and a file
+with a correct checksum but invalid contents, is rejected when it is loaded.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltinet._util.atomic_files import write_file_atomically
+from ltinet._util.floating_point import rounding_tolerance
+from ltinet._util.text import format_path, sanitize
+from ltinet.blockdiag.form import BlockDiagonalForm
+from ltinet.blockdiag.transformation import DenseTransformation, ImplicitTransformation
+from ltinet.errors import FileFormatError, LtinetError
+from ltinet.io.file_access import (
+    DEFAULT_MAX_BYTES,
+    SizeLimitError,
+    as_path,
+    error_reason,
+    error_text,
+    open_regular,
+    parse_size_limit,
+)
+from ltinet.network.block_system import BlockSystem
+from ltinet.network.file_format import (
+    FileDescription,
+    Tensors,
+    encode_description,
+    encode_safetensors,
+    parse_description,
+    read_header,
+    read_tensors,
+    validate_tensors,
+)
+from ltinet.network.layer import HorizontalLayer
+from ltinet.network.network import Network
+from ltinet.network.realisation import modal_blocks, recover_block_system
+from ltinet.systems.matrices import Matrix, make_read_only
+from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
+from ltinet.systems.system_matrices import SystemMatrices
+
+# MERGED ltinet.network.network_file
+# Networks, forms and systems as a few tensors, and back.
+
+
+def pack_network(network: Network) -> dict[str, NDArray[Any]]:
+    """All layers in few tensors: square matrices flattened one after the other, rows stacked."""
+    layers = network.layers
+    return {
+        "n_neurons": np.array([layer.n_neurons for layer in layers], dtype=np.int64),
+        "masses": np.concatenate([np.zeros(0), *(layer.M.diagonal() for layer in layers)]),
+        "C": np.concatenate([np.zeros(0), *(layer.C.ravel() for layer in layers)]),
+        "K": np.concatenate([np.zeros(0), *(layer.K.ravel() for layer in layers)]),
+        "E": np.vstack([np.zeros((0, network.n_inputs)), *(layer.E for layer in layers)]),
+        "V": np.vstack([np.zeros((0, network.n_inputs)), *(layer.V for layer in layers)]),
+        "Phi": network.output_weights,
+        "Psi": np.array(network.Psi),
+    }
+
+
+def unpack_network(tensors: Tensors) -> Network:
+    """The network of tensors that are known to have the right types and shapes.
+
+    Raises:
+        LtinetError: their numbers do not make a network.
+    """
+    layers, Phi = [], []
+    row = square = column = 0
+    for count in tensors["n_neurons"].tolist():
+        rows, entries = slice(row, row + count), slice(square, square + count * count)
+        C, K = tensors["C"][entries].reshape(count, count), tensors["K"][entries].reshape(count, count)
+        layer = HorizontalLayer(np.diag(tensors["masses"][rows]), C, K, tensors["E"][rows], tensors["V"][rows])
+        layers.append(layer)
+        Phi.append(tensors["Phi"][:, column : column + layer.n_states])
+        row, square, column = rows.stop, entries.stop, column + layer.n_states
+    return Network(layers, Phi, tensors["Psi"])
+
+
+def pack_form(form: BlockDiagonalForm) -> dict[str, NDArray[Any]]:
+    """The form a network came from; of A_bd the blocks only."""
+    blocks = [form.block(index).ravel() for index in range(form.n_blocks)]
+    eigenvalues = np.concatenate([np.zeros(0, dtype=complex), *form.eigenvalues])
+    return {
+        "form.block_sizes": np.array(form.block_sizes, dtype=np.int64),
+        "form.blocks": np.concatenate([np.zeros(0), *blocks]),
+        "form.T": np.ascontiguousarray(form.T),
+        "form.T_inv": np.ascontiguousarray(form.T_inv),
+        "form.eigenvalues": np.column_stack([eigenvalues.real, eigenvalues.imag]),
+        "form.scaling": np.array(form.scaling),
+        "form.original": np.array(form.original),
+    }
+
+
+def unpack_form(tensors: Tensors, description: FileDescription) -> BlockDiagonalForm:
+    """The form of tensors that are known to have the right types and shapes."""
+    sizes = tensors["form.block_sizes"].tolist()
+    A, start, entry = np.zeros((sum(sizes), sum(sizes))), 0, 0
+    for size in sizes:
+        A[start : start + size, start : start + size] = tensors["form.blocks"][entry : entry + size * size].reshape(
+            size, size
+        )
+        start, entry = start + size, entry + size * size
+    eigenvalues = np.ascontiguousarray(tensors["form.eigenvalues"]).view(np.complex128)[:, 0]
+    for array in (A, tensors["form.scaling"], tensors["form.original"], eigenvalues):
+        array.setflags(write=False)
+    return BlockDiagonalForm(
+        A=A,
+        transformation=DenseTransformation(tensors["form.T"], tensors["form.T_inv"]),
+        block_sizes=tuple(sizes),
+        eigenvalues=tuple(np.split(eigenvalues, np.cumsum(sizes)[:-1])) if sizes else (),
+        scaling=tensors["form.scaling"],
+        original=tensors["form.original"],
+        budget=description.budget,
+        seen=description.seen,
+        remarks=description.remarks,
+    )
+
+
+def pack_system(system: SystemMatrices, blocks: BlockSystem) -> dict[str, NDArray[Any]]:
+    """The system as it was given, and what is not in the form of it in block coordinates."""
+    tensors = {"blocks.B": np.ascontiguousarray(blocks.B), "blocks.C": np.ascontiguousarray(blocks.C)}
+    tensors |= {"system.C": system.C, "system.D": system.D}
+    if system.descriptor is None:
+        return tensors | {"system.A": system.A, "system.B": system.B}
+    E, A, B = system.descriptor
+    return tensors | {"system.A": A, "system.B": B, "system.E": E}
+
+
+def unpack_system(tensors: Tensors, form: BlockDiagonalForm) -> tuple[SystemMatrices, BlockSystem]:
+    """The system of tensors that are known to have the right types and shapes.
+
+    Raises:
+        LtinetError: their numbers do not make a system.
+    """
+    A, B, C, D = (tensors[f"system.{name}"] for name in "ABCD")
+    system = SystemMatrices(A, B, C, D, tensors.get("system.E"))
+    own_B, own_C = make_read_only(tensors["blocks.B"]), make_read_only(tensors["blocks.C"])
+    return system, BlockSystem(form.A, own_B, own_C, system.D, form.block_sizes, form.reals_per_block)
+
+
+# MERGED ltinet.network.network_file
+# What the numbers of a network file must be, so that whatever is done with the network later is done with numbers.
+
+
+def validate_finite_tensors(tensors: Tensors) -> None:
+    """Refuse NaN and infinities anywhere.
+
+    Raises:
+        ValueError: a tensor has one.
+    """
+    for name, array in tensors.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"{name} has entries that are not finite")
+
+
+def validate_leading_coefficients(network: Network) -> None:
+    """Refuse neurons whose equation cannot be solved for its highest derivative within double precision.
+
+    Raises:
+        ValueError: m or, of a first-order neuron, c is so small that dividing by it overflows.
+    """
+    for index, layer in enumerate(network.layers):
+        leading = np.where(layer.is_second_order, layer.M.diagonal(), layer.C.diagonal())
+        with np.errstate(over="ignore"):
+            unit = np.ones((len(leading), 1))
+            solved = [matrix / leading[:, None] for matrix in (unit, layer.C, layer.K, layer.E, layer.V)]
+        if not all(np.isfinite(matrix).all() for matrix in solved):
+            raise ValueError(f"a neuron of layer {index} has m or c too small for the equation to be divided by it")
+
+
+def validate_block_system(network: Network, form: BlockDiagonalForm | None) -> None:
+    """Refuse a network that cannot be run in block coordinates, where a file does not hold these but they follow.
+
+    Raises:
+        ValueError: they overflow.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            system = modal_blocks(network).system if form is None else recover_block_system(network, form)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(f"its blocks cannot be computed: {error}") from None
+    if not all(np.isfinite(matrix).all() for matrix in (system.A, system.B, system.C, system.D)):
+        raise ValueError("its blocks are not finite")
+
+
+def validate_form(tensors: Tensors) -> None:
+    """Refuse a form whose parts contradict each other.
+
+    Raises:
+        ValueError: scaling is not by powers of two, complex eigenvalues lack their partners, or T_inv is not T⁻¹.
+    """
+    scaling: NDArray[np.float64] = tensors["form.scaling"]
+    mantissas, _ = np.frexp(scaling)
+    if not np.all(mantissas == 0.5):
+        raise ValueError("form.scaling has entries that are not powers of two")
+    imaginary = np.split(tensors["form.eigenvalues"][:, 1], np.cumsum(tensors["form.block_sizes"])[:-1])
+    if any(np.count_nonzero(part > 0.0) != np.count_nonzero(part < 0.0) for part in imaginary):
+        raise ValueError("form.eigenvalues has complex numbers without their conjugates")
+    with np.errstate(over="ignore"):
+        T, inverse = tensors["form.T"] / scaling[:, None], tensors["form.T_inv"] * scaling
+    if not (np.isfinite(T).all() and np.isfinite(inverse).all()):
+        raise ValueError("form.T divided by form.scaling is not finite")
+    if not _is_inverse(T, inverse):
+        raise ValueError("form.T_inv is not the inverse of form.T")
+
+
+def _is_inverse(T: Matrix, inverse: Matrix) -> bool:
+    """Whether T · inverse maps one vector to itself as far as rounding lets it, by a few products with a vector.
+
+    An inverse that was computed stably has an error of n·eps·|T⁻¹||T||T⁻¹|, which T multiplies once more. Of a T so
+    ill-conditioned that this exceeds the vector itself nothing is refused.
+    """
+    vector = np.cos(np.arange(len(T)))  # no entry is zero, and no two are equal
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.linalg.norm(T @ (inverse @ vector) - vector)
+        growth = np.abs(vector)
+        for matrix in (inverse, T, inverse, T):
+            growth = np.abs(matrix) @ growth
+        return not error > rounding_tolerance(len(T), float(np.linalg.norm(growth)))
+
+
+# MERGED ltinet.network.network_file
+# Network files: safetensors with versioned metadata, every bit restored or an error, nothing executed.
+#
+# A file holds the packed parameters of all layers, the block-diagonal form and the system they came from if there are
+# any, and a SHA-256 of all of it: a damaged file is refused rather than read as another network. A file with a right
+# checksum but wrong contents is refused as well, when it is loaded and not when it is used.
+
+FORMAT = "ltinet-network"
+VERSION = 3
+_READABLE = ("1", "2", "3")  # 0.1.0 wrote the first, which knows of no system; signal settings came with the third
+
+
+class StoredNetwork(NamedTuple):
+    """What a file holds: a network, and where it came from as far as that is known."""
+
+    network: Network
+    form: BlockDiagonalForm | None = None
+    system: SystemMatrices | None = None
+    blocks: BlockSystem | None = None
+    reduced_error: float | None = None
+    """In the H2 norm, from the system that this one was reduced from; None where it was not."""
+    settings: SignalSettings = NO_SETTINGS
+    """Delays, operating point, hold and sample time."""
+
+
+def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
+    """Write a network and what it came from, the same bytes each time.
+
+    The file appears under its name only when it is complete. A system is kept together with its form and blocks.
+
+    Raises:
+        FileFormatError: it cannot be written there.
+    """
+    path = as_path(path)
+    if has_implicit_transformation(stored.form):
+        raise FileFormatError(
+            f"{format_path(path)} is not written: T of this network of {stored.network.n_states} states is an operator "
+            "and no array; store the model, save_system(net.system, path), from which construct makes it again in "
+            "seconds"
+        )
+    content, tensors = _packed(stored)
+    metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": _digest(content, tensors)}
+    try:
+        if path.exists() and not path.is_file():
+            raise FileFormatError(
+                f"{format_path(path)} is a folder or a device, not a file, and would be replaced; choose another place"
+            )
+        write_file_atomically(path, encode_safetensors(tensors, metadata))
+    except (OSError, ValueError) as error:  # the second for a NUL in the path
+        if isinstance(error, LtinetError):
+            raise
+        raise FileFormatError(
+            f"{format_path(path)} cannot be written ({error_reason(error)}); choose another place"
+        ) from error
+
+
+def network_checksum(stored: StoredNetwork) -> str:
+    """The SHA-256 that a file of the network holds, by which what was made from a network is known again.
+
+    Where T is an operator there is no such file; that of the network alone then.
+    """
+    alone = StoredNetwork(stored.network, settings=stored.settings)
+    return _digest(*_packed(alone if has_implicit_transformation(stored.form) else stored))
+
+
+def has_implicit_transformation(form: BlockDiagonalForm | None) -> bool:
+    """Whether T is an operator, of a large structured model."""
+    return form is not None and isinstance(form.transformation, ImplicitTransformation)
+
+
+def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> StoredNetwork:
+    """Read what `write_network` wrote, bit for bit.
+
+    Raises:
+        FileFormatError: there is no such file, it is damaged, not a network, too large, or of a newer format.
+    """
+    path = as_path(path)
+    metadata, tensors = _read(path, max_bytes)
+    content = metadata.get("content", "")
+    if metadata.get("sha256") != _digest(content, tensors):
+        raise FileFormatError(
+            f"{format_path(path)} is damaged: its checksum does not match; restore it from a copy or build it again"
+        )
+    try:
+        return _unpack(tensors, parse_description(content, version=int(metadata["version"])))
+    except (LtinetError, ValueError, MemoryError, RecursionError) as error:
+        raise FileFormatError(f"{format_path(path)} does not hold a complete network: {error_text(error)}") from None
+
+
+def _packed(stored: StoredNetwork) -> tuple[str, Tensors]:
+    """What a file says of itself, and its tensors."""
+    network, form, system, blocks, reduced_error, settings = stored
+    tensors = pack_network(network) | ({} if form is None else pack_form(form))
+    has_system = form is not None and system is not None and blocks is not None
+    if has_system and system is not None and blocks is not None:
+        tensors |= pack_system(system, blocks)
+    known = system if has_system else None
+    return encode_description(form, known, reduced_error=reduced_error, settings=settings), tensors
+
+
+def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
+    has_system = description.has_system
+    validate_tensors(
+        tensors, has_form=description.has_form, has_system=has_system, has_descriptor=description.has_descriptor
+    )
+    validate_finite_tensors(tensors)
+    network = unpack_network(tensors)
+    validate_leading_coefficients(network)
+    settings = description.settings.fitting(n_inputs=network.n_inputs, n_outputs=network.n_outputs)
+    form = None
+    if description.has_form:
+        validate_form(tensors)
+        form = unpack_form(tensors, description)
+    if form is None or not has_system:
+        validate_block_system(network, form)
+        return StoredNetwork(network, form, reduced_error=description.reduced_error, settings=settings)
+    system, blocks = unpack_system(tensors, form)
+    return StoredNetwork(network, form, system.named(description.names), blocks, description.reduced_error, settings)
+
+
+def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Tensors]:
+    room = parse_size_limit(max_bytes)
+    with open_regular(path) as file, _translate_errors(path):
+        header = read_header(file)
+        _require_known(path, header.metadata)
+        return header.metadata, read_tensors(file, header, room)
+
+
+def _require_known(path: Path, metadata: dict[str, str]) -> None:
+    if metadata.get("format") != FORMAT:
+        raise FileFormatError(
+            f"{format_path(path)} is a safetensors file but not an ltinet network; write one with net.save(path)"
+        )
+    version = metadata.get("version", "")
+    if version not in _READABLE:
+        raise FileFormatError(
+            f"{format_path(path)} has format version {sanitize(repr(version))}, this ltinet reads up to {VERSION}; "
+            "upgrade ltinet to read it"
+        )
+
+
+@contextmanager
+def _translate_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except LtinetError:
+        raise
+    except SizeLimitError as error:
+        raise FileFormatError(f"{format_path(path)} cannot be read: {error}") from None
+    except (OSError, ValueError, MemoryError, RecursionError) as error:
+        if path.suffix.lower() in (".mat", ".npz"):
+            raise FileFormatError(
+                f"{format_path(path)} is not a network but looks like a system; read it with ltinet.load_system(path), "
+                "and construct its network: ltinet.construct(ltinet.load_system(path))"
+            ) from None
+        raise FileFormatError(
+            f"{format_path(path)} is not a readable safetensors file ({error_text(error)}); it may be damaged or cut off"
+        ) from None
+
+
+def _digest(content: str, tensors: Tensors) -> str:
+    """SHA-256 of the description and of name, type, shape and bytes of every tensor."""
+    digest = hashlib.sha256(_encoded(content))
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name])
+        digest.update(_encoded(f"|{name}|{array.dtype.str}|{array.shape}|"))
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes of a text; what damage makes of one may hold half a character, which has none of its own."""
+    return text.encode("utf-8", "surrogatepass")

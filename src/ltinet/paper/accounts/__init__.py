@@ -1,1 +1,0 @@
-"""What the paper says about each example beside what is found here: text, numbers with verdicts, figures."""

@@ -1,0 +1,178 @@
+"""Accuracy numbers and figures that the examples of the paper share.
+
+Errors and bounds of the forward passes, spectra and architectures of networks, snapshots of fields, and outputs with
+their errors.
+"""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import ltinet
+from ltinet.paper.comparison import NOT_PRINTED, ComparedNumber, FigureRecipe
+from ltinet.paper.forward_passes import SAMPLE_TIMES, ForwardPass, ForwardPasses
+from ltinet.plotting import draw_comparison, draw_errors_and_bounds, draw_snapshots, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# MERGED ltinet.paper.common_results
+# What is said of every example alike: how exact the forward passes are, and which algorithm is better.
+
+# Twelve digits are what `lsim`, with a matrix exponential of the whole system, can be trusted to have here.
+LSIM_AGREEMENT = 1e-12
+# A bound is safe if it is not below the error, which is itself known to the digits of the exact engine only, and useful
+# if it is not a thousand times above it.
+MIN_BOUND_RATIO, MAX_BOUND_RATIO = 1e-2, 1e3
+
+
+def accuracy_numbers(
+    passes: ForwardPasses,
+    *,
+    example: str,
+    orders: str = NOT_PRINTED,
+    within: tuple[float, float] = (-math.inf, math.inf),
+) -> tuple[ComparedNumber, ...]:
+    """Errors of all passes; `orders` is what the paper says Algorithm A.1 gains, `within` what counts as that."""
+    error = "largest error against the exact engine"
+    solved = passes.algorithm_3.n_layers_solved, passes.algorithm_a1.n_layers_solved
+    return (
+        ComparedNumber(
+            f"{example}.exact_against_lsim",
+            "exact engine against lsim, relative to the largest output",
+            here=passes.exact_against_lsim,
+            high=LSIM_AGREEMENT,
+        ),
+        ComparedNumber(
+            f"{example}.error_algorithm_3",
+            f"Algorithm 3 as in the paper, across the knots of the input: {error}",
+            here=passes.algorithm_3.error,
+        ),
+        ComparedNumber(
+            f"{example}.error_algorithm_3_from_knot_to_knot",
+            f"Algorithm 3, restarted at the knots: {error}",
+            here=passes.algorithm_3_from_knot_to_knot.error,
+        ),
+        ComparedNumber(f"{example}.error_algorithm_a1", f"Algorithm A.1: {error}", here=passes.algorithm_a1.error),
+        ComparedNumber(
+            f"{example}.orders_gained",
+            "orders of magnitude by which Algorithm A.1 is better than Algorithm 3 as in the paper",
+            here=passes.orders_gained,
+            paper=orders,
+            low=within[0],
+            high=within[1],
+            note="" if solved[0] == solved[1] else f"Of {solved[0]} layers in Algorithm 3 and {solved[1]} in A.1.",
+        ),
+        ComparedNumber(
+            f"{example}.orders_gained_by_intervals",
+            "the same where Algorithm 3, too, restarts at the knots",
+            here=passes.orders_gained_by_intervals,
+            note="What short intervals alone are worth; the rest of the gain comes from restarting at the knots.",
+        ),
+        *(_bound_number(run, example=example, name=name, label=label) for name, label, run in _bound_numbers(passes)),
+    )
+
+
+def _bound_numbers(passes: ForwardPasses) -> tuple[tuple[str, str, ForwardPass], ...]:
+    return (
+        ("algorithm_3", "Algorithm 3 as in the paper", passes.algorithm_3),
+        ("algorithm_a1", "Algorithm A.1", passes.algorithm_a1),
+    )
+
+
+def _bound_number(run: ForwardPass, *, example: str, name: str, label: str) -> ComparedNumber:
+    return ComparedNumber(
+        f"{example}.bound_over_error_{name}",
+        f"{label}: bound of the largest error over that error",
+        here=run.bound / run.error,
+        low=1.0 - MIN_BOUND_RATIO,
+        high=MAX_BOUND_RATIO,
+    )
+
+
+# MERGED ltinet.paper.common_results
+# The figures that several examples have: the same drawings of other networks and other passes.
+
+SNAPSHOT_TIMES = (0.2, 0.5, 1.0, 1.5, 2.0)
+"""Five times, as in the paper, which does not say which: the heat comes between 0.1 and 0.3 and then spreads."""
+
+
+def draw_network_spectrum(net: ltinet.DynamicNetwork) -> "Figure":
+    """Eigenvalues in the colours of their layers."""
+    figure = new_figure(6.4, 4.2)
+    net.plot.spectrum(ax=figure.subplots())
+    return figure
+
+
+def draw_network(net: ltinet.DynamicNetwork) -> "Figure":
+    """The architecture."""
+    figure = new_figure(8.4, 5.4)
+    net.plot.architecture(ax=figure.subplots())
+    return figure
+
+
+def draw_fields(passes: ForwardPasses) -> "Figure":
+    """Snapshots of the paper's two algorithms, the exact engine and lsim, and what the three differ from lsim by."""
+    at = np.searchsorted(SAMPLE_TIMES, np.array(SNAPSHOT_TIMES) - 1e-9)  # 0.1 has no exact binary form
+    side = round(passes.exact.shape[1] ** 0.5)
+    solutions = {
+        "Algorithm 3": passes.algorithm_3.y,
+        "Algorithm A.1": passes.algorithm_a1.y,
+        "exact engine": passes.exact,
+    }
+    figure = new_figure(10.0, 11.6)
+    draw_snapshots(
+        SNAPSHOT_TIMES,
+        {name: y[at].reshape(-1, side, side) for name, y in solutions.items()},
+        reference=passes.lsim[at].reshape(-1, side, side),
+        reference_name="lsim",
+        quantity="temperature",
+        extent=(-0.25, 9.75, -0.25, 9.75),  # points 0, 0.5, …, 9.5 lie in the middle of their squares
+        figure=figure,
+    )
+    return figure
+
+
+def draw_outputs_and_errors(passes: ForwardPasses) -> "Figure":
+    """Outputs, absolute and relative errors against lsim of the paper's two algorithms and the exact engine."""
+    steps = len(passes.algorithm_3.y)
+    figure = new_figure(12.0, 7.0)
+    draw_comparison(
+        SAMPLE_TIMES[:steps],
+        {
+            "Algorithm 3": passes.algorithm_3.y,
+            "Algorithm A.1": passes.algorithm_a1.y,
+            "exact engine": passes.exact[:steps],
+        },
+        reference=passes.lsim[:steps],
+        reference_name="lsim",
+        figure=figure,
+    )
+    return figure
+
+
+def bounds_figure(passes: ForwardPasses) -> FigureRecipe:
+    """Error and bound together."""
+    return FigureRecipe(
+        "bounds", "Largest error of any output over time and the bound that the solution gives of it (triangles): "
+        "Algorithms 3 and A.1 against the exact engine, the exact engine against lsim.",
+        "Every line of triangles lies above the thin line of its colour.",
+        lambda: _draw_bounds(passes),
+    )  # fmt: skip
+
+
+def _draw_bounds(passes: ForwardPasses) -> "Figure":
+    steps = len(passes.algorithm_3.y)
+    exact = np.max(np.abs(passes.exact - passes.lsim), axis=1)
+    figure = new_figure(7.6, 4.2)
+    draw_errors_and_bounds(
+        SAMPLE_TIMES[:steps],
+        {
+            "Algorithm 3": (passes.algorithm_3.errors, passes.algorithm_3.bounds),
+            "Algorithm A.1": (passes.algorithm_a1.errors, passes.algorithm_a1.bounds),
+            "exact engine": (exact[:steps], passes.exact_bounds[:steps]),
+        },
+        ax=figure.subplots(),
+    )
+    return figure

@@ -1,0 +1,347 @@
+"""Bode and Nyquist plots.
+
+Bode plots show 20 log₁₀|H| above and the unwrapped phase below, optionally with 99 % confidence bands around an
+identified model or with measured values as dots. Nyquist plots show H(jω) and its conjugate with the point −1, cut
+off where |H| is so large that the rest would not be visible. A phase is drawn only where H is finite and larger than
+rounding; dead times are removed before unwrapping and added again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet._util.floating_point import Array, Complex
+from ltinet.errors import PlottingError
+from ltinet.plotting.channels import Pair, PairSelection, peak_gains, select_pairs, validate_frequency_response
+from ltinet.plotting.colours import LINE_COLOURS
+from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, get_figure, has_layout_engine
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+# MERGED ltinet.plotting.frequency_response
+# Frequency responses: magnitude in decibels above, phase below.
+
+_DEEPEST = 160.0  # dB below the highest point: what is deeper is cut, and would press all else together
+_KNOWN = 1e-12  # of the peak of a pair: frequency responses are known to so much, and what is less is rounding
+_DEGREES = (15.0, 30.0, 45.0, 90.0, 180.0, 360.0, 720.0, 1440.0, 3600.0)  # between ticks of phase
+_TICKS = 7
+_SIZE = (6.4, 4.8)  # inches, of a figure of its own
+
+
+def draw_bode(
+    omega: ArrayLike,
+    H: ArrayLike,
+    *,
+    pairs: Sequence[Pair] | None = None,
+    names: Sequence[str] | None = None,
+    input_names: Sequence[str] | None = None,
+    delays: ArrayLike | None = None,
+    figure: "Figure | SubFigure | None" = None,
+) -> NDArray[Any]:
+    """Draw |H| in decibels and the phase of H `(K, p, m)` over angular frequencies omega `(K,)`; two Axes come back.
+
+    `pairs` chooses (output, input); without it all are drawn, of more than ten those that reach the largest gain. The
+    phase begins between −180° and 180° and is continuous from there; where H is not finite, at a pole, lines break.
+    `delays` `(p, m)` are dead times that H contains: phases follow them however far apart frequencies are.
+
+    Raises:
+        PlottingError: omega is not positive and ascending, or H has another shape.
+    """
+    frequencies, values = _validate_response(omega, H)
+    shown = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
+    canvas = get_figure(figure, width=_SIZE[0], height=_SIZE[1] + shown.height_below(_SIZE[0]))
+    above, below = canvas.subplots(2, 1, sharex=True, height_ratios=(1.25, 1.0))
+    draw_magnitude(above, frequencies, values, shown)
+    if has_layout_engine(canvas) and shown.rows_below(canvas.bbox.width / canvas.figure.dpi):
+        shown.add_key_below(canvas)
+    else:
+        shown.add_key(above)
+    late = np.zeros(values.shape[1:]) if delays is None else np.asarray(delays, dtype=np.float64)
+    _draw_phase(below, frequencies, values, shown, late)
+    below.set_xlabel("frequency (rad/time)")
+    canvas.align_ylabels([above, below])
+    return np.asarray([above, below])
+
+
+def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, shown: PairSelection) -> None:
+    """|H| in decibels, a line for each pair."""
+    axes.set_xscale("log")
+    axes.set_ylabel("magnitude (dB)")
+    add_grid(axes)
+    lines = [_decibels(H[:, output, input]) for output, input in shown.chosen]
+    if not any(np.any(np.isfinite(line)) for line in lines):
+        draw_placeholder(axes, "zero everywhere")
+        return
+    for line, (colour, dashes) in zip(lines, shown.styles, strict=True):
+        axes.plot(frequencies, line, color=colour, linestyle=dashes, linewidth=1.4)
+    axes.margins(x=0.01)
+    top = axes.get_ylim()[1]
+    axes.set_ylim(bottom=max(axes.get_ylim()[0], top - _DEEPEST))
+    if np.ptp(axes.get_ylim()) < 1.0:  # a gain: its rounding is no ripple
+        middle = float(np.mean(axes.get_ylim()))
+        axes.set_ylim(middle - 10.0, middle + 10.0)
+
+
+def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, shown: PairSelection, delays: Array) -> None:
+    axes.set_xscale("log")
+    axes.set_ylabel("phase (degrees)")
+    add_grid(axes)
+    for (output, input), (colour, dashes) in zip(shown.chosen, shown.styles, strict=True):
+        phase = unwrapped_phase(H[:, output, input], frequencies * delays[output, input])
+        axes.plot(frequencies, phase, color=colour, linestyle=dashes, linewidth=1.4)
+    axes.margins(x=0.01)
+    _set_degrees(axes)
+
+
+def unwrapped_phase(H: Complex, late: Array | float = 0.0) -> Array:
+    """The phase in degrees, continuous, from a start in [−180, 180); NaN where H is zero, rounding or not finite.
+
+    `late` are the angles ωτ of a delay that H contains: what is left without them is made continuous.
+    """
+    known = _is_significant(H)
+    phase = np.full(len(H), np.nan)
+    angles = np.broadcast_to(late, H.shape)[known]
+    phase[known] = np.rad2deg(np.unwrap(np.angle(H[known] * np.exp(1j * angles))) - angles)
+    if known.any() and phase[known][0] > 180.0 - 1e-6:  # a negative real number has 180 or −180 by chance of rounding
+        phase -= 360.0
+    return phase
+
+
+def _decibels(H: Complex) -> Array:
+    known = _is_significant(H)
+    return np.where(known, 20.0 * np.log10(np.where(known, np.abs(H), 1.0)), np.nan)
+
+
+def _is_significant(H: Complex) -> NDArray[np.bool_]:
+    """Where H is finite and more than rounding."""
+    sizes = np.abs(H)
+    finite = np.isfinite(sizes)
+    return np.asarray(finite & (sizes > _KNOWN * np.max(sizes[finite], initial=0.0)))
+
+
+def _set_degrees(axes: "Axes") -> None:
+    """Ticks at parts of a full turn, and at least 90 degrees of it."""
+    from matplotlib.ticker import MultipleLocator
+
+    low, high = axes.get_ylim() if axes.lines else (-90.0, 0.0)
+    if high - low < 90.0:
+        middle = 45.0 * round((low + high) / 90.0)
+        low, high = min(low, middle - 50.0), max(high, middle + 50.0)
+        axes.set_ylim(low, high)
+    step = next((step for step in _DEGREES if (high - low) / step <= _TICKS), _DEGREES[-1])
+    if (high - low) / step <= 4 * _TICKS:
+        axes.yaxis.set_major_locator(MultipleLocator(step))
+
+
+def _validate_response(omega: ArrayLike, H: ArrayLike) -> tuple[Array, Complex]:
+    values = validate_frequency_response(H)
+    frequencies = np.asarray(omega, dtype=np.float64)
+    if frequencies.shape != values.shape[:1] or len(frequencies) == 0 or values.size == 0:
+        raise PlottingError(
+            f"omega has shape {frequencies.shape} and H {values.shape}; give (K,) and (K, outputs, inputs), none of "
+            "them empty"
+        )
+    if not np.all(np.isfinite(frequencies)) or frequencies[0] <= 0.0 or np.any(np.diff(frequencies) <= 0.0):
+        raise PlottingError("omega must be positive and ascending for a logarithmic axis; leave out 0, and sort it")
+    return frequencies, values
+
+
+# MERGED ltinet.plotting.frequency_response
+# Frequency responses with the bands that hold the true ones.
+
+_DEVIATIONS = 2.5758293035489004  # of a normal number: 99 % lie within
+
+
+def draw_uncertain_bode(
+    omega: ArrayLike,
+    H: ArrayLike,
+    *,
+    decibels: ArrayLike,
+    degrees: ArrayLike,
+    pairs: Sequence[Pair] | None = None,
+    names: Sequence[str] | None = None,
+    input_names: Sequence[str] | None = None,
+    figure: "Figure | SubFigure | None" = None,
+) -> NDArray[Any]:
+    """Draw H `(K, p, m)` as `draw_bode` does, with 99 % bands around magnitude and phase; two Axes come back.
+
+    `decibels` and `degrees` are standard deviations of the shape of H. The axes stay as wide as the lines need them:
+    a band that goes beyond leaves the picture.
+    """
+    values = validate_frequency_response(H)
+    widths = [_DEVIATIONS * np.asarray(own, dtype=np.float64) for own in (decibels, degrees)]
+    if any(own.shape != values.shape for own in widths):
+        raise PlottingError(
+            f"H, decibels and degrees have shapes {values.shape}, {widths[0].shape} and {widths[1].shape}; give one "
+            "deviation for each entry of H"
+        )
+    panels = draw_bode(omega, H, pairs=pairs, names=names, input_names=input_names, figure=figure)
+    shown = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
+    for axes, width in zip(panels, widths, strict=True):
+        lines = axes.get_lines()[: len(shown.chosen)]
+        limits = axes.get_ylim()
+        for line, (output, channel) in zip(lines, shown.chosen, strict=False):
+            _draw_band(axes, line, width[:, output, channel])
+        axes.set_ylim(limits)
+    panels[0].set_title("bands hold 99 %", fontsize="medium", color="0.25")
+    return panels
+
+
+def _draw_band(axes: "Axes", line: Any, width: Array) -> None:
+    frequencies, middle = (np.asarray(own, dtype=np.float64) for own in line.get_data())
+    known = np.isfinite(middle) & np.isfinite(width)
+    below, above = np.where(known, middle - width, np.nan), np.where(known, middle + width, np.nan)
+    axes.fill_between(frequencies, below, above, color=line.get_color(), alpha=0.25, linewidth=0.0)
+
+
+# MERGED ltinet.plotting.frequency_response
+# A measured frequency response beside that of a model.
+
+_MEASURED_POINT_COLOUR = "0.35"
+
+
+def draw_measured_response(
+    omega: ArrayLike,
+    measured: ArrayLike,
+    modelled: ArrayLike,
+    *,
+    fits: Sequence[float],
+    pairs: Sequence[Pair] | None = None,
+    names: Sequence[str] | None = None,
+    input_names: Sequence[str] | None = None,
+    figure: "Figure | SubFigure | None" = None,
+) -> NDArray[Any]:
+    """Draw H `(K, p, m)` of a model as lines, as `draw_bode` does, and what was measured as dots; two Axes come back.
+
+    `fits` in % of every output are told above.
+    """
+    seen, own = validate_frequency_response(measured), validate_frequency_response(modelled)
+    if seen.shape != own.shape or len(fits) != own.shape[1]:
+        raise PlottingError(
+            f"measured, modelled and fits have {seen.shape}, {own.shape} and {len(fits)} entries; give (K, p, m), "
+            "(K, p, m) and p of them"
+        )
+    frequencies = np.asarray(omega, dtype=np.float64)
+    panels = draw_bode(frequencies, own, pairs=pairs, names=names, input_names=input_names, figure=figure)
+    chosen = select_pairs(peak_gains(own), pairs, names=names, input_names=input_names).chosen
+    for place, (output, channel) in enumerate(chosen):
+        value = seen[:, output, channel]
+        with np.errstate(divide="ignore"):
+            decibels = 20.0 * np.log10(np.abs(value))
+        above, below = (axes.get_lines()[place] for axes in panels)
+        # Within half a turn of the model's own phase, which is continuous.
+        turned = np.rad2deg(np.angle(value / np.exp(1j * np.deg2rad(below.get_ydata()))))
+        for axes, line, dots in (
+            (panels[0], above, decibels),
+            (panels[1], below, np.asarray(below.get_ydata()) + turned),
+        ):
+            axes.plot(frequencies, dots, linestyle="none", marker=".", markersize=3.0, color=_MEASURED_POINT_COLOUR,
+                      zorder=line.get_zorder() - 0.5)  # fmt: skip
+    told = ", ".join(f"{value:.1f} %" for value in list(fits)[:4])
+    panels[0].set_title(f"measured (dots) and model, fit {told}", fontsize="medium", color="0.25")
+    return panels
+
+
+# MERGED ltinet.plotting.frequency_response
+# Frequency responses in the complex plane, with the point −1 that decides on stability in a loop.
+
+_CUT_THRESHOLD = 20.0  # largest over usual |H|: beyond, the curve runs away to a pole and would press all else together
+_CUT_RADIUS = 10.0  # times the usual |H|, or 1: where it is cut then
+_NEAR = 0.2  # |H| everywhere below: −1 would leave a dot of the curve
+_POINT = "#f13264"
+
+
+def draw_nyquist(
+    H: ArrayLike,
+    *,
+    pairs: Sequence[Pair] | None = None,
+    names: Sequence[str] | None = None,
+    input_names: Sequence[str] | None = None,
+    limit: float | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw H `(K, p, m)` at ascending frequencies in the complex plane, and its conjugate, faint: negative frequencies.
+
+    Arrows point to higher frequencies. −1 is marked, unless |H| stays so small that it lies far outside; the title
+    says so. What is larger than `limit` is cut; without one, a curve that runs 20 times farther than half of it lies,
+    or than 1, is cut at 10 times that, and the title says so. `pairs` chooses as for `draw_bode`;
+    without it at most seven are drawn, which colours alone tell apart.
+    """
+    values = validate_frequency_response(H)
+    if limit is not None and not 0.0 < limit < np.inf:
+        raise PlottingError(f"limit is {limit}; give a positive number, or leave it out")
+    if values.size == 0:
+        raise PlottingError(f"H has shape {values.shape}; there is nothing to draw")
+    # By colour alone: dashes say here that frequencies are negative.
+    shown = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names, most=len(LINE_COLOURS))
+    curves = [values[:, output, input] for output, input in shown.chosen]
+    reach = _plot_radius(np.concatenate(curves), limit)
+    below = 0.0 if ax is not None else shown.height_below(_SIZE[0])
+    axes = get_axes(ax, width=_SIZE[0], height=_SIZE[1] + below)
+    for curve, (colour, _) in zip(curves, shown.styles, strict=True):
+        seen = np.where(np.isfinite(curve) & (np.abs(curve) <= reach), curve, np.nan)
+        axes.plot(seen.real, seen.imag, color=colour, linewidth=1.4)
+        axes.plot(seen.real, -seen.imag, color=colour, linewidth=0.9, alpha=0.45, linestyle="--")
+        _add_arrow(axes, seen, colour)
+    _finish_nyquist_axes(axes, np.concatenate(curves), reach)
+    if shown.count > 1:
+        shown = replace(shown, dashed=False)
+        if below:
+            shown.add_key_below(axes.figure)
+        else:
+            shown.add_key(axes)
+    return axes
+
+
+def _plot_radius(values: Complex, limit: float | None) -> float:
+    """The |H| beyond which nothing is drawn."""
+    if limit is not None:
+        return limit
+    sizes = np.abs(values[np.isfinite(values)])
+    usual = max(1.0, float(np.median(sizes))) if len(sizes) else 1.0
+    return _CUT_RADIUS * usual if not np.all(np.isfinite(values)) or np.max(sizes) > _CUT_THRESHOLD * usual else np.inf
+
+
+def _finish_nyquist_axes(axes: "Axes", values: Complex, reach: float) -> None:
+    """Both axes to one scale, the origin, and −1 where it can be shown."""
+    sizes = np.abs(values[np.isfinite(values)])
+    largest = float(np.max(sizes, initial=0.0))
+    axes.axhline(0.0, color="0.75", linewidth=0.8, zorder=0)
+    axes.axvline(0.0, color="0.75", linewidth=0.8, zorder=0)
+    told = [f"cut at |H| = {reach:.3g}"] if len(sizes) < len(values) or largest > reach else []
+    if largest >= _NEAR or largest == 0.0:
+        axes.plot([-1.0], [0.0], linestyle="none", marker="+", color=_POINT, markersize=11, markeredgewidth=1.8)
+        axes.annotate("−1", (-1.0, 0.0), xytext=(-4, 5), textcoords="offset points", color=_POINT, ha="right")
+    else:
+        told.append(f"−1 lies far outside: |H| ≤ {largest:.2g}")
+    if told:
+        axes.set_title(", ".join(told), fontsize="small", color="0.25")
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_xlabel("real part")
+    axes.set_ylabel("imaginary part")
+    for axis in ("x", "y"):
+        axes.ticklabel_format(axis=axis, style="sci", scilimits=(-3, 4), useMathText=True)
+    axes.margins(0.08)
+    add_grid(axes)
+
+
+def _add_arrow(axes: "Axes", curve: NDArray[np.complex128], colour: str) -> None:
+    """An arrow half way along the curve, towards higher frequencies."""
+    steps = np.abs(np.diff(curve))
+    way = np.cumsum(np.nan_to_num(steps))
+    if len(way) == 0 or way[-1] == 0.0:
+        return
+    place = int(np.searchsorted(way, 0.5 * way[-1]))
+    while place < len(steps) and not steps[place] > 0.0:
+        place += 1
+    start, end = curve[place], curve[place + 1]
+    axes.annotate(
+        "", xy=(end.real, end.imag), xytext=(start.real, start.imag), annotation_clip=False,
+        arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 0.0, "mutation_scale": 13, "shrinkA": 0.0,
+                    "shrinkB": 0.0},
+    )  # fmt: skip

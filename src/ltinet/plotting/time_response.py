@@ -1,0 +1,417 @@
+"""Outputs over time: trajectories on one pair of axes, simulations with their inputs, and grids of responses.
+
+`draw_outputs` draws outputs as lines with optional error bands, and large batches as median and range.
+`draw_solution` distributes outputs of different scale or unit over several panels and draws the inputs below.
+`draw_responses` draws the response of every output (rows) to every input (columns). Times that grow geometrically,
+as responses choose them for systems with fast and slow poles, get a logarithmic axis.
+"""
+
+import math
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet._util.floating_point import Array
+from ltinet._util.text import sanitize
+from ltinet.errors import PlottingError
+from ltinet.plotting.channels import ChannelLabels
+from ltinet.plotting.colours import LINE_COLOURS, LINE_STYLES, Dashes, add_side_legend, line_styles
+from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, get_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+# MERGED ltinet.plotting.time_response
+# Responses of every output to every input on a grid: outputs from top to bottom, inputs from left to right.
+
+_ROWS, _COLUMNS = 4, 4  # that can be read on one page
+_APART = 30.0  # peaks in a row that differ by more have scales of their own
+_STILL = 1e-3  # of the peak of a response: where it has moved by less, a logarithmic axis need not begin
+_UNEVEN = 30.0  # longest over median step of the times: beyond, they were chosen for a logarithmic axis
+
+
+def draw_responses(
+    t: ArrayLike,
+    y: ArrayLike,
+    *,
+    final: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    input_names: Sequence[str] | None = None,
+    remarks: Sequence[str] = (),
+    figure: "Figure | SubFigure | None" = None,
+) -> NDArray[Any]:
+    """Draw responses y `(m, T, p)`, `y[j, :, i]` that of output i to input j, over the times t `(T,)`.
+
+    `(T, p)` is the response to a single input. `final` `(p, m)` draws the value that each comes to, where that is
+    finite. Up to four outputs and four inputs are drawn, of more those with the largest responses, and the title says
+    so, and what `remarks` say. Times that grow as they go, as responses choose them for fast and slow poles, have a
+    logarithmic axis. The Axes come as (outputs, inputs).
+    """
+    times, values = _validate_responses(t, y)
+    n_inputs, _, n_outputs = values.shape
+    goals = _validate_final_values(final, (n_outputs, n_inputs))
+    outputs, inputs = ChannelLabels(n_outputs, names, noun="output"), ChannelLabels(n_inputs, input_names, noun="input")
+    peaks = np.max(np.abs(values), axis=1, initial=0.0).T
+    rows, columns = _indices_of_largest(peaks.max(axis=1), _ROWS), _indices_of_largest(peaks.max(axis=0), _COLUMNS)
+    size = (max(6.4, 2.6 * len(columns)), 3.6 if len(rows) == 1 else 1.0 + 1.7 * len(rows))
+    canvas = get_figure(figure, width=size[0], height=size[1])
+    panels = canvas.subplots(len(rows), len(columns), sharex=True, squeeze=False)
+    logarithmic = needs_log_axis(times)
+    for row, output in zip(panels, rows, strict=True):
+        for axes, column in zip(row, columns, strict=True):
+            draw_response(axes, times, values[column, :, output], goals[output, column], logarithmic=logarithmic)
+        _share_scale(row, peaks[output, list(columns)])
+        row[0].set_ylabel(outputs.full(output))
+    for axes, column in zip(panels[0], columns, strict=True):
+        if n_inputs > 1 or input_names is not None:
+            axes.set_title(f"from {inputs.full(column)}", fontsize="medium")
+    for axes in panels[-1]:
+        axes.set_xlabel(time_label(logarithmic=logarithmic))
+    if logarithmic:
+        shown = values[np.ix_(columns, range(len(times)), rows)]
+        panels[0, 0].set_xlim(left=first_visible_time(times, np.moveaxis(shown, 1, 2)))
+    some = len(rows) < n_outputs or len(columns) < n_inputs
+    left_out = f"{len(rows)} of {n_outputs} outputs, {len(columns)} of {n_inputs} inputs: the largest responses"
+    add_notes(canvas, [*([left_out] if some else []), *remarks])
+    canvas.align_ylabels(panels[:, 0])
+    return np.asarray(panels)
+
+
+def draw_response(axes: "Axes", times: Array, values: Array, goal: float, *, logarithmic: bool) -> None:
+    """One response, and a dashed line at the value that it comes to."""
+    shown = slice(1, None) if logarithmic else slice(None)  # zero has no place on a logarithmic axis
+    if np.isfinite(goal):
+        axes.axhline(goal, color="0.5", linestyle="--", linewidth=0.9)
+    axes.plot(times[shown], values[shown], color=LINE_COLOURS[0], linewidth=1.4)
+    set_time_axis(axes, logarithmic=logarithmic)
+    axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
+    add_grid(axes)
+
+
+def set_time_axis(axes: "Axes", *, logarithmic: bool) -> None:
+    """The axis of time of a response."""
+    if logarithmic:
+        axes.set_xscale("log")
+    axes.margins(x=0.01)
+
+
+def first_visible_time(times: Array, values: Array) -> float:
+    """Where a logarithmic axis of time begins: well before the first of the responses `(…, T)` begins to move."""
+    curves = values.reshape(-1, len(times))
+    moved = np.abs(curves - curves[:, :1]) > _STILL * np.max(np.abs(curves), axis=1, initial=0.0)[:, None]
+    first = int(np.argmax(moved.any(axis=0))) if moved.any() else 1
+    return max(float(times[max(first, 1)]) / 3.0, float(times[1]))
+
+
+def time_label(*, logarithmic: bool) -> str:
+    """What is written along it."""
+    return "time (logarithmic)" if logarithmic else "time"
+
+
+def needs_log_axis(times: Array) -> bool:
+    """Whether times grow as they go, and begin at zero, as those of responses to fast and slow poles."""
+    steps = np.diff(times)
+    if len(steps) < 3 or times[0] != 0.0 or not np.all(steps > 0.0):
+        return False
+    return float(np.max(steps)) > _UNEVEN * float(np.median(steps))
+
+
+def _indices_of_largest(sizes: Array, most: int) -> tuple[int, ...]:
+    return tuple(np.sort(np.argsort(-sizes, kind="stable")[:most]).tolist())
+
+
+def _share_scale(row: NDArray[Any], peaks: Array) -> None:
+    """One scale for the responses of an output, unless some would be lines along the axis on it."""
+    some = peaks[peaks > 0.0]
+    if len(row) < 2 or (len(some) and float(some.max()) > _APART * float(some.min())):
+        return
+    limits = np.array([axes.get_ylim() for axes in row])
+    for axes in row:
+        axes.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+        axes.label_outer()
+
+
+def add_notes(canvas: "Figure | SubFigure", sentences: Sequence[str]) -> None:
+    """What is to be known of all panels, above them."""
+    if sentences:
+        width = int(13.0 * canvas.bbox.width / canvas.figure.dpi)  # letters that fit side by side
+        text = "\n".join(line for sentence in sentences for line in wrap(sentence, width))
+        canvas.suptitle(text, fontsize="small", color="0.25")
+
+
+def _validate_responses(t: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    try:
+        times, values = np.asarray(t, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PlottingError("t and y must be arrays of real numbers, such as those of net.step_response()") from None
+    values = values[None] if values.ndim == 2 else values
+    if times.ndim != 1 or values.ndim != 3 or values.shape[1] != len(times) or values.size == 0:
+        raise PlottingError(
+            f"t has shape {times.shape} and y {values.shape}; give (T,) and (inputs, T, outputs), none of them empty"
+        )
+    return times, values
+
+
+def _validate_final_values(final: ArrayLike | None, shape: tuple[int, int]) -> Array:
+    goals = np.full(shape, np.nan) if final is None else np.asarray(final, dtype=np.float64)
+    if goals.shape != shape:
+        raise PlottingError(f"final has shape {goals.shape}; give one value for each output and input, {shape}")
+    return goals
+
+
+# MERGED ltinet.plotting.time_response
+# Outputs over time on one pair of axes.
+
+Style = tuple[str, Dashes]
+_MAX_OUTPUTS = 10  # lines that can be told apart
+_MAX_BATCH_LINES = 12  # of a batch, drawn one by one
+_VISIBLE = 0.003  # of the height of the axes: half the width of a line, which hides a band that is thinner
+
+
+def draw_outputs(
+    t: ArrayLike,
+    y: ArrayLike,
+    *,
+    outputs: Sequence[int | str] | None = None,
+    names: Sequence[str] | None = None,
+    bound: ArrayLike | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw outputs y `(..., T, p)` over the times t `(T,)`.
+
+    `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all. `names` has one for
+    each of the p outputs. `bound` on the errors, of the shape of y or `(..., p)`, is a band around each line. Of a
+    batch of more than twelve each output is drawn as its median and the range of all.
+    """
+    times, values = validate_outputs(t, y)
+    channels = ChannelLabels(values.shape[-1], names, noun="output")
+    chosen = select_outputs(channels, outputs)
+    errors = validate_bound(bound, values)
+    axes = get_axes(ax)
+    axes.set_xlabel("time")
+    axes.set_ylabel(channels.together(chosen))
+    if 0 in values.shape or not chosen:
+        draw_placeholder(axes, "nothing to draw: no times, no outputs or an empty batch")
+        return axes
+    draw_lines(axes, times, values, chosen=chosen, styles=line_styles(len(chosen)), bound=errors)
+    set_run_title(axes, n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen)
+    add_output_key(axes, chosen, n_outputs=values.shape[-1], channels=channels)
+    return axes
+
+
+def draw_lines(
+    axes: "Axes", times: Array, values: Array, *, chosen: Sequence[int], styles: Sequence[Style], bound: Array | None
+) -> None:
+    """A line for each of the chosen channels and each member of a batch, or a line in the range of a large batch."""
+    members = values.reshape(-1, *values.shape[-2:])
+    bands = None if bound is None else np.broadcast_to(bound, values.shape).reshape(members.shape)
+    for index, (colour, dashes) in zip(chosen, styles, strict=True):
+        own = members[..., index]
+        if len(members) > _MAX_BATCH_LINES:
+            axes.fill_between(times, own.min(axis=0), own.max(axis=0), color=colour, alpha=0.2, linewidth=0.0)
+            axes.plot(times, np.median(own, axis=0), color=colour, linestyle=dashes)
+        else:
+            width = 1.5 if len(members) == 1 else 0.9
+            axes.plot(times, own.T, color=colour, linestyle=dashes, linewidth=width)
+    axes.margins(x=0.01)
+    axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
+    add_grid(axes)
+    if bands is not None and len(members) <= _MAX_BATCH_LINES:
+        _draw_bands(axes, times, members[..., list(chosen)], bands[..., list(chosen)], colours=[c for c, _ in styles])
+
+
+def _draw_bands(axes: "Axes", times: Array, members: Array, bands: Array, *, colours: Sequence[str]) -> None:
+    """Bands where they would be seen; they widen the axes by no more than the height that the lines have."""
+    low, high = axes.get_ylim()
+    height = high - low
+    reach = np.minimum(np.nan_to_num(bands, nan=np.inf), 2.0 * height)  # one without limits goes beyond the picture
+    for own, width in zip(members, reach, strict=True):
+        for index, colour in enumerate(colours):
+            if width[:, index].max() > _VISIBLE * height:
+                below, above = own[:, index] - width[:, index], own[:, index] + width[:, index]
+                axes.fill_between(times, below, above, color=colour, alpha=0.25, linewidth=0.0)
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(max(bottom, low - height), min(top, high + height))
+
+
+def set_run_title(
+    axes: "Axes", *, n_members: int, bound: Array | None, chosen: Sequence[int], left_out: str | None = None
+) -> None:
+    """Say how many simulations there are, and how large the error may be, which hardly any picture could show."""
+    parts = [] if left_out is None else [left_out]
+    parts += [f"median and range of {n_members} simulations"] if n_members > _MAX_BATCH_LINES else []
+    if bound is not None:
+        largest = float(np.max(bound[..., list(chosen)]))
+        parts.append(f"errors below {largest:.2g}" if math.isfinite(largest) else "no bound on the errors is known")
+    if parts:
+        axes.set_title(", ".join(parts), fontsize="medium" if bound is None else "small", color="0.25")
+
+
+def validate_outputs(t: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """Times and outputs of matching shapes; a single output may come as `(T,)`."""
+    try:
+        times, values = np.asarray(t, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PlottingError("t and y must be arrays of real numbers, such as sol.t and sol.y") from None
+    values = values[:, None] if values.ndim == 1 else values
+    if times.ndim != 1 or values.ndim < 2 or values.shape[-2] != len(times):
+        raise PlottingError(
+            f"t has shape {times.shape} and y {values.shape}; give (T,) and (T, p), batches in front of T"
+        )
+    return times, values
+
+
+def validate_bound(bound: ArrayLike | None, values: Array) -> Array | None:
+    """A bound for every value, from one for each or one for each output."""
+    if bound is None:
+        return None
+    given = np.asarray(bound, dtype=np.float64)
+    over_time = np.shape(given) == (*values.shape[:-2], values.shape[-1]) and given.shape != values.shape
+    try:
+        return np.broadcast_to(given[..., None, :] if over_time else given, values.shape)
+    except ValueError:
+        raise PlottingError(
+            f"bound has shape {given.shape} and y {values.shape}; give that of y, or one number for each output"
+        ) from None
+
+
+def select_outputs(channels: ChannelLabels, outputs: Sequence[int | str] | None) -> tuple[int, ...]:
+    """The outputs asked for, by number or by name, or up to ten spread evenly over all."""
+    if outputs is None:
+        count = min(channels.count, _MAX_OUTPUTS)
+        return tuple(np.linspace(0, max(channels.count - 1, 0), count).round().astype(int).tolist())
+    wanted = [outputs] if isinstance(outputs, str) or np.ndim(outputs) == 0 else list(outputs)
+    if not wanted:
+        raise PlottingError(f"outputs is {sanitize(repr(outputs))}; give numbers or names, such as [0, 2]")
+    return tuple(channels.place(own, argument="outputs") for own in wanted)
+
+
+def add_output_key(
+    axes: "Axes", chosen: Sequence[int], *, n_outputs: int, channels: ChannelLabels | None = None
+) -> None:  # fmt: skip
+    """Say which line is which output, unless there is but one."""
+    if n_outputs == 1:
+        return
+    channels = channels or ChannelLabels(n_outputs, None, noun="output")
+    add_line_key(axes, chosen, styles=line_styles(len(chosen)), channels=channels)
+
+
+def add_line_key(
+    axes: "Axes", chosen: Sequence[int], *, styles: Sequence[Style], channels: ChannelLabels, left_out: bool = True
+) -> None:
+    """Say beside the axes which line is which, and, unless it is said elsewhere, how many are left out."""
+    from matplotlib.lines import Line2D
+
+    lines = [
+        Line2D([], [], color=colour, linestyle=dashes, label=channels.short(index))
+        for index, (colour, dashes) in zip(chosen, styles, strict=True)
+    ]
+    some = left_out and len(chosen) < channels.count
+    count = f"\n({len(chosen)} of {channels.count})" if some else ""
+    add_side_legend(axes, lines, title=f"{channels.noun}{count}")
+
+
+# MERGED ltinet.plotting.time_response
+# A simulation on one page: outputs on top, those of another scale or unit on axes of their own, the input below.
+
+Panel = tuple[int, ...]
+_MAX_PANELS = 4  # that a page has room for
+_GREYS = ("0.2", "0.35", "0.5", "0.65")
+_INPUTS = len(_GREYS)  # that the lowest, low panel has room for
+
+
+def draw_solution(
+    t: ArrayLike,
+    y: ArrayLike,
+    *,
+    outputs: Sequence[int | str] | None = None,
+    names: Sequence[str] | None = None,
+    bound: ArrayLike | None = None,
+    inputs: tuple[ArrayLike, ArrayLike] | None = None,
+    input_names: Sequence[str] | None = None,
+    figure: "Figure | SubFigure | None" = None,
+) -> NDArray[Any]:
+    """Draw outputs y `(..., T, p)` over the times t, and `inputs`, (times, values `(..., T', m)`), below.
+
+    Outputs whose units differ, or whose peaks differ by more than a factor of 30, have axes of their own, up to four.
+    Straight lines join the inputs: a time given twice is a jump. The other arguments are those of `draw_outputs`.
+    The Axes come from top to bottom; they share the axis of time, which is logarithmic for times that grow as they go.
+    """
+    times, values = validate_outputs(t, y)
+    channels = ChannelLabels(values.shape[-1], names, noun="output")
+    chosen = select_outputs(channels, outputs)
+    errors = validate_bound(bound, values)
+    driven = None if inputs is None else validate_outputs(*inputs)
+    panels = group_outputs(np.abs(values).reshape(-1, values.shape[-1]), chosen, channels) if values.size else [chosen]
+    n_axes = len(panels) + (driven is not None)
+    canvas = get_figure(figure, width=6.4, height=min(2.2 + 1.3 * len(panels) + 1.3 * (driven is not None), 8.0))
+    rows = canvas.subplots(
+        n_axes, 1, sharex=True, squeeze=False, height_ratios=_heights(panels, has_input=driven is not None)
+    )[:, 0]
+    styles = dict(zip(chosen, line_styles(len(chosen)), strict=True))
+    for axes, panel in zip(rows, panels, strict=False):
+        if values.size == 0:
+            draw_placeholder(axes, "nothing to draw: no times, no outputs or an empty batch")
+            continue
+        own: list[Style] = [styles[index] for index in panel] if len(panel) > 1 else [(styles[panel[0]][0], "-")]
+        draw_lines(axes, times, values, chosen=panel, styles=own, bound=errors)
+        _label_panel(axes, panel, channels, own, left_out=len(panels) == 1)
+    if values.size:
+        told = len(chosen) == channels.count or len(panels) == 1
+        left_out = None if told else f"{len(chosen)} of {channels.count} outputs"
+        set_run_title(rows[0], n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen, left_out=left_out)
+    if driven is not None:
+        _draw_inputs(rows[-1], *driven, names=input_names)
+    logarithmic = needs_log_axis(times)
+    if logarithmic:
+        rows[-1].set_xscale("log")
+        rows[-1].set_xlim(left=first_visible_time(times, np.moveaxis(values, -2, -1)))
+    rows[-1].set_xlabel(time_label(logarithmic=logarithmic))
+    canvas.align_ylabels(rows)
+    return np.asarray(rows)
+
+
+def group_outputs(sizes: Array, chosen: Sequence[int], channels: ChannelLabels) -> list[Panel]:
+    """Which outputs share axes: those of one unit whose peaks are within a factor of 30; `sizes` are |y| `(…, p)`."""
+    peaks = {index: float(np.max(sizes[:, index])) for index in chosen}
+    panels: list[list[int]] = []
+    for index in sorted(dict.fromkeys(chosen), key=lambda index: -peaks[index]):
+        unit = channels.unit(index)
+        fitting = [panel for panel in panels if channels.unit(panel[0]) == unit]
+        if fitting and (peaks[fitting[-1][0]] <= _APART * peaks[index] or peaks[index] == 0.0):
+            fitting[-1].append(index)
+        elif len(panels) < _MAX_PANELS:
+            panels.append([index])
+        else:
+            panels[-1].append(index)
+    place = {index: number for number, index in reversed(list(enumerate(chosen)))}
+    ordered = [sorted(panel, key=lambda index: place[index]) for panel in panels]
+    return [tuple(panel) for panel in sorted(ordered, key=lambda panel: place[panel[0]])]
+
+
+def _heights(panels: Sequence[Panel], *, has_input: bool) -> list[float]:
+    return [1.0 if len(panels) > 1 else 2.2] * len(panels) + [0.8] * has_input
+
+
+def _label_panel(
+    axes: "Axes", panel: Panel, channels: ChannelLabels, styles: Sequence[Style], *, left_out: bool = True
+) -> None:
+    axes.set_ylabel(channels.together(panel))
+    if len(panel) > 1:
+        add_line_key(axes, panel, styles=styles, channels=channels, left_out=left_out)
+
+
+def _draw_inputs(axes: "Axes", times: Array, values: Array, *, names: Sequence[str] | None) -> None:
+    """The first inputs in greys, which no output has."""
+    channels = ChannelLabels(values.shape[-1], names, noun="input")
+    if 0 in values.shape:
+        draw_placeholder(axes, "no input")
+        return
+    chosen = tuple(range(min(channels.count, _INPUTS)))
+    styles: list[Style] = list(zip(_GREYS, LINE_STYLES, strict=True))[: len(chosen)]
+    draw_lines(axes, times, values, chosen=chosen, styles=styles, bound=None)
+    _label_panel(axes, chosen, channels, styles)

@@ -1,1 +1,0 @@
-"""Mechanical models reduced to few of their modes, each of which stays one oscillator."""

@@ -1,1 +1,0 @@
-"""From continuous time to discrete time and back."""

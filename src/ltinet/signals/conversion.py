@@ -1,0 +1,207 @@
+"""Conversion of user input to signals: arrays, functions, splines, dictionaries, tables and DataFrames.
+
+Named inputs are brought into the order of the network's inputs. Input that cannot be interpreted without guessing is
+rejected; where u and t seem to be exchanged (python-control takes t first), the message says so.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from ltinet._util.text import format_count, format_names, sanitize, suggest_names
+from ltinet.errors import InvalidSignalError
+from ltinet.signals.arrays import Values, as_real_array
+from ltinet.signals.function import FunctionSignal
+from ltinet.signals.polynomial import PolynomialSignal
+from ltinet.signals.sampled import Hold, SampledSignal
+from ltinet.signals.signal import Signal
+from ltinet.signals.times import TimeAxis
+
+# MERGED ltinet.signals.conversion
+# u comes before t here, t before u in python-control: where the two were exchanged, the error says so.
+
+
+def suggest_swapped_arguments(error: InvalidSignalError, u: Any) -> InvalidSignalError:
+    """A complaint about t, which says that u comes first where what came as u could be times.
+
+    Inputs and times that both ascend strictly cannot be told apart; every other input is no list of times: it
+    descends somewhere, stays equal, has channels, or is not made of numbers.
+    """
+    if not _could_be_times(u):
+        return error
+    return InvalidSignalError(
+        f"{error}. What came as u ascends as times do: u comes first, simulate(u, t), and t second"
+    )
+
+
+def _could_be_times(u: Any) -> bool:
+    if u is None or callable(u):
+        return False
+    try:
+        given = np.asarray(u)
+        return given.ndim == 1 and len(given) > 1 and bool(np.all(given[1:] > given[:-1]))
+    except (TypeError, ValueError, RuntimeError):
+        return False
+
+
+# MERGED ltinet.signals.conversion
+# Inputs that come by name, a dictionary, a table or a DataFrame, as those that come in the order of the network.
+
+Names = tuple[str, ...]
+_MAX_LISTED_NAMES = 5  # unknown names in one message
+
+
+@runtime_checkable
+class NamedColumns(Protocol):
+    """A table: values `(T, k)`, one column for each of the names."""
+
+    names: Names
+    values: Values
+
+
+def order_inputs(u: Any, names: Names, *, are_given: bool, n_times: int) -> Any:
+    """What came as u with one channel for each input, in the order of their names; what has no names stays as it is.
+
+    A dictionary has samples `(..., T)`, a number or a function of time for each input. Columns of a table or a
+    DataFrame are placed as `match_columns` says if the names were given, and stay in their order if they only count.
+
+    Raises:
+        InvalidSignalError: names are missing, unknown, or contradict the order of columns.
+    """
+    if u is None or isinstance(u, list):
+        return u
+    if isinstance(u, Mapping):
+        return _from_mapping(u, names, n_times)
+    if hasattr(u, "columns") and hasattr(u, "iloc"):
+        places = match_columns([str(column) for column in u.columns], names, "the DataFrame") if are_given else None
+        return u if places is None else u.iloc[:, places]
+    if isinstance(u, NamedColumns):
+        places = match_columns(u.names, names, "the table") if are_given else None
+        return u.values if places is None else u.values[:, places]
+    return u
+
+
+def match_columns(columns: Sequence[str], inputs: Names, title: str) -> list[int] | None:
+    """For each input the place of its column, where columns are called exactly as the inputs are; None for their order.
+
+    Raises:
+        InvalidSignalError: some are, but stand where another input would be taken from.
+    """
+    if len(columns) != len(inputs) or tuple(columns) == inputs:
+        return None
+    if set(columns) == set(inputs):
+        return [columns.index(name) for name in inputs]
+    for place, column in enumerate(columns):
+        if column in inputs and inputs[place] != column:
+            others = [name for name in inputs if name not in columns]
+            raise InvalidSignalError(
+                f"{title} has the column {sanitize(repr(column))} at place {place + 1}, which is the input "
+                f"{inputs.index(column) + 1} of that name, and none called {sanitize(repr(others[0]))}; name all columns "
+                "as the inputs are, or give them in their order"
+            )
+    return None
+
+
+def _from_mapping(u: Mapping[Any, Any], names: Names, n_times: int) -> Any:
+    missing, unknown = [name for name in names if name not in u], [name for name in u if name not in names]
+    if missing or unknown:
+        lacking = [f"it lacks {format_names([repr(name) for name in missing])}"] if missing else []
+        strange = [
+            f"{sanitize(repr(name))} is no input ({suggest_names(name, names)})" for name in unknown[:_MAX_LISTED_NAMES]
+        ]
+        raise InvalidSignalError(f"u does not name every input once: {'; '.join([*strange, *lacking])}")
+    values = [u[name] for name in names]
+    if any(callable(value) for value in values):
+        return _function_of(values, names)
+    samples = [_named_samples(value, name, n_times) for name, value in zip(names, values, strict=True)]
+    try:
+        together = np.broadcast_arrays(*samples, np.empty(n_times))
+    except ValueError:
+        shapes = ", ".join(f"{sanitize(name)} {own.shape}" for name, own in zip(names, samples, strict=True))
+        raise InvalidSignalError(f"the batches of u do not fit each other: {shapes}; give the same for all") from None
+    return np.stack(together[:-1], axis=-1) if names else np.empty((n_times, 0))
+
+
+def _function_of(values: Sequence[Any], names: Names) -> Callable[[Any], Any]:
+    """All inputs as one function of time; numbers are constant."""
+    for name, value in zip(names, values, strict=True):
+        if not callable(value) and np.ndim(value):
+            raise InvalidSignalError(
+                f"u has samples of {sanitize(repr(name))} and a function of time for another input; give samples or "
+                "numbers for all, or functions or numbers for all"
+            )
+    constants = [None if callable(value) else float(as_real_array(value, "u")) for value in values]
+
+    def inputs(t: Any) -> list[Any]:
+        return [f(t) if constant is None else constant for f, constant in zip(values, constants, strict=True)]
+
+    return inputs
+
+
+def _named_samples(value: Any, name: str, n_times: int) -> Values:
+    own = as_real_array(value, f"u[{sanitize(repr(name))}]")
+    if own.ndim and own.shape[-1] != n_times:
+        raise InvalidSignalError(
+            f"u[{sanitize(repr(name))}] has shape {own.shape}, but there are {n_times} times; give (T,), or a number "
+            "that stays"
+        )
+    return own
+
+
+# MERGED ltinet.signals.conversion
+# Whatever a user passes as u becomes a signal here, or an error: nothing is guessed.
+
+
+def _is_piecewise_polynomial(u: Any) -> bool:
+    """Whether it is SciPy's; whoever holds one has imported that part of SciPy, which takes its time."""
+    interpolate = sys.modules.get("scipy.interpolate")
+    return interpolate is not None and isinstance(u, interpolate.PPoly)
+
+
+# Objects that are recognised, and what they become; the first that fits is taken.
+CONVERTERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Signal]], ...] = (
+    (_is_piecewise_polynomial, lambda u, _: PolynomialSignal.of(u)),
+    (callable, lambda u, n_inputs: FunctionSignal(u, n_inputs=n_inputs)),
+)
+
+
+_ARRAYS = (np.ndarray, list)
+_NAMES = sorted(name for kind in Signal.__mro__ for name in vars(kind) if not name.startswith("_"))
+
+
+def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
+    """Samples at the given times, a function of time, a signal as it is, or None for no input at all."""
+    t = axis.t
+    if u is None:
+        return SampledSignal(axis, np.zeros((len(t), n_inputs)), hold=hold)
+    signal = _convert(u, axis, n_inputs=n_inputs, hold=hold)
+    if signal.n_inputs != n_inputs:
+        shape = f" (shape {np.shape(u)})" if isinstance(signal, SampledSignal) and signal is not u else ""
+        raise InvalidSignalError(
+            f"u has {format_count(signal.n_inputs, 'channel')}{shape} but the network has {format_count(n_inputs, 'input')}; "
+            "its last axis must have one entry per input"
+        )
+    at_these_times = getattr(signal, "axis", None) is axis
+    if not at_these_times and (t[0] < signal.start or t[-1] > signal.stop):
+        raise InvalidSignalError(
+            f"times from {t[0]:g} to {t[-1]:g} were asked for, but u is known only from {signal.start:g} to "
+            f"{signal.stop:g}"
+        )
+    return signal
+
+
+def _convert(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
+    """The signal that u is or becomes."""
+    # To ask an object for all names of a signal takes longer than a short run: arrays are not asked.
+    if not isinstance(u, _ARRAYS):
+        if isinstance(u, Signal):
+            return u
+        for fits, make in CONVERTERS:
+            if fits(u):
+                return make(u, n_inputs)
+        if hasattr(u, "value") and hasattr(u, "n_inputs"):
+            missing = [name for name in _NAMES if not hasattr(u, name)]
+            raise InvalidSignalError(f"u is a {type(u).__name__}; to be a signal it lacks {', '.join(missing)}")
+    return SampledSignal(axis, u, hold=hold)

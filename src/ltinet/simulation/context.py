@@ -1,0 +1,299 @@
+"""Simulation context: a system in the coordinates in which it is stepped, with everything that its runs share.
+
+    x0 ──validated, one row per member of a batch──▶ x ──T⁻¹──▶ z ──packed──▶ (Re v, Im v, dense states)
+
+In block coordinates T is that of the block-diagonal form, z are the states of the blocks, and a step costs O(n). In
+original coordinates T is a diagonal matrix of powers of two that balances A (no rounding), and a step costs O(n²).
+
+`origin` is the system (A, B, C, D, E) that a network stands for: the one given to `construct`, also if that was
+reduced from a larger one before. Networks that were trained, truncated, built from parameters or loaded without a
+system have none; they stand for themselves and run in block coordinates. Modal form, grids, output weights and the
+arrays of error bounds are prepared on first use and shared by all runs.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ltinet._util.blas_threads import limit_blas_threads_for_work
+from ltinet._util.cache import cached_property
+from ltinet._util.floating_point import Array
+from ltinet.blockdiag.form import BlockDiagonalForm
+from ltinet.error_bounds.extended_precision import balancing_units
+from ltinet.errors import InvalidSignalError
+from ltinet.network.block_system import BlockSystem
+from ltinet.network.network import Network
+from ltinet.network.network_file import StoredNetwork, has_implicit_transformation
+from ltinet.signals.arrays import validate_state
+from ltinet.signals.times import TimeAxis
+from ltinet.simulation.coordinates import Coordinates, network_coordinates
+from ltinet.simulation.grids import GridCache
+from ltinet.simulation.modal import ModalSystem, pack_weights, single_block_system, to_modal_system
+from ltinet.simulation.system_arrays import EngineArrays, NetworkArrays, build_engine_arrays, build_network_arrays
+from ltinet.systems.matrices import Matrix
+from ltinet.systems.signal_names import UNNAMED, SignalNames
+from ltinet.systems.system_matrices import SystemMatrices
+
+# MERGED ltinet.simulation.context
+# A system in the coordinates in which it is stepped, with what its runs share.
+#
+#     x0 ──checked, one row for each member of a batch──▶ x ──T⁻¹──▶ z ──packed──▶ (Re v, Im v, dense states)
+#
+# In block coordinates T is that of the block-diagonal form, z are the states of its blocks, and a step costs O(n). In
+# original coordinates T is 1, z are the user's states, and a step costs O(n²).
+
+_SHIFT_TOLERANCE = (
+    1e-10  # largest error of an output, relative to its size, for which times beside their grid count as even
+)
+_FIRST_INPUTS = 8.0  # factor for cancellation between the first inputs of a growing state
+_DECAYED_EXPONENT = 40.0  # |λ| times a step: e^−40 is below a rounding error
+
+
+class Realisation:
+    """The matrices of a system in some coordinates, and everything that is prepared from them once."""
+
+    form: BlockDiagonalForm | None
+    """The block-diagonal form behind the coordinates; None for original coordinates and networks without a system."""
+    origin: SystemMatrices | None
+    """The system whose outputs are computed, for error bounds; None where only parameters are known."""
+
+    @property
+    def name(self) -> str:
+        """Of the coordinates, "original" or "blocks"."""
+        raise NotImplementedError
+
+    @property
+    def blocks(self) -> BlockSystem:
+        """The matrices in these coordinates."""
+        raise NotImplementedError
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Maps between the states of the user, of the blocks and of the neurons."""
+        raise NotImplementedError
+
+    @property
+    def has_operator(self) -> bool:
+        """Whether T is an operator, of a large structured model: no n × n array can be formed."""
+        return has_implicit_transformation(self.form)
+
+    @cached_property
+    def system(self) -> ModalSystem:
+        """The system in modal coordinates, in which steps are taken."""
+        return to_modal_system(self.blocks)
+
+    @cached_property
+    def grids(self) -> GridCache:
+        """What was prepared for evenly spaced samples."""
+        return GridCache(self.system)
+
+    @cached_property
+    def output_weights(self) -> Matrix:
+        """From packed states to outputs, (p × n)."""
+        return pack_weights(self.system, self.system.C, [block.C for block in self.system.blocks])
+
+    @cached_property
+    def arrays(self) -> EngineArrays:
+        """What error bounds need.
+
+        Raises:
+            SimulationError: T is an operator: there are too many states for arrays.
+        """
+        return build_engine_arrays(self.system, self.output_weights, self.form, self.origin)
+
+    @cached_property
+    def fastest(self) -> float:
+        """The largest |λ|."""
+        dense = [np.abs(np.linalg.eigvals(block.F)).max(initial=0.0) for block in self.system.blocks]
+        return float(np.max(np.concatenate([np.abs(self.system.rates), dense]), initial=0.0))
+
+    def resolves_shift(self, axis: TimeAxis) -> bool:
+        """Whether outputs show by how much times stand beside their even grid.
+
+        In a time δ a state moves by up to |λ|δ of its size; one that fades between two samples does not. Of a state
+        that grows the first inputs are all that is seen in the end, and each of them adds δ/h of its share.
+        """
+        if axis.step is None or axis.beside_grid == 0.0:
+            return False
+        speed = min(self.fastest, _DECAYED_EXPONENT / axis.step)
+        return axis.beside_grid * (max(speed, _FIRST_INPUTS / axis.step) if self._grows else speed) > _SHIFT_TOLERANCE
+
+    @cached_property
+    def _grows(self) -> bool:
+        return bool(np.any(self.system.rates.real > 0.0) or np.any(self.system.slowest_of_blocks > 0.0))
+
+    def initial_state(self, x0: ArrayLike | None, batch_shape: tuple[int, ...]) -> Array:
+        """States z at the start, `(batch, n)`, from the user's x0."""
+        if x0 is None:
+            return np.zeros((math.prod(batch_shape), self.system.n_states))
+        return self.coordinates.blocks_from_user(self.user_start(x0, batch_shape))
+
+    def user_start(self, x0: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
+        """The user's x0, checked, one row for each member of a batch."""
+        n = self.system.n_states
+        x = np.asarray(x0, dtype=np.float64)
+        validate_state(x, n)
+        try:
+            x = np.broadcast_to(x, (*batch_shape, n))
+        except ValueError:
+            raise InvalidSignalError(
+                f"x0 has shape {x.shape} but the inputs come in a batch of shape {batch_shape}; give one state or one "
+                "for each input"
+            ) from None
+        return x.reshape(math.prod(batch_shape), n)
+
+
+class OriginalCoordinates(Realisation):
+    """A system in the user's own coordinates: one block of all states, in units in which A is balanced.
+
+    Units are powers of two, so that nothing is rounded: x = units · z, F = units⁻¹ A units.
+    """
+
+    name = "original"
+    form = None
+
+    def __init__(self, origin: SystemMatrices) -> None:
+        self.origin: SystemMatrices = origin
+        self.units = balancing_units(origin.A)
+
+    @cached_property
+    def norm(self) -> float:
+        """‖F‖₁."""
+        return float(np.abs(self.blocks.A).sum(axis=0).max(initial=0.0))
+
+    @cached_property
+    def blocks(self) -> BlockSystem:
+        """The matrices as one block."""
+        system, units, n = self.origin, self.units, self.origin.n_states
+        with np.errstate(over="ignore", under="ignore"):
+            A, B = system.A * (units / units[:, None]), system.B / units[:, None]
+        return BlockSystem(A, B, system.C * units, system.D, (n,), (n,))
+
+    @cached_property
+    def system(self) -> ModalSystem:
+        """The same, as it is stepped."""
+        return single_block_system(self.blocks.A, self.blocks.B, self.blocks.C, self.blocks.D)
+
+    @cached_property
+    def arrays(self) -> EngineArrays:
+        """What error bounds need."""
+        return EngineArrays(self.system, self.output_weights, None, self.origin, units=self.units)
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """Changes of units."""
+        return Coordinates.in_units(self.units, self.origin.n_inputs)
+
+
+# MERGED ltinet.simulation.context
+# A network prepared to run: its block coordinates, the system that it stands for, and what its runs share.
+#
+# Which (A, B, C, D, E) a network stands for is `origin`, and nothing else: the system that was given to `construct`, also
+# where that was reduced from a larger one before. Networks that were trained, truncated, built from parameters or loaded
+# without a system have none; they stand for themselves, and run in block coordinates.
+
+
+class NetworkParts(NamedTuple):
+    """A network, the form that it was made from, and the system in the coordinates of its blocks."""
+
+    network: Network
+    form: BlockDiagonalForm | None
+    blocks: BlockSystem | None = None
+
+
+class SimulationContext(Realisation):
+    """A network in its block coordinates; `original` is its system in the user's coordinates.
+
+    `parts` may be a function, which is called when something asks for the network: a system of few states runs without.
+    """
+
+    name = "blocks"
+
+    def __init__(
+        self,
+        parts: NetworkParts | Callable[[], NetworkParts],
+        *,
+        origin: SystemMatrices | None = None,
+        reduced_error: float | None = None,
+    ) -> None:
+        self._given, self.origin = parts, origin
+        self.reduced_error = reduced_error  # in the H2 norm, from the system that this one was reduced from
+        self._last_axis: TimeAxis | None = None
+
+    @cached_property
+    def _parts(self) -> NetworkParts:
+        return self._given if isinstance(self._given, NetworkParts) else self._given()
+
+    @property
+    def network(self) -> Network:
+        """The network."""
+        return self._parts.network
+
+    @property
+    def form(self) -> BlockDiagonalForm | None:  # type: ignore[override]
+        """The block-diagonal form that it was made from; None for a network of parameters alone."""
+        return self._parts.form
+
+    @property
+    def names(self) -> SignalNames:
+        """The names of inputs and outputs, those of the system."""
+        return UNNAMED if self.origin is None else self.origin.names
+
+    @property
+    def n_states(self) -> int:
+        """Number of states, known without the network."""
+        return self.network.n_states if self.origin is None else self.origin.n_states
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs, known without the network."""
+        return self.network.n_inputs if self.origin is None else self.origin.n_inputs
+
+    @property
+    def stored(self) -> StoredNetwork:
+        """What a file of the network holds."""
+        return StoredNetwork(*self._parts[:2], self.origin, self._parts.blocks, self.reduced_error)
+
+    @cached_property
+    def original(self) -> OriginalCoordinates | None:
+        """The system in the user's own coordinates; None where there is none, no state, or a number that overflowed."""
+        system = self.origin
+        if system is None or not system.n_states or (system.sparse is not None and system.sparse.is_large):
+            return None
+        if not (np.isfinite(system.A).all() and np.isfinite(system.B).all()):  # E⁻¹A of a tiny E
+            return None
+        original = OriginalCoordinates(system)
+        blocks = original.blocks
+        is_finite = all(np.isfinite(own).all() for own in (blocks.A, blocks.B, blocks.C))
+        return original if is_finite else None
+
+    @cached_property
+    def _placed(self) -> tuple[BlockSystem, Coordinates]:
+        with limit_blas_threads_for_work(self.network.n_states**3):  # many solves of a few states
+            return network_coordinates(*self._parts)
+
+    @property
+    def blocks(self) -> BlockSystem:
+        """The network in block coordinates, without the maps to others where it is known already."""
+        known = self._parts.blocks
+        return self._placed[0] if self.form is None or known is None else known
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Maps between the states of the user, of the blocks and of the neurons."""
+        return self._placed[1]
+
+    @cached_property
+    def network_arrays(self) -> NetworkArrays:
+        """The layers as error bounds of solvers take them."""
+        return build_network_arrays(self.network, self.form, self.origin, self.coordinates, D=self.system.D)
+
+    def time_axis(self, t: ArrayLike) -> TimeAxis:
+        """Times, checked; those of the last call are recognised and not checked again."""
+        last, given = self._last_axis, np.asarray(t)
+        if last is None or given.shape != last.t.shape or np.count_nonzero(given != last.t):  # faster than any()
+            last = self._last_axis = TimeAxis.of(t)
+        return last

@@ -1,1 +1,0 @@
-"""The exact engine: the closed form between samples, its dense output, its bound."""

@@ -1,1 +1,0 @@
-"""The paper's forward passes: one differential equation per neuron, by SciPy's solvers."""

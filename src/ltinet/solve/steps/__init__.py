@@ -1,1 +1,0 @@
-"""Steps of one length, and the ways to take many of them."""

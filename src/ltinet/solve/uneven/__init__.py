@@ -1,1 +1,0 @@
-"""Steps of any lengths, without an exponential for each."""

@@ -1,0 +1,1 @@
+"""Matrices of LTI systems: validation, conversion from other libraries, named benchmark systems."""

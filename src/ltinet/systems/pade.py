@@ -1,0 +1,91 @@
+"""Padé approximants of delays: rational models of e^{−sτ} at low frequencies.
+
+The diagonal approximant of order N, in σ = sτ,
+
+    e^{−σ} ≈ p(−σ)/p(σ),    p(σ) = Σ_{k=0}^{N} (2N − k)! N! / ((2N)! k! (N − k)!) σᵏ,
+
+is an all-pass of gain 1 (coefficients: Golub & Van Loan, Matrix Computations, §11.3.1). Its phase follows −ωτ up to
+about ωτ = N and stays at −Nπ beyond.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from ltinet._util.floating_point import Array
+from ltinet._util.text import sanitize
+from ltinet.errors import InvalidSystemError
+from ltinet.systems.matrices import Matrix
+from ltinet.systems.signal_settings import SignalSettings
+from ltinet.systems.system_matrices import SystemMatrices
+
+# MERGED ltinet.systems.pade
+# Padé approximants of delays: rational models that stand for e^{−sτ} at low frequencies.
+#
+# The diagonal approximant of order N, in σ = sτ,
+#
+#     e^{−σ} ≈ p(−σ)/p(σ),    p(σ) = Σ_{k=0}^{N} (2N − k)! N! / ((2N)! k! (N − k)!) σᵏ,
+#
+# is an all-pass of gain 1 (coefficients: Golub & Van Loan, Matrix Computations, §11.3.1). Its phase follows −ωτ up to
+# about ωτ = N and stays at −Nπ beyond.
+
+_MAX_ORDER = 20  # orders beyond which coefficients in double precision say nothing
+
+StateSpaceArrays = tuple[Matrix, Matrix, Matrix, Matrix]
+
+
+def pade_delay(tau: float, order: int) -> StateSpaceArrays:
+    """Return (A, B, C, D) of the Padé approximant of e^{−sτ}, in controller form of σ = sτ."""
+    N = order
+    p = [math.factorial(2 * N - k) / (math.factorial(k) * math.factorial(N - k)) for k in range(N + 1)]
+    den = np.array(p) / p[N]  # ascending powers, monic
+    sign = (-1.0) ** N
+    num = den * (-1.0) ** np.arange(N + 1)
+    rest = num[:N] - sign * den[:N]
+    A = np.diag(np.ones(N - 1), 1)
+    A[-1] = -den[:N]
+    B = np.zeros((N, 1))
+    B[-1] = 1.0
+    return A / tau, B / tau, rest[None], np.array([[sign]])
+
+
+def approximate_delays(system: SystemMatrices, settings: SignalSettings, order: Any) -> SystemMatrices:
+    """Return the system with Padé approximants in series to its delayed inputs and outputs.
+
+    Raises
+    ------
+    InvalidSystemError
+        The order is not an integer from 1 to 20, or the system is discrete in time.
+    """
+    is_count = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
+    if not is_count or not 1 <= order <= _MAX_ORDER:
+        raise InvalidSystemError(f"pade is {sanitize(repr(order))}; give an order, an integer from 1 to {_MAX_ORDER}")
+    if system.dt is not None:
+        raise InvalidSystemError("Padé approximants are for continuous time, and this system is discrete in time")
+    before = _parallel(settings.array("input_delay", system.n_inputs), int(order))
+    behind = _parallel(settings.array("output_delay", system.n_outputs), int(order))
+    own = system.A, system.B, system.C, system.D
+    A, B, C, D = _series(_series(before, own), behind)
+    names = system.names.of_ends
+    return SystemMatrices(A, B, C, D).named(names)
+
+
+def _parallel(delays: Array, order: int) -> StateSpaceArrays:
+    """Return approximants side by side, one for each channel."""
+    gain = np.array([[1.0]])
+    static = np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), gain
+    parts = [pade_delay(delay, order) if delay else static for delay in delays.tolist()]
+    A, B, C, D = (linalg.block_diag(*(part[place] for part in parts)) for place in range(4))
+    n = sum(len(part[0]) for part in parts)
+    m = len(delays)
+    return A.reshape(n, n), B.reshape(n, m), C.reshape(m, n), D.reshape(m, m)
+
+
+def _series(first: StateSpaceArrays, second: StateSpaceArrays) -> StateSpaceArrays:
+    """Return the second system driven by the outputs of the first."""
+    A1, B1, C1, D1 = first
+    A2, B2, C2, D2 = second
+    A = np.block([[A1, np.zeros((len(A1), len(A2)))], [B2 @ C1, A2]])
+    return A, np.vstack([B1, B2 @ D1]), np.hstack([D2 @ C1, C2]), D2 @ D1

@@ -1,0 +1,375 @@
+"""Linear recurrences x⁺ = P x + d and x⁺ = A_k x + b_k over a record, parallel in time and differentiable.
+
+The scan with a constant P is one operation whose derivatives are scans again. Small data are scanned by doubling: each
+of log₂ T passes joins segments of twice the length. Large data are scanned on two levels: about √T chunks side by side,
+each step by step, then the recurrence over the chunks by the same function, then each chunk once more from its true
+start; 2 T steps in about 3 √T calls. A GPU with Triton uses `triton_scan` for pairs and reals.
+
+The scan with a matrix for every step works on the same two levels, cost O(T n³). With λ_T the gradient of the last
+state and λ_k = g_k + A_kᵀ λ_{k+1}, the gradient of b_k is λ_{k+1}.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ltinet.torch.exponentials import cache_signature
+from ltinet.torch.propagators import Propagator, StateLayout
+
+# MERGED ltinet.torch.scan
+# All states of x⁺ = P x + d, as one differentiable operation whose derivatives are again such scans.
+#
+# Little data by doubling: every pass joins stretches of twice the length, log₂ T passes in all. Much data in two levels:
+# about √T chunks of time side by side, each walked step by step, then the walk over the chunks by the same function, then
+# each chunk once more from its true start. That is 2 T steps in about 3 √T calls.
+
+_MAX_SEQUENTIAL_STEPS = 4  # steps that are walked one by one
+_MAX_DOUBLING_SIZE = 1 << 19  # numbers that log₂ T passes over all of them cost less than √T calls
+
+
+def add_group_axis(decay: Propagator) -> Propagator:
+    """One P as several, as scans take them."""
+    re, im, reals = (own.unsqueeze(0) for own in decay[:3])
+    return Propagator(re, im, reals, tuple(own.unsqueeze(0) for own in decay.blocks))
+
+
+def scan_states(decay: Propagator, drive: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    """The states before each of T steps `(B, T, n)` and after the last `(B, n)`, from drives d, a start and a `add_group_axis` P.
+
+    States are walked in the type of P and the start, float64, and stored in that of the drives: in single precision the
+    rounding of P alone would cost three digits where states ring for thousands of steps.
+    """
+    parts = (decay.re, decay.im, decay.reals)
+    states, end = StateScan.apply(False, *parts, start.unsqueeze(0), drive.unsqueeze(0), *decay.blocks)
+    return states.squeeze(0), end.squeeze(0)
+
+
+class StateScan(torch.autograd.Function):
+    """The scan for several P at once: P `(G, …)`, start `(G, B, n)`, drive `(G, B, T, n)`; backwards in time if asked.
+
+    With λ_T the gradient of the last state and λ_t = g_t + Pᵀ λ_{t+1}, the gradient of d_t is λ_{t+1}, that of the
+    start λ_0, and that of P Σ λ_{t+1} x_tᵀ. The recursion of λ is the same scan with Pᵀ, in the other direction.
+    """
+
+    @staticmethod
+    @cache_signature
+    def forward(
+        reverse: bool, re: Tensor, im: Tensor, reals: Tensor, start: Tensor, drive: Tensor, *blocks: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The states before each step, and the one after the last."""
+        states = torch.empty_like(drive, memory_format=torch.contiguous_format)
+        end = _select_scan(drive, blocks)(Propagator(re, im, reals, blocks), drive, start, states, reverse=reverse)
+        return states, end
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        """Keep P and the states."""
+        reverse, re, im, reals, _, _, *blocks = inputs
+        ctx.reverse = reverse
+        ctx.save_for_backward(re, im, reals, output[0], *blocks)
+        ctx.save_for_forward(re, im, reals, output[0], *blocks)
+
+    @staticmethod
+    def backward(ctx: Any, grad_states: Tensor, grad_end: Tensor) -> tuple[Any, ...]:
+        """The scan of λ."""
+        re, im, reals, states, *blocks = ctx.saved_tensors
+        if _has_kernel(grad_states, blocks) and not torch.is_grad_enabled():
+            return (None, *_backward_on_gpu(ctx.reverse, Propagator(re, im, reals, ()), states, grad_states, grad_end))
+        turned = (own.mT for own in blocks)
+        grad_drive, grad_start = StateScan.apply(not ctx.reverse, re, -im, reals, grad_end, grad_states, *turned)
+        layout = Propagator(re, im, reals, tuple(blocks)).layout
+        if not any(ctx.needs_input_grad[place] for place in (1, 2, 3, *range(6, 6 + len(blocks)))):
+            return (None, None, None, None, grad_start, grad_drive, *(None for _ in blocks))
+        l_re, l_im, l_reals, l_blocks = layout.split(grad_drive)
+        x_re, x_im, x_reals, x_blocks = layout.split(states)
+        over = "gbtn,gbtn->gn"
+        grad_re = torch.einsum(over, l_re, x_re) + torch.einsum(over, l_im, x_im)
+        grad_im = torch.einsum(over, l_im, x_re) - torch.einsum(over, l_re, x_im)
+        grad_blocks = (torch.einsum("gbtci,gbtcj->gcij", own, x) for own, x in zip(l_blocks, x_blocks, strict=True))
+        decays = (grad_re, grad_im, torch.einsum(over, l_reals, x_reals))
+        own_type = re.dtype
+        return (
+            None,
+            *(own.to(own_type) for own in decays),
+            grad_start,
+            grad_drive,
+            *(own.to(own_type) for own in grad_blocks),
+        )
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, Tensor]:
+        """x′⁺ = P x′ + (P′ x + d′): the same scan again."""
+        re, im, reals, states, *blocks = ctx.saved_tensors
+        _, t_re, t_im, t_reals, t_start, t_drive, *t_blocks = tangents
+        given = [
+            torch.zeros_like(own) if tangent is None else tangent
+            for own, tangent in zip((re, im, reals, *blocks), (t_re, t_im, t_reals, *t_blocks), strict=True)
+        ]
+        drive = _multiply(
+            _insert_axes(Propagator(given[0], given[1], given[2], tuple(given[3:])), states.dim()), states.to(re.dtype)
+        )
+        drive = drive.to(states.dtype) if t_drive is None else drive.to(states.dtype) + t_drive
+        start = torch.zeros_like(states[:, :, 0], dtype=re.dtype) if t_start is None else t_start
+        moved: tuple[Tensor, Tensor] = StateScan.apply(ctx.reverse, re, im, reals, start, drive, *blocks)
+        return moved
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], reverse: bool, *tensors: Tensor) -> tuple[Any, Any]:
+        """One more axis: of several P where P has it, else of the batch."""
+        dims = in_dims[1:]
+        decays_have_it = any(dim is not None for place, dim in enumerate(dims) if place not in (3, 4))
+        count = info.batch_size
+        front = [
+            own.movedim(dim, 0) if dim is not None else own.unsqueeze(0).expand(count, *own.shape)
+            for own, dim in zip(tensors, dims, strict=True)
+        ]
+        if decays_have_it:
+            folded = [own.flatten(0, 1) for own in front]
+            states, end = StateScan.apply(reverse, *folded)
+            return (states.unflatten(0, (count, -1)), end.unflatten(0, (count, -1))), (0, 0)
+        start, drive = (own.movedim(0, 1).flatten(1, 2) for own in front[3:5])
+        states, end = StateScan.apply(reverse, *tensors[:3], start, drive, *tensors[5:])
+        return (states.unflatten(1, (count, -1)), end.unflatten(1, (count, -1))), (1, 1)
+
+
+def _has_kernel(drive: Tensor, blocks: tuple[Tensor, ...] | list[Tensor]) -> bool:
+    """Whether a GPU has a kernel for this: for pairs and reals, where there is Triton to compile it."""
+    return not blocks and drive.is_cuda and _has_triton()
+
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
+
+
+def _select_scan(drive: Tensor, blocks: tuple[Tensor, ...]) -> Callable[..., Tensor]:
+    if not _has_kernel(drive, blocks):
+        return scan_into
+    from ltinet.torch.triton_scan import scan_on_gpu
+
+    return scan_on_gpu
+
+
+def _backward_on_gpu(
+    reverse: bool, decay: Propagator, states: Tensor, grad_states: Tensor, grad_end: Tensor
+) -> tuple[Tensor, ...]:
+    """Gradients of P by its parts, of the start and of the drives; not to be differentiated again."""
+    from ltinet.torch.triton_scan import scan_backward_on_gpu
+
+    turned = Propagator(decay.re, -decay.im, decay.reals, ())
+    grad_drive, grad_start, sums = scan_backward_on_gpu(turned, grad_states, grad_end, states, reverse=not reverse)
+    grad_re, grad_im, grad_reals, _ = decay.layout.split(sums)
+    return grad_re, grad_im, grad_reals, grad_start, grad_drive
+
+
+def scan_into(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
+    """Fill `states` and return the one after the last step; no derivatives are kept."""
+    steps = drive.shape[2]
+    if steps <= _MAX_SEQUENTIAL_STEPS:
+        return _scan_sequentially(decay, drive, start, states, reverse=reverse)
+    if drive.numel() <= _MAX_DOUBLING_SIZE:
+        return _scan_by_doubling(decay, drive, start, states, reverse=reverse)
+    width = math.isqrt(steps)
+    count = steps // width
+    rest = steps - count * width
+    body, tail = (slice(rest, None), slice(0, rest)) if reverse else (slice(0, steps - rest), slice(steps - rest, None))
+    shape = (count, width)
+    chunks, filled = drive[:, :, body].unflatten(2, shape), states[:, :, body].unflatten(2, shape)
+    local = _chunk_end_states(decay, chunks, reverse=reverse)
+    starts = torch.empty_like(local)
+    end = scan_into(_propagator_power(decay, width), local, start, starts, reverse=reverse)
+    _scan_sequentially(decay, chunks, starts, filled, reverse=reverse)
+    if rest:
+        end = _scan_sequentially(decay, drive[:, :, tail], end, states[:, :, tail], reverse=reverse)
+    return end
+
+
+def _scan_by_doubling(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
+    """The start before all drives, then passes in which each place takes what stands 1, 2, 4, … places before it."""
+    steps = drive.shape[2]
+    given = drive.to(start.dtype)
+    total = torch.cat([given, start.unsqueeze(2)] if reverse else [start.unsqueeze(2), given], 2)
+    shift, power = 1, decay
+    while shift <= steps:
+        early, late = slice(0, -shift), slice(shift, None)
+        source, target = (late, early) if reverse else (early, late)
+        moved = _multiply(_insert_axes(power, 4), total[:, :, source])
+        total[:, :, target] += moved
+        shift *= 2
+        power = power.squared() if shift <= steps else power
+    states.copy_(total[:, :, 1:] if reverse else total[:, :, :-1])
+    return total[:, :, 0 if reverse else -1]
+
+
+def _scan_sequentially(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
+    """Walk along the last axis but one, all before it side by side."""
+    steps = drive.shape[-2]
+    now, decay = start, _insert_axes(decay, start.dim())
+    for step in range(steps - 1, -1, -1) if reverse else range(steps):
+        states[..., step, :] = now
+        now = _advance(decay, now, drive[..., step, :])
+    return now
+
+
+def _chunk_end_states(decay: Propagator, drive: Tensor, *, reverse: bool) -> Tensor:
+    """The states at the end of chunks that begin at rest."""
+    steps = drive.shape[-2]
+    order = range(steps - 1, -1, -1) if reverse else range(steps)
+    now = drive[..., order[0], :].to(decay.re.dtype).contiguous()
+    decay = _insert_axes(decay, now.dim())
+    for step in order[1:]:
+        now = _advance(decay, now, drive[..., step, :])
+    return now
+
+
+def _advance(decay: Propagator, states: Tensor, drive: Tensor) -> Tensor:
+    """P x + d in a new tensor."""
+    layout = decay.layout
+    after = torch.empty_like(states)
+    re, im, reals, blocks = layout.split(states)
+    d_re, d_im, d_reals, d_blocks = layout.split(drive.to(states.dtype))
+    a_re, a_im, a_reals, a_blocks = layout.split(after)
+    if layout.n_pairs:
+        torch.addcmul(d_re, decay.re, re, out=a_re).addcmul_(decay.im, im, value=-1.0)
+        torch.addcmul(d_im, decay.re, im, out=a_im).addcmul_(decay.im, re)
+    if layout.n_reals:
+        torch.addcmul(d_reals, decay.reals, reals, out=a_reals)
+    for P, x, d, a in zip(decay.blocks, blocks, d_blocks, a_blocks, strict=True):
+        torch.add(d, _multiply_blocks(P, x), out=a)
+    return after
+
+
+def _multiply(decay: Propagator, states: Tensor) -> Tensor:
+    """P x, kept for derivatives."""
+    re, im, reals, blocks = decay.layout.split(states)
+    return StateLayout.join(
+        decay.re * re - decay.im * im,
+        decay.im * re + decay.re * im,
+        decay.reals * reals,
+        tuple(_multiply_blocks(P, x) for P, x in zip(decay.blocks, blocks, strict=True)),
+    )
+
+
+def _propagator_power(decay: Propagator, exponent: int) -> Propagator:
+    """P to a power, by squaring."""
+    result: Propagator | None = None
+    square = decay
+    while exponent:
+        if exponent & 1:
+            result = square if result is None else _compose(result, square)
+        exponent >>= 1
+        square = square.squared() if exponent else square
+    return decay if result is None else result
+
+
+def _compose(one: Propagator, other: Propagator) -> Propagator:
+    return Propagator(
+        one.re * other.re - one.im * other.im,
+        one.re * other.im + one.im * other.re,
+        one.reals * other.reals,
+        tuple(a @ b for a, b in zip(one.blocks, other.blocks, strict=True)),
+    )
+
+
+def _insert_axes(decay: Propagator, n_axes: int) -> Propagator:
+    """P with axes of length one for those of states between the first and the last; blocks as they are."""
+    shape = (slice(None), *(None for _ in range(n_axes - 2)))
+    return Propagator(decay.re[shape], decay.im[shape], decay.reals[shape], decay.blocks)
+
+
+def _multiply_blocks(P: Tensor, states: Tensor) -> Tensor:
+    """Matrices `(G, count, k, k)` times states `(G, …, count, k)`, as one product for each matrix."""
+    by_block = states.movedim(-2, 1)
+    return (by_block.flatten(2, -2) @ P.mT).reshape(by_block.shape).movedim(1, -2)
+
+
+# MERGED ltinet.torch.scan
+# All states of x⁺ = A_k x + b_k with a matrix for every step, parallel in time, and derivatives by b and the start.
+#
+# About √T chunks side by side: in each the product of its matrices and its own response, then the walk over the chunks,
+# then each chunk once more from its true start; 3 √T calls. Cost O(T n³), for the few states that feed back.
+
+
+def scan_time_varying(A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    """The states before each step `(B, T, n)` and after the last, from A `(B, T, n, n)`, b `(B, T, n)` and a start.
+
+    A is a constant to derivatives: those who linearise about a solution have all of them in b.
+    """
+    states, end = _TimeVaryingScan.apply(A, b, start)
+    return states, end
+
+
+class _TimeVaryingScan(torch.autograd.Function):
+    """With λ_T the gradient of the last state, λ_k = g_k + A_kᵀ λ_{k+1}: the gradient of b_k is λ_{k+1}."""
+
+    @staticmethod
+    def forward(A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+        return _time_varying_scan(A, b, start)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0])
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *given: Tensor
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int | None, int | None]]:
+        """Those of all directions side by side."""
+        if all(dim is None for dim in in_dims):
+            return _TimeVaryingScan.apply(*given), (None, None)
+        both = zip(given, in_dims, strict=True)
+        batches = [own.expand(info.batch_size, *own.shape) if dim is None else own.movedim(dim, 0) for own, dim in both]
+        found = _TimeVaryingScan.apply(*(own.flatten(0, 1) for own in batches))
+        states, end = (own.unflatten(0, (info.batch_size, -1)) for own in found)
+        return (states, end), (0, 0)
+
+    @staticmethod
+    def jvp(ctx: Any, _: Tensor | None, b: Tensor | None, start: Tensor | None) -> tuple[Tensor, Tensor]:
+        (A,) = ctx.saved_tensors
+        b = A.new_zeros(A.shape[:3]) if b is None else b
+        return _time_varying_scan(A, b, b.new_zeros(b.shape[::2]) if start is None else start)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, grad_states: Tensor, grad_end: Tensor) -> tuple[None, Tensor, Tensor]:
+        (A,) = ctx.saved_tensors
+        later, first = _time_varying_scan(A.flip(1).mT, grad_states.flip(1), grad_end)
+        return None, later.flip(1), first
+
+
+def _time_varying_scan(A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    steps = b.shape[1]
+    width = max(math.isqrt(steps), 1)
+    count = steps // width
+    whole = count * width
+    A_chunks, b_chunks = A[:, :whole].unflatten(1, (count, width)), b[:, :whole].unflatten(1, (count, width))
+    product, local = A_chunks[:, :, 0], b_chunks[:, :, 0]
+    for step in range(1, width):
+        own = A_chunks[:, :, step]
+        product, local = own @ product, _apply_matrices(own, local) + b_chunks[:, :, step]
+    starts, end = _time_varying_sequential(product, local, start)
+    states, _ = _time_varying_sequential(A_chunks.transpose(1, 2), b_chunks.transpose(1, 2), starts)
+    found = states.transpose(1, 2).flatten(1, 2)
+    if whole == steps:
+        return found, end
+    rest, end = _time_varying_sequential(A[:, whole:], b[:, whole:], end)
+    return torch.cat([found, rest], 1), end
+
+
+def _time_varying_sequential(A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    """Walk along the second axis, all after it side by side."""
+    states, now = [], start
+    for step in range(b.shape[1]):
+        states.append(now)
+        now = _apply_matrices(A[:, step], now) + b[:, step]
+    return torch.stack(states, 1), now
+
+
+def _apply_matrices(A: Tensor, states: Tensor) -> Tensor:
+    return (A @ states.unsqueeze(-1)).squeeze(-1)

@@ -1,0 +1,93 @@
+"""Hypothesis: the frontier holds what no other known partition beats, each with the condition number that its T has."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hard_matrices import random_dense
+from ltinet.blockdiag.conditioning import isolation_bounds, partition_condition
+from ltinet.blockdiag.frontier import ParetoFrontier, _Candidate, _FrontierSearch, search_frontier
+from ltinet.blockdiag.schur import real_schur
+from ltinet.blockdiag.separation import separate_neurons
+
+
+def atoms_of(n, seed):
+    return separate_neurons(real_schur(random_dense(n, seed))).atoms
+
+
+@given(st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20)), min_size=1, max_size=40))
+def test_those_that_are_left_are_those_that_no_other_one_beats(points):
+    found = ParetoFrontier()
+    for condition, connections in points:
+        found.add(float(condition), connections, ())
+    left = {(c, k) for c, k in points if not any((a <= c and b < k) or (a < c and b <= k) for a, b in points)}
+    assert set(zip(found.conditions, found.connections, strict=True)) == left
+    assert found.conditions == sorted(found.conditions)
+    assert found.connections == sorted(found.connections, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_members_have_the_condition_and_the_connections_that_are_said(seed):
+    atoms = atoms_of(17, seed)
+    found = search_frontier(atoms, limit=1e4)
+    for condition, connections, partition in zip(found.conditions, found.connections, found.partitions, strict=True):
+        assert sorted(atom for group in partition for atom in group) == list(range(len(atoms.neurons)))
+        assert connections == atoms.connections(partition)
+        # Gram matrices of condition κ² are known to n·eps·κ², and κ is below 1e3 here.
+        assert condition == pytest.approx(partition_condition(atoms, partition), rel=1e-8)
+
+
+def test_both_ends_are_there():
+    atoms = atoms_of(14, 1)
+    found = search_frontier(atoms, limit=1e4)
+    assert (found.conditions[0], len(found.partitions[0])) == (1.0, 1)
+    assert found.connections[-1] == 0
+
+
+def test_nothing_beyond_the_limit_joins():
+    assert max(search_frontier(atoms_of(14, 2), limit=3.0).conditions) <= 3.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_partition_with_an_atom_alone_is_better_than_its_bound(seed):
+    atoms, random = atoms_of(15, seed), np.random.default_rng(seed)
+    bounds = isolation_bounds(atoms)
+    for _ in range(20):
+        labels = random.integers(4, size=len(atoms.neurons))
+        partition = tuple(tuple(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels))
+        alone = [group[0] for group in partition if len(group) == 1]
+        condition = partition_condition(atoms, partition)
+        assert all(bounds[atom] <= condition * (1.0 + 1e-9) for atom in alone)
+
+
+def test_the_bound_of_two_atoms_is_met():
+    atoms = separate_neurons(real_schur(np.array([[-1.0, 5.0], [0.0, -2.0]]))).atoms
+    np.testing.assert_allclose(isolation_bounds(atoms), np.linalg.cond(atoms.basis), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("atom", "target", "expected"),
+    [
+        (1, -1, ((0, 2), (3, 5), (4,), (1,))),
+        (3, 0, ((0, 1, 2, 3), (5,), (4,))),
+        (4, 1, ((0, 1, 2), (3, 4, 5))),
+    ],
+)
+def test_an_atom_leaves_its_group_for_another_one_or_for_none(atom, target, expected):
+    assert _Candidate(((0, 1, 2), (3, 5), (4,)), atom, target, 0, 1.0, 1.0).result == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_of_pairs_in_a_group_sum_to_the_norm_of_the_inverse(seed):
+    atoms, random = atoms_of(15, seed), np.random.default_rng(seed)
+    shares = _FrontierSearch(atoms, 1e4).shares
+    for _ in range(10):
+        labels = random.integers(4, size=len(atoms.neurons))
+        bases = [
+            np.linalg.qr(atoms.basis[:, atoms.columns(tuple(np.flatnonzero(labels == label).tolist()))])[0]
+            for label in np.unique(labels)
+        ]
+        norm = np.linalg.norm(np.linalg.inv(np.hstack(bases)))
+        # Inverses of condition κ are known to n·eps·κ, and κ is below 1e3 here.
+        assert shares[labels[:, None] == labels].sum() == pytest.approx(norm**2, rel=1e-9)

@@ -1,0 +1,84 @@
+"""Hypothesis: gains and back substitution bound the states of a layer, and far better than one constant does."""
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+from ltinet.error_bounds.gains import (
+    LayerEquations,
+    layer_error_constant,
+    layer_gains,
+    layer_state_indices,
+    theorem2_constant,
+)
+from ltinet.network.realisation import realise_layer
+from network_examples import random_layer
+
+
+def equations(orders, seed=0):
+    layer = random_layer(orders, 2, seed=seed)
+    return LayerEquations(*realise_layer(layer), places=layer_state_indices(layer.is_second_order))
+
+
+def largest_responses(F, source, horizon, *, seed, steps=400):
+    """The largest |z| of z' = F z + d for random d with |d| ≤ source, constant on steps: exact up to rounding."""
+    rng = np.random.default_rng(seed)
+    n, h = len(F), horizon / steps
+    step = linalg.expm(np.block([[F * h, np.eye(n) * h], [np.zeros((n, 2 * n))]]))
+    z, largest = np.zeros(n), np.zeros(n)
+    sign = np.sign(rng.standard_normal(n))
+    for _ in range(steps):
+        sign = np.where(rng.random(n) < 0.05, -sign, sign)
+        z = step[:n, :n] @ z + step[:n, n:] @ (sign * source)
+        largest = np.maximum(largest, np.abs(z))
+    return largest
+
+
+@pytest.mark.parametrize("orders", [[1], [2], [1, 1, 2], [2, 1, 2, 1], [1] * 6, [2] * 4])
+def test_responses_stay_below_the_bound(orders):
+    own = equations(orders, seed=len(orders))
+    source = np.random.default_rng(1).uniform(0.1, 1.0, own.n_states)
+    bound = layer_gains(own, horizon=5.0).propagate(source[None])[0]
+    for seed in range(5):
+        assert np.all(largest_responses(own.F, source, 5.0, seed=seed) <= bound)
+
+
+def test_back_substitution_solves_the_triangular_system():
+    own = equations([1, 2, 1, 2], seed=3)
+    gains = layer_gains(own, horizon=2.0)
+    source = np.arange(1.0, own.n_states + 1)
+    Gamma = np.zeros((own.n_states, own.n_states))
+    for places, gain in zip(own.places, gains.matrices, strict=True):
+        Gamma[np.ix_(places, places)] = gain[0]
+    between = np.abs(own.F)
+    for places in own.places:
+        between[np.ix_(places, places)] = 0.0
+    expected = np.linalg.solve(np.eye(own.n_states) - Gamma @ between, Gamma @ source)
+    np.testing.assert_allclose(gains.propagate(source[None])[0], expected, rtol=1e-12)
+
+
+def test_growing_errors_are_bounded_in_units_of_their_growth():
+    # ε' = ε + d with d = exp(t): ε = t exp(t). Gains alone would square the growth.
+    own = LayerEquations(np.array([[1.0]]), np.zeros((1, 0)), np.zeros((1, 0)), ((0,),))
+    cells = np.linspace(0.0, 20.0, 201)
+    bound = layer_gains(own, horizon=20.0).propagate_in_time(np.exp(cells[1:])[:, None], cells=cells)[:, 0]
+    true = cells[1:] * np.exp(cells[1:])
+    assert np.all(bound >= true)
+    assert bound[-1] <= 5.0 * true[-1]
+
+
+def test_a_coupled_layer_of_ten_neurons_needs_a_constant_a_thousand_times_smaller_than_the_papers():
+    ratios = []
+    for seed in range(20):
+        gains = layer_gains(equations([1, 2] * 5, seed=seed), horizon=10.0)
+        assert layer_error_constant(gains) <= theorem2_constant(gains)
+        ratios.append(theorem2_constant(gains) / layer_error_constant(gains))
+    assert min(ratios) >= 1e3
+
+
+def test_the_papers_constant_is_a_geometric_sum():
+    # Three equal neurons ξ̇ + ξ = f, each fed by the next with weight 2: C = 2 (1 − e^−T).
+    F = np.array([[-1.0, 2.0, 0.0], [0.0, -1.0, 2.0], [0.0, 0.0, -1.0]])
+    own = LayerEquations(F, np.zeros((3, 0)), np.zeros((3, 0)), ((0,), (1,), (2,)))
+    C = 2.0 * -np.expm1(-3.0)
+    assert theorem2_constant(layer_gains(own, horizon=3.0)) == pytest.approx(1.0 + C + C**2)

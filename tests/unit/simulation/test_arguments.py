@@ -1,0 +1,125 @@
+"""Hypothesis: an option that has no effect or no meaning is refused by name, before anything is run."""
+
+import inspect
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import ltinet
+from ltinet.simulation.options import validate_n_jobs
+
+T = np.linspace(0.0, 1.0, 5)
+U = np.ones((5, 4))
+SOLVER_OPTIONS = {
+    "method": "DOP853", "rtol": 1e-6, "atol": {0: 1e-6}, "first_step": 0.1, "max_step": np.inf, "across_knots": False,
+}  # fmt: skip
+NO_NUMBERS = ["a", "1e-6", b"1", None, np.nan, np.inf, -1.0, 0, 1j, [1e-6], (1,), {}, True, np.datetime64("2024-01-01")]
+
+
+@pytest.fixture(scope="module")
+def net():
+    return ltinet.construct(ltinet.named_system("triangular", n_states=4), n_layers=2)
+
+
+@pytest.mark.parametrize("name", SOLVER_OPTIONS)
+def test_the_exact_engine_refuses_options_of_solvers(net, name):
+    with pytest.raises(ltinet.SimulationError, match=rf'engine="exact" has no {name};.*engine="neurons" and') as caught:
+        net.simulate(U, T, **{name: SOLVER_OPTIONS[name]})
+    assert 'engine="intervals"' in str(caught.value)
+    net.simulate(U, T, **{name: None})  # not given
+
+
+@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+def test_solvers_refuse_the_option_of_the_exact_engine(net, engine):
+    with pytest.raises(ltinet.SimulationError, match=rf'engine="{engine}" has no input_tolerance;.*engine="exact"'):
+        net.simulate(U, T, engine=engine, input_tolerance=1e-8)
+    net.simulate(U, T, engine=engine, **SOLVER_OPTIONS)
+
+
+def test_all_foreign_options_are_named(net):
+    with pytest.raises(ltinet.SimulationError, match="no method and no rtol and no across_knots"):
+        net.simulate(U, T, method="nonsense", rtol=-3, across_knots=True)
+
+
+@pytest.mark.parametrize("engine", ["warp", None, ["exact"], "EXACT", "\x1b[2J"])
+def test_unknown_engines(net, engine):
+    with pytest.raises(ltinet.SimulationError, match="known are") as caught:
+        net.simulate(U, T, engine=engine)
+    assert str(caught.value).isprintable()
+
+
+def test_every_option_of_a_run_belongs_to_an_engine_or_to_all():
+    parameters = inspect.signature(ltinet.DynamicNetwork.simulate).parameters
+    # `options` are those of engines that this one door does not know by name.
+    assert set(parameters) - {"self", "u", "t", "x0", "hold", "engine", "n_jobs", "options"} == {
+        *SOLVER_OPTIONS,
+        "coordinates",
+        "input_tolerance",
+    }
+    assert all(parameters[name].default is None for name in (*SOLVER_OPTIONS, "coordinates", "input_tolerance"))
+
+
+@pytest.mark.parametrize("value", [value for value in NO_NUMBERS if value not in (None, {})])
+@pytest.mark.parametrize("name", ["rtol", "atol", "first_step", "max_step"])
+def test_numbers_of_solvers_are_positive_and_finite(net, name, value):
+    if name == "max_step" and value is np.inf:
+        return  # no limit
+    with pytest.raises(ltinet.SimulationError, match=f"{name} is .*; give a positive, finite number"):
+        net.simulate(U, T, engine="neurons", **{name: value})
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS)
+@pytest.mark.parametrize("name", ["rtol", "atol"])
+def test_so_are_those_of_mappings_and_functions(net, name, value):
+    for option in ({0: 1e-6, (1, 0): value}, lambda neuron: value if neuron.index else 1e-6):
+        with pytest.raises(ltinet.SimulationError, match=f"{name} is .*; give a positive, finite number"):
+            net.simulate(U, T, engine="neurons", **{name: option})
+
+
+@pytest.mark.parametrize("method", ["Euler", "", 5, ["RK45"], {0: "rk45"}, lambda _: None])
+def test_unknown_methods(net, method):
+    with pytest.raises(ltinet.SimulationError, match=r"method is .*; known are RK23"):
+        net.simulate(U, T, engine="neurons", method=method)
+
+
+@pytest.mark.parametrize("value", [value for value in NO_NUMBERS if value is not None] + [1e-17, 1e-300])
+def test_input_tolerances(net, value):
+    with pytest.raises(ltinet.SimulationError, match="input_tolerance is "):
+        net.simulate(lambda t: [t, 1.0, 2.0, 3.0], T, input_tolerance=value)
+
+
+@pytest.mark.parametrize("engine", ["exact", "neurons", "intervals"])
+@pytest.mark.parametrize("n_jobs", [1.5, 1.0, 0, -(os.cpu_count() or 1) - 1, -1000, "2", None, True, [1], 1j, np.nan])
+def test_numbers_of_jobs(net, engine, n_jobs):
+    with pytest.raises(ltinet.SimulationError, match=r"n_jobs is .*; give a whole number of them"):
+        net.simulate(U, T, engine=engine, n_jobs=n_jobs)
+
+
+def test_numbers_of_jobs_that_make_sense():
+    cores = os.cpu_count() or 1
+    for n_jobs in (1, 7, np.int64(3), -1, -cores):
+        assert validate_n_jobs(n_jobs) == n_jobs
+
+
+@pytest.mark.parametrize("target", NO_NUMBERS)
+def test_targets_of_tolerances(net, target):
+    with pytest.raises(ltinet.SimulationError, match="target is "):
+        ltinet.tolerances_for(net, target, u=U, t=T)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_one_clear_error(net):
+    """And the next run has workers again."""
+    here = os.getpid()
+
+    def method(_):
+        if os.getpid() != here:
+            os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+        return "DOP853"
+
+    with pytest.raises(ltinet.SimulationError, match=r"a process .* was ended from outside.*fewer processes"):
+        net.simulate(U, T, engine="neurons", method=method, n_jobs=2)
+    alone = net.simulate(U, T, engine="neurons").y
+    np.testing.assert_array_equal(net.simulate(U, T, engine="neurons", n_jobs=2).y, alone)
