@@ -180,7 +180,7 @@ def _program(file: Path, bytecode: str) -> Iterator[str]:
     """The command as users start it, compiled as an installed one; its address."""
     command = [sys.executable, "-m", "ltinet", "explore", str(file), "--no-browser"]
     usual = {name: own for name, own in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE", *THREADS)}
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603
         command,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**usual, "PYTHONPYCACHEPREFIX": bytecode},
     )  # fmt: skip
@@ -195,7 +195,7 @@ def _program(file: Path, bytecode: str) -> Iterator[str]:
 @contextmanager
 def _served(file: Any, *, latest: float) -> Iterator[PageServer]:
     """A page whose answers are late by up to so many seconds, drawn at random."""
-    rng = random.Random(19)
+    rng = random.Random(19)  # noqa: S311 - for delays
     with running_server(file) as server:
         ask = server.reception.staff.ask
 

@@ -131,7 +131,7 @@ def main() -> int:
     from playwright.sync_api import sync_playwright
 
     command = [sys.executable, "-m", "ltinet", "explore", "--no-browser"]
-    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ourselves
     assert program.stdout is not None
     address = re.findall(r"http\S+", program.stdout.readline())[0]
     complaints: list[str] = []
@@ -143,7 +143,7 @@ def main() -> int:
             tab.on("pageerror", lambda error: complaints.append(str(error)))
             tab.goto(address)
             tab.wait_for_selector("#explorer[data-shown]", timeout=120_000)
-            soak = Soak(tab, random.Random(given.seed))
+            soak = Soak(tab, random.Random(given.seed))  # noqa: S311 - for play
             memory = _play(soak, program.pid, given.minutes * 60.0)
             browser.close()
     finally:

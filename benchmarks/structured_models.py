@@ -75,7 +75,7 @@ def main() -> None:
         return
     print("| model | construct, CPU | more memory | response against sparse solves, of the peak |\n|---|---|---|---|")
     for name in models():
-        subprocess.run([sys.executable, "-m", "benchmarks.structured_models", name], check=True)
+        subprocess.run([sys.executable, "-m", "benchmarks.structured_models", name], check=True)  # noqa: S603
 
 
 if __name__ == "__main__":

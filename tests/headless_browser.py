@@ -95,7 +95,7 @@ def browser_page(program: str) -> Iterator[Page]:
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603
             [program, *options, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"],
             pass_fds=(3, 4), preexec_fn=move_into_place,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -77,7 +77,7 @@ def run_pytest(kernel: str, arguments: list[str]) -> Turn:
     print(f"\n{kernel or 'its own kernel'}", flush=True)
     begin, last = time.monotonic(), ""
     command = [sys.executable, "-m", "pytest", *arguments]
-    with subprocess.Popen(command, cwd=ROOT, env=environment(kernel), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=ROOT, env=environment(kernel), stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         for line in process.stdout:
             print(line, end="", flush=True)
             last = line.strip() or last
@@ -86,7 +86,7 @@ def run_pytest(kernel: str, arguments: list[str]) -> Turn:
 
 def blas_libraries(kernel: str) -> list[tuple[str, str]]:
     """Names and kernels of all BLAS libraries of a process that asks for a kernel."""
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", PROBE], env=environment(kernel), capture_output=True, text=True, check=True, timeout=100
     )
     return [(name, architecture) for name, architecture in map(str.split, done.stdout.splitlines())]

@@ -65,7 +65,7 @@ def _worker(*, threads: str | None) -> subprocess.Popen[str]:
     told = {} if threads is None else dict.fromkeys(SETTINGS, threads)
     command = [sys.executable, "-m", "benchmarks.measure.default_threads"]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=inherited | told)
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=inherited | told)  # noqa: S603 - our own
 
 
 def _asked(worker: subprocess.Popen[str], request: str) -> float:

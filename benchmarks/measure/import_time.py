@@ -31,6 +31,6 @@ def measure(settings: Settings) -> list[Table]:
 
 
 def _import() -> tuple[float, int]:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)  # noqa: S603
     time, modules = done.stdout.split()
     return float(time), int(modules)

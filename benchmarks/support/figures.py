@@ -11,9 +11,9 @@ from benchmarks.support.table import Table, middle
 
 matplotlib.use("Agg")
 matplotlib.rcParams["svg.hashsalt"] = "ltinet"  # the same figure is the same file
-from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib import pyplot as plt  # noqa: E402 - after the backend is chosen
+from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.ticker import NullFormatter  # noqa: E402
 
 Tables = dict[str, Table]
 OURS = "#0072b2"

@@ -348,7 +348,7 @@ class DynamicNetwork:
         """The first frequency at which each gain is `drop` decibels below that at rest; see `StateSpace.bandwidth`."""
         return self._answering.bandwidth(drop=drop)
 
-    def simulate(
+    def simulate(  # noqa: PLR0913
         self,
         u: Any,
         t: ArrayLike,

@@ -18,7 +18,7 @@ from ltinet.systems.named_systems import build_system
 # The doors through which systems come and go: files, and the systems that are built in.
 
 
-def load_system(
+def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
     path: str | PathLike[str],
     *,
     A: MatrixLike | None = None,

@@ -47,7 +47,7 @@ class SecondOrder:
     signal_settings: SignalSettings
     """Delays, operating point, hold and sample time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         M: MatrixLike,
         D: MatrixLike,

@@ -20,7 +20,7 @@ from ltinet.simulation.solver_errors import NeuronTolerances, search_tolerances
 # Tolerances of solvers for an error that is asked for, found by running a network a few times.
 
 
-def tolerances_for(
+def tolerances_for(  # noqa: PLR0913 - the options of the runs that the tolerances are for
     net: DynamicNetwork,
     target: float = 1e-6,
     *,

@@ -100,7 +100,7 @@ class StateSpace:
     signal_settings: SignalSettings
     """Delays, operating point, hold and sample time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         A: MatrixLike,
         B: MatrixLike,

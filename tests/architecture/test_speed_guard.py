@@ -113,7 +113,7 @@ def test_a_loop_over_samples_is_found(monkeypatch):
 
 def test_import_is_light():
     program = "import sys, numpy, scipy.linalg; import ltinet; print('\\n'.join(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
     modules = done.stdout.split()
     assert not {name.split(".")[0] for name in modules} & set(NOT_WITH_IMPORT)
     assert not set(modules) & {*NOT_WITH_IMPORT_EITHER, *(f"ltinet.{room}" for room in WINGS)}

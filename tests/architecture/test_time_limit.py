@@ -30,7 +30,7 @@ def test_a_test_that_hangs_fails_alone(tmp_path):
     (tmp_path / "test_hanging.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider"]
     environment = os.environ | {"PYTHONPATH": str(CONFTEST.parent)}  # conftest.py imports `support`
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200, check=False
     )
     assert done.returncode == 1

@@ -18,7 +18,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def served(browser: Any) -> Iterator[ServedPage]:
+def served(browser: Any) -> Iterator[ServedPage]:  # noqa: ARG001 - where there is no browser nothing is served
     with running_server() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

@@ -32,7 +32,7 @@ ENDED = """([stop, count]) => {
 def test_a_drag_ends_on_the_right_budget(
     browser: Any, served: ServedPage, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    rng, staff = random.Random(seed), served.server.reception.staff
+    rng, staff = random.Random(seed), served.server.reception.staff  # noqa: S311 - for delays
     ask = staff.ask
 
     def late(*given: Any, **more: Any) -> Any:

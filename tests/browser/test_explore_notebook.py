@@ -104,7 +104,7 @@ def laboratory(tmp_path: Path) -> Iterator[str]:
     options = ["--no-browser", "--allow-root", "--port=0", f"--ServerApp.root_dir={tmp_path}", "--ServerApp.token=test"]
     options.append("--LabApp.news_url=None")
     places = {f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("CONFIG", "RUNTIME")}
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "jupyterlab", *options],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env={**os.environ, **places},
     )  # fmt: skip

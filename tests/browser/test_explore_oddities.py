@@ -156,7 +156,7 @@ def _next_stop(page: Explored) -> list[Any] | None:
 
 def test_a_page_whose_server_is_gone_says_so(browser: Any) -> None:
     command = [sys.executable, "-m", "ltinet", "explore", "example:triangular", "--no-browser"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # noqa: S603
     try:
         page = Explored(browser, re.findall(r"http\S+", process.stdout.readline())[0])
     finally:

@@ -23,7 +23,7 @@ class Case(NamedTuple):
 
     arguments: str
     expected: str
-    files: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}  # noqa: RUF012 - never changed
     stdin: bytes = b""
 
 

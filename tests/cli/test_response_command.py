@@ -103,7 +103,23 @@ def test_in_figures(run_here: Run, system: ltinet.StateSpace) -> None:
     lines = run_here("response", "system.npz").out.decode().splitlines()
     info = system.step_info()
     assert len(lines) == 7
-    assert lines[0].split() == ("final value rise time settling time overshoot % undershoot % peak peak time".split())
+    assert lines[0].split() == (
+        [
+            "final",
+            "value",
+            "rise",
+            "time",
+            "settling",
+            "time",
+            "overshoot",
+            "%",
+            "undershoot",
+            "%",
+            "peak",
+            "peak",
+            "time",
+        ]
+    )
     assert lines[2].split()[:4] == ["u1", "→", "y2", f"{info.final_value[1, 0]:.5g}"]
     assert lines[6].split()[5] == f"{info.settling_time[2, 1]:.5g}"
     lines = run_here("response", "system.npz", "--kind", "bode", "--output", "y2").out.decode().splitlines()

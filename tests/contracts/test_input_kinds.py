@@ -68,7 +68,7 @@ class Toy:
     def through(self, weights: np.ndarray) -> ltinet.FunctionSignal:
         return ltinet.FunctionSignal(u, n_inputs=1, derivative=rate, knots=[JUMP]).through(self.factor * weights)
 
-    def counted_from(self, origin: float) -> None:
+    def counted_from(self, origin: float) -> None:  # noqa: ARG002
         return None
 
 

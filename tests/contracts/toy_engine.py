@@ -80,7 +80,7 @@ class ToyEngine:
         t,
         *,
         x0,
-        n_jobs: int,
+        n_jobs: int,  # noqa: ARG002
         options: Mapping[str, Any],
     ) -> Solution:
         trajectory = ToyTrajectory(prepared, signal, t, x0, options.get("rtol", 1e-10))

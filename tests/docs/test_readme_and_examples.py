@@ -18,7 +18,7 @@ def python_blocks(path: Path) -> list[str]:
 @pytest.mark.parametrize("block", python_blocks(ROOT / "README.md"))
 def test_readme_examples_run(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "README.md", "exec"), {})
+    exec(compile(block, "README.md", "exec"), {})  # noqa: S102
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="files are loade
 def python(*arguments):
     """A process of its own, since it forks: the one that runs the tests has threads."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.run(
+    return subprocess.run(  # noqa: S603 - our own interpreter and our own text
         [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
 

@@ -79,7 +79,7 @@ def test_counts_are_the_same(counts, data_sets, kernel):
 def counted(folder, kernel):
     """The counts of all networks, in a process with that kernel."""
     argument = json.dumps([folder, DATA_SETS, NAMED, BUDGETS])
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", PROGRAM, argument],
         env=environment(kernel),
         capture_output=True,

@@ -445,7 +445,7 @@ for name, way in json.loads(sys.argv[2]):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that can be stopped at any moment are forked")
 def test_a_stopped_process_leaves_a_whole_network_and_no_litter(tmp_path):
     """Stopped forty times at any moment of saving, on which it spends nearly all of its time."""
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", STOPPING, str(tmp_path / "net"), json.dumps(STOPS)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,

@@ -43,7 +43,7 @@ def predictions(seed, folder):
         "network file": ltinet.load(folder / "net.safetensors").simulate(u, t, x0=x0).y,
         "npz": ltinet.load_system(folder / "system.npz").simulate(u, t, x0=x0).y,
         "mat": ltinet.load_system(folder / "system.mat").simulate(u, t, x0=x0).y,
-        "pickle": pickle.loads(pickle.dumps(net)).simulate(u, t, x0=x0).y,
+        "pickle": pickle.loads(pickle.dumps(net)).simulate(u, t, x0=x0).y,  # noqa: S301 - written here
         "signal": net.simulate(own, t, x0=x0).y,
         "batch": net.simulate(np.stack([u, u]), t, x0=x0).y[1],
         "stream": np.concatenate(list(net.simulate_stream([u[:11], u[11:]], step, x0=x0))),

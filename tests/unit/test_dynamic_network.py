@@ -181,7 +181,7 @@ def test_a_network_from_parameters_alone():
     assert np.max(np.abs(net.frequency_response(OMEGA) - expected)) <= 1000 * EPS * np.max(np.abs(expected))
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])  # noqa: S301  our own bytes
 def test_copies_are_equal_and_keep_the_form(duplicate, net):
     other = duplicate(net)
     assert other == net

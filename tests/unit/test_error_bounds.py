@@ -105,7 +105,7 @@ def test_a_loaded_network_assumes_what_it_cannot_measure(net, tmp_path):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_solution_that_was_pickled_says_the_same(net, engine):
     solution = net.simulate(inputs()[0], T, engine=engine)
-    again = pickle.loads(pickle.dumps(solution))
+    again = pickle.loads(pickle.dumps(solution))  # noqa: S301 - our own bytes
     np.testing.assert_array_equal(again.error_bound(), solution.error_bound())
 
 

@@ -30,7 +30,7 @@ def _close_figures():
 
 def test_networks_are_called_as_their_systems():
     net = ltinet.construct(named())
-    for other in (net, pickle.loads(pickle.dumps(net))):
+    for other in (net, pickle.loads(pickle.dumps(net))):  # noqa: S301 - our own bytes
         assert (other.input_names, other.output_names) == GIVEN[:2]
     assert (net.to_state_space().input_names, net.to_state_space().output_names) == GIVEN[:2]
     theirs = net.to_control()

@@ -81,7 +81,7 @@ def _at_a_terminal(script):
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
     with (
         _pair() as (ours, theirs),
-        subprocess.Popen(
+        subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=theirs, env=environment
         ) as process,
     ):

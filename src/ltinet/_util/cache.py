@@ -23,7 +23,7 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
 else:
     import functools
 
-    class cached_property(functools.cached_property):
+    class cached_property(functools.cached_property):  # noqa: N801 - the name that it stands for
         """`functools.cached_property` as of Python 3.12."""
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:

@@ -69,7 +69,7 @@ def progress_bar(steps: int) -> Iterator[ProgressCallback]:
     """A function to call with the name of each step as it begins; a bar shows the one that is under way."""
     console = stderr_console()
     if console is None:
-        yield lambda step: None
+        yield lambda step: None  # noqa: ARG005 - nobody to tell
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

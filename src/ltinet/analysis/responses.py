@@ -297,7 +297,7 @@ CoreResponse = Callable[[Any], Solution]
 _MOST_SHIFTS = 4  # delays for which uneven times are repeated; of more the longest
 
 
-def delayed_response(
+def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     run: CoreResponse,
     prepared: SimulationContext,
     system: SystemMatrices,

@@ -65,7 +65,7 @@ Picture = Annotated[
 ]
 
 
-def compare(
+def compare(  # noqa: PLR0913 - every option of the command is a parameter
     net: Annotated[str, typer.Argument(metavar="NET", hidden=True)],
     data: Annotated[str, typer.Argument(metavar="DATA", hidden=True)],
     *,

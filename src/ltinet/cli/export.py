@@ -37,7 +37,7 @@ _KNOWN_TO = {
 _TYPED = {"user_states": "--user-states", "version": "--fmi"}  # where it is not the name itself
 
 
-def export(
+def export(  # noqa: PLR0913 - every option of an export is a parameter of the command
     file: SourceName,
     to: Annotated[Target, typer.Option(help="c: a folder with C99; fmu: an FMU for co-simulation; onnx: a graph.")],
     dt: Annotated[float, typer.Option(metavar="DT", show_default=False, help="The time step, in the unit of time.")],

@@ -77,7 +77,7 @@ Stable = Annotated[
 Refine = Annotated[bool, typer.Option("--refine/--no-refine", help="Whether to try the output-error refinement.")]
 
 
-def identify(
+def identify(  # noqa: PLR0913
     data: Data,
     inputs: Inputs,
     outputs: Outputs,

@@ -265,7 +265,7 @@ def show_status(message: str) -> Iterator[ProgressCallback]:
     """Show that something is going on, to those who have waited for a second; a function to call with every step."""
     console = stderr_console()
     if console is None:
-        yield lambda step: None
+        yield lambda step: None  # noqa: ARG005 - nobody to tell
         return
     status = console.status(escape(escape_control_characters(message)))
     with start_after_delay(status.start, status.stop):
@@ -277,7 +277,7 @@ def show_reduction_progress(message: str) -> Iterator[Callable[[int, float], Non
     """A function to call with the number of shifts and the relative bound, which those who look on see fall."""
     console = stderr_console()
     if console is None:
-        yield lambda n_shifts, bound: None
+        yield lambda n_shifts, bound: None  # noqa: ARG005 - nobody to tell
         return
     text = escape(escape_control_characters(message))
     status = console.status(text)

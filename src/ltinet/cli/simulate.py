@@ -168,7 +168,7 @@ class _StreamRun:
 
     def _keep(self, end: float, x: Array) -> None:
         """Keep this end and its state, and of what came before only what a new beginning needs."""
-        assert self._rows is not None
+        assert self._rows is not None  # noqa: S101 - for mypy: rows have come
         self._ends.append((end, x))
         n_old = sum(own <= end - self._longest_output_delay for own, _ in self._ends)
         self._ends = self._ends[max(n_old - 1, 0) :]
@@ -230,7 +230,7 @@ Rtol = Annotated[float | None, typer.Option(show_default="1e-8", help="Solver en
 Atol = Annotated[float | None, typer.Option(show_default="1e-10", help="Solver engines: the absolute tolerance.")]
 
 
-def simulate(
+def simulate(  # noqa: PLR0913
     net: Annotated[str, typer.Argument(metavar="NET", hidden=True)],
     table: Table,
     *,

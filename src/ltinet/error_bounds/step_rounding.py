@@ -321,7 +321,7 @@ class DenseSteps:
 
     def _by_length(self, sizes: StepMagnitudes, *, of_states: float, of_inputs: float) -> Array:
         """The same where steps are of different lengths, on the average of a cell."""
-        assert self.shares is not None
+        assert self.shares is not None  # noqa: S101 - who calls has looked
         n_levels = min(self.shares.shape[1], len(self.chain.errors))
         shares = self.shares[:, :n_levels].copy()
         shares[:, -1] += self.shares[:, n_levels:].sum(axis=1)  # shorter steps err less

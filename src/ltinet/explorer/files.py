@@ -29,7 +29,7 @@ from ltinet.tables.table import Table, read_table
 # our own, and is gone when they have read it.
 
 UploadContent = StateSpace | DynamicNetwork | Table
-_IN_MEMORY = "/dev/shm"
+_IN_MEMORY = "/dev/shm"  # noqa: S108 - a folder of memory, in which nothing outlives the call
 _MOST_BYTES = 256 * 2**20  # that the arrays of a file may take
 _TABLES = (".csv", ".tsv", ".txt", ".dat")
 _KINDS = (".mat", ".npz", ".safetensors", *_TABLES)

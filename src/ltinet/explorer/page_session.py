@@ -27,7 +27,7 @@ class InProcessWorker:
     def __init__(self) -> None:
         self._desk, self._lock = ViewService(), threading.Lock()
 
-    def ask(self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, Upload]) -> PageResponse:
+    def ask(self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, Upload]) -> PageResponse:  # noqa: ARG002
         """The answer to a question."""
         with self._lock:
             self._desk.files.update(files)

@@ -81,7 +81,7 @@ def start_fork_server() -> ForkServer:
         theirs.close()
         return ForkServer(ours, process)
     command = [sys.executable, "-c", f"from ltinet.explorer.worker_manager import tend; tend({theirs.fileno()})"]
-    program = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+    program = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)  # noqa: S603 - ourselves
     theirs.close()
     return ForkServer(ours, program)
 

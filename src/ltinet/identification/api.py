@@ -57,7 +57,7 @@ _VECTOR_FITTING = "vector fitting"
 _SLOPES_REMARK = "identified with linear trends; their slopes are not part of the model"
 
 
-def identify(
+def identify(  # noqa: PLR0913
     u: Any,
     y: Any,
     *,

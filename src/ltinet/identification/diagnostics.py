@@ -253,7 +253,7 @@ class ResponseDiagnostics:
         size = np.where(spread > 0.0, spread, np.maximum(np.linalg.norm(H, axis=(0, 2)), np.finfo(float).tiny))
         return np.asarray(100.0 * (1.0 - np.linalg.norm(H - modelled, axis=(0, 2)) / size))
 
-    def residuals(self, first: Any, second: Any) -> ResidualTests:
+    def residuals(self, first: Any, second: Any) -> ResidualTests:  # noqa: ARG002 - as the protocol has it
         """Refused: correlations over time are those of records."""
         raise InvalidSignalError(
             "this system was found in a frequency response, which has no residuals over time; "

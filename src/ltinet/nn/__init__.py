@@ -4,24 +4,24 @@ from ltinet.torch.api import require_torch
 
 require_torch()  # without PyTorch its error says what to do
 
-from ltinet.nn.feedback import Feedback
-from ltinet.nn.fitting import (
+from ltinet.nn.feedback import Feedback  # noqa: E402
+from ltinet.nn.fitting import (  # noqa: E402
     History,
     fit,
 )
-from ltinet.nn.initialization import from_identified, initial_state
-from ltinet.nn.maps import (
+from ltinet.nn.initialization import from_identified, initial_state  # noqa: E402
+from ltinet.nn.maps import (  # noqa: E402
     MLP,
     Monotone,
     Polynomial,
     Spline,
 )
-from ltinet.nn.onnx_export import export_onnx
-from ltinet.nn.serialization import load, save
-from ltinet.nn.stack import Stack, hammerstein, wiener, wiener_hammerstein
-from ltinet.nn.triangular import Triangular
-from ltinet.torch.delayed_network import DelayedNetwork
-from ltinet.torch.linear_network import LinearNetwork
+from ltinet.nn.onnx_export import export_onnx  # noqa: E402
+from ltinet.nn.serialization import load, save  # noqa: E402
+from ltinet.nn.stack import Stack, hammerstein, wiener, wiener_hammerstein  # noqa: E402
+from ltinet.nn.triangular import Triangular  # noqa: E402
+from ltinet.torch.delayed_network import DelayedNetwork  # noqa: E402
+from ltinet.torch.linear_network import LinearNetwork  # noqa: E402
 
 __all__ = [
     "MLP",

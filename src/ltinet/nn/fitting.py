@@ -132,7 +132,7 @@ _DEFAULT_EVALUATIONS = 100  # of a run by Adam, unless another number is given
 _CONVERGENCE_TOLERANCE = 1e-12  # of the error: what a step of L-BFGS or Levenberg–Marquardt must change to go on
 
 
-def fit(
+def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
     model: nn.Module,
     data: Any,
     *,

@@ -61,7 +61,7 @@ def compute(effort: SolverEffort, *, tell: ProgressCallback) -> ConvectionDiffus
     system = ltinet.named_system("convection_diffusion")
     net = ltinet.construct(system)  # the number of layers is a result
     form = net.form
-    assert form is not None
+    assert form is not None  # noqa: S101 - `construct` always gives one
     values = np.concatenate(form.eigenvalues)
     rounding = 10 * len(values) * np.finfo(np.float64).eps * np.linalg.norm(system.A, 2)
     n_zeros = int(np.count_nonzero(np.abs(values) <= rounding))

@@ -175,7 +175,7 @@ def reduce(
     """
     given = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_zero_rows(system)
     began = time.perf_counter()
-    nobody: ProgressCallback = lambda n_shifts, error: None
+    nobody: ProgressCallback = lambda n_shifts, error: None  # noqa: ARG005, E731
     options: dict[str, Any] = {"order": order, "tolerance": tolerance, "method": method, "n_jobs": n_jobs}
     try:
         small = dispatch_reduction(given, told=told or nobody, **options)

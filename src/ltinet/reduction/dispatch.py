@@ -56,7 +56,7 @@ def dispatch_reduction(
     tolerance: Any = None,
     method: Any = None,
     n_jobs: int = 1,
-    told: ProgressCallback = lambda n_shifts, error: None,
+    told: ProgressCallback = lambda n_shifts, error: None,  # noqa: ARG005
 ) -> ReducedSystem:
     """Reduce to an order or to a relative error by the way that suits; `ltinet.reduce` says what may be given."""
     if isinstance(given, SecondOrder):
@@ -86,7 +86,7 @@ def reduce_system(
     tolerance: Any = None,
     method: Any = None,
     n_jobs: int = 1,
-    told: ProgressCallback = lambda n_shifts, error: None,
+    told: ProgressCallback = lambda n_shifts, error: None,  # noqa: ARG005
 ) -> ReducedSystem:
     """Reduce a system to an order or to a relative error."""
     require_continuous_time(given, "reduce(system)")

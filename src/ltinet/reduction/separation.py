@@ -327,7 +327,7 @@ def _by_schur_form(system: SystemMatrices) -> SeparatedSystem:
     units = balance_matrix(system.A, rescale_states=True)
     n = system.n_states
     limit = -rounding_tolerance(n, float(np.linalg.norm(units.matrix, 1)))
-    R, Z, n_stable = linalg.schur(units.matrix, output="real", sort=lambda re, im: re < limit)
+    R, Z, n_stable = linalg.schur(units.matrix, output="real", sort=lambda re, im: re < limit)  # noqa: ARG005
     k = int(n_stable)
     Y = _decoupling(np.asarray(R), k)
     X, X_inv = np.array(Z), np.array(Z.T)

@@ -260,7 +260,7 @@ class DelayedSignal:
         """Return weights · v."""
         return replace(self, weights=weights if self.weights is None else weights @ self.weights)
 
-    def counted_from(self, origin: float) -> None:
+    def counted_from(self, origin: float) -> None:  # noqa: ARG002
         """Return None: knots and functions are kept at the times that they were given at."""
         return
 

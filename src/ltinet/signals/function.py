@@ -115,7 +115,7 @@ class FunctionSignal:
 
         return of_time
 
-    def counted_from(self, origin: float) -> None:
+    def counted_from(self, origin: float) -> None:  # noqa: ARG002
         """None: a function is asked for its values at the times that were given."""
         return
 

@@ -100,7 +100,7 @@ class SampledSignal:
         """Straight lines, or constants."""
         return 1 if self.hold == "linear" else 0
 
-    def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
+    def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:  # noqa: ARG002
         """The samples from the first of the times on; one is added there if there is none."""
         return SampledApproximation(self._from(float(t[0])), 1, 0.0)
 

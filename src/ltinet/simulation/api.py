@@ -115,7 +115,7 @@ def simulate_system(
     )
 
 
-def simulate(
+def simulate(  # noqa: PLR0913
     prepared: SimulationContext,
     u: Any,
     *,

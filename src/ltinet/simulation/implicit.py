@@ -234,7 +234,7 @@ class ImplicitTrajectory:
         difference = _interpolated(self.walked.fine, t) - _interpolated(self.walked.coarse, t)
         return self._shaped(np.abs(difference))
 
-    def user_states(self, t: Array) -> NoReturn:
+    def user_states(self, t: Array) -> NoReturn:  # noqa: ARG002 - every trajectory is asked for times
         """No states are kept: n numbers a step would fill the memory.
 
         Raises:
@@ -244,7 +244,7 @@ class ImplicitTrajectory:
             "states of a large sparse model are not kept; make those that you need outputs: rows of C"
         )
 
-    def neuron_states(self, t: Array) -> NoReturn:
+    def neuron_states(self, t: Array) -> NoReturn:  # noqa: ARG002
         """There are no neurons.
 
         Raises:
@@ -252,7 +252,7 @@ class ImplicitTrajectory:
         """
         raise SimulationError("the model was run as it is and has no neurons; construct(system, tolerance=1e-6) has")
 
-    def error_bound(self, start: float, stop: float) -> UnknownBound:
+    def error_bound(self, start: float, stop: float) -> UnknownBound:  # noqa: ARG002
         """Not known, so infinite."""
         return UnknownBound(self.batch_shape, len(self.D))
 

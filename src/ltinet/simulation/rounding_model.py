@@ -475,7 +475,7 @@ class RoundingModel:
 
     def _by_uneven_steps(self, sizes: StepMagnitudes) -> Array:
         """What the engine's own steps of many lengths are off: the largest each time, or all together at once."""
-        assert self.uneven is not None
+        assert self.uneven is not None  # noqa: S101 - who calls has looked
         average, largest = self.uneven.committed(sizes)
         none, once = np.zeros_like(average), np.ones(len(average))
         each = self.outputs(LocalErrors(none[0], largest, self.n_steps, none, self.crowds))
@@ -495,7 +495,7 @@ class RoundingModel:
 
     def _in_the_same_direction(self, sizes: StepMagnitudes, changes: Array) -> Array:
         """What rounding adds alike at every step even where states have other last digits each time."""
-        assert self.uneven is not None
+        assert self.uneven is not None  # noqa: S101 - who calls has looked
         found = np.zeros_like(changes)
         for own, steps in self.kinds:
             if isinstance(steps, DenseSteps):

@@ -153,7 +153,7 @@ class EngineArrays:
             amplified = (len(F) + 4) * EPS * (np.abs(X_inv) @ np.abs(X))
             in_states = np.abs(X_inv @ commutator(self._form.original, X, F))
             return Residuals(in_states, amplified @ np.abs(G), np.abs(C) @ amplified)
-        assert origin is not None
+        assert origin is not None  # noqa: S101 - there is a basis
         left = decomposition_residual(origin, X, F=F, G=G, C=C)
         user = OriginalStateResiduals(np.abs(left.of_states), np.abs(left.of_inputs))
         in_states, in_inputs = np.abs(X_inv @ left.of_states), np.abs(X_inv @ left.of_inputs)

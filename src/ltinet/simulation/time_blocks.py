@@ -329,7 +329,7 @@ class UniformStepper:
 
     def _inside(self, u: Array, starts: Array) -> Array:
         """States at all samples of blocks, from those at their beginnings; wide blocks by narrow ones."""
-        assert self.blocks is not None
+        assert self.blocks is not None  # noqa: S101 - the caller has looked
         narrow, inside = self.blocks.narrow, self.blocks.inside
         n, n_blocks = starts.shape[-1], starts.shape[0] * starts.shape[1]
         if not n_blocks:  # a batch of none

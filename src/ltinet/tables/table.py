@@ -196,7 +196,7 @@ class Table:
         return f"Table({format_count(len(self.t), 'row')}, names={list(self.names)!r})"
 
 
-def read_table(
+def read_table(  # noqa: PLR0913 - every option is a keyword of this one door
     source: str | PathLike[str] | BinaryIO | Any,
     *,
     delimiter: str | None = None,

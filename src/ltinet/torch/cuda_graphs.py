@@ -135,7 +135,7 @@ class GraphReplay(torch.autograd.Function):
         return recording.forward(given)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ARG004 - PyTorch's names
         """Keep what was given: PyTorch then refuses a backward pass after it was changed."""
         ctx.recording, ctx.run = inputs[0], inputs[0].run
         ctx.save_for_backward(*inputs[1:])

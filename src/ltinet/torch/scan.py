@@ -312,7 +312,7 @@ class _TimeVaryingScan(torch.autograd.Function):
         return _time_varying_scan(A, b, start)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:  # noqa: ARG004
         ctx.save_for_backward(inputs[0])
         ctx.save_for_forward(inputs[0])
 

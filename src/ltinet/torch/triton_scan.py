@@ -49,7 +49,7 @@ def _store_complex(
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _scan(
+def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
     re_ptr: "Any",
     im_ptr: "Any",
     start_ptr: "Any",

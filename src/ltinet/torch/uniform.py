@@ -90,7 +90,7 @@ class _Convolution(torch.autograd.Function):
         return y[..., :steps].clone(memory_format=torch.contiguous_format)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004 - PyTorch's
         ctx.save_for_backward(*inputs)
         ctx.save_for_forward(*inputs)
 

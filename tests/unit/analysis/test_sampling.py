@@ -109,10 +109,10 @@ def test_a_time_step_belongs_to_what_a_system_is():
     assert system != StateSpace(0.5, 1.0, 1.0)
     assert hash(system) != hash(StateSpace(0.5, 1.0, 1.0))
     assert StateSpace(0.5, 1.0, 1.0, dt=0) == StateSpace(0.5, 1.0, 1.0)
-    assert pickle.loads(pickle.dumps(system)) == system
+    assert pickle.loads(pickle.dumps(system)) == system  # noqa: S301  our own bytes
     assert repr(system) == "StateSpace(n_states=1, n_inputs=1, n_outputs=1, dt=0.1)"
     descriptor = StateSpace(0.5, 1.0, 1.0, E=2.0, dt=0.1)
-    assert pickle.loads(pickle.dumps(descriptor)).descriptor is not None
+    assert pickle.loads(pickle.dumps(descriptor)).descriptor is not None  # noqa: S301  our own bytes
     assert descriptor.A == 0.25
 
 

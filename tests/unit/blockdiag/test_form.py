@@ -117,7 +117,7 @@ def test_a_jordan_block_is_called_inseparable(n, value):
 
 
 def test_pickle_and_copy_keep_everything(form):
-    for clone in (pickle.loads(pickle.dumps(form)), copy.deepcopy(form)):
+    for clone in (pickle.loads(pickle.dumps(form)), copy.deepcopy(form)):  # noqa: S301 - our own bytes
         assert str(clone) == str(form)
         for field in dataclasses.fields(BlockDiagonalForm):
             original, copied = getattr(form, field.name), getattr(clone, field.name)

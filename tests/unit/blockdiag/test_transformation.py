@@ -75,7 +75,7 @@ def test_many_vectors_are_multiplied_by_T_itself():
 
 @pytest.mark.parametrize("given", [factors(), DenseTransformation(factors().T, factors().T_inv)])
 def test_everything_is_read_only_even_from_a_pickle(given):
-    clone = pickle.loads(pickle.dumps(given))
+    clone = pickle.loads(pickle.dumps(given))  # noqa: S301 - our own bytes
     np.testing.assert_array_equal(clone.T, given.T)
     np.testing.assert_array_equal(clone.T_inv, given.T_inv)
     assert not any(matrix.flags.writeable for one in (given, clone) for matrix in (one.T, one.T_inv))

@@ -15,7 +15,7 @@ import ltinet
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the server runs where processes fork")
 def test_the_command_prints_its_address_once_and_ends_with_control_c() -> None:
     command = [sys.executable, "-m", "ltinet", "explore", "example:triangular,n_states=6", "--no-browser"]
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -26,7 +26,7 @@ def test_the_command_prints_its_address_once_and_ends_with_control_c() -> None:
         assert process.stdout is not None
         address = re.findall(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/", process.stdout.readline())
         assert len(address) == 1
-        with urllib.request.urlopen(address[0], timeout=60) as answer:
+        with urllib.request.urlopen(address[0], timeout=60) as answer:  # noqa: S310 - that address
             assert b"ltinet" in answer.read()
         process.send_signal(signal.SIGINT)
         rest, errors = process.communicate(timeout=60)

@@ -124,6 +124,6 @@ def test_the_script_of_a_view_gives_its_numbers(
     (tmp_path / file.name).write_bytes(file.content)
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    exec(compile(generate_script(desk, state), "view.py", "exec"), names)
+    exec(compile(generate_script(desk, state), "view.py", "exec"), names)  # noqa: S102
     _, solution = desk.run(state)
     assert np.array_equal(names["solution"].y, solution.y)

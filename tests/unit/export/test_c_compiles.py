@@ -34,7 +34,7 @@ def exported(request, tmp_path, mixed_net) -> Path:
 
 def run(*command: object, folder: Path | None = None) -> str:
     environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}  # nothing is allocated, and looking takes seconds
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [*map(str, command)], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -92,7 +92,7 @@ def test_make_runs_the_self_test(exported):
 
 def test_fast_math_is_refused(exported, tmp_path):
     command = [*any_compiler(), "-ffast-math", "-c", "-o", tmp_path / "model.o", exported / "model.c"]
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode != 0
     assert "-ffast-math" in done.stderr
 

@@ -157,10 +157,10 @@ def test_the_self_test_of_c_passes_and_the_readme_tells_sizes(seed, tmp_path):
     run.net.export_c(folder, prefix="rig", user_states=True, dtype="float", **run.options)
     command = [any_compiler()[0], "-I.", "-x", "c", "-", "-o", "size"]
     program = '#include <stdio.h>\n#include "rig.h"\nint main(void) { printf("%d", (int)sizeof(rig_state)); return 0; }'
-    subprocess.run(command, input=program, text=True, cwd=folder, check=True)
-    size = subprocess.run([folder / "size"], capture_output=True, text=True, check=True)
-    done = subprocess.run(
-        ["make", "test", f"CC={' '.join(any_compiler())}", "CFLAGS=-O1 -Werror"],
+    subprocess.run(command, input=program, text=True, cwd=folder, check=True)  # noqa: S603
+    size = subprocess.run([folder / "size"], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        ["make", "test", f"CC={' '.join(any_compiler())}", "CFLAGS=-O1 -Werror"],  # noqa: S607
         cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "passed" in done.stdout, done.stderr

@@ -15,7 +15,7 @@ from learnt_systems import KINDS, network_of, off_by
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install ltinet[torch]")
 onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-from ltinet import nn
+from ltinet import nn  # noqa: E402
 
 DT = 0.2
 # Sums of about a hundred products in each of two networks: their roundings, which go either way, amount to a few units.

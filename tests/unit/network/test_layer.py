@@ -117,7 +117,7 @@ def test_parameters_that_are_no_layer_are_refused(change, message):
         HorizontalLayer.from_parameters(good._replace(**change), n_inputs=1)
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))])
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))])  # noqa: S301  our own bytes
 def test_copies_are_equal_and_read_only(duplicate):
     layer = random_layer([1, 2], n_inputs=2)
     _ = layer.neurons  # a cached view must not travel

@@ -142,7 +142,7 @@ def test_a_network_cannot_be_changed():
     assert not np.any(network.layers[0].E == 7.0)
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda network: pickle.loads(pickle.dumps(network))])
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda network: pickle.loads(pickle.dumps(network))])  # noqa: S301  our own bytes
 def test_copies_are_equal_and_read_only(duplicate):
     network = random_network(ORDERS, n_inputs=2, n_outputs=3)
     other = duplicate(network)

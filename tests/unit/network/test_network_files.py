@@ -191,7 +191,7 @@ WRITTEN_BY_0_1_0 = sorted((Path(__file__).parent / "written_by_0_1_0").iterdir()
 def test_files_of_the_first_release_still_load(path, tmp_path):
     net = ltinet.load(path)
     with safe_open(path, framework="numpy") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
         description = json.loads(file.metadata()["content"])
     np.testing.assert_array_equal(net.Psi, tensors["Psi"])
     np.testing.assert_array_equal(np.hstack(net.Phi), tensors["Phi"])

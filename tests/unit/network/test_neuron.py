@@ -109,7 +109,7 @@ def test_a_neuron_cannot_be_changed():
         own.m = 2.0
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda own: pickle.loads(pickle.dumps(own))])
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda own: pickle.loads(pickle.dumps(own))])  # noqa: S301  our own bytes
 def test_copies_are_equal_and_read_only(duplicate):
     own = random_layer([2, 1, 2], n_inputs=2).neurons[0]
     other = duplicate(own)

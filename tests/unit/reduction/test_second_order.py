@@ -101,7 +101,7 @@ def test_the_model_itself() -> None:
     assert repr(model) == "SecondOrder(n_positions=5, n_inputs=2, n_outputs=2)"
     assert "positions" in str(model)
     assert "second-order" in model._repr_html_()
-    assert pickle.loads(pickle.dumps(model)) == model
+    assert pickle.loads(pickle.dumps(model)) == model  # noqa: S301 - our own
     assert hash(model) == hash(chain(5, seed=1))
     omega = np.array([0.0, 1.0, 40.0])
     expected = response(model, omega)

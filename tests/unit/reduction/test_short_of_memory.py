@@ -38,7 +38,7 @@ except ltinet.InvalidSystemError as error:
     ("kind", "room"), [("symmetric", 60_000_000), ("dissipative", 120_000_000), ("mechanical", 90_000_000)]
 )
 def test_one_clear_error(kind: str, room: int) -> None:
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", CHILD, kind, str(room)],
         capture_output=True,
         text=True,

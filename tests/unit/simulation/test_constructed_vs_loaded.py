@@ -33,7 +33,7 @@ def drawn_systems():
 def test_states_and_outputs_have_the_same_bytes(system, batch, tmp_path):
     net = ltinet.construct(system)
     net.save(tmp_path / "net.safetensors")
-    others = ltinet.load(tmp_path / "net.safetensors"), pickle.loads(pickle.dumps(net)), copy.deepcopy(net)
+    others = ltinet.load(tmp_path / "net.safetensors"), pickle.loads(pickle.dumps(net)), copy.deepcopy(net)  # noqa: S301 - our own bytes
     rng = np.random.default_rng(0)
     t, u = 0.01 * np.arange(40), rng.standard_normal((*batch, 40, 2))
     x0 = rng.standard_normal((*batch, len(system[0])))

@@ -275,5 +275,5 @@ def test_a_network_without_a_form_has_its_own_states():
 def test_a_network_that_ran_can_be_pickled(net):
     t = np.linspace(0.0, 1.0, 6)
     sol = net.simulate(_u(t), t)
-    again = pickle.loads(pickle.dumps(net))
+    again = pickle.loads(pickle.dumps(net))  # noqa: S301 - our own bytes
     np.testing.assert_array_equal(again.simulate(_u(t), t).y, sol.y)

@@ -53,7 +53,7 @@ os._exit(0)
 @pytest.mark.slow
 def test_children_of_a_fork_simulate_while_threads_of_the_parent_did():
     program = PROGRAM.format(children=CHILDREN, seconds=SECONDS)
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True, timeout=250
     )
     assert done.stdout.split() == ["0"]

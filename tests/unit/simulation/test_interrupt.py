@@ -40,7 +40,7 @@ PATIENCE = 100.0  # seconds for what takes one on an idle machine, and 6000 if a
 @pytest.mark.parametrize("to_all", [False, True], ids=["kill -INT", "Ctrl-C"])
 def test_an_interrupt_ends_the_workers(to_all, tmp_path):
     """A terminal sends Ctrl-C to all processes of a group, `kill` to one."""
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-c", PROGRAM.format(folder=str(tmp_path))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -29,7 +29,7 @@ def test_a_saved_state_goes_on_as_if_nothing_happened(net, hold):
     np.testing.assert_allclose(stepper.x, X0, atol=1e-12)
     y = [stepper.step(u) for u in U[:17]]
     np.testing.assert_allclose(stepper.x, whole.states[16], atol=1e-11)
-    saved = pickle.loads(pickle.dumps(stepper.state()))
+    saved = pickle.loads(pickle.dumps(stepper.state()))  # noqa: S301 - our own bytes
     for u in U[17:20]:
         stepper.step(u)
     other = net.stepper(0.1, hold=hold)

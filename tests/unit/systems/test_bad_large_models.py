@@ -97,7 +97,7 @@ for call in (lambda: system.frequency_response([1.0]), lambda: system.simulate(n
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 def test_too_little_memory_is_told():
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.stdout.count("there is not enough memory to work with a sparse matrix of 90000×90000") == 2, done.stderr

@@ -50,7 +50,7 @@ def test_what_is_no_name_is_refused(names, told):
 
 
 def test_names_survive_copies_and_pickle():
-    again = pickle.loads(pickle.dumps(named()))
+    again = pickle.loads(pickle.dumps(named()))  # noqa: S301 - our own bytes
     for other in (again, copy.deepcopy(named()), ltinet.as_state_space(named())):
         assert names_of(other) == GIVEN
 

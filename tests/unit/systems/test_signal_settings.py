@@ -35,7 +35,7 @@ def test_settings_survive_pickle_and_copy_and_count_in_equality():
     system = ltinet.StateSpace(*MATRICES, **SETTINGS)
     net = ltinet.construct(system)
     for model in (system, net):
-        for other in (pickle.loads(pickle.dumps(model)), copy.copy(model), copy.deepcopy(model)):
+        for other in (pickle.loads(pickle.dumps(model)), copy.copy(model), copy.deepcopy(model)):  # noqa: S301
             assert other == model
             assert hash(other) == hash(model)
             assert other.signal_settings == model.signal_settings

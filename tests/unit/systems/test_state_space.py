@@ -45,7 +45,7 @@ def test_a_later_change_of_the_users_arrays_changes_nothing():
 
 @pytest.mark.parametrize(
     "duplicate",
-    [lambda s: s, copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))],
+    [lambda s: s, copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))],  # noqa: S301
 )
 def test_is_immutable_and_stays_so_when_copied_and_pickled(duplicate):
     original = StateSpace(A, B, C, D)
@@ -83,7 +83,7 @@ def test_static_gains_and_systems_without_inputs_or_outputs_keep_their_axes():
     assert StateSpace(np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((3, 0))).D.shape == (3, 2)
     assert StateSpace(A, np.zeros((2, 0)), C).D.shape == (1, 0)
     assert StateSpace(A, B, np.zeros((0, 2))).D.shape == (0, 3)
-    assert pickle.loads(pickle.dumps(gain)) == gain
+    assert pickle.loads(pickle.dumps(gain)) == gain  # noqa: S301
 
 
 def test_vectors_and_numbers_are_read_where_only_one_reading_exists():

@@ -110,7 +110,7 @@ def _compile(command: Sequence[str], place: Path, sources: Mapping[str, str], li
         flags += ["-target", _TARGETS[target]]
     inputs = [name for name in sources if name.endswith(".c")]
     ending = [] if system == "windows" else ["-lm"]
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [*command, *flags, "-o", library.name, *inputs, *ending], cwd=place, capture_output=True, text=True, check=False
     )
     if done.returncode or not library.exists():
