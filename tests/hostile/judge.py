@@ -137,7 +137,7 @@ def _stream(net: Any, case: Case) -> Array:
 
 
 def _by_convolution(solution: Any) -> bool:
-    return "convolution" in solution.stats["way"]
+    return "convolution" in solution.stats["algorithm"]
 
 
 class _Judgement:

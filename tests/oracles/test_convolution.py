@@ -60,7 +60,7 @@ def test_error_and_bound_of_runs_by_convolution(seed, hold):
     A, B, C, h, u, n_pairs = drawn(seed)
     net = ltinet.construct(ltinet.StateSpace(A, B, C))
     solution = net.simulate(u, h * np.arange(len(u)), hold=hold)
-    assert solution.stats["way"] == "convolution"
+    assert solution.stats["algorithm"] == "convolution"
     exact = truth(A, B, C, h, u, n_pairs=n_pairs, hold=hold)
     error = np.abs(solution.y[:, 0] - exact)
     assert np.all(error <= solution.error_bound(solution.t)[:, 0])
@@ -74,4 +74,4 @@ def test_few_states_go_another_way(seed):
     rng = np.random.default_rng([73, seed])
     A = -np.diag(rng.uniform(0.1, 1.0, 32)) + np.diag(rng.uniform(0.5, 1.0, 31), 1)
     net = ltinet.construct(ltinet.StateSpace(A, rng.standard_normal((32, 1)), rng.standard_normal((1, 32))))
-    assert net.simulate(rng.standard_normal(10_001), np.arange(10_001.0)).stats["way"] == "blocks"
+    assert net.simulate(rng.standard_normal(10_001), np.arange(10_001.0)).stats["algorithm"] == "blocks"

@@ -91,7 +91,7 @@ class ExactEngine:
             "engine": "exact",
             "coordinates": realisation.name,
             "grid": "irregular" if samples.step is None else "uniform",
-            "way": trajectory.way,
+            "algorithm": trajectory.algorithm,
             "n_samples": len(samples.t),
             "samples_per_interval": refinement,
         }

@@ -155,7 +155,7 @@ class ExactRun:
             return system.packed_from_blocks(self.realisation.initial_state(self.x0, (batch,)))
 
     @property
-    def way(self) -> str:
+    def algorithm(self) -> str:
         """How outputs at samples are computed: "steps of any length", "convolution", "blocks" or "single steps"."""
         if self.samples.step is None:
             return "steps of any length"
