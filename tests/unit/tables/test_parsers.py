@@ -41,7 +41,7 @@ def test_the_same_array_or_the_same_refusal(cells: list[tuple[str, str]], delimi
     content = "\n".join([delimiter.join("tuv"), *lines, ""]).encode()
     by_arrow = outcome(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "arrow", lambda: None)
+        patch.setattr(rows, "import_pyarrow", lambda: None)
         by_numpy = outcome(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ltinet.tables.rows._plain", lambda *_: None)
