@@ -1,7 +1,8 @@
-"""Docstrings are plain text with formulas; Sphinx reads reStructuredText. This stands between them.
+"""Conversion of docstrings to reStructuredText, and short names of types in signatures.
 
-What would be markup by accident, as in |Re λ|, is escaped; sections such as "Raises:" become lists; and types appear
-under the names that the code uses instead of what they stand for.
+Docstrings are plain text with formulas and numpydoc sections. Characters that would be markup by accident, as in |Re λ|,
+are escaped outside of backticks and doctest blocks; sections become field lists (sphinx.ext.napoleon); aliases of types
+replace what they stand for.
 """
 
 import re
@@ -11,7 +12,7 @@ from docutils import nodes
 from numpy.typing import ArrayLike
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.ext.napoleon import Config, GoogleDocstring
+from sphinx.ext.napoleon import Config, GoogleDocstring, NumpyDocstring
 from sphinx.util.typing import stringify_annotation
 
 from ltinet.systems.matrices import MatrixLike
@@ -19,6 +20,7 @@ from ltinet.systems.matrices import MatrixLike
 _LITERAL = re.compile(r"(`[^`]+`)")
 _MARKUP = re.compile(r"([\\*|]|_(?!\w))")
 _ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[tuple\[[^]]*\], ~?(?:numpy\.)?dtype\[~?(?:numpy\.)?(\w+)\]\]")
+_NAPOLEON = Config(napoleon_preprocess_types=True)
 _NAMES = tuple(
     (stringify_annotation(alias, "smart"), name)
     for alias, name in ((MatrixLike, "MatrixLike"), (ArrayLike, "ArrayLike"))
@@ -26,7 +28,7 @@ _NAMES = tuple(
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect to what autodoc finds."""
+    """Connect the conversions to the events of autodoc."""
     app.connect("autodoc-process-docstring", _as_rst)
     app.connect("autodoc-process-signature", _with_short_types)
     app.connect("object-description-transform", _with_short_attribute_type)
@@ -34,9 +36,19 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _as_rst(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = ["".join(_escaped(part) for part in _LITERAL.split(line)) for line in lines]
+    lines[:] = _escaped_lines(lines)
     if what not in ("attribute", "property"):  # in these a colon does not begin a section
-        lines[:] = GoogleDocstring(lines, Config(), app, what, name, obj, options).lines()
+        for style in (NumpyDocstring, GoogleDocstring):
+            lines[:] = style(lines, _NAPOLEON, app, what, name, obj, options).lines()
+
+
+def _escaped_lines(lines: list[str]) -> list[str]:
+    """Escape accidental markup, except in doctest blocks: from a line with >>> to the next empty line."""
+    result, in_doctest = [], False
+    for line in lines:
+        in_doctest = bool(line.strip()) and (in_doctest or line.lstrip().startswith(">>>"))
+        result.append(line if in_doctest else "".join(map(_escaped, _LITERAL.split(line))))
+    return result
 
 
 def _escaped(part: str) -> str:
