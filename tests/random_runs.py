@@ -58,7 +58,7 @@ def runs(draw, max_neurons=12):
         rng.standard_normal((len(t), m)),
         rng.standard_normal(n) * int(rng.integers(0, 2)),
         draw(st.sampled_from(["linear", "zero"])),
-        draw(st.sampled_from(["neurons", "intervals"])),
+        draw(st.sampled_from(["per_neuron", "per_interval"])),
         {(index, i): str(methods[i]) for index, layer in enumerate(net.layers) for i in range(layer.n_neurons)}
         if mixed
         else str(methods[0]),

@@ -42,7 +42,7 @@ def compare_bounds() -> None:
     for name, n_layers in EXAMPLES.items():
         net, u = example(name, n_layers)
         truth = net.simulate(u, TIMES)
-        for engine, tolerance in (("neurons", 1e-10), ("intervals", 1e-6)):
+        for engine, tolerance in (("per_neuron", 1e-10), ("per_interval", 1e-6)):
             begin = time.perf_counter()
             solution = net.simulate(u, TIMES, engine=engine, rtol=tolerance, atol=tolerance)
             solved = time.perf_counter()
@@ -66,7 +66,7 @@ def compare_tolerances() -> None:
         net, u = example(name, n_layers)
         chosen = ltinet.tolerances_for(net, target=TARGET, u=u, t=TIMES, method=METHOD)
         single, evaluations = largest_single(
-            lambda own, net=net, u=u: net.simulate(u, TIMES, engine="neurons", method=METHOD, rtol=own, atol=own),  # type: ignore[misc]
+            lambda own, net=net, u=u: net.simulate(u, TIMES, engine="per_neuron", method=METHOD, rtol=own, atol=own),  # type: ignore[misc]
             TARGET,
         )
         print(

@@ -372,7 +372,7 @@ class DynamicNetwork:
         The exact engine gives the solution in closed form. With at most 128 states, at evenly spaced times, it is that
         of stepping the given matrices, up to rounding; with more states it is that of the block-diagonal network, which
         may lose up to log₁₀ cond(T) digits of the largest state. `sol.error_bound()` holds in both cases, and
-        `sol.stats["coordinates"]` says which it was. The engines "neurons" (Algorithm 3) and "intervals"
+        `sol.stats["coordinates"]` says which it was. The engines "per_neuron" (Algorithm 3) and "per_interval"
         (Algorithm A.1) solve one differential equation per neuron with SciPy's solvers. An option that the engine does
         not know is refused; None means that it was not given.
 
@@ -386,7 +386,7 @@ class DynamicNetwork:
             x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
             hold: "linear" for straight lines between samples, "zero" for steps; that of the model if left out, and
                 "linear" where the model has none. `sol.stats["hold"]` tells.
-            engine: "exact", "neurons" or "intervals".
+            engine: "exact", "per_neuron" or "per_interval".
             coordinates: exact engine: "original" steps the matrices as given, "blocks" the blocks of the network;
                 "auto" (if left out) chooses as described above. At uneven times more than 16 states run in blocks.
                 Blocks are not taken where `form.condition_raw`, cond(T) in the given units, is above 1e4.

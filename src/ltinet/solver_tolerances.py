@@ -28,7 +28,7 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     t: ArrayLike,
     x0: ArrayLike | None = None,
     hold: Hold | None = None,
-    engine: Literal["neurons", "intervals"] = "neurons",
+    engine: Literal["per_neuron", "per_interval"] = "per_neuron",
     method: Any = None,
     n_jobs: int = 1,
 ) -> NeuronTolerances:
@@ -42,8 +42,8 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
         SimulationError: rounding or the decomposition alone exceed the target.
     """
     target = validate_positive(target, "target")
-    if engine not in ("neurons", "intervals"):
-        raise SimulationError(f'engine is {engine!r}; tolerances are for "neurons" and "intervals"')
+    if engine not in ("per_neuron", "per_interval"):
+        raise SimulationError(f'engine is {engine!r}; tolerances are for "per_neuron" and "per_interval"')
 
     def simulate(tolerances: Mapping[tuple[int, int], float]) -> Solution:
         return net.simulate(

@@ -25,7 +25,7 @@ def construct() -> ltinet.DynamicNetwork:
 RUNS = {
     "A": lambda _: construct(),
     "u": lambda net: net.simulate(np.sin(T), T),
-    "x₀": lambda net: net.simulate(np.sin(T[:20]), T[:20], x0=np.ones(8), engine="neurons").states,
+    "x₀": lambda net: net.simulate(np.sin(T[:20]), T[:20], x0=np.ones(8), engine="per_neuron").states,
 }
 
 

@@ -48,7 +48,7 @@ def test_a_built_in_system_is_no_network(run_here: Run, command: list[str], exam
     [
         ("construct system.npz -o n.safetensors --max-condition abc", "'--max-condition': "),
         ("construct system.npz -o n.safetensors --layers 2.5", "'--layers': "),
-        ("simulate net.safetensors -i u.csv --engine neurons --rtol small", "'--rtol': "),
+        ("simulate net.safetensors -i u.csv --engine per_neuron --rtol small", "'--rtol': "),
     ],
 )
 def test_numbers_that_are_none(run_here: Run, arguments: str, said: str) -> None:

@@ -105,10 +105,10 @@ def test_simulate_gives_the_numbers_of_the_library(
 def test_simulate_with_solvers_and_an_initial_state(run_here: Run, folder: Path) -> None:
     net = ltinet.load(folder / "net.safetensors")  # T as a product: in factors the last bit of T⁻¹x₀ may differ
     x0 = np.array([-1.0, 0.0, 0.5, 0.0, 2.0, 1e-3])
-    solver = ("--engine", "intervals", "--method", "RK45", "--rtol", "1e-6", "--atol", "1e-7")
+    solver = ("--engine", "per_interval", "--method", "RK45", "--rtol", "1e-6", "--atol", "1e-7")
     command = ("simulate", "net.safetensors", "-i", "u.csv", "--x0")
     assert run_here(*command, "-1,0,0.5,0,2,1e-3", *solver, "-o", "y.csv") == (0, b"", b"")
-    expected = net.simulate(INPUTS, TIMES, x0=x0, engine="intervals", method="RK45", rtol=1e-6, atol=1e-7).y
+    expected = net.simulate(INPUTS, TIMES, x0=x0, engine="per_interval", method="RK45", rtol=1e-6, atol=1e-7).y
     assert (folder / "y.csv").read_text() == csv_text(TIMES, expected, "y")
     np.savez(folder / "state.npz", x0=x0)
     assert run_here(*command, "state.npz").out.decode() == csv_text(TIMES, net.simulate(INPUTS, TIMES, x0=x0).y, "y")

@@ -138,7 +138,7 @@ def test_an_interrupted_simulation(folder: Path, tmp_path_factory: pytest.TempPa
     rows = "".join(f"{k},{k % 7},1\n" for k in range(20000))
     sign = tmp_path_factory.mktemp("sign") / "begun"
     program = AT_WORK.format(function="solve_layer", sign=str(sign))
-    solver = ["--engine", "neurons", "--rtol", "1e-13", "--atol", "1e-15"]
+    solver = ["--engine", "per_neuron", "--rtol", "1e-13", "--atol", "1e-15"]
     command = [sys.executable, "-c", program, "simulate", "net.safetensors", "-i", "-", *solver, "-o", "y.csv"]
     interrupted(command, stdin=b"t,a,b\n" + rows.encode(), folder=folder, sign=sign)
 

@@ -91,7 +91,7 @@ COMMANDS = [
     ["simulate", "net.safetensors", "-i", "u.csv", "--x0", "{}"],
     ["simulate", "net.safetensors", "-i", "u.csv", "--x0", "{}.mat"],
     ["simulate", "net.safetensors", "-i", "u.csv", "--hold", "{}"],
-    ["simulate", "net.safetensors", "-i", "u.csv", "--engine", "neurons", "--method", "{}"],
+    ["simulate", "net.safetensors", "-i", "u.csv", "--engine", "per_neuron", "--method", "{}"],
     ["simulate", "net.safetensors", "-i", "u.csv", "--plot", "{}"],
     ["plot", "net.safetensors", "-o", "{}"],
     ["plot", "net.safetensors", "-o", "-", "--format", "{}"],

@@ -13,13 +13,13 @@ from ltinet.simulation.engines import ENGINES
 
 from .toy_engine import ToyEngine
 
-NAMES = ["exact", "neurons", "intervals", "toy"]
+NAMES = ["exact", "per_neuron", "per_interval", "toy"]
 A = np.array([[-0.3, 2.0, 0.0, 0.1], [-2.0, -0.3, 0.4, 0.0], [0.0, 0.0, -1.0, 0.5], [0.0, 0.0, 0.0, -4.0]])
 B = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, -0.5], [2.0, 1.0]])
 C = np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, -1.0]])
 D = np.array([[0.0, 0.5], [0.0, 0.0]])
 # Engines by solvers follow their tolerance of 1e-10, a thousand times looser than the closed form is.
-CLOSE = {"exact": 1e-13, "neurons": 1e-7, "intervals": 1e-7, "toy": 1e-7}
+CLOSE = {"exact": 1e-13, "per_neuron": 1e-7, "per_interval": 1e-7, "toy": 1e-7}
 
 
 @pytest.fixture(autouse=True)
@@ -168,7 +168,7 @@ def test_bad_input_is_refused_in_the_same_words(net, engine, changes, words):
 
 def test_an_unknown_engine_is_told_which_there_are(net):
     t, u = drawn(7)
-    with pytest.raises(ltinet.SimulationError, match='known are "exact", "neurons", "intervals" and "toy"'):
+    with pytest.raises(ltinet.SimulationError, match='known are "exact", "per_neuron", "per_interval" and "toy"'):
         net.simulate(u, t, engine="magic")
 
 

@@ -92,7 +92,7 @@ def net():
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("engine", ["exact", "neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["exact", "per_neuron", "per_interval"])
 def test_every_engine_runs_every_kind(net, kind, engine):
     solution = net.simulate(KINDS[kind](), T, engine=engine)
     error = np.abs(solution.y[:, 0] - y(T)).max()
@@ -117,7 +117,7 @@ def test_values_derivatives_and_weights_belong_together(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["exact", "neurons"])
+@pytest.mark.parametrize("engine", ["exact", "per_neuron"])
 def test_kinds_can_be_mixed_in_a_batch(net, engine):
     kinds = [own for own in KINDS if own != "scipy's polynomial"]
     batch = ltinet.SignalBatch([KINDS[own]() for own in kinds])

@@ -59,7 +59,7 @@ def truth(system):
     return respond(*together, u=np.zeros(len(times)), t=times, x0=start).y.mid
 
 
-def _run(net, u, stop, n_steps, method, engine="neurons"):
+def _run(net, u, stop, n_steps, method, engine="per_neuron"):
     h = stop / n_steps
     options = {"method": method, "rtol": 1e6, "atol": 1e6, "first_step": h, "max_step": h}
     t = [0.0, stop] if n_steps == 1 else [0.0, 0.5 * stop, stop]  # Algorithm A.1 has two intervals then
@@ -89,7 +89,7 @@ def _assert_order(method, slope):
 
 
 @pytest.mark.default_cases(2)
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 @pytest.mark.parametrize("method", ORDERS)
 def test_the_error_falls_with_the_order_of_the_method(net, u, truth, method, engine):
     errors = [_errors(_run(net, u, END, n, method, engine), truth, n) for n in STEPS[method]]

@@ -30,7 +30,7 @@ def client():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 @pytest.mark.usefixtures("client")
 def test_a_cluster_gives_the_same_result(engine):
     net = ltinet.DynamicNetwork(random_network([[1, 2], [1], [2, 2], [2]], 2, 2, seed=4))
@@ -75,6 +75,6 @@ def test_the_backend_that_the_user_chose_is_used(client):
         return "DOP853"
 
     with joblib.parallel_config("dask"):
-        net.simulate(U, T, engine="neurons", method=method, n_jobs=2)
+        net.simulate(U, T, engine="per_neuron", method=method, n_jobs=2)
     with pytest.raises(RuntimeError, match="not in a worker"):
-        net.simulate(U, T, engine="neurons", method=method)
+        net.simulate(U, T, engine="per_neuron", method=method)

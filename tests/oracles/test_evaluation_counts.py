@@ -39,7 +39,7 @@ def hardest(u):
 
 @pytest.fixture(scope="module")
 def across(hardest, u):
-    return hardest.simulate(u, T, engine="neurons", across_knots=True, **SOLVER)
+    return hardest.simulate(u, T, engine="per_neuron", across_knots=True, **SOLVER)
 
 
 def test_across_knots_the_hardest_neuron_is_as_hard_as_the_paper_says(across):
@@ -61,7 +61,7 @@ def test_the_whole_system_is_as_hard_as_the_paper_says(u):
 @pytest.mark.slow
 def test_from_knot_to_knot_a_step_per_interval_suffices_and_is_more_accurate(hardest, across, u):
     exact = hardest.simulate(u, T).y
-    between = hardest.simulate(u, T, engine="neurons", **SOLVER)
+    between = hardest.simulate(u, T, engine="per_neuron", **SOLVER)
     # A step of DOP853 with dense output takes 16 evaluations; 100 intervals, few of which need a second step.
     assert min(_counts(between)) >= 1600
     assert max(_counts(between)) <= 1.25 * 1600

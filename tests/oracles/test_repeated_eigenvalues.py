@@ -92,7 +92,7 @@ def test_algorithms_3_and_a1_solve_what_has_become_first_order(name):
     net = ltinet.construct(system)
     t, u = np.arange(41) * 0.1, rng.standard_normal((41, 2))
     exact = net.simulate(u, t).y
-    for engine in ("neurons", "intervals"):
+    for engine in ("per_neuron", "per_interval"):
         found = net.simulate(u, t, engine=engine, rtol=1e-10, atol=1e-12).y
         np.testing.assert_allclose(found, exact, atol=1e-7 * np.max(np.abs(exact)))  # solvers err a thousandfold
     for s in (0.3j, 2.0j):

@@ -67,7 +67,7 @@ def use_the_package(folder: Path) -> None:
     t = 0.1 * np.arange(400)
     u = np.random.default_rng(0).standard_normal(len(t))
     sol = net.simulate(u, t)
-    for engine in ("neurons", "intervals"):
+    for engine in ("per_neuron", "per_interval"):
         np.testing.assert_allclose(net.simulate(u[:20], t[:20], engine=engine).y, sol.y[:20], atol=1e-5)
     for _ in range(2):  # the second time the file is replaced
         net.save(folder / "net.safetensors")

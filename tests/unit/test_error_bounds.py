@@ -9,7 +9,7 @@ from scipy import linalg
 import ltinet
 from network_examples import random_parameters
 
-ENGINES = ["exact", "neurons", "intervals"]
+ENGINES = ["exact", "per_neuron", "per_interval"]
 T = np.linspace(0.0, 1.0, 9)
 
 
@@ -51,7 +51,7 @@ def test_no_time_has_a_larger_bound_than_all_times(net, engine):
 
 
 def test_parts_have_names_and_add_up(net):
-    solution = net.simulate(inputs()[0], T, engine="neurons", method="RK23", rtol=1e-4, atol=1e-4)
+    solution = net.simulate(inputs()[0], T, engine="per_neuron", method="RK23", rtol=1e-4, atol=1e-4)
     parts = solution.error_parts(T)
     assert list(parts) == ["solver", "rounding", "decomposition"]
     np.testing.assert_allclose(sum(parts.values()), solution.error_bound(T))
@@ -80,7 +80,7 @@ def test_functions_have_bounds_too(net, engine):
 
 def test_integration_across_knots_is_judged_by_what_it_missed(net):
     u = inputs()[0]
-    crossed = net.simulate(u, T, engine="neurons", across_knots=True, rtol=1e-3, atol=1e-3)
+    crossed = net.simulate(u, T, engine="per_neuron", across_knots=True, rtol=1e-3, atol=1e-3)
     error = np.abs(crossed.y - net.simulate(u, T).y)
     assert np.all(error <= crossed.error_bound(T))
     assert np.max(crossed.error_bound()) < 1e3 * np.max(error)
@@ -139,11 +139,11 @@ def test_chosen_tolerances_meet_the_target_with_fewer_evaluations_than_the_tight
     t = np.linspace(0.0, 4.0, 5)
     u = np.sin(np.outer(t, np.arange(1, 5) / 2))
     chosen = ltinet.tolerances_for(net, target=1e-3, u=u, t=t, method="RK23")
-    solution = net.simulate(u, t, engine="neurons", method="RK23", rtol=chosen.rtol, atol=chosen.atol)
+    solution = net.simulate(u, t, engine="per_neuron", method="RK23", rtol=chosen.rtol, atol=chosen.atol)
     assert np.max(solution.error_bound()) == chosen.bound <= 1e-3
     assert solution.stats["total_evaluations"] == chosen.evaluations
     tightest = min(chosen.rtol.values())
-    for_all = net.simulate(u, t, engine="neurons", method="RK23", rtol=tightest, atol=tightest)
+    for_all = net.simulate(u, t, engine="per_neuron", method="RK23", rtol=tightest, atol=tightest)
     assert chosen.evaluations < for_all.stats["total_evaluations"]
 
 

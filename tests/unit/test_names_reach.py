@@ -50,7 +50,7 @@ def test_print_of_a_network_lists_names_where_there_are_any():
     assert "<b>" not in html
 
 
-@pytest.mark.parametrize("engine", ["exact", "neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["exact", "per_neuron", "per_interval"])
 def test_solutions_of_every_engine_are_named(engine):
     net = ltinet.construct(TWO)
     sol = net.simulate(U, T, engine=engine)

@@ -133,7 +133,7 @@ def method(neuron):
         time.sleep(0.05)
     return "DOP853"
 
-print(net.simulate([0.0, 1.0], [0.0, 1.0], engine="neurons", method=method, n_jobs={n_jobs}).y.shape)
+print(net.simulate([0.0, 1.0], [0.0, 1.0], engine="per_neuron", method=method, n_jobs={n_jobs}).y.shape)
 """
 
 

@@ -400,7 +400,7 @@ def _given_solver_options(engine: str, solver: dict[str, Any]) -> dict[str, Any]
     given = {name: value for name, value in solver.items() if value is not None}
     if given and engine == "exact":
         raise typer.BadParameter(
-            "the exact engine has no solver; add --engine neurons or --engine intervals",
+            "the exact engine has no solver; add --engine per_neuron or --engine per_interval",
             param_hint=" / ".join(f"'--{name}'" for name in given),
         )
     return given

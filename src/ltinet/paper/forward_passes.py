@@ -159,17 +159,17 @@ def run_all_methods(
     exact, exact_bounds = sol.y, np.max(sol.error_bound(SAMPLE_TIMES), axis=1)
     _, lsim, _ = signal.lsim((system.A, system.B, system.C, system.D), u, SAMPLE_TIMES)
     tell("Algorithm 3 as in the paper")
-    across_knots = _solve_layers(net, u, exact=exact, effort=effort, engine="neurons", across_knots=True)
+    across_knots = _solve_layers(net, u, exact=exact, effort=effort, engine="per_neuron", across_knots=True)
     tell("Algorithm 3 from knot to knot")
-    from_knot_to_knot = _solve_layers(net, u, exact=exact, effort=effort, engine="neurons")
+    from_knot_to_knot = _solve_layers(net, u, exact=exact, effort=effort, engine="per_neuron")
     tell("Algorithm A.1")
-    in_intervals = _solve_layers(net, u, exact=exact, effort=effort, engine="intervals")
+    in_intervals = _solve_layers(net, u, exact=exact, effort=effort, engine="per_interval")
     return ForwardPasses(exact, exact_bounds, lsim, across_knots, from_knot_to_knot, in_intervals)
 
 
 def _solve_layers(
     net: ltinet.DynamicNetwork, u: Array, *, exact: Array, effort: SolverEffort,
-    engine: Literal["neurons", "intervals"], across_knots: bool = False,
+    engine: Literal["per_neuron", "per_interval"], across_knots: bool = False,
 ) -> ForwardPass:  # fmt: skip
     """Solve the layers that `effort` asks for; outputs of layers add up, so the others can be taken as exact."""
     count = effort.layers_across_knots if across_knots else effort.layers_from_knot_to_knot

@@ -93,7 +93,7 @@ def resolution_error(where: str, tolerance: float) -> SimulationError:
     return SimulationError(
         f"u as a function is not within {tolerance:g} of straight lines {where}; if it has kinks or "
         "jumps name them, FunctionSignal(u, n_inputs=…, knots=[…]), or raise input_tolerance, or use "
-        'engine="neurons"'
+        'engine="per_neuron"'
     )
 
 

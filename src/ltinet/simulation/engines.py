@@ -189,7 +189,7 @@ def _restart_times(signal: Signal, t: Array, plan: SolverPlan) -> Array:
     knots = signal.knots[(signal.knots > t[0]) & (signal.knots < t[-1])]
     if plan.across_knots:
         knots = knots[:0]
-    return np.unique(np.concatenate([ends, knots, t if plan.algorithm == "intervals" else ends]))
+    return np.unique(np.concatenate([ends, knots, t if plan.algorithm == "per_interval" else ends]))
 
 
 def _refuse_jumps_between(signal: Signal, breaks: Array) -> None:
@@ -292,7 +292,7 @@ def simulate_from_zero(
 
 
 # MERGED ltinet.simulation.engines
-# The engines "neurons" (Algorithm 3) and "intervals" (Algorithm A.1): one differential equation per neuron.
+# The engines "per_neuron" (Algorithm 3) and "per_interval" (Algorithm A.1): one differential equation per neuron.
 
 
 @dataclass(frozen=True)
@@ -352,8 +352,8 @@ class Engine(Protocol):
 
 ENGINES: dict[str, Engine] = {
     "exact": ExactEngine(),
-    "neurons": SolverEngine("neurons"),
-    "intervals": SolverEngine("intervals"),
+    "per_neuron": SolverEngine("per_neuron"),
+    "per_interval": SolverEngine("per_interval"),
 }
 
 

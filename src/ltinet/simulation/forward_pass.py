@@ -299,7 +299,7 @@ def _function_forcing(signal: Signal, neuron: Neuron, coupling: Forcing, last: f
 # MERGED ltinet.simulation.forward_pass
 # A layer by Algorithm 3 (neuron after neuron over the whole horizon) or Algorithm A.1 (interval after interval).
 
-Algorithm = Literal["neurons", "intervals"]
+Algorithm = Literal["per_neuron", "per_interval"]
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ def solve_layer(task: LayerTask) -> LayerRun:
     # Intervals between samples are short: trying one step over all of it is cheaper than estimating a first step.
     first = float(task.breaks[1] - task.breaks[0]) if len(task.breaks) > 2 else None
     trial_steps = [first] * task.layer.n_neurons
-    if task.algorithm == "neurons":
+    if task.algorithm == "per_neuron":
         return _join_runs(
             [_solve_over(task, known, task.breaks, state=state, jumps=jumps, places=places, trial_steps=trial_steps)[0]]
         )

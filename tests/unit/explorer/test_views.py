@@ -100,7 +100,7 @@ def test_engines_are_compared_on_the_same_run() -> None:
     file = to_upload(ltinet.StateSpace([[-1.0, 2.0], [-2.0, -1.0]], [[1.0], [0.0]], [[1.0, 1.0]]), "small")
     desk.files[upload_hash(file)] = file
     rows = desk.engines(ViewState(system=f"file:{upload_hash(file)}"))["engines"]
-    assert [row["name"] for row in rows] == ["exact", "neurons", "intervals"]
+    assert [row["name"] for row in rows] == ["exact", "per_neuron", "per_interval"]
     exact = rows[0]
     assert exact["evaluations"] is None
     assert exact["error"] == 0.0

@@ -29,7 +29,7 @@ def test_every_layer_is_a_bar_of_its_mean():
 
 def test_what_a_solver_engine_reports_can_be_drawn():
     net = ltinet.construct(ltinet.named_system("triangular", n_states=3), n_layers=2)
-    sol = net.simulate(np.zeros((3, 3)), [0.0, 0.5, 1.0], engine="neurons")
+    sol = net.simulate(np.zeros((3, 3)), [0.0, 0.5, 1.0], engine="per_neuron")
     axes = draw_evaluations_per_layer(sol.stats["evaluations"], ax=axes_of_size())
     assert len(axes.patches) == 2
 

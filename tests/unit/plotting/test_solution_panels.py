@@ -46,7 +46,7 @@ def test_what_is_left_out_is_said():
     assert panels[0].get_title() == "10 of 40 outputs"
 
 
-@pytest.mark.parametrize("engine", ["exact", "neurons"])
+@pytest.mark.parametrize("engine", ["exact", "per_neuron"])
 @pytest.mark.parametrize("start", [0.0, 1000.0])
 def test_a_held_input_is_drawn_as_steps(engine, start):
     t = start + np.array([0.0, 1.0, 2.0])

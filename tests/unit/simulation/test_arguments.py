@@ -25,13 +25,15 @@ def net():
 
 @pytest.mark.parametrize("name", SOLVER_OPTIONS)
 def test_the_exact_engine_refuses_options_of_solvers(net, name):
-    with pytest.raises(ltinet.SimulationError, match=rf'engine="exact" has no {name};.*engine="neurons" and') as caught:
+    with pytest.raises(
+        ltinet.SimulationError, match=rf'engine="exact" has no {name};.*engine="per_neuron" and'
+    ) as caught:
         net.simulate(U, T, **{name: SOLVER_OPTIONS[name]})
-    assert 'engine="intervals"' in str(caught.value)
+    assert 'engine="per_interval"' in str(caught.value)
     net.simulate(U, T, **{name: None})  # not given
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 def test_solvers_refuse_the_option_of_the_exact_engine(net, engine):
     with pytest.raises(ltinet.SimulationError, match=rf'engine="{engine}" has no input_tolerance;.*engine="exact"'):
         net.simulate(U, T, engine=engine, input_tolerance=1e-8)
@@ -67,7 +69,7 @@ def test_numbers_of_solvers_are_positive_and_finite(net, name, value):
     if name == "max_step" and value is np.inf:
         return  # no limit
     with pytest.raises(ltinet.SimulationError, match=f"{name} is .*; give a positive, finite number"):
-        net.simulate(U, T, engine="neurons", **{name: value})
+        net.simulate(U, T, engine="per_neuron", **{name: value})
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS)
@@ -75,13 +77,13 @@ def test_numbers_of_solvers_are_positive_and_finite(net, name, value):
 def test_so_are_those_of_mappings_and_functions(net, name, value):
     for option in ({0: 1e-6, (1, 0): value}, lambda neuron: value if neuron.index else 1e-6):
         with pytest.raises(ltinet.SimulationError, match=f"{name} is .*; give a positive, finite number"):
-            net.simulate(U, T, engine="neurons", **{name: option})
+            net.simulate(U, T, engine="per_neuron", **{name: option})
 
 
 @pytest.mark.parametrize("method", ["Euler", "", 5, ["RK45"], {0: "rk45"}, lambda _: None])
 def test_unknown_methods(net, method):
     with pytest.raises(ltinet.SimulationError, match=r"method is .*; known are RK23"):
-        net.simulate(U, T, engine="neurons", method=method)
+        net.simulate(U, T, engine="per_neuron", method=method)
 
 
 @pytest.mark.parametrize("value", [value for value in NO_NUMBERS if value is not None] + [1e-17, 1e-300])
@@ -90,7 +92,7 @@ def test_input_tolerances(net, value):
         net.simulate(lambda t: [t, 1.0, 2.0, 3.0], T, input_tolerance=value)
 
 
-@pytest.mark.parametrize("engine", ["exact", "neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["exact", "per_neuron", "per_interval"])
 @pytest.mark.parametrize("n_jobs", [1.5, 1.0, 0, -(os.cpu_count() or 1) - 1, -1000, "2", None, True, [1], 1j, np.nan])
 def test_numbers_of_jobs(net, engine, n_jobs):
     with pytest.raises(ltinet.SimulationError, match=r"n_jobs is .*; give a whole number of them"):
@@ -120,6 +122,6 @@ def test_a_killed_worker_is_one_clear_error(net):
         return "DOP853"
 
     with pytest.raises(ltinet.SimulationError, match=r"a process .* was ended from outside.*fewer processes"):
-        net.simulate(U, T, engine="neurons", method=method, n_jobs=2)
-    alone = net.simulate(U, T, engine="neurons").y
-    np.testing.assert_array_equal(net.simulate(U, T, engine="neurons", n_jobs=2).y, alone)
+        net.simulate(U, T, engine="per_neuron", method=method, n_jobs=2)
+    alone = net.simulate(U, T, engine="per_neuron").y
+    np.testing.assert_array_equal(net.simulate(U, T, engine="per_neuron", n_jobs=2).y, alone)

@@ -84,7 +84,7 @@ def test_batches_functions_and_polynomials_are_delayed_alike():
     assert np.allclose(net.simulate(mixed, t).y, sampled, rtol=0.0, atol=1e-7)
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 def test_solver_engines_agree(engine, hold):
     rng = np.random.default_rng(3)

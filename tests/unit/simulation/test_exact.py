@@ -143,7 +143,7 @@ def test_a_static_gain():
     net = ltinet.construct((np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((1, 0)), D))
     t = np.linspace(0.0, 1.0, 4)
     u = _u(t)
-    for engine in ("exact", "neurons", "intervals"):
+    for engine in ("exact", "per_neuron", "per_interval"):
         sol = net.simulate(u, t, engine=engine)
         np.testing.assert_allclose(sol.y, u @ D.T)
         assert sol.states.shape == (4, 0)
@@ -190,7 +190,7 @@ def test_an_unstable_system_at_rest_stays_at_rest_until_something_enters(A, hold
     ],
 )
 def test_wrong_inputs_are_refused(net, u, t):
-    for engine in ("exact", "neurons"):
+    for engine in ("exact", "per_neuron"):
         with pytest.raises(ltinet.InvalidSignalError):
             net.simulate(u, t, engine=engine)
 

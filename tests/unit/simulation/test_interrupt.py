@@ -24,7 +24,7 @@ def method(neuron):
 
 net = ltinet.construct((-np.diag([1.0, 2.0]), np.ones((2, 1)), np.ones((1, 2))))
 try:
-    net.simulate([0.0, 1.0], [0.0, 1.0], engine="neurons", method=method, n_jobs=2)
+    net.simulate([0.0, 1.0], [0.0, 1.0], engine="per_neuron", method=method, n_jobs=2)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.stdin.readline()

@@ -6,7 +6,7 @@ import pytest
 import ltinet
 from network_examples import random_network
 
-ENGINES = ["neurons", "intervals"]
+ENGINES = ["per_neuron", "per_interval"]
 K = np.array([0, 1, 2, 3, 3, 4, 5, 9, 10])
 U = np.random.default_rng(1).standard_normal((len(K), 2))
 
@@ -56,7 +56,7 @@ def test_signals_that_begin_long_before_and_functions_stay_where_they_are(net, e
 def test_tolerances_are_found_at_an_offset_as_well(net):
     t = 1.7e9 + 0.125 * np.arange(9)
     chosen = ltinet.tolerances_for(net, 1e-3, u=U, t=t, method="RK23")
-    sol = net.simulate(U, t, engine="neurons", method="RK23", rtol=chosen.rtol, atol=chosen.atol)
+    sol = net.simulate(U, t, engine="per_neuron", method="RK23", rtol=chosen.rtol, atol=chosen.atol)
     assert np.all(sol.error_bound() <= 1e-3)
 
 
@@ -64,7 +64,7 @@ def test_tolerances_are_found_at_an_offset_as_well(net):
 def test_a_failure_says_what_its_time_counts_from():
     growing = ltinet.construct(([[1e3]], [[1.0]], [[1.0]]))  # beyond 1e300 after 0.698
     with pytest.raises(ltinet.SimulationError, match=r"at t = 0\.6979.*times counted from t\[0\] = 1700000000\.0"):
-        growing.simulate(np.ones(3), 1.7e9 + np.arange(3.0), engine="neurons")
+        growing.simulate(np.ones(3), 1.7e9 + np.arange(3.0), engine="per_neuron")
 
 
 @pytest.mark.parametrize("engine", ["exact", *ENGINES])

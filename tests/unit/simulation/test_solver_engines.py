@@ -36,7 +36,7 @@ def _deviation(sol, exact):
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("hold", ["linear", "zero"])
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 @pytest.mark.parametrize("method", METHODS)
 def test_outputs_states_and_dense_output_of_every_method(net, method, engine, hold):
     rtol = 1e-8 if method in ("DOP853", "RK45", "LSODA") else 1e-6
@@ -53,7 +53,7 @@ def test_outputs_states_and_dense_output_of_every_method(net, method, engine, ho
     assert sol.stats["total_evaluations"] == sum(sol.stats["evaluations"][0]) > 0
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 def test_jumps_by_repeated_times(net, engine):
     t = np.array([0.0, 0.0, 0.5, 0.5, 1.0, 1.5, 1.5])
     u = np.random.default_rng(2).standard_normal((7, 2))
@@ -63,7 +63,7 @@ def test_jumps_by_repeated_times(net, engine):
     assert _deviation(sol.states, exact.states) <= 1e-6
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 @pytest.mark.parametrize("n_times", [1, 2])
 def test_one_and_two_times(net, engine, n_times):
     sol, exact = (net.simulate(U[:n_times], T[:n_times], x0=X0, engine=name) for name in (engine, "exact"))
@@ -72,7 +72,7 @@ def test_one_and_two_times(net, engine, n_times):
     assert _deviation(sol.states, exact.states) <= 1e-6
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 def test_a_jump_at_the_only_time(net, engine):
     sol, exact = (net.simulate(U[:2], [1.0, 1.0], x0=X0, engine=name) for name in (engine, "exact"))
     assert _deviation(sol(1.0), exact(1.0)) <= 1e-12
@@ -83,7 +83,7 @@ def test_a_jump_at_the_only_time(net, engine):
 def test_a_hat_that_begins_late_is_not_stepped_over(net, method):
     t = np.array([0.0, 1.0, 1.05, 1.1, 2.0])
     u = np.array([0.0, 0.0, 1.0, 0.0, 0.0])[:, None] * np.ones(2)
-    sol = net.simulate(u, t, engine="neurons", method=method, rtol=1e-6, atol=1e-9)
+    sol = net.simulate(u, t, engine="per_neuron", method=method, rtol=1e-6, atol=1e-9)
     assert _deviation(sol.y, net.simulate(u, t).y) <= 1e-3
 
 
@@ -91,8 +91,8 @@ def test_across_knots_integrates_as_the_paper_does(net):
     t = np.linspace(0.0, 2.0, 101)
     u = np.cos(t)[:, None] * np.ones(2)
     exact = net.simulate(u, t, x0=X0)
-    over = net.simulate(u, t, x0=X0, engine="neurons", across_knots=True, rtol=1e-6)
-    between = net.simulate(u, t, x0=X0, engine="neurons", rtol=1e-6)
+    over = net.simulate(u, t, x0=X0, engine="per_neuron", across_knots=True, rtol=1e-6)
+    between = net.simulate(u, t, x0=X0, engine="per_neuron", rtol=1e-6)
     assert _deviation(over.y, exact.y) <= 1e-3
     assert over.stats["across_knots"]
     assert over.stats["steps"] != between.stats["steps"]
@@ -103,11 +103,11 @@ def test_options_by_layer_by_neuron_and_by_function():
     """The last neuron of a layer depends on no other: it takes the steps that its own options give it anywhere."""
     net = ltinet.DynamicNetwork(random_network([[1, 2], [1], [2]], 2, 2, seed=3))
     exact = net.simulate(U, T)
-    mapped = net.simulate(U, T, engine="neurons", method={(0, 1): "Radau", 1: "RK45"}, rtol={0: 1e-6, (2, 0): 1e-4})
+    mapped = net.simulate(U, T, engine="per_neuron", method={(0, 1): "Radau", 1: "RK45"}, rtol={0: 1e-6, (2, 0): 1e-4})
     chosen = net.simulate(
         U,
         T,
-        engine="neurons",
+        engine="per_neuron",
         method=lambda neuron: "Radau" if neuron.order == 2 else "RK45",
         rtol=lambda neuron: 1e-6 if neuron.order == 2 else 1e-8,
     )
@@ -118,7 +118,7 @@ def test_options_by_layer_by_neuron_and_by_function():
     }
     counts = set()
     for (method, rtol), places in same.items():
-        plain = net.simulate(U, T, engine="neurons", method=method, rtol=rtol)
+        plain = net.simulate(U, T, engine="per_neuron", method=method, rtol=rtol)
         for sol, layer, neuron in places:
             for count in ("evaluations", "steps"):
                 assert sol.stats[count][layer][neuron] == plain.stats[count][layer][neuron]
@@ -130,8 +130,8 @@ def test_options_by_layer_by_neuron_and_by_function():
 
 def test_absolute_tolerances_by_neuron():
     net = ltinet.DynamicNetwork(random_network([[1, 2], [1]], 2, 2, seed=3))
-    loose = net.simulate(U, T, engine="neurons", rtol={(1, 0): 1e-3}, atol={(1, 0): 1e-3})
-    tight = net.simulate(U, T, engine="neurons", rtol={(1, 0): 1e-12}, atol={(1, 0): 1e-13})
+    loose = net.simulate(U, T, engine="per_neuron", rtol={(1, 0): 1e-3}, atol={(1, 0): 1e-3})
+    tight = net.simulate(U, T, engine="per_neuron", rtol={(1, 0): 1e-12}, atol={(1, 0): 1e-13})
     assert loose.stats["evaluations"][1][0] < tight.stats["evaluations"][1][0]
     assert loose.stats["evaluations"][0] == tight.stats["evaluations"][0]
 
@@ -140,10 +140,10 @@ def test_absolute_tolerances_by_neuron():
 @pytest.mark.parametrize("option", ["method", "rtol", "atol"])
 def test_options_for_what_does_not_exist_are_refused(net, option, key):
     with pytest.raises(ltinet.SimulationError, match=f"{option} has the key"):
-        net.simulate(U, T, engine="neurons", **{option: {key: 1e-6}})
+        net.simulate(U, T, engine="per_neuron", **{option: {key: 1e-6}})
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 def test_evaluations_are_those_that_a_function_sees(engine):
     """The derivative of u is asked for once in each evaluation, and nowhere else."""
     net = ltinet.DynamicNetwork(random_network([[2], [2]], 1, 1, seed=0))
@@ -157,7 +157,7 @@ def test_evaluations_are_those_that_a_function_sees(engine):
     assert len(asked) == sol.stats["total_evaluations"] == sum(sum(own) for own in sol.stats["evaluations"])
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 def test_steps_and_seconds_of_every_neuron(net, engine):
     """With steps of a quarter of an interval there are four in each of eight, and a step of RK45 is six evaluations.
 
@@ -175,7 +175,7 @@ def test_steps_and_seconds_of_every_neuron(net, engine):
     assert sol.stats["total_seconds"] < elapsed
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 def test_a_jump_of_a_held_input_is_an_impulse(engine):
     """At a jump of u in m ξ̈ + c ξ̇ + k ξ = e u + v u̇ the rate ξ̇ jumps by v Δu / m, and ξ does not."""
     net = ltinet.DynamicNetwork(random_network([[2]], 2, 1, seed=7))
@@ -193,7 +193,7 @@ def test_a_jump_of_a_held_input_is_an_impulse(engine):
 
 
 @pytest.mark.default_cases(4)
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 @pytest.mark.parametrize("method", METHODS)
 def test_no_step_crosses_a_knot(net, method, engine):
     """Evaluations of a function: those of a step that begins before a knot lie before it, for every solver."""
@@ -212,12 +212,12 @@ def test_no_step_crosses_a_knot(net, method, engine):
     returns = np.count_nonzero(np.diff(interval) < 0)
     assert set(interval.tolist()) == {0, 1, 2, 3}
     assert set(np.nextafter(knots, 0.0)) <= set(asked)  # steps end there
-    assert returns == (net.n_second_order - 1 if engine == "neurons" else 0)
+    assert returns == (net.n_second_order - 1 if engine == "per_neuron" else 0)
     assert _deviation(sol.y, net.simulate(u, [0.0, 2.0]).y) <= FACTORS[method] * 1e-6
 
 
 @pytest.mark.parametrize("orders", [[2, 1], [1, 1, 1], [2, 1, 1, 2, 1], [1, 2, 1, 2]])
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 def test_rates_of_first_order_neurons_enter_others(engine, orders):
     """Definition 1 lets ξ̇ of any later neuron enter, though layers of constructed networks have no such weights."""
     net = ltinet.DynamicNetwork(random_network([orders], 2, 2, seed=5))
@@ -232,7 +232,7 @@ def test_rates_of_first_order_neurons_enter_others(engine, orders):
 def test_many_equal_steps_end_where_the_interval_does(seed):
     """Radau fails when rounding leaves a last step of a few units in the last place, as 25 steps of 0.01 may."""
     net = ltinet.DynamicNetwork(random_network([[2, 2]], 2, 2, seed=seed))
-    sol = net.simulate(U, T, engine="neurons", method="Radau", rtol=1e-7)
+    sol = net.simulate(U, T, engine="per_neuron", method="Radau", rtol=1e-7)
     assert _deviation(sol.y, net.simulate(U, T).y) <= 1e-4
 
 
@@ -251,16 +251,16 @@ def test_many_equal_steps_end_where_the_interval_does(seed):
 )
 def test_options_that_make_no_sense_are_refused(net, options, message):
     with pytest.raises(ltinet.SimulationError, match=message):
-        net.simulate(U, T, engine="neurons", **options)
+        net.simulate(U, T, engine="per_neuron", **options)
 
 
 def test_layers_in_two_processes_and_a_batch():
     net = ltinet.DynamicNetwork(random_network([[1, 2], [1], [2]], 2, 2, seed=4))
     batch = np.stack([U, -U, U[::-1]])
-    alone = net.simulate(batch, T, engine="neurons")
+    alone = net.simulate(batch, T, engine="per_neuron")
     here = os.getpid()
     together = net.simulate(
-        batch, T, engine="neurons", n_jobs=2, method=lambda _: "DOP853" if os.getpid() != here else "none: not here"
+        batch, T, engine="per_neuron", n_jobs=2, method=lambda _: "DOP853" if os.getpid() != here else "none: not here"
     )
     # Two processes may round differently; what both promise, they keep together.
     assert np.all(np.abs(alone.y - together.y) <= alone.error_bound(T) + together.error_bound(T))
@@ -269,7 +269,7 @@ def test_layers_in_two_processes_and_a_batch():
     assert alone(0.3).shape == (3, 2)
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 def test_a_function_with_its_derivative(net, engine):
     u = FunctionSignal(
         lambda t: [np.cos(t), np.sin(2.0 * t)], n_inputs=2, derivative=lambda t: [-np.sin(t), 2.0 * np.cos(2.0 * t)]
@@ -279,7 +279,7 @@ def test_a_function_with_its_derivative(net, engine):
     assert _deviation(sol(np.linspace(0.0, 2.0, 33)), exact(np.linspace(0.0, 2.0, 33))) <= 1e-6
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 def test_a_function_with_a_jump(net, engine):
     u = FunctionSignal(lambda t: [float(t >= 0.7), 1.0], n_inputs=2, derivative=lambda _: [0.0, 0.0], knots=[0.7])
     sol, exact = net.simulate(u, T, x0=X0, engine=engine), net.simulate(u, T, x0=X0)
@@ -288,19 +288,19 @@ def test_a_function_with_a_jump(net, engine):
 
 def test_a_function_without_the_derivative_that_is_needed(net):
     with pytest.raises(ltinet.InvalidSignalError, match="derivative"):
-        net.simulate(lambda t: [np.cos(t), 0.0], T, engine="neurons")
+        net.simulate(lambda t: [np.cos(t), 0.0], T, engine="per_neuron")
 
 
 def test_samples_that_go_on_before_and_after(net):
     t = np.linspace(-1.0, 3.0, 17)
     u = SampledSignal(t, np.random.default_rng(5).standard_normal((17, 2)), hold="zero")
     times = np.array([0.1, 0.5, 1.9])
-    for engine in ("neurons", "intervals"):
+    for engine in ("per_neuron", "per_interval"):
         sol = net.simulate(u, times, x0=X0, engine=engine)
         assert _deviation(sol.y, net.simulate(u, times, x0=X0).y) <= 1e-6
 
 
-@pytest.mark.parametrize("engine", ["neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_bound_sees_a_pulse_that_the_solver_steps_over(seed, engine):
     """X' = −a x + e^{−((t − c)/w)²} has the solution e^{−a(t − c) + (aw/2)²} w √π/2 (erf(v(t)) − erf(v(0)))."""
@@ -316,7 +316,7 @@ def test_a_bound_sees_a_pulse_that_the_solver_steps_over(seed, engine):
     assert np.all(np.abs(sol.y[:, 0] - exact) <= sol.error_bound(t)[:, 0] + rounding)
 
 
-@pytest.mark.parametrize("engine", ["exact", "neurons", "intervals"])
+@pytest.mark.parametrize("engine", ["exact", "per_neuron", "per_interval"])
 def test_a_batch_of_nothing_is_a_solution_without_errors(net, engine):
     sol = net.simulate(np.zeros((3, 0, 9, 2)), T, engine=engine)
     assert sol.y.shape == (3, 0, 9, 2)
@@ -329,4 +329,4 @@ def test_a_batch_of_nothing_is_a_solution_without_errors(net, engine):
 def test_growth_beyond_all_numbers_is_one_error_that_tells_when(method):
     growing = ltinet.construct(([[1000.0]], [[1.0]], [[1.0]]))
     with pytest.raises(ltinet.SimulationError, match=r"largest floating-point number at t = 0\.6"):
-        growing.simulate(np.ones(3), [0.0, 0.5, 1.0], engine="neurons", method=method, rtol=1e-5, atol=1e-5)
+        growing.simulate(np.ones(3), [0.0, 0.5, 1.0], engine="per_neuron", method=method, rtol=1e-5, atol=1e-5)
