@@ -33,9 +33,6 @@ from ltinet.cli.simulate import simulate
 from ltinet.cli.sources import bash_completions
 from ltinet.errors import LtinetError
 
-# MERGED ltinet.cli.app
-# How the program ends: 0 when done, 2 with one line on stderr when it cannot be done, 130 when interrupted.
-
 EXIT_REFUSED = 2
 EXIT_INTERRUPTED = 130
 # What comes through typer from a library of which nobody at a terminal has heard.
@@ -100,11 +97,6 @@ def _one_line(message: str) -> str:
     return plain if len(plain) <= _LONGEST else f"{plain[:half]} … {plain[-half:]}"
 
 
-# MERGED ltinet.cli.app
-# A request to stop, SIGTERM or SIGHUP, as an exception: what was begun is cleared away before the process ends.
-#
-# Only the program does this. In a library signals belong to whoever uses it.
-
 _NAMES = ("SIGTERM", "SIGHUP")
 
 
@@ -150,9 +142,6 @@ def _end_by_signal(number: int) -> None:
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
-
-# MERGED ltinet.cli.app
-# The door of the program: its commands, its version, and how it ends.
 
 app = typer.Typer(
     name="ltinet",

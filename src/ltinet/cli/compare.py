@@ -39,9 +39,6 @@ from ltinet.tables.table import Table
 if TYPE_CHECKING:
     from ltinet.identification.record_comparison import RecordComparison
 
-# MERGED ltinet.cli.compare
-# `ltinet compare`: the fit of a model to a table of measurements, and a picture of both.
-
 Inputs = Annotated[
     str | None,
     typer.Option(metavar="NAMES", show_default="those of the model", help="Columns of the inputs: Force,2."),

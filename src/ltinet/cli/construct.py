@@ -20,9 +20,6 @@ from ltinet.cli.sources import NETWORK_SUFFIX, MatrixNames, SourceName, read_sys
 from ltinet.construction import construct as construct_network
 from ltinet.errors import FileFormatError, PartitionError
 
-# MERGED ltinet.cli.construct
-# `ltinet construct`: from a system to the file of its network.
-
 _DEFAULT_CONDITION = 1e4
 
 

@@ -9,9 +9,6 @@ from ltinet.cli.io import check_target, print_note, refuse_overwriting, show_sta
 from ltinet.cli.sources import complete_source, read_system_or_network
 from ltinet.explorer.api import explore as open_page
 
-# MERGED ltinet.cli.explore
-# `ltinet explore`: the page in the browser.
-
 
 def explore(
     model: Annotated[

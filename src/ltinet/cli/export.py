@@ -17,9 +17,6 @@ from ltinet.export.manifest import Export
 from ltinet.export.step_model import Precision
 from ltinet.signals.sampled import Hold
 
-# MERGED ltinet.cli.export
-# `ltinet export`: a network as something that runs without Python.
-
 Target = Literal["c", "fmu", "onnx"]
 _WRITERS: dict[str, Callable[..., Export]] = {
     "c": DynamicNetwork.export_c,

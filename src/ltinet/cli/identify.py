@@ -34,9 +34,6 @@ from ltinet.tables.table import Table
 if TYPE_CHECKING:
     from ltinet.identification.result import IdentificationResult
 
-# MERGED ltinet.cli.identify
-# `ltinet identify`: from a table of measurements to the file of a network.
-
 _MOST_STATES = 1000  # that can be asked for: no record says more
 _NUMBERS = re.compile(r"\d{1,9}(,\d{1,9})*", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)

@@ -24,9 +24,6 @@ from ltinet.systems.signal_names import UNNAMED
 from ltinet.systems.sparse_descriptor import SparseDescriptor
 from ltinet.systems.system_matrices import SystemFacts, system_facts
 
-# MERGED ltinet.cli.info
-# Poles, damping and gain at rest of a system as `ltinet info` tells them: as plain data, and as lines.
-
 JSONNumber = float | str | None
 """A number in JSON, which knows neither infinity nor NaN: "inf", "-inf" and null stand for them."""
 _POLES = 4  # that are shown
@@ -101,9 +98,6 @@ def _shown_gain(gain: Array) -> str:
     sizes = np.abs(gain[~np.isnan(gain)])
     return f"{outputs} × {inputs}, largest |gain| {sizes.max(initial=0.0):.5g}"
 
-
-# MERGED ltinet.cli.info
-# `ltinet info`: what is in a file, for people and for programs.
 
 Rows = list[tuple[str, str]]
 

@@ -27,12 +27,6 @@ from ltinet.plotting.figures import PICTURE_FORMATS, draw_offscreen, require_mat
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# MERGED ltinet.cli.io
-# Where the program reads and writes: files, pipes and devices, and `-` for standard input and output.
-#
-# A file appears whole or not at all. Into a pipe or a device goes what is complete before the first byte is written; only
-# tables that are simulated as they arrive leave row after row.
-
 STANDARD_STREAM = "-"
 _EXIT_BROKEN_PIPE = 141  # what a shell reports of a program that SIGPIPE ended
 _SIGNATURES = {b"PK\x03\x04": ".npz", b"MATLAB": ".mat", b"\x89HDF": ".mat"}
@@ -208,9 +202,6 @@ def _content_of(write: Callable[[Path], None], suffix: str) -> bytes:
         return path.read_bytes()
 
 
-# MERGED ltinet.cli.io
-# No command writes over what it reads: not under another name, through a link, nor through a redirection.
-
 _Identity = tuple[int, int]
 
 
@@ -256,10 +247,6 @@ def _source_title(source: str) -> str:
     return "through standard input" if source == STANDARD_STREAM else format_path(source)
 
 
-# MERGED ltinet.cli.io
-# What somebody in front of a terminal sees while the program works; a pipe or a log sees none of it.
-
-
 @contextmanager
 def show_status(message: str) -> Iterator[ProgressCallback]:
     """Show that something is going on, to those who have waited for a second; a function to call with every step."""
@@ -290,10 +277,6 @@ def print_note(message: str) -> None:
     console = stderr_console()
     if console is not None:
         console.print(escape_control_characters(message), markup=False, highlight=False, soft_wrap=True)
-
-
-# MERGED ltinet.cli.io
-# Pictures as files: which kinds there are, and a figure without a window.
 
 
 def picture_suffix(output: str, wanted: str | None = None) -> str:

@@ -16,9 +16,6 @@ from ltinet._util.text import format_names, sanitize
 from ltinet.errors import FileFormatError
 from ltinet.tables.options import Gaps, TableOptions, validate_options
 
-# MERGED ltinet.cli.options
-# Inputs and outputs as the command line counts them: from 1, as tables do, or by the names of their columns.
-
 
 def channel_names(count: int, letter: str, known: Sequence[str] | None = None) -> list[str]:
     """The names that are known, or u1, u2, … and y1, y2, …, as tables have them."""
@@ -50,9 +47,6 @@ def parse_names(text: str | None) -> list[str] | None:
         return None
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
-
-# MERGED ltinet.cli.options
-# The options of the command line that say how a table is to be read, by the names that `read_table` has for them.
 
 _FOUND = "found in the table"
 Delimiter = Annotated[

@@ -18,9 +18,6 @@ from ltinet.cli.sources import read_network
 from ltinet.plotting import new_figure, save_figure
 from ltinet.plotting.plots import SLIDE_SIZE
 
-# MERGED ltinet.cli.plot
-# `ltinet plot`: a picture of a network.
-
 Kind = Literal["overview", "architecture", "spectrum", "sparsity"]
 
 

@@ -22,9 +22,6 @@ from ltinet.errors import FileFormatError
 if TYPE_CHECKING:
     from ltinet.reduction.dispatch import ReductionMethod
 
-# MERGED ltinet.cli.reduce
-# `ltinet reduce`: from a system of many states to the file of a small network, the bound on its error shown.
-
 
 def reduce(
     file: SourceName,

@@ -9,9 +9,6 @@ import typer
 from ltinet._util.text import sanitize
 from ltinet.cli.io import write_stdout
 
-# MERGED ltinet.cli.reproduce
-# `ltinet reproduce`: the paper's numerical section, number by number, as one report.
-
 
 class PaperExample(StrEnum):
     """What can be asked for."""

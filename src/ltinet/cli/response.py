@@ -40,9 +40,6 @@ from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
 from ltinet.tables.writing import format_rows
 
-# MERGED ltinet.cli.response
-# Responses as tables in files, and as numbers on the screen.
-
 _SHOWN = 40  # rows that are printed
 _STEP_NUMBERS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
 
@@ -133,9 +130,6 @@ def _write_csv(target: str, header: Sequence[str], table: Array) -> None:
     csv.writer(first, lineterminator="\n").writerow(header)
     write_chunks(target, chain([first.getvalue().encode()], format_rows(table)))
 
-
-# MERGED ltinet.cli.response
-# `ltinet response`: how a system answers a step, an impulse or an oscillation, as a picture, table or numbers.
 
 Kind = Literal["step", "impulse", "bode", "nyquist"]
 _IN_TIME = ("step", "impulse")

@@ -23,11 +23,6 @@ from ltinet.tables.reading import TableChunk, TableReader
 from ltinet.tables.source import BLOCK_BYTES
 from ltinet.tables.table import Table, collect_table
 
-# MERGED ltinet.cli.samples
-# Sampled signals in files: CSV, `.npz` and `.mat` tables of times and channels.
-#
-# They live here and not among the signals because the formats are the border's: inside, signals are arrays.
-
 _KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".dat": "csv", ".lvm": "csv", ".npz": "npz", ".mat": "mat"}
 
 
@@ -132,10 +127,6 @@ def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, 
         if array.dtype.kind not in "biuf":
             raise FileFormatError(f"{title}: {name} has the type {array.dtype}; it must hold real numbers")
     return {name: array.astype(np.float64) for name, array in arrays.items()}
-
-
-# MERGED ltinet.cli.samples
-# An initial state as it is typed: numbers with commas between them, or a file for a state too long to type.
 
 
 def read_initial_state(text: str) -> NDArray[np.float64]:

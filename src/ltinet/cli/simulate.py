@@ -53,14 +53,6 @@ from ltinet.tables.reading import TableChunk, TableReader
 from ltinet.tables.source import BLOCK_BYTES
 from ltinet.tables.writing import ROWS_PER_CHUNK
 
-# MERGED ltinet.cli.simulate
-# A table simulated as it arrives: rows in, rows out, with the memory of a chunk, at even times and at others.
-#
-# A run goes on from its last chunk in one of two ways. At even times a stepper goes on; it keeps what is late in buffers.
-# At other times the run begins anew at the end of an earlier chunk, t_c, from the state there. Outputs that are late by σ
-# are those of the core at t − σ, so that t_c is the last such end that lies at least σ before the next row, and an input
-# that is late by τ acts from t_c on with what it was from t_c − τ on: rows since then are kept.
-
 # As for the times of a whole table: rounding of each, and little compared with the step.
 _ROUNDING, _SHARE = 8.0, 1e-6
 _MARGIN = 2  # rows that are kept beyond those that are needed: rounding may move a late row past the next one
@@ -179,9 +171,6 @@ class _StreamRun:
             first = int(np.searchsorted(t, t[first], side="left"))  # both rows of a jump
             self._rows = TableChunk(t[first:].copy(), self._rows.values[first:].copy())
 
-
-# MERGED ltinet.cli.simulate
-# `ltinet simulate`: from a table of inputs to a table of outputs.
 
 if TYPE_CHECKING:
     EngineName = str

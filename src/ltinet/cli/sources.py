@@ -20,9 +20,6 @@ from ltinet.files import load, load_system, named_system
 from ltinet.state_space import StateSpace
 from ltinet.systems.named_systems import NAMED_SYSTEMS
 
-# MERGED ltinet.cli.sources
-# Built-in systems as they are typed: `example:heat_rod`, or with parameters `example:heat_rod,n_states=20`.
-
 EXAMPLE_PREFIX = "example:"
 _BREAKS = (":", "=")  # where bash cuts words
 
@@ -105,9 +102,6 @@ def _sample(name: str) -> str:
     key, value = next(iter(_parameters(known).items()))
     return f"{EXAMPLE_PREFIX}{known},{key}={value}"
 
-
-# MERGED ltinet.cli.sources
-# Systems and networks by the name that a user types: a file, a folder, `-`, or a built-in example.
 
 NETWORK_SUFFIX = ".safetensors"
 

@@ -12,9 +12,6 @@ from ltinet.errors import LtinetError
 if TYPE_CHECKING:
     from ltinet.explorer.files import Upload
 
-# MERGED ltinet.explorer.api
-# `ltinet.explore`: the page of a system or a network, in the browser or in a notebook.
-
 
 def explore(
     system: Any = None,

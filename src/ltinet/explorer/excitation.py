@@ -17,9 +17,6 @@ from ltinet.simulation.solution import Solution
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.tables.table import Table
 
-# MERGED ltinet.explorer.excitation
-# What drives a response: a step, an impulse, a chirp, or the columns of a table that was dropped.
-
 N_TIMES = 801
 _MOST_SAMPLES = 200_000  # of a table
 CHIRP = "np.sin(2.0 * np.pi * (share + 19.5 * share**2))"  # of the share of time: from 1 to 40 periods over all of it

@@ -22,12 +22,6 @@ from ltinet.files import load, load_system, save_system
 from ltinet.state_space import StateSpace
 from ltinet.tables.table import Table, read_table
 
-# MERGED ltinet.explorer.files
-# Files that live in memory: what a dropped one holds, read by the readers of the library, and objects as such files.
-#
-# The readers want paths. What they read is put into a folder of the memory (/dev/shm) where there is one, under a name of
-# our own, and is gone when they have read it.
-
 UploadContent = StateSpace | DynamicNetwork | Table
 _IN_MEMORY = "/dev/shm"  # noqa: S108 - a folder of memory, in which nothing outlives the call
 _MOST_BYTES = 256 * 2**20  # that the arrays of a file may take
@@ -96,9 +90,6 @@ def _temporary_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ltinet-", dir=home) as folder:
         yield Path(folder)
 
-
-# MERGED ltinet.explorer.files
-# Files that were dropped, in memory, under the hash of their bytes; few of them, and none too large.
 
 MAX_UPLOAD_BYTES = 64 * 2**20  # of one file
 _MOST_FILES = 8

@@ -28,9 +28,6 @@ from ltinet.explorer.state import ViewState
 from ltinet.explorer.view_service import ViewService
 from ltinet.explorer.views import JSONObject
 
-# MERGED ltinet.explorer.page
-# The files of the page, read once: a name that a browser asks for is looked up and never opened.
-
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -54,12 +51,6 @@ def asset_text(name: str) -> str:
     """A file of the page as text."""
     return load_assets()[name][1].decode()
 
-
-# MERGED ltinet.explorer.page
-# All scripts of the page as one, for places that take a single file: a shared page, a notebook.
-#
-# The modules are written for it: they import by name from their neighbours, export by word, and no two of them define the
-# same name at the top. So one after the other, without those lines, they are one script.
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=function|async function|const|class)", re.MULTILINE)
@@ -87,9 +78,6 @@ def _visit(name: str, order: list[str], above: tuple[str, ...]) -> None:
             _visit(imported, order, (*above, name))
         order.append(name)
 
-
-# MERGED ltinet.explorer.page
-# The page as HTML with what it begins with inside, and the two files that it asks its server for.
 
 STYLE_FILE, SCRIPT_FILE = "page.css", "main.js"
 DATA_MARK = "<!-- data -->"
@@ -123,9 +111,6 @@ def page_files() -> dict[str, tuple[str, bytes]]:
         SCRIPT_FILE: (load_assets()[SCRIPT_FILE][0], bundle_script(SCRIPT_FILE).encode()),
     }
 
-
-# MERGED ltinet.explorer.page
-# The page as one file without a server: every rung computed beforehand, scripts and styles allowed by their hashes.
 
 _MOST_RUNGS = 48
 _SAME = ("before", "title", "remarks", "reduction")  # at every budget

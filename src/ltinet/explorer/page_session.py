@@ -16,9 +16,6 @@ from ltinet.explorer.state import ViewState, parse_state
 from ltinet.explorer.subject import EXAMPLES
 from ltinet.explorer.view_service import ViewService
 
-# MERGED ltinet.explorer.page_session
-# Who computes where no process can be forked: the thread that asks, which nothing can end.
-
 
 @final
 class InProcessWorker:
@@ -40,10 +37,6 @@ class InProcessWorker:
         """Drop a file."""
         with self._lock:
             self._desk.files.pop(digest, None)
-
-
-# MERGED ltinet.explorer.page_session
-# Where a page asks, whether over HTTP or from a notebook: the files that were dropped there, and who computes.
 
 
 class ComputeBackend(Protocol):

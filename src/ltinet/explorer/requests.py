@@ -24,9 +24,6 @@ from ltinet.explorer.view_service import ViewService
 from ltinet.explorer.views import JSONObject, encode_json
 from ltinet.tables.table import Table
 
-# MERGED ltinet.explorer.requests
-# What is sent back to a page: data, a file to keep, or a sentence that says why there is neither.
-
 JSON_TYPE = "application/json"
 
 
@@ -44,10 +41,6 @@ def error_response(sentence: str, status: int) -> PageResponse:
     return PageResponse(status, json.dumps({"error": sentence}).encode())
 
 
-# MERGED ltinet.explorer.requests
-# What a dropped file holds, told in a few words: looked at in a process of its own before anything is made of it.
-
-
 def describe_upload(desk: ViewService, state: ViewState) -> JSONObject:
     """The kind of a file, and of a table its columns."""
     file = find_upload(desk.files, state.system.removeprefix("file:"))
@@ -58,9 +51,6 @@ def describe_upload(desk: ViewService, state: ViewState) -> JSONObject:
     kind = "network" if isinstance(held, DynamicNetwork) else "system"
     return {**told, "kind": kind, "n_states": held.n_states, "n_inputs": held.n_inputs, "n_outputs": held.n_outputs}
 
-
-# MERGED ltinet.explorer.requests
-# A view as a script: the calls of the library that give its numbers again.
 
 _BEGINNING = '''"""A view of `ltinet explore`, reproduced; {address}"""
 
@@ -174,9 +164,6 @@ def _indices(numbers: tuple[int, ...]) -> list[int]:
     return [number - 1 for number in numbers]
 
 
-# MERGED ltinet.explorer.requests
-# What can be taken away: the network as a file, as C, as ONNX, the script of a view, and the page itself.
-
 _BYTES = "application/octet-stream"
 
 
@@ -221,9 +208,6 @@ def _step(desk: ViewService, state: ViewState) -> float:
     t = desk.run(state)[0].t
     return float((t[-1] - t[0]) / (len(t) - 1))
 
-
-# MERGED ltinet.explorer.requests
-# From a question to what is sent back: which questions there are, and what becomes of errors.
 
 RequestHandler = Callable[[ViewService, ViewState], Any]
 

@@ -26,9 +26,6 @@ from ltinet.explorer.page_session import PageSession, upload_too_large
 from ltinet.explorer.requests import JOBS, VIEWS, PageResponse, error_response
 from ltinet.explorer.worker_manager import WorkerManager, start_fork_server
 
-# MERGED ltinet.explorer.server
-# Who may ask: this page, from this address, with its token. Everyone on the machine can reach 127.0.0.1.
-
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -73,11 +70,6 @@ def check_request(method: str, path: str, headers: Mapping[str, str], *, port: i
         return Refusal(403, "the address lacks its token; open the one that was printed when the page was started")
     return None
 
-
-# MERGED ltinet.explorer.server
-# The HTTP server of the page, for this machine alone: connections, routes, time limits and size limits.
-#
-# Nothing is computed here: `PageSession` answers.
 
 _MOST_CONNECTIONS = 96
 _READ_TIMEOUT = 15.0  # seconds for the next bytes of a request
@@ -231,10 +223,6 @@ class PageRequest(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: the address of the page was printed, and that is all."""
-
-
-# MERGED ltinet.explorer.server
-# A page that is served: from the start of its processes to their end.
 
 
 def run_page(file: Upload | None, *, port: int, browser: bool, told: Callable[[str], None]) -> None:

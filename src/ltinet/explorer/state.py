@@ -14,9 +14,6 @@ from urllib.parse import urlencode
 from ltinet._util.text import sanitize
 from ltinet.errors import LtinetError
 
-# MERGED ltinet.explorer.state
-# What the page shows, as it stands in its address: every view is a function of this and of nothing else.
-
 DEFAULT_BUDGET = 1e4  # that of `construct`
 INPUT_KINDS = ("step", "impulse", "chirp")  # besides a table, "file:…"
 _HASH = r"[0-9a-f]{64}"

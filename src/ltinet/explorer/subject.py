@@ -32,9 +32,6 @@ from ltinet.tradeoff import TradeoffCurve, TradeoffPoint, condition_tradeoff
 if TYPE_CHECKING:
     from ltinet.reduction.api import ReductionResult
 
-# MERGED ltinet.explorer.subject
-# Budgets that people can read: for each rung the shortest decimal that buys it and not the next one.
-
 _MIN_DIGITS, _MAX_DIGITS = 3, 17  # digits; 17 tell every double apart
 
 
@@ -52,9 +49,6 @@ def _between(condition: float, later: float) -> float:
     return condition
 
 
-# MERGED ltinet.explorer.subject
-# Frequencies of a Bode diagram: those that the library chooses, thinned where there are more than a screen shows.
-
 _MAX_FREQUENCIES = 600
 
 
@@ -70,10 +64,6 @@ def plot_frequencies(system: StateSpace) -> Array:
         turns = turns[np.argsort(-bend)[: _MAX_FREQUENCIES // 2]]
     even = np.linspace(0, len(omega) - 1, _MAX_FREQUENCIES - len(turns)).astype(np.intp)
     return omega[np.union1d(turns, even)]
-
-
-# MERGED ltinet.explorer.subject
-# The systems that the page offers by name: most are small enough to answer at once, and budgets move something.
 
 
 class Example(NamedTuple):
@@ -106,10 +96,6 @@ def example_system(name: str) -> StateSpace:
     if name not in EXAMPLES:
         raise InvalidStateError(f"there is no example {name!r}; {suggest_names(name, list(EXAMPLES))}")
     return named_system(EXAMPLES[name].name, **EXAMPLES[name].parameters)
-
-
-# MERGED ltinet.explorer.subject
-# A table of measurements as a system: the columns that drive and those that answer, and what lies between them.
 
 
 class TableModel(NamedTuple):
@@ -157,9 +143,6 @@ def table_columns(table: Table, numbers: Sequence[int]) -> Array:
             raise InvalidStateError(f"the table has columns 1 to {table.values.shape[1]}, and no column {number}")
     return table.values[:, [number - 1 for number in numbers]]
 
-
-# MERGED ltinet.explorer.subject
-# What is explored: a system with its ladder, and whatever is the same at every budget, computed once.
 
 MOST_STATES = 400  # of a system that is taken apart as it is; larger ones are reduced first
 _TOLERANCE = 1e-6  # of such a reduction, relative to the largest gain

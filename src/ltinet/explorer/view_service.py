@@ -32,9 +32,6 @@ from ltinet.explorer.views import (
 )
 from ltinet.simulation.solution import Solution
 
-# MERGED ltinet.explorer.view_service
-# Answers to what a page asks: the views of a state, with what was computed for the last ones kept at hand.
-
 _SUBJECTS, _VIEWS_CACHED, _RUNS, _WRITTEN = (
     3,
     8,

@@ -27,9 +27,6 @@ from ltinet.signals.sampled import SampledSignal
 from ltinet.simulation.engines import ENGINES
 from ltinet.simulation.solution import Solution
 
-# MERGED ltinet.explorer.views
-# Arrays as plain lists for JSON: as many digits as a screen shows, and null for what is no finite number.
-
 JSONObject = dict[str, Any]
 
 
@@ -53,9 +50,6 @@ def round_coordinates(values: Iterable[float]) -> list[float]:
     return [round(float(value), 2) for value in values]
 
 
-# MERGED ltinet.explorer.views
-# Long curves made short without losing their peaks: of each stretch the least and the largest value.
-
 MAX_POINTS = 1000
 
 
@@ -70,9 +64,6 @@ def thin_curve(values: Array, most: int = MAX_POINTS) -> NDArray[np.intp]:
         kept |= {int(start + np.argmin(values[start:stop])), int(start + np.argmax(values[start:stop]))}
     return np.array(sorted(kept))
 
-
-# MERGED ltinet.explorer.views
-# Inputs, neurons in their layers and outputs, placed as the library's own drawing places them.
 
 _ASPECT = 0.62  # height over width
 _MOST_ARCS = 1200  # of a layer: more are a grey cloud, and are counted in words
@@ -120,10 +111,6 @@ def _arcs(band: LayerBand, layer: HorizontalLayer) -> list[list[float]]:
     return [round_coordinates(pair) for pair in drawn[:_MOST_ARCS]]
 
 
-# MERGED ltinet.explorer.views
-# Gain and phase of system and network, and how far apart they are.
-
-
 def bode_view(subject: Subject, answer: NDArray[np.complex128], *, input: int, output: int) -> JSONObject:
     """|H| and the phase in degrees between one input and one output; `answer` is `net.frequency_response`.
 
@@ -154,9 +141,6 @@ def _phase(values: NDArray[np.complex128], delay: Array) -> Array:
     """The phase in degrees, made continuous without the angles of the delay, which are then taken off."""
     return np.asarray(np.degrees(np.unwrap(np.angle(values * np.exp(1j * delay))) - delay))
 
-
-# MERGED ltinet.explorer.views
-# The three engines on the run that is shown: what each evaluates, how long it takes, how far it is from the first.
 
 _TIMES = 100  # at which engines are compared where the input has no knots
 
@@ -191,10 +175,6 @@ def _row(name: str, found: Solution, seconds: float, *, exact_y: Array, output: 
         "error": finite_or_none(float(np.abs(found.y - exact_y)[:, output].max())),
         "bound": finite_or_none(float(found.error_bound()[output])),
     }
-
-
-# MERGED ltinet.explorer.views
-# The line above all drawings: what this network is, in numbers.
 
 
 def facts_view(subject: Subject, net: DynamicNetwork) -> JSONObject:
@@ -240,9 +220,6 @@ def reduction_view(subject: Subject) -> JSONObject | None:
     }
 
 
-# MERGED ltinet.explorer.views
-# Which entries are not zero, before and after: A as it was given, and the blocks that it became.
-
 _MOST_CELLS = 160  # on a side: beyond, a cell stands for several entries
 
 
@@ -278,10 +255,6 @@ def _runs(cells: NDArray[np.bool_]) -> list[list[int]]:
     _, stops = np.nonzero(edges == -1)
     found: list[list[int]] = np.column_stack([rows, starts, stops - starts]).tolist()
     return found
-
-
-# MERGED ltinet.explorer.views
-# The answer of an output over time, the share of one neuron in it, and the band that holds the true answer.
 
 
 def response_view(run: ExcitationRun, solution: Solution, *, input: int, output: int) -> JSONObject:
@@ -342,10 +315,6 @@ def band_view(net: DynamicNetwork, run: ExcitationRun, *, output: int) -> JSONOb
     }
 
 
-# MERGED ltinet.explorer.views
-# The poles of all neurons, with the layer that each belongs to.
-
-
 def poles_view(net: DynamicNetwork) -> JSONObject:
     """Real and imaginary parts as `net.poles()` has them, layer by layer."""
     poles = net.poles()
@@ -355,10 +324,6 @@ def poles_view(net: DynamicNetwork) -> JSONObject:
         "imaginary": rounded_list(poles.imag),
         "layer": np.repeat(np.arange(len(counts)), counts).tolist(),
     }
-
-
-# MERGED ltinet.explorer.views
-# The trade of the paper: what each connection less costs in cond(T).
 
 
 def tradeoff_view(subject: Subject, place: int) -> JSONObject:

@@ -19,12 +19,6 @@ from ltinet.explorer.page import asset_text, bundle_script
 from ltinet.explorer.page_session import ComputeBackend, PageSession, upload_too_large
 from ltinet.explorer.requests import JOBS, VIEWS, PageResponse, error_response
 
-# MERGED ltinet.explorer.widget
-# The page as a widget of a notebook: the same views, asked for over the line between page and kernel.
-#
-# What is computed is computed by a process of its own, as for the page in a browser: the kernel stays free, and whoever
-# waits can cancel. All widgets of a kernel share that process.
-
 _REQUEST_KINDS = {*VIEWS, *JOBS} - {"open"}
 
 

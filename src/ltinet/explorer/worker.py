@@ -28,9 +28,6 @@ from ltinet.explorer.requests import VIEWS, PageResponse, answer_request, error_
 from ltinet.explorer.state import ViewState, parse_state
 from ltinet.explorer.view_service import ViewService
 
-# MERGED ltinet.explorer.worker
-# Messages between processes: a header in JSON and bytes behind it, their lengths in front. Nothing is pickled.
-
 _LENGTHS = struct.Struct("!II")
 
 
@@ -86,9 +83,6 @@ def _receive_exactly(source: Receiver, count: int) -> bytes | None:
     return b"".join(parts)
 
 
-# MERGED ltinet.explorer.worker
-# How much memory and time processes that compute may take, set by the system so that no code can forget them.
-
 _COMPUTING = 6 * 2**30  # bytes of addresses for everything that is computed
 _OPENING = 2**30  # more than the process has already, to look at a file that somebody dropped
 _SECONDS = 20  # of processor time for that
@@ -140,9 +134,6 @@ def _addresses() -> int:
     except OSError:
         return _COMPUTING - _OPENING
 
-
-# MERGED ltinet.explorer.worker
-# The process that computes: it answers views itself and forks for what takes long, so that this can be ended.
 
 _VIEWS = 16  # after which memory is tidied: some 20 ms, while nobody asks
 _LAZY_MODULES = ("scipy.fft", "ltinet.reduction.api", "ltinet.identification.api")  # what the first view does without

@@ -25,13 +25,6 @@ from ltinet.explorer.files import Upload
 from ltinet.explorer.requests import VIEWS, PageResponse, error_response
 from ltinet.explorer.worker import Message, read_message, run_worker
 
-# MERGED ltinet.explorer.worker_manager
-# Where workers come from: a process that has everything imported, computes nothing, and forks.
-#
-# A new worker is there in milliseconds, which is what makes it cheap to end one. The process of a user may have threads,
-# and forking those is not safe: there the nursery is a program of its own, and only the command line, which has none yet,
-# forks it.
-
 
 @final
 @dataclass
@@ -80,8 +73,12 @@ def start_fork_server() -> ForkServer:
                 os._exit(0)
         theirs.close()
         return ForkServer(ours, process)
-    command = [sys.executable, "-c", f"from ltinet.explorer.worker_manager import tend; tend({theirs.fileno()})"]
-    program = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)  # noqa: S603 - ourselves
+    command = [
+        sys.executable,
+        "-c",
+        f"from ltinet.explorer.worker_manager import run_fork_server; run_fork_server({theirs.fileno()})",
+    ]
+    program = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
     theirs.close()
     return ForkServer(ours, program)
 
@@ -111,9 +108,6 @@ def _serve_forks(line: socket.socket) -> None:
         socket.send_fds(line, [str(process).encode()], [ours.fileno()])
         ours.close()
 
-
-# MERGED ltinet.explorer.worker_manager
-# Who computes for the server: one worker at a time, asked by many threads, ended and replaced when it must be.
 
 _STOPPED = "this was stopped before it was done; change something to go on"
 _SECONDS = {"view": 600.0, "open": 30.0}  # before a worker, or its job, is ended; others may take _LONGEST

@@ -22,9 +22,6 @@ from ltinet.systems.system_matrices import SystemMatrices
 if TYPE_CHECKING:
     import scipy.signal
 
-# MERGED ltinet.export.api
-# Systems for other libraries: the way out that mirrors `as_state_space`.
-
 
 def to_scipy(system: SystemMatrices) -> "scipy.signal.StateSpace":
     """The system as a `scipy.signal.StateSpace`, with writeable copies of the matrices."""
@@ -47,10 +44,6 @@ def to_control(system: SystemMatrices) -> Any:
         ) from error
     matrices = (system.A, system.B, system.C, system.D)
     return control.StateSpace(*matrices, remove_useless_states=False, **system.names.given)
-
-
-# MERGED ltinet.export.api
-# The methods of a network by which it leaves Python; `DynamicNetwork` has them as its own.
 
 
 class Exportable(Protocol):

@@ -29,9 +29,6 @@ from ltinet.simulation.context import SimulationContext
 from ltinet.systems.signal_names import names_or_defaults
 from ltinet.systems.signal_settings import SignalSettings
 
-# MERGED ltinet.export.manifest
-# Where exports go: folders and files that appear whole, and that destroy nothing of anybody else's.
-
 MANIFEST_FILE = "manifest.json"
 
 
@@ -103,11 +100,6 @@ def _may_be_replaced(path: Path) -> bool:
     made = {name.removesuffix(".c") for name in written} | {f"{name.removesuffix('.c')}.o" for name in written}
     return entries <= written | made
 
-
-# MERGED ltinet.export.manifest
-# What every exported thing says of itself: who made it, from which network, for which step, how exact it is.
-#
-# Without a date: equal networks give equal bytes.
 
 LONG_RUN_STEPS = 10**8
 

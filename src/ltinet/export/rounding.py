@@ -22,16 +22,6 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet.error_bounds.extended_precision import extended_exponentials
 from ltinet.export.step_model import BlockStep, StepModel
 
-# MERGED ltinet.export.rounding
-# Rounding in scalars z ← P z + Γ u, real or complex, over many steps: geometric sums.
-#
-# With ρ = |P|, δ the relative error of one product and its table, and g = |Γ| max|u|:
-#
-#     |z_k| ≤ ρᵏ|z₀| + g (1 − ρᵏ)/(1 − ρ)            |e_{k+1}| ≤ ρ(1 + δ) |e_k| + δ ρ |z_k| + c g
-#
-# where the error of the table counts as rounding. In increments, z ← z + ((P − 1) z + Γ u), δ ρ becomes δ |P − 1|, and
-# what compensated summation leaves of the sum itself is of second order.
-
 _MAX_SCALAR_EXPONENT = 700.0  # of a number that is finite
 _NEGLIGIBLE_STATE = 1e-100  # of a state after one step, below which quotients with it may overflow
 
@@ -95,9 +85,6 @@ def _scale_sums(amount: Array, sums: Array) -> Array:
     with np.errstate(invalid="ignore"):
         return np.where(amount == 0.0, 0.0, amount * sums)
 
-
-# MERGED ltinet.export.rounding
-# Rounding in a dense block z ← P z + Γ u over many steps: sums of |Pᵏ|, doubled at a time.
 
 _MAX_COMPARED_COLUMNS = 200  # states and inputs: beyond, tables are not compared with exponentials to twice the digits
 _MAX_EXPONENT = 709.0  # of a number that is finite
@@ -221,13 +208,6 @@ def _sum_of_power_moduli(P: NDArray[Any], n_steps: float) -> Array:
             break
     return sums
 
-
-# MERGED ltinet.export.rounding
-# The bound of an exported network: each output per unit of its inputs, per step and after many of them.
-#
-# The truth that it is a distance from is the exact solution of the network's own equations in the engine's coordinates,
-# from the initial state that was exported. Sums are counted as they are written in the exported kernel; every rounding is
-# taken to be as large as it can be and of the sign that hurts.
 
 _TABLE_ERROR = 8.0 * EPS  # exponentials and φ-functions in double precision are right to a few units
 _SQRT2 = float(np.sqrt(2.0))

@@ -17,9 +17,6 @@ from ltinet.io import mat5, npz
 from ltinet.systems.signal_names import names_or_defaults
 from ltinet.tables.writing import format_rows
 
-# MERGED ltinet.export.sample_files
-# Files of samples, every bit of them: CSV, `.npz` and `.mat` tables of times and outputs.
-
 
 def write_csv(path: Path, t: Array, y: Array) -> None:
     """Columns t, y1, y2, …; repr() is the shortest text that reads back as the same number.

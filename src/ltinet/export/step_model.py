@@ -30,16 +30,6 @@ from ltinet.simulation.step_model import ExactStep
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 
-# MERGED ltinet.export.step_model
-# One exact step of a network as the arrays that leave Python: what C, FMUs and ONNX graphs compute is the same.
-#
-#     z_{k+1} = P z_k + Γ₀ u_k + Γ₁ u_{k+1}        y_k = C z_k + D u_k
-#
-# in the coordinates of the exact engine, P made of pairs (complex numbers), reals and dense blocks. A state of the model
-# is the real parts of all pairs, then their imaginary parts, then reals, then dense blocks. Slow ones stand behind the
-# others of their kind: dense blocks, and in single precision scalars too, are advanced by increments there, for which
-# P − 1 is known to all its digits. In the user's own states, of very different sizes, that is worth four digits.
-
 Indices = NDArray[np.intp]
 SLOW_MODE_LIMIT = (
     1e-3  # |λ|h below which single precision, which has seven digits, would lose three of them and more beside 1
@@ -207,9 +197,6 @@ def _state_positions(system: ModalSystem, order: Indices, block_order: list[int]
     dense = [np.arange(starts[own], starts[own] + sizes[own]) for own in block_order]
     return np.concatenate([2 * pairs, 2 * pairs + 1, reals + system.n_pairs, *dense]).astype(np.intp)
 
-
-# MERGED ltinet.export.step_model
-# What every exporter is told, checked once: the time step, the hold, the precision; and what is remarked about it.
 
 Precision = Literal["double", "float"]
 PRECISIONS: dict[str, type[np.floating[Any]]] = {"double": np.float64, "float": np.float32}

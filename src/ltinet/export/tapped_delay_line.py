@@ -31,26 +31,6 @@ from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
 from ltinet.simulation.delayed_stepper import delays_in_samples, input_map, state_map
 from ltinet.systems.signal_settings import SignalSettings
 
-# MERGED ltinet.export.tapped_delay_line
-# One step of a model with delays and an operating point as a step of its core, driven by taps of delay lines.
-#
-# With v_j = u_j − u0_j (zero before the first sample) a step of the core is
-#
-#     z_k = P z_{k−1} + Γ x_k,    w_k = C z_k + D x_k,    x_k = (v_j[k − l], …),
-#
-# where x_k collects the taps: samples of single inputs with lags l. A delay of (d + f) Δt, 0 ≤ f < 1, needs the pieces of
-# the input between the samples k − d − 2, k − d − 1 and k − d: with a zero hold the input switches f Δt after the
-# beginning of the step, with a linear hold it has a corner there. Columns of Γ are exact (`solve.delayed_stepper`).
-#
-# No line leads to the first sample: an input that is held linearly is zero until it arrives, and then jumps. A tap for
-# the end of a line therefore reads 0 where the sample is the first one.
-#
-# An output that is late by (e + g) Δt with g > 0 is that of the core (1 − g) Δt after the sample k − e − 1, so
-#
-#     w_k = (C e^{F (1−g) Δt} z)_{k−1} + L x_k ;
-#
-# the first term is a row of the core's outputs, kept for one step. All outputs wait e samples and get y0.
-
 _TAP_ERROR = 24.0  # units of eps: products of a propagator, a drive and a share of the step, each right to a few
 _ROW_ERROR = 8.0  # likewise, of a product of C with a propagator
 

@@ -40,9 +40,6 @@ from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel, buil
 from ltinet.export.tapped_delay_line import TappedModel, build_tapped_model, run_tapped_model, tapped_rounding_bound
 from ltinet.simulation.context import SimulationContext
 
-# MERGED ltinet.export.c.export
-# What the self-test of exported C is compared with: a run of the stepper in Python.
-
 _TEST_STEPS = 64
 _MAX_DELAY_STEPS = 2000  # steps: longer delays would make the test larger than the model
 _SEED = 20260
@@ -115,9 +112,6 @@ def _c_rows(values: Array, dtype: str) -> str:
     ]
     return ",\n".join(lines)
 
-
-# MERGED ltinet.export.c.export
-# The README of exported C, from its text in the package.
 
 _HOLD_TEXTS = {
     "zero": "Inputs are kept until the next sample (zero hold).",
@@ -297,10 +291,6 @@ def _markdown_cell(name: str) -> str:
     """A name in a table of Markdown, as text: neither markup nor HTML."""
     marks = "\\`*_{}[]<>()#+!|~&$"
     return "".join(f"\\{mark}" if mark in marks else mark for mark in name)
-
-
-# MERGED ltinet.export.c.export
-# A folder of C: the model, its header, a self-test, a Makefile, a README and the manifest.
 
 
 def write_c(

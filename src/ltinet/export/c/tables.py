@@ -14,9 +14,6 @@ from ltinet.export.c.templates import c_comment, c_identifiers, protect_model_na
 from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
 from ltinet.export.tapped_delay_line import TappedModel
 
-# MERGED ltinet.export.c.tables
-# Numbers as C: exact, because hexadecimal; sizes and tables of a model.
-
 _MIN_STATES_FOR_LANES, _MIN_STATES_FOR_MANY_LANES = (
     16,
     96,

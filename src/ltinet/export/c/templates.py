@@ -13,9 +13,6 @@ from importlib import resources
 from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError
 
-# MERGED ltinet.export.c.templates
-# The hand-written files of this package, with what differs from model to model put into its places.
-
 _PROTECTION_MARK = "\0"  # in no name and in no source
 _SECTION = re.compile(r"/\* \[model: ([\w ]+)\] \*/\n(?:.*?\n)?/\* \[end\] \*/\n", re.DOTALL)
 
@@ -42,9 +39,6 @@ def rename_model(text: str, prefix: str) -> str:
     text = re.sub(r"\bMODEL(?=_)", prefix.upper(), text)
     return re.sub(r"\bmodel(?=_|\.[cho]\b|:)", prefix, text)
 
-
-# MERGED ltinet.export.c.templates
-# Names of signals as identifiers of C and as text in comments: whatever they are, nothing of them is executed.
 
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
 _MAX_NAME_CHARACTERS = (

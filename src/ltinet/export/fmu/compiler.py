@@ -16,9 +16,6 @@ from pathlib import Path
 from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError, MissingDependencyError
 
-# MERGED ltinet.export.fmu.compiler
-# The library of an FMU, by whatever C compiler is here.
-
 _COMPILER_FLAGS = ("-std=c99", "-O2", "-shared", "-fvisibility=hidden", "-ffp-contract=off")
 _COMPILER_NAMES = ("cc", "gcc", "clang")
 # Folders of FMI 3.0, how FMI 2.0 calls them where it has a name, and how zig does.

@@ -14,9 +14,6 @@ import numpy as np
 from ltinet.export.step_model import StepModel
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 
-# MERGED ltinet.export.fmu.description
-# modelDescription.xml of either version: names, units, starts and which outputs depend directly on which inputs.
-
 Version = Literal["3.0", "2.0"]
 MAX_STEPS_PER_DT = 16  # communication steps for each dt of the longest delay, for which an FMU has room
 VERSIONS: tuple[Version, ...] = ("3.0", "2.0")

@@ -46,9 +46,6 @@ from ltinet.export.tapped_delay_line import build_tapped_model
 from ltinet.simulation.context import SimulationContext
 from ltinet.systems.signal_settings import SignalSettings
 
-# MERGED ltinet.export.fmu.export
-# Tables for steps of any length (rates, inputs and dense blocks of the continuous-time system), and for delays.
-
 
 def continuous_sizes(model: StepModel) -> str:
     """What the header needs to know."""
@@ -118,9 +115,6 @@ def largest_delay(model: StepModel, signals: SignalSettings) -> float:
     """The largest delay from an input to an output."""
     return float(signals.total_delay(model.n_outputs, model.n_inputs).max(initial=0.0))
 
-
-# MERGED ltinet.export.fmu.export
-# An FMU: sources, description and libraries in one archive, the same bytes for equal networks and compilers.
 
 SUFFIX = ".fmu"
 _HEADERS = {"3": ("PlatformTypes", "FunctionTypes", "Functions"), "2": ("TypesPlatform", "FunctionTypes", "Functions")}

@@ -17,9 +17,6 @@ from ltinet.simulation.propagators import exp_of_multiples
 from ltinet.simulation.recurrence import OVERFLOW_LIMIT, flush_underflow, matrix_powers
 from ltinet.simulation.time_blocks import block_toeplitz
 
-# MERGED ltinet.export.onnx.chunks
-# The blocks of a model by their size: what carries a state over many steps is one small matrix for each of them.
-
 Indices = NDArray[np.intp]
 
 
@@ -82,13 +79,6 @@ def propagators_minus_identity(model: StepModel, modes: BlockGroup) -> Array:
     dense = [model.blocks[place].less_one[None] for place in modes.dense]
     return np.concatenate([*([own] if modes.size <= 2 else []), *dense])
 
-
-# MERGED ltinet.export.onnx.chunks
-# The tables of a chunked run: K samples at a time, states carried over L chunks by one product, then by groups of L.
-#
-# With w = z − Γ₁ u as in the engine's grids, w_{k+1} = P w_k + Γ u_k and y_k = C w_k + D' u_k, where Γ = P Γ₁ + Γ₀ and
-# D' = D + C Γ₁. Within a chunk outputs are a product of w at its beginning and of its inputs; at its end
-# w ← P^K w + [P^{K−1}Γ … Γ] u.
 
 _CHUNK_WIDTHS = (16, 32, 64, 128, 256)
 _CHUNKS_PER_GROUP = 8  # chunks of a group: tables grow with its square, rounds of the loop fall with it

@@ -52,9 +52,6 @@ from ltinet.simulation.context import SimulationContext
 from ltinet.systems.signal_names import names_or_defaults
 from ltinet.systems.signal_settings import NO_SETTINGS
 
-# MERGED ltinet.export.onnx.export
-# A file of ONNX: the graph of a network, and its manifest as metadata.
-
 SUFFIX = ".onnx"
 
 
@@ -100,10 +97,6 @@ def write_graph(place: Path, build: GraphBuilder, manifest: Mapping[str, Any]) -
     onnx.helper.set_model_props(written, {"ltinet": manifest_bytes(manifest)})
     onnx.checker.check_model(written, full_check=True)
     write_export_file(place, written.SerializeToString(deterministic=True))
-
-
-# MERGED ltinet.export.onnx.export
-# Networks and static maps in a row as one graph, whose state is that of all networks side by side, in their order.
 
 
 class NetworkPart(NamedTuple):

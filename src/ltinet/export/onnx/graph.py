@@ -25,9 +25,6 @@ from ltinet.export.onnx.chunks import ChunkTables, StateCarry
 from ltinet.export.step_model import StepModel
 from ltinet.export.tapped_delay_line import Tap, TappedModel
 
-# MERGED ltinet.export.onnx.graph
-# A graph of ONNX in the making: nodes, tables and names, in one precision.
-
 OPSET = 17
 IR_VERSION = 8
 
@@ -120,12 +117,6 @@ class GraphBuilder:
     def _new(self, kind: str) -> str:
         self._count += 1
         return f"{self._called}{kind}_{self._count}"
-
-
-# MERGED ltinet.export.onnx.graph
-# The graph of a chunked run, written node by node: real arithmetic, free batch and time.
-#
-# u (batch, time, m), state (batch, n or n + 1) ──▶ y (batch, time, p), next_state
 
 
 class NetworkPorts(NamedTuple):
@@ -319,17 +310,6 @@ def _state_after_last(chunks: ChunkTables, build: GraphBuilder, ends: list[str],
         parts.append(build.op("Reshape", moved, build.whole([0, k * blocks])))
     whole = parts[0] if len(parts) == 1 else build.op("Concat", *parts, axis=1)
     return build.op("Add", whole, added)
-
-
-# MERGED ltinet.export.onnx.graph
-# The graph of a model with delays and an operating point: taps of the input before the core's chunks, waiting after.
-#
-# The state of the graph holds, side by side, all that streaming needs:
-#
-#     z, whether there was a sample, the last samples of v = u − u0, the same as ends of lines (linear hold alone),
-#     the rows of partial outputs, the outputs that wait.
-#
-# `export.tapped` derives the taps; the core runs as with a linear hold whose Γ₀ is zero, z_k = P z_{k−1} + Γ x_k.
 
 
 class _DelayedStateLayout(NamedTuple):

@@ -10,9 +10,6 @@ import numpy as np
 from ltinet._util.floating_point import Array
 from ltinet.export.onnx.graph import GraphBuilder
 
-# MERGED ltinet.export.onnx.static_maps
-# Static maps in a graph: what `ltinet.nn` puts before, between and after networks, by the same operations.
-
 
 class MapNodes(Protocol):
     """A function of the sample, the same at every time."""
