@@ -124,7 +124,7 @@ def outcome(number: int, *, seed: int = _SEED, with_order: bool = True) -> Outco
     contained: tuple[bool, ...] = ()
     delay_right = None
     if own.visibility >= CERTAIN:
-        contained = regions_hold(found.pole_confidence(), np.linalg.eigvals(own.A).astype(np.complex128))
+        contained = regions_hold(found.pole_uncertainty(), np.linalg.eigvals(own.A).astype(np.complex128))
         u, y = own.delayed()
         delay_right = ltinet.identify(u, y, dt=1.0, order=own.order, refine=False).delay == own.delays
     chosen = ltinet.identify(own.u, own.y, dt=1.0).order if with_order and own.visibility >= SEEN else None

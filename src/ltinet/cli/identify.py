@@ -127,7 +127,7 @@ def identify(  # noqa: PLR0913
                 hold=hold,
                 stable=_STABLE[stable],
                 refine=refine,
-                progress=tell,
+                callback=tell,
             )
     except InvalidSignalError as error:
         raise InvalidSignalError(f"{display_name(data)}: {_typed_option_names(str(error))}") from None

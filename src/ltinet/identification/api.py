@@ -72,7 +72,7 @@ def identify(  # noqa: PLR0913
     hold: Hold = "zero",
     stable: bool | Literal["auto"] = "auto",
     refine: bool = True,
-    progress: Callable[[str], None] | None = None,
+    callback: Callable[[str], None] | None = None,
 ) -> IdentificationResult:
     """Find the continuous-time system behind measured inputs and outputs.
 
@@ -96,7 +96,7 @@ def identify(  # noqa: PLR0913
         stable: True mirrors poles that grow, False keeps them; "auto" keeps them, with a warning, where that predicts
             unseen samples far better.
         refine: whether to try the output-error refinement.
-        progress: called with the name of every step as it begins, `print` for one: a choice among many models of long
+        callback: called with the name of every step as it begins, `print` for one: a choice among many models of long
             records takes its time.
 
     Raises:
@@ -115,7 +115,7 @@ def identify(  # noqa: PLR0913
     levels = _channel_means(given.records, "y") if trend != "none" else np.zeros(given.records[0].y.shape[1])
     units = choose_units(given.records)
     centred = tuple(units.scaled(Record(own.u - offsets, own.y - levels)) for own in given.records)
-    tell = _validate_progress(progress)
+    tell = _validate_callback(callback)
     delays = resolve_delays(delay, centred)
     shifted = tuple(own.shifted(delays) for own in centred)
     scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
@@ -161,8 +161,10 @@ def identify_frequency(
     found = fit_response(omega, H, order=order, stable=stable, feedthrough=feedthrough, weights=weights)
     p, m = found.D.shape
     modes = modal_model_of_system(found.A, found.B, found.C, found.D)
-    evidence = ResponseDiagnostics(found, modes, feedthrough)
-    tried = (CandidateSummary(own.order, _VECTOR_FITTING, 0, True, False, own.held_out) for own in found.tried)
+    diagnostics = ResponseDiagnostics(found, modes, feedthrough)
+    candidates = (
+        CandidateSummary(own.order, _VECTOR_FITTING, 0, True, False, own.held_out) for own in found.candidates
+    )
     return IdentificationResult(
         system=StateSpace(found.A, found.B, found.C, found.D, inputs=inputs, outputs=outputs),
         dt=None,
@@ -174,14 +176,14 @@ def identify_frequency(
         trend="none",
         input_offsets=np.zeros(m),
         output_offsets=np.zeros(p),
-        fits=evidence.fit(None, None),
-        cautions=found.warnings,
+        fits=diagnostics.fit(None, None),
+        fit_warnings=found.warnings,
         remarks=(),
-        tried=tuple(tried),
+        candidates=tuple(candidates),
         singular_values=np.zeros(0),
         order=found.order,
         modes=modes,
-        evidence=evidence,
+        diagnostics=diagnostics,
     )
 
 
@@ -248,7 +250,7 @@ def _make_result(
         sample_time=dt,
         remarks=(_SLOPES_REMARK,) if seen.trend == "linear" else (),
     )
-    evidence = RecordDiagnostics(model, seen, units, dt, delays, seen.trend, offsets[0], total, offsets[1])
+    diagnostics = RecordDiagnostics(model, seen, units, dt, delays, seen.trend, offsets[0], total, offsets[1])
     return IdentificationResult(
         system=StateSpace.of(matrices, settings=settings),
         dt=dt,
@@ -261,22 +263,24 @@ def _make_result(
         input_offsets=offsets[0],
         output_offsets=total,
         fits=np.asarray(fits),
-        cautions=model_warnings(model, records, fits=np.asarray(fits), n_doubled=own.n_doubled, remarks=given.remarks),
+        fit_warnings=model_warnings(
+            model, records, fits=np.asarray(fits), n_doubled=own.n_doubled, remarks=given.remarks
+        ),
         remarks=(*given.remarks, *subsample_note(found, records)),
-        tried=found.tried,
+        candidates=found.candidates,
         singular_values=found.singular_values,
         order=model.order,
         modes=model,
-        evidence=evidence,
+        diagnostics=diagnostics,
     )
 
 
-def _validate_progress(progress: Callable[[str], None] | None) -> Callable[[str], None]:
-    if progress is None:
+def _validate_callback(callback: Callable[[str], None] | None) -> Callable[[str], None]:
+    if callback is None:
         return lambda _: None
-    if not callable(progress):
-        raise InvalidSignalError(f"progress is {sanitize(repr(progress))}; give a function of one text, such as print")
-    return progress
+    if not callable(callback):
+        raise InvalidSignalError(f"callback is {sanitize(repr(callback))}; give a function of one text, such as print")
+    return callback
 
 
 def _channel_means(records: tuple[Record, ...], name: Literal["u", "y"]) -> Array:

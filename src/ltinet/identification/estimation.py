@@ -96,7 +96,7 @@ class Estimate:
     block_rows: int
     is_refined: bool
     from_whitened: bool
-    tried: tuple[CandidateSummary, ...]
+    candidates: tuple[CandidateSummary, ...]
     singular_values: Array
     n_used_for_choice: int
     error: float

@@ -42,7 +42,7 @@ class FittedResponse:
     block_sizes: tuple[int, ...]
     poles: Complex
     """Eigenvalues of A, rad/s, block after block."""
-    tried: tuple[OrderCandidate, ...]
+    candidates: tuple[OrderCandidate, ...]
     """Orders that were compared, ascending; empty where one was asked for."""
     relative_errors: Array
     """Of each channel, (p, m): root mean square of the error over that of the data (the largest, if it is zero)."""
@@ -73,7 +73,7 @@ _FAR_POLE_RATIO = (
 
 
 def fit_warnings(
-    poles: Complex, omega: Array, errors: Array, *, tried: tuple[OrderCandidate, ...], allowed: list[int]
+    poles: Complex, omega: Array, errors: Array, *, candidates: tuple[OrderCandidate, ...], allowed: list[int]
 ) -> tuple[str, ...]:
     """Channels that are not fitted, an order at its limit, peaks between frequencies and poles far outside of them."""
     told = []
@@ -84,7 +84,7 @@ def fit_warnings(
             f"{len(poor)} of {errors.size} channels are fitted badly: output {i} of input {j} to {errors[i, j]:.2g} of "
             "its size"
         )
-    if tried and len(poles) == allowed[-1] and tried[-1].held_out > ROUNDING_FLOOR:
+    if candidates and len(poles) == allowed[-1] and candidates[-1].held_out > ROUNDING_FLOOR:
         told.append(f"order {len(poles)} is the largest that was allowed; a larger one may fit better")
     narrow = _peaks_between(poles, omega)
     if narrow.size:
@@ -200,20 +200,20 @@ def fit_response(
         raise InvalidSignalError(f"stable is {stable!r}; give True, False or 'auto'")
     data = scale_response(measured.omega, measured.H, measured.weights)
     allowed = _allowed_orders(order, measured)
-    tried: tuple[OrderCandidate, ...] = ()
+    candidates: tuple[OrderCandidate, ...] = ()
     if len(allowed) == 1:
         model = _fit_order(data, allowed[0], [], feedthrough=feedthrough)
     else:
-        chosen, start, tried = choose_order(data, allowed, feedthrough=feedthrough)
+        chosen, start, candidates = choose_order(data, allowed, feedthrough=feedthrough)
         model = _fit_order(data, chosen, [start], feedthrough=feedthrough)
     model = snap_integrators(model, data, feedthrough=feedthrough)
     model, cost = _apply_stability(model, data, stable, feedthrough=feedthrough)
     result = _in_units(model, data)
     errors = _relative_errors(result, measured)
-    told = (*cost, *fit_warnings(result.poles, measured.omega, errors, tried=tried, allowed=allowed))
+    told = (*cost, *fit_warnings(result.poles, measured.omega, errors, candidates=candidates, allowed=allowed))
     weights = data.weights / (data.rows * data.columns)
     return FittedResponse(
-        result.A, result.B, result.C, result.D, result.sizes, result.poles, tried, errors, told, measured, weights
+        result.A, result.B, result.C, result.D, result.sizes, result.poles, candidates, errors, told, measured, weights
     )
 
 

@@ -69,17 +69,17 @@ class IdentificationResult:
     """What the model adds to its outputs, `(p,)`."""
     fits: Array
     """On the data that it was found in: 100 (1 − ‖y − ŷ‖/‖y − mean‖) %, by simulation, `(p,)`."""
-    cautions: tuple[str, ...]
+    fit_warnings: tuple[str, ...]
     """Warnings that need no look at residuals."""
     remarks: tuple[str, ...]
-    tried: tuple[CandidateSummary, ...] = field(repr=False)
+    candidates: tuple[CandidateSummary, ...] = field(repr=False)
     """Models on the way here, with their errors on samples that they had not seen."""
     singular_values: Array = field(repr=False)
     order: int
     """Number of states; a negative real pole at samples takes one more in continuous time."""
     modes: ModalModel | None = field(repr=False)
     """The model at samples, or that of continuous time, mode by mode; None where modes cannot be told apart."""
-    evidence: Diagnostics = field(repr=False)
+    diagnostics: Diagnostics = field(repr=False)
     """The data, from which confidence is computed when somebody asks for it; of long records the beginnings."""
 
     @cached_property
@@ -103,12 +103,12 @@ class IdentificationResult:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to know before trusting the model; a closed loop among it."""
-        return self.cautions + self.evidence.doubts()
+        return self.fit_warnings + self.diagnostics.doubts()
 
     @cached_property
     def covariance(self) -> ParameterCovariance | None:
         """Of the parameters, in units of the records; None where they are too many or some of them are not seen."""
-        return self.evidence.covariance()
+        return self.diagnostics.covariance()
 
     def poles(self) -> Complex:
         """The poles in continuous time."""
@@ -136,7 +136,7 @@ class IdentificationResult:
         if self.dt is None or (u is None and y is None):
             if from_rest:
                 raise InvalidSignalError("from_rest is for other records; give u and y")
-            return self.evidence.fit(u, y)
+            return self.diagnostics.fit(u, y)
         return self.net.fit(u, y, dt=self.dt, from_rest=from_rest)
 
     def residuals(self, u: Any = None, y: Any = None) -> ResidualTests:
@@ -145,9 +145,9 @@ class IdentificationResult:
         Only the states at the first sample are fitted, and trends where they belong to the model. Without u and y they
         are the records that it was found in.
         """
-        return self.evidence.residuals(u, y)
+        return self.diagnostics.residuals(u, y)
 
-    def pole_confidence(self) -> tuple[PoleUncertainty, ...]:
+    def pole_uncertainty(self) -> tuple[PoleUncertainty, ...]:
         """The poles of continuous time with their covariances, of pairs that with Im > 0.
 
         Regions hold the true pole as often as they say where the model is refined and has the order of the system; a
@@ -167,8 +167,8 @@ class IdentificationResult:
     def plot(self) -> IdentificationPlots:
         """Drawings: `found.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
         drawn = IdentificationPlotData(
-            self.poles, lambda: self.pole_confidence() if self.covariance else (), self.evidence.compared, self.fit,
-            self.residuals, self.frequency_band, self.system.shown_frequencies, self.tried, self.singular_values,
+            self.poles, lambda: self.pole_uncertainty() if self.covariance else (), self.diagnostics.compared, self.fit,
+            self.residuals, self.frequency_band, self.system.shown_frequencies, self.candidates, self.singular_values,
             self.order, self.dt, self.system.output_names, self.system.input_names,
         )  # fmt: skip
         return IdentificationPlots(drawn)
@@ -234,7 +234,7 @@ def _report_page(found: IdentificationResult, title: str) -> ReportPage:
     )
     return ReportPage(
         title, summary, found.warnings, found.system.output_names, found.fits, found.poles(),
-        found.pole_confidence() if found.covariance else (), found.tried, tuple(_report_figures(found)), __version__,
+        found.pole_uncertainty() if found.covariance else (), found.candidates, tuple(_report_figures(found)), __version__,
     )  # fmt: skip
 
 
@@ -281,7 +281,7 @@ def _summary_lines(found: IdentificationResult) -> list[str]:
         lines.append(f"  delay              {', '.join(map(str, found.delay))} samples")
     shown_settings = [row for row in found.system.signal_settings.rows if row[0] in ("u0", "y0", "note")]
     lines += [f"  {label:<18} {value}" for label, value in shown_settings]
-    lines += format_poles(found.poles(), found.pole_confidence() if found.covariance else ())
+    lines += format_poles(found.poles(), found.pole_uncertainty() if found.covariance else ())
     lines += [f"  note               {remark}" for remark in found.remarks]
     lines += [f"  warning            {warning}" for warning in found.warnings]
     return lines

@@ -370,7 +370,7 @@ class IdentificationPlotData:
     residuals: Callable[[Any, Any], PlottableCorrelations]
     band: Callable[[ArrayLike], PlottableFrequencyBand]
     frequencies: Callable[[], Array]
-    tried: Sequence[PlottableTrial]
+    candidates: Sequence[PlottableTrial]
     singular_values: Array
     order: int
     dt: float | None
@@ -450,7 +450,7 @@ class IdentificationPlots:
     def orders(self, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
         """Draw singular values, and the errors of models on unseen samples by their order; two Axes come back."""
         errors: dict[str, dict[int, float]] = {}
-        for own in self.found.tried:
+        for own in self.found.candidates:
             best = errors.setdefault(f"{own.method}, refined" if own.refined else own.method, {})
             best[own.order] = min(own.error, best.get(own.order, np.inf))
         return draw_orders(self.found.singular_values, errors, chosen=self.found.order, figure=figure)

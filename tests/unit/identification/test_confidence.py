@@ -194,7 +194,7 @@ def test_poles_of_continuous_time_have_the_deviations_of_logarithms() -> None:
 def test_what_is_printed_has_the_confidence_of_poles_and_large_models_say_why_not() -> None:
     record = record_of(np.random.default_rng(8), 0.8, 1.0, 0.1, 0.0)
     found = ltinet.identify(record.u, record.y, dt=0.5, order=1)
-    (own,) = found.pole_confidence()
+    (own,) = found.pole_uncertainty()
     assert f"[±{2.5758 * own.deviation.real:.2g}]" in str(found)
     with pytest.raises(ltinet.InvalidSignalError, match="omega"):
         found.frequency_band([-1.0])

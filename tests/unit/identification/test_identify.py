@@ -176,15 +176,15 @@ def test_a_report_is_one_page_and_leaves_no_figure_open(tmp_path):
         found.report(tmp_path / "rig.pdf")
 
 
-def test_progress_hears_of_every_step():
+def test_callback_is_called_for_every_step():
     rng = np.random.default_rng(42)
     own = record(rng, drawn_system(rng, 2, 1, 1), 400, noise=0.05)
     steps = []
-    found = ltinet.identify(own.u, own.y, dt=0.1, order=range(1, 4), progress=steps.append)
+    found = ltinet.identify(own.u, own.y, dt=0.1, order=range(1, 4), callback=steps.append)
     assert steps[0] == "models of 3 orders"
     assert steps[-1] == f"order {found.order} from all samples"
-    with pytest.raises(ltinet.InvalidSignalError, match="progress is 3"):
-        ltinet.identify(own.u, own.y, dt=0.1, progress=3)
+    with pytest.raises(ltinet.InvalidSignalError, match="callback is 3"):
+        ltinet.identify(own.u, own.y, dt=0.1, callback=3)
 
 
 def test_without_arguments_the_records_it_was_found_in_are_judged():

@@ -49,7 +49,7 @@ def test_it_is_the_result_that_records_give(found):
     assert found.order == other.order == 3
     assert found.dt is None
     assert found.delay == (0,)
-    assert {own.method for own in found.tried} == {"vector fitting"}
+    assert {own.method for own in found.candidates} == {"vector fitting"}
     assert "a frequency response" in str(found)
     assert "[±" in str(found)
 
@@ -81,7 +81,7 @@ def test_regions_and_bands_hold_the_truth_whatever_the_noise_depends_on(floor):
     held, within = [], []
     for seed in range(40):
         one = ltinet.identify_frequency(OMEGA, noisy(seed, floor=floor), order=3, feedthrough=False)
-        regions = one.pole_confidence()
+        regions = one.pole_uncertainty()
         held += [any(own.contains(complex(pole)) for own in regions) for pole in poles[poles.imag >= 0.0]]
         band = one.frequency_band(at)
         off = 20.0 * np.log10(np.abs(band.response[:, 0, 0] / truth))

@@ -38,7 +38,7 @@ def test_regions_hold_true_poles(draws: list[Draw], models: list[ltinet.Identifi
     held = [
         inside
         for own, found in zip(draws, models, strict=True)
-        for inside in regions_hold(found.pole_confidence(), np.linalg.eigvals(own.A).astype(complex))
+        for inside in regions_hold(found.pole_uncertainty(), np.linalg.eigvals(own.A).astype(complex))
     ]
     assert len(held) >= 40
     # 99 % of about 50 dependent ones: with 5 % of misses, the worst that is promised for coloured noise, 3 and a spread
@@ -54,7 +54,7 @@ def test_regions_are_not_wider_than_they_need_to_be(
     distances = []
     for own, found in zip(draws, models, strict=True):
         true = np.log(np.linalg.eigvals(own.A).astype(complex))
-        for confidence in found.pole_confidence():
+        for confidence in found.pole_uncertainty():
             nearest = true[np.argmin(np.abs(np.exp(true) - np.exp(confidence.pole)))]
             distances.append(abs(nearest.real - confidence.pole.real) / confidence.deviation.real)
     # 40 distances: their median spreads by about 0.15; models that are not refined count their step as a deviation.

@@ -67,10 +67,10 @@ def test_orders_shows_the_best_error_of_every_order(found: ltinet.Identification
     np.testing.assert_array_equal(shown, found.singular_values[: len(shown)])
     assert len(values.get_lines()[0].get_ydata()) == found.order
     lines = {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in errors.get_lines()}
-    for kind in {own.method for own in found.tried}:
+    for kind in {own.method for own in found.candidates}:
         for order in range(1, 6):
             expected = [
-                own.error for own in found.tried if (own.method, own.order) == (kind, order) and not own.refined
+                own.error for own in found.candidates if (own.method, own.order) == (kind, order) and not own.refined
             ]
             if expected:
                 assert lines[kind][order] == min(expected)
@@ -93,13 +93,13 @@ def test_residuals_shows_correlations_and_marks_those_outside(found: ltinet.Iden
 
 def test_poles_shows_regions_of_the_right_size(found: ltinet.IdentificationResult) -> None:
     axes = found.plot.poles()
-    pair = next(own for own in found.pole_confidence() if own.is_pair)
+    pair = next(own for own in found.pole_uncertainty() if own.is_pair)
     outlines = [np.asarray(patch.get_xy()) for patch in axes.patches]
-    assert len(outlines) == 2 * sum(own.is_pair for own in found.pole_confidence())
+    assert len(outlines) == 2 * sum(own.is_pair for own in found.pole_uncertainty())
     away = outlines[0] - [pair.pole.real, pair.pole.imag]
     distances = np.einsum("ki,ij,kj->k", away, np.linalg.inv(pair.covariance), away)
     np.testing.assert_allclose(distances, stats.chi2.ppf(0.99, 2), rtol=1e-6)
-    real = next(own for own in found.pole_confidence() if not own.is_pair)
+    real = next(own for own in found.pole_uncertainty() if not own.is_pair)
     bars = [line for line in axes.get_lines() if len(line.get_xdata()) == 2 and line.get_linewidth() == 3.0]
     half = np.sqrt(stats.chi2.ppf(0.99, 1) * real.covariance[0, 0])
     np.testing.assert_allclose(bars[0].get_xdata(), [real.pole.real - half, real.pole.real + half], rtol=1e-9)

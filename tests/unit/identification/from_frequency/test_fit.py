@@ -64,7 +64,7 @@ def test_an_order_is_obeyed():
     for order in (1, 2, 4, system.order):
         found = fit_response(OMEGA, H, order=order)
         assert found.order == order
-        assert found.tried == ()
+        assert found.candidates == ()
         errors.append(np.sqrt(np.mean(found.relative_errors**2)))
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] <= PEAK
@@ -75,7 +75,7 @@ def test_a_range_restricts():
     # One state less than it has: the last one gains a quarter of the error, so the last is taken.
     found = fit_response(OMEGA, system.response(OMEGA), order=range(1, system.order))
     assert found.order == system.order - 1
-    assert {own.order for own in found.tried} <= set(range(1, system.order))
+    assert {own.order for own in found.candidates} <= set(range(1, system.order))
     assert any("largest that was allowed" in text for text in found.warnings)
 
 
