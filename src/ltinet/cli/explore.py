@@ -36,4 +36,4 @@ def explore(
             open_page(system, title=title, page=output)
         print_note(f"page written to {output}")
         return
-    open_page(system, title=title, port=port, browser=not no_browser, told=lambda line: write_stdout(f"{line}\n"))
+    open_page(system, title=title, port=port, browser=not no_browser, callback=lambda line: write_stdout(f"{line}\n"))

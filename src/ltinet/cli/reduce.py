@@ -60,8 +60,8 @@ def reduce(
     system = read_system(file, matrix)
     refuse_discrete_time(system, file, "a reduced system")
     method: ReductionMethod = "singular_perturbation" if exact_at_rest else "truncation"
-    with show_reduction_progress(f"reducing {system.n_states} states") as told:
-        found = reduce_system(system, order=order, tolerance=tolerance, method=method, n_jobs=jobs, told=told)
+    with show_reduction_progress(f"reducing {system.n_states} states") as callback:
+        found = reduce_system(system, order=order, tolerance=tolerance, method=method, n_jobs=jobs, callback=callback)
     if output is None or not is_stream(output):
         write_stdout(f"{found}\n")
     if output is not None:

@@ -20,7 +20,7 @@ def explore(
     title: str | None = None,
     port: int = 0,
     browser: bool = True,
-    told: Callable[[str], None] = print,
+    callback: Callable[[str], None] = print,
 ) -> Any:
     """Open a page in the browser on which the budget is slid and the network seen; it ends with Ctrl-C.
 
@@ -34,7 +34,7 @@ def explore(
         title: how to call it on the page.
         port: where to listen, any free one if left out.
         browser: whether to open a browser.
-        told: called with the address.
+        callback: called with the address.
 
     Raises:
         InvalidSystemError: `system` is none.
@@ -57,7 +57,7 @@ def explore(
         raise LtinetError("explore needs processes that fork, which Windows has not; use it in WSL")
     from ltinet.explorer.server import run_page
 
-    return run_page(file, port=port, browser=browser, told=told)
+    return run_page(file, port=port, browser=browser, callback=callback)
 
 
 def _in_notebook() -> bool:

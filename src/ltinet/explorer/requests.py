@@ -117,7 +117,7 @@ def _reduction_error_lines(desk: ViewService, state: ViewState) -> list[str]:
     """Bounds count what a reduction left out."""
     subject = desk.subject(state)
     if subject.reduction is not None:
-        return ["net = dataclasses.replace(net, reduced_error=reduced.mean())"]
+        return ["net = dataclasses.replace(net, reduced_error=reduced.h2_bound())"]
     if subject.reduced_error is not None:
         return ["net = dataclasses.replace(net, reduced_error=given.reduced_error)"]
     return []

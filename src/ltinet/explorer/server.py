@@ -225,16 +225,16 @@ class PageRequest(BaseHTTPRequestHandler):
         """Say nothing: the address of the page was printed, and that is all."""
 
 
-def run_page(file: Upload | None, *, port: int, browser: bool, told: Callable[[str], None]) -> None:
+def run_page(file: Upload | None, *, port: int, browser: bool, callback: Callable[[str], None]) -> None:
     """Serve a page until Ctrl-C."""
     with running_server(file, port=port) as server:
-        told(f"explore at {server.address} (Ctrl-C ends it)")
+        callback(f"explore at {server.address} (Ctrl-C ends it)")
         if browser:
             threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            told("ended")
+            callback("ended")
 
 
 @contextmanager

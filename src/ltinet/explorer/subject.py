@@ -184,7 +184,7 @@ class Subject:
         rung = self.ladder[place]
         # A rung of its own: those of the ladder would keep every network that was ever looked at.
         net = TradeoffPoint(replace(rung.known), rung.system).network
-        lost = self.reduced_error if self.reduction is None else self.reduction.mean()
+        lost = self.reduced_error if self.reduction is None else self.reduction.h2_bound()
         return net if lost is None else replace(net, reduced_error=lost)
 
     @cached_property

@@ -39,7 +39,7 @@ class ReductionResult:
 
     system: StateSpace
     """The reduced system G_r."""
-    given: StateSpace | SecondOrder = field(repr=False)
+    full_order_model: StateSpace | SecondOrder = field(repr=False)
     """The system G that was reduced; of a network its state equations."""
     order: int
     """States of the reduced system, those that were kept aside included."""
@@ -58,13 +58,13 @@ class ReductionResult:
     """What the bound is the sum of, by name."""
     steps: tuple[tuple[str, str], ...]
     """What was done and what it cost."""
-    mean: Callable[[], float] = field(repr=False)
+    h2_bound: Callable[[], float] = field(repr=False)
     """The H2 norm of what was left out, or more, computed when it is asked for."""
     second_order: SecondOrder | None = None
     """The reduced model as masses, dampers and springs, where a `SecondOrder` one was given: M = I, K diagonal."""
     network: Network | None = field(default=None, repr=False)
     """The neurons, where they were found with the system."""
-    before: float = 0.0
+    previous_h2_bound: float = 0.0
     """The H2 norm of what a network that was given had left out already; bounds of `net` count it too."""
     n_aside: int = 0
     """States that grow, integrate or may do so: they are kept whole, and counted in the order."""
@@ -78,7 +78,7 @@ class ReductionResult:
     @cached_property
     def pointwise_bound(self) -> float | None:
         """Proven: |e(t)| ≤ `pointwise_bound`·‖u‖ in L2(0, t) from rest (the H2 norm); None where nothing is."""
-        found = self.mean()
+        found = self.h2_bound()
         return found if math.isfinite(found) else None
 
     @cached_property
@@ -89,7 +89,7 @@ class ReductionResult:
             if self.network is None
             else DynamicNetwork(self.network, signal_settings=self.system.signal_settings)
         )
-        return replace(net, reduced_error=self.before + self.mean())
+        return replace(net, reduced_error=self.previous_h2_bound + self.h2_bound())
 
     @property
     def plot(self) -> ReductionPlots:
@@ -106,7 +106,7 @@ class ReductionResult:
 
     def errors(self, omega: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ at some frequencies, by solving both systems there; infinite at poles."""
-        whole, small = self.given.frequency_response(omega), self.system.frequency_response(omega)
+        whole, small = self.full_order_model.frequency_response(omega), self.system.frequency_response(omega)
         with np.errstate(invalid="ignore"):
             return _spectral_norms(whole - small), _spectral_norms(whole)
 
@@ -117,7 +117,7 @@ class ReductionResult:
         else:
             error = f"≤ {self.error_bound:.2e} at all frequencies ({self.error_bound / relative:.1e} of the gain)"
         parts = " + ".join(f"{value:.1e} {name}" for name, value in self.error_parts.items())
-        rows = [("states", f"{self.order} of {self.given.n_states}"), ("error", error)]
+        rows = [("states", f"{self.order} of {self.full_order_model.n_states}"), ("error", error)]
         rows += [("  of this", parts)] if parts else []
         if self.pointwise_bound is not None:
             rows.append(("at any time", f"|e(t)| ≤ {self.pointwise_bound:.2e} · ‖u‖ in L2(0, t)"))
@@ -125,7 +125,7 @@ class ReductionResult:
         return rows
 
     def __repr__(self) -> str:
-        return f"Reduced(order={self.order}, n_states={self.given.n_states}, error_bound={self.error_bound})"
+        return f"Reduced(order={self.order}, n_states={self.full_order_model.n_states}, error_bound={self.error_bound})"
 
     def __str__(self) -> str:
         return format_rows("reduced system", self._rows())
@@ -147,7 +147,7 @@ def reduce(
     tolerance: float | None = None,
     method: ReductionMethod | None = None,
     n_jobs: int = 1,
-    told: ProgressCallback | None = None,
+    callback: ProgressCallback | None = None,
 ) -> ReductionResult:
     """Reduce a system or a network to fewer states, with a bound on the error that counts rounding too.
 
@@ -160,7 +160,7 @@ def reduce(
 
     Args:
         system: anything that `as_state_space` takes, a `SecondOrder` model, or a network. A singular E goes through
-            `eliminate_algebraic`, and `result.given` is what that left.
+            `eliminate_algebraic`, and `result.full_order_model` is what that left.
         order: the number of states, or
         tolerance: the largest error, ‖G − G_r‖∞ relative to ‖G_r‖∞; as few states as found.
         method: "truncation", which None stands for, leaves balanced states out, "singular_perturbation" takes them as
@@ -168,27 +168,27 @@ def reduce(
             smallest shares in the outputs. For a `SecondOrder` model "modes" or "krylov"; None takes all modes of a
             small model, and rational Krylov spaces for a large one.
         n_jobs: processes that share the shifts of a batch (joblib); the result does not depend on it.
-        told: called with the number of shifts and the relative bound as it falls.
+        callback: called with the number of shifts and the relative bound as it falls.
 
     Raises:
         InvalidSystemError: the system cannot be reduced, or neither or both of order and tolerance were given.
     """
     given = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_zero_rows(system)
     began = time.perf_counter()
-    nobody: ProgressCallback = lambda n_shifts, error: None  # noqa: ARG005, E731
+    ignore: ProgressCallback = lambda n_shifts, error: None  # noqa: ARG005, E731
     options: dict[str, Any] = {"order": order, "tolerance": tolerance, "method": method, "n_jobs": n_jobs}
     try:
-        small = dispatch_reduction(given, told=told or nobody, **options)
+        small = dispatch_reduction(given, callback=callback or ignore, **options)
     except InvalidSystemError:
         regular = eliminate_algebraic(given) if isinstance(given, StateSpace) else given
         if regular is given:
             raise
         given = regular
-        small = dispatch_reduction(given, told=told or nobody, **options)
+        small = dispatch_reduction(given, callback=callback or ignore, **options)
     seconds, found = time.perf_counter() - began, small.outcome
     return ReductionResult(
         system=small.system,
-        given=given.to_state_space() if isinstance(given, DynamicNetwork) else given,
+        full_order_model=given.to_state_space() if isinstance(given, DynamicNetwork) else given,
         order=found.order,
         error_bound=found.error_bound,
         estimate=found.estimate,
@@ -196,12 +196,12 @@ def reduce(
         hankel_values=found.hankel_values,
         error_parts=found.parts,
         steps=(("done", found.way), ("cost", f"{seconds:.3g} s")),
-        mean=found.mean,
+        h2_bound=found.mean,
         second_order=None
         if found.second_order is None
         else SecondOrder.of(found.second_order, settings=small.system.signal_settings),
         network=small.network,
-        before=(given.reduced_error or 0.0) if isinstance(given, DynamicNetwork) else 0.0,
+        previous_h2_bound=(given.reduced_error or 0.0) if isinstance(given, DynamicNetwork) else 0.0,
         n_aside=found.n_aside,
         remarks=found.remarks,
     )

@@ -56,7 +56,7 @@ def dispatch_reduction(
     tolerance: Any = None,
     method: Any = None,
     n_jobs: int = 1,
-    told: ProgressCallback = lambda n_shifts, error: None,  # noqa: ARG005
+    callback: ProgressCallback = lambda n_shifts, error: None,  # noqa: ARG005
 ) -> ReducedSystem:
     """Reduce to an order or to a relative error by the way that suits; `ltinet.reduce` says what may be given."""
     if isinstance(given, SecondOrder):
@@ -64,18 +64,23 @@ def dispatch_reduction(
             given.n_states, order, tolerance, method=method, methods=_SECOND_ORDER_METHODS, n_jobs=n_jobs
         )
         found = reduce_model(
-            given.matrices, order=wish.order, tolerance=wish.tolerance, method=method, n_jobs=wish.n_jobs, told=told
+            given.matrices,
+            order=wish.order,
+            tolerance=wish.tolerance,
+            method=method,
+            n_jobs=wish.n_jobs,
+            callback=callback,
         )
         return ReducedSystem(_to_state_space(found, UNNAMED, given.signal_settings), found, oscillator_network(found))
     if isinstance(given, StateSpace):
-        return reduce_system(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told)
+        return reduce_system(given, order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, callback=callback)
     wish = _validate_options(given.n_states, order, tolerance, method=method, methods=_NETWORK_METHODS, n_jobs=n_jobs)
     names = given.to_state_space().matrices.names
     if method == "neurons":
         found, network = reduce_network(given.network, order=wish.order, tolerance=wish.tolerance)
         return ReducedSystem(_to_state_space(found, names, given.signal_settings), found, network)
     return reduce_system(
-        given.to_state_space(), order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, told=told
+        given.to_state_space(), order=order, tolerance=tolerance, method=method, n_jobs=n_jobs, callback=callback
     )
 
 
@@ -86,12 +91,12 @@ def reduce_system(
     tolerance: Any = None,
     method: Any = None,
     n_jobs: int = 1,
-    told: ProgressCallback = lambda n_shifts, error: None,  # noqa: ARG005
+    callback: ProgressCallback = lambda n_shifts, error: None,  # noqa: ARG005
 ) -> ReducedSystem:
     """Reduce a system to an order or to a relative error."""
     require_continuous_time(given, "reduce(system)")
     wish = _validate_options(given.n_states, order, tolerance, method=method, methods=_SYSTEM_METHODS, n_jobs=n_jobs)
-    found = reduce_matrices(given.matrices, wish, told=told)
+    found = reduce_matrices(given.matrices, wish, callback=callback)
     return ReducedSystem(_to_state_space(found, given.matrices.names, given.signal_settings), found)
 
 

@@ -150,7 +150,7 @@ class ReductionOptions:
     n_jobs: int = 1
 
 
-def reduce_matrices(system: SystemMatrices, wish: ReductionOptions, *, told: ProgressCallback) -> ReductionOutcome:
+def reduce_matrices(system: SystemMatrices, wish: ReductionOptions, *, callback: ProgressCallback) -> ReductionOutcome:
     """Reduce by balancing arrays, or by projection where the system is sparse and large.
 
     Raises:
@@ -159,18 +159,18 @@ def reduce_matrices(system: SystemMatrices, wish: ReductionOptions, *, told: Pro
     _require_inputs_and_outputs(system)
     units = choose_units(system)
     if units is not None:
-        return units.undone(_reduced(units.applied(system), wish, told))
-    return _reduced(system, wish, told)
+        return units.undone(_reduced(units.applied(system), wish, callback))
+    return _reduced(system, wish, callback)
 
 
-def _reduced(system: SystemMatrices, wish: ReductionOptions, told: ProgressCallback) -> ReductionOutcome:
+def _reduced(system: SystemMatrices, wish: ReductionOptions, callback: ProgressCallback) -> ReductionOutcome:
     second: ReductionOutcome | None = None
     try:
         if system.sparse is not None and system.n_states > _SMALL:
             large = make_pencil(system.sparse.state, system.sparse.B, system.C, system.D, system.sparse.mass)
             if system.n_states > MAX_DENSE_STATES or large.dissipation is not None:
                 _require_usable(large)
-                found = _by_projection(large, wish, told)
+                found = _by_projection(large, wish, callback)
                 second = _sparse_outcome(found, large)
                 if system.n_states > MAX_DENSE_STATES or _is_good(found, wish):
                     return second
@@ -237,10 +237,15 @@ def _is_good(found: SparseReduction, wish: ReductionOptions) -> bool:
     return found.projection_error <= _FAR * max(found.truncation_error, found.peak * _NOTHING)
 
 
-def _by_projection(system: Pencil, wish: ReductionOptions, told: ProgressCallback) -> SparseReduction:
+def _by_projection(system: Pencil, wish: ReductionOptions, callback: ProgressCallback) -> SparseReduction:
     with single_blas_thread():  # many small products, which a second thread would wait for
         return reduce_sparse(
-            system, order=wish.order, tolerance=wish.tolerance, method=wish.method, n_jobs=wish.n_jobs, told=told
+            system,
+            order=wish.order,
+            tolerance=wish.tolerance,
+            method=wish.method,
+            n_jobs=wish.n_jobs,
+            callback=callback,
         )
 
 

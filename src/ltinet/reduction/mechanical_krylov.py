@@ -204,7 +204,7 @@ def project_damped(
     *,
     is_enough: DampedStoppingTest,
     n_jobs: int,
-    told: ProgressCallback,
+    callback: ProgressCallback,
 ) -> DampedGalerkinModel:
     """Add frequencies until the bound is enough, or rounding is all that is left of it."""
     system = model.pencil
@@ -219,7 +219,7 @@ def project_damped(
         own = Oscillators(stiffness, damping.of(stiffness), projection.B, projection.C)
         measured = DampedResidualNorms.of(model, projection, V, damping)
         bound = measured.bound()
-        told(len(taken), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
+        callback(len(taken), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
         since = 0 if bound.peak < 0.9 * best else since + 1
         best = min(best, bound.peak)
         is_over = not new.size or since >= _STALLED or len(taken) >= _MOST_SHIFTS or V.shape[1] >= system.n_states
@@ -245,7 +245,11 @@ class CoupledGalerkinModel:
 
 
 def project_coupled(
-    model: MechanicalPencil, *, is_enough: Callable[[CoupledGalerkinModel], bool], n_jobs: int, told: ProgressCallback
+    model: MechanicalPencil,
+    *,
+    is_enough: Callable[[CoupledGalerkinModel], bool],
+    n_jobs: int,
+    callback: ProgressCallback,
 ) -> CoupledGalerkinModel:
     """Add frequencies where the last ones changed the model most, until that is enough."""
     system = model.pencil
@@ -266,7 +270,7 @@ def project_coupled(
         gain = float(np.max(spectral_norms(response)))
         largest = math.inf if before is None else float(np.max(change))
         found = CoupledGalerkinModel(modes, largest, gain, len(taken))
-        told(len(taken), largest / gain if gain > 0.0 else 0.0)
+        callback(len(taken), largest / gain if gain > 0.0 else 0.0)
         if not new.size or len(taken) >= _MOST_SHIFTS or V.shape[1] >= system.n_states or is_enough(found):
             return found
         before, seen = now, own.C

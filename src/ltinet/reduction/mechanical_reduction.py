@@ -159,7 +159,7 @@ _NO_BOUND_NOTE = "D is no αM + βK, so that dampings couple modes: no bound is 
 
 
 def estimated_by_projection(
-    given: MechanicalPencil, *, order: int | None, tolerance: float | None, n_jobs: int, told: ProgressCallback
+    given: MechanicalPencil, *, order: int | None, tolerance: float | None, n_jobs: int, callback: ProgressCallback
 ) -> ReductionOutcome:
     """By rational Krylov spaces that keep the structure; the estimate is what the last frequencies changed."""
 
@@ -173,7 +173,7 @@ def estimated_by_projection(
         shares = np.sort(Oscillators(own.stiffness, _positive(own), own.B, own.C).shares)
         return found.change <= max(_UNNOTICED * float(shares[n_left - 1]), _UNSEEN * found.gain)
 
-    found = project_coupled(given, is_enough=is_enough, n_jobs=n_jobs, told=told)
+    found = project_coupled(given, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
     way = f"Galerkin projection at {found.n_shifts} frequencies to {len(found.modes.stiffness)} modes"
     return _estimated(found.modes, found.change, order=order, tolerance=tolerance, way=way)
 
@@ -243,7 +243,7 @@ def reduce_sparse_model(
     tolerance: float | None,
     method: MechanicalMethod,
     n_jobs: int,
-    told: ProgressCallback,
+    callback: ProgressCallback,
 ) -> ReductionOutcome:
     """Reduce to `order` states, two for a mode, or to an error relative to the largest gain.
 
@@ -257,11 +257,11 @@ def reduce_sparse_model(
     if damping is None:
         if method == "modes":
             return estimated_by_modes(given, order=order, tolerance=tolerance)
-        return estimated_by_projection(given, order=order, tolerance=tolerance, n_jobs=n_jobs, told=told)
+        return estimated_by_projection(given, order=order, tolerance=tolerance, n_jobs=n_jobs, callback=callback)
     if method == "modes":
         return _by_modes(given, damping, order=order, tolerance=tolerance)
     is_enough = _small_enough(tolerance) if order is None else _far_below(order // 2)
-    found = project_damped(given, damping, is_enough=is_enough, n_jobs=n_jobs, told=told)
+    found = project_damped(given, damping, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
     peak = found.bound.peak + given.distance.peak
     own = found.oscillators
     return _kept(
@@ -342,7 +342,7 @@ def reduce_model(
     tolerance: float | None,
     method: MechanicalMethod | None,
     n_jobs: int,
-    told: ProgressCallback,
+    callback: ProgressCallback,
 ) -> ReductionOutcome:
     """All modes of a model that can be filled in; of a larger one Krylov spaces, or its slowest modes if asked.
 
@@ -358,5 +358,5 @@ def reduce_model(
             return reduce_dense_model(model, order=order, tolerance=tolerance)
         with single_blas_thread():
             return reduce_sparse_model(
-                model, order=order, tolerance=tolerance, method=method or "krylov", n_jobs=n_jobs, told=told
+                model, order=order, tolerance=tolerance, method=method or "krylov", n_jobs=n_jobs, callback=callback
             )

@@ -134,7 +134,7 @@ class GalerkinModel:
 
 
 def project_galerkin(
-    system: Pencil, weight: DefiniteMatrix | None, *, is_enough: StoppingTest, n_jobs: int, told: ProgressCallback
+    system: Pencil, weight: DefiniteMatrix | None, *, is_enough: StoppingTest, n_jobs: int, callback: ProgressCallback
 ) -> GalerkinModel:
     """Add shifts until the bound is enough, or rounding is all that is left of it.
 
@@ -153,7 +153,7 @@ def project_galerkin(
         estimate = math.inf if before is None or weight is not None else _model_change(before, projection)
         norms_of = _ResidualNorms.of(system, projection, V, weight)
         bound = norms_of.bound(estimate)
-        told(len(taken), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
+        callback(len(taken), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
         since = 0 if bound.peak < 0.9 * best else since + 1
         best, before = min(best, bound.peak), projection
         is_over = not new.size or since >= _STALLED or len(taken) >= _MOST_SHIFTS or V.shape[1] >= system.n_states
@@ -293,13 +293,13 @@ def reduce_sparse(
     tolerance: float | None,
     method: DenseMethod,
     n_jobs: int,
-    told: ProgressCallback,
+    callback: ProgressCallback,
 ) -> SparseReduction:
     """Reduce to an order, or to an error relative to sup ‖G_r‖."""
     weight = system.dissipation
     reducers = lru_cache(maxsize=1)(_reducer)
     is_enough = _small_enough(tolerance) if order is None else _far_below_truncation(order, reducers)
-    found = project_galerkin(system, weight, is_enough=is_enough, n_jobs=n_jobs, told=told)
+    found = project_galerkin(system, weight, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
     reducer = reducers(found.projection)
     residual = found.bound.peak
     if order is not None:

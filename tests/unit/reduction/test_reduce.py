@@ -99,7 +99,7 @@ def test_the_number_of_workers_changes_nothing() -> None:
 
 
 def test_where_nothing_is_proven_there_is_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_reduction, "LARGEST_FILLED_IN", 400)  # as if 900 states were many
+    monkeypatch.setattr(matrix_reduction, "MAX_DENSE_STATES", 400)  # as if 900 states were many
     system = plate()
     assert system.sparse is not None
     push = sparse.csc_array(([3e4], ([0], [1])), shape=(900, 900))  # one entry, and A is no longer dissipative

@@ -35,7 +35,7 @@ def test_bounds_of_sparse_ways(alpha: float, beta: float, method: str, monkeypat
     """`beta = 0.3` damps most modes so much that they no longer swing."""
     from ltinet.reduction import mechanical_reduction
 
-    monkeypatch.setattr(mechanical_reduction, "LARGEST_FILLED_IN", 100)  # as if 169 positions were many
+    monkeypatch.setattr(mechanical_reduction, "MAX_DENSE_STATES", 100)  # as if 169 positions were many
     model = membrane(13, alpha=alpha, beta=beta)
     found = ltinet.reduce(model, order=24, method=method)
     assert found.is_certified
@@ -72,7 +72,7 @@ def test_the_slowest_modes_and_no_others() -> None:
 def test_dampers_that_couple_modes_leave_an_estimate(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from ltinet.reduction import mechanical_reduction
 
-    monkeypatch.setattr(mechanical_reduction, "LARGEST_FILLED_IN", 100)
+    monkeypatch.setattr(mechanical_reduction, "MAX_DENSE_STATES", 100)
     model = membrane(13, alpha=0.5, beta=1e-3, extra=5.0)
     found = ltinet.reduce(model, order=24, method=method)
     assert not found.is_certified

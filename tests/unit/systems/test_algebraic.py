@@ -56,7 +56,7 @@ def test_a_large_network_stays_sparse_and_symmetric() -> None:
     assert np.abs(found.frequency_response([0.01])[0] - expected).max() < 1e-10 * np.abs(expected).max()
     reduced = ltinet.reduce((A, B, C, None, E), tolerance=1e-4)
     assert reduced.is_certified
-    assert reduced.given.n_states == 4001
+    assert reduced.full_order_model.n_states == 4001
     named = ltinet.StateSpace(A, B, C, E=E, inputs=["q"], states=[f"T{own}" for own in range(n)])
     assert ltinet.eliminate_algebraic(named).state_names[1] == "T2"
 
