@@ -52,8 +52,8 @@ def test_names_of_wings_come_when_they_are_used() -> None:
         assert dir(ltinet) == sorted([*ltinet.__all__, "__version__"]) and "ltinet.identification.api" not in sys.modules
         assert callable(ltinet.identify) and "ltinet.identification.api" in sys.modules and "identify" in vars(ltinet)
         from ltinet import *
-        from ltinet import Reduced as same
-        assert set(ltinet.__all__) <= set(globals()) and same is ltinet.reduction.api.Reduced
+        from ltinet import ReductionResult as same
+        assert set(ltinet.__all__) <= set(globals()) and same is ltinet.reduction.api.ReductionResult
         try:
             ltinet.identfy
         except AttributeError as error:

@@ -121,10 +121,10 @@ def test_import_is_light():
 
 def walk_one_by_one(monkeypatch):
     """Blocks of one step, without runs and without convolution."""
-    monkeypatch.setattr(grids, "_WIDEST", 1)
-    monkeypatch.setattr(grids, "_MOST_PARAMETERS", 0)
+    monkeypatch.setattr(grids, "_MAX_WIDTH", 1)
+    monkeypatch.setattr(grids, "_MAX_MARKOV_NUMBERS", 0)
     monkeypatch.setattr(recurrence, "run_length", lambda *_, **__: 1)
-    monkeypatch.setattr(recurrence, "_SMALL", 0)
+    monkeypatch.setattr(recurrence, "_MAX_REDUCTION_STATES", 0)
 
 
 def long_work(channels, *, coupled=False):

@@ -71,7 +71,7 @@ def _own_terminal(patience):
         patch.setenv("TERM", "xterm")
         patch.setenv("COLUMNS", "80")
         patch.setattr(sys, "stderr", stream)
-        patch.setattr(progress, "_PATIENCE", patience)
+        patch.setattr(progress, "_DELAY_SECONDS", patience)
         yield OwnTerminal(ours, stream)
 
 
@@ -116,7 +116,7 @@ def test_nothing_is_shown_to_those_who_do_not_look(monkeypatch, capfd):
             time.sleep(0.3)
             yield item
 
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_DELAY_SECONDS", 0.0)
     assert list(progress.track_progress(items(), total=4, noun="layers")) == [0, 1, 2, 3]
     assert capfd.readouterr() == ("", "")
 

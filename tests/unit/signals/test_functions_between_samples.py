@@ -157,7 +157,7 @@ def test_a_function_that_oscillates_ever_faster_ends():
 
 
 def test_no_function_is_called_more_often_than_stated(monkeypatch):
-    monkeypatch.setattr(function_room, "MOST_CALLS", 20_000)
+    monkeypatch.setattr(function_room, "MAX_CALLS", 20_000)
     calls = 0
 
     def own(s):

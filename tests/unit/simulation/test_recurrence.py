@@ -112,7 +112,7 @@ def test_dense_steps_that_overflow(monkeypatch):
     decay = StepDecay(np.empty(0, complex), np.empty(0), (np.array([[1e3, 0.0], [0.0, -0.5]]),))
     found = []
     for little in (0, recurrence._MAX_SUBSTITUTION_STATES):
-        monkeypatch.setattr(recurrence, "_LITTLE", little)
+        monkeypatch.setattr(recurrence, "_MAX_SUBSTITUTION_STATES", little)
         ends = np.ones((1, 4 * recurrence._SUBSTITUTION_STEPS, 2))
         with np.errstate(over="ignore", invalid="ignore"):
             scan_states(ends, np.ones((1, 2)), decay)

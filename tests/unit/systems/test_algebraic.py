@@ -93,7 +93,7 @@ def test_others_are_refused_by_name(E, A, message: str, is_sparse: bool) -> None
 def test_what_would_fill_in_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from ltinet.systems import descriptor
 
-    monkeypatch.setattr(descriptor, "_FREE", 0)
+    monkeypatch.setattr(descriptor, "_UNLIMITED_FILL", 0)
     rng = np.random.default_rng(0)
     n, k = 400, 200
     along = sparse.diags_array([1.0, -2.0, 1.0], offsets=[-1, 0, 1], shape=(k, k))
