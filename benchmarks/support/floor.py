@@ -51,7 +51,7 @@ class Products:
 def products_of(net: ltinet.DynamicNetwork, u: Array, *, step: float) -> Products:
     """The products of a run in blocks of time for u `(T, m)` or `(batch, T, m)`, linear hold."""
     batch, n_times, m = (1, *u.shape) if u.ndim == 2 else u.shape
-    grid = _run(net, n_times, step=step).realisation.grids.from_any_state(step, linear=True, n_times=n_times)
+    grid = _run(net, n_times, step=step).realization.grids.uniform(step, linear=True, n_times=n_times)
     if isinstance(grid, TimeBlocks):
         rows = batch * (-(-n_times // grid.width))
         shapes = [(rows, *grid.into_kept.shape), *((rows, *weights.shape) for weights in grid.weights)]

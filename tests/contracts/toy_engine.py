@@ -23,7 +23,7 @@ class ToyTrajectory:
         starts = (
             np.zeros((max(1, int(np.prod(batch))), prepared.network.n_states))
             if x0 is None
-            else prepared.user_start(x0, batch)
+            else prepared.broadcast_initial_state(x0, batch)
         )
         knots = signal.knots[(signal.knots > t[0]) & (signal.knots < t[-1])]
         self.breaks = np.unique(np.concatenate([[t[0]], knots, [t[-1]]]))

@@ -52,7 +52,7 @@ _FIRST_INPUTS = 8.0  # factor for cancellation between the first inputs of a gro
 _DECAYED_EXPONENT = 40.0  # |λ| times a step: e^−40 is below a rounding error
 
 
-class Realisation:
+class Realization:
     """The matrices of a system in some coordinates, and everything that is prepared from them once."""
 
     form: BlockDiagonalForm | None
@@ -123,15 +123,15 @@ class Realisation:
 
     @cached_property
     def _grows(self) -> bool:
-        return bool(np.any(self.system.rates.real > 0.0) or np.any(self.system.slowest_of_blocks > 0.0))
+        return bool(np.any(self.system.rates.real > 0.0) or np.any(self.system.block_abscissas > 0.0))
 
     def initial_state(self, x0: ArrayLike | None, batch_shape: tuple[int, ...]) -> Array:
         """States z at the start, `(batch, n)`, from the user's x0."""
         if x0 is None:
             return np.zeros((math.prod(batch_shape), self.system.n_states))
-        return self.coordinates.blocks_from_user(self.user_start(x0, batch_shape))
+        return self.coordinates.blocks_from_user(self.broadcast_initial_state(x0, batch_shape))
 
-    def user_start(self, x0: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
+    def broadcast_initial_state(self, x0: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
         """The user's x0, checked, one row for each member of a batch."""
         n = self.system.n_states
         x = np.asarray(x0, dtype=np.float64)
@@ -146,7 +146,7 @@ class Realisation:
         return x.reshape(math.prod(batch_shape), n)
 
 
-class OriginalCoordinates(Realisation):
+class OriginalCoordinates(Realization):
     """A system in the user's own coordinates: one block of all states, in units in which A is balanced.
 
     Units are powers of two, so that nothing is rounded: x = units · z, F = units⁻¹ A units.
@@ -204,7 +204,7 @@ class NetworkParts(NamedTuple):
     blocks: BlockSystem | None = None
 
 
-class SimulationContext(Realisation):
+class SimulationContext(Realization):
     """A network in its block coordinates; `original` is its system in the user's coordinates.
 
     `parts` may be a function, which is called when something asks for the network: a system of few states runs without.

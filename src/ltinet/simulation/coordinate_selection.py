@@ -17,7 +17,7 @@ of A h is not accurate enough (`LONGEST_STEP`).
 from typing import Literal, get_args
 
 from ltinet.errors import SimulationError
-from ltinet.simulation.context import Realisation, SimulationContext
+from ltinet.simulation.context import Realization, SimulationContext
 
 # MERGED ltinet.simulation.coordinate_selection
 # Choice of the coordinates in which a system is stepped: the user's for few states, block coordinates for many.
@@ -50,7 +50,7 @@ LARGEST_CONDITION = 1e4
 
 def select_coordinates(
     in_blocks: SimulationContext, wanted: CoordinateChoice = "auto", *, is_even: bool, longest_step: float
-) -> Realisation:
+) -> Realization:
     """Return the realisation to step: the network in its blocks, or its system in original coordinates.
 
     Raises:

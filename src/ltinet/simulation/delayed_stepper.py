@@ -21,7 +21,7 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet._util.text import format_count
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.signals.arrays import all_finite, as_real_array
-from ltinet.simulation.context import Realisation
+from ltinet.simulation.context import Realization
 from ltinet.simulation.stepper import Stepper
 from ltinet.systems.signal_settings import SignalSettings
 
@@ -279,7 +279,7 @@ def input_map(rest: Array, at: float, *, linear: bool, is_next: Any = None) -> A
 
 
 def state_map(
-    engine: Realisation, dt: float, rest: Array, *, stop: float, linear: bool, inputs_only: bool = False
+    engine: Realization, dt: float, rest: Array, *, stop: float, linear: bool, inputs_only: bool = False
 ) -> Array:
     """Return the map from (z, a_l, a_r, b_l, b_r) to the packed state at a share `stop` of a step, `(n, n + 4 m)`.
 
@@ -288,7 +288,7 @@ def state_map(
     n, m = engine.system.n_states, len(rest)
     n_given = 0 if inputs_only else n
     edges = np.unique(np.concatenate([[0.0], rest[rest < stop], [stop]]))
-    steps = engine.grids.any_length(dt, linear=linear)
+    steps = engine.grids.nonuniform(dt, linear=linear)
     z = np.concatenate([np.eye(n_given, n), np.zeros((4 * m, n))])
     nothing = np.zeros((n_given, m))
     for begin, end in pairwise(edges):

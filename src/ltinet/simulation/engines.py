@@ -26,7 +26,7 @@ from ltinet.error_bounds.output_bounds import SolutionErrorBound, UnknownBound
 from ltinet.errors import MissingDependencyError, SimulationError
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
-from ltinet.simulation.context import Realisation, SimulationContext
+from ltinet.simulation.context import Realization, SimulationContext
 from ltinet.simulation.coordinate_selection import CoordinateChoice, select_coordinates
 from ltinet.simulation.exact_error_bound import bound_exact_run
 from ltinet.simulation.exact_run import ExactRun
@@ -46,8 +46,8 @@ class ExactTrajectory(ExactRun):
 
     def error_bound(self, start: float, stop: float) -> SolutionErrorBound | UnknownBound:
         """How far outputs between two times may be off; not known where T is an operator."""
-        if self.realisation.has_operator:
-            return UnknownBound(self.samples.batch_shape, self.realisation.system.n_outputs)
+        if self.realization.has_operator:
+            return UnknownBound(self.samples.batch_shape, self.realization.system.n_outputs)
         with limit_blas_threads_for_work(self.n_multiplications):
             return SolutionErrorBound(bound_exact_run(self, start, stop), self.samples.batch_shape)
 
@@ -81,15 +81,15 @@ class ExactEngine:
         tolerance = _INPUT_TOLERANCE if given is None else validate_input_tolerance(given)
         threads = count_threads(n_jobs)
         samples, refinement, off = signal.sampled_over(t, tolerance=tolerance)
-        realisation = _realisation(prepared, samples, options.get("coordinates", "auto"))
-        if realisation.resolves_shift(samples.axis):
+        realization = _realization(prepared, samples, options.get("coordinates", "auto"))
+        if realization.resolves_shift(samples.axis):
             samples = SampledSignal(samples.axis.as_given(), samples.u, hold=samples.hold)
-            realisation = _realisation(prepared, samples, options.get("coordinates", "auto"))
-        trajectory = ExactTrajectory(realisation, samples, x0, network=prepared, input_error=off)
+            realization = _realization(prepared, samples, options.get("coordinates", "auto"))
+        trajectory = ExactTrajectory(realization, samples, x0, network=prepared, input_error=off)
         y = _outputs_at(trajectory, t, threads=threads)
         stats: dict[str, Any] = {
             "engine": "exact",
-            "coordinates": realisation.name,
+            "coordinates": realization.name,
             "grid": "irregular" if samples.step is None else "uniform",
             "algorithm": trajectory.algorithm,
             "n_samples": len(samples.t),
@@ -98,7 +98,7 @@ class ExactEngine:
         return Solution(t, y, trajectory, stats)
 
 
-def _realisation(prepared: SimulationContext, samples: SampledSignal, wanted: CoordinateChoice) -> Realisation:
+def _realization(prepared: SimulationContext, samples: SampledSignal, wanted: CoordinateChoice) -> Realization:
     return select_coordinates(prepared, wanted, is_even=samples.step is not None, longest_step=samples.longest_step)
 
 
@@ -112,7 +112,7 @@ def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array
     places[before] = np.searchsorted(samples.t, t[before], side="left")
     if np.array_equal(samples.t[places], t):
         return trajectory.sampled_outputs(threads=threads)[..., places, :]
-    return outputs_at_jumps(trajectory.outputs(t), t, samples, trajectory.realisation.system.D)
+    return outputs_at_jumps(trajectory.outputs(t), t, samples, trajectory.realization.system.D)
 
 
 # MERGED ltinet.simulation.engines

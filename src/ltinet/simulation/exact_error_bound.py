@@ -61,7 +61,7 @@ def bound_exact_run(path: ExactRun, start: float, stop: float) -> tuple[OutputEr
 
 
 def _bounds_with_cells(path: ExactRun, start: float, stop: float, *, fewest: int) -> tuple[OutputErrorBound, ...]:
-    arrays = path.realisation.arrays
+    arrays = path.realization.arrays
     n_samples, longest = len(path.samples.t), path.samples.longest_step
     cells = divide_into_cells(arrays, start, stop, n_samples=n_samples, longest=longest, fewest=fewest)
     run, around = _rounding_model(path, arrays, cells)
@@ -94,7 +94,7 @@ def _rounding_model(path: ExactRun, arrays: EngineArrays, cells: Array) -> tuple
     uneven = None
     if shares is not None and arrays.system.n_states:
         uneven = measure_nonuniform_errors(
-            path.any_length, arrays.mode_slices, classify_step_lengths(t, cells, longest)
+            path.nonuniform_steps, arrays.mode_slices, classify_step_lengths(t, cells, longest)
         )
     run = RoundingModel(
         arrays,
@@ -226,12 +226,12 @@ def network_certificate(prepared: SimulationContext, *, horizon: float, n_steps:
 def certify(prepared: SimulationContext, *, horizon: float, n_steps: int, linear: bool = True) -> Certificate:
     """What the exact engine promises for |u| ≤ 1 and x(0) = 0, without running it."""
     step = horizon / n_steps
-    realisation = select_coordinates(prepared, is_even=True, longest_step=step)
-    arrays = realisation.arrays
+    realization = select_coordinates(prepared, is_even=True, longest_step=step)
+    arrays = realization.arrays
     # No run is known here whose states could be looked at within steps: cells are not shorter than these.
     cells = divide_into_cells(arrays, 0.0, horizon, n_samples=n_steps + 1, longest=0.0)
     per_cell = np.full(len(cells) - 1, n_steps / (len(cells) - 1))
-    width = realisation.grids.from_any_state(step, linear=linear, n_times=n_steps + 1).width
+    width = realization.grids.uniform(step, linear=linear, n_times=n_steps + 1).width
     run = RoundingModel(
         arrays,
         cells,
@@ -241,7 +241,7 @@ def certify(prepared: SimulationContext, *, horizon: float, n_steps: int, linear
         n_steps=np.ceil(per_cell / width),
         n_blocks=np.ceil(per_cell / width),
         linear=linear,
-        convolution=realisation.grids.from_rest(step, linear=linear, n_times=n_steps + 1),
+        convolution=realization.grids.convolution(step, linear=linear, n_times=n_steps + 1),
     )
     states = _largest_states(run)
     ones = np.ones((len(states), arrays.system.n_inputs))

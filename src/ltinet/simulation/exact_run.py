@@ -21,7 +21,7 @@ from ltinet.errors import SimulationError
 from ltinet.signals.arrays import all_finite
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import polyline_points
-from ltinet.simulation.context import Realisation
+from ltinet.simulation.context import Realization
 from ltinet.simulation.convolution import Convolution
 from ltinet.simulation.nonuniform import NonuniformStepper, NonuniformSteps
 from ltinet.simulation.step_model import SingleSteps
@@ -132,27 +132,27 @@ class ExactRun:
 
     def __init__(
         self,
-        realisation: Realisation,
+        realization: Realization,
         samples: SampledSignal,
         x0: ArrayLike | None,
         *,
-        network: Realisation | None = None,
+        network: Realization | None = None,
         input_error: float = 0.0,
     ) -> None:
-        self.realisation, self.samples, self.input_error = realisation, samples, input_error
-        self.network = realisation if network is None else network  # in its block coordinates, which knows neurons
-        self.x0 = None if x0 is None else realisation.user_start(x0, samples.batch_shape)
+        self.realization, self.samples, self.input_error = realization, samples, input_error
+        self.network = realization if network is None else network  # in its block coordinates, which knows neurons
+        self.x0 = None if x0 is None else realization.broadcast_initial_state(x0, samples.batch_shape)
         self.u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
         self.linear = samples.hold == "linear"
 
     @cached_property
     def z0(self) -> Array:
         """Packed states at the first sample, `(batch, n)`."""
-        system, batch = self.realisation.system, len(self.u)
+        system, batch = self.realization.system, len(self.u)
         if self.x0 is None:
             return np.zeros((batch, system.n_states))
         with np.errstate(over="ignore", invalid="ignore"):  # an overflow is told by the time where it shows
-            return system.packed_from_blocks(self.realisation.initial_state(self.x0, (batch,)))
+            return system.packed_from_blocks(self.realization.initial_state(self.x0, (batch,)))
 
     @property
     def algorithm(self) -> str:
@@ -174,7 +174,7 @@ class ExactRun:
         step = self.samples.step
         if step is None:
             return None
-        return self.realisation.grids.from_any_state(step, linear=self.linear, n_times=len(self.samples.t))
+        return self.realization.grids.uniform(step, linear=self.linear, n_times=len(self.samples.t))
 
     @cached_property
     def convolution(self) -> Convolution | None:
@@ -182,12 +182,12 @@ class ExactRun:
         step = self.samples.step
         if step is None or (self.x0 is not None and self.z0.any()):
             return None
-        return self.realisation.grids.from_rest(step, linear=self.linear, n_times=len(self.samples.t))
+        return self.realization.grids.convolution(step, linear=self.linear, n_times=len(self.samples.t))
 
     @property
     def n_multiplications(self) -> int:
         """About how many a run takes."""
-        system, (batch, n_times, n_inputs) = self.realisation.system, self.u.shape
+        system, (batch, n_times, n_inputs) = self.realization.system, self.u.shape
         return int(batch * n_times * system.n_states * (n_inputs + system.n_outputs))
 
     @property
@@ -212,13 +212,13 @@ class ExactRun:
         """Outputs y `(batch, T, p)` at all samples, one block of steps after the other."""
         if self._grid is not None:
             return self._grid.outputs_from(self.z0, self.u, threads=threads)
-        y = self._irregular_walk.outputs(self.realisation.output_weights.T)
-        y += self.u @ self.realisation.system.D.T
+        y = self._irregular_walk.outputs(self.realization.output_weights.T)
+        y += self.u @ self.realization.system.D.T
         return y
 
     def outputs(self, t: Array) -> Array:
         """Outputs y at any times."""
-        weights, D = self.realisation.output_weights, self.realisation.system.D
+        weights, D = self.realization.output_weights, self.realization.system.D
         return self._gathered(t, lambda z, u: z @ weights.T + u @ D.T, width=len(D))
 
     def input_corners(self, t: Array) -> tuple[Array, Array]:
@@ -227,9 +227,9 @@ class ExactRun:
 
     def neuron_states(self, t: Array) -> Array:
         """(ξ, ξ̇) at any times."""
-        if self.network is not self.realisation:
+        if self.network is not self.realization:
             return self.through(self.network).neuron_states(t)
-        system, coordinates = self.realisation.system, self.realisation.coordinates
+        system, coordinates = self.realization.system, self.realization.coordinates
         return self._gathered(
             t,
             lambda z, u: coordinates.neurons_from_blocks(system.blocks_from_packed(z)) + u @ coordinates.J.T,
@@ -238,7 +238,7 @@ class ExactRun:
 
     def user_states(self, t: Array) -> Array:
         """States x at any times."""
-        system, coordinates = self.realisation.system, self.realisation.coordinates
+        system, coordinates = self.realization.system, self.realization.coordinates
         x = self._gathered(
             t, lambda z, _: coordinates.user_from_blocks(system.blocks_from_packed(z)), width=system.n_states
         )
@@ -247,10 +247,10 @@ class ExactRun:
             x[..., first, :] = self.x0.reshape(*self.samples.batch_shape, 1, self.x0.shape[-1])
         return x
 
-    def through(self, realisation: Realisation) -> "ExactRun":
+    def through(self, realization: Realization) -> "ExactRun":
         """The same run in other coordinates."""
         x0 = None if self.x0 is None else self.x0.reshape(*self.samples.batch_shape, self.x0.shape[-1])
-        return ExactRun(realisation, self.samples, x0)
+        return ExactRun(realization, self.samples, x0)
 
     def _gathered(self, t: Array, read: Any, *, width: int) -> Array:
         """What is read off packed states and inputs at any times, `(..., len(t), width)`, a piece after the other."""
@@ -269,28 +269,28 @@ class ExactRun:
     @cached_property
     def sampled_states(self) -> SampledStates:
         """States at the samples."""
-        system, samples = self.realisation.system, self.samples
+        system, samples = self.realization.system, self.samples
         walk: UniformStepper | NonuniformStepper = self._irregular_walk
         if samples.step is not None:
-            grid = self.realisation.grids.single(samples.step, linear=self.linear)
-            blocks = self.realisation.grids.nested(samples.step, linear=self.linear, n_times=len(samples.t))
+            grid = self.realization.grids.single(samples.step, linear=self.linear)
+            blocks = self.realization.grids.nested(samples.step, linear=self.linear, n_times=len(samples.t))
             walk = UniformStepper(grid, blocks, self.u, self.z0)
         per_sample, width = system.n_states * len(self.u), self.grid_width
         return SampledStates(walk, n_samples=len(samples.t), numbers_per_sample=per_sample, width=width)
 
     @property
     def _irregular_walk(self) -> NonuniformStepper:
-        return NonuniformStepper(self.any_length, self.samples.t, self.u, self.z0)
+        return NonuniformStepper(self.nonuniform_steps, self.samples.t, self.u, self.z0)
 
     @cached_property
-    def any_length(self) -> NonuniformSteps:
+    def nonuniform_steps(self) -> NonuniformSteps:
         """The steps between uneven samples."""
         return self._up_to_longest.for_run(np.diff(self.samples.t))
 
     @property
     def _up_to_longest(self) -> NonuniformSteps:
         """Steps as long as those between samples, and shorter."""
-        return self.realisation.grids.any_length(self.samples.longest_step, linear=self.linear)
+        return self.realization.grids.nonuniform(self.samples.longest_step, linear=self.linear)
 
     def states_at(self, t: Array) -> Iterator[tuple[Any, Array, Array]]:
         """Which of the times, packed states `(batch, k, n)` and inputs there, some times after the other.
@@ -303,7 +303,7 @@ class ExactRun:
                 yield own, z, self.u[:, own]
             return
         at_once = max(
-            1, _NUMBERS_PER_CALL // max(_MIN_NUMBERS_PER_TIME, self.realisation.system.n_states * len(self.u))
+            1, _NUMBERS_PER_CALL // max(_MIN_NUMBERS_PER_TIME, self.realization.system.n_states * len(self.u))
         )
         for piece, at, before in group_queries(t, samples.t, length=states.length, at_once=at_once):
             own, z = states.piece(piece)

@@ -212,25 +212,25 @@ class GridCache:
         """States at all samples."""
         return self._single.get((length, linear), lambda: prepare_single_steps(self.step(length, linear=linear)))
 
-    def from_any_state(self, length: float, *, linear: bool, n_times: int) -> SingleSteps | TimeBlocks:
+    def uniform(self, length: float, *, linear: bool, n_times: int) -> SingleSteps | TimeBlocks:
         """Outputs of about so many samples; one grid serves up to twice as many."""
         key = (length, linear, n_times.bit_length())
         return self._blocks.get(key, lambda: prepare_uniform_grid(self.step(length, linear=linear), n_times))
 
     def nested(self, length: float, *, linear: bool, n_times: int) -> NestedBlocks | None:
         """The blocks of such outputs with narrower ones within them, for states at all samples."""
-        wide = self.from_any_state(length, linear=linear, n_times=n_times)
+        wide = self.uniform(length, linear=linear, n_times=n_times)
         if not isinstance(wide, TimeBlocks):
             return None
         key = (length, linear, wide.width)
         return self._nested.get(key, lambda: prepare_nested_blocks(self.step(length, linear=linear), wide))
 
-    def from_rest(self, length: float, *, linear: bool, n_times: int) -> Convolution | None:
+    def convolution(self, length: float, *, linear: bool, n_times: int) -> Convolution | None:
         """Outputs of so many samples from rest by convolution, where that is the fastest way."""
         key = (length, linear, n_times)
         return self._convolutions.get(key, lambda: select_convolution(self.step(length, linear=linear), n_times))
 
-    def any_length(self, longest: float, *, linear: bool) -> NonuniformSteps:
+    def nonuniform(self, longest: float, *, linear: bool) -> NonuniformSteps:
         """Steps of all lengths up to the next power of two."""
         octave = math.frexp(longest)[1]
         return self._any_length.get(

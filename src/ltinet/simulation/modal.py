@@ -76,7 +76,7 @@ class ModalSystem:
         return len(self.D)
 
     @cached_property
-    def slowest_of_blocks(self) -> Array:
+    def block_abscissas(self) -> Array:
         """The largest real part of the eigenvalues of every dense block."""
         return np.array([np.max(np.linalg.eigvals(block.F).real) for block in self.blocks])
 

@@ -153,7 +153,7 @@ class Stepper:
             y.append(self.step(samples[0])[None])
             samples = samples[1:]
         with np.errstate(over="ignore", invalid="ignore"):  # here and below: an overflow is told where it shows
-            grid = self._engine.grids.from_any_state(self.dt, linear=self.hold == "linear", n_times=len(samples))
+            grid = self._engine.grids.uniform(self.dt, linear=self.hold == "linear", n_times=len(samples))
         whole = (max(len(samples) - 1, 0) // grid.width) * grid.width
         if whole and self._next is not None:
             with np.errstate(over="ignore", invalid="ignore"):

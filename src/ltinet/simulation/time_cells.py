@@ -70,7 +70,7 @@ def grows_within_step(arrays: EngineArrays, step: float) -> bool:
 
 def _largest_growth(arrays: EngineArrays) -> float:
     """At which rate states grow."""
-    return float(np.max(np.concatenate([arrays.growth, arrays.system.slowest_of_blocks]), initial=0.0))
+    return float(np.max(np.concatenate([arrays.growth, arrays.system.block_abscissas]), initial=0.0))
 
 
 def cell_length(cells: Array) -> float:
