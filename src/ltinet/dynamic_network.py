@@ -93,7 +93,7 @@ class DynamicNetwork:
         settings, system = self.signal_settings, self.system
         if system is None:
             settings.fitting(n_inputs=self.network.n_inputs, n_outputs=self.network.n_outputs)
-        elif settings.is_default and not settings.remarks:
+        elif settings.is_default and not settings.notes:
             object.__setattr__(self, "signal_settings", system.signal_settings)
         elif settings is not system.signal_settings:
             object.__setattr__(self, "system", StateSpace.of(system.matrices, settings=settings))

@@ -137,4 +137,4 @@ def _more_accurate_form(
         f"{describe_units(other)}, for more digits: cond(T) as given is {other.condition_raw:.1e}, "
         f"{first.condition_raw:.1e} otherwise"
     )
-    return replace(other, remarks=(*other.remarks, reason))
+    return replace(other, decisions=(*other.decisions, reason))

@@ -343,7 +343,7 @@ class StateSpace:
 
         Without t up to 5,000 times are chosen from the poles that show: evenly spaced, or logarithmically where the
         slowest and the fastest are too many decades apart, until every response has settled within 2 %. Integrators
-        and unstable systems never do; `sol.remarks` says where such a response ends and why.
+        and unstable systems never do; `sol.notes` says where such a response ends and why.
 
         Raises:
             InvalidSignalError: t does not begin at 0, or there is no such input or output.
@@ -362,7 +362,7 @@ class StateSpace:
         """Outputs after a unit impulse of an input at t = 0, from rest: exact, with bounds; laid out as step responses.
 
         That is the response from the state B e_j (E⁻¹B e_j, for which bounds hold as it was rounded). Where D is not
-        zero there is an impulse D δ(t) besides, which no number shows; `sol.remarks` says so.
+        zero there is an impulse D δ(t) besides, which no number shows; `sol.notes` says so.
         """
         own = self._prepared("impulse_response()"), self.matrices
 

@@ -6,7 +6,7 @@
   const down = (one, two) => Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top);
   const pairs = (all, act) => all.forEach((one, index) => all.slice(index + 1).forEach((two) => act(one, two)));
 
-  const panels = [...document.querySelectorAll(".panel, .top, .error, .remarks")].filter((own) => own.offsetParent);
+  const panels = [...document.querySelectorAll(".panel, .top, .error, .notes")].filter((own) => own.offsetParent);
   pairs(panels, (one, two) => {
     if (across(box(one), box(two)) > 1 && down(box(one), box(two)) > 1) found.push(`${one.className} over ${two.className}`);
   });

@@ -103,7 +103,7 @@ def test_files_are_dropped_and_shown(page: Explored, tmp_path: Path) -> None:
     net.save(tmp_path / "net.safetensors")
     page.part("file").set_input_files(tmp_path / "net.safetensors")
     page.tab.wait_for_function(
-        "() => document.querySelector('[data-id=remarks]').textContent.includes('holds a network')"
+        "() => document.querySelector('[data-id=notes]').textContent.includes('holds a network')"
     )
 
 

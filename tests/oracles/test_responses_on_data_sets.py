@@ -158,11 +158,11 @@ def test_chosen_times_end_when_the_response_has_settled(system):
     assert len(sol.t) <= 5000
     assert sol.t[0] == 0.0
     if max(system.poles().real) > 0.0:
-        assert "grows without bound" in sol.remarks[0]
+        assert "grows without bound" in sol.notes[0]
         return
-    # 5,000 times may be too few for the longest of many oscillations; a remark of that must be true.
-    for remark in sol.remarks:
-        told = re.search(r"do not follow an oscillation of ([\d.e+-]+) rad", remark)
+    # 5,000 times may be too few for the longest of many oscillations; a note of that must be true.
+    for note in sol.notes:
+        told = re.search(r"do not follow an oscillation of ([\d.e+-]+) rad", note)
         assert told is not None
         assert float(told[1]) * np.diff(sol.t).max() > 1.0  # fewer than six in a period
     final, peak = system.dcgain().T, np.abs(sol.y).max(axis=1)

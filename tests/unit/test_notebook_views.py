@@ -63,13 +63,13 @@ def test_a_system_tells_its_poles_and_its_step():
     assert "none, a static gain" in Cells(static._repr_html_()).texts
 
 
-def test_a_solution_tells_span_peak_bound_and_remarks():
+def test_a_solution_tells_span_peak_bound_and_notes():
     sol = StateSpace(0.0, 1.0, 1.0).step_response(input=0)
     texts = Cells(sol._repr_html_()).texts
     assert f"{len(sol.t)}, from 0 to 10" in texts
     assert f"{np.abs(sol.y).max():.5g}" in texts
     assert "error bound" in texts
-    assert sol.remarks[0] in texts
+    assert sol.notes[0] in texts
     long = construct(StateSpace(-1.0, 1.0, 1.0)).simulate(np.ones(30_000), np.arange(30_000.0))
     assert "error bound" not in Cells(long._repr_html_()).texts  # it would take longer than the run
     empty = StateSpace(-1.0, np.zeros((1, 0)), 1.0).step_response()

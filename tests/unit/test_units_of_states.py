@@ -29,7 +29,7 @@ def test_digits_count_more_than_connections(hippo):
 def test_files_keep_the_reason(hippo, tmp_path):
     net = ltinet.construct(hippo)
     net.save(tmp_path / "net.safetensors")
-    assert ltinet.load(tmp_path / "net.safetensors").form.remarks == net.form.remarks
+    assert ltinet.load(tmp_path / "net.safetensors").form.decisions == net.form.decisions
 
 
 def test_the_sparser_network_is_taken_where_it_costs_nothing():
@@ -40,13 +40,13 @@ def test_the_sparser_network_is_taken_where_it_costs_nothing():
     net, as_given = (ltinet.construct((A, B, C), max_condition=100.0, balance=balance) for balance in (None, False))
     assert net.n_connections < as_given.n_connections
     assert np.ptp(net.form.scaling) > 0.0
-    assert net.form.remarks[0].startswith("states balanced")
+    assert net.form.decisions[0].startswith("states balanced")
 
 
 def test_well_scaled_systems_are_as_they_were():
     system = ltinet.named_system("triangular")
     assert ltinet.construct(system) == ltinet.construct(system, balance=True)
-    assert ltinet.construct(system).form.remarks == ()
+    assert ltinet.construct(system).form.decisions == ()
 
 
 @pytest.mark.parametrize("exponent", [0, 20, 40])

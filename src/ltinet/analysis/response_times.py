@@ -177,7 +177,7 @@ class TimeSpan(NamedTuple):
     end: float
     fastest: float
     settles: bool
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
     swings: Oscillations
     """What oscillates, and until when it is seen."""
     returns: bool = False
@@ -189,7 +189,7 @@ class TimeSpan(NamedTuple):
 def select_time_span(modes: Modes, final: Array) -> TimeSpan:
     """When a response has settled, from its visible modes and its final values, `(p, starts)`.
 
-    Without damping it never settles, and with growth it leaves: both get a sensible end and a remark.
+    Without damping it never settles, and with growth it leaves: both get a sensible end and a note.
     """
     shown = modes.without_integrators().visible()
     rates = shown.rates
@@ -204,25 +204,25 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
             _round_up(end), shown.fastest, False, (told,), _oscillations(shown, np.full(len(rates), np.inf))
         )
     left = _times_to_fade(shown, fades, final)
-    end, remarks = float(left[fades].max(initial=0.0)), []
+    end, notes = float(left[fades].max(initial=0.0)), []
     if swings.any():
         slowest = float(np.abs(rates.imag[swings]).min())
         end = max(end, _PERIODS * 2.0 * math.pi / slowest)
-        remarks.append(f"an oscillation of {slowest:g} rad per unit of time is not damped: it never settles")
+        notes.append(f"an oscillation of {slowest:g} rad per unit of time is not damped: it never settles")
     returns = len(np.unique(np.abs(rates.imag[swings]))) == 1
     is_bounded = not modes.show_integrators(final)
     if not is_bounded:
         end = 2.0 * end if end > 0.0 else 10.0
-        remarks.append(_integrator_remark(modes))
+        notes.append(_integrator_note(modes))
     end = _round_up(end) if end > 0.0 else 1.0
-    remarks = [f"{remark}; shown until t = {end:g}" for remark in remarks]
+    notes = [f"{note}; shown until t = {end:g}" for note in notes]
     return TimeSpan(
-        end, shown.fastest, not remarks, tuple(remarks), _oscillations(shown, left), returns and is_bounded, is_bounded
+        end, shown.fastest, not notes, tuple(notes), _oscillations(shown, left), returns and is_bounded, is_bounded
     )
 
 
 def sample_times(span: TimeSpan, most: int = MAX_TIMES) -> tuple[Array, tuple[str, ...]]:
-    """At most so many times from 0 to the end of a span, evenly spaced where that shows its fastest mode; a remark.
+    """At most so many times from 0 to the end of a span, evenly spaced where that shows its fastest mode; a note.
 
     Otherwise they are spaced logarithmically, from a twentieth of the fastest mode's time on, after 0, and closer where
     something swings; what swings too fast to be followed is told.
@@ -276,7 +276,7 @@ def deviation_reference(final: Array, peak: Array) -> Array:
     return np.where(np.isfinite(size) & (size > 1e-9 * peak), size, peak)
 
 
-def _integrator_remark(modes: Modes) -> str:
+def _integrator_note(modes: Modes) -> str:
     largest = float(np.abs(modes.rates[modes.is_integrator]).max(initial=0.0))
     told = f" (poles of {largest:.1g} are rounding)" if largest > 0.0 else ""
     return f"there is an integrator{told}: it {'never settles' if modes.to_step else 'need not return to zero'}"

@@ -167,7 +167,7 @@ def impulse_response(
         return simulate(prepared, still, t=times, x0=starts, hold="zero")
 
     found = select_output(_run_at_times(run, t, modes, np.zeros(D.shape), own), own)
-    return _with_remarks(found, told) if D.any() else found
+    return _with_notes(found, told) if D.any() else found
 
 
 def initial_response(
@@ -233,8 +233,8 @@ def _run_at_times(
         if longer is None:
             break
         span = longer
-    remarks = (*span.remarks, *told)
-    return _with_remarks(solution, remarks) if remarks else solution
+    notes = (*span.notes, *told)
+    return _with_notes(solution, notes) if notes else solution
 
 
 def _extended_span(
@@ -273,8 +273,8 @@ def _outputs(system: SystemMatrices, own: int | None) -> list[int]:
     return list(range(system.n_outputs)) if own is None else [own]
 
 
-def _with_remarks(solution: Solution, remarks: tuple[str, ...]) -> Solution:
-    return replace(solution, stats={**solution.stats, "remarks": (*solution.remarks, *remarks)})
+def _with_notes(solution: Solution, notes: tuple[str, ...]) -> Solution:
+    return replace(solution, stats={**solution.stats, "notes": (*solution.notes, *notes)})
 
 
 # MERGED ltinet.analysis.responses
@@ -340,10 +340,10 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
         delays = state_delays[..., None] + outputs
     core = run(t)
     if t is None:
-        remarks = core.remarks
+        notes = core.notes
         core = run(_extended_times(core.t, np.unique(delays)))
-        if remarks != core.remarks:
-            core = replace(core, stats={**core.stats, "remarks": tuple(dict.fromkeys((*remarks, *core.remarks)))})
+        if notes != core.notes:
+            core = replace(core, stats={**core.stats, "notes": tuple(dict.fromkeys((*notes, *core.notes)))})
     delays = np.broadcast_to(delays, core.y[..., 0, :].shape)
     seen = given = None
     start = x0

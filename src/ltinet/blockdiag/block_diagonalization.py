@@ -86,12 +86,10 @@ def schur_form(matrix: Matrix) -> SchurForm:
 
 def partition_decoupled(schur: SchurForm, clustering: object = None) -> PartitionResult:
     """A Schur form without couplings is the result itself: orthogonal T, a block for each neuron."""
-    remarks = (
-        () if clustering is None else ("the matrix is normal: no clustering needed, each neuron has its own block",)
-    )
+    notes = () if clustering is None else ("the matrix is normal: no clustering needed, each neuron has its own block",)
     as_it_stands = Decoupling(np.eye(len(schur.R)), schur.R)
     bases = orthonormalise(as_it_stands, schur, schur.starts)
-    return PartitionResult(Separation(schur, bases, is_orthogonal=True), remarks=remarks)
+    return PartitionResult(Separation(schur, bases, is_orthogonal=True), notes=notes)
 
 
 def assemble_form(
@@ -116,7 +114,7 @@ def assemble_form(
         original=matrix,
         budget=budget,
         seen=tuple(found.tradeoff.items()),
-        remarks=found.remarks,
+        decisions=found.notes,
     )
 
 
@@ -192,23 +190,23 @@ def candidate_forms(A: Matrix, wanted: BlockChoice, *, balance: bool | None) -> 
         try:
             balanced = decompose(A, units, wanted)
         except PartitionError:  # those blocks do not exist in these units
-            return (_with_remark(decompose(A, as_given, wanted), "there are no such blocks with states balanced"),)
+            return (_with_note(decompose(A, as_given, wanted), "there are no such blocks with states balanced"),)
         if balanced.n_connections == 0:
             # None is sparser, and T as well conditioned as any: vectors are best of one size (van der Sluis 1969).
-            return (_with_remark(balanced, "no connections are left"),)
+            return (_with_note(balanced, "no connections are left"),)
         try:
             other = decompose(A, as_given, wanted, fewer_than=balanced.n_connections)
         except NotSparserError:
-            return (_with_remark(balanced, "there would be more connections with states as given"),)
+            return (_with_note(balanced, "there would be more connections with states as given"),)
         except PartitionError:
-            return (_with_remark(balanced, "there are no such blocks with states as given"),)
+            return (_with_note(balanced, "there are no such blocks with states as given"),)
         except InvalidSystemError:
-            return (_with_remark(balanced, "entries differ by too many decades with states as given"),)
+            return (_with_note(balanced, "entries differ by too many decades with states as given"),)
     return _order_forms(balanced, other)
 
 
 def _order_forms(balanced: BlockDiagonalForm, as_given: BlockDiagonalForm) -> tuple[BlockDiagonalForm, ...]:
-    """Both forms, the better one first, each with a remark on how they compare."""
+    """Both forms, the better one first, each with a note on how they compare."""
     counts = balanced.n_connections, as_given.n_connections
     if counts[0] != counts[1]:
         told = f"{counts[0]} connections with states balanced, {counts[1]} as given"
@@ -218,11 +216,11 @@ def _order_forms(balanced: BlockDiagonalForm, as_given: BlockDiagonalForm) -> tu
         told = f"cond(T) is {conditions[0]:.3g} with states balanced, {conditions[1]:.3g} as given"
         is_better = conditions[1] < conditions[0]
     forms = (as_given, balanced) if is_better else (balanced, as_given)
-    return tuple(_with_remark(form, told) for form in forms)
+    return tuple(_with_note(form, told) for form in forms)
 
 
-def _with_remark(form: BlockDiagonalForm, remark: str) -> BlockDiagonalForm:
-    return replace(form, remarks=(*form.remarks, f"{describe_units(form)}: {remark}"))
+def _with_note(form: BlockDiagonalForm, note: str) -> BlockDiagonalForm:
+    return replace(form, decisions=(*form.decisions, f"{describe_units(form)}: {note}"))
 
 
 def describe_units(form: BlockDiagonalForm) -> str:

@@ -49,8 +49,8 @@ class BlockDiagonalForm:
     """Numbers of blocks and condition numbers that the search met before this form."""
     budget: float | None = None
     """The bound on the condition number that chose the blocks; None if they were chosen in another way."""
-    remarks: tuple[str, ...] = ()
-    """What was decided on the way that one might not expect."""
+    decisions: tuple[str, ...] = ()
+    """Decisions of the algorithm that a user may not expect, one sentence each; the first of the `notes`."""
 
     @property
     def T(self) -> Matrix:
@@ -159,11 +159,11 @@ class BlockDiagonalForm:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Remarks, and for every block of several neurons why it was not split."""
+        """Decisions, and for every block of several neurons why it was not split."""
         if self.budget is None:
-            return self.remarks
+            return self.decisions
         together = [index for index, count in enumerate(self.neurons_per_block) if count > 1]
-        return self.remarks + tuple(
+        return self.decisions + tuple(
             f"block {index}: {explain_block(self.block(index), self.budget)}" for index in together
         )
 

@@ -275,11 +275,11 @@ class BlockChoice:
 
 @dataclass(frozen=True)
 class PartitionResult:
-    """The separation that was chosen, the trade-off seen on the way, and remarks for the user."""
+    """The separation that was chosen, the trade-off seen on the way, and notes for the user."""
 
     separation: Separation
     tradeoff: dict[int, float] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def validate_balance(balance: object) -> None:
@@ -336,11 +336,11 @@ def partition_by_clustering(schur: SchurForm, clustering: ClusteringAlgorithm, *
     in_no_cluster = labels < 0  # scikit-learn's mark: each such point is a block of its own
     labels = np.unique(labels, return_inverse=True)[1]
     labels = np.where(in_no_cluster, len(labels) + np.arange(len(labels)), labels)
-    separation, remarks = separate(schur, labels), []
+    separation, notes = separate(schur, labels), []
     while separation.condition > 1.0 / EPS and separation.n_blocks > 1:
-        remarks.append("two clusters share eigenvalues that cannot be told apart in double precision; they were merged")
+        notes.append("two clusters share eigenvalues that cannot be told apart in double precision; they were merged")
         separation = separation.merged(next(agglomerate(separation.atoms, power=0.0)).partition)
-    return PartitionResult(separation, remarks=tuple(remarks))
+    return PartitionResult(separation, notes=tuple(notes))
 
 
 # MERGED ltinet.blockdiag.partition

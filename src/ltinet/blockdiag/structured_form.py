@@ -134,7 +134,7 @@ def _form_from_structure(A: SparseMatrix, found: Structure, *, budget: float) ->
         scaling=make_read_only(np.ones(len(rates))),
         original=given,
         budget=budget,
-        remarks=(f"structure: {found.told}",),
+        decisions=(f"structure: {found.told}",),
     )
 
 

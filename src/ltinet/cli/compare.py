@@ -106,7 +106,7 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
     except InvalidSignalError as error:
         told = str(error).replace("from_rest=True", "--from-rest")
         raise InvalidSignalError(f"{display_name(data)}: {told}") from None
-    for line in table.remarks:
+    for line in table.notes:
         print_note(line)
     start = "from rest" if from_rest else "first state fitted"
     told = f"{format_count(len(found.t), 'sample')}, {resolve_hold(hold, model.signal_settings)} hold, {start}"

@@ -84,7 +84,7 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
     with show_status(f"exporting {net.n_states} states"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said below
         written = _WRITERS[to](net, output, dt=dt, x0=start, **given)
-    for line in written.remarks:
+    for line in written.notes:
         typer.echo(f"ltinet: {line}", err=True)
     print_note(f"{format_path(output)} written: {format_first_names(written.files)}")
 

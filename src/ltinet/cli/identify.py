@@ -131,7 +131,7 @@ def identify(  # noqa: PLR0913
             )
     except InvalidSignalError as error:
         raise InvalidSignalError(f"{display_name(data)}: {_typed_option_names(str(error))}") from None
-    for line in table.remarks:
+    for line in table.notes:
         print_note(line)
     _deliver(found, target)
     if report is not None:

@@ -236,11 +236,11 @@ def _build_request(
 
 
 def _write(asked: _ResponseRequest, target: str, wanted: str) -> None:
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     with show_status(f"computing the {asked.kind} response of {asked.system.n_states} states"):
         if asked.kind in _IN_TIME and not (wanted in PICTURE_FORMATS and asked.input is asked.output is None):
             solution = _over_time(asked)
-            remarks = solution.remarks
+            notes = solution.notes
         else:
             solution = None
         if wanted in PICTURE_FORMATS:
@@ -257,7 +257,7 @@ def _write(asked: _ResponseRequest, target: str, wanted: str) -> None:
             delays = delays[_places(asked.output)][:, _places(asked.input)]
             write_frequencies(target, wanted, omega, H, *columns, in_plane=asked.kind == "nyquist", delays=delays)
     if target != STANDARD_STREAM:
-        for line in (*remarks, f"{asked.kind} response written to {target}"):
+        for line in (*notes, f"{asked.kind} response written to {target}"):
             print_note(line)
 
 
@@ -279,7 +279,7 @@ def _draw(asked: _ResponseRequest, solution: Solution | None) -> Any:
         names, input_names = _of(asked.names, asked.output), _of(asked.input_names, asked.input)
         final = asked.system.dcgain()[_places(asked.output)][:, _places(asked.input)] if asked.kind == "step" else None
         return draw_responses(
-            solution.t, solution.y, final=final, names=names, input_names=input_names, remarks=solution.remarks
+            solution.t, solution.y, final=final, names=names, input_names=input_names, notes=solution.notes
         )
     if asked.kind in _IN_TIME:
         return plots.step() if asked.kind == "step" else plots.impulse()

@@ -287,7 +287,7 @@ def simulate(  # noqa: PLR0913
             if picture is not None:
                 _draw(picture, solution, network, source.names if isinstance(source, TableReader) else None)
             n_samples = len(solution.t) if target is None else _write(target, kind, solution, network.output_names)
-        told = source.remarks if isinstance(source, TableReader) else ()
+        told = source.notes if isinstance(source, TableReader) else ()
     written = ", ".join(name for name in (target, picture) if name is not None)
     for line in (*told, f"{n_samples} samples of {format_count(network.n_outputs, 'output')} written to {written}"):
         if target != STANDARD_STREAM:

@@ -113,7 +113,7 @@ def page_files() -> dict[str, tuple[str, bytes]]:
 
 
 _MOST_RUNGS = 48
-_SAME = ("before", "title", "remarks", "reduction")  # at every budget
+_SAME = ("before", "title", "notes", "reduction")  # at every budget
 
 
 def render_shared_page(desk: ViewService, state: ViewState) -> str:

@@ -102,7 +102,7 @@ class TableModel(NamedTuple):
     """What was identified, and how far to trust it."""
 
     system: StateSpace
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
     facts: Mapping[str, str]
 
 
@@ -123,7 +123,7 @@ def identify_table(table: Table, drive: Sequence[int], answer: Sequence[int]) ->
         raise InvalidStateError("the times of the table are not evenly spaced; resample it first")
     found = identify(u, y, dt=step)
     fits = ", ".join(f"{fit:.1f} %" for fit in found.fit(u, y))
-    return TableModel(found.system, table.remarks, {"identified": f"{found.order} states, fit {fits}"})
+    return TableModel(found.system, table.notes, {"identified": f"{found.order} states, fit {fits}"})
 
 
 def _named_columns(table: Table, numbers: Sequence[int]) -> Table:
@@ -160,7 +160,7 @@ class Subject:
     system: StateSpace
     """What the ladder is of: the system that was given, or its reduction."""
     reduction: "ReductionResult | None" = None
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     reduced_error: float | None = None
     """What a network that was given says of its own reduction."""
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -236,12 +236,12 @@ def find_upload(files: UploadsByHash, digest: str) -> Upload:
 def _subject_of_upload(title: str, held: UploadContent, state: ViewState) -> Subject:
     if isinstance(held, Table):
         found = identify_table(held, state.drive, state.answer)
-        return Subject(title, *_order_two_subject(found.system), remarks=found.remarks, facts=found.facts)
+        return Subject(title, *_order_two_subject(found.system), notes=found.notes, facts=found.facts)
     if isinstance(held, DynamicNetwork):
         system = held.system or held.to_state_space()
         condition = "" if held.form is None else f" with cond(T) = {held.form.condition:.4g}"
         told = f"the file holds a network of {held.n_layers} layers{condition}; the ladder is that of its system"
-        return Subject(title, *_order_two_subject(system), remarks=(told,), reduced_error=held.reduced_error)
+        return Subject(title, *_order_two_subject(system), notes=(told,), reduced_error=held.reduced_error)
     return Subject(title, *_order_two_subject(held))
 
 
@@ -271,4 +271,4 @@ def _with_order(subject: Subject, state: ViewState) -> Subject:
         f"{n_states} states are more than can be taken apart at once: reduced first, to {found.order} states, "
         f"with an error of at most {_TOLERANCE:g} of the largest gain asked for"
     )
-    return replace(subject, system=found.system, reduction=found, remarks=(*subject.remarks, told))
+    return replace(subject, system=found.system, reduction=found, notes=(*subject.notes, told))

@@ -94,7 +94,7 @@ class ViewService:
         share, missed = self._share(state)
         return {
             "title": subject.title,
-            "remarks": [*subject.remarks, *missed, *_counted_from(net, run)],
+            "notes": [*subject.notes, *missed, *_counted_from(net, run)],
             "k": state.k,
             **seen.drawings,
             "before": original_pattern_view(subject),

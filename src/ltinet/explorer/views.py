@@ -216,7 +216,7 @@ def reduction_view(subject: Subject) -> JSONObject | None:
         "error_bound": finite_or_none(found.error_bound),
         "estimate": finite_or_none(found.estimate),
         "gain": finite_or_none(found.gain),
-        "remarks": list(found.remarks),
+        "notes": list(found.notes),
     }
 
 
@@ -266,7 +266,7 @@ def response_view(run: ExcitationRun, solution: Solution, *, input: int, output:
         "y": rounded_list(solution.y[kept, output]),
         "end": finite_or_none(float(run.t[-1])),
         "largest": finite_or_none(float(np.abs(solution.y[:, output]).max())),
-        "remarks": list(solution.remarks),
+        "notes": list(solution.notes),
     }
 
 

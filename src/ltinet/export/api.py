@@ -99,7 +99,7 @@ def export_c(
         signals=net.signal_settings,
     )
     written = write_c(net._prepared, folder, settings=settings, prefix=prefix, user_states=user_states)
-    issue_warnings(written.remarks)
+    issue_warnings(written.notes)
     return written
 
 
@@ -142,7 +142,7 @@ def export_onnx(
         signals=net.signal_settings,
     )
     written = write_onnx(net._prepared, path, settings=settings)
-    issue_warnings(written.remarks)
+    issue_warnings(written.notes)
     return written
 
 
@@ -182,5 +182,5 @@ def export_fmu(
 
     settings = validate_settings(dt, hold="linear", dtype="double", x0=x0, signals=net.signal_settings)
     written = write_fmu(net._prepared, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
-    issue_warnings(written.remarks)
+    issue_warnings(written.notes)
     return written

@@ -113,7 +113,7 @@ class Export:
     files: tuple[str, ...]
     """Names of what was written, relative to `path` for a folder and inside the archive for an FMU."""
     manifest: Mapping[str, Any]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @property
     def error_bound(self) -> tuple[float, ...]:
@@ -126,7 +126,7 @@ class Export:
     def __str__(self) -> str:
         rows = [("files", ", ".join(self.files)), ("dt, hold", f"{self.manifest['dt']:g}, {self.manifest['hold']}")]
         rows.append(("precision", str(self.manifest["dtype"])))
-        rows.extend(("remark", remark) for remark in self.remarks)
+        rows.extend(("note", note) for note in self.notes)
         return format_rows(f"export to {self.path}", rows)
 
 

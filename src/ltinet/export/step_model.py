@@ -273,7 +273,7 @@ def growth_warnings(model: StepModel) -> tuple[str, ...]:
     )
 
 
-def issue_warnings(remarks: tuple[str, ...]) -> None:
+def issue_warnings(notes: tuple[str, ...]) -> None:
     """Say it to whoever called."""
-    for remark in remarks:
-        warnings.warn(remark, UserWarning, stacklevel=3)
+    for note in notes:
+        warnings.warn(note, UserWarning, stacklevel=3)

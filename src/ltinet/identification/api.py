@@ -54,7 +54,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 _SUFFICIENT_ERROR = 0.02  # of the outputs: with a smaller error on unseen samples a stable model explains all there is
 _UNSTABLE_ERROR_RATIO = 0.5  # of the error of a stable model
 _VECTOR_FITTING = "vector fitting"
-_SLOPES_REMARK = "identified with linear trends; their slopes are not part of the model"
+_SLOPES_NOTE = "identified with linear trends; their slopes are not part of the model"
 
 
 def identify(  # noqa: PLR0913
@@ -178,7 +178,7 @@ def identify_frequency(
         output_offsets=np.zeros(p),
         fits=diagnostics.fit(None, None),
         fit_warnings=found.warnings,
-        remarks=(),
+        notes=(),
         candidates=tuple(candidates),
         singular_values=np.zeros(0),
         order=found.order,
@@ -248,7 +248,7 @@ def _make_result(
         y0=total,
         hold="linear" if model.linear else "zero",
         sample_time=dt,
-        remarks=(_SLOPES_REMARK,) if seen.trend == "linear" else (),
+        notes=(_SLOPES_NOTE,) if seen.trend == "linear" else (),
     )
     diagnostics = RecordDiagnostics(model, seen, units, dt, delays, seen.trend, offsets[0], total, offsets[1])
     return IdentificationResult(
@@ -263,10 +263,8 @@ def _make_result(
         input_offsets=offsets[0],
         output_offsets=total,
         fits=np.asarray(fits),
-        fit_warnings=model_warnings(
-            model, records, fits=np.asarray(fits), n_doubled=own.n_doubled, remarks=given.remarks
-        ),
-        remarks=(*given.remarks, *subsample_note(found, records)),
+        fit_warnings=model_warnings(model, records, fits=np.asarray(fits), n_doubled=own.n_doubled, notes=given.notes),
+        notes=(*given.notes, *subsample_note(found, records)),
         candidates=found.candidates,
         singular_values=found.singular_values,
         order=model.order,

@@ -404,10 +404,10 @@ _LONGEST_GROWTH = 1e-9
 
 
 def model_warnings(
-    model: ModalModel, records: tuple[Record, ...], *, fits: Array, n_doubled: int, remarks: tuple[str, ...]
+    model: ModalModel, records: tuple[Record, ...], *, fits: Array, n_doubled: int, notes: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Warnings about a model and the records that it was found in."""
-    told = [remark for remark in remarks if "outlier" in remark]
+    told = [note for note in notes if "outlier" in note]
     growing = np.abs(model.poles) > 1.0 + _LONGEST_GROWTH
     if growing.any():
         told.append(f"the model is unstable, |λ| up to {np.abs(model.poles).max():.6g} at samples; stable=True mirrors")
@@ -427,7 +427,7 @@ def model_warnings(
 
 
 def subsample_note(found: Estimate, records: tuple[Record, ...]) -> tuple[str, ...]:
-    """A remark where choices were made with some of the samples only."""
+    """A note where choices were made with some of the samples only."""
     n = n_samples(records)
     if found.n_used_for_choice == n:
         return ()

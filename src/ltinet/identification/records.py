@@ -66,7 +66,7 @@ class ExperimentData(NamedTuple):
     records: tuple[Record, ...]
     inputs: Names | None
     outputs: Names | None
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
     n_given: int
     """Samples of the first experiment, gaps included."""
 
@@ -86,16 +86,16 @@ def validate_records(u: Any, y: Any) -> ExperimentData:
         raise InvalidSignalError(
             f"no {_MIN_SAMPLES} samples follow each other without a gap (NaN); fill gaps, or give a longer record"
         )
-    remarks = (
+    notes = (
         [f"{format_count(n_gaps, 'sample')} with NaN: {format_count(len(records), 'experiment')} between"]
         if n_gaps
         else []
     )
     _require_movement(records)
-    remarks += _outliers(records)
+    notes += _outliers(records)
     first_u, first_y = (u[0], y[0]) if _are_several(u) else (u, y)
     names = _names(first_u), _names(first_y)
-    return ExperimentData(tuple(records), *names, tuple(remarks), len(_plain(first_u)))
+    return ExperimentData(tuple(records), *names, tuple(notes), len(_plain(first_u)))
 
 
 def parse_experiments(u: Any, y: Any) -> list[tuple[Record, list[slice]]]:

@@ -71,7 +71,7 @@ class IdentificationResult:
     """On the data that it was found in: 100 (1 − ‖y − ŷ‖/‖y − mean‖) %, by simulation, `(p,)`."""
     fit_warnings: tuple[str, ...]
     """Warnings that need no look at residuals."""
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
     candidates: tuple[CandidateSummary, ...] = field(repr=False)
     """Models on the way here, with their errors on samples that they had not seen."""
     singular_values: Array = field(repr=False)
@@ -282,6 +282,6 @@ def _summary_lines(found: IdentificationResult) -> list[str]:
     shown_settings = [row for row in found.system.signal_settings.rows if row[0] in ("u0", "y0", "note")]
     lines += [f"  {label:<18} {value}" for label, value in shown_settings]
     lines += format_poles(found.poles(), found.pole_uncertainty() if found.covariance else ())
-    lines += [f"  note               {remark}" for remark in found.remarks]
+    lines += [f"  note               {note}" for note in found.notes]
     lines += [f"  warning            {warning}" for warning in found.warnings]
     return lines

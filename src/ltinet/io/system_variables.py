@@ -237,7 +237,7 @@ _NUMERIC_SETTINGS = {
     "sample_time": "DataSampleTime",
 }
 _HOLD_VARIABLE = "InterSample"
-_REMARKS_VARIABLE = "SignalRemarks"
+_NOTES_VARIABLE = "SignalRemarks"  # name since version 0.2; part of the file format
 _HOLDS = {"zoh": "zero", "foh": "linear"}
 _UNSUPPORTED_DELAYS = ("ioDelay", "IODelay", "InternalDelay", "iodelay")
 
@@ -256,8 +256,8 @@ def settings_variables(
     texts = {}
     if settings.hold is not None:
         texts[_HOLD_VARIABLE] = [own for own, hold in _HOLDS.items() if hold == settings.hold]
-    if settings.remarks and not settings.is_default:
-        texts[_REMARKS_VARIABLE] = list(settings.remarks)
+    if settings.notes and not settings.is_default:
+        texts[_NOTES_VARIABLE] = list(settings.notes)
     return numbers, texts
 
 
@@ -297,8 +297,8 @@ def read_settings(
         holds = {_HOLDS[own] for own in _read_stripped_texts(file_format, path, name) if own in _HOLDS}
         if len(holds) == 1:
             given["hold"] = holds.pop()
-    for name in _present_variables((_REMARKS_VARIABLE,), variables, beside):
-        given["remarks"] = [own for own in _read_stripped_texts(file_format, path, name) if own.isprintable()]
+    for name in _present_variables((_NOTES_VARIABLE,), variables, beside):
+        given["notes"] = [own for own in _read_stripped_texts(file_format, path, name) if own.isprintable()]
     return SignalSettings.of(n_inputs=n_inputs, n_outputs=n_outputs, **given)
 
 

@@ -3,7 +3,7 @@
 The container is read and written here, not by the safetensors library: the library maps the file into memory, where a
 truncation during reading ends the process, and does not fix the order of the header, so that equal networks could give
 different bytes. Shapes of tensors are declared by named sizes, which follow from four tensors. The description holds
-everything that is not a tensor: parts of the file, condition limit, remarks, names and settings of signals.
+everything that is not a tensor: parts of the file, condition limit, notes, names and settings of signals.
 """
 
 import json
@@ -22,7 +22,7 @@ from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.errors import InvalidSystemError
 from ltinet.io.file_access import MAX_AXES, RegularFile, SizeAllowance
 from ltinet.systems.signal_names import UNNAMED, SignalNames
-from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
+from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings, arguments_from_facts
 from ltinet.systems.system_matrices import SystemMatrices
 
 # MERGED ltinet.network.file_format
@@ -36,7 +36,7 @@ _REDUCED_KEY = "reduced_error"  # likewise
 _SETTINGS_KEY = "signal_settings"  # likewise, from version 3 on
 _SIGNAL_KINDS = {"inputs", "outputs", "states"}
 _SETTING_KEYS = {"input_delay", "output_delay", "u0", "y0", "hold", "sample_time", "remarks"}
-_LONGEST_REMARK = 2000
+_LONGEST_NOTE = 2000
 SETTINGS_NOT_STORED = "the file carries no delay, operating point or hold"
 """What `print` says of a network from a file of a version that knows of no signal settings."""
 
@@ -49,7 +49,7 @@ class FileDescription(NamedTuple):
     has_descriptor: bool = False
     budget: float | None = None
     seen: tuple[tuple[int, float], ...] = ()
-    remarks: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
     names: SignalNames = UNNAMED
     reduced_error: float | None = None
     settings: SignalSettings = NO_SETTINGS
@@ -69,7 +69,7 @@ def encode_description(
     if form is not None:  # whole numbers and floats of NumPy would not pass as JSON
         facts["budget"] = None if form.budget is None else float(form.budget)
         facts["seen"] = [(int(count), float(condition)) for count, condition in form.seen]
-        facts["remarks"] = form.remarks
+        facts["remarks"] = form.decisions
     if system is not None and system.names.given:
         facts[_NAMES_KEY] = system.names.given
     if reduced_error is not None:
@@ -103,13 +103,13 @@ def parse_description(content: str, *, version: int) -> FileDescription:
     if moved:
         found = found._replace(settings=_parse_settings(facts[_SETTINGS_KEY]))
     elif version < 3:
-        found = found._replace(settings=SignalSettings(remarks=(SETTINGS_NOT_STORED,)))
+        found = found._replace(settings=SignalSettings(notes=(SETTINGS_NOT_STORED,)))
     if not found.has_form:
         return found
     return found._replace(
         budget=_parse_budget(facts["budget"]),
         seen=_parse_candidates(facts["seen"]),
-        remarks=_parse_remarks(facts["remarks"]),
+        decisions=_parse_texts(facts["remarks"]),
         names=_parse_names(facts[_NAMES_KEY]) if named else UNNAMED,
     )
 
@@ -146,7 +146,7 @@ def _parse_settings(value: Any) -> SignalSettings:
         if is_list and not (isinstance(own, list) and all(type(one) is of for one in own)):
             raise ValueError(f"signal_settings has {name} that is not a list")
     try:
-        return SignalSettings(**value)
+        return SignalSettings(**arguments_from_facts(value))
     except InvalidSystemError as error:
         raise ValueError(f"signal_settings: {error}") from None
 
@@ -164,12 +164,12 @@ def _parse_candidates(value: Any) -> tuple[tuple[int, float], ...]:
     return tuple((count, condition) for count, condition in value)
 
 
-def _parse_remarks(value: Any) -> tuple[str, ...]:
+def _parse_texts(value: Any) -> tuple[str, ...]:
     """They are shown as they are, so nothing in them may act on a terminal."""
-    if not isinstance(value, list) or not all(isinstance(remark, str) for remark in value):
+    if not isinstance(value, list) or not all(isinstance(note, str) for note in value):
         raise ValueError("remarks is not a list of texts")
-    for remark in value:
-        if len(remark) > _LONGEST_REMARK or not remark.isprintable():
+    for note in value:
+        if len(note) > _LONGEST_NOTE or not note.isprintable():
             raise ValueError("remarks has an entry that is too long or has control characters")
     return tuple(value)
 

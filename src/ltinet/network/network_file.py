@@ -121,7 +121,7 @@ def unpack_form(tensors: Tensors, description: FileDescription) -> BlockDiagonal
         original=tensors["form.original"],
         budget=description.budget,
         seen=description.seen,
-        remarks=description.remarks,
+        decisions=description.decisions,
     )
 
 

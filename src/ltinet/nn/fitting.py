@@ -102,7 +102,7 @@ class History:
     best_step: int
     stopped: str
     """Why it ended: "steps", "patience" or "settled"."""
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     """What one might not expect, as steps that were taken back."""
 
     @property
@@ -319,10 +319,10 @@ class _FitRun:
     def finished(self, method: str, stopped: str) -> History:
         """The history; the model gets its best parameters back."""
         self.model.load_state_dict(self.kept)
-        remarks = (f"{self.taken_back} steps were taken back, where the model exploded",) if self.taken_back else ()
+        notes = (f"{self.taken_back} steps were taken back, where the model exploded",) if self.taken_back else ()
         validation = None if self.held_out is None else np.array(self.errors[1])
         steps, train = np.array(self.steps), np.array(self.errors[0])
-        return History(method, steps, train, validation, self.best_step, stopped, remarks)
+        return History(method, steps, train, validation, self.best_step, stopped, notes)
 
     def _save(self, path: str | Path) -> None:
         counts = np.array([self.step, self.waited, self.taken_back, self.best_step], dtype=np.int64)

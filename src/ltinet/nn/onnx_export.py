@@ -69,7 +69,7 @@ def export_onnx(
         written = write_onnx(own.prepared, path, settings=own.settings, engine=own.engine)
     else:
         written = write_stack(parts, path, dtype=dtype, checksum=model_checksum(model))
-    issue_warnings(written.remarks)
+    issue_warnings(written.notes)
     return written
 
 

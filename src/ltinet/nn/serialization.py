@@ -35,7 +35,7 @@ from ltinet.nn.maps import MLP, Monotone, Polynomial, Spline
 from ltinet.nn.stack import Stack
 from ltinet.nn.triangular import NeuronGroup, Triangular, validate_neuron_groups
 from ltinet.systems.signal_names import SignalNames
-from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
+from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings, arguments_from_facts
 from ltinet.torch.delayed_network import DelayedNetwork
 from ltinet.torch.linear_network import LinearNetwork
 from ltinet.torch.packed_system import PARAMETERS_BY_PART
@@ -124,7 +124,7 @@ def _linear_network(facts: dict[str, Any], tensors: ArrayMapping, prefix: str) -
     )
     names = facts["names"] or {}
     m, p = int(own["D"].shape[1]), int(own["D"].shape[0])
-    settings = SignalSettings.of(n_inputs=m, n_outputs=p, **facts.get("signal_settings", {}))
+    settings = SignalSettings.of(n_inputs=m, n_outputs=p, **arguments_from_facts(facts.get("signal_settings", {})))
     return LinearNetwork(
         split,
         dt=facts["dt"],

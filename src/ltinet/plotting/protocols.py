@@ -116,7 +116,7 @@ class PlottableResponse(Protocol):
         ...
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What one might not expect of it."""
         ...
 

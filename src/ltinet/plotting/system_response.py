@@ -154,22 +154,22 @@ class ResponseSelection:
             told = (f"{_SHOWN} of {self.inputs.count} inputs, evenly spread over all",)
         if self.input is None and not told:
             response = respond(t, output=self.output)
-            times, y, remarks = response.t, response.y, response.remarks
+            times, y, notes = response.t, response.y, response.notes
         else:
-            times, y, remarks = _simulate_inputs_separately(respond, t, columns, self.output)
+            times, y, notes = _simulate_inputs_separately(respond, t, columns, self.output)
         return draw_responses(
             times, y, final=final[np.ix_(rows, columns)], names=self.outputs.names_of(rows),
-            input_names=self.inputs.names_of(columns), remarks=(*told, *remarks), figure=figure,
+            input_names=self.inputs.names_of(columns), notes=(*told, *notes), figure=figure,
         )  # fmt: skip
 
 
 def _simulate_inputs_separately(
     respond: ResponseFunction, t: ArrayLike | None, columns: Sequence[int], output: int | None = None
 ) -> tuple[Array, Array, tuple[str, ...]]:  # fmt: skip
-    """Times, responses `(inputs, T, outputs)` and remarks, at times that suit the first of the inputs."""
+    """Times, responses `(inputs, T, outputs)` and notes, at times that suit the first of the inputs."""
     first = respond(t, input=columns[0], output=output)
     rest = [respond(first.t, input=column, output=output).y for column in columns[1:]]
-    return first.t, np.stack([first.y, *rest]), first.remarks
+    return first.t, np.stack([first.y, *rest]), first.notes
 
 
 def refine_curve(response: Callable[[Array], Complex], omega: Array, H: Complex) -> Complex:

@@ -41,14 +41,14 @@ def draw_responses(
     final: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     input_names: Sequence[str] | None = None,
-    remarks: Sequence[str] = (),
+    notes: Sequence[str] = (),
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
     """Draw responses y `(m, T, p)`, `y[j, :, i]` that of output i to input j, over the times t `(T,)`.
 
     `(T, p)` is the response to a single input. `final` `(p, m)` draws the value that each comes to, where that is
     finite. Up to four outputs and four inputs are drawn, of more those with the largest responses, and the title says
-    so, and what `remarks` say. Times that grow as they go, as responses choose them for fast and slow poles, have a
+    so, and what `notes` say. Times that grow as they go, as responses choose them for fast and slow poles, have a
     logarithmic axis. The Axes come as (outputs, inputs).
     """
     times, values = _validate_responses(t, y)
@@ -76,7 +76,7 @@ def draw_responses(
         panels[0, 0].set_xlim(left=first_visible_time(times, np.moveaxis(shown, 1, 2)))
     some = len(rows) < n_outputs or len(columns) < n_inputs
     left_out = f"{len(rows)} of {n_outputs} outputs, {len(columns)} of {n_inputs} inputs: the largest responses"
-    add_notes(canvas, [*([left_out] if some else []), *remarks])
+    add_notes(canvas, [*([left_out] if some else []), *notes])
     canvas.align_ylabels(panels[:, 0])
     return np.asarray(panels)
 

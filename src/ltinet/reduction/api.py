@@ -68,7 +68,7 @@ class ReductionResult:
     """The H2 norm of what a network that was given had left out already; bounds of `net` count it too."""
     n_aside: int = 0
     """States that grow, integrate or may do so: they are kept whole, and counted in the order."""
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def is_certified(self) -> bool:
@@ -121,7 +121,7 @@ class ReductionResult:
         rows += [("  of this", parts)] if parts else []
         if self.pointwise_bound is not None:
             rows.append(("at any time", f"|e(t)| ≤ {self.pointwise_bound:.2e} · ‖u‖ in L2(0, t)"))
-        rows += [("gain", f"{self.gain:.4g}"), *self.steps, *(("remark", own) for own in self.remarks)]
+        rows += [("gain", f"{self.gain:.4g}"), *self.steps, *(("note", own) for own in self.notes)]
         return rows
 
     def __repr__(self) -> str:
@@ -203,5 +203,5 @@ def reduce(
         network=small.network,
         previous_h2_bound=(given.reduced_error or 0.0) if isinstance(given, DynamicNetwork) else 0.0,
         n_aside=found.n_aside,
-        remarks=found.remarks,
+        notes=found.notes,
     )

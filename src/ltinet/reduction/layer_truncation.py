@@ -157,7 +157,7 @@ def _outcome(network: Network, small: Network, found: LayerSelection, n_aside: i
     system = to_state_space(small)
     rounding = 8.0 * EPS * float(np.abs(network.Psi).sum() + np.abs(system.D).sum() + np.abs(small.Psi).sum())
     error, mean = found.left_out.peak, found.left_out.mean
-    remarks = (f"{n_aside} states of neurons that do not surely decay are kept",) if n_aside else ()
+    notes = (f"{n_aside} states of neurons that do not surely decay are kept",) if n_aside else ()
     decaying = found.kept[np.isfinite(found.shares[found.kept])]
     parts = [realise_layer(layer) for layer in network.layers]
     return ReductionOutcome(
@@ -171,7 +171,7 @@ def _outcome(network: Network, small: Network, found: LayerSelection, n_aside: i
         hankel_values=None,
         parts={"truncation": error, "rounding": rounding},
         n_aside=n_aside,
-        remarks=remarks,
+        notes=notes,
     )
 
 

@@ -54,7 +54,7 @@ class ReductionOutcome:
     parts: dict[str, float] = field(default_factory=dict)
     """Where the bound comes from."""
     n_aside: int = 0
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     second_order: SecondOrderMatrices | None = None
     """The reduced model as masses, dampers and springs, where it was given so."""
 
@@ -207,11 +207,11 @@ def _size(reducer: DenseReducer) -> float:
 
 
 def _dense_outcome(found: DenseReduction, reducer: DenseReducer, wish: ReductionOptions) -> ReductionOutcome:
-    remarks = []
+    notes = []
     if reducer.n_aside:
-        remarks.append(f"{reducer.n_aside} states that do not surely decay are kept whole")
+        notes.append(f"{reducer.n_aside} states that do not surely decay are kept whole")
     if wish.order is not None and found.order < wish.order:
-        remarks.append(f"more than {found.order} states would be rounding")
+        notes.append(f"more than {found.order} states would be rounding")
     is_known = math.isfinite(found.error)
     distance = reducer.separated.distance.peak
     kind = "balanced truncation" if wish.method == "truncation" else "singular perturbation"
@@ -226,7 +226,7 @@ def _dense_outcome(found: DenseReduction, reducer: DenseReducer, wish: Reduction
         hankel_values=reducer.balanced.hankel_values,
         parts={"truncation": found.estimate, "rounding": distance} if is_known else {},
         n_aside=reducer.n_aside,
-        remarks=tuple(remarks),
+        notes=tuple(notes),
     )
 
 
@@ -262,7 +262,7 @@ def _sparse_outcome(found: SparseReduction, system: Pencil) -> ReductionOutcome:
         gain=found.peak,
         hankel_values=found.hankel_values,
         parts={"projection": found.projection_error, "truncation": found.truncation_error} if is_certified else {},
-        remarks=() if is_certified else ("the symmetric part of A is not negative definite: no bound is known",),
+        notes=() if is_certified else ("the symmetric part of A is not negative definite: no bound is known",),
     )
 
 

@@ -215,7 +215,7 @@ def _estimated(
         estimate=best.estimate + change,
         mean=lambda: math.inf,
         parts={},
-        remarks=(_NO_BOUND_NOTE,),
+        notes=(_NO_BOUND_NOTE,),
     )
 
 

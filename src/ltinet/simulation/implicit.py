@@ -379,7 +379,7 @@ def _statistics(walked: Any, estimate: Array, local: float) -> dict[str, Any]:
         "n_factorisations": walked.n_factorisations,
         "n_solves": walked.n_solves,
         "step_tolerance": local,
-        "remarks": (f"outputs err by about {worst:.1e} or less, estimated by halving all steps: no bound",),
+        "notes": (f"outputs err by about {worst:.1e} or less, estimated by halving all steps: no bound",),
     }
 
 

@@ -121,9 +121,9 @@ class Solution:
         return names_or_defaults(self.signal_names.outputs, "outputs", self.y.shape[-1])
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What one might not expect: why a response ends where it does, what is not shown."""
-        return tuple(self.stats.get("remarks", ()))
+        return tuple(self.stats.get("notes", ()))
 
     @property
     def error_estimate(self) -> Array | None:
@@ -242,7 +242,7 @@ class Solution:
         return html_properties(f"solution of {format_count(self.y.shape[-1], 'output')}", self._rows())
 
     def _rows(self) -> list[tuple[str, str]]:
-        """Times, outputs with their peaks, the error bound where it is cheap, and remarks."""
+        """Times, outputs with their peaks, the error bound where it is cheap, and notes."""
         names, shape = self.output_names, self.y.shape
         span = f"{len(self.t)}, from {self.t[0]:g} to {self.t[-1]:g}" if len(self.t) else "none"
         rows = [("engine", str(self.stats.get("engine"))), ("times", span), ("outputs", format_first_names(names))]
@@ -255,7 +255,7 @@ class Solution:
         if self.y.size and math.prod(shape[:-1]) <= _CHEAP_BOUND_TIMES:
             bound = self.error_bound().reshape(-1, shape[-1]).max(axis=0)
             rows.append(("error bound", _format_outputs(names, bound)))
-        return [*rows, *(("remark", remark) for remark in self.remarks)]
+        return [*rows, *(("note", note) for note in self.notes)]
 
     def __repr__(self) -> str:
         n_times, n_outputs = self.y.shape[-2:]

@@ -39,7 +39,7 @@ _WHOLE_SAMPLE_TOLERANCE = (
     1e-9  # samples: how far the delay of a system in discrete time may be from a whole number of them
 )
 _MAX_LISTED = 5
-_MAX_REMARK_LENGTH = 2000
+_MAX_NOTE_LENGTH = 2000
 
 
 @final
@@ -61,7 +61,7 @@ class SignalSettings:
         What inputs do between samples; None if the model does not say.
     sample_time : float or None
         Time between the samples of the data that the model was found in; None if there were none.
-    remarks : tuple of str
+    notes : tuple of str
         Notes that `print` shows; not part of equality.
     """
 
@@ -71,14 +71,14 @@ class SignalSettings:
     y0: Numbers | None = None
     hold: Hold | None = None
     sample_time: float | None = None
-    remarks: tuple[str, ...] = field(default=(), compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         for name in ("input_delay", "output_delay", "u0", "y0"):
             object.__setattr__(self, name, _validate_numbers(getattr(self, name), name))
         object.__setattr__(self, "hold", _validate_hold(self.hold))
         object.__setattr__(self, "sample_time", _validate_sample_time(self.sample_time))
-        object.__setattr__(self, "remarks", _validate_remarks(self.remarks))
+        object.__setattr__(self, "notes", _validate_notes(self.notes))
 
     @classmethod
     def of(cls, *, n_inputs: int, n_outputs: int, **given: Any) -> "SignalSettings":
@@ -197,7 +197,7 @@ class SignalSettings:
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """Lines of a summary: what is set, and remarks."""
+        """Lines of a summary: what is set, and notes."""
         found = [
             (label, _format_values(own))
             for label, own in (
@@ -212,13 +212,14 @@ class SignalSettings:
             found.append(("hold", self.hold))
         if self.sample_time is not None:
             found.append(("sample time", f"{self.sample_time:g}"))
-        return [*found, *(("note", remark) for remark in self.remarks)]
+        return [*found, *(("note", note) for note in self.notes)]
 
     @property
     def facts(self) -> dict[str, Any]:
         """Return what is set as plain data, for JSON."""
-        names = ("input_delay", "output_delay", "u0", "y0", "hold", "sample_time", "remarks")
+        names = ("input_delay", "output_delay", "u0", "y0", "hold", "sample_time")
         values = {name: getattr(self, name) for name in names}
+        values["remarks"] = self.notes  # the key of notes in network files
         return {name: list(own) if isinstance(own, tuple) else own for name, own in values.items() if own}
 
     def refuse_unsupported(self, call: str) -> None:
@@ -245,6 +246,11 @@ class SignalSettings:
         if not self.rows:
             return "no delay, no operating point, hold not known"
         return "\n".join(f"{label}: {value}" for label, value in self.rows)
+
+
+def arguments_from_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `SignalSettings` for stored `SignalSettings.facts`, where notes have the key "remarks"."""
+    return {"notes" if name == "remarks" else name: value for name, value in facts.items()}
 
 
 def _validate_numbers(given: Any, name: str) -> Numbers | None:
@@ -286,13 +292,13 @@ def _validate_sample_time(value: Any) -> float | None:
     return float(value)
 
 
-def _validate_remarks(given: Any) -> tuple[str, ...]:
-    remarks = () if given is None else tuple(given)
-    if isinstance(given, str) or not all(isinstance(own, str) and own.isprintable() for own in remarks):
-        raise InvalidSystemError("remarks must be a list of texts without control characters")
-    if any(len(own) > _MAX_REMARK_LENGTH for own in remarks):
-        raise InvalidSystemError(f"a remark has more than {_MAX_REMARK_LENGTH} characters")
-    return remarks
+def _validate_notes(given: Any) -> tuple[str, ...]:
+    notes = () if given is None else tuple(given)
+    if isinstance(given, str) or not all(isinstance(own, str) and own.isprintable() for own in notes):
+        raise InvalidSystemError("notes must be a list of texts without control characters")
+    if any(len(own) > _MAX_NOTE_LENGTH for own in notes):
+        raise InvalidSystemError(f"a note has more than {_MAX_NOTE_LENGTH} characters")
+    return notes
 
 
 def _format_values(values: Sequence[float]) -> str:

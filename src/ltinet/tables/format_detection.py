@@ -366,7 +366,7 @@ class TableFormat:
     columns: Columns
     first_line: int
     """Where the rows begin."""
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @property
     def n_columns(self) -> int:
@@ -408,7 +408,7 @@ def detect_format(head: TextBlock, options: TableOptions, title: str) -> TableFo
         rows = [[without_thousands(cell, options.thousands) for cell in row] for row in read]
         decimal = detect_decimal(rows, delimiter, f"{title}:")
     return TableFormat(
-        title, Dialect(delimiter, decimal, options.thousands), columns, layout.first_line, _remarks(layout, columns)
+        title, Dialect(delimiter, decimal, options.thousands), columns, layout.first_line, _notes(layout, columns)
     )
 
 
@@ -466,7 +466,7 @@ def _read(columns: Columns) -> tuple[int, ...]:
     return columns.values if columns.time is None else (columns.time, *columns.values)
 
 
-def _remarks(layout: Layout, columns: Columns) -> tuple[str, ...]:
+def _notes(layout: Layout, columns: Columns) -> tuple[str, ...]:
     found = []
     top = layout.first_line if layout.header is None else layout.header.number
     if top > 1:

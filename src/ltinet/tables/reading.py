@@ -300,9 +300,9 @@ class TableReader:
         return self._clock.start
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What was done to the table; complete when all of it has been read."""
-        return (*self._form.remarks, *self._clock.told(), *self._gaps.told())
+        return (*self._form.notes, *self._clock.told(), *self._gaps.told())
 
     def chunks(self) -> Iterator[TableChunk]:
         """The rows in the order in which they stand, as they come.

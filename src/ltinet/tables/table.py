@@ -54,7 +54,7 @@ def to_data_frame(t: Array, values: Array, names: Sequence[str]) -> Any:
 
 
 def arrays_from_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, tuple[str, ...], Any, tuple[str, ...]]:
-    """Times, values, names, the moment that times are counted from, and remarks.
+    """Times, values, names, the moment that times are counted from, and notes.
 
     The index has the times unless an option names a column or a step; an index that only counts the rows does not, and
     a column with the name of a time is taken instead.
@@ -66,13 +66,13 @@ def arrays_from_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, 
         frame = frame.to_frame("u1" if frame.name is None else frame.name)
     names = [str(name) for name in frame.columns]
     time = _time_column(frame, names, options)
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if options.dt is not None:
         t, start = options.dt * np.arange(len(frame), dtype=np.float64), None
     elif time is None:
-        t, start, remarks = _times(frame.index, str(frame.index.name or ""), options)
+        t, start, notes = _times(frame.index, str(frame.index.name or ""), options)
     else:
-        t, start, remarks = _times(frame.iloc[:, time], names[time], options)
+        t, start, notes = _times(frame.iloc[:, time], names[time], options)
     chosen = _chosen(names, time, options)
     values = _numbers(frame, names, chosen)
     _refuse_disorder(t)
@@ -86,7 +86,7 @@ def arrays_from_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, 
         )
     filled = gaps.fill(Samples(t, values, np.arange(len(t))))
     gaps.finish()
-    return filled.t, filled.values, own, start, (*remarks, *gaps.told())
+    return filled.t, filled.values, own, start, (*notes, *gaps.told())
 
 
 def _time_column(frame: Any, names: Sequence[str], options: TableOptions) -> int | None:
@@ -144,11 +144,11 @@ def _times(values: Any, name: str, options: TableOptions) -> tuple[Array, Any, t
             f'{_TITLE}: the unit {quote_cell(text)} is not known; give time_unit="s" ({KNOWN_UNITS_TEXT})'
         )
     factor, divisor = (1.0, 1.0) if unit is None else in_seconds(unit)
-    remarks = () if unit in (None, "s") else (f"times in {unit} brought to seconds",)
+    notes = () if unit in (None, "s") else (f"times in {unit} brought to seconds",)
     t = np.asarray(values.to_numpy(), dtype=np.float64) * factor / divisor
     if text is None:
         refuse_epoch_numbers(float(t[0]), f"{_TITLE}, row 0")
-    return t, None, remarks
+    return t, None, notes
 
 
 def _numbers(frame: Any, names: Sequence[str], chosen: Sequence[int]) -> Array:
@@ -189,7 +189,7 @@ class Table:
     names: tuple[str, ...]
     start: datetime | None
     """The moment that times are counted from, where they were stamps."""
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
     """What was done to the table: lines left out, units changed, gaps filled."""
 
     def __repr__(self) -> str:
@@ -253,7 +253,7 @@ def collect_table(
     chunks = list(watched(reading.chunks()))
     t = np.concatenate([chunk.t for chunk in chunks])
     values = np.concatenate([chunk.values for chunk in chunks])
-    return Table(t, values, reading.names, reading.start, reading.remarks)
+    return Table(t, values, reading.names, reading.start, reading.notes)
 
 
 @contextmanager

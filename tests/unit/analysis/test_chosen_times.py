@@ -33,10 +33,10 @@ def test_oscillations_are_followed_or_it_is_told(seed):
     assert len(sol.t) <= 5000
     seen = sol.t[:-1] < np.log(1e3) / decay  # a thousandth of it is left
     followed = bool((omega * np.diff(sol.t)[seen] <= 1.0 + 1e-9).all())
-    assert followed == (not sol.remarks), (sol.remarks, omega, decay)
+    assert followed == (not sol.notes), (sol.notes, omega, decay)
     if not followed:  # what can be drawn is drawn: at least half of all times are spent where it is seen
         assert np.count_nonzero(seen) >= 2000
-        assert "give times of your own" in sol.remarks[0]
+        assert "give times of your own" in sol.notes[0]
 
 
 def test_a_single_time_is_told_what_a_list_is():

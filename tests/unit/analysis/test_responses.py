@@ -46,10 +46,10 @@ def test_chosen_times_fit_every_kind_of_spectrum(name):
     if np.all(poles.real < -1e-12 * np.abs(poles).max()) and np.isfinite(gain).all():
         late = sol.y[:, sol.t >= 0.95 * sol.t[-1]]
         assert np.all(np.abs(late - gain.T[:, None]) <= 0.02 * np.maximum(np.abs(gain.T), 1e-9)[:, None])
-        assert all("times do not follow" in remark for remark in sol.remarks)
+        assert all("times do not follow" in note for note in sol.notes)
     else:
-        assert any(word in sol.remarks[0] for word in ("grows", "not damped", "integrator"))
-        assert f"{sol.t[-1]:g}" in sol.remarks[0]
+        assert any(word in sol.notes[0] for word in ("grows", "not damped", "integrator"))
+        assert f"{sol.t[-1]:g}" in sol.notes[0]
 
 
 def test_axes_are_kept_and_pairs_chosen():
@@ -109,15 +109,15 @@ def test_integrators_that_rounding_moved_are_no_slow_poles(seed):
         (plain.initial_response(x0), turned.initial_response(Q @ x0)),
     ):
         assert other.t[-1] <= 2.0 * own.t[-1] <= 4.0 * other.t[-1]  # what is strong in a block nobody knows exactly
-        assert "integrator" in other.remarks[0]
-        assert "grows" not in other.remarks[0]
+        assert "integrator" in other.notes[0]
+        assert "grows" not in other.notes[0]
 
 
 def test_diffusion_without_losses_is_shown_until_it_is_even():
     system = ltinet.named_system("diffusion", points=6)
     sol = system.step_response(input=0, output=0)
     assert sol.t[-1] < 50.0 / np.sort(np.abs(system.poles()))[1]
-    assert "it never settles" in sol.remarks[0]
+    assert "it never settles" in sol.notes[0]
 
 
 def test_hidden_integrators_and_slow_poles_are_none():
@@ -125,10 +125,10 @@ def test_hidden_integrators_and_slow_poles_are_none():
     Q, _ = np.linalg.qr(rng.standard_normal((4, 4)))
     hidden = StateSpace(Q @ np.diag([0.0, -1.0, -2.0, -3.0]) @ Q.T, Q @ [0.0, 1.0, 1.0, 1.0], Q @ [1.0, 1.0, 1.0, 1.0])
     assert hidden.step_response().t[-1] < 20.0
-    assert hidden.step_response().remarks == ()
+    assert hidden.step_response().notes == ()
     slow = StateSpace(np.diag([-1e-9, -1e9]), [1e-9, 1e9], [1.0, 1.0])
     assert slow.step_response().t[-1] > 1e9
-    assert slow.step_response().remarks == ()
+    assert slow.step_response().notes == ()
 
 
 @pytest.mark.slow
@@ -141,11 +141,11 @@ def test_many_curves_take_fewer_times():
 
 
 def test_the_impulse_of_a_feedthrough_is_told():
-    assert "D δ(t)" in StateSpace(-1.0, 1.0, 1.0, 2.0).impulse_response().remarks[0]
-    assert StateSpace(-1.0, 1.0, 1.0).impulse_response().remarks == ()
+    assert "D δ(t)" in StateSpace(-1.0, 1.0, 1.0, 2.0).impulse_response().notes[0]
+    assert StateSpace(-1.0, 1.0, 1.0).impulse_response().notes == ()
     two = StateSpace(-1.0, [[1.0, 1.0]], 1.0, [[0.0, 1.0]])
-    assert two.impulse_response(input=0).remarks == ()
-    assert two.impulse_response(input=1).remarks != ()
+    assert two.impulse_response(input=0).notes == ()
+    assert two.impulse_response(input=1).notes != ()
 
 
 def test_descriptor_systems_start_from_where_their_impulse_leads():

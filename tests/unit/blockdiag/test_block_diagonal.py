@@ -313,8 +313,8 @@ def test_the_sparser_units_are_taken():
     assert form.n_connections == as_given.n_connections
     np.testing.assert_array_equal(form.scaling, np.ones(20))
     counts = f"{balanced.n_connections} connections with states balanced, {as_given.n_connections} as given"
-    assert form.remarks == (f"states as given: {counts}",)
-    assert form.remarks[0] in str(form)
+    assert form.decisions == (f"states as given: {counts}",)
+    assert form.decisions[0] in str(form)
 
 
 def test_balanced_states_are_taken_where_they_are_sparser():
@@ -322,7 +322,7 @@ def test_balanced_states_are_taken_where_they_are_sparser():
     form = block_diagonalize(A, max_condition=10.0)
     assert form.n_connections < block_diagonalize(A, max_condition=10.0, balance=False).n_connections
     assert np.ptp(form.scaling) > 0.0
-    assert form.remarks == ("states balanced: no connections are left",)
+    assert form.decisions == ("states balanced: no connections are left",)
 
 
 def test_the_smaller_condition_number_decides_between_equals():
@@ -331,7 +331,7 @@ def test_the_smaller_condition_number_decides_between_equals():
     A = rotated(np.diag([-1.0, -1.001, -3.0]) + np.diag([1.0, 0.0], 1), 3) * units[:, None] / units
     forms = {balance: block_diagonalize(A, balance=balance, max_condition=200.0) for balance in (True, False, None)}
     assert forms[True].n_connections == forms[False].n_connections == 1
-    assert "cond(T) is" in forms[None].remarks[0]
+    assert "cond(T) is" in forms[None].decisions[0]
 
 
 @pytest.mark.parametrize("A", [np.diag([1.0, 2.0]), random_dense(8, 5), rotated(np.diag([1.0, 2.0, 3.0]))])
@@ -340,13 +340,13 @@ def test_well_scaled_matrices_are_looked_at_once(A, monkeypatch):
     monkeypatch.setattr(door, "decompose", lambda *args, **options: calls.append(args) or own(*args, **options))
     form = block_diagonalize(A)
     assert len(calls) == 1
-    assert form.remarks == ()
+    assert form.decisions == ()
 
 
-def test_units_that_were_asked_for_need_no_remark():
+def test_units_that_were_asked_for_need_no_note():
     A = HARD["wilkinson_companion"]
     for balance in (True, False):
-        assert block_diagonalize(A, balance=balance).remarks == ()
+        assert block_diagonalize(A, balance=balance).decisions == ()
 
 
 def test_clusters_are_looked_for_once():

@@ -66,7 +66,7 @@ FAMILIES = {
 def test_the_transformation_of_each_structure_decouples_it(name, n):
     A = as_sparse_matrix(FAMILIES[name](np.random.default_rng(n), n), "A")
     form = find_structured_form(SparseDescriptor(A, None, np.zeros((A.shape[0], 0))), max_condition=MOST)
-    assert name.split(" matrix")[0] in form.remarks[0]
+    assert name.split(" matrix")[0] in form.decisions[0]
     size = A.shape[0]
     T, T_inv, A_bd = form.T, form.T_inv, form.A[:, :]
     filled = A.toarray()

@@ -46,7 +46,7 @@ def test_curves_over_time_are_the_delayed_responses(model: ltinet.StateSpace, ki
     y = respond(np.linspace(0.0, view["response"]["end"], 801), input=0, output=output - 1)
     expected = y(t)[:, 0]
     np.testing.assert_allclose(view["response"]["y"], expected, rtol=0.0, atol=1e-5 * np.abs(expected).max())
-    assert "curves over time are deviations from the operating point" in view["remarks"]
+    assert "curves over time are deviations from the operating point" in view["notes"]
     assert np.isfinite(desk.band(ViewState(system=system, u=kind, output=output))["largest"])
 
 

@@ -68,7 +68,7 @@ def test_a_network_that_was_saved_is_explored_as_its_system() -> None:
     desk.files[upload_hash(file)] = file
     view = desk.view(ViewState(system=f"file:{upload_hash(file)}", k=100.0))
     assert view["facts"]["n_connections"] == ltinet.condition_tradeoff(net.system).within(100.0).network.n_connections
-    assert "network of" in view["remarks"][0]
+    assert "network of" in view["notes"][0]
 
 
 def test_a_reduction_says_what_it_left_out_and_bounds_count_it() -> None:
@@ -135,7 +135,7 @@ def test_a_neuron_that_another_budget_has_not_is_told_and_the_rest_shown() -> No
     assert view["share"]["pick"] == "0.9"
     view = desk.view(ViewState(k=1e8, pick=(0, 9)))
     assert view["share"] is None
-    assert "no neuron 0.9" in view["remarks"][0]
+    assert "no neuron 0.9" in view["notes"][0]
 
 
 def test_views_pass_as_json_without_nan() -> None:

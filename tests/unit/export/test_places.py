@@ -224,7 +224,7 @@ def test_an_unstable_network_is_exported_with_a_warning(tmp_path):
     with pytest.warns(UserWarning, match="unstable: a mode grows as exp\\(0.5 t\\)") as caught:
         written = net.export_c(tmp_path / "c", 0.1)
     assert caught[0].filename == __file__
-    assert len(written.remarks) == 1
+    assert len(written.notes) == 1
 
 
 def test_numbers_beyond_single_precision_are_refused(tmp_path):

@@ -83,7 +83,7 @@ def test_missing_samples_split_a_record():
     u, y = first_order()
     u[100:103] = np.nan
     found = ltinet.identify(u, y, dt=0.1, order=1)
-    assert "2 experiments" in found.remarks[0]
+    assert "2 experiments" in found.notes[0]
     assert found.fits[0] > 99.0
 
 

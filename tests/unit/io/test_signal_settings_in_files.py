@@ -21,16 +21,16 @@ def test_network_files_keep_every_bit(tmp_path):
     assert loaded == net
     assert loaded.signal_settings == SYSTEM.signal_settings
     assert loaded.system == SYSTEM
-    assert loaded.signal_settings.remarks == ()
+    assert loaded.signal_settings.notes == ()
 
 
 def test_networks_without_a_system_keep_them_too(tmp_path):
-    settings = ltinet.SignalSettings(output_delay=[0.25], remarks=("slopes left out",))
+    settings = ltinet.SignalSettings(output_delay=[0.25], notes=("slopes left out",))
     net = ltinet.DynamicNetwork.from_parameters(ltinet.construct(SYSTEM).parameters, signal_settings=settings)
     net.save(tmp_path / "net.safetensors")
     loaded = ltinet.load(tmp_path / "net.safetensors")
     assert loaded == net
-    assert loaded.signal_settings.remarks == ("slopes left out",)
+    assert loaded.signal_settings.notes == ("slopes left out",)
 
 
 def test_networks_without_settings_come_back_without(tmp_path):

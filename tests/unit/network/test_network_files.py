@@ -40,7 +40,7 @@ def form_bits(form):
         form.block_sizes,
         form.budget,
         form.seen,
-        form.remarks,
+        form.decisions,
     )
 
 

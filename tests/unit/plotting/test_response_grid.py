@@ -32,7 +32,7 @@ def test_panels_are_outputs_by_inputs_with_final_values():
 
 
 def test_a_single_response_may_come_as_times_by_outputs_and_endless_goals_are_not_drawn():
-    panels = draw_responses(T, np.column_stack([T]), final=[[np.inf]], remarks=["there is an integrator"])
+    panels = draw_responses(T, np.column_stack([T]), final=[[np.inf]], notes=["there is an integrator"])
     assert [len(axes.lines) for axes in panels.ravel()] == [1]
     assert panels[0, 0].figure.get_suptitle() == "there is an integrator"
 

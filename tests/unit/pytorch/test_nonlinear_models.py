@@ -159,7 +159,7 @@ def test_the_part_that_overflows_is_named() -> None:
 def test_a_fit_takes_back_a_step_to_where_a_map_overflows() -> None:
     model, u = nn.wiener(network(), nn.Polynomial(1, 3)), samples(20, 1)
     history = nn.fit(model, (u, model(u).detach() + 0.1), steps=3, lr=1e200)
-    assert "taken back" in history.remarks[0]
+    assert "taken back" in history.notes[0]
 
 
 def test_networks_of_a_stack_by_name() -> None:

@@ -71,7 +71,7 @@ def test_a_large_model_runs_as_it_is_and_says_what_it_did():
     run = system.simulate(np.ones((3, 2)), [0.0, 0.05, 0.1], tolerance=1e-4)
     assert run.stats["engine"] == "implicit"
     assert np.isinf(run.error_bound()).all()
-    assert "no bound" in run.remarks[0]
+    assert "no bound" in run.notes[0]
     # Heat from a quarter of the plate: after 0.1 close to rest, which is H(0) 1.
     modes = (2.0 * np.arange(1, 4) - 1.0) * np.pi
     assert np.all(np.abs(run.y[-1] - system.dcgain().sum(axis=1)) <= np.exp(-2.0 * modes[0] ** 2 * 0.1) * 0.02)

@@ -40,7 +40,7 @@ def test_chunks_are_filled_as_the_whole_is(policy, seed: int) -> None:
 def test_what_was_done_is_told() -> None:
     table = read_table(io.BytesIO(b"t,u\n0,1\n1,\n2,NA\n3,4\n"), gaps="linear")
     assert table.values.ravel().tolist() == [1.0, 2.0, 3.0, 4.0]
-    assert table.remarks == ("2 gaps filled by straight lines",)
+    assert table.notes == ("2 gaps filled by straight lines",)
 
 
 @pytest.mark.parametrize(

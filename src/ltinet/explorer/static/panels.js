@@ -22,9 +22,9 @@ export function drawPanels(parts, view, state, act) {
   drawPattern(parts.after, view.after, "the blocks that it became");
   drawShare(parts, view);
   parts.reduction.textContent = reductionSentence(view.reduction, view.facts);
-  const remarks = [...view.remarks, ...view.response.remarks, ...(view.reduction?.remarks ?? [])];
-  parts.remarks.hidden = remarks.length === 0;
-  parts.remarks.replaceChildren(...remarks.map((words) => {
+  const notes = [...view.notes, ...view.response.notes, ...(view.reduction?.notes ?? [])];
+  parts.notes.hidden = notes.length === 0;
+  parts.notes.replaceChildren(...notes.map((words) => {
     const item = document.createElement("li");
     item.textContent = words;
     return item;

@@ -158,8 +158,8 @@ def write_stack(
     facts |= {"initial state": [number for run in _networks(runs) for number in run.start]}
     _build_graph(runs, build, sizes=(len(facts["inputs"]), len(facts["outputs"]), len(facts["initial state"])))
     write_graph(place, build, facts)
-    remarks = dict.fromkeys(remark for run in _networks(runs) for remark in growth_warnings(run.model))
-    return Export(place, (place.name,), facts, tuple(remarks))
+    notes = dict.fromkeys(note for run in _networks(runs) for note in growth_warnings(run.model))
+    return Export(place, (place.name,), facts, tuple(notes))
 
 
 def _build_graph(runs: Sequence[_NetworkRun | MapPart], build: GraphBuilder, *, sizes: tuple[int, int, int]) -> None:
