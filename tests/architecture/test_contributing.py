@@ -1,4 +1,4 @@
-"""Hypothesis: what CONTRIBUTING.md names is there, and every room has its line."""
+"""Files named in CONTRIBUTING.md exist, and every package has its line there."""
 
 import re
 from pathlib import Path
@@ -17,8 +17,8 @@ def test_every_file_named_for_additions_exists() -> None:
     assert missing == []
 
 
-def test_every_room_is_described() -> None:
-    described = LEVEL.keys() - {"__main__", "__init__"}
-    rooms = {f"{room}/" if (SOURCE / room).is_dir() else f"{room}.py" for room in described}
-    table = PAGE.split("| room | what is in it |")[1].split("\n\n")[0]
-    assert {room for room in rooms if f"`{room}`" not in table} == set()
+def test_every_package_is_described() -> None:
+    described = {name.split(".")[0] for name in LEVEL} - {"__main__", "__init__"}
+    packages = {f"{name}/" if (SOURCE / name).is_dir() else f"{name}.py" for name in described}
+    table = PAGE.split("| package | contents |")[1].split("\n\n")[0]
+    assert {package for package in packages if f"`{package}`" not in table} == set()
