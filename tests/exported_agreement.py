@@ -71,7 +71,7 @@ def judge_float(runs: dict[str, Run], place: Path) -> None:
     for name, y in found.items():
         run = rounded[name]
         settings = validate_settings(run.dt, hold=run.hold, dtype="float", x0=run.x0)
-        model = build_exported_model(run.net._prepared, settings)
+        model = build_exported_model(run.net._context, settings)
         bound = rounding_bound(model, np.float32, n_steps=len(run.u), peak=np.abs(run.u).max(axis=0)).drift
         infinite += not np.isfinite(bound).all()
         below += bool(np.all(np.abs(y - run.simulated()).max(axis=0) <= bound))

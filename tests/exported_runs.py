@@ -138,7 +138,7 @@ def assert_same_run(y: Array, run: Run, *, name: str) -> None:
 
 def _in_single_steps(run: Run) -> Array:
     """Outputs of steps in block coordinates, one after the other, as exports take them."""
-    prepared = run.net._prepared
+    prepared = run.net._context
     grid = prepared.grids.single(run.dt, linear=run.hold == "linear")
     start = prepared.system.packed_from_blocks(prepared.initial_state(run.x0, ()))
     return np.asarray(grid.outputs_from(start, run.u[None], threads=1)[0])

@@ -17,8 +17,8 @@ def sample_sources() -> dict[str, str]:
     """What the package's sources are to be."""
     net = ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=2))
     settings = validate_settings(0.125, hold="linear", dtype="double", x0=None)
-    model = build_exported_model(net._prepared, settings)
-    files = model_sources(net._prepared, model, settings, prefix="model", user_states=False)
+    model = build_exported_model(net._context, settings)
+    files = model_sources(net._context, model, settings, prefix="model", user_states=False)
     vectors = test_vectors_section(model, settings)
     sections = {
         "model.h": ("sizes", _between(files["model.h"], 'extern "C" {\n#endif\n\n', "/* Room for")),

@@ -37,7 +37,7 @@ def construct(
 
     With a `tolerance` the system is reduced first, to as few states as have ‖G − G_r‖∞ ≤ tolerance·‖G_r‖∞; large
     sparse systems are never filled in. What that leaves out is counted in every bound of the network, pointwise in
-    time: `net.reduced_error` times ‖u‖ in L2. Of a `SecondOrder` model each mode that is kept is one
+    time: `net.reduction_error` times ‖u‖ in L2. Of a `SecondOrder` model each mode that is kept is one
     second-order neuron. `ltinet.reduce` tells more of it.
 
     Raises:
@@ -55,11 +55,11 @@ def construct(
         )
         if small.network is not None:
             settings = small.system.signal_settings
-            return DynamicNetwork(small.network, reduced_error=small.pointwise, signal_settings=settings)
+            return DynamicNetwork(small.network, reduction_error=small.pointwise, signal_settings=settings)
         net = construct(
             small.system, max_condition=max_condition, n_layers=n_layers, clustering=clustering, balance=balance
         )
-        return replace(net, reduced_error=small.pointwise)
+        return replace(net, reduction_error=small.pointwise)
     state_space = as_state_space(given)
     wanted = BlockChoice(max_condition, n_layers, clustering, called="n_layers")
     with limit_blas_threads(state_space.n_states):

@@ -103,8 +103,8 @@ def _to_system_matrices(found: RegularDescriptor, names: SignalNames) -> SystemM
     is_identity = n == 0 or abs(found.E - ones).max() == 0.0
     made = SystemMatrices(found.A, found.B, found.C, found.D, None if is_identity else found.E)
     if found.kept is None or names.states is None:
-        return made.named(names.of_ends)
-    return made.named(SignalNames(names.inputs, names.outputs, tuple(names.states[own] for own in found.kept)))
+        return made.with_names(names.without_states)
+    return made.with_names(SignalNames(names.inputs, names.outputs, tuple(names.states[own] for own in found.kept)))
 
 
 def _is_singular(E: Any) -> bool:

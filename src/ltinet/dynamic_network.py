@@ -84,7 +84,7 @@ class DynamicNetwork:
     """The system that the network was constructed from, to be compared with."""
     blocks: BlockSystem | None = None
     """The system in the coordinates of its blocks, in which the exact engine runs."""
-    reduced_error: float | None = None
+    reduction_error: float | None = None
     """‖G − G_r‖ in the H2 norm, where `system` G_r was reduced from G; infinite if not known. All bounds count it."""
     signal_settings: SignalSettings = NO_SETTINGS
     """Delays, operating point, hold and sample time; those of `system` if left out, and `system` has the same."""
@@ -92,7 +92,7 @@ class DynamicNetwork:
     def __post_init__(self) -> None:
         settings, system = self.signal_settings, self.system
         if system is None:
-            settings.fitting(n_inputs=self.network.n_inputs, n_outputs=self.network.n_outputs)
+            settings.validate_for(n_inputs=self.network.n_inputs, n_outputs=self.network.n_outputs)
         elif settings.is_default and not settings.notes:
             object.__setattr__(self, "signal_settings", system.signal_settings)
         elif settings is not system.signal_settings:
@@ -180,11 +180,11 @@ class DynamicNetwork:
 
         The parameters are those of `StateSpace.with_signal_settings`.
         """
-        settings = self.signal_settings.changed(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
+        settings = self.signal_settings.with_changes(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
         system = None if self.system is None else StateSpace.of(self.system.matrices, settings=settings)
         other = replace(self, system=system, signal_settings=settings)
-        if "_prepared" in self.__dict__:
-            other.__dict__["_prepared"] = self._prepared
+        if "_context" in self.__dict__:
+            other.__dict__["_context"] = self._context
         return other
 
     @property
@@ -243,7 +243,7 @@ class DynamicNetwork:
 
     def to_state_space(self) -> StateSpace:
         """The network as (A, B, C, D); its states are the ξ of each layer, then ξ̇ − J u of its second-order neurons."""
-        return StateSpace.of(self._realised, settings=self.signal_settings)
+        return StateSpace.of(self._realized, settings=self.signal_settings)
 
     def to_scipy(self, *, pade: int | None = None) -> "scipy.signal.StateSpace":
         """The network as a `scipy.signal.StateSpace`.
@@ -276,7 +276,7 @@ class DynamicNetwork:
                 f"the network has delays, which {call} has no place for; approximate them with {call}(pade=4), or "
                 f"leave them out: net.with_signal_settings(input_delay=0, output_delay=0).{call}()"
             )
-        return approximate_delays(self._realised, settings, pade) if settings.has_delays else self._realised
+        return approximate_delays(self._realized, settings, pade) if settings.has_delays else self._realized
 
     def to_torch(
         self, dt: float, *, hold: Hold | None = None, trainable: TrainableParts = True
@@ -294,9 +294,9 @@ class DynamicNetwork:
         settings = self.signal_settings
         hold = resolve_hold(hold, settings)
         network = to_torch(
-            self._prepared, dt, hold=hold, trainable=trainable, settings=settings, rebuild=DynamicNetwork
+            self._context, dt, hold=hold, trainable=trainable, settings=settings, rebuild=DynamicNetwork
         )
-        return delayed_module(network) if settings.moves_signals else network
+        return delayed_module(network) if settings.shifts_signals else network
 
     def poles(self) -> NDArray[np.complex128]:
         """Poles of all neurons, layer by layer, as `neuron.poles` holds them; a method, as on `StateSpace`."""
@@ -311,15 +311,15 @@ class DynamicNetwork:
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after an input went from 0 to 1 at t = 0; see `StateSpace.step_response`."""
-        return self._answering.step_response(t, input=input, output=output)
+        return self._response_system.step_response(t, input=input, output=output)
 
     def impulse_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Outputs after a unit impulse at t = 0; see `StateSpace.impulse_response`."""
-        return self._answering.impulse_response(t, input=input, output=output)
+        return self._response_system.impulse_response(t, input=input, output=output)
 
     def initial_response(self, x0: ArrayLike, t: Times = None, *, output: Channel = None) -> Solution:
         """Outputs from the state x0 at t = 0; see `StateSpace.initial_response`."""
-        return self._answering.initial_response(x0, t, output=output)
+        return self._response_system.initial_response(x0, t, output=output)
 
     def step_info(
         self,
@@ -330,11 +330,11 @@ class DynamicNetwork:
         rise: tuple[float, float] = (0.1, 0.9),
     ) -> StepInfo:
         """Rise time, settling time, overshoot and peak of step responses; see `StateSpace.step_info`."""
-        return self._answering.step_info(input=input, output=output, settling=settling, rise=rise)
+        return self._response_system.step_info(input=input, output=output, settling=settling, rise=rise)
 
     def zeros(self) -> NDArray[np.complex128]:
         """The finite invariant zeros of the system that the network stands for."""
-        return self._answering.zeros()
+        return self._response_system.zeros()
 
     def damping(self) -> Damping:
         """Natural frequency, damping ratio and time constant of the poles of all neurons; prints as a table."""
@@ -342,11 +342,11 @@ class DynamicNetwork:
 
     def dcgain(self) -> NDArray[np.float64]:
         """The gain at rest, p×m; see `StateSpace.dcgain`."""
-        return self._answering.dcgain()
+        return self._response_system.dcgain()
 
     def bandwidth(self, *, drop: float = 3.0) -> NDArray[np.float64]:
         """The first frequency at which each gain is `drop` decibels below that at rest; see `StateSpace.bandwidth`."""
-        return self._answering.bandwidth(drop=drop)
+        return self._response_system.bandwidth(drop=drop)
 
     def simulate(  # noqa: PLR0913
         self,
@@ -410,7 +410,7 @@ class DynamicNetwork:
             "across_knots": across_knots,
         }
         return simulate(
-            self._prepared, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given,
+            self._context, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given,
             settings=self.signal_settings,
         )  # fmt: skip
 
@@ -425,7 +425,7 @@ class DynamicNetwork:
         hold: Hold | None = None,
     ) -> NDArray[np.float64]:
         """Return how well the network explains a measured record, in % for each output; see `StateSpace.fit`."""
-        return self._answering.fit(u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
+        return self._response_system.fit(u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
 
     def stepper(self, dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper:
         """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k.
@@ -434,8 +434,8 @@ class DynamicNetwork:
         is no whole number of steps is exact too.
         """
         x0, settings = None if x0 is None else as_real_array(x0, "x0"), self.signal_settings
-        core = Stepper(self._prepared, as_time_step(dt, "dt"), hold=resolve_hold(hold, settings), x0=x0)
-        return DelayedStepper(core, settings) if settings.moves_signals else core
+        core = Stepper(self._context, as_time_step(dt, "dt"), hold=resolve_hold(hold, settings), x0=x0)
+        return DelayedStepper(core, settings) if settings.shifts_signals else core
 
     def simulate_stream(
         self, chunks: Iterable[ArrayLike], dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None
@@ -447,24 +447,24 @@ class DynamicNetwork:
     def plot(self) -> NetworkPlots:
         """Drawings: `net.plot()` for a slide, `net.plot.architecture()`, `.bode()`, `.step()`, …; need matplotlib."""
         names = self._names
-        return NetworkPlots(self, self._answering.shown_frequencies, names.outputs, names.inputs)
+        return NetworkPlots(self, self._response_system.plot_frequencies, names.outputs, names.inputs)
 
     def certificate(self, *, horizon: float, n_steps: int = 1000) -> Certificate:
         """What the exact engine promises up to a horizon, per unit of max |u| and without running anything.
 
         Bounds on the error of each output from rounding in `n_steps` steps and from the decomposition, separately.
         """
-        return network_certificate(self._prepared, horizon=horizon, n_steps=n_steps)
+        return network_certificate(self._context, horizon=horizon, n_steps=n_steps)
 
     @cached_property
-    def _prepared(self) -> SimulationContext:
+    def _context(self) -> SimulationContext:
         parts = NetworkParts(self.network, self.form, self.blocks)
-        return SimulationContext(parts, origin=self._origin, reduced_error=self.reduced_error)
+        return SimulationContext(parts, origin=self._origin, reduction_error=self.reduction_error)
 
     @cached_property
-    def _answering(self) -> StateSpace:
+    def _response_system(self) -> StateSpace:
         """The system behind the network, or the network as one, which runs on what is prepared here."""
-        return StateSpace.of(self._origin or self._realised, prepared=self._prepared, settings=self.signal_settings)
+        return StateSpace.of(self._origin or self._realized, prepared=self._context, settings=self.signal_settings)
 
     @property
     def _origin(self) -> SystemMatrices | None:
@@ -475,9 +475,9 @@ class DynamicNetwork:
         return UNNAMED if self.system is None else self.system.matrices.names
 
     @property
-    def _realised(self) -> SystemMatrices:
+    def _realized(self) -> SystemMatrices:
         """The network as a system; its states are its own, its inputs and outputs those of the system behind it."""
-        return to_state_space(self.network).named(self._names.of_ends)
+        return to_state_space(self.network).with_names(self._names.without_states)
 
     export_c, export_fmu, export_onnx = api.export_c, api.export_fmu, api.export_onnx
 
@@ -495,7 +495,7 @@ class DynamicNetwork:
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
-        write_network(path, self._prepared.stored._replace(settings=self.signal_settings))
+        write_network(path, self._context.stored._replace(settings=self.signal_settings))
 
     def __getstate__(self) -> dict[str, Any]:
         return {own.name: getattr(self, own.name) for own in fields(self)}  # what was prepared is made anew
@@ -513,7 +513,7 @@ class DynamicNetwork:
 
     def __repr__(self) -> str:
         shown = repr(self.network).replace("Network(", "DynamicNetwork(", 1)
-        return f"{shown[:-1]}{self.signal_settings.in_repr})"
+        return f"{shown[:-1]}{self.signal_settings.repr_suffix})"
 
     def __str__(self) -> str:
         return summary_text(self.network, self.form, names=self._names, settings=self.signal_settings)

@@ -105,6 +105,6 @@ def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNe
     Raises:
         FileFormatError: there is no such file, it is damaged, not a network, too large, or of a newer format.
     """
-    network, form, system, blocks, reduced_error, settings = read_network(path, max_bytes=max_bytes)
+    network, form, system, blocks, reduction_error, settings = read_network(path, max_bytes=max_bytes)
     held = None if system is None else StateSpace.of(system, settings=settings)
-    return DynamicNetwork(network, form, held, blocks, reduced_error, settings)
+    return DynamicNetwork(network, form, held, blocks, reduction_error, settings)

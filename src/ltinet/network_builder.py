@@ -75,10 +75,10 @@ def _structured_form_of_large(pencil: SparseDescriptor, wanted: BlockChoice) -> 
         InvalidSystemError: it has none, or its layers were to be chosen, for which it would have to be filled in.
     """
     if not wanted.is_free:
-        raise pencil.too_large("a choice of layers")
+        raise pencil.size_error("a choice of layers")
     form = find_structured_form(pencil, max_condition=wanted.max_condition)
     if form is None:
-        raise pencil.too_large(
+        raise pencil.size_error(
             "construct(system) found none of the structures that large models are built by (parts without connections, "
             "diagonal, tridiagonal, circulant, Kronecker sum), and"
         )

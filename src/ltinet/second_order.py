@@ -75,7 +75,7 @@ class SecondOrder:
         """Return the model of matrices that were checked already."""
         model = cls.__new__(cls)
         object.__setattr__(model, "matrices", matrices)
-        fitting = settings.fitting(n_inputs=int(matrices.B.shape[1]), n_outputs=len(matrices.C))
+        fitting = settings.validate_for(n_inputs=int(matrices.B.shape[1]), n_outputs=len(matrices.C))
         object.__setattr__(model, "signal_settings", fitting)
         return model
 
@@ -84,7 +84,7 @@ class SecondOrder:
 
         The parameters are those of `StateSpace.with_signal_settings`.
         """
-        settings = self.signal_settings.changed(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
+        settings = self.signal_settings.with_changes(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
         return SecondOrder.of(self.matrices, settings=settings)
 
     @property
@@ -169,7 +169,7 @@ class SecondOrder:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SecondOrder):
             return NotImplemented
-        return self.signal_settings == other.signal_settings and self.matrices.is_same_as(other.matrices)
+        return self.signal_settings == other.signal_settings and self.matrices.equals(other.matrices)
 
     def __hash__(self) -> int:
         return hash((self.n_positions, self.B.tobytes(), self.C.tobytes()))
@@ -179,7 +179,7 @@ class SecondOrder:
 
     def __repr__(self) -> str:
         sizes = f"n_positions={self.n_positions}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}"
-        return f"SecondOrder({sizes}{self.signal_settings.in_repr})"
+        return f"SecondOrder({sizes}{self.signal_settings.repr_suffix})"
 
     def __str__(self) -> str:
         return format_rows("second-order system", self._rows())

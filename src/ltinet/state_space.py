@@ -217,8 +217,8 @@ class StateSpace:
         Raises:
             InvalidSystemError: names are not one text for each, all different.
         """
-        names = SignalNames.of(inputs, outputs, states).over(self.matrices.names)
-        return StateSpace.of(self.matrices.named(names), settings=self.signal_settings)
+        names = SignalNames.of(inputs, outputs, states).with_defaults(self.matrices.names)
+        return StateSpace.of(self.matrices.with_names(names), settings=self.signal_settings)
 
     @property
     def input_delay(self) -> NDArray[np.float64]:
@@ -268,7 +268,7 @@ class StateSpace:
         InvalidSystemError
             There is no such setting, or a value is not valid.
         """
-        settings = self.signal_settings.changed(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
+        settings = self.signal_settings.with_changes(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
         own = {"prepared": self.__dict__["_network"]} if "_network" in self.__dict__ else {}
         return StateSpace.of(self.matrices, settings=settings, **own)
 
@@ -454,9 +454,9 @@ class StateSpace:
     def plot(self) -> SystemPlots:
         """Drawings: `system.plot()` for a slide, `system.plot.bode()`, `.step()`, …; they need matplotlib."""
         names = self.matrices.names
-        return SystemPlots(self, self.shown_frequencies, names.outputs, names.inputs)
+        return SystemPlots(self, self.plot_frequencies, names.outputs, names.inputs)
 
-    def shown_frequencies(self) -> NDArray[np.float64]:
+    def plot_frequencies(self) -> NDArray[np.float64]:
         """The angular frequencies at which drawings show the system: those that `frequencies_for` chooses."""
         return frequencies_for(self.poles(), self.zeros(), dt=self.dt)
 
@@ -505,13 +505,13 @@ class StateSpace:
         return {"matrices": self.matrices, "signal_settings": self.signal_settings}
 
     def __dir__(self) -> list[str]:
-        return dir_without(self, "matrices", "of", "shown_frequencies")
+        return dir_without(self, "matrices", "of", "plot_frequencies")
 
     def __repr__(self) -> str:
         more = ("" if self.dt is None else f", dt={self.dt:g}") + (
-            "" if self.sparse is None else f", {self.sparse.told}"
+            "" if self.sparse is None else f", {self.sparse.description}"
         )
-        more += self.signal_settings.in_repr
+        more += self.signal_settings.repr_suffix
         return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{more})"
 
     def __str__(self) -> str:
@@ -525,4 +525,4 @@ class StateSpace:
 
 def _validate_settings(settings: SignalSettings, matrices: SystemMatrices) -> SignalSettings:
     """The settings, checked against the matrices."""
-    return settings.fitting(n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, dt=matrices.dt)
+    return settings.validate_for(n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, dt=matrices.dt)

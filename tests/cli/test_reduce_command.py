@@ -14,7 +14,7 @@ def test_reduce_prints_and_writes(run: Run, folder: Path) -> None:
     assert "at all frequencies" in out.decode()
     net = ltinet.load(target)
     assert net.n_states < 20
-    assert net.reduced_error is not None
+    assert net.reduction_error is not None
 
 
 def test_one_of_order_and_tolerance(run_here: Run) -> None:

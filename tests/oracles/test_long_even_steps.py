@@ -30,7 +30,7 @@ def test_errors_of_long_even_steps_are_below_their_bounds(seed, hold):
     u = rng.standard_normal((len(t), 2))
     x0 = rng.standard_normal(system.n_states) if seed % 2 else None
     samples = SampledSignal(t, u, hold=hold)
-    direct = ltinet.construct(system)._prepared.original
+    direct = ltinet.construct(system)._context.original
     run = ExactTrajectory(direct, samples, x0)
     error = respond(system.A, system.B, system.C, system.D, u=u, t=t, hold=hold, x0=x0).y.distance(
         run.sampled_outputs(threads=1)

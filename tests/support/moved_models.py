@@ -47,7 +47,7 @@ class MovedRun:
         sol = self.simulated()
         span = np.ptp(sol.y, axis=0)
         settings = validate_settings(self.dt, hold=self.hold, dtype=dtype, x0=self.x0, signals=self.net.signal_settings)
-        tapped = build_tapped_model(build_exported_model(self.net._prepared, settings), settings)
+        tapped = build_tapped_model(build_exported_model(self.net._context, settings), settings)
         peak = np.abs(self.u - self.net.u0).max(axis=0, initial=0.0)
         bound = tapped_rounding_bound(
             tapped, PRECISIONS[dtype], n_steps=float(len(self.u)), peak=peak, samples_at_once=samples_at_once

@@ -113,7 +113,7 @@ def system_summary_rows(system: SystemMatrices) -> tuple[str, list[tuple[str, st
         ("feedthrough", "D ≠ 0" if np.any(system.D) else "none"),
     ]
     if system.sparse is not None:
-        rows.append(("matrices", system.sparse.told))
+        rows.append(("matrices", system.sparse.description))
     if 0 < system.n_states <= _QUICK:
         rows += _pole_rows(system)
     return f"state-space system, {ends}", rows

@@ -79,7 +79,7 @@ def to_discrete(system: SystemMatrices, dt: float, *, method: SamplingMethod) ->
             f"after dt = {step:g} states of this system are beyond the largest number; give a shorter dt"
         )
     # Only by zoh the states stay what they are; the others mix them with inputs.
-    return SystemMatrices(*parts, dt=step, names=system.names if method == "zoh" else system.names.of_ends)
+    return SystemMatrices(*parts, dt=step, names=system.names if method == "zoh" else system.names.without_states)
 
 
 def compute_step_matrices(A: Matrix, B: Matrix, dt: float) -> StepMatrices:
@@ -134,7 +134,7 @@ def to_continuous(system: SystemMatrices, *, method: SamplingMethod) -> SystemMa
             "StateSpace(A, B, C, D, dt=0.1)"
         )
     if method == "tustin":
-        return _from_trapezoids(system, system.dt).named(system.names.of_ends)
+        return _from_trapezoids(system, system.dt).with_names(system.names.without_states)
     A = _logarithm(system.A, system.dt) / system.dt
     # Of an input that is held B_d = H B with H = dt φ₁(A dt); of lines B_d = H² B/dt and D_d = D + C Q₁.
     P, begin, end = compute_step_matrices(A, np.eye(system.n_states), system.dt)
@@ -144,7 +144,7 @@ def to_continuous(system: SystemMatrices, *, method: SamplingMethod) -> SystemMa
     if method == "zoh":
         return SystemMatrices(A, B, system.C, system.D, names=system.names)
     B = system.dt * solve_or_raise(begin + end, B, told)
-    return SystemMatrices(A, B, system.C, system.D - system.C @ (end @ B), names=system.names.of_ends)
+    return SystemMatrices(A, B, system.C, system.D - system.C @ (end @ B), names=system.names.without_states)
 
 
 def _logarithm(A: Matrix, dt: float) -> Matrix:

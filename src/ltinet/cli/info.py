@@ -127,7 +127,7 @@ def info(
     else:
         of_system = system_facts(thing.matrices)
         title, rows = _system_rows(of_system)
-        rows = [*thing.matrices.names.of_ends.rows, *rows, *thing.signal_settings.rows]
+        rows = [*thing.matrices.names.without_states.rows, *rows, *thing.signal_settings.rows]
         _show({**of_system, **further, **_settings(thing)}, title, [*rows, *more], as_json=as_json)
 
 
@@ -135,7 +135,7 @@ def _settings(thing: StateSpace | DynamicNetwork) -> dict[str, Any]:
     """Names, delays, operating point, hold and sample time, where there are some."""
     system = thing if isinstance(thing, StateSpace) else thing.system
     names = UNNAMED if system is None else system.matrices.names
-    found: dict[str, Any] = {f"{kind[:-1]}_names": list(own) for kind, own in names.given.items()}
+    found: dict[str, Any] = {f"{kind[:-1]}_names": list(own) for kind, own in names.by_kind.items()}
     return {**found, "signal_settings": thing.signal_settings.facts} if thing.signal_settings.facts else found
 
 
@@ -143,7 +143,12 @@ def _show_large(system: StateSpace, pencil: SparseDescriptor, *, as_json: bool) 
     """What a sparse model is whose poles nobody knows."""
     facts = system_facts(system.matrices)
     title, rows = _system_rows(facts)
-    rows = [*system.matrices.names.of_ends.rows, *rows, ("matrices", pencil.told), *system.signal_settings.rows]
+    rows = [
+        *system.matrices.names.without_states.rows,
+        *rows,
+        ("matrices", pencil.description),
+        *system.signal_settings.rows,
+    ]
     _show({**facts, "dt": system.dt, **_settings(system)}, title, rows, as_json=as_json)
 
 

@@ -156,8 +156,8 @@ def combine_certificates(one: Certificate, other: Certificate) -> Certificate:
     )
 
 
-def add_reduction_error(own: Certificate, reduced_error: float | None, n_inputs: int) -> Certificate:
+def add_reduction_error(own: Certificate, reduction_error: float | None, n_inputs: int) -> Certificate:
     """The same with what a reduction left out: |u| ≤ 1 has at most the energy m·horizon."""
-    if reduced_error is None:
+    if reduction_error is None:
         return own
-    return replace(own, reduction=np.full(len(own.rounding), reduced_error * np.sqrt(n_inputs * own.horizon)))
+    return replace(own, reduction=np.full(len(own.rounding), reduction_error * np.sqrt(n_inputs * own.horizon)))

@@ -78,7 +78,7 @@ def generate_script(desk: ViewService, state: ViewState) -> str:
         f"solution = moved.simulate(u, t, x0=x0, hold={run.hold!r})",
         f'print("largest |y|", np.abs(solution.y[:, {state.output - 1}]).max())',
         f'print("certified error", solution.error_bound()[{state.output - 1}])',
-        "omega = system.shown_frequencies()",
+        "omega = system.plot_frequencies()",
         "H = net.frequency_response(omega)",
     ]
     return "\n".join(parts) + "\n"
@@ -117,9 +117,9 @@ def _reduction_error_lines(desk: ViewService, state: ViewState) -> list[str]:
     """Bounds count what a reduction left out."""
     subject = desk.subject(state)
     if subject.reduction is not None:
-        return ["net = dataclasses.replace(net, reduced_error=reduced.h2_bound())"]
-    if subject.reduced_error is not None:
-        return ["net = dataclasses.replace(net, reduced_error=given.reduced_error)"]
+        return ["net = dataclasses.replace(net, reduction_error=reduced.h2_bound())"]
+    if subject.reduction_error is not None:
+        return ["net = dataclasses.replace(net, reduction_error=given.reduction_error)"]
     return []
 
 
@@ -146,7 +146,7 @@ def _input_lines(desk: ViewService, state: ViewState, run: ExcitationRun) -> lis
 def _signal_setting_lines(run: ExcitationRun, net: DynamicNetwork) -> list[str]:
     """The network with the signal settings of the run: curves are deviations from the operating point."""
     own = run.settings
-    if own == net.signal_settings or not net.signal_settings.moves_signals:
+    if own == net.signal_settings or not net.signal_settings.shifts_signals:
         return ["moved = net"]
     changes = f"input_delay={_listed(own.input_delay)}, output_delay={_listed(own.output_delay)}, u0=0, y0=0"
     return [f"moved = net.with_signal_settings({changes})"]

@@ -54,7 +54,7 @@ _MAX_FREQUENCIES = 600
 
 def plot_frequencies(system: StateSpace) -> Array:
     """At most 600 angular frequencies, those at peaks and dips of the gain among them."""
-    omega = system.shown_frequencies()
+    omega = system.plot_frequencies()
     if len(omega) <= _MAX_FREQUENCIES:
         return omega
     size = np.linalg.norm(system.frequency_response(omega), axis=(1, 2))
@@ -161,7 +161,7 @@ class Subject:
     """What the ladder is of: the system that was given, or its reduction."""
     reduction: "ReductionResult | None" = None
     notes: tuple[str, ...] = ()
-    reduced_error: float | None = None
+    reduction_error: float | None = None
     """What a network that was given says of its own reduction."""
     facts: Mapping[str, str] = field(default_factory=dict)
 
@@ -184,8 +184,8 @@ class Subject:
         rung = self.ladder[place]
         # A rung of its own: those of the ladder would keep every network that was ever looked at.
         net = TradeoffPoint(replace(rung.known), rung.system).network
-        lost = self.reduced_error if self.reduction is None else self.reduction.h2_bound()
-        return net if lost is None else replace(net, reduced_error=lost)
+        lost = self.reduction_error if self.reduction is None else self.reduction.h2_bound()
+        return net if lost is None else replace(net, reduction_error=lost)
 
     @cached_property
     def frequencies(self) -> Array:
@@ -201,7 +201,7 @@ class Subject:
     def end(self, input: int, output: int) -> float:
         """A time by which a step response shows what there is to see, its delay included; the same for every budget."""
         late = float(self.system.input_delay[input] + self.system.output_delay[output])
-        return late + suggest_end_time(self._first._prepared, self.system.matrices, input=input, output=output)
+        return late + suggest_end_time(self._first._context, self.system.matrices, input=input, output=output)
 
     @cached_property
     def _first(self) -> DynamicNetwork:
@@ -241,7 +241,7 @@ def _subject_of_upload(title: str, held: UploadContent, state: ViewState) -> Sub
         system = held.system or held.to_state_space()
         condition = "" if held.form is None else f" with cond(T) = {held.form.condition:.4g}"
         told = f"the file holds a network of {held.n_layers} layers{condition}; the ladder is that of its system"
-        return Subject(title, *_order_two_subject(system), notes=(told,), reduced_error=held.reduced_error)
+        return Subject(title, *_order_two_subject(system), notes=(told,), reduction_error=held.reduction_error)
     return Subject(title, *_order_two_subject(held))
 
 

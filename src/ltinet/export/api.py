@@ -43,7 +43,7 @@ def to_control(system: SystemMatrices) -> Any:
             'python-control is not installed; install it with pip install "ltinet[control]"'
         ) from error
     matrices = (system.A, system.B, system.C, system.D)
-    return control.StateSpace(*matrices, remove_useless_states=False, **system.names.given)
+    return control.StateSpace(*matrices, remove_useless_states=False, **system.names.by_kind)
 
 
 class Exportable(Protocol):
@@ -55,7 +55,7 @@ class Exportable(Protocol):
         ...
 
     @property
-    def _prepared(self) -> SimulationContext: ...
+    def _context(self) -> SimulationContext: ...
 
 
 def export_c(
@@ -98,7 +98,7 @@ def export_c(
         x0=x0,
         signals=net.signal_settings,
     )
-    written = write_c(net._prepared, folder, settings=settings, prefix=prefix, user_states=user_states)
+    written = write_c(net._context, folder, settings=settings, prefix=prefix, user_states=user_states)
     issue_warnings(written.notes)
     return written
 
@@ -141,7 +141,7 @@ def export_onnx(
         x0=x0,
         signals=net.signal_settings,
     )
-    written = write_onnx(net._prepared, path, settings=settings)
+    written = write_onnx(net._context, path, settings=settings)
     issue_warnings(written.notes)
     return written
 
@@ -181,6 +181,6 @@ def export_fmu(
     from ltinet.export.fmu.export import write_fmu  # here: most networks never leave
 
     settings = validate_settings(dt, hold="linear", dtype="double", x0=x0, signals=net.signal_settings)
-    written = write_fmu(net._prepared, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
+    written = write_fmu(net._context, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
     issue_warnings(written.notes)
     return written

@@ -155,14 +155,14 @@ def build_manifest(
         "bound": _bound_facts(bound),
         "files": list(files),
     }
-    if settings.signals.moves_signals:
+    if settings.signals.shifts_signals:
         facts["delays and operating point"] = describe_signal_settings(settings.signals)
         facts["bound"]["inputs counted from"] = "the operating point"
     if prepared.form is not None:  # what the bound, which is that of the network, does not count
         found = {"backward error": prepared.form.backward_error, "cond(T)": prepared.form.condition_raw}
         facts["decomposition"] = {name: own if math.isfinite(own) else None for name, own in found.items()}
-    if prepared.reduced_error is not None:  # |y − y of the system before| ≤ this times ‖u‖ in L2
-        facts["reduced by"] = prepared.reduced_error if math.isfinite(prepared.reduced_error) else None
+    if prepared.reduction_error is not None:  # |y − y of the system before| ≤ this times ‖u‖ in L2
+        facts["reduced by"] = prepared.reduction_error if math.isfinite(prepared.reduction_error) else None
     return MappingProxyType(facts)
 
 

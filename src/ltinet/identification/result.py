@@ -168,7 +168,7 @@ class IdentificationResult:
         """Drawings: `found.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
         drawn = IdentificationPlotData(
             self.poles, lambda: self.pole_uncertainty() if self.covariance else (), self.diagnostics.compared, self.fit,
-            self.residuals, self.frequency_band, self.system.shown_frequencies, self.candidates, self.singular_values,
+            self.residuals, self.frequency_band, self.system.plot_frequencies, self.candidates, self.singular_values,
             self.order, self.dt, self.system.output_names, self.system.input_names,
         )  # fmt: skip
         return IdentificationPlots(drawn)

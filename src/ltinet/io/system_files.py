@@ -110,7 +110,7 @@ def read_system(
             file_format, path, variables, beside=beside, n_inputs=system.n_inputs, n_outputs=system.n_outputs,
             dt=system.dt,
         )  # fmt: skip
-        return system.named(system.names.over(own)), settings
+        return system.with_names(system.names.with_defaults(own)), settings
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{format_path(path)}: {error}") from None
     except MemoryError as error:
@@ -134,7 +134,7 @@ def write_system(
         matrices[_TIME_STEP] = np.array([[system.dt]])
     numbers, texts = settings_variables(settings, system.dt)
     matrices |= numbers
-    texts |= {NAME_VARIABLES[kind]: list(own) for kind, own in system.names.given.items()}
+    texts |= {NAME_VARIABLES[kind]: list(own) for kind, own in system.names.by_kind.items()}
     try:
         file_format = _format_to_write(path, mat_version)
         if not path.parent.is_dir():

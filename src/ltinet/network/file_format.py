@@ -51,7 +51,7 @@ class FileDescription(NamedTuple):
     seen: tuple[tuple[int, float], ...] = ()
     decisions: tuple[str, ...] = ()
     names: SignalNames = UNNAMED
-    reduced_error: float | None = None
+    reduction_error: float | None = None
     settings: SignalSettings = NO_SETTINGS
 
 
@@ -59,7 +59,7 @@ def encode_description(
     form: BlockDiagonalForm | None,
     system: SystemMatrices | None,
     *,
-    reduced_error: float | None = None,
+    reduction_error: float | None = None,
     settings: SignalSettings = NO_SETTINGS,
 ) -> str:
     """The description as JSON, the same text for the same form and system."""
@@ -70,10 +70,10 @@ def encode_description(
         facts["budget"] = None if form.budget is None else float(form.budget)
         facts["seen"] = [(int(count), float(condition)) for count, condition in form.seen]
         facts["remarks"] = form.decisions
-    if system is not None and system.names.given:
-        facts[_NAMES_KEY] = system.names.given
-    if reduced_error is not None:
-        facts[_REDUCED_KEY] = float(reduced_error)
+    if system is not None and system.names.by_kind:
+        facts[_NAMES_KEY] = system.names.by_kind
+    if reduction_error is not None:
+        facts[_REDUCED_KEY] = float(reduction_error)
     if not settings.is_default:
         facts[_SETTINGS_KEY] = settings.facts
     return json.dumps(facts, sort_keys=True)
@@ -99,7 +99,7 @@ def parse_description(content: str, *, version: int) -> FileDescription:
     if has_system > facts["has_form"] or has_descriptor > has_system:
         raise ValueError("its description has a system without a form, or E without a system")
     found = FileDescription(facts["has_form"], has_system, has_descriptor)
-    found = found._replace(reduced_error=_parse_reduced_error(facts[_REDUCED_KEY])) if reduced else found
+    found = found._replace(reduction_error=_parse_reduction_error(facts[_REDUCED_KEY])) if reduced else found
     if moved:
         found = found._replace(settings=_parse_settings(facts[_SETTINGS_KEY]))
     elif version < 3:
@@ -129,7 +129,7 @@ def _parse_budget(value: Any) -> float | None:
     return value
 
 
-def _parse_reduced_error(value: Any) -> float:
+def _parse_reduction_error(value: Any) -> float:
     """A norm, infinite where it is not known."""
     if type(value) is not float or not value >= 0.0:
         raise ValueError(f"reduced_error is {sanitize(repr(value))}, not a norm")

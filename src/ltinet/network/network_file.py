@@ -247,7 +247,7 @@ class StoredNetwork(NamedTuple):
     form: BlockDiagonalForm | None = None
     system: SystemMatrices | None = None
     blocks: BlockSystem | None = None
-    reduced_error: float | None = None
+    reduction_error: float | None = None
     """In the H2 norm, from the system that this one was reduced from; None where it was not."""
     settings: SignalSettings = NO_SETTINGS
     """Delays, operating point, hold and sample time."""
@@ -319,13 +319,13 @@ def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BY
 
 def _packed(stored: StoredNetwork) -> tuple[str, Tensors]:
     """What a file says of itself, and its tensors."""
-    network, form, system, blocks, reduced_error, settings = stored
+    network, form, system, blocks, reduction_error, settings = stored
     tensors = pack_network(network) | ({} if form is None else pack_form(form))
     has_system = form is not None and system is not None and blocks is not None
     if has_system and system is not None and blocks is not None:
         tensors |= pack_system(system, blocks)
     known = system if has_system else None
-    return encode_description(form, known, reduced_error=reduced_error, settings=settings), tensors
+    return encode_description(form, known, reduction_error=reduction_error, settings=settings), tensors
 
 
 def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
@@ -336,16 +336,18 @@ def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
     validate_finite_tensors(tensors)
     network = unpack_network(tensors)
     validate_leading_coefficients(network)
-    settings = description.settings.fitting(n_inputs=network.n_inputs, n_outputs=network.n_outputs)
+    settings = description.settings.validate_for(n_inputs=network.n_inputs, n_outputs=network.n_outputs)
     form = None
     if description.has_form:
         validate_form(tensors)
         form = unpack_form(tensors, description)
     if form is None or not has_system:
         validate_block_system(network, form)
-        return StoredNetwork(network, form, reduced_error=description.reduced_error, settings=settings)
+        return StoredNetwork(network, form, reduction_error=description.reduction_error, settings=settings)
     system, blocks = unpack_system(tensors, form)
-    return StoredNetwork(network, form, system.named(description.names), blocks, description.reduced_error, settings)
+    return StoredNetwork(
+        network, form, system.with_names(description.names), blocks, description.reduction_error, settings
+    )
 
 
 def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Tensors]:

@@ -126,7 +126,7 @@ def summary_rows(
     kinds = f"{facts['n_layers']}: {_format_kinds(facts['layers'])}" if facts["n_layers"] else "none, a static gain"
     saved = f"{facts['n_weights_dense']} in a dense network ({facts['sparsity']:.1%} saved)"
     rows = [
-        *names.of_ends.rows,
+        *names.without_states.rows,
         *settings.rows,
         (
             "neurons",

@@ -87,7 +87,7 @@ def _parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPart | Ma
         signals = model.signal_settings if isinstance(model, DelayedNetwork) else NO_SETTINGS
         settings = validate_settings(model.dt, hold=model.hold, dtype=dtype, x0=_state_array(x0), signals=signals)
         network = model.network if isinstance(model, DelayedNetwork) else model
-        return [NetworkPart(model.to_network()._prepared, settings, _prepared_network(network))]
+        return [NetworkPart(model.to_network()._context, settings, _prepared_network(network))]
     part = _map_part(model)
     if x0 is not None:
         raise InvalidSignalError(f"x0 has an entry for a map, and a {part.kind} has no state; give None there")

@@ -63,7 +63,7 @@ def describe_module(model: nn.Module) -> dict[str, Any]:
         facts: dict[str, Any] = {"dt": model.dt, "hold": model.hold, "trainable": list(model.trainable)}
         if model.signal_settings != NO_SETTINGS:
             facts["signal_settings"] = model.signal_settings.facts
-        return {"kind": "linear", **facts, "names": model.names.given}
+        return {"kind": "linear", **facts, "names": model.names.by_kind}
     if isinstance(model, DelayedNetwork):
         return {"kind": "delayed", "network": describe_module(model.network)}
     if isinstance(model, Stack):

@@ -239,7 +239,7 @@ class Triangular(nn.Module):
                 f"net is a {type(net).__name__}; give a network: ltinet.construct(system), or model.to_network()"
             )
         net.signal_settings.refuse_unsupported("nn.Triangular")
-        prepared = net._prepared
+        prepared = net._context
         groups = neuron_groups(pack_system(prepared), prepared.blocks)
         settings = net.signal_settings
         network = to_torch(

@@ -89,14 +89,14 @@ class ReductionResult:
             if self.network is None
             else DynamicNetwork(self.network, signal_settings=self.system.signal_settings)
         )
-        return replace(net, reduced_error=self.previous_h2_bound + self.h2_bound())
+        return replace(net, reduction_error=self.previous_h2_bound + self.h2_bound())
 
     @property
     def plot(self) -> ReductionPlots:
         """Drawings: `result.plot.error(omega)`, `.hankel()`; they need matplotlib."""
         drawn = ReductionPlotData(
             errors=self.errors,
-            frequencies=self.system.shown_frequencies,
+            frequencies=self.system.plot_frequencies,
             bound=self.error_bound,
             estimate=self.estimate,
             hankel_values=self.hankel_values,
@@ -201,7 +201,7 @@ def reduce(
         if found.second_order is None
         else SecondOrder.of(found.second_order, settings=small.system.signal_settings),
         network=small.network,
-        previous_h2_bound=(given.reduced_error or 0.0) if isinstance(given, DynamicNetwork) else 0.0,
+        previous_h2_bound=(given.reduction_error or 0.0) if isinstance(given, DynamicNetwork) else 0.0,
         n_aside=found.n_aside,
         notes=found.notes,
     )

@@ -102,7 +102,7 @@ def reduce_system(
 
 def _to_state_space(found: ReductionOutcome, names: SignalNames, settings: SignalSettings) -> StateSpace:
     A, B, C, D = (make_read_only(np.ascontiguousarray(own)) for own in found.matrices)
-    return StateSpace.of(SystemMatrices(A, B, C, D).named(names.of_ends), settings=settings)
+    return StateSpace.of(SystemMatrices(A, B, C, D).with_names(names.without_states), settings=settings)
 
 
 def _validate_options(

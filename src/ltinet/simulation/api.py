@@ -140,17 +140,17 @@ def simulate(  # noqa: PLR0913
         inputs = names_or_defaults(names.inputs, "inputs", n_inputs)
         u = order_inputs(u, inputs, are_given=names.inputs is not None, n_times=len(axis.t))
     signal = given_signal = as_signal(u, axis, n_inputs=n_inputs, hold=resolve_hold(hold, settings))
-    if settings.moves_signals:
+    if settings.shifts_signals:
         given_signal = operating_point_input(signal, axis, settings) if u is None else signal
         seen = core_input(given_signal, axis, settings)
         signal = seen.signal
     start = None if x0 is None else as_real_array(x0, "x0")
     solution = chosen.run(prepared, signal, axis.t, x0=start, n_jobs=n_jobs, options=given)
-    if prepared.reduced_error is not None:
+    if prepared.reduction_error is not None:
         rest, p = start is None or not np.any(start), solution.y.shape[-1]
-        left = bound_reduction_error(prepared.reduced_error, signal, axis.t, from_rest=rest, n_outputs=p)
+        left = bound_reduction_error(prepared.reduction_error, signal, axis.t, from_rest=rest, n_outputs=p)
         solution = replace(solution, reduction=left)
-    if settings.moves_signals:
+    if settings.shifts_signals:
         D = prepared.system.D if prepared.origin is None else prepared.origin.D  # the latter without the network
         solution = solution_from_core(
             solution, settings, given=given_signal, seen=seen, prepared=prepared, D=D, x0=start

@@ -217,10 +217,10 @@ class SimulationContext(Realization):
         parts: NetworkParts | Callable[[], NetworkParts],
         *,
         origin: SystemMatrices | None = None,
-        reduced_error: float | None = None,
+        reduction_error: float | None = None,
     ) -> None:
         self._given, self.origin = parts, origin
-        self.reduced_error = reduced_error  # in the H2 norm, from the system that this one was reduced from
+        self.reduction_error = reduction_error  # in the H2 norm, from the system that this one was reduced from
         self._last_axis: TimeAxis | None = None
 
     @cached_property
@@ -255,7 +255,7 @@ class SimulationContext(Realization):
     @property
     def stored(self) -> StoredNetwork:
         """What a file of the network holds."""
-        return StoredNetwork(*self._parts[:2], self.origin, self._parts.blocks, self.reduced_error)
+        return StoredNetwork(*self._parts[:2], self.origin, self._parts.blocks, self.reduction_error)
 
     @cached_property
     def original(self) -> OriginalCoordinates | None:

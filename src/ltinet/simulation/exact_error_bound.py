@@ -219,7 +219,7 @@ def network_certificate(prepared: SimulationContext, *, horizon: float, n_steps:
     if steps != int(steps):
         raise SimulationError(f"n_steps is {n_steps}; give a whole number of steps")
     own = [certify(prepared, horizon=horizon, n_steps=int(steps), linear=linear) for linear in (True, False)]
-    return add_reduction_error(combine_certificates(*own), prepared.reduced_error, prepared.system.n_inputs)
+    return add_reduction_error(combine_certificates(*own), prepared.reduction_error, prepared.system.n_inputs)
 
 
 @IGNORE_OVERFLOW

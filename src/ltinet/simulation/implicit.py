@@ -316,7 +316,7 @@ def simulate_implicit(  # noqa: PLR0913, RUF100
     if not isinstance(u, np.ndarray):
         u = order_inputs(u, names, are_given=system.names.inputs is not None, n_times=len(axis.t))
     signal = given = as_signal(u, axis, n_inputs=system.n_inputs, hold=hold)
-    if settings.moves_signals:
+    if settings.shifts_signals:
         given = operating_point_input(signal, axis, settings) if u is None else signal
         seen = core_input(given, axis, settings)
         signal = seen.signal
@@ -326,7 +326,7 @@ def simulate_implicit(  # noqa: PLR0913, RUF100
         trajectory, stats = _refine_until_agreement(system, pencil, outputs, signal, axis.t, start, tolerance)
     stats["hold"] = getattr(given, "hold", None)
     solution = Solution(axis.t, trajectory.outputs(axis.t), trajectory, stats, system.names)
-    if settings.moves_signals:
+    if settings.shifts_signals:
         solution = solution_from_core(solution, settings, given=given, seen=seen, prepared=None, D=system.D, x0=x0)
     return solution
 

@@ -78,7 +78,7 @@ class SDIRKStepper:
         self.n_solves += 1
         if h in self._factors:
             self._factors.move_to_end(h)
-            return np.asarray(self._factors[h].plain(right))
+            return np.asarray(self._factors[h].solve_unrefined(right))
         E: Any = sparse.eye_array(len(right)) if self._pencil.mass is None else self._pencil.mass
         self.n_factorisations += 1
         try:

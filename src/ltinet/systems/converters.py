@@ -187,9 +187,11 @@ def to_system_matrices(obj: Any) -> SystemMatrices:
         )
     if isinstance(obj, tuple | list):
         return _from_sequence(obj)
-    found = _matrices_from_object(obj).sampled(_time_step_of(obj))
+    found = _matrices_from_object(obj).with_time_step(_time_step_of(obj))
     names = names_from_labels(obj)
-    return found.named((names if _has_attributes(obj, "A", "B", "C") else names.of_ends).over(found.names))
+    return found.with_names(
+        (names if _has_attributes(obj, "A", "B", "C") else names.without_states).with_defaults(found.names)
+    )
 
 
 def _matrices_from_object(obj: Any) -> SystemMatrices:

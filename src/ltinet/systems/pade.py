@@ -68,8 +68,8 @@ def approximate_delays(system: SystemMatrices, settings: SignalSettings, order: 
     behind = _parallel(settings.array("output_delay", system.n_outputs), int(order))
     own = system.A, system.B, system.C, system.D
     A, B, C, D = _series(_series(before, own), behind)
-    names = system.names.of_ends
-    return SystemMatrices(A, B, C, D).named(names)
+    names = system.names.without_states
+    return SystemMatrices(A, B, C, D).with_names(names)
 
 
 def _parallel(delays: Array, order: int) -> StateSpaceArrays:

@@ -103,7 +103,7 @@ class SecondOrderMatrices:
         E = None if np.array_equal(np.asarray(self.M), eye) else np.block([[eye, zero], [zero, self.M]])
         return SystemMatrices(np.block([[zero, eye], [-self.K, -self.D]]), B, C, E=E)
 
-    def is_same_as(self, other: "SecondOrderMatrices") -> bool:
+    def equals(self, other: "SecondOrderMatrices") -> bool:
         """Whether all matrices are equal, and all sparse or none."""
         if self.is_sparse != other.is_sparse:
             return False

@@ -47,7 +47,7 @@ class SignalNames:
         given = zip(_DEFAULT_LETTERS, (inputs, outputs, states), strict=True)
         return cls(**{kind: None if own is None else _validate_names(own, kind) for kind, own in given})
 
-    def fitting(self, *, n_inputs: int, n_outputs: int, n_states: int) -> "SignalNames":
+    def validate_for(self, *, n_inputs: int, n_outputs: int, n_states: int) -> "SignalNames":
         """These names, which are those of a system of this size.
 
         Raises:
@@ -62,12 +62,12 @@ class SignalNames:
                 )
         return self
 
-    def over(self, other: "SignalNames") -> "SignalNames":
+    def with_defaults(self, other: "SignalNames") -> "SignalNames":
         """These names, and those of another where here are none."""
         return SignalNames(*(mine if mine is not None else getattr(other, kind) for kind, mine in self._kinds))
 
     @property
-    def of_ends(self) -> "SignalNames":
+    def without_states(self) -> "SignalNames":
         """Those of inputs and outputs alone, for the same system with other states."""
         return SignalNames(self.inputs, self.outputs)
 
@@ -76,14 +76,14 @@ class SignalNames:
         return SignalNames(self.inputs, None if self.outputs is None else (self.outputs[index],), self.states)
 
     @property
-    def given(self) -> dict[str, Names]:
+    def by_kind(self) -> dict[str, Names]:
         """The names by kind, of the kinds that have any."""
         return {kind: own for kind, own in self._kinds if own is not None}
 
     @property
     def rows(self) -> list[tuple[str, str]]:
         """A line of a summary for each kind that has names."""
-        return [(kind, format_first_names(own)) for kind, own in self.given.items()]
+        return [(kind, format_first_names(own)) for kind, own in self.by_kind.items()]
 
     @property
     def _kinds(self) -> list[tuple[str, Names | None]]:

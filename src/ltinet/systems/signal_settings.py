@@ -94,9 +94,9 @@ class SignalSettings:
             value = given.get(name)
             if value is not None and np.ndim(value) == 0:
                 given[name] = [value] * count
-        return cls(**given).fitting(n_inputs=n_inputs, n_outputs=n_outputs)
+        return cls(**given).validate_for(n_inputs=n_inputs, n_outputs=n_outputs)
 
-    def fitting(self, *, n_inputs: int, n_outputs: int, dt: float | None = None) -> "SignalSettings":
+    def validate_for(self, *, n_inputs: int, n_outputs: int, dt: float | None = None) -> "SignalSettings":
         """Return these settings, checked against the size of a system, and its time step if it is discrete in time.
 
         Raises
@@ -125,7 +125,7 @@ class SignalSettings:
                     )
         return self
 
-    def changed(self, changes: Mapping[str, Any], *, n_inputs: int, n_outputs: int) -> "SignalSettings":
+    def with_changes(self, changes: Mapping[str, Any], *, n_inputs: int, n_outputs: int) -> "SignalSettings":
         """Return these settings with some of them replaced; a single number stands for all channels.
 
         Raises
@@ -141,7 +141,7 @@ class SignalSettings:
         return SignalSettings.of(n_inputs=n_inputs, n_outputs=n_outputs, **{**own, **changes})
 
     @property
-    def in_repr(self) -> str:
+    def repr_suffix(self) -> str:
         """What `repr` of a model shows: delays and the hold in full, an operating point by name."""
         parts = [
             f"{name}={list(own)}" if len(own) <= _MAX_LISTED else f"{name}=[… {len(own)} numbers]"
@@ -169,7 +169,7 @@ class SignalSettings:
         return self.u0 is not None or self.y0 is not None
 
     @property
-    def moves_signals(self) -> bool:
+    def shifts_signals(self) -> bool:
         """Whether inputs or outputs differ from those of (A, B, C, D)."""
         return self.has_delays or self.has_operating_point
 
@@ -230,7 +230,7 @@ class SignalSettings:
         InvalidSystemError
             The model has delays or an operating point.
         """
-        if not self.moves_signals:
+        if not self.shifts_signals:
             return
         what = " and ".join(
             name

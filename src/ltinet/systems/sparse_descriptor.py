@@ -96,16 +96,16 @@ class SparseDescriptor:
             return self.B if self.mass is None else None
         return as_real_matrix(self.B / self.mass.diagonal()[:, None], "B")
 
-    def refuse_if_large(self, what: str) -> None:
+    def require_small(self, what: str) -> None:
         """Say which call to make where arrays of n² numbers would be needed.
 
         Raises:
             InvalidSystemError: the model is large.
         """
         if self.is_large:
-            raise self.too_large(what)
+            raise self.size_error(what)
 
-    def too_large(self, what: str) -> InvalidSystemError:
+    def size_error(self, what: str) -> InvalidSystemError:
         """The error that says so."""
         return InvalidSystemError(
             f"{what} would fill in a sparse A of {self.n_states}×{self.n_states} with {self.n_nonzeros} non-zeros; "
@@ -114,7 +114,7 @@ class SparseDescriptor:
             "system.simulate(u, t) and the sparse matrices, system.sparse"
         )
 
-    def is_same_as(self, other: "SparseDescriptor") -> bool:
+    def equals(self, other: "SparseDescriptor") -> bool:
         """Whether all matrices are equal as they were given."""
         if not np.array_equal(self.B, other.B) or not sparse_equal(self.state, other.state):
             return False
@@ -123,7 +123,7 @@ class SparseDescriptor:
         return sparse_equal(self.mass, other.mass)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What it is, in words: entries, symmetric or not, E."""
         return ", ".join(
             [f"A {_describe_matrix(self.state)}", "E = I" if self.mass is None else f"E {_describe_matrix(self.mass)}"]
@@ -131,11 +131,11 @@ class SparseDescriptor:
 
     def __dir__(self) -> list[str]:
         return dir_without(
-            self, "state", "mass", "explicit_state", "explicit_B", "refuse_if_large", "too_large", "is_same_as"
+            self, "state", "mass", "explicit_state", "explicit_B", "require_small", "size_error", "equals"
         )
 
     def __repr__(self) -> str:
-        return f"SparsePencil({self.n_states} states, {self.told})"
+        return f"SparseDescriptor({self.n_states} states, {self.description})"
 
 
 def _describe_matrix(matrix: SparseMatrix) -> str:

@@ -88,7 +88,7 @@ class SparseLU:
             raise SingularMatrixError
         return X
 
-    def plain(self, right: Columns) -> Columns:
+    def solve_unrefined(self, right: Columns) -> Columns:
         """M⁻¹ right without refinement, for those who have asked `solve` once, which mends factors that are bad."""
         return np.asarray(self._factors.solve(right))
 

@@ -128,7 +128,7 @@ class SystemMatrices:
         dt: float | None = None,
         names: SignalNames = UNNAMED,
     ) -> None:
-        names = names.over(names_from_dataframes(A, B, C, D, E))
+        names = names.with_defaults(names_from_dataframes(A, B, C, D, E))
         own_A, own_E = _state_matrices(A, E)
         n = own_A.shape[0]
         _refuse_swapped_arguments(B, C, n)
@@ -177,16 +177,16 @@ class SystemMatrices:
 
     def _fill_in(self, what: str) -> None:
         pencil: Any = self.sparse  # arrays of a dense model are there from the beginning
-        pencil.refuse_if_large(what)
+        pencil.require_small(what)
         A, E = pencil.state, pencil.mass
         self._keep_arrays(as_square_matrix(A, "A"), pencil.B, None if E is None else as_square_matrix(E, "E"))
 
-    def sampled(self, dt: float | None) -> "SystemMatrices":
+    def with_time_step(self, dt: float | None) -> "SystemMatrices":
         """The same matrices as a system in discrete time with this step; None or 0 for continuous time."""
         step = validate_time_step(dt)
         return self if step == self.dt else self._with("dt", step)
 
-    def named(self, names: SignalNames) -> "SystemMatrices":
+    def with_names(self, names: SignalNames) -> "SystemMatrices":
         """The same system, its inputs, outputs and states called by these names and no others.
 
         Raises:
@@ -198,11 +198,11 @@ class SystemMatrices:
     def states_as_outputs(self) -> "SystemMatrices":
         """The same states, all of them outputs."""
         n, m = self.n_states, self.n_inputs
-        watched = self.named(UNNAMED)._with("C", make_read_only(np.eye(n)))
+        watched = self.with_names(UNNAMED)._with("C", make_read_only(np.eye(n)))
         return watched._with("D", make_read_only(np.zeros((n, m))))
 
     def _fitting(self, names: SignalNames) -> SignalNames:
-        return names.fitting(n_inputs=self.n_inputs, n_outputs=self.n_outputs, n_states=self.n_states)
+        return names.validate_for(n_inputs=self.n_inputs, n_outputs=self.n_outputs, n_states=self.n_states)
 
     def _with(self, field: str, value: Any) -> "SystemMatrices":
         other = SystemMatrices.__new__(SystemMatrices)
@@ -284,7 +284,7 @@ def _state_matrices(A: MatrixLike, E: MatrixLike | None) -> tuple[Any, Any]:
 
 def _state_equations_equal(one: SystemMatrices, other: SystemMatrices) -> bool:
     """Whether A and B are equal, after E was eliminated where that can be done; as they were given where it cannot."""
-    if one.sparse is not None and other.sparse is not None and one.sparse.is_same_as(other.sparse):
+    if one.sparse is not None and other.sparse is not None and one.sparse.equals(other.sparse):
         return True
     large = [own.sparse for own in (one, other) if own.sparse is not None and own.sparse.is_large]
     if not large:

@@ -67,7 +67,7 @@ def is_held_by(net, tensors: dict, description: dict) -> bool:
 
 def _names(net) -> dict:
     """The names that somebody gave, by kind, as JSON has them."""
-    given = {} if net.system is None else net.system.matrices.names.given
+    given = {} if net.system is None else net.system.matrices.names.by_kind
     return {kind: list(names) for kind, names in given.items()}
 
 

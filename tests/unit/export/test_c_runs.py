@@ -24,7 +24,7 @@ def exported(runs: dict[str, Run], place: Path, dtype: str) -> Library:
 
 def bound(run: Run, dtype: str) -> np.ndarray:
     settings = validate_settings(run.dt, hold=run.hold, dtype=dtype, x0=run.x0)
-    model = build_exported_model(run.net._prepared, settings)
+    model = build_exported_model(run.net._context, settings)
     peak = np.abs(run.u).max(axis=0, initial=0.0)
     return rounding_bound(model, PRECISIONS[dtype], n_steps=len(run.u), peak=peak).drift
 

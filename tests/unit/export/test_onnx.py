@@ -104,7 +104,7 @@ def test_single_precision_stays_below_its_bound(mixed_run, tmp_path):
     run = Run(mixed_run.net, 0.125, mixed_run.hold, mixed_run.u[:5000].astype(np.float32).astype(float), mixed_run.x0)
     y, _ = served.run(run.u[None])
     settings = validate_settings(run.dt, hold=run.hold, dtype="float", x0=run.x0)
-    model = build_exported_model(run.net._prepared, settings, by_increments=False)
+    model = build_exported_model(run.net._context, settings, by_increments=False)
     width = served.export.manifest["samples in a chunk"]
     bound = rounding_bound(model, np.float32, n_steps=5000, peak=np.abs(run.u).max(axis=0), samples_at_once=width)
     assert np.all(np.abs(y[0] - run.simulated()).max(axis=0) <= bound.drift)

@@ -124,7 +124,7 @@ def test_a_network_of_operators_and_a_reduced_one(tmp_path):
     with pytest.raises(ltinet.FileFormatError, match="leave user_states out"):
         net.export_c(tmp_path / "d", 0.01, user_states=True)
     reduced = ltinet.reduce(plate, order=4).net
-    assert reduced.export_c(tmp_path / "r", 0.01).manifest["reduced by"] == reduced.reduced_error
+    assert reduced.export_c(tmp_path / "r", 0.01).manifest["reduced by"] == reduced.reduction_error
 
 
 def test_equal_networks_give_equal_bytes(tmp_path, net):

@@ -45,10 +45,10 @@ def test_the_overview_says_once_which_colour_is_which_layer():
 
 def test_names_that_the_object_has_are_drawn():
     names = {"names": ["speed (m/s)", "angle (rad)"], "input_names": ["valve", "pump"]}
-    plots = SystemPlots(SYSTEM, SYSTEM.shown_frequencies, **names)
+    plots = SystemPlots(SYSTEM, SYSTEM.plot_frequencies, **names)
     assert plots.step()[1, 0].get_ylabel() == "angle (rad)"
     assert plots.bode()[0].get_legend().get_texts()[1].get_text() == "speed (m/s) ← pump"
-    network = NetworkPlots(NET, SYSTEM.shown_frequencies, **names)
+    network = NetworkPlots(NET, SYSTEM.plot_frequencies, **names)
     assert network.step()[0, 1].get_title() == "from pump"
 
 

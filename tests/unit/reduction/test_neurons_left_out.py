@@ -53,4 +53,4 @@ def test_what_was_left_out_before_counts_on() -> None:
     first = ltinet.construct(ltinet.named_system("heat_rod", n_states=40), tolerance=1e-3)
     for method in ("neurons", None):
         found = ltinet.reduce(first, order=first.n_states - 1, method=method)
-        assert found.net.reduced_error == pytest.approx(first.reduced_error + found.pointwise_bound)
+        assert found.net.reduction_error == pytest.approx(first.reduction_error + found.pointwise_bound)

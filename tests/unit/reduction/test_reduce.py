@@ -120,10 +120,10 @@ def test_bounds_of_runs_count_the_reduction(tmp_path) -> None:
     whole, small = ltinet.construct(ltinet.StateSpace(system.A, system.B, system.C)), net
     reference, sol = whole.simulate(u, t), small.simulate(u, t)
     assert (np.abs(sol.y - reference.y) <= sol.error_bound(t) + reference.error_bound(t)).all()
-    assert net.certificate(horizon=1.0).reduction == pytest.approx(net.reduced_error * np.sqrt(2.0))
+    assert net.certificate(horizon=1.0).reduction == pytest.approx(net.reduction_error * np.sqrt(2.0))
     assert np.isinf(net.simulate(u[0], t, x0=np.ones(net.n_states)).error_bound()).all()
     net.save(tmp_path / "net.safetensors")
-    assert ltinet.load(tmp_path / "net.safetensors").reduced_error == net.reduced_error
+    assert ltinet.load(tmp_path / "net.safetensors").reduction_error == net.reduction_error
 
 
 def test_a_network_is_reduced_through_its_system() -> None:

@@ -309,7 +309,7 @@ def write_c(
             "user_states out"
         )
     model = build_exported_model(prepared, settings)
-    tapped = build_tapped_model(model, settings) if settings.signals.moves_signals else None
+    tapped = build_tapped_model(model, settings) if settings.signals.shifts_signals else None
     bound = long_run_bound(tapped or model, settings)
     if tapped is None:
         files = model_sources(prepared, model, settings, prefix=prefix, user_states=user_states)

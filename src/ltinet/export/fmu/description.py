@@ -61,7 +61,7 @@ class ModelDescription:
     @property
     def told(self) -> dict[str, str]:
         """The attribute with a description, for a model with delays or an operating point."""
-        return {"description": " ".join(_usage_notes(self))} if self.signals.moves_signals else {}
+        return {"description": " ".join(_usage_notes(self))} if self.signals.shifts_signals else {}
 
 
 def _usage_notes(described: ModelDescription) -> list[str]:

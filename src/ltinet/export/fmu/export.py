@@ -136,7 +136,7 @@ def write_fmu(
     place = validate_export_path(path, suffix=SUFFIX)
     targets, command = validate_platforms(platforms), find_compiler(compiler)
     model = build_exported_model(prepared, settings)
-    moved = settings.signals if settings.signals.moves_signals else None
+    moved = settings.signals if settings.signals.shifts_signals else None
     bound = long_run_bound(build_tapped_model(model, settings) if moved else model, settings)
     facts = build_manifest("fmu", prepared, settings, model=model, bound=bound, files=[])
     token = hashlib.sha256(f"{version} {manifest_bytes(facts)} {model.start.tobytes().hex()}".encode()).hexdigest()
@@ -187,7 +187,7 @@ def _sources(
     names = ("any_step.c", "any_step.h", "instance.c", "instance.h", f"fmi{number}.c", f"fmi{number}_absent.c")
     files = model_sources(prepared, model, settings, prefix="model", user_states=False)
     files |= {name: fill_template(read_source("fmu", name), sections, prefix="model") for name in names}
-    if settings.signals.moves_signals:
+    if settings.signals.shifts_signals:
         own = {
             "delay sizes": delay_sizes(model, settings.signals),
             "delays": delay_tables_section(model, settings.signals),

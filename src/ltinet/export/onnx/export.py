@@ -67,7 +67,7 @@ def write_onnx(
     place = validate_export_path(path, suffix=SUFFIX)
     model = build_exported_model(engine or prepared, settings, by_increments=False)
     build = GraphBuilder(PRECISIONS[settings.dtype])
-    if settings.signals.moves_signals:
+    if settings.signals.shifts_signals:
         tapped = build_tapped_model(model, settings)
         chunks, start = select_chunks(tapped.at_end), delayed_initial_state(tapped)
         write_delayed_graph(tapped, chunks, build)
@@ -196,7 +196,7 @@ def _time_step(parts: Sequence[NetworkPart | MapPart]) -> float:
 
 def _network_run(part: NetworkPart) -> _NetworkRun:
     model = build_exported_model(part.engine, part.settings, by_increments=False)
-    if not part.settings.signals.moves_signals:
+    if not part.settings.signals.shifts_signals:
         return _NetworkRun(part.prepared, model, select_chunks(model))
     tapped = build_tapped_model(model, part.settings)
     return _NetworkRun(part.prepared, model, select_chunks(tapped.at_end), tapped)
