@@ -48,7 +48,7 @@ def test_comparison_of_texts(printed: str, shown: str, same: bool) -> None:
 
 
 def test_every_page_is_found() -> None:
-    assert {"tutorial", "condition-budget", "times-and-jumps", "streaming"} <= {page.stem for page in PAGES}
+    assert {"tutorial", "condition-limit", "times-and-jumps", "streaming"} <= {page.stem for page in PAGES}
 
 
 def same_text(printed: str, shown: str) -> bool:
