@@ -43,7 +43,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 # MERGED ltinet.reduction.rational_krylov
 # Solutions at shifts: what rational Krylov spaces are made of, in batches over joblib.
 
-_KEPT = 1e-10  # of the length of a direction: what is left of a shorter one is noise of the subtraction
+_DIRECTION_CUTOFF = 1e-10  # of the length of a column: what is left of a shorter one is rounding of the subtraction
 
 
 def shifted_solutions(system: Pencil, shifts: Sequence[complex], *, n_jobs: int) -> Array:
@@ -77,23 +77,28 @@ def _real_columns(columns: NDArray[Any]) -> Array:
 
 
 def extend_basis(system: Pencil, basis: Array, columns: Array) -> Array:
-    """An E-orthonormal basis of what columns have beyond the span of an E-orthonormal basis."""
+    """Return an E-orthonormal basis of the span of the columns beyond that of an E-orthonormal basis.
+
+    Where the columns span the whole space, rounding leaves directions beyond its dimension in their Gram matrix, and
+    a projection onto these would have modes that are rounding: there are never more directions than states.
+    """
+    n_left = system.n_states - basis.shape[1]
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, system.E @ columns))
-    used = lengths > 0.0  # an input that moves nothing, or an output that sees nothing, has no direction
-    columns = columns[:, used] / lengths[used]
+    nonzero = lengths > 0.0  # zero columns of B and rows of C leave zero columns, which have no direction
+    columns = columns[:, nonzero] / lengths[nonzero]
     for _ in range(2):  # twice is enough (Kahan, Parlett)
         columns = columns - basis @ (basis.T @ (system.E @ columns))
-        columns = _orthonormal(system, columns)
+        columns = _orthonormalize(system, columns, most=n_left)
     return columns
 
 
-def _orthonormal(system: Pencil, columns: Array) -> Array:
-    """An E-orthonormal basis of the span, without directions that are noise; by two rounds of the small Gram matrix."""
-    for smallest in (_KEPT**2, 0.0):
+def _orthonormalize(system: Pencil, columns: Array, *, most: int) -> Array:
+    """Return an E-orthonormal basis of the `most` largest directions of a span, by two rounds of the Gram matrix."""
+    for cutoff in (_DIRECTION_CUTOFF**2, 0.0):
         gram = columns.T @ (system.E @ columns)
         values, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
-        kept = values > max(smallest, 0.0)
-        columns = columns @ (vectors[:, kept] / np.sqrt(values[kept]))
+        keep = (values > cutoff) & (np.arange(len(values)) >= len(values) - most)
+        columns = columns @ (vectors[:, keep] / np.sqrt(values[keep]))
     return np.asarray(columns)
 
 

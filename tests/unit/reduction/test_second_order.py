@@ -83,6 +83,15 @@ def test_dampers_that_couple_modes_leave_an_estimate(method: str, monkeypatch: p
     assert np.array_equal(np.asarray(found.second_order.M), np.eye(12))
 
 
+def test_krylov_basis_of_the_whole_space() -> None:
+    """Solutions at several frequencies span all positions of a small model, and rounding must not add a direction."""
+    M, K = np.eye(3), 2.0 * np.eye(3) - np.eye(3, k=1) - np.eye(3, k=-1)
+    model = ltinet.SecondOrder(M, 0.1 * K, K, np.eye(3)[:, :1], np.eye(3)[-1:])
+    found = ltinet.reduce(model, order=6, method="krylov")
+    assert found.order == 6
+    assert largest_gap(model, found) <= found.error_bound <= 1e-10 * found.gain
+
+
 def test_every_mode_is_one_second_order_neuron() -> None:
     model = chain(12, seed=3, beta=0.02)  # the stiffest do not swing any more
     net = ltinet.construct(model, tolerance=1e-3)
