@@ -44,6 +44,7 @@ def spectral_norm(matrix: Array) -> float:
 
 PHASE_SPACING = 0.8  # rad in Θ between neighbouring frequencies: M ≤ 1.021 max f
 _GAP_TOLERANCE = 1.25  # ratio of the widest gap that is accepted to the spacing, 1.033 max f; wider ones are halved
+_MAX_GAP = 6.28  # rad in Θ: just below 2π, where the bound becomes infinite; a gap itself is rounded
 _SAMPLES_PER_POLE = 12  # frequencies per pole at which Θ is tabulated before it is inverted
 _CHUNK = 1 << 21  # numbers held at a time, 16 MB
 # Newton steps of the inversion of Θ: grid points may lie anywhere near, nodes of a quadrature must be exact.
@@ -66,7 +67,7 @@ class FrequencyGrid:
     @property
     def factor(self) -> float:
         """Ratio by which the supremum may exceed the largest value on the grid, 1/cos(h/4)."""
-        return 1.0 / math.cos(0.25 * self.widest) if self.widest < 2.0 * math.pi else math.inf
+        return 1.0 / math.cos(0.25 * self.widest) if self.widest < _MAX_GAP else math.inf
 
 
 def pole_phase(poles: Complex, omega: Array) -> Array:
