@@ -13,9 +13,6 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.network_builder import construct_network, require_single_system
 from ltinet.second_order import SecondOrder
 
-# MERGED ltinet.construction
-# The door through which networks come: `construct`.
-
 
 def construct(
     system: Any,
@@ -26,42 +23,74 @@ def construct(
     balance: bool | None = None,
     tolerance: float | None = None,
 ) -> DynamicNetwork:
-    """Construct the network of a system (Algorithms 1 and 2), without training: the input–output maps are the same.
+    """Construct the neural network of a linear system without training (Algorithms 1 and 2).
 
-    `system` is anything that `as_state_space` takes. The layers are chosen as in `block_diagonalize`: the sparsest form
-    found with cond(T) ≤ `max_condition`, or `n_layers` layers, or the clusters of `clustering`.
+    The network has the same input–output map as the system. The layers are chosen as in `block_diagonalize`: by
+    default the sparsest form found whose transformation T satisfies cond₂(T) ≤ `max_condition`.
 
-    With `balance` the states are brought to units of one size first, without it they stay as given. None takes the
-    sparser of the two networks, unless its cond(T) in the given units exceeds 4.5e6 (1e-9 over the rounding unit) and
-    that of the other does not; `print(net.form)` says which it was and why.
+    Parameters
+    ----------
+    system : StateSpace, SecondOrder, tuple or object
+        Continuous-time system; any object that `as_state_space` accepts, such as (A, B, C).
+    *matrices : array_like
+        Not accepted; the error message shows how to put several matrices into a tuple.
+    max_condition : float, optional
+        Limit on cond₂(T). A higher limit gives fewer connections, a lower one less loss of accuracy.
+    n_layers : int, optional
+        Number of layers, instead of the number that follows from `max_condition`.
+    clustering : object with a method `fit_predict`, optional
+        Clustering algorithm of scikit-learn that assigns eigenvalues to layers.
+    balance : bool, optional
+        True scales the states to similar sizes before the decomposition, False leaves them as they are. None takes the
+        sparser of the two networks, unless its cond₂(T) in the units of the user exceeds 4.5e6 (1e-9 divided by the
+        machine precision) and that of the other does not; `print(net.form)` shows the choice and its reason.
+    tolerance : float, optional
+        Reduces the system first, to the lowest order with ‖G − G_r‖∞ ≤ tolerance·‖G_r‖∞, as `reduce` does. Large
+        sparse systems stay sparse. All error bounds of the network include the reduction error, pointwise in time:
+        `net.reduction_error` times the L2 norm of u. Each mode kept of a `SecondOrder` model becomes one second-order
+        neuron.
 
-    With a `tolerance` the system is reduced first, to as few states as have ‖G − G_r‖∞ ≤ tolerance·‖G_r‖∞; large
-    sparse systems are never filled in. What that leaves out is counted in every bound of the network, pointwise in
-    time: `net.reduction_error` times ‖u‖ in L2. Of a `SecondOrder` model each mode that is kept is one
-    second-order neuron. `ltinet.reduce` tells more of it.
+    Returns
+    -------
+    DynamicNetwork
+        Network of first- and second-order neurons.
 
-    Raises:
-        InvalidSystemError: `system` cannot be read as a real continuous-time system, or not be reduced.
-        PartitionError: the layers asked for do not exist.
+    Raises
+    ------
+    InvalidSystemError
+        If `system` is not a real continuous-time system, or cannot be reduced to the tolerance.
+    PartitionError
+        If the requested layers do not exist.
+
+    See Also
+    --------
+    block_diagonalize : Block-diagonal form alone.
+    condition_tradeoff : All forms that some `max_condition` selects.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> system = ltinet.named_system("mass_spring_damper", n_masses=10)
+    >>> net = ltinet.construct(system, max_condition=100)
+    >>> net.n_second_order, net.n_connections
+    (10, 0)
     """
-    given = require_single_system(system, matrices)
+    system = require_single_system(system, matrices)
     if tolerance is not None:
-        from ltinet.reduction.dispatch import (
-            dispatch_reduction,  # here, because few networks are of reductions, and it takes its time
-        )
+        # Imported here because importing the reduction takes long and few networks need it.
+        from ltinet.reduction.dispatch import dispatch_reduction
 
-        small = dispatch_reduction(
-            given if isinstance(given, SecondOrder) else eliminate_algebraic(given), tolerance=tolerance
-        )
-        if small.network is not None:
-            settings = small.system.signal_settings
-            return DynamicNetwork(small.network, reduction_error=small.pointwise, signal_settings=settings)
+        model = system if isinstance(system, SecondOrder) else eliminate_algebraic(system)
+        reduced = dispatch_reduction(model, tolerance=tolerance)
+        if reduced.network is not None:
+            settings = reduced.system.signal_settings
+            return DynamicNetwork(reduced.network, reduction_error=reduced.pointwise, signal_settings=settings)
         net = construct(
-            small.system, max_condition=max_condition, n_layers=n_layers, clustering=clustering, balance=balance
+            reduced.system, max_condition=max_condition, n_layers=n_layers, clustering=clustering, balance=balance
         )
-        return replace(net, reduction_error=small.pointwise)
-    state_space = as_state_space(given)
-    wanted = BlockChoice(max_condition, n_layers, clustering, called="n_layers")
+        return replace(net, reduction_error=reduced.pointwise)
+    state_space = as_state_space(system)
+    choice = BlockChoice(max_condition, n_layers, clustering, called="n_layers")
     with limit_blas_threads(state_space.n_states):
-        found = construct_network(state_space.matrices, wanted, balance=balance)
-    return DynamicNetwork(found.network, found.form, state_space, found.blocks)
+        result = construct_network(state_space.matrices, choice, balance=balance)
+    return DynamicNetwork(result.network, result.form, state_space, result.blocks)

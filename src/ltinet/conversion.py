@@ -19,92 +19,118 @@ from ltinet.systems.signal_names import SignalNames
 from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.conversion
-# The door through which systems of other libraries come: `as_state_space`.
-
 
 def as_state_space(obj: Any) -> StateSpace:
-    """Return `obj` as a `StateSpace`; one that is a `StateSpace` already is returned as it is.
+    """Convert a system of any supported kind to `StateSpace`.
 
-    Accepted are tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den), `SecondOrder` models, and systems of
-    scipy.signal, python-control and pyMOR, in continuous or discrete time. Systems given by state-space matrices keep
-    their states, and labels of python-control are names here.
-    Transfer functions are realised in controller form, one with several inputs column by column, which is not minimal
-    when entries share poles; zeros, poles and gain become a chain of second-order sections, without multiplying out the
-    polynomials.
+    Systems given by state-space matrices keep their states, and labels of python-control become names. Transfer
+    functions are realized in controller form, those with several inputs column by column, which is not minimal if
+    entries share poles. Zeros, poles and gain become a chain of second-order sections; the polynomials are not
+    multiplied out.
 
-    Raises:
-        InvalidSystemError: the object is not one of these, its step has no length, it is improper or parametric.
+    Parameters
+    ----------
+    obj : object
+        `StateSpace` (returned unchanged) or `SecondOrder`; tuple (A, B, C), (A, B, C, D), (A, B, C, D, E) or
+        (num, den); system of scipy.signal, python-control or pyMOR, in continuous or discrete time; result of
+        `identify` or `reduce`.
+
+    Returns
+    -------
+    StateSpace
+        System with the same input–output map.
+
+    Raises
+    ------
+    InvalidSystemError
+        If the object is not a system, is improper, depends on parameters, or is in discrete time without a time step.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> system = ltinet.as_state_space(([1.0], [1.0, 0.5, 4.0]))  # 1/(s² + 0.5 s + 4)
+    >>> system.n_states
+    2
+    >>> system.dcgain()
+    array([[0.25]])
     """
     if isinstance(obj, SecondOrder):
         return obj.to_state_space()
-    held = getattr(obj, "system", obj)  # a result that holds the system it found
-    return held if isinstance(held, StateSpace) else StateSpace.of(to_system_matrices(obj))
-
-
-# MERGED ltinet.conversion
-# The door for models with algebraic equations: `eliminate_algebraic`.
+    system = getattr(obj, "system", obj)  # results of `identify` and `reduce` hold a system
+    return system if isinstance(system, StateSpace) else StateSpace.of(to_system_matrices(obj))
 
 
 def eliminate_algebraic(system: Any) -> StateSpace:
-    """The system that is left of E x' = A x + B u with a singular E, once its algebraic equations are solved.
+    """Eliminate the algebraic equations of a descriptor system E x' = A x + B u with singular E (index 1).
 
-    Variables whose rows and columns of E are zero are put into the other equations; sparse models stay sparse, unless
-    that fills them in. Any other singular E of up to 3,000 states is brought to that form by its singular values, which
-    mixes the states. Outputs then see inputs at once where algebraic variables did: D. What has a regular E comes back
-    as it is.
+    Variables whose columns of E are zero are substituted into the other equations; sparse models stay sparse unless
+    the substitution fills them in. Any other singular E of up to 3,000 states is brought to this form by its singular
+    value decomposition, which mixes the states. Outputs of algebraic variables that depend on inputs directly
+    contribute to D. A system with regular E is returned unchanged.
 
-    Args:
-        system: (A, B, C, D, E), or anything that `as_state_space` takes.
+    Parameters
+    ----------
+    system : tuple or object
+        (A, B, C, D, E), or any object that `as_state_space` accepts.
 
-    Raises:
-        InvalidSystemError: the index is 2 or more, the pencil sE − A is singular, or the result would fill in.
+    Returns
+    -------
+    StateSpace
+        System without algebraic equations, with the same input–output map.
+
+    Raises
+    ------
+    InvalidSystemError
+        If the index is 2 or more, the pencil sE − A is singular for all s, or the result would fill in.
     """
-    held = eliminate_zero_rows(system)
-    pencil = held.sparse
+    state_space = eliminate_zero_rows(system)
+    pencil = state_space.sparse
     if pencil is None or pencil.mass is None or pencil.is_large or not _is_singular(pencil.mass):
-        return held
-    return _eliminate_by_svd(held)
+        return state_space
+    return _eliminate_by_svd(state_space)
 
 
 def eliminate_zero_rows(system: Any) -> StateSpace:
-    """The same where rows and columns of E are zero, or E is a singular array; any other system as it is."""
+    """Eliminate algebraic equations where rows and columns of E are zero, or where E is a singular dense matrix.
+
+    Any other system is returned unchanged, even if its sparse E is singular.
+    """
     try:
-        held = as_state_space(system)
+        state_space = as_state_space(system)
     except SingularMassError:
         return _eliminate_by_svd(StateSpace.of(_to_sparse_matrices(system)))
-    pencil = held.sparse
+    pencil = state_space.sparse
     if pencil is None or pencil.mass is None:
-        return held
-    found = solve_algebraic_rows(pencil.mass, pencil.state, pencil.B, held.C, held.D)
-    if found is None:
-        return held
-    return StateSpace.of(_to_system_matrices(found, held.matrices.names), settings=held.signal_settings)
+        return state_space
+    descriptor = solve_algebraic_rows(pencil.mass, pencil.state, pencil.B, state_space.C, state_space.D)
+    return state_space if descriptor is None else _to_state_space(descriptor, state_space)
 
 
-def _eliminate_by_svd(held: StateSpace) -> StateSpace:
-    """Of a model that is sparse or was made so."""
-    pencil: Any = held.sparse
+def _eliminate_by_svd(system: StateSpace) -> StateSpace:
+    pencil: Any = system.sparse
     E, A = pencil.mass.toarray(), pencil.state.toarray()
-    found = solve_algebraic_svd(E, A, pencil.B, held.C, held.D)
-    return StateSpace.of(_to_system_matrices(found, held.matrices.names), settings=held.signal_settings)
+    return _to_state_space(solve_algebraic_svd(E, A, pencil.B, system.C, system.D), system)
 
 
 def _to_sparse_matrices(system: Any) -> SystemMatrices:
-    """Matrices that came with a singular E, checked without eliminating it."""
+    """Validate the matrices of a system without eliminating E: a sparse A keeps E as it is."""
     parts: Any = system if isinstance(system, tuple | list) else [getattr(system, name, None) for name in "ABCDE"]
     A, B, C, D, E = parts
     return SystemMatrices(sparse.csr_array(np.asarray(A)), B, C, D, E)
 
 
-def _to_system_matrices(found: RegularDescriptor, names: SignalNames) -> SystemMatrices:
-    n = found.A.shape[0]
-    ones: Any = np.eye(n) if isinstance(found.E, np.ndarray) else sparse.eye_array(n)
-    is_identity = n == 0 or abs(found.E - ones).max() == 0.0
-    made = SystemMatrices(found.A, found.B, found.C, found.D, None if is_identity else found.E)
-    if found.kept is None or names.states is None:
-        return made.with_names(names.without_states)
-    return made.with_names(SignalNames(names.inputs, names.outputs, tuple(names.states[own] for own in found.kept)))
+def _to_state_space(descriptor: RegularDescriptor, origin: StateSpace) -> StateSpace:
+    """Return the system of a regular descriptor, with the names and settings of the system that it comes from."""
+    n = descriptor.A.shape[0]
+    identity: Any = np.eye(n) if isinstance(descriptor.E, np.ndarray) else sparse.eye_array(n)
+    E = None if n == 0 or abs(descriptor.E - identity).max() == 0.0 else descriptor.E
+    matrices = SystemMatrices(descriptor.A, descriptor.B, descriptor.C, descriptor.D, E)
+    names = origin.matrices.names
+    states = None
+    if descriptor.variables is not None and names.states is not None:
+        states = tuple(names.states[index] for index in descriptor.variables)
+    matrices = matrices.with_names(SignalNames(names.inputs, names.outputs, states))
+    return StateSpace.of(matrices, settings=origin.signal_settings)
 
 
 def _is_singular(E: Any) -> bool:

@@ -293,9 +293,7 @@ class DynamicNetwork:
         """
         settings = self.signal_settings
         hold = resolve_hold(hold, settings)
-        network = to_torch(
-            self._context, dt, hold=hold, trainable=trainable, settings=settings, rebuild=DynamicNetwork
-        )
+        network = to_torch(self._context, dt, hold=hold, trainable=trainable, settings=settings, rebuild=DynamicNetwork)
         return delayed_module(network) if settings.shifts_signals else network
 
     def poles(self) -> NDArray[np.complex128]:

@@ -14,9 +14,6 @@ from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import MatrixLike
 from ltinet.systems.named_systems import build_system
 
-# MERGED ltinet.files
-# The doors through which systems come and go: files, and the systems that are built in.
-
 
 def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
     path: str | PathLike[str],
@@ -30,81 +27,171 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
     dt: float | None = None,
     max_bytes: float = DEFAULT_MAX_BYTES,
 ) -> StateSpace:
-    """Read a system from a `.mat` file (any version), an `.npz` archive or a folder of Matrix Market files.
+    """Read a system from a `.mat` file (versions 4 to 7.3), an `.npz` archive or a folder of Matrix Market files.
 
-    The variables are called A, B, C and, where present, D and E, or a, b, c, d, e, or are fields of one struct (sys.A);
-    `names={"A": "Amat"}` tells of others. A sparse A stays so, and E beside it; other variables are ignored.
-    Names stand beside them as InputName, OutputName and StateName, with units in InputUnit and so on, or input_names.
-    Delays stand beside them as InputDelay and OutputDelay (in discrete time in samples, as in MATLAB), the operating
-    point as InputOffset and OutputOffset, the hold as InterSample ("zoh", "foh"), the sample time as DataSampleTime.
-    A model in discrete time has its time step beside them as Ts or dt (or Td, sampling_time, sample_time, SampleTime).
-    A matrix given by keyword is used instead of the file's, and supplies one that the file lacks:
-    `load_system("helicopter.mat", C=np.eye(28))`. Nothing is unpickled, and nothing that the file says of itself is
-    believed before it is checked.
+    Matrices are variables A, B, C and, where present, D and E, in capital or small letters, or fields of one struct
+    (`sys.A`). A sparse A stays sparse, and so does E; other variables are ignored.
 
-    Args:
-        path: the file or folder.
-        A: the state matrix, instead of the file's; the other matrices likewise.
-        B: the input matrix.
-        C: the output matrix.
-        D: the feedthrough.
-        E: the descriptor matrix.
-        names: variables of the file by the matrix that they are; fields of structs as "sys.A".
-        dt: the time step, instead of the file's; 0 for continuous time, whatever the file says.
-        max_bytes: the most that all matrices of the file may take as float64, 2 GiB unless another number is given,
-            sparse ones with the places of their entries; compressed files of some kilobytes can claim more than any
-            memory has.
+    Further variables are read as written by MATLAB: names (InputName, OutputName, StateName, with units in InputUnit
+    and so on; or input_names), delays (InputDelay and OutputDelay, in samples for systems in discrete time), operating
+    point (InputOffset, OutputOffset), hold (InterSample: "zoh" or "foh"), sample time of the data (DataSampleTime)
+    and the time step of a system in discrete time (Ts, dt, Td, sampling_time, sample_time or SampleTime).
 
-    Raises:
-        FileFormatError: the file is missing, damaged, too large, of an unknown kind, or lacks A, B or C.
-        InvalidSystemError: its matrices do not make a system, or what it has for a time step is none.
+    Nothing is unpickled, and all sizes in the file are validated before memory is allocated.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File or folder.
+    A, B, C, D, E : array_like or sparse matrix, optional
+        Matrix that replaces that of the file, or supplies one that the file lacks.
+    names : mapping of str to str, optional
+        Variable that holds each matrix, where it has another name: `{"A": "Amat", "B": "sys.b2"}`.
+    dt : float, optional
+        Time step that replaces that of the file; 0 for continuous time.
+    max_bytes : float, optional
+        Limit on the memory of all matrices as float64, including indices of sparse ones. The default is 2 GiB. A
+        compressed file of a few kilobytes can expand to more memory than the machine has.
+
+    Returns
+    -------
+    StateSpace
+        System with its names, delays, operating point, hold and sample time.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is missing, damaged, too large, of an unknown format, or lacks A, B or C.
+    InvalidSystemError
+        If the matrices do not form a system, or the time step is not valid.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> ltinet.save_system(ltinet.named_system("heat_rod", n_states=20), "rod.npz")
+    >>> ltinet.load_system("rod.npz").n_states
+    20
+    >>> ltinet.load_system("rod.npz", C=[[1.0] + [0.0] * 19]).n_outputs
+    1
     """
-    given = {name: value for name, value in zip("ABCDE", (A, B, C, D, E), strict=True) if value is not None}
-    matrices, settings = read_system(path, given, names=names, dt=dt, max_bytes=max_bytes)
-    return StateSpace.of(matrices, settings=settings)
+    matrices = {name: value for name, value in zip("ABCDE", (A, B, C, D, E), strict=True) if value is not None}
+    system, settings = read_system(path, matrices, names=names, dt=dt, max_bytes=max_bytes)
+    return StateSpace.of(system, settings=settings)
 
 
 def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
-    """Write A, B, C, D to a `.mat` or `.npz` file, or to a folder of Matrix Market files if `path` has no suffix.
+    """Write a system to a `.mat` or `.npz` file or, if `path` has no suffix, to a folder of Matrix Market files.
 
-    A time step is written as Ts, a sparse A as such, with its E, names as InputName, OutputName and StateName (a folder
-    has no place for them). Delays, operating point, hold and sample time are written as `load_system` reads them; with
-    any of these a folder is refused. `system` may be anything that `as_state_space` accepts. Every bit comes back
-    through `load_system`. The file appears whole or not at all. A file of that name is replaced; a folder only if it
-    holds nothing but such matrix files. `mat_version="7.3"` writes HDF5 (extra `ltinet[hdf5]`), needed for matrices
-    beyond 2 GB.
+    Besides A, B, C and D the file holds a sparse E, the time step, names, delays, operating point, hold and sample
+    time, in the variables that `load_system` reads; the round trip is exact. A folder holds matrices only: names are
+    omitted, and systems with delays, operating point, hold or sample time are refused. The file is replaced
+    atomically. An existing folder is replaced only if it contains nothing but such matrix files.
 
-    Raises:
-        FileFormatError: the suffix is unknown, or the file cannot be written there.
-        MissingDependencyError: h5py is needed and not installed.
+    Parameters
+    ----------
+    system : StateSpace or object
+        System to write; any object that `as_state_space` accepts.
+    path : str or path-like
+        File with the suffix `.mat` or `.npz`, or folder.
+    mat_version : {"5", "7.3"}, optional
+        Version of a `.mat` file. Version 7.3 is HDF5, needs the extra `ltinet[hdf5]`, and is required for matrices
+        above 2 GB.
+
+    Raises
+    ------
+    FileFormatError
+        If the suffix is unknown or the file cannot be written.
+    MissingDependencyError
+        If h5py is needed and not installed.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> system = ltinet.StateSpace([[0, 1], [-4, -0.4]], [0, 1], [1, 0])
+    >>> ltinet.save_system(system, "oscillator.mat")
+    >>> ltinet.load_system("oscillator.mat") == system
+    True
     """
-    held = as_state_space(system)
-    write_system(held.matrices, path, mat_version=mat_version, settings=held.signal_settings)
+    state_space = as_state_space(system)
+    write_system(state_space.matrices, path, mat_version=mat_version, settings=state_space.signal_settings)
 
 
 def named_system(name: str, **parameters: Any) -> StateSpace:
-    """Build the system called `name`; `NAMED_SYSTEMS` lists the names, and each function documents its parameters.
+    """Build a system that is defined by formula: a benchmark of the literature or an example of the paper.
 
-    Raises:
-        InvalidSystemError: there is no system of that name, it has no such parameter, or a value does not fit.
+    ============================  =============================================  =====================================
+    name                          system                                         parameters and defaults
+    ============================  =============================================  =====================================
+    "blobs"                       Example 3.3: 134 states in six clusters        seed=0
+    "convection_diffusion"        Example SM2.2: transport on a periodic grid    points=20, length=10, diffusivity=1.4,
+                                                                                 velocity_x=0.6, velocity_y=0
+    "convection_diffusion_plate"  sparse, not symmetric: vortex on a plate       n=400, V=10
+    "diffusion"                   Example 3.1: diffusion on a periodic grid      points=20, length=10, diffusivity=0.8
+    "heat_plate"                  sparse, symmetric: heat equation on a plate    n=400
+    "heat_rod"                    heat equation on a rod (SLICOT heat-cont)      n_states=200, diffusivity=0.01
+    "mass_spring_damper"          chain of masses between two walls              n_masses=10, mass=1, stiffness=4,
+                                                                                 damping=0.1
+    "penzl"                       three resonances over real poles (SLICOT FOM)  n_real=1000
+    "triangular"                  Example 3.2: eigenvalues that cluster at −4    n_states=10, seed=0
+    ============================  =============================================  =====================================
+
+    Parameters
+    ----------
+    name : str
+        Name of the system, from the table.
+    **parameters : float or int
+        Parameters of that system; `ltinet.systems.named_systems` documents the equations, inputs and outputs.
+
+    Returns
+    -------
+    StateSpace
+        Continuous-time system.
+
+    Raises
+    ------
+    InvalidSystemError
+        If there is no system or parameter of that name, or a value is out of range.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> ltinet.named_system("penzl", n_real=500).n_states
+    506
     """
     return StateSpace.of(build_system(name, parameters))
 
 
-# MERGED ltinet.files
-# Networks from files.
-
-
 def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNetwork:
-    """Read a network that `net.save` wrote, bit for bit, with its delays, operating point, hold and sample time.
+    """Read a network from a file that `DynamicNetwork.save` wrote.
 
-    Files of 0.1.0 know of none of these, and `print` says so of their networks.
+    All parameters are restored bit for bit, with delays, operating point, hold and sample time. Files written by
+    version 0.1.0 have none of these; `print(net)` then shows a note.
 
-    A file whose tensors take more than `max_bytes`, 2 GiB unless another number is given, is refused.
+    Parameters
+    ----------
+    path : str or path-like
+        File in safetensors format.
+    max_bytes : float, optional
+        Limit on the size of the tensors, 2 GiB by default.
 
-    Raises:
-        FileFormatError: there is no such file, it is damaged, not a network, too large, or of a newer format.
+    Returns
+    -------
+    DynamicNetwork
+        Network equal to the one that was saved.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is missing, damaged, too large, not a network, or of a newer format.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> net = ltinet.construct(ltinet.named_system("heat_rod", n_states=20))
+    >>> net.save("rod.safetensors")
+    >>> ltinet.load("rod.safetensors") == net
+    True
     """
-    network, form, system, blocks, reduction_error, settings = read_network(path, max_bytes=max_bytes)
-    held = None if system is None else StateSpace.of(system, settings=settings)
-    return DynamicNetwork(network, form, held, blocks, reduction_error, settings)
+    network, form, matrices, blocks, reduction_error, settings = read_network(path, max_bytes=max_bytes)
+    system = None if matrices is None else StateSpace.of(matrices, settings=settings)
+    return DynamicNetwork(network, form, system, blocks, reduction_error, settings)

@@ -12,38 +12,53 @@ from ltinet.analysis.frequency_response import apply_delays, evaluation_points, 
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
-from ltinet.systems.matrices import Matrix, MatrixLike, is_symmetric, shallow_copy
+from ltinet.systems.matrices import Matrix, MatrixLike, describe_sparse, shallow_copy
 from ltinet.systems.second_order_matrices import SecondOrderMatrices, SquareMatrix
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
-
-# MERGED ltinet.second_order
-# Mechanical models as their users meet them: `SecondOrder(M, D, K, B, C)`.
 
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class SecondOrder:
-    """A real mechanical model M q'' + D q' + K q = B u, y = C q: masses, dampers and springs, arrays or sparse.
+    """Mechanical model M q'' + D q' + K q = B u, y = C q: masses, dampers and springs, dense or sparse.
 
-    If one of M, D and K is sparse, all are kept so. `ltinet.reduce` keeps the structure: every mode that it keeps is
-    one second-order neuron. Everything else goes through the first-order form, `to_state_space`, and `as_state_space`,
-    `construct` and `reduce` take the model as it is.
+    If one of M, D and K is sparse, all are stored as sparse matrices. `ltinet.reduce` preserves the structure: each
+    mode that it keeps becomes one second-order neuron. `as_state_space`, `construct` and `reduce` accept the model;
+    all other analyses use the first-order form, `to_state_space()`.
 
-    Args:
-        M: the masses, n×n.
-        D: the dampings, n×n; `alpha * M + beta * K` is Rayleigh damping, for which large models are certified.
-        K: the stiffnesses, n×n.
-        B: where inputs push, n×m; a 1-D array is a single input.
-        C: which positions outputs see, p×n; a 1-D array is a single output.
-        input_delay, output_delay, u0, y0, hold, sample_time: as for `StateSpace`; `to_state_space`, `construct` and
-            `reduce` carry them.
+    Parameters
+    ----------
+    M : array_like or sparse matrix, shape (n, n)
+        Mass matrix.
+    D : array_like or sparse matrix, shape (n, n)
+        Damping matrix. Reduction errors of large models are certified for Rayleigh damping, `alpha * M + beta * K`.
+    K : array_like or sparse matrix, shape (n, n)
+        Stiffness matrix.
+    B : array_like, shape (n, m) or (n,)
+        Input matrix; a 1-D array is a single input.
+    C : array_like, shape (p, n) or (n,)
+        Output matrix on positions; a 1-D array is a single output.
+    input_delay, output_delay, u0, y0, hold, sample_time
+        Delays, operating point, hold and sample time, as for `StateSpace`.
 
-    Raises:
-        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, or a delay is negative.
+    Raises
+    ------
+    InvalidSystemError
+        If a matrix is complex, not finite or of the wrong shape, or a delay is negative.
+
+    Examples
+    --------
+    >>> import numpy as np, ltinet
+    >>> K = np.array([[2.0, -1.0], [-1.0, 1.0]])
+    >>> model = ltinet.SecondOrder(M=np.eye(2), D=0.1 * K, K=K, B=[0.0, 1.0], C=[1.0, 0.0])
+    >>> model.n_states
+    4
+    >>> ltinet.construct(model).n_second_order
+    2
     """
 
     matrices: SecondOrderMatrices
-    """All of them together, as the rooms below take them."""
+    """Validated matrices, as the functions behind the public API take them."""
     signal_settings: SignalSettings
     """Delays, operating point, hold and sample time."""
 
@@ -72,74 +87,116 @@ class SecondOrder:
 
     @classmethod
     def of(cls, matrices: SecondOrderMatrices, *, settings: SignalSettings = NO_SETTINGS) -> "SecondOrder":
-        """Return the model of matrices that were checked already."""
+        """Create a model from validated matrices.
+
+        Parameters
+        ----------
+        matrices : SecondOrderMatrices
+            Matrices that were validated already.
+        settings : SignalSettings, optional
+            Delays, operating point, hold and sample time.
+
+        Returns
+        -------
+        SecondOrder
+            Model that shares the matrices.
+        """
         model = cls.__new__(cls)
         object.__setattr__(model, "matrices", matrices)
-        fitting = settings.validate_for(n_inputs=int(matrices.B.shape[1]), n_outputs=len(matrices.C))
-        object.__setattr__(model, "signal_settings", fitting)
+        settings = settings.validate_for(n_inputs=int(matrices.B.shape[1]), n_outputs=len(matrices.C))
+        object.__setattr__(model, "signal_settings", settings)
         return model
 
     def with_signal_settings(self, **changes: Any) -> "SecondOrder":
         """Return the same model with other delays, operating point, hold or sample time.
 
-        The parameters are those of `StateSpace.with_signal_settings`.
+        Parameters
+        ----------
+        **changes
+            Settings to replace, as for `StateSpace.with_signal_settings`.
+
+        Returns
+        -------
+        SecondOrder
+            Model with the new settings.
+
+        Raises
+        ------
+        InvalidSystemError
+            If a setting is unknown or a value is not valid.
         """
         settings = self.signal_settings.with_changes(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
         return SecondOrder.of(self.matrices, settings=settings)
 
     @property
     def M(self) -> SquareMatrix:
-        """The masses, n×n."""
+        """Mass matrix, n×n."""
         return _public_matrix(self.matrices.M)
 
     @property
     def D(self) -> SquareMatrix:
-        """The dampings, n×n."""
+        """Damping matrix, n×n."""
         return _public_matrix(self.matrices.D)
 
     @property
     def K(self) -> SquareMatrix:
-        """The stiffnesses, n×n."""
+        """Stiffness matrix, n×n."""
         return _public_matrix(self.matrices.K)
 
     @property
     def B(self) -> Matrix:
-        """Where inputs push, n×m."""
+        """Input matrix, n×m."""
         return self.matrices.B
 
     @property
     def C(self) -> Matrix:
-        """Which positions outputs see, p×n."""
+        """Output matrix on positions, p×n."""
         return self.matrices.C
 
     @property
     def n_positions(self) -> int:
-        """The number of entries of q, n."""
+        """Number of positions n, the length of q."""
         return self.matrices.n_positions
 
     @property
     def n_states(self) -> int:
-        """States of the first-order form, 2n."""
+        """Number of states of the first-order form, 2n."""
         return 2 * self.n_positions
 
     @property
     def n_inputs(self) -> int:
-        """The number of inputs, m."""
+        """Number of inputs m."""
         return int(self.B.shape[1])
 
     @property
     def n_outputs(self) -> int:
-        """The number of outputs, p."""
+        """Number of outputs p."""
         return len(self.C)
 
     def to_state_space(self) -> StateSpace:
-        """E x' = A x + B u with x = (q, q') and E = diag(I, M): 2n states, sparse where M, D and K are."""
+        """Convert to first order: E x' = A x + B u with x = (q, q') and E = diag(I, M).
+
+        Returns
+        -------
+        StateSpace
+            System with 2n states, sparse if M, D and K are.
+        """
         return StateSpace.of(self.matrices.first_order, settings=self.signal_settings)
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """H(jω) = C (K − ω² M + jω D)⁻¹ B, (len(omega), p, m), by a factorisation for each frequency.
+        """Compute the frequency response H(jω) = C (K − ω² M + jω D)⁻¹ B.
 
-        Delays are exact factors e^{−jωτ}.
+        Each frequency takes one factorization. Delays are included as exact factors e^{−jωτ}.
+
+        Parameters
+        ----------
+        omega : array_like
+            Angular frequencies in radians per unit of time.
+
+        Returns
+        -------
+        ndarray of complex, shape (len(omega), n_outputs, n_inputs)
+            Frequency response.
         """
         H = second_order_response(self.matrices, evaluation_points(omega, None).imag)
         if not self.signal_settings.has_delays:
@@ -155,7 +212,20 @@ class SecondOrder:
         hold: Hold | None = None,
         tolerance: float | None = None,
     ) -> Solution:
-        """Outputs y at the times t; see `StateSpace.simulate`. x0 is (q, q') at t[0], 2n numbers."""
+        """Simulate the first-order form of the model.
+
+        Parameters
+        ----------
+        u, t, hold, tolerance
+            Input, times, hold and error tolerance, as for `StateSpace.simulate`.
+        x0 : array_like, shape (2n,), optional
+            Positions and velocities (q, q') at t[0]; zero by default.
+
+        Returns
+        -------
+        Solution
+            Outputs at the times t.
+        """
         return self.to_state_space().simulate(u, t, x0=x0, hold=hold, tolerance=tolerance)
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -189,10 +259,11 @@ class SecondOrder:
 
 
 def _public_matrix(matrix: SquareMatrix) -> SquareMatrix:
+    """Return a matrix that users may modify without effect on the model: sparse ones as shallow copies."""
     return matrix if isinstance(matrix, np.ndarray) else shallow_copy(matrix)
 
 
 def _describe_matrix(matrix: SquareMatrix) -> str:
     if isinstance(matrix, np.ndarray):
         return f"array ({'symmetric' if np.array_equal(matrix, matrix.T) else 'not symmetric'})"
-    return f"sparse with {matrix.nnz} non-zeros ({'symmetric' if is_symmetric(matrix) else 'not symmetric'})"
+    return describe_sparse(matrix)

@@ -16,9 +16,6 @@ from ltinet.simulation.options import validate_positive
 from ltinet.simulation.solution import Solution
 from ltinet.simulation.solver_errors import NeuronTolerances, search_tolerances
 
-# MERGED ltinet.solver_tolerances
-# Tolerances of solvers for an error that is asked for, found by running a network a few times.
-
 
 def tolerances_for(  # noqa: PLR0913 - the options of the runs that the tolerances are for
     net: DynamicNetwork,
@@ -32,18 +29,50 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     method: Any = None,
     n_jobs: int = 1,
 ) -> NeuronTolerances:
-    """Choose a tolerance for every neuron so that `error_bound()` of a simulation is at most `target` for all outputs.
+    """Choose a solver tolerance for every neuron so that a simulation meets a required accuracy.
 
-    Runs the simulation a few times: each run tells what the error of each neuron does to the outputs, and those that do
-    little are given larger tolerances. Takes fewer evaluations than one tolerance for all; pass the result on with
-    `net.simulate(u, t, engine=…, method=…, rtol=chosen.rtol, atol=chosen.atol)`.
+    The simulation is run a few times. Each run gives the effect of the error of each neuron on the outputs, and
+    neurons with little effect receive larger tolerances. The result needs fewer evaluations than one tolerance for all
+    neurons.
 
-    Raises:
-        SimulationError: rounding or the decomposition alone exceed the target.
+    Parameters
+    ----------
+    net : DynamicNetwork
+        Network to simulate.
+    target : float, optional
+        Limit on `solution.error_bound()` for all outputs.
+    u, t, x0, hold
+        Input, times, initial state and hold of the simulation, as for `DynamicNetwork.simulate`.
+    engine : {"per_neuron", "per_interval"}, optional
+        Solver engine that the tolerances are for.
+    method : str, mapping or callable, optional
+        Solver of SciPy, as for `DynamicNetwork.simulate`.
+    n_jobs : int, optional
+        Number of processes that share the layers.
+
+    Returns
+    -------
+    NeuronTolerances
+        Tolerances `rtol` and `atol` to pass to `net.simulate`.
+
+    Raises
+    ------
+    SimulationError
+        If rounding or the block-diagonalization alone exceed the target, or the engine is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np, ltinet
+    >>> net = ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=3))
+    >>> t = np.linspace(0.0, 10.0, 101)
+    >>> chosen = ltinet.tolerances_for(net, 1e-5, u=np.sin(t), t=t)
+    >>> solution = net.simulate(np.sin(t), t, engine="per_neuron", rtol=chosen.rtol, atol=chosen.atol)
+    >>> bool((solution.error_bound() <= 1e-5).all())
+    True
     """
     target = validate_positive(target, "target")
     if engine not in ("per_neuron", "per_interval"):
-        raise SimulationError(f'engine is {engine!r}; tolerances are for "per_neuron" and "per_interval"')
+        raise SimulationError(f'engine must be "per_neuron" or "per_interval", got {engine!r}')
 
     def simulate(tolerances: Mapping[tuple[int, int], float]) -> Solution:
         return net.simulate(

@@ -27,141 +27,202 @@ from ltinet.systems.system_matrices import require_continuous_time
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# MERGED ltinet.tradeoff
-# The ladder of forms: what every bound on the condition number would give, computed together and looked at at once.
-
-_MAX_PRINTED_POINTS = 24  # rungs that a printed ladder shows
+_MAX_PRINTED_POINTS = 24  # rows of a printed curve; the middle of a longer one is omitted
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class TradeoffPoint:
-    """One form of the ladder by its numbers; `form`, and of a system `network`, are computed on first use."""
+    """Block-diagonal form on a trade-off curve; `form` and `network` are computed on first use.
 
-    known: TradeoffForm
+    Attributes
+    ----------
+    candidate : TradeoffForm
+        Partition with its condition number, from which the form is assembled.
+    system : StateSpace or None
+        System of the curve; None for the curve of a matrix.
+    """
+
+    candidate: TradeoffForm
     system: StateSpace | None = None
 
     @property
     def condition(self) -> float:
-        """cond₂(T) in the units in which the form was found: what `max_condition` bounds."""
-        return self.known.condition
+        """Condition number cond₂(T) in the units in which the form was computed; `max_condition` limits it."""
+        return self.candidate.condition
 
     @property
     def n_layers(self) -> int:
-        """Number of blocks, each a horizontal layer."""
-        return self.known.n_blocks
+        """Number of blocks; each becomes a horizontal layer."""
+        return self.candidate.n_blocks
 
     @property
     def n_connections(self) -> int:
-        """Pairs of neurons that share a layer; of these a form may turn out to have some that are zero."""
-        return self.known.n_connections
+        """Number of pairs of neurons that share a layer: an upper bound, since weights in a form may be zero."""
+        return self.candidate.n_connections
 
     @property
     def form(self) -> BlockDiagonalForm:
-        """The block-diagonal form with T and its certificate."""
-        return self.known.form
+        """Block-diagonal form with T and its certificate."""
+        return self.candidate.form
 
     @cached_property
     def network(self) -> DynamicNetwork:
-        """The network of the system in this form."""
+        """Network of the system in this form."""
         if self.system is None:
-            raise InvalidSystemError("this is the ladder of a matrix; for networks give the system: ladder((A, B, C))")
-        found = network_from_form(self.form, self.system.matrices)
-        return DynamicNetwork(found.network, found.form, self.system, found.blocks)
+            raise InvalidSystemError(
+                "the trade-off curve of a matrix has no networks; compute it for a system: condition_tradeoff((A, B, C))"
+            )
+        result = network_from_form(self.form, self.system.matrices)
+        return DynamicNetwork(result.network, result.form, self.system, result.blocks)
 
     @property
     def n_weights(self) -> int | None:
-        """Weights of the network; None on the ladder of a matrix."""
+        """Number of weights of the network; None on the curve of a matrix."""
         return None if self.system is None else self.network.n_weights
 
     def __repr__(self) -> str:
-        return f"Rung(condition={self.condition:.4g}, n_layers={self.n_layers}, n_connections={self.n_connections})"
+        sizes = f"n_layers={self.n_layers}, n_connections={self.n_connections}"
+        return f"TradeoffPoint(condition={self.condition:.4g}, {sizes})"
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class TradeoffCurve(Sequence[TradeoffPoint]):
-    """All forms that are worth having, by rising cond(T) and falling connections."""
+    """Sequence of all forms that some limit on cond₂(T) selects, by rising condition and falling connections.
 
-    rungs: tuple[TradeoffPoint, ...]
+    Attributes
+    ----------
+    points : tuple of TradeoffPoint
+        Points of the curve; indexing, slicing and iteration give the same.
+    """
+
+    points: tuple[TradeoffPoint, ...]
 
     def within(self, max_condition: float) -> TradeoffPoint:
-        """The rung with the fewest connections within a bound: never more of them for a larger bound.
+        """Return the point with the fewest connections within a limit on cond₂(T).
 
-        Raises:
-            PartitionError: the bound is below one, which no condition number is.
+        Parameters
+        ----------
+        max_condition : float
+            Limit on the condition number, at least 1.
+
+        Returns
+        -------
+        TradeoffPoint
+            Point that `construct(system, max_condition=max_condition)` would choose. A larger limit never gives more
+            connections.
+
+        Raises
+        ------
+        PartitionError
+            If the limit is below 1.
         """
-        fitting = [rung for rung in self.rungs if rung.condition <= max_condition]
-        if not fitting:
-            raise PartitionError(f"max_condition is {max_condition!r}; a condition number is at least 1, so give more")
-        return fitting[-1]
+        allowed = [point for point in self.points if point.condition <= max_condition]
+        if not allowed:
+            raise PartitionError(
+                f"max_condition must be at least 1, as every condition number is, got {max_condition!r}"
+            )
+        return allowed[-1]
 
     def plot(self, *, max_condition: float | None = None, ax: "Axes | None" = None) -> "Axes":
-        """Draw cond(T) against connections; `max_condition` marks the rung that it buys."""
-        points = [(rung.n_connections, rung.condition) for rung in self.rungs]
+        """Plot cond₂(T) against the number of connections.
+
+        Parameters
+        ----------
+        max_condition : float, optional
+            Limit whose point is marked.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Axes of the plot.
+        """
+        points = [(point.n_connections, point.condition) for point in self.points]
         return draw_tradeoff(points, budget=max_condition, ax=ax)
 
     def __len__(self) -> int:
-        return len(self.rungs)
+        return len(self.points)
 
     @overload
     def __getitem__(self, index: int) -> TradeoffPoint: ...
     @overload
     def __getitem__(self, index: slice) -> "TradeoffCurve": ...
     def __getitem__(self, index: int | slice) -> "TradeoffPoint | TradeoffCurve":
-        return TradeoffCurve(self.rungs[index]) if isinstance(index, slice) else self.rungs[index]
+        return TradeoffCurve(self.points[index]) if isinstance(index, slice) else self.points[index]
 
     def __iter__(self) -> Iterator[TradeoffPoint]:
-        return iter(self.rungs)
+        return iter(self.points)
 
     def __repr__(self) -> str:
-        return f"Ladder({len(self)} forms, {self[0].n_connections} to {self[-1].n_connections} connections)"
+        return f"TradeoffCurve({len(self)} forms, {self[0].n_connections} to {self[-1].n_connections} connections)"
 
     def __str__(self) -> str:
         return "\n".join(_table_lines(self))
 
 
 def condition_tradeoff(system: Any, *, balance: bool | None = None) -> TradeoffCurve:
-    """Every form of a matrix or a system that some bound on the condition number would choose.
+    """Compute every block-diagonal form that some limit on cond₂(T) would select.
 
-    `system` is a square matrix, or anything that `construct` takes; rungs of a system have networks and weights, too.
-    All rungs are computed together: one Schur form, the angles between its invariant subspaces, and a search that knows
-    of no bound; T and the blocks of a rung are assembled on request. With `balance` states are balanced first, without
-    it they stay as given, None does both and keeps what is better.
+    All points come from one Schur form, the angles between its invariant subspaces, and a search that does not depend
+    on a limit. The cost is about that of five calls of `block_diagonalize`; more if eigenvalues are close together and
+    T must be computed to find its condition number, and hardly more than one Schur form for normal matrices.
 
-    Cost: about that of five searches for one bound, more where eigenvalues crowd and T must be looked at itself;
-    hardly more than one Schur form for normal matrices.
+    Parameters
+    ----------
+    system : array_like, tuple or object
+        Square matrix, or a continuous-time system as `construct` accepts it; points of a system have networks.
+    balance : bool, optional
+        True scales the states to similar sizes first, False leaves them as they are, None tries both and keeps the
+        better curve.
 
-    Raises:
-        InvalidSystemError: `system` is neither a finite real square matrix nor a system, or discrete in time.
+    Returns
+    -------
+    TradeoffCurve
+        Points by rising condition number and falling number of connections; `print` shows a table.
+
+    Raises
+    ------
+    InvalidSystemError
+        If `system` is neither a finite real square matrix nor a continuous-time system.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> curve = ltinet.condition_tradeoff([[-1.0, 1.0], [0.0, -2.0]])
+    >>> [point.n_connections for point in curve]
+    [1, 0]
+    >>> curve.within(1.5).n_connections
+    1
     """
     if _is_matrix(system):
-        return TradeoffCurve(
-            tuple(map(TradeoffPoint, compute_tradeoff_forms(as_square_matrix(system, "A"), balance=balance)))
-        )
+        forms = compute_tradeoff_forms(as_square_matrix(system, "A"), balance=balance)
+        return TradeoffCurve(tuple(map(TradeoffPoint, forms)))
     state_space = as_state_space(system)
-    require_continuous_time(state_space, "ladder(system)")
-    found = compute_tradeoff_forms(state_space.A, balance=balance)
-    return TradeoffCurve(tuple(TradeoffPoint(known, state_space) for known in found))
+    require_continuous_time(state_space, "condition_tradeoff(system)")
+    forms = compute_tradeoff_forms(state_space.A, balance=balance)
+    return TradeoffCurve(tuple(TradeoffPoint(form, state_space) for form in forms))
 
 
 def _is_matrix(system: Any) -> bool:
-    """Whether this is one matrix, and not the matrices of a system."""
+    """Return True for one matrix, False for a system, such as a tuple of matrices."""
     if sparse.issparse(system) or isinstance(system, np.ndarray):
         return True
     return isinstance(system, list | tuple) and all(np.ndim(row) < 2 and not sparse.issparse(row) for row in system)
 
 
-def _table_lines(ladder: TradeoffCurve) -> list[str]:
-    """A table, cut in the middle where it is long."""
-    has_weights = ladder.rungs[0].system is not None
+def _table_lines(curve: TradeoffCurve) -> list[str]:
+    has_weights = curve.points[0].system is not None
     lines = [f"{'cond(T)':>10}  {'layers':>6}  {'connections':>11}" + ("  weights" if has_weights else "")]
-    left_out = max(len(ladder) - _MAX_PRINTED_POINTS, 0)
-    for place, rung in enumerate(ladder):
-        if left_out and _MAX_PRINTED_POINTS // 2 <= place < _MAX_PRINTED_POINTS // 2 + left_out:
-            if place == _MAX_PRINTED_POINTS // 2:
-                lines.append(f"{'⋮':>10}  {left_out} more")
+    n_omitted = max(len(curve) - _MAX_PRINTED_POINTS, 0)
+    first_omitted = _MAX_PRINTED_POINTS // 2
+    for index, point in enumerate(curve):
+        if n_omitted and first_omitted <= index < first_omitted + n_omitted:
+            if index == first_omitted:
+                lines.append(f"{'⋮':>10}  {n_omitted} more")
             continue
-        weights = f"  {rung.n_weights:>7}" if has_weights else ""
-        lines.append(f"{rung.condition:>10.4g}  {rung.n_layers:>6}  {rung.n_connections:>11}{weights}")
+        weights = f"  {point.n_weights:>7}" if has_weights else ""
+        lines.append(f"{point.condition:>10.4g}  {point.n_layers:>6}  {point.n_connections:>11}{weights}")
     return lines

@@ -183,7 +183,7 @@ class Subject:
         """The network of a rung; its bounds count what a reduction left out."""
         rung = self.ladder[place]
         # A rung of its own: those of the ladder would keep every network that was ever looked at.
-        net = TradeoffPoint(replace(rung.known), rung.system).network
+        net = TradeoffPoint(replace(rung.candidate), rung.system).network
         lost = self.reduction_error if self.reduction is None else self.reduction.h2_bound()
         return net if lost is None else replace(net, reduction_error=lost)
 

@@ -110,7 +110,7 @@ class RegularDescriptor:
     B: Array
     C: Array
     D: Array
-    kept: Indices | None
+    variables: Indices | None
 
 
 def solve_algebraic_rows(E: Any, A: Any, B: Array, C: Array, D: Array) -> RegularDescriptor | None:

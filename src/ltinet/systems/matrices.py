@@ -196,6 +196,11 @@ def is_symmetric(matrix: SparseMatrix) -> bool:
     return sparse_equal(matrix, turned)
 
 
+def describe_sparse(matrix: SparseMatrix) -> str:
+    """Describe a sparse matrix in a few words: number of non-zeros, symmetric or not."""
+    return f"sparse with {matrix.nnz} non-zeros ({'symmetric' if is_symmetric(matrix) else 'not symmetric'})"
+
+
 def _as_coo(value: Any, name: str) -> Any:
     """The entries one by one; SciPy follows compressed rows and columns without looking where they lead."""
     try:

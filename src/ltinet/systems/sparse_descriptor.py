@@ -18,6 +18,7 @@ from ltinet.systems.matrices import (
     SparseMatrix,
     as_real_matrix,
     as_sparse_matrix,
+    describe_sparse,
     is_symmetric,
     shallow_copy,
     sparse_equal,
@@ -126,7 +127,7 @@ class SparseDescriptor:
     def description(self) -> str:
         """What it is, in words: entries, symmetric or not, E."""
         return ", ".join(
-            [f"A {_describe_matrix(self.state)}", "E = I" if self.mass is None else f"E {_describe_matrix(self.mass)}"]
+            [f"A {describe_sparse(self.state)}", "E = I" if self.mass is None else f"E {describe_sparse(self.mass)}"]
         )
 
     def __dir__(self) -> list[str]:
@@ -136,8 +137,3 @@ class SparseDescriptor:
 
     def __repr__(self) -> str:
         return f"SparseDescriptor({self.n_states} states, {self.description})"
-
-
-def _describe_matrix(matrix: SparseMatrix) -> str:
-    kind = "symmetric" if is_symmetric(matrix) else "not symmetric"
-    return f"sparse with {matrix.nnz} non-zeros ({kind})"
