@@ -1,4 +1,4 @@
-"""Tables of samples: CSV and its relatives as loggers, spreadsheets and other programs write them.
+"""Tables of samples: CSV and related formats, as loggers, spreadsheets and other programs write them.
 
-Nothing here is guessed: what can be read in two ways is refused with the option that decides.
+A table that can be read in more than one way is rejected with an error that names the deciding option.
 """

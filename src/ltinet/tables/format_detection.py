@@ -1,7 +1,7 @@
 """Detection of the format of a table: dialect, header and units, and the roles of the columns.
 
 The longest run of rows with equally many cells is the data; the header and a row of units are searched above it. The
-column of times is recognised by its name or its cells, and its unit by the options, the row of units or the name.
+time column is recognized by its name or its cells, and its unit by the options, the row of units or the name.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,6 @@ from typing import final
 from ltinet._util.text import format_count, format_names
 from ltinet.errors import FileFormatError
 from ltinet.tables.cells import (
-    DELIMITER_CANDIDATES,
     DELIMITER_NAMES,
     Dialect,
     detect_decimal,
@@ -21,34 +20,113 @@ from ltinet.tables.cells import (
     is_datetime,
     is_gap,
     is_timestamp,
-    looks_like_a_clock,
-    looks_like_a_date,
+    looks_like_date,
+    looks_like_time_of_day,
     quote_cell,
+    remove_thousands,
     split_cells,
-    without_thousands,
 )
 from ltinet.tables.options import Column, TableOptions
 from ltinet.tables.source import HEAD_BYTES, TextBlock
 from ltinet.tables.timestamps import (
     KNOWN_UNITS,
-    in_seconds,
     is_time_name,
     mentions_utc,
     parse_time_zone,
+    to_seconds_factors,
     unit_of,
     unit_text,
 )
 
-# MERGED ltinet.tables.format_detection
-# Where the rows of numbers begin, and which line above them is the header.
+_MAX_LINES = 400  # lines in which the format is detected; the whole head if they hold no rows
+_LONGEST_UNIT = 12  # characters of a cell in a row of units
+_MAX_NUMBER_DIGITS = 10  # digits of a column number
+KNOWN_UNITS_TEXT = ", ".join(KNOWN_UNITS)
 
-_LONGEST_UNIT = 12
+
+@final
+class NoRowsError(FileFormatError):
+    """Error for text without rows of numbers; in a stream they may still arrive."""
+
+
+@final
+@dataclass(frozen=True)
+class TableFormat:
+    """Dialect and columns of a table, and the line at which its rows begin."""
+
+    title: str
+    dialect: Dialect
+    columns: "Columns"
+    first_line: int
+    """Line number of the first row."""
+    notes: tuple[str, ...]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of cells of each row."""
+        return len(self.columns.names)
+
+    def with_decimal(self, decimal: str | None) -> "TableFormat":
+        """Return the format with a decimal mark that was detected later."""
+        return replace(self, dialect=replace(self.dialect, decimal=decimal))
+
+
+def detect_format(head: TextBlock, options: TableOptions, title: str) -> TableFormat:
+    """Detect the format of a table from its beginning.
+
+    Raises FileFormatError where there is no table, or more than one way to read it.
+    """
+    text = head.content[: head.content.rfind(b"\n", 0, HEAD_BYTES) + 1 or len(head.content)].decode()
+    if not text.strip():
+        raise NoRowsError(f"{title} is empty; expected is a header such as t,u1,u2 and a line for each time")
+    try:
+        delimiter, layout = _detect_delimiter("\n".join(text.split("\n", _MAX_LINES)[:_MAX_LINES]), options, title)
+    except NoRowsError:
+        delimiter, layout = _detect_delimiter(text, options, title)
+    if layout.header is None and options.header is not False:
+        raise FileFormatError(
+            f"{title} has no header: its first line is numbers; put one such as t,u1,u2 above, or read it without, "
+            'naming the time column by its number, with header=False and time="1"'
+        )
+    if not layout.fits and layout.header is not None:
+        raise FileFormatError(
+            cell_count_message(f"{title}, line {layout.first_line}", layout.rows[0].cells, len(layout.header.cells))
+        )
+    columns = detect_columns(layout, options, title)
+    decimal = options.decimal
+    if decimal is None:
+        rows = [
+            [remove_thousands(row.cells[k], options.thousands) for k in columns.used if k < len(row.cells)]
+            for row in layout.rows
+        ]
+        decimal = detect_decimal(rows, delimiter, f"{title}:")
+    notes = []
+    top = layout.first_line if layout.header is None else layout.header.number
+    if top > 1:
+        notes.append(f"{format_count(top - 1, 'line')} above the header left out")
+    if columns.time is not None and columns.unit not in (None, "s"):
+        notes.append(f"times in {columns.unit} ({quote_cell(columns.names[columns.time])}) brought to seconds")
+    if columns.is_stamped:
+        notes.append("times counted in seconds from the first")
+    dialect = Dialect(delimiter, decimal, options.thousands)
+    return TableFormat(title, dialect, columns, layout.first_line, tuple(notes))
+
+
+def cell_count_message(place: str, cells: list[str], expected: int) -> str:
+    """Return the error message for a row that has more or fewer cells than the header."""
+    return (
+        f"{place} has {format_count(len(cells), 'cell')} but the header has {expected}; fill or remove cells, write "
+        'decimal points where commas separate the columns, or name the delimiter, as in delimiter=";"'
+    )
+
+
+# Header and rows.
 
 
 @final
 @dataclass(frozen=True)
 class Line:
-    """A line that is not blank, cut into cells."""
+    """Line of a table that is not blank, split into cells."""
 
     number: int
     cells: list[str]
@@ -56,12 +134,12 @@ class Line:
 
     @property
     def n_data(self) -> int:
-        """How many of its cells are numbers or times."""
+        """Number of cells that are numbers or times."""
         return 0 if self.is_comment else sum(is_data_cell(cell) for cell in self.cells)
 
     @property
     def is_data(self) -> bool:
-        """Whether there is nothing in it but numbers, times and gaps."""
+        """True where all cells are numbers, times or gaps."""
         return (
             not self.is_comment and self.n_data > 0 and all(is_data_cell(cell) or is_gap(cell) for cell in self.cells)
         )
@@ -70,66 +148,71 @@ class Line:
 @final
 @dataclass(frozen=True)
 class Layout:
-    """The header, and the rows below it that have been seen."""
+    """Header, row of units and the rows below, as far as the head of the table shows them."""
 
     header: Line | None
     units: Line | None
     rows: list[Line]
     is_clean: bool
-    """Whether there are rows of nothing but numbers, times and gaps."""
+    """True where there are rows that consist of numbers, times and gaps only."""
 
     @property
     def first_line(self) -> int:
-        """The number of the first row."""
+        """Line number of the first row."""
         return self.rows[0].number
 
     @property
     def fits(self) -> bool:
-        """Whether the header has a name for each column of the longest run of rows."""
+        """True where the header has a name for each column."""
         return self.header is None or len(self.header.cells) == len(self.rows[0].cells)
 
 
 def split_lines(text: str, delimiter: str, first_line: int = 1) -> list[Line]:
-    """Lines that are not blank, cut into cells; a comment is cut as if it were none, for it may be the header.
+    """Split text into lines that are not blank, and these into cells; comments too, since they may be the header.
 
-    Raises:
-        ValueError: a quote is opened and not closed; the line's number is the argument.
+    Raises ValueError with the line number where a quote is opened and not closed.
     """
-    found = []
+    lines = []
     for number, line in enumerate(text.split("\n"), first_line):
         if not line.strip():
             continue
         comment = is_comment(line)
         plain = line.lstrip().lstrip("#%").strip() if comment else line
         try:
-            found.append(Line(number, split_cells(plain, delimiter), comment))
+            cells = split_cells(plain, delimiter)
         except ValueError:
             if not comment:
                 raise ValueError(number) from None
-            found.append(Line(number, [plain], comment))
-    return found
+            cells = [plain]
+        lines.append(Line(number, cells, comment))
+    return lines
 
 
 def detect_layout(lines: Sequence[Line], *, header: bool | None) -> Layout | None:
-    """The longest run of rows with equally many cells, what belongs to it above, and its header; None without rows."""
+    """Return the longest run of rows with equally many cells and the header above it; None without rows."""
     plain = [line for line in lines if not line.is_comment and any(line.cells)]
     begin, is_clean = _longest_run(plain)
     if begin is None:
         return None
-    while begin > 0 and plain[begin - 1].n_data and _could_be_row(plain[begin - 1], plain[begin]):
+    # Rows with faults above the run belong to the table, and are reported later; a preamble such as "Samples 5 5"
+    # begins with a word, a row with a number, a time or a gap.
+    while begin > 0 and plain[begin - 1].n_data:
+        above, below = plain[begin - 1].cells, plain[begin].cells
+        if not is_data_cell(above[0]) and not (len(above) == len(below) and is_gap(above[0])):
+            break
         begin -= 1
     rows = plain[begin:]
     if header is False:
         return Layout(None, None, rows, is_clean)
-    above = [line for line in lines if line.number < rows[0].number and any(line.cells)]
-    found = _header_in(above, len(rows[0].cells), forced=header is True)
-    if found[0] is None and header and len(rows) > 1:  # names that look like numbers
+    top = [line for line in lines if line.number < rows[0].number and any(line.cells)]
+    names, units = _find_header(top, len(rows[0].cells), forced=header is True)
+    if names is None and header and len(rows) > 1:  # names that look like numbers
         return Layout(rows[0], None, rows[1:], is_clean)
-    return Layout(*found, rows, is_clean)
+    return Layout(names, units, rows, is_clean)
 
 
 def _longest_run(lines: Sequence[Line]) -> tuple[int | None, bool]:
-    """Where it begins, and whether it is of pure data; rows with text in them count only where there are no others."""
+    """Return the start of the longest run, and whether it is clean: rows with text count only if there are no others."""
     for is_clean in (True, False):
         fitting = [line.is_data if is_clean else line.n_data > 0 for line in lines]
         best, length, begin = None, 0, 0
@@ -145,16 +228,8 @@ def _longest_run(lines: Sequence[Line]) -> tuple[int | None, bool]:
     return None, False
 
 
-def _could_be_row(line: Line, below: Line) -> bool:
-    """Whether a line with numbers in it is a row with a fault rather than part of what is written above a table.
-
-    Such preambles begin with a word: "Samples 5 5". A row begins with a number or a time.
-    """
-    return is_data_cell(line.cells[0]) or (len(line.cells) == len(below.cells) and is_gap(line.cells[0]))
-
-
-def _header_in(above: Sequence[Line], n_columns: int, *, forced: bool) -> tuple[Line | None, Line | None]:
-    """The header and the row of units below it; a comment is one only if it has a name for each column."""
+def _find_header(above: Sequence[Line], n_columns: int, *, forced: bool) -> tuple[Line | None, Line | None]:
+    """Return the header and the row of units below it; a comment is a header only if it names every column."""
     usable = [line for line in above if not line.is_comment or len(line.cells) == n_columns]
     plain = [line for line in usable if not line.is_comment]
     nearest = plain[-1] if plain and (forced or not plain[-1].n_data) else None
@@ -166,160 +241,193 @@ def _header_in(above: Sequence[Line], n_columns: int, *, forced: bool) -> tuple[
 
 
 def _are_units(cells: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether they are units: short, with one of time, or nothing, below the name of the time."""
+    """Return whether cells are units: short, and a unit of time, or nothing, below the name of the time."""
     times = [place for place, name in enumerate(names) if is_time_name(name)]
     if not times or any(is_time_name(cell) and unit_of(cell) is None for cell in cells):
         return False
-    below = [strip_unit_brackets(cells[place]) for place in times]
+    below = [_strip_brackets(cells[place]) for place in times]
     return all(unit_of(unit) or is_gap(unit) for unit in below) and all(len(cell) <= _LONGEST_UNIT for cell in cells)
 
 
-def strip_unit_brackets(cell: str) -> str:
-    """A unit without the brackets around it."""
+def _strip_brackets(cell: str) -> str:
     return cell.strip().strip("[]()").strip()
 
 
-# MERGED ltinet.tables.format_detection
-# Which column is the time, in which unit, and which columns are the values.
+# Delimiter: the one with which a header and rows of numbers appear.
 
-_LONGEST_NUMBER = 10
-KNOWN_UNITS_TEXT = ", ".join(KNOWN_UNITS)
+
+def _detect_delimiter(text: str, options: TableOptions, title: str) -> tuple[str, Layout]:
+    """Return the delimiter that gives a header and rows of numbers, and the layout; blanks only if no other does."""
+    layouts: dict[str, Layout | None] = {}
+    for mark in DELIMITER_NAMES if options.delimiter is None else (options.delimiter,):
+        try:
+            layouts[mark] = detect_layout(split_lines(text, mark), header=options.header)
+        except ValueError as error:
+            raise FileFormatError(
+                f"{title}, line {error}: this is not CSV: a quote is opened and not closed in this line"
+            ) from None
+    several = {k: it for k, it in layouts.items() if it is not None and it.fits and len(it.rows[0].cells) > 1}
+    clean = {mark: layout for mark, layout in several.items() if layout.is_clean} or several
+    pool = {mark: layout for mark, layout in clean.items() if mark != " "} or clean
+    if len(pool) == 1:
+        return next(iter(pool.items()))
+    if pool:
+        listed = " and ".join(DELIMITER_NAMES[mark] for mark in pool)
+        raise FileFormatError(
+            f'{title}: {listed} could each separate the columns; name the delimiter, as in delimiter="{next(iter(pool))}"'
+        )
+    # A table of a single column, or one with faults, which are reported with the delimiter that occurs.
+    present = [mark for mark in layouts if mark != " " and mark in text and layouts[mark] is not None]
+    blank = layouts.get(" ")
+    if not present and blank is not None and len(blank.rows[0].cells) > 1:
+        present = [" "]
+    mark = next(iter(present), "," if "," in layouts else next(iter(layouts)))
+    layout = layouts[mark]
+    if layout is None:
+        raise NoRowsError(f"{title} has a header but no samples; at least one line of numbers must follow the header")
+    return mark, layout
+
+
+# Roles of the columns.
 
 
 @final
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table by their places, from 0."""
+    """Roles of the columns of a table, by their positions from 0."""
 
     names: tuple[str, ...]
     time: int | None
-    """None where rows are counted instead."""
+    """Time column; None where rows are counted instead."""
     is_stamped: bool
     unit: str | None
-    """The unit of times that are numbers; None where nothing says it."""
+    """Unit of numeric times; None where it is not stated."""
     zone: tzinfo | None
-    """The zone of stamps that have none."""
+    """Zone of time stamps without one."""
     values: tuple[int, ...]
     empty: frozenset[int]
     """Columns without a name and without cells, as trailing delimiters make them."""
 
     @property
     def value_names(self) -> tuple[str, ...]:
-        """The names of the values."""
+        """Names of the value columns."""
         return tuple(self.names[place] for place in self.values)
 
     @property
+    def used(self) -> tuple[int, ...]:
+        """Time column, if there is one, and value columns."""
+        return self.values if self.time is None else (self.time, *self.values)
+
+    @property
     def scale(self) -> tuple[float, float]:
-        """The factor and the divisor that bring times that are numbers to seconds."""
-        return (1.0, 1.0) if self.unit is None else in_seconds(self.unit)
+        """Factor and divisor that convert numeric times to seconds."""
+        return (1.0, 1.0) if self.unit is None else to_seconds_factors(self.unit)
 
 
 def detect_columns(layout: Layout, options: TableOptions, title: str) -> Columns:
-    """What each column is, from its name and the cells that were seen.
+    """Return the role of each column, from its name and the cells in the head of the table.
 
-    Raises:
-        FileFormatError: it is not clear, or the options name what is not there.
+    Raises FileFormatError where a role is ambiguous, or the options name columns that do not exist.
     """
-    names, empty = _names(layout)
+    names, empty = _column_names(layout)
     rows = [row for row in layout.rows if len(row.cells) == len(names)]
     cells = [[row.cells[place] for row in rows] for place in range(len(names))]
     time = _time_column(names, cells, options, title)
     is_stamped = time is not None and any(map(is_timestamp, cells[time]))
     if time is not None and not is_stamped:
-        _refuse_other_clocks(names[time], [(row.number, row.cells[time]) for row in rows], title)
+        _reject_other_clocks(names[time], [(row.number, row.cells[time]) for row in rows], title)
     zone = None if options.zone is None else parse_time_zone(options.zone)
     if time is not None and zone is None and mentions_utc(names[time]):
         zone = UTC
-    unit = None if time is None or is_stamped else _unit(names[time], layout, time, options, title)
-    values = _values(names, time, empty, options, title)
+    unit = None if time is None or is_stamped else _time_unit(names[time], layout, time, options, title)
+    values = _value_columns(names, time, empty, options, title)
     return Columns(tuple(names), time, is_stamped, unit, zone, values, frozenset(empty))
 
 
-def _names(layout: Layout) -> tuple[list[str], set[int]]:
-    """Names with their units, numbers for columns without a header; and the columns that are nothing at all."""
+def _column_names(layout: Layout) -> tuple[list[str], set[int]]:
+    """Return names with units (numbered names without a header), and the columns without names and cells."""
     n_columns = len(layout.rows[0].cells)
     if layout.header is None:
         return [f"column {place + 1}" for place in range(n_columns)], set()
     names = [" ".join(name.split()) for name in layout.header.cells]
-    units = [
-        "" if layout.units is None else strip_unit_brackets(cell) for cell in (layout.units or layout.header).cells
-    ]
-    full = [f"{name} ({unit})" if unit and not is_gap(unit) else name for name, unit in zip(names, units, strict=True)]
+    if layout.units is not None:
+        units = [_strip_brackets(cell) for cell in layout.units.cells]
+        names = [f"{name} ({u})" if u and not is_gap(u) else name for name, u in zip(names, units, strict=True)]
     rows = [row.cells for row in layout.rows if len(row.cells) == n_columns]
-    return full, {k for k, name in enumerate(full) if not name and all(not row[k] for row in rows)}
+    return names, {k for k, name in enumerate(names) if not name and all(not row[k] for row in rows)}
 
 
 def _time_column(names: Sequence[str], cells: list[list[str]], options: TableOptions, title: str) -> int | None:
     if options.time is not None:
         return column_position(options.time, names, "time", title)
-    found = [k for k in range(len(names)) if is_time_name(names[k]) or any(map(is_datetime, cells[k]))]
     if options.dt is not None:
         return None
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = " and ".join(quote_cell(names[place]) for place in found[:3])
+    times = [k for k in range(len(names)) if is_time_name(names[k]) or any(map(is_datetime, cells[k]))]
+    if len(times) == 1:
+        return times[0]
+    if times:
+        listed = " and ".join(quote_cell(names[place]) for place in times[:3])
         raise FileFormatError(
-            f"{title} has {len(found)} time columns, {listed}; say which to take by its name or number, as in "
-            f'time="{found[0] + 1}"'
+            f"{title} has {len(times)} time columns, {listed}; choose one by its name or number, as in "
+            f'time="{times[0] + 1}"'
         )
     raise FileFormatError(
-        f"{title}: no column is called t or time (the first column is called {quote_cell(names[0])}); say which "
-        'it is by its name or number, as in time="1", or give the step of evenly spaced rows, as in dt="0.01"'
+        f"{title}: no column is called t or time (the first column is called {quote_cell(names[0])}); name the time "
+        'column by its name or number, as in time="1", or give the step of evenly spaced rows, as in dt="0.01"'
     )
 
 
 def column_position(column: Column, names: Sequence[str], option: str, title: str) -> int:
-    """The place of a column that was asked for: text by its name, with or without capitals, or a number from 1."""
+    """Return the position of a column given by its name, in upper or lower case, or by its number from 1."""
     text = str(column)
-    for wanted, known in ((text, list(names)), (text.casefold(), [name.casefold() for name in names])):
-        found = [place for place, name in enumerate(known) if name == wanted and isinstance(column, str)]
-        if len(found) > 1:
-            numbers = ", ".join(str(place + 1) for place in found)
+    for name, candidates in ((text, list(names)), (text.casefold(), [other.casefold() for other in names])):
+        places = [k for k, other in enumerate(candidates) if other == name and isinstance(column, str)]
+        if len(places) > 1:
+            numbers = ", ".join(str(place + 1) for place in places)
             raise FileFormatError(
                 f"{title}: columns {numbers} are all called {quote_cell(text)}; give {option} by its number"
             )
-        if found:
-            return found[0]
-    if text.isdecimal() and len(text) < _LONGEST_NUMBER and 1 <= int(text) <= len(names):
+        if places:
+            return places[0]
+    if text.isdecimal() and len(text) < _MAX_NUMBER_DIGITS and 1 <= int(text) <= len(names):
         return int(text) - 1
     raise FileFormatError(
         f"{title} has no column {quote_cell(text)}, which {option} asks for; it has {format_names(names)}"
     )
 
 
-def _refuse_other_clocks(name: str, cells: Sequence[tuple[int, str]], title: str) -> None:
-    """Refuse dates in an order that only their writer knows, and times of day, which begin again at midnight."""
+def _reject_other_clocks(name: str, cells: Sequence[tuple[int, str]], title: str) -> None:
+    """Reject dates with an unknown order of day and month, and times of day, which restart at midnight."""
     for line, cell in cells:
         where = f"{title}, line {line}, column {quote_cell(name)}: {quote_cell(cell)}"
         instead = (
-            'write times as in 2024-05-01T12:00:00, say which column has them with time="…", or give the step of '
+            'write times as in 2024-05-01T12:00:00, name their column with time="…", or give the step of '
             'evenly spaced rows, as in dt="0.01"'
         )
-        if looks_like_a_date(cell):
+        if looks_like_date(cell):
             raise FileFormatError(f"{where} is a date whose order is not known, day or month first; {instead}")
-        if looks_like_a_clock(cell):
+        if looks_like_time_of_day(cell):
             raise FileFormatError(f"{where} is a time of day without a date; {instead}")
 
 
-def _unit(name: str, layout: Layout, place: int, options: TableOptions, title: str) -> str | None:
-    """The unit of the times: that of the options, of the row of units, or of the name."""
-    below = "" if layout.units is None else strip_unit_brackets(layout.units.cells[place])
+def _time_unit(name: str, layout: Layout, place: int, options: TableOptions, title: str) -> str | None:
+    """Return the unit of the times: that of the options, of the row of units, or of the name."""
+    below = "" if layout.units is None else _strip_brackets(layout.units.cells[place])
     text = options.time_unit if options.time_unit is not None else (below or unit_text(name))
     if text is None or is_gap(text):
         return unit_of(name)  # a column called "seconds"
     unit = unit_of(text)
     if unit is None and options.time_unit is not None:
-        raise FileFormatError(f"time_unit is {quote_cell(text)}; known are {KNOWN_UNITS_TEXT}")
+        raise FileFormatError(f"time_unit is {quote_cell(text)}; it must be one of {KNOWN_UNITS_TEXT}")
     if unit is None:
         raise FileFormatError(
-            f"{title}: the unit {quote_cell(text)} of the column {quote_cell(name)} is not known; say what it is in "
-            f'with time_unit="s" ({KNOWN_UNITS_TEXT})'
+            f"{title}: the unit {quote_cell(text)} of the column {quote_cell(name)} is not known; give the unit with "
+            f'time_unit="s" ({KNOWN_UNITS_TEXT})'
         )
     return unit
 
 
-def _values(
+def _value_columns(
     names: Sequence[str], time: int | None, empty: set[int], options: TableOptions, title: str
 ) -> tuple[int, ...]:
     if options.columns is not None:
@@ -327,152 +435,24 @@ def _values(
         if time in chosen or len(set(chosen)) < len(chosen):
             raise FileFormatError(f"{title}: columns asks for the time, or for one column twice; leave that out")
         return chosen
-    left_out = {time, *empty}
+    skipped = {time, *empty}
     if options.dt is not None:
-        left_out |= {place for place, name in enumerate(names) if is_time_name(name)}
-    found = tuple(place for place in range(len(names)) if place not in left_out)
-    for place in found:
+        skipped |= {place for place, name in enumerate(names) if is_time_name(name)}
+    values = tuple(place for place in range(len(names)) if place not in skipped)
+    for place in values:
         if not names[place]:
             raise FileFormatError(
-                f"{title}: column {place + 1} has no name; name it, or say which columns to take with columns="
-                f'"{",".join(str(other + 1) for other in found if other != place) or "2"}"'
+                f"{title}: column {place + 1} has no name; name it, or choose columns with columns="
+                f'"{",".join(str(other + 1) for other in values if other != place) or "2"}"'
             )
-        if names.count(names[place]) > 1:
-            raise FileFormatError(
-                f"{title}: more than one column is called {quote_cell(names[place])}; say by numbers which to take, "
-                f'as in columns="{place + 1}"'
-            )
-    return found
+        reject_repeated_name(place, names, title)
+    return values
 
 
-# MERGED ltinet.tables.format_detection
-# Everything that is decided before the first row is read: dialect, header, columns.
-
-_LINES = 400  # that are looked at; all of the beginning if there are no rows among them
-
-
-@final
-class NoRowsError(FileFormatError):
-    """There are no rows of numbers; in a stream they may still come."""
-
-
-@final
-@dataclass(frozen=True)
-class TableFormat:
-    """How a table is written, and what its columns are."""
-
-    title: str
-    dialect: Dialect
-    columns: Columns
-    first_line: int
-    """Where the rows begin."""
-    notes: tuple[str, ...]
-
-    @property
-    def n_columns(self) -> int:
-        """Cells of each row."""
-        return len(self.columns.names)
-
-    def with_decimal(self, decimal: str | None) -> "TableFormat":
-        """The same with a decimal mark that was seen later."""
-        return replace(self, dialect=replace(self.dialect, decimal=decimal))
-
-
-def detect_format(head: TextBlock, options: TableOptions, title: str) -> TableFormat:
-    """Find out how a table is written from its beginning.
-
-    Raises:
-        FileFormatError: there is no table, or more than one way to read it.
-    """
-    text = head.content[: head.content.rfind(b"\n", 0, HEAD_BYTES) + 1 or len(head.content)].decode()
-    if not text.strip():
-        raise NoRowsError(f"{title} is empty; expected is a header such as t,u1,u2 and a line for each time")
-    first = "\n".join(text.split("\n", _LINES)[:_LINES])
-    try:
-        delimiter, layout = _chosen(first, options, title)
-    except NoRowsError:
-        delimiter, layout = _chosen(text, options, title)
-    if layout.header is None and options.header is not False:
+def reject_repeated_name(place: int, names: Sequence[str], title: str) -> None:
+    """Reject a value column whose name another column has, too."""
+    if names.count(names[place]) > 1:
         raise FileFormatError(
-            f"{title} has no header: its first line is numbers; put one such as t,u1,u2 above, or say that there is "
-            'none and which column is the time, with header=False and time="1"'
+            f"{title}: more than one column is called {quote_cell(names[place])}; choose columns by their numbers, "
+            f'as in columns="{place + 1}"'
         )
-    if not layout.fits and layout.header is not None:
-        raise FileFormatError(
-            cell_count_message(f"{title}, line {layout.first_line}", layout.rows[0].cells, layout.header.cells)
-        )
-    columns = detect_columns(layout, options, title)
-    decimal = options.decimal
-    if decimal is None:
-        read = [[row.cells[k] for k in _read(columns) if k < len(row.cells)] for row in layout.rows]
-        rows = [[without_thousands(cell, options.thousands) for cell in row] for row in read]
-        decimal = detect_decimal(rows, delimiter, f"{title}:")
-    return TableFormat(
-        title, Dialect(delimiter, decimal, options.thousands), columns, layout.first_line, _notes(layout, columns)
-    )
-
-
-def cell_count_message(place: str, cells: list[str], names: object) -> str:
-    """What to say of a row that has more or fewer cells than the header."""
-    expected = len(names) if isinstance(names, list | tuple) else names
-    return (
-        f"{place} has {format_count(len(cells), 'cell')} but the header has {expected}; fill or remove cells, write "
-        'decimal points where commas separate the columns, or say what separates them, as in delimiter=";"'
-    )
-
-
-def _chosen(text: str, options: TableOptions, title: str) -> tuple[str, Layout]:
-    """The delimiter that gives a header and rows of numbers; only if none of the others does, blanks are one."""
-    wanted = DELIMITER_CANDIDATES if options.delimiter is None else (options.delimiter,)
-    found = {mark: _layout(text, mark, options, title) for mark in wanted}
-    several = {mark: own for mark, own in found.items() if own is not None and own.fits and len(own.rows[0].cells) > 1}
-    clean = {mark: own for mark, own in several.items() if own.is_clean} or several
-    pool = {mark: own for mark, own in clean.items() if mark != " "} or clean
-    if len(pool) == 1:
-        return next(iter(pool.items()))
-    if pool:
-        listed = " and ".join(DELIMITER_NAMES[mark] for mark in pool)
-        raise FileFormatError(
-            f'{title}: {listed} could each separate the columns; say which does, as in delimiter="{next(iter(pool))}"'
-        )
-    return _likely(text, found, title)
-
-
-def _likely(text: str, found: dict[str, Layout | None], title: str) -> tuple[str, Layout]:
-    """What to complain about, or a table of a single column."""
-    present = [mark for mark in found if mark != " " and mark in text and found[mark] is not None]
-    blank = found.get(" ")
-    if not present and blank is not None and len(blank.rows[0].cells) > 1:
-        present = [" "]
-    mark = next(iter(present), "," if "," in found else next(iter(found)))
-    layout = found[mark]
-    if layout is None:
-        raise NoRowsError(
-            f"{title} has a header but no samples; at least one line of numbers must follow, of which none was found"
-        )
-    return mark, layout
-
-
-def _layout(text: str, delimiter: str, options: TableOptions, title: str) -> Layout | None:
-    try:
-        return detect_layout(split_lines(text, delimiter), header=options.header)
-    except ValueError as error:
-        raise FileFormatError(
-            f"{title}, line {error}: this is not CSV: a quote is opened and not closed in this line"
-        ) from None
-
-
-def _read(columns: Columns) -> tuple[int, ...]:
-    return columns.values if columns.time is None else (columns.time, *columns.values)
-
-
-def _notes(layout: Layout, columns: Columns) -> tuple[str, ...]:
-    found = []
-    top = layout.first_line if layout.header is None else layout.header.number
-    if top > 1:
-        found.append(f"{format_count(top - 1, 'line')} above the header left out")
-    if columns.time is not None and columns.unit not in (None, "s"):
-        found.append(f"times in {columns.unit} ({quote_cell(columns.names[columns.time])}) brought to seconds")
-    if columns.is_stamped:
-        found.append("times counted in seconds from the first")
-    return tuple(found)

@@ -1,7 +1,7 @@
 """Source of a table: numbered blocks of whole lines of text, from a file or a stream.
 
-Sizes are bounded: lines that do not end, bytes that are not text in the given encoding and control characters are
-refused with their line number.
+Sizes are bounded: overlong lines, bytes that are invalid in the given encoding and NUL bytes are rejected with their
+line number.
 """
 
 import codecs
@@ -15,23 +15,15 @@ import numpy as np
 
 from ltinet.errors import FileFormatError
 
-# MERGED ltinet.tables.source
-# Text in blocks of whole lines, from a file or as a stream brings it, with the number of each block's first line.
-#
-# No size is believed and none is unbounded: a line that does not end, bytes that are no text and signs that no table has
-# are refused where they stand.
-
 BLOCK_BYTES = 1 << 20
 """Bytes read at a time."""
 LONGEST_LINE = 1 << 20
+"""Bytes of the longest line that is accepted."""
 HEAD_BYTES = 1 << 16
-"""Bytes that are looked at before anything is decided, if so many come."""
-_PAUSE = 0.3  # seconds without news after which what a stream has brought so far must do
+"""Bytes of the beginning in which the format is detected, if that many arrive without a pause."""
+_PAUSE = 0.3  # s without new data after which the format is detected in what a stream has delivered so far
 _FOREIGN_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
 _LINE_FEED = 10
-
-Read = Callable[[], bytes]
 
 
 @final
@@ -44,14 +36,14 @@ class TextBlock:
 
 
 def count_lines(content: bytes) -> int:
-    """How many line feeds there are; ten times as fast as bytes count themselves."""
+    """Count line feeds; ten times as fast as `bytes.count`."""
     return int(np.count_nonzero(np.frombuffer(content, dtype=np.uint8) == _LINE_FEED))
 
 
-def block_reader(stream: BinaryIO) -> Read:
-    """A function that gives what the stream has, at most a block of it, and nothing at its end.
+def block_reader(stream: BinaryIO) -> Callable[[], bytes]:
+    """Return a function that reads at most one block, and b"" at the end of the stream.
 
-    A pipe gives what has arrived, without waiting for more.
+    From a pipe it returns what has arrived, without waiting for a full block.
     """
     if hasattr(stream, "read1"):
         return lambda: stream.read1(BLOCK_BYTES)
@@ -59,25 +51,25 @@ def block_reader(stream: BinaryIO) -> Read:
 
 
 def read_blocks(stream: BinaryIO, *, title: str, encoding: str = "utf-8") -> Iterator[TextBlock]:
-    """The text in UTF-8, with line feeds, without a byte-order mark; the first block is all that decisions need.
+    """Yield the text in UTF-8, with line feeds and without a byte-order mark.
 
-    Raises:
-        FileFormatError: what comes is no text, or a line does not end.
+    The first block holds enough for the detection of the format. Raises FileFormatError where the content is not
+    text, or a line is too long.
     """
     line = 1
-    for content in _whole_lines(_decoded(_first_together(stream), title, encoding), title):
+    for content in _split_at_lines(_decode(_read_head_first(stream), title, encoding), title):
         if b"\0" in content:
             place = line + content[: content.index(b"\0")].count(b"\n")
-            raise FileFormatError(f"{title}, line {place} has a NUL byte, which no text has; {_NO_TEXT}")
+            raise FileFormatError(
+                f"{title}, line {place} has a NUL byte, which text cannot have; it may be a binary file, or in another "
+                'encoding: name it, as in encoding="utf-16"'
+            )
         yield TextBlock(content, line)
         line += count_lines(content)
 
 
-_NO_TEXT = 'it may be a binary file, or in another encoding: say which, as in encoding="utf-16"'
-
-
-def _first_together(stream: BinaryIO) -> Iterator[bytes]:
-    """What the stream gives; the beginning as one piece, or as much of it as comes before a pause."""
+def _read_head_first(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield the beginning in one piece, as far as it arrives before a pause, then block after block."""
     read = block_reader(stream)
     head = b""
     while len(head) < HEAD_BYTES:
@@ -94,25 +86,25 @@ def _first_together(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _has_more(stream: BinaryIO) -> bool:
-    """Whether more comes within a moment; True where the system cannot say."""
+    """Return whether data arrive within the pause; True where the operating system cannot tell."""
     try:
         descriptor = stream.fileno()
     except (OSError, AttributeError):
         return True
-    if os.name == "nt":
-        return True
-    return bool(select.select([descriptor], [], [], _PAUSE)[0])
+    return os.name == "nt" or bool(select.select([descriptor], [], [], _PAUSE)[0])
 
 
-def _decoded(pieces: Iterator[bytes], title: str, encoding: str) -> Iterator[bytes]:
-    decoder = codecs.getincrementaldecoder("utf-8-sig" if _is_utf8(encoding) else encoding)()
+def _decode(pieces: Iterator[bytes], title: str, encoding: str) -> Iterator[bytes]:
+    """Re-encode pieces of text as UTF-8."""
+    is_utf8 = codecs.lookup(encoding).name in ("utf-8", "ascii")
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if is_utf8 else encoding)()
     line = 1
     for number, piece in enumerate(pieces):
-        if number == 0 and _is_utf8(encoding) and piece.startswith(_FOREIGN_MARKS):
+        if number == 0 and is_utf8 and piece.startswith(_FOREIGN_MARKS):
             raise FileFormatError(
-                f'{title} is not text in UTF-8 but in UTF-16; say so with encoding="utf-16", or save it as UTF-8'
+                f'{title} is not text in UTF-8 but in UTF-16; read it with encoding="utf-16", or save it as UTF-8'
             )
-        if number and piece.isascii() and _is_utf8(encoding) and not decoder.getstate()[0]:
+        if number and piece.isascii() and is_utf8 and not decoder.getstate()[0]:
             yield piece
             line += count_lines(piece)
             continue
@@ -121,7 +113,7 @@ def _decoded(pieces: Iterator[bytes], title: str, encoding: str) -> Iterator[byt
         except UnicodeDecodeError as error:
             place = line + error.object[: error.start].count(b"\n")
             raise FileFormatError(
-                f"{title}, line {place} is not text in {encoding.upper()}; say which encoding it is in, as in "
+                f"{title}, line {place} is not text in {encoding.upper()}; name its encoding, as in "
                 'encoding="cp1252", or save it as UTF-8'
             ) from None
         line += text.count("\n")
@@ -132,25 +124,22 @@ def _decoded(pieces: Iterator[bytes], title: str, encoding: str) -> Iterator[byt
         raise FileFormatError(f"{title}, line {line} ends in the middle of a character; it may be cut off") from None
 
 
-def _is_utf8(encoding: str) -> bool:
-    return codecs.lookup(encoding).name in ("utf-8", "ascii")
-
-
-def _whole_lines(pieces: Iterator[bytes], title: str) -> Iterator[bytes]:
-    """The same with line feeds only, cut after one of them; the last line gets its own."""
+def _split_at_lines(pieces: Iterator[bytes], title: str) -> Iterator[bytes]:
+    """Convert line ends to line feeds, and yield pieces that end with one; the last line is completed."""
     rest, lines = b"", 1
     for piece in pieces:
-        held = b"\r" if piece.endswith(b"\r") else b""  # a line feed may follow
-        whole = _with_line_feeds(rest + piece[: len(piece) - len(held)])
-        end = whole.rfind(b"\n") + 1
+        pending = b"\r" if piece.endswith(b"\r") else b""  # the next piece may begin with the line feed of \r\n
+        text = _with_line_feeds(rest + piece[: len(piece) - len(pending)])
+        end = text.rfind(b"\n") + 1
+        rest = text[end:] + pending
+        # Only the first line and the rest may be longer than a block: all others lie within one piece.
+        if end and text.find(b"\n") > LONGEST_LINE:
+            raise _line_too_long(lines, title)
         if end:
-            if whole.find(b"\n") > LONGEST_LINE:  # all others lie within one piece, and are shorter than this
-                raise _endless(lines, title)
-            yield whole[:end]
-            lines += count_lines(whole)
-        rest = whole[end:] + held
+            yield text[:end]
+            lines += count_lines(text)
         if len(rest) > LONGEST_LINE:
-            raise _endless(lines, title)
+            raise _line_too_long(lines, title)
     if rest:
         yield _with_line_feeds(rest).removesuffix(b"\n") + b"\n"
 
@@ -159,7 +148,7 @@ def _with_line_feeds(content: bytes) -> bytes:
     return content.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in content else content
 
 
-def _endless(line: int, title: str) -> FileFormatError:
+def _line_too_long(line: int, title: str) -> FileFormatError:
     return FileFormatError(
-        f"{title}, line {line} is longer than {LONGEST_LINE} bytes; a table has a line for each time: is it text?"
+        f"{title}, line {line} is longer than {LONGEST_LINE} bytes; a table has one line for each time: is it text?"
     )

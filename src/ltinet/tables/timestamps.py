@@ -18,8 +18,7 @@ from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError
 from ltinet.tables.cells import TIMESTAMP_PATTERN, quote_cell
 
-# MERGED ltinet.tables.timestamps
-# What programs call a column of times, and the units that they put beside the name.
+# Names of time columns, and the units beside them.
 
 _WORDS = (
     "t|times?|zeit|zeiten|zeitpunkt|uhrzeit|zeitstempel|time ?stamps?|date ?time|datum|date|date ?/ ?time"
@@ -32,9 +31,9 @@ _NAME = re.compile(
     r"(?:\s*[\[(](?P<bracketed>.*)[\])]|\s*/\s*(?P<per>\w+)|(?:\s+in\s+|[\s,]+|\.)(?P<after>\w+))?",
     re.IGNORECASE,
 )
-# How many of the unit make a second, or how many seconds make the unit: one division or product, rounded once.
-_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-_SECONDS = {"min": 60.0, "h": 3600.0, "d": 86400.0}
+# Units per second, or seconds per unit, so that a conversion is one division or one product, rounded once.
+_UNITS_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+_SECONDS_PER_UNIT = {"min": 60.0, "h": 3600.0, "d": 86400.0}
 _ALIASES = {
     "s": "sec secs second seconds sek sekunde sekunden",
     "ms": "msec msecs millisecond milliseconds millisekunden",
@@ -47,66 +46,59 @@ _ALIASES = {
 UNITS = MappingProxyType({alias: unit for unit, names in _ALIASES.items() for alias in (unit, *names.split())})
 """Units of time by all their names."""
 KNOWN_UNITS = tuple(_ALIASES)
-_CLOCKS = ("utc", "gmt", "z")
-_TEMPERATURES = ("k", "°c", "c", "degc", "deg c", "°f", "f", "degf", "kelvin", "celsius")  # "T (K)" is no time
+_UTC_NAMES = ("utc", "gmt", "z")
+_TEMPERATURES = ("k", "°c", "c", "degc", "deg c", "°f", "f", "degf", "kelvin", "celsius")  # "T (K)" is a temperature
 
 
 def is_time_name(name: str) -> bool:
-    """Whether a column of this name is meant as the time; a unit may follow the word."""
-    found = _found(name)
-    if found is None:
+    """Return whether a column of this name holds times; a unit may follow the word."""
+    match = _match_name(name)
+    if match is None or (match["bracketed"] or "").strip().casefold() in _TEMPERATURES:
         return False
-    if (found["bracketed"] or "").strip().casefold() in _TEMPERATURES:
-        return False
-    after = found["per"] or found["after"]
-    return after is None or _unit_or_clock(after)
+    after = match["per"] or match["after"]
+    return after is None or unit_of(after) is not None or after.casefold() in _UTC_NAMES
 
 
 def unit_text(name: str) -> str | None:
-    """What the name says of the unit, "ms" of "Time (ms)"; None where it says nothing."""
-    found = _found(name)
-    if found is None:
+    """Return the unit in the name of a column, "ms" of "Time (ms)"; None where there is none."""
+    match = _match_name(name)
+    if match is None:
         brackets = re.search(r"[\[(]([^\])]*)[\])]\s*$", name)
         return brackets[1].strip() if brackets else None
-    text = found["bracketed"] or found["per"] or found["after"]
+    text = match["bracketed"] or match["per"] or match["after"]
     return text.strip() if text and text.strip() else None
 
 
 def mentions_utc(name: str) -> bool:
-    """Whether the name says that clocks show universal time."""
-    return (unit_text(name) or "").casefold() in _CLOCKS
+    """Return whether the name of a column says that its times are UTC."""
+    return (unit_text(name) or "").casefold() in _UTC_NAMES
 
 
 def unit_of(text: str) -> str | None:
-    """The unit by its usual sign; None if it is not known."""
+    """Return the usual symbol of a unit of time; None if it is not known."""
     return UNITS.get(text.strip().casefold())
 
 
-def in_seconds(unit: str) -> tuple[float, float]:
-    """A factor and a divisor: t in seconds is t · factor / divisor, where one of the two is 1."""
-    return (1.0, _PER_SECOND[unit]) if unit in _PER_SECOND else (_SECONDS[unit], 1.0)
+def to_seconds_factors(unit: str) -> tuple[float, float]:
+    """Return a factor and a divisor: t in seconds is t · factor / divisor, where one of the two is 1."""
+    return (1.0, _UNITS_PER_SECOND[unit]) if unit in _UNITS_PER_SECOND else (_SECONDS_PER_UNIT[unit], 1.0)
 
 
-def _found(name: str) -> re.Match[str] | None:
+def _match_name(name: str) -> re.Match[str] | None:
     return _NAME.fullmatch(" ".join(name.replace("_", " ").split()) if name.casefold() != "x_value" else name)
 
 
-def _unit_or_clock(text: str) -> bool:
-    return unit_of(text) is not None or text.casefold() in _CLOCKS
-
-
-# MERGED ltinet.tables.timestamps
-# Time stamps in ISO 8601 as whole nanoseconds since 1970, and what a clock without a zone leaves open.
+# Time stamps in ISO 8601.
 
 Nanoseconds = NDArray[np.int64]
 NANOSECONDS_PER_SECOND = 1_000_000_000
-_HOUR = 3600 * NANOSECONDS_PER_SECOND
-_QUARTER = 900 * NANOSECONDS_PER_SECOND  # offsets of zones change at quarters of an hour
-_FIRST_YEAR, _LAST_YEAR = "1700", "2250"  # whole nanoseconds in 64 bits reach from 1677 to 2262
+_HOUR = 3600 * NANOSECONDS_PER_SECOND  # ns
+_QUARTER = 900 * NANOSECONDS_PER_SECOND  # ns; offsets of zones change at quarters of an hour
+_FIRST_YEAR, _LAST_YEAR = "1700", "2250"  # nanoseconds in 64 bits reach from 1677 to 2262
 
 
 class TimestampError(Exception):
-    """A stamp that cannot be used: its place in the sequence, and why."""
+    """Error for an unusable stamp, with its position in the sequence."""
 
     def __init__(self, place: int, reason: str) -> None:
         super().__init__(reason)
@@ -114,74 +106,74 @@ class TimestampError(Exception):
 
 
 def parse_time_zone(name: str) -> tzinfo:
-    """UTC, an offset such as +01:00, or a zone by its name, such as Europe/Berlin.
+    """Return the zone for UTC, an offset such as +01:00, or a name such as Europe/Berlin.
 
-    Raises:
-        FileFormatError: it is none of these.
+    Raises FileFormatError for an unknown zone.
     """
     if name.upper() in ("UTC", "Z", "GMT"):
         return UTC
     try:
-        return (
-            timezone(timedelta(seconds=_offset(name) // NANOSECONDS_PER_SECOND)) if name[:1] in "+-" else ZoneInfo(name)
-        )
-    except Exception:  # the keys of zones are paths, which fail in many ways
+        if name[:1] in "+-":
+            return timezone(timedelta(seconds=_parse_offset(name) // NANOSECONDS_PER_SECOND))
+        return ZoneInfo(name)
+    except Exception:  # keys of zones are paths, whose lookup fails in many ways
         raise FileFormatError(
             f"zone is {sanitize(repr(name))}; give UTC, an offset such as +01:00, or a name such as Europe/Berlin"
         ) from None
 
 
 def parse_timestamps(cells: Sequence[str], zone: tzinfo | None) -> tuple[Nanoseconds, bool]:
-    """Nanoseconds since 1970, and whether the stamps came with a zone.
+    """Return nanoseconds since 1970, and whether the stamps came with a zone.
 
-    Those without are taken in the given one, or in UTC if there is none.
-
-    Raises:
-        StampError: one of them is no stamp, or does not exist, or has a zone where others have none.
+    Stamps without a zone are read in `zone`, or in UTC if this is None. Raises TimestampError at a stamp that is
+    invalid, does not exist, or has a zone where others have none.
     """
-    found = [TIMESTAMP_PATTERN.fullmatch(cell) for cell in cells]
-    groups = [stamp.groups() if stamp is not None else None for stamp in found]
-    clock = np.zeros(len(cells), dtype=np.int64)
-    suffixes: dict[str, int] = {}
-    for place, own in enumerate(groups):
-        if own is None:
-            raise TimestampError(place, f"{quote_cell(cells[place])} is not a time in ISO 8601")
-        if not _FIRST_YEAR <= own[0][:4] <= _LAST_YEAR:
-            raise TimestampError(place, f"the year of {quote_cell(cells[place])} is not between 1700 and 2250")
-        suffixes.setdefault(own[2] or "", place)
-    clock[:] = _clock([f"{own[0]}T{(own[1] or '00:00').replace(',', '.')}" for own in groups if own is not None], cells)
-    if "" in suffixes and len(suffixes) > 1:
+    texts: list[str] = []
+    suffixes: list[str] = []
+    first_places: dict[str, int] = {}
+    for place, cell in enumerate(cells):
+        match = TIMESTAMP_PATTERN.fullmatch(cell)
+        if match is None:
+            raise TimestampError(place, f"{quote_cell(cell)} is not a time in ISO 8601")
+        date, time, suffix = match.groups()
+        if not _FIRST_YEAR <= date[:4] <= _LAST_YEAR:
+            raise TimestampError(place, f"the year of {quote_cell(cell)} is not between 1700 and 2250")
+        texts.append(f"{date}T{(time or '00:00').replace(',', '.')}")
+        suffixes.append(suffix or "")
+        first_places.setdefault(suffixes[-1], place)
+    clock = _parse_clock(texts, cells)
+    if "" in first_places and len(first_places) > 1:
         raise TimestampError(
-            max(suffixes[""], min(place for text, place in suffixes.items() if text)),
+            max(first_places[""], min(place for text, place in first_places.items() if text)),
             "some times have a zone and some have none; give all of them one",
         )
-    if "" in suffixes:
+    if "" in first_places:
         return clock - _zone_offsets(clock, zone), False
-    offsets = {text: _offset(text) for text in suffixes}
-    return clock - np.array([offsets[own[2]] for own in groups if own is not None], dtype=np.int64), True
+    offsets = {text: _parse_offset(text) for text in first_places}
+    return clock - np.array([offsets[suffix] for suffix in suffixes], dtype=np.int64), True
 
 
 def hidden_clock_change(stamps: Nanoseconds, step: int) -> int | None:
-    """The place of a stamp after a step that is an hour longer than usual, as where clocks are put forward."""
+    """Return the position after a step that is an hour longer than usual, as where clocks are put forward."""
     steps = np.diff(stamps)
     suspicious = np.abs(steps - step - _HOUR) <= min(step, _HOUR) // 4
     return int(np.argmax(suspicious)) + 1 if suspicious.any() else None
 
 
 def median_step(stamps: Nanoseconds) -> int:
-    """The median step."""
+    """Return the median step in nanoseconds, 0 of fewer than two stamps."""
     return int(np.median(np.diff(stamps))) if len(stamps) > 1 else 0
 
 
 def to_datetime(stamp: int, *, aware: bool, zone: tzinfo | None) -> datetime:
-    """A stamp as Python has it, to the microsecond; in its zone, in UTC, or without one if none was known."""
+    """Return a stamp as a datetime, to the microsecond: in its zone, in UTC, or naive if no zone is known."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=stamp // 1000)
     if aware:
         return moment
     return moment.replace(tzinfo=None) if zone is None else moment.astimezone(zone)
 
 
-def _clock(texts: Sequence[str], cells: Sequence[str]) -> Nanoseconds:
+def _parse_clock(texts: Sequence[str], cells: Sequence[str]) -> Nanoseconds:
     try:
         return np.array(texts, dtype="datetime64[ns]").astype(np.int64)
     except ValueError:
@@ -193,8 +185,8 @@ def _clock(texts: Sequence[str], cells: Sequence[str]) -> Nanoseconds:
         raise
 
 
-def _offset(text: str) -> int:
-    """Nanoseconds that a clock with this suffix is ahead of UTC."""
+def _parse_offset(text: str) -> int:
+    """Return the nanoseconds that a clock with this suffix is ahead of UTC."""
     if text.upper() in ("Z", "UTC"):
         return 0
     digits = text[1:].replace(":", "").ljust(4, "0")
@@ -203,7 +195,7 @@ def _offset(text: str) -> int:
 
 
 def _zone_offsets(clock: Nanoseconds, zone: tzinfo | None) -> Nanoseconds:
-    """What to subtract from clocks in a zone; refused within the hour that comes twice or not at all."""
+    """Return the offsets of clocks in a zone; raise TimestampError within an hour that occurs twice or not at all."""
     if zone is None:
         return np.zeros_like(clock)
     quarters, which = np.unique(clock // _QUARTER, return_inverse=True)
@@ -223,20 +215,15 @@ def _zone_offsets(clock: Nanoseconds, zone: tzinfo | None) -> Nanoseconds:
     return offsets[which]
 
 
-# MERGED ltinet.tables.timestamps
-# Whole numbers that are no seconds: what programs count in milli-, micro- or nanoseconds since 1970.
+# Counts of milli-, micro- or nanoseconds since 1970.
 
-_SINCE_1970 = 1e11  # seconds that nobody measures; in milliseconds since 1970 it is the year 1973
+_LARGEST_SECONDS = 1e11  # s, 3,000 years; in milliseconds since 1970 it is the year 1973
 
 
-def refuse_epoch_numbers(first: float, place: str) -> None:
-    """Refuse a first time that is too large for seconds, of a column without a unit.
-
-    Raises:
-        FileFormatError: it is.
-    """
-    if abs(first) >= _SINCE_1970:
+def reject_epoch_numbers(first: float, place: str) -> None:
+    """Raise FileFormatError for a first time that is too large for seconds, of a column without a unit."""
+    if abs(first) >= _LARGEST_SECONDS:
         raise FileFormatError(
-            f"{place}: the time {first:.0f} looks like milli-, micro- or nanoseconds since 1970; say what it is in, as "
+            f"{place}: the time {first:.0f} looks like milli-, micro- or nanoseconds since 1970; give its unit, as "
             'in time_unit="ms", or time_unit="s" to take it as it is'
         )

@@ -22,7 +22,7 @@ def with_arrow() -> Iterator[None]:
     """Let pyarrow read the smallest tables, too."""
     pytest.importorskip("pyarrow")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "_WORTH_ARROW", 0)
+        patch.setattr(rows, "_MIN_ARROW_BYTES", 0)
         yield
 
 
@@ -44,6 +44,6 @@ def test_the_same_array_or_the_same_refusal(cells: list[tuple[str, str]], delimi
         patch.setattr(rows, "import_pyarrow", lambda: None)
         by_numpy = outcome(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ltinet.tables.rows._plain", lambda *_: None)
+        patch.setattr("ltinet.tables.rows._parse_fast", lambda *_: None)
         row_by_row = outcome(content)
     assert by_arrow == by_numpy == row_by_row

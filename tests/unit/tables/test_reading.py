@@ -87,7 +87,7 @@ def test_times_alone_are_a_table_without_inputs(tmp_path: Path) -> None:
         (b"t,u\n0,\n", "line 2, column 'u': the cell is empty"),
         (b"t,u,v\n0,1\n", "line 2 has 2 cells but the header has 3"),
         (b"t,u\n0,5,1\n", 'delimiter=";"'),
-        (b"t,u\n0,nan\n", "line 2, column 'u': 'nan' is no number"),
+        (b"t,u\n0,nan\n", "line 2, column 'u': 'nan' is not a number"),
         (b"t,u\n0,1\n1,1e999\n", "line 3, column 'u': the number is not finite"),
         (b"t,u\n0,1_000\n", "'1_000' is not a real number"),
         (b't,u\n0,"1\n2,3\n', "not CSV"),
