@@ -33,21 +33,21 @@ from ltinet.cli.simulate import simulate
 from ltinet.cli.sources import bash_completions
 from ltinet.errors import LtinetError
 
-EXIT_REFUSED = 2
+EXIT_INVALID_INPUT = 2
 EXIT_INTERRUPTED = 130
-# What comes through typer from a library of which nobody at a terminal has heard.
-_PLAIN = {
-    "Input should be a valid number, unable to parse string as a number": "this is no number",
-    "Input should be a valid integer, unable to parse string as an integer": "this is no whole number",
+# Messages of pydantic, which reach the user through typer, in the words of the other messages.
+_PLAIN_MESSAGES = {
+    "Input should be a valid number, unable to parse string as a number": "this is not a number",
+    "Input should be a valid integer, unable to parse string as an integer": "this is not an integer",
 }
-_LONGEST = 1000  # characters of a complaint: what was typed may be longer than what is to be said about it
+_MAX_MESSAGE_LENGTH = 1000  # characters: messages quote arguments, which may be of any length
 
 
 def run_and_report(program: Callable[[], Any]) -> int:
-    """Run the program; failures that are not its own become one line on stderr. A bug keeps its traceback."""
+    """Run the program and return its exit code; errors of input are reported in one line, bugs keep their traceback."""
     try:
         code = program()
-        write_stdout("")  # flush what is left, while a failure can still be told
+        write_stdout("")  # flush now, while a failure can still be reported
     except (KeyboardInterrupt, typer.Abort):
         code = EXIT_INTERRUPTED
     except typer.Exit as exit_request:
@@ -56,14 +56,14 @@ def run_and_report(program: Callable[[], Any]) -> int:
         line = _error_line(error)
         if line is None:
             raise
-        return _report_error(line, EXIT_REFUSED)
+        return _report_error(line, EXIT_INVALID_INPUT)
     if code == EXIT_INTERRUPTED:  # newer versions of typer return it, older ones raise Abort
         return _report_error("interrupted", EXIT_INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
 def _error_line(error: Exception) -> str | None:
-    """What to tell of a failure; None for what can only be a bug."""
+    """Return the message for an error of input or of the system; None for an exception that must be a bug."""
     if isinstance(error, LtinetError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -71,38 +71,32 @@ def _error_line(error: Exception) -> str | None:
     if isinstance(error, OSError):
         reason = error.strerror or str(error) or type(error).__name__
         return f"{error.filename}: {reason}" if error.filename else reason
-    if hasattr(error, "format_message"):  # how typer tells of wrong arguments; it exports no class of theirs
-        return _argument_error_line(error)
+    if hasattr(error, "format_message"):  # typer's errors of arguments, whose class it does not export
+        context = getattr(error, "ctx", None)
+        message = error.format_message().strip().rstrip(".").replace("Value error, ", "")
+        for pydantic, plain in _PLAIN_MESSAGES.items():
+            message = message.replace(pydantic, plain)
+        return f"{message}; see {context.command_path if context else 'ltinet'} --help"
     return None
 
 
-def _argument_error_line(error: Any) -> str:
-    context = getattr(error, "ctx", None)
-    message = error.format_message().strip().rstrip(".").replace("Value error, ", "")
-    for pydantic, plain in _PLAIN.items():
-        message = message.replace(pydantic, plain)
-    return f"{message}; see {context.command_path if context else 'ltinet'} --help"
-
-
 def _report_error(message: str, code: int) -> int:
+    """Write a message to stderr as one line without control characters, shortened in the middle if it is very long."""
     if sys.stderr is not None:
-        sys.stderr.write(f"ltinet: {_one_line(message)}\n")
+        line = escape_control_characters(" ".join(message.split()))
+        if len(line) > _MAX_MESSAGE_LENGTH:
+            half = (_MAX_MESSAGE_LENGTH - 3) // 2
+            line = f"{line[:half]} … {line[-half:]}"
+        sys.stderr.write(f"ltinet: {line}\n")
     return code
 
 
-def _one_line(message: str) -> str:
-    """The message without line breaks and control characters; of a very long one the beginning and the end."""
-    plain = escape_control_characters(" ".join(message.split()))
-    half = (_LONGEST - 3) // 2
-    return plain if len(plain) <= _LONGEST else f"{plain[:half]} … {plain[-half:]}"
-
-
-_NAMES = ("SIGTERM", "SIGHUP")
+_STOP_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 @final
 class StopRequest(BaseException):
-    """Raised where a signal arrived; no handler of ordinary errors takes it for one."""
+    """Request to stop by a signal, raised where it arrives; no `Exception`, so that handlers of errors let it pass."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -111,31 +105,31 @@ class StopRequest(BaseException):
 
 @contextmanager
 def signals_as_exceptions() -> Iterator[None]:
-    """Turn requests to stop into exceptions, and end as the signal would have ended the process at once.
+    """Turn SIGTERM and SIGHUP into exceptions, so that temporary files are removed, and end the process by the signal.
 
-    A signal that is ignored, as `nohup` has it, stays ignored.
+    A signal that is ignored, as under `nohup`, stays ignored.
     """
-    numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
-    heeded = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    numbers = [getattr(signal, name) for name in _STOP_SIGNALS if hasattr(signal, name)]
+    handled = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
 
     def stop(number: int, _: FrameType | None) -> None:
-        for other in heeded:
-            signal.signal(other, signal.SIG_IGN)  # a second one must not disturb the clearing away
+        for other in handled:
+            signal.signal(other, signal.SIG_IGN)  # a second signal must not interrupt the cleanup
         raise StopRequest(number)
 
-    for number in heeded:
+    for number in handled:
         signal.signal(number, stop)
     try:
         yield
     except StopRequest as request:
         _end_by_signal(request.number)
     finally:
-        for number in heeded:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
 def _end_by_signal(number: int) -> None:
-    """Whoever waits for this process learns that a signal ended it."""
+    """End the process by a signal, so that its parent sees which one."""
     if sys.stderr is not None:
         sys.stderr.write(f"ltinet: stopped by {signal.Signals(number).name}\n")
         sys.stderr.flush()
@@ -146,8 +140,8 @@ def _end_by_signal(number: int) -> None:
 app = typer.Typer(
     name="ltinet",
     help="Sparse continuous-time neural networks from linear time-invariant systems, constructed without training.",
-    epilog="Give - instead of a file to read standard input or to write standard output.",
-    rich_markup_mode=None,  # without frames help fits into 80 columns, and into a pipe
+    epilog="Use - instead of a file name for standard input or standard output.",
+    rich_markup_mode=None,  # without frames help fits into 80 columns and into a pipe
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
@@ -156,24 +150,24 @@ for command in (info, response, identify, compare, reduce, construct, simulate, 
 
 
 def main() -> None:
-    """Run the program with the arguments of this process, and end the process with its exit code."""
+    """Run the program with the arguments of this process and exit with its code."""
     if not sys.warnoptions:
-        # What matters in NumPy's warnings, results that are not finite, is an error of the command.
+        # NumPy warns of results that are not finite; commands report these as errors.
         warnings.simplefilter("ignore")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without → or ‖ shows a question mark instead of failing
             stream.reconfigure(errors="replace")
-    answers = bash_completions()
-    if answers is not None:
-        write_stdout("\n".join(answers) + "\n")
+    completions = bash_completions()
+    if completions is not None:
+        write_stdout("\n".join(completions) + "\n")
         sys.exit(0)
     with signals_as_exceptions():
         code = run_and_report(lambda: app(prog_name="ltinet", standalone_mode=False))
     sys.exit(code)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         write_stdout(f"ltinet {ltinet.__version__}\n")
         raise typer.Exit
 

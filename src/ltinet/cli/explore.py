@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ltinet.cli.io import check_target, print_note, refuse_overwriting, show_status, write_stdout
+from ltinet.cli.io import check_target, print_note, show_status, write_stdout
 from ltinet.cli.sources import complete_source, read_system_or_network
 from ltinet.explorer.api import explore as open_page
 
@@ -14,25 +14,26 @@ def explore(
     model: Annotated[
         str | None, typer.Argument(metavar="[MODEL]", show_default=False, autocompletion=complete_source)
     ] = None,
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, show_default="any", help="Where to listen.")] = 0,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, show_default="any", help="Port to listen on.")
+    ] = 0,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="PAGE", show_default=False, help="Write the page to an .html instead."),
+        typer.Option("--output", "-o", metavar="PAGE", show_default=False, help="Write a standalone .html instead."),
     ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
 ) -> None:
-    """Open a page on which the budget is slid and the network seen.
+    """Open a page with a slider for the condition-number limit.
 
-    MODEL is a system (.mat, .npz, a folder of Matrix Market files, example:NAME) or a network (.safetensors); without
-    one the page begins with an example. It answers to this machine alone, and ends with Ctrl-C.
+    MODEL is a system (.mat, .npz, a folder of Matrix Market files, example:NAME) or a network (.safetensors); an
+    example by default. The page is served to this machine only; stop it with Ctrl-C.
     """
     if output is not None:
-        check_target(output)
-        refuse_overwriting(output, {"the model": model or ""})
+        check_target(output, {"the model": model or ""}, is_text=True)
     system = None if model is None else read_system_or_network(model)
     title = None if model is None else Path(model).stem
     if output is not None:
-        with show_status("computing every budget"):
+        with show_status("computing all views"):
             open_page(system, title=title, page=output)
         print_note(f"page written to {output}")
         return

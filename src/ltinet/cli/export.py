@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -23,7 +23,7 @@ _WRITERS: dict[str, Callable[..., Export]] = {
     "fmu": DynamicNetwork.export_fmu,
     "onnx": DynamicNetwork.export_onnx,
 }
-_KNOWN_TO = {
+_TARGETS_OF_OPTION = {
     "hold": ("c", "onnx"),
     "dtype": ("c", "onnx"),
     "prefix": ("c",),
@@ -31,71 +31,62 @@ _KNOWN_TO = {
     "version": ("fmu",),
     "compiler": ("fmu",),
 }
-_TYPED = {"user_states": "--user-states", "version": "--fmi"}  # where it is not the name itself
+_OPTION_NAMES = {"user_states": "--user-states", "version": "--fmi"}  # where it is not the name itself
 
 
 def export(  # noqa: PLR0913 - every option of an export is a parameter of the command
     file: SourceName,
     to: Annotated[Target, typer.Option(help="c: a folder with C99; fmu: an FMU for co-simulation; onnx: a graph.")],
-    dt: Annotated[float, typer.Option(metavar="DT", show_default=False, help="The time step, in the unit of time.")],
+    dt: Annotated[
+        float, typer.Option(metavar="DT", show_default=False, help="Time step, in the model's unit of time.")
+    ],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="PATH", show_default=False, help="The folder or file to write.")
+        str, typer.Option("--output", "-o", metavar="PATH", show_default=False, help="Folder or file to write.")
     ],
     hold: Annotated[
         Hold | None,
         typer.Option(
             show_default="that of the model, else zero",
-            help="c, onnx: the input between samples, kept or in straight lines.",
+            help="c, onnx: input between samples: constant or linear.",
         ),
     ] = None,
     dtype: Annotated[
-        Precision | None, typer.Option(show_default="double", help="c, onnx: the precision of all numbers.")
+        Precision | None, typer.Option(show_default="double", help="c, onnx: precision of all numbers.")
     ] = None,
     x0: Annotated[
         str | None,
-        typer.Option(
-            "--x0", metavar="X", show_default=False, help="The state to begin in: 1,0,-2, or a .npz or .mat file."
-        ),
+        typer.Option("--x0", metavar="X", show_default=False, help="Initial state: 1,0,-2, or a .npz or .mat file."),
     ] = None,
     prefix: Annotated[
         str | None,
-        typer.Option(metavar="NAME", show_default="model", help="c: what files and names in them begin with."),
+        typer.Option(metavar="NAME", show_default="model", help="c: prefix of files and identifiers."),
     ] = None,
     user_states: Annotated[
-        bool, typer.Option("--user-states", help="c: add the matrix that gives states as the system has them.")
+        bool, typer.Option("--user-states", help="c: add a function that returns the states of the system.")
     ] = False,
-    fmi: Annotated[Version | None, typer.Option(show_default="3.0", help="fmu: the version of FMI.")] = None,
+    fmi: Annotated[Version | None, typer.Option(show_default="3.0", help="fmu: version of FMI.")] = None,
     compiler: Annotated[
-        str | None, typer.Option(metavar="CC", show_default="any", help="fmu: the C compiler; zig for ziglang.")
+        str | None, typer.Option(metavar="CC", show_default="any", help="fmu: C compiler; zig for ziglang.")
     ] = None,
 ) -> None:
     """Write a network as C, FMU or ONNX, to run without Python.
 
-    FILE is a network, as `ltinet construct` writes it.
+    FILE is a network file, as `ltinet construct` writes it.
     """
-    own = {"hold": hold, "dtype": dtype, "prefix": prefix, "user_states": user_states or None}
-    own |= {"version": fmi, "compiler": compiler}
-    given = {name: value for name, value in own.items() if value is not None}
-    _refuse_unknown(to, given)
+    choices = {"hold": hold, "dtype": dtype, "prefix": prefix, "user_states": user_states or None}
+    choices |= {"version": fmi, "compiler": compiler}
+    options = {name: value for name, value in choices.items() if value is not None}
+    for name in options:
+        if to not in _TARGETS_OF_OPTION[name]:
+            option, targets = _OPTION_NAMES.get(name, f"--{name}"), " and ".join(_TARGETS_OF_OPTION[name])
+            raise FileFormatError(f"{option} is not for {to} but for {targets}; omit it, or choose another --to")
     sources = {"the network": file} | ({"the initial state": x0} if x0 is not None and is_state_file(x0) else {})
     refuse_overwriting(output, sources)
     net = read_network(file)
     start = None if x0 is None else parse_initial_state(x0, net.n_states)
     with show_status(f"exporting {net.n_states} states"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # said below
-        written = _WRITERS[to](net, output, dt=dt, x0=start, **given)
+        warnings.simplefilter("ignore")  # printed below
+        written = _WRITERS[to](net, output, dt=dt, x0=start, **options)
     for line in written.notes:
         typer.echo(f"ltinet: {line}", err=True)
     print_note(f"{format_path(output)} written: {format_first_names(written.files)}")
-
-
-def _refuse_unknown(to: Target, given: dict[str, Any]) -> None:
-    """Refuse options that are for other targets.
-
-    Raises:
-        FileFormatError: there is one.
-    """
-    for name in given:
-        if to not in _KNOWN_TO[name]:
-            option, others = _TYPED.get(name, f"--{name}"), " and ".join(_KNOWN_TO[name])
-            raise FileFormatError(f"{option} is not for {to} but for {others}; leave it out, or choose another --to")

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,66 +12,60 @@ from ltinet.cli.io import (
     STANDARD_STREAM,
     check_target,
     display_name,
-    is_stream,
     print_note,
-    refuse_overwriting,
-    refuse_terminal,
     show_status,
     use_headless_backend,
     write_output,
     write_stdout,
 )
-from ltinet.cli.samples import open_samples, read_whole_table
-from ltinet.cli.sources import NETWORK_SUFFIX
+from ltinet.cli.samples import read_columns
+from ltinet.cli.sources import check_network_target
 from ltinet.errors import FileFormatError, InvalidSignalError
 from ltinet.plotting.figures import require_matplotlib
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import TimeAxis
 from ltinet.tables.options import TableOptions
-from ltinet.tables.reading import TableReader
 from ltinet.tables.table import Table
 
-if TYPE_CHECKING:
-    from ltinet.identification.result import IdentificationResult
-
-_MOST_STATES = 1000  # that can be asked for: no record says more
+_MAX_STATES = 1000  # accepted by --order: no record determines more
 _NUMBERS = re.compile(r"\d{1,9}(,\d{1,9})*", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _STABLE: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
-_WORDS = {"stable=True": "--stable yes", "block_rows": "--block-rows"}
+_OPTION_NAMES = {"stable=True": "--stable yes", "block_rows": "--block-rows"}  # arguments in Python, options here
 
 Data = Annotated[str, typer.Argument(metavar="DATA", hidden=True)]
 Inputs = Annotated[
-    str, typer.Option(metavar="NAMES", show_default=False, help="Columns that drive, names or numbers: Force,2.")
+    str, typer.Option(metavar="NAMES", show_default=False, help="Input columns, names or numbers: Force,2.")
 ]
 Outputs = Annotated[
-    str, typer.Option(metavar="NAMES", show_default=False, help="Columns that answer, names or numbers: y1,y2.")
+    str, typer.Option(metavar="NAMES", show_default=False, help="Output columns, names or numbers: y1,y2.")
 ]
 Target = Annotated[
     str | None,
-    typer.Option("--output", "-o", metavar="NET", show_default="none", help="The network file to write, or -."),
+    typer.Option("--output", "-o", metavar="NET", show_default="none", help="Network file to write, or -."),
 ]
 Report = Annotated[
     str | None,
-    typer.Option("--report", metavar="FILE", show_default="none", help="A page with numbers and pictures: .html."),
+    typer.Option(
+        "--report", metavar="FILE", show_default="none", help="Report with numbers and pictures to write: .html."
+    ),
 ]
 Order = Annotated[
     str | None,
-    typer.Option(metavar="N", show_default="chosen", help="Number of states: 4, or 2-8 or 2,4,6 to choose from."),
+    typer.Option(metavar="N", show_default="chosen", help="Number of states: 4; or candidates: 2-8 or 2,4,6."),
 ]
-Method = Annotated[Literal["auto", "moesp", "n4sid", "cva"], typer.Option(help="The subspace method.")]
+Method = Annotated[Literal["auto", "moesp", "n4sid", "cva"], typer.Option(help="Subspace method.")]
 BlockRows = Annotated[
-    int | None, typer.Option(metavar="S", show_default="chosen", help="Block rows of the Hankel matrix.")
+    int | None, typer.Option(metavar="S", show_default="chosen", help="Number of block rows of the Hankel matrix.")
 ]
-TrendOption = Annotated[
-    Literal["none", "constant", "linear"], typer.Option(help="What outputs have beside the system: offsets, slopes.")
-]
-Delay = Annotated[str, typer.Option(metavar="N", help="Samples by which inputs come late: auto, 3, or 0,3.")]
-HoldOption = Annotated[Hold, typer.Option(help="Inputs between samples: steps (zero-order hold), or straight lines.")]
+TrendOption = Annotated[Literal["none", "constant", "linear"], typer.Option(help="Trend to remove from the outputs.")]
+Delay = Annotated[str, typer.Option(metavar="N", help="Input delay in samples: auto, 3, or one per input: 0,3.")]
+HoldOption = Annotated[Hold, typer.Option(help="Input between samples: constant (zero-order hold) or linear.")]
 Stable = Annotated[
-    Literal["auto", "yes", "no"], typer.Option(help="Mirror poles that grow, keep them, or as the data say.")
+    Literal["auto", "yes", "no"],
+    typer.Option(help="Unstable poles: reflect (yes), keep (no), or decide automatically."),
 ]
-Refine = Annotated[bool, typer.Option("--refine/--no-refine", help="Whether to try the output-error refinement.")]
+Refine = Annotated[bool, typer.Option("--refine/--no-refine", help="Refine the model by minimizing the output error.")]
 
 
 def identify(  # noqa: PLR0913
@@ -100,22 +94,22 @@ def identify(  # noqa: PLR0913
     gaps: tables.RecordGaps = "error",
     encoding: tables.Encoding = "utf-8",
 ) -> None:
-    """Find the system behind measured inputs and outputs.
+    """Identify a system from measured inputs and outputs.
 
-    DATA is a CSV file with evenly spaced times, as spreadsheets and loggers write them. What was found is printed, and
-    its network written where -o says.
+    DATA is a CSV file with evenly spaced times, as spreadsheets and loggers write them. Prints the result; with -o its
+    network is written.
     """
-    from ltinet.identification.api import identify as identify_system  # here: other commands need not wait for it
+    from ltinet.identification.api import identify as identify_system  # imported here to keep other commands fast
 
-    _check_places(target, report, data)
+    _check_targets(target, report, data)
     n_inputs = len(inputs.split(","))
     orders, delays = _orders(order), _delays(delay)
     reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
-    table = _table(data, tables.table_options(reading, f"{inputs},{outputs}"))
-    u, y = _part(table, slice(None, n_inputs)), _part(table, slice(n_inputs, None))
+    table = read_columns(data, tables.table_options(reading, f"{inputs},{outputs}"))
+    u, y = _select_columns(table, slice(None, n_inputs)), _select_columns(table, slice(n_inputs, None))
     try:
-        with show_status(f"identifying from {len(table.t)} samples") as tell:
-            found = identify_system(
+        with show_status(f"identifying from {len(table.t)} samples") as show:
+            result = identify_system(
                 u,
                 y,
                 dt=_step(table),
@@ -127,49 +121,53 @@ def identify(  # noqa: PLR0913
                 hold=hold,
                 stable=_STABLE[stable],
                 refine=refine,
-                callback=tell,
+                callback=show,
             )
     except InvalidSignalError as error:
         raise InvalidSignalError(f"{display_name(data)}: {_typed_option_names(str(error))}") from None
     for line in table.notes:
         print_note(line)
-    _deliver(found, target)
+    # The result goes to standard error where the network takes standard output.
+    summary = _typed_option_names(str(result))
+    if target == STANDARD_STREAM:
+        typer.echo(summary, err=True)
+    else:
+        write_stdout(f"{summary}\n")
+    if target is not None:
+        write_output(target, result.net.save)
+        print_note(f"network of {result.net.n_neurons} neurons written to {target}")
     if report is not None:
         use_headless_backend()
         with show_status("drawing the report"):
-            write_output(report, lambda path: found.report(path, title=display_name(data)))
+            write_output(report, lambda path: result.report(path, title=display_name(data)))
         print_note(f"report written to {report}")
 
 
-def _check_places(target: str | None, report: str | None, data: str) -> None:
-    """Refuse, before the work, places that cannot be written."""
-    if target is not None and not is_stream(target) and Path(target).suffix.lower() != NETWORK_SUFFIX:
-        raise FileFormatError(f"{format_path(target)} does not end in {NETWORK_SUFFIX}, as the file of a network does")
+def _check_targets(target: str | None, report: str | None, data: str) -> None:
+    """Check before any work that network and report can be written."""
+    sources = {"the table": data}
     if report is not None:
         if report == STANDARD_STREAM or Path(report).suffix.lower() not in (".html", ".htm"):
-            raise FileFormatError(f"{format_path(report)} does not end in .html, as the file of a report does")
+            raise FileFormatError(f"{format_path(report)} is not the name of a report; it must end in .html")
         require_matplotlib()
-    for place in (target, report):
-        if place is not None:
-            check_target(place)
-            refuse_overwriting(place, {"the table": data})
+        check_target(report, sources)
     if target is not None:
-        refuse_terminal(target)
+        check_network_target(target, sources)
 
 
 def _orders(text: str | None) -> int | list[int] | None:
-    """From 4, 2,4,6 or 2-8."""
+    """Return the orders of 4, 2,4,6 or 2-8."""
     if text is None:
         return None
     between = _RANGE.fullmatch(text)
     if between:
-        orders = list(range(int(between[1]), min(int(between[2]), _MOST_STATES + 1) + 1))
+        orders = list(range(int(between[1]), min(int(between[2]), _MAX_STATES + 1) + 1))
     else:
         orders = [int(part) for part in text.split(",")] if _NUMBERS.fullmatch(text) else []
-    if not orders or min(orders) < 1 or max(orders) > _MOST_STATES:
+    if not orders or min(orders) < 1 or max(orders) > _MAX_STATES:
         raise typer.BadParameter(
-            f"{sanitize(repr(text))} is no number of states; give one from 1 to {_MOST_STATES}, such as 4, or several, "
-            "such as 2-8 or 2,4,6",
+            f"{sanitize(repr(text))} is not a number of states; give an integer from 1 to {_MAX_STATES}, such as 4, or "
+            "several, such as 2-8 or 2,4,6",
             param_hint="'--order'",
         )
     return orders if len(orders) > 1 else orders[0]
@@ -180,55 +178,31 @@ def _delays(text: str) -> int | list[int] | Literal["auto"]:
         return "auto"
     if not _NUMBERS.fullmatch(text):
         raise typer.BadParameter(
-            f"{sanitize(repr(text))} is no delay; give auto, samples for all inputs, such as 3, or for each, such as 0,3",
+            f"{sanitize(repr(text))} is not a delay; give auto, a number of samples, such as 3, or one for each input, "
+            "such as 0,3",
             param_hint="'--delay'",
         )
     delays = [int(part) for part in text.split(",")]
     return delays if len(delays) > 1 else delays[0]
 
 
-def _table(data: str, options: TableOptions) -> Table:
-    """The columns of inputs and then those of outputs, each of them once."""
-    try:
-        with tables.typed_option_names(), open_samples(data, options) as source:
-            if not isinstance(source, TableReader):
-                raise FileFormatError(
-                    f"{source.title} holds arrays; give a table with inputs and outputs, as in a .csv"
-                )
-            return read_whole_table(source, data)
-    except FileFormatError as error:
-        raise FileFormatError(str(error).replace("columns asks", "--inputs and --outputs ask")) from None
-
-
-def _part(table: Table, columns: slice) -> Table:
+def _select_columns(table: Table, columns: slice) -> Table:
     return Table(table.t, table.values[:, columns], table.names[columns], table.start, ())
 
 
 def _step(table: Table) -> float:
-    """The distance of its rows in time."""
+    """Return the time step of a table; raise `InvalidSignalError` if it is not constant."""
     step = TimeAxis.of(table.t).step
     if step is None or not step > 0.0:
         raise InvalidSignalError(
             "the times are not evenly spaced; resample the table first, in Python: te = np.linspace(t[0], t[-1], "
-            "len(t)), then np.interp(te, t, column) for every column; if rows are even and times only rounded, give "
-            "their step with --dt"
+            "len(t)), then np.interp(te, t, column) for every column; if only the times are rounded, give the time step "
+            "with --dt"
         )
     return step
 
 
-def _deliver(found: "IdentificationResult", target: str | None) -> None:
-    """Print what was found, on the error stream where the network takes the other, and write its network."""
-    told = _typed_option_names(str(found))
-    if target == STANDARD_STREAM:
-        typer.echo(told, err=True)
-    else:
-        write_stdout(f"{told}\n")
-    if target is not None:
-        write_output(target, found.net.save)
-        print_note(f"network of {found.net.n_neurons} neurons written to {target}")
-
-
 def _typed_option_names(text: str) -> str:
-    for python, typed in _WORDS.items():
-        text = text.replace(python, typed)
+    for argument, option in _OPTION_NAMES.items():
+        text = text.replace(argument, option)
     return text

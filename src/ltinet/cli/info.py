@@ -21,17 +21,16 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.network.summary import network_facts, summary_rows
 from ltinet.state_space import StateSpace
 from ltinet.systems.signal_names import UNNAMED
-from ltinet.systems.sparse_descriptor import SparseDescriptor
 from ltinet.systems.system_matrices import SystemFacts, system_facts
 
 JSONNumber = float | str | None
-"""A number in JSON, which knows neither infinity nor NaN: "inf", "-inf" and null stand for them."""
-_POLES = 4  # that are shown
-_GAINS = 9  # that are shown
+"""Number in JSON, which has neither infinity nor NaN: "inf", "-inf" and null stand for them."""
+_MAX_POLES = 4  # shown in text
+_MAX_GAINS = 9  # entries of the DC gain shown in text
 
 
-class BehaviourFacts(TypedDict):
-    """How a system behaves; every value passes as JSON. The lists of poles run along each other, slowest pole first."""
+class BehaviorFacts(TypedDict):
+    """Poles, damping and DC gain, with values that JSON can hold; poles stand in one order in all lists, slowest first."""
 
     dt: float | None
     poles: list[list[float]]
@@ -43,11 +42,11 @@ class BehaviourFacts(TypedDict):
     """A row for each output, an entry for each input."""
 
 
-def describe_behaviour(thing: StateSpace | DynamicNetwork) -> tuple[BehaviourFacts, list[tuple[str, str]]]:
-    """The facts, and what is to be read of them as pairs of a label and a value."""
-    dt = thing.dt if isinstance(thing, StateSpace) else None
-    damping, gain = thing.damping(), thing.dcgain()
-    facts: BehaviourFacts = {
+def behavior_facts(model: StateSpace | DynamicNetwork) -> tuple[BehaviorFacts, list[tuple[str, str]]]:
+    """Return poles, damping and DC gain as data for JSON, and as pairs of a label and a text."""
+    dt = model.dt if isinstance(model, StateSpace) else None
+    damping, gain = model.damping(), model.dcgain()
+    facts: BehaviorFacts = {
         "dt": dt,
         "poles": [[pole.real, pole.imag] for pole in damping.poles.tolist()],
         "natural_frequencies": _json_numbers(damping.natural_frequency),
@@ -56,11 +55,11 @@ def describe_behaviour(thing: StateSpace | DynamicNetwork) -> tuple[BehaviourFac
         "dc_gain": [_json_numbers(row) for row in gain],
     }
     rows = [] if dt is None else [("time step", f"{dt:g}, discrete in time")]
-    return facts, [*rows, *_pole_rows(damping), ("DC gain", _shown_gain(gain))]
+    return facts, [*rows, *_pole_rows(damping), ("DC gain", _format_gain(gain))]
 
 
 def to_json_number(value: float) -> JSONNumber:
-    """The number, or what stands for it where JSON has none."""
+    """Return a number, or its replacement in JSON: "inf", "-inf" or null."""
     return None if np.isnan(value) else value if np.isfinite(value) else str(value)
 
 
@@ -71,29 +70,29 @@ def _json_numbers(values: NDArray[np.float64]) -> list[JSONNumber]:
 def _pole_rows(damping: Damping) -> list[tuple[str, str]]:
     if not len(damping):
         return []
-    upper = [pole for pole in damping.poles.tolist() if pole.imag >= 0.0]  # of a pair the other one is known
-    listed = ", ".join(format_pole(pole).replace("+", "±") for pole in upper[:_POLES])
-    more = f", … and {len(upper) - _POLES} faster" if len(upper) > _POLES else ""
+    upper = [pole for pole in damping.poles.tolist() if pole.imag >= 0.0]  # one of each pair
+    listed = ", ".join(format_pole(pole).replace("+", "±") for pole in upper[:_MAX_POLES])
+    more = f", … and {len(upper) - _MAX_POLES} faster" if len(upper) > _MAX_POLES else ""
     rows = [("poles", f"{listed}{more}")]
-    known = damping.damping_ratio[np.isfinite(damping.damping_ratio)]
-    frequencies = damping.natural_frequency
-    if len(known):
-        rows.append(("damping", f"ratio {_range(known)}, natural frequency {_range(frequencies)} rad/time"))
+    ratios = damping.damping_ratio[np.isfinite(damping.damping_ratio)]
+    if len(ratios):
+        frequencies = _format_range(damping.natural_frequency)
+        rows.append(("damping", f"ratio {_format_range(ratios)}, natural frequency {frequencies} rad/time"))
     return rows
 
 
-def _range(values: Array) -> str:
+def _format_range(values: Array) -> str:
     low, high = f"{values.min():.4g}", f"{values.max():.4g}"
     return low if low == high else f"{low} to {high}"
 
 
-def _shown_gain(gain: Array) -> str:
+def _format_gain(gain: Array) -> str:
     outputs, inputs = gain.shape
     if not gain.size:
         return "none"
     if gain.size == 1:
         return f"{gain[0, 0]:.5g}"
-    if gain.size <= _GAINS:
+    if gain.size <= _MAX_GAINS:
         return "; ".join(", ".join(f"{value:.5g}" for value in row) for row in gain) + f"  ({outputs} × {inputs})"
     sizes = np.abs(gain[~np.isnan(gain)])
     return f"{outputs} × {inputs}, largest |gain| {sizes.max(initial=0.0):.5g}"
@@ -107,49 +106,36 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, numbers in full precision.")] = False,
     matrix: MatrixNames = None,
 ) -> None:
-    """Show what a file holds.
+    """Show the content of a file.
 
     FILE is a network (.safetensors) or a system: a .mat or .npz file, a folder of Matrix Market files, or a built-in
-    system such as example:heat_rod. In JSON "inf", "-inf" and null stand for what has no number there: an infinite
-    gain or time constant, the damping ratio of an integrator.
+    system such as example:heat_rod. In JSON "inf", "-inf" and null stand for values that are infinite or undefined: the
+    gain of an integrator, for example.
     """
-    thing = read_system_or_network(file, matrix)
-    if isinstance(thing, StateSpace) and thing.sparse is not None and thing.sparse.is_large:
-        _show_large(thing, thing.sparse, as_json=as_json)
-        return
-    with show_status(f"looking at {format_count(thing.n_states, 'state')}"):
-        further, more = describe_behaviour(thing)
-    if isinstance(thing, DynamicNetwork):
-        of_network = network_facts(thing.network, thing.form)
-        names = UNNAMED if thing.system is None else thing.system.matrices.names
-        title, rows = summary_rows(of_network, names, thing.signal_settings)
-        _show({**of_network, **further, **_settings(thing)}, title, [*rows, *more], as_json=as_json)
+    model = read_system_or_network(file, matrix)
+    facts: dict[str, Any]
+    descriptor = model.sparse if isinstance(model, StateSpace) else None
+    is_large = descriptor is not None and descriptor.is_large  # poles of large sparse systems are not computed
+    if isinstance(model, DynamicNetwork):
+        facts = dict(network_facts(model.network, model.form))
+        names = UNNAMED if model.system is None else model.system.matrices.names
+        title, rows = summary_rows(network_facts(model.network, model.form), names, model.signal_settings)
     else:
-        of_system = system_facts(thing.matrices)
-        title, rows = _system_rows(of_system)
-        rows = [*thing.matrices.names.without_states.rows, *rows, *thing.signal_settings.rows]
-        _show({**of_system, **further, **_settings(thing)}, title, [*rows, *more], as_json=as_json)
-
-
-def _settings(thing: StateSpace | DynamicNetwork) -> dict[str, Any]:
-    """Names, delays, operating point, hold and sample time, where there are some."""
-    system = thing if isinstance(thing, StateSpace) else thing.system
-    names = UNNAMED if system is None else system.matrices.names
-    found: dict[str, Any] = {f"{kind[:-1]}_names": list(own) for kind, own in names.by_kind.items()}
-    return {**found, "signal_settings": thing.signal_settings.facts} if thing.signal_settings.facts else found
-
-
-def _show_large(system: StateSpace, pencil: SparseDescriptor, *, as_json: bool) -> None:
-    """What a sparse model is whose poles nobody knows."""
-    facts = system_facts(system.matrices)
-    title, rows = _system_rows(facts)
-    rows = [
-        *system.matrices.names.without_states.rows,
-        *rows,
-        ("matrices", pencil.description),
-        *system.signal_settings.rows,
-    ]
-    _show({**facts, "dt": system.dt, **_settings(system)}, title, rows, as_json=as_json)
+        system = system_facts(model.matrices)
+        facts, names = dict(system), model.matrices.names
+        title, rows = _system_rows(system)
+        large = [("matrices", descriptor.description)] if is_large and descriptor is not None else []
+        rows = [*names.without_states.rows, *rows, *large, *model.signal_settings.rows]
+    if is_large:
+        facts["dt"] = None if isinstance(model, DynamicNetwork) else model.dt
+    else:
+        with show_status(f"computing poles of {format_count(model.n_states, 'state')}"):
+            behavior, more = behavior_facts(model)
+        facts, rows = {**facts, **behavior}, [*rows, *more]
+    facts |= {f"{kind[:-1]}_names": list(labels) for kind, labels in names.by_kind.items()}
+    if model.signal_settings.facts:
+        facts["signal_settings"] = model.signal_settings.facts
+    _show(facts, title, rows, as_json=as_json)
 
 
 def _show(facts: Mapping[str, Any], title: str, rows: Rows, *, as_json: bool) -> None:

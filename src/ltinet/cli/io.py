@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 STANDARD_STREAM = "-"
 _EXIT_BROKEN_PIPE = 141  # what a shell reports of a program that SIGPIPE ended
-_SIGNATURES = {b"PK\x03\x04": ".npz", b"MATLAB": ".mat", b"\x89HDF": ".mat"}
+_FILE_SIGNATURES = {b"PK\x03\x04": ".npz", b"MATLAB": ".mat", b"\x89HDF": ".mat"}  # first bytes of each format
 
 
 @contextmanager
 def open_as_path(name: str) -> Iterator[Path]:
-    """Give a path to read from; what comes through a pipe is put into a file first, since its readers seek in it.
+    """Yield a path to read from; piped input is stored in a temporary file first, since its readers seek in it.
 
-    The file has the suffix that its content suggests, `.csv` if it suggests none.
+    That file gets the suffix that its content suggests, `.csv` by default.
     """
     path = Path(name)
     if not is_stream(name):
@@ -47,16 +47,15 @@ def open_as_path(name: str) -> Iterator[Path]:
 
 
 def display_name(name: str) -> str:
-    """What to call it in messages."""
+    """Return the name of a source for messages."""
     return "standard input" if name == STANDARD_STREAM else format_path(name)
 
 
 @contextmanager
 def open_stream(name: str) -> Iterator[tuple[BinaryIO, str]]:
-    """A pipe or a device to read from, and the suffix that its first bytes suggest; they are not taken from it.
+    """Yield a pipe or device to read from, and the suffix that its first bytes suggest; these stay in the stream.
 
-    Raises:
-        FileFormatError: nothing comes.
+    Raise `FileFormatError` if it is empty.
     """
     with ExitStack() as stack:
         opened = _standard_input() if name == STANDARD_STREAM else stack.enter_context(Path(name).open("rb"))
@@ -69,7 +68,7 @@ def open_stream(name: str) -> Iterator[tuple[BinaryIO, str]]:
 
 @contextmanager
 def temporary_input(content: bytes, title: str) -> Iterator[Path]:
-    """A file with this content, for as long as it is needed; complaints about it name the title."""
+    """Yield a temporary file with this content; error messages about it name the title instead."""
     with tempfile.TemporaryDirectory(prefix="ltinet-") as folder:
         file = Path(folder) / f"input{_suffix_of(content)}"
         file.write_bytes(content)
@@ -77,36 +76,36 @@ def temporary_input(content: bytes, title: str) -> Iterator[Path]:
             yield file
 
 
-def check_target(target: str) -> None:
-    """Refuse a place that cannot be written to, before the work is done rather than after.
+def check_target(target: str, sources: Mapping[str, str] | None = None, *, is_text: bool = False) -> None:
+    """Check before any work that a target can be written, is not a file that the command reads, and suits a terminal.
 
-    Raises:
-        FileFormatError: it is a folder, or lies in a folder that does not exist.
+    `sources` maps a noun for each file that is read, as in "the table", to its name. Raise `FileFormatError` otherwise.
     """
     path = Path(target)
-    if target == STANDARD_STREAM:
-        return
-    if path.is_dir():
-        raise FileFormatError(
-            f"{format_path(target)} is a folder; give a file in it, for example {format_path(path / 'name')}"
-        )
-    if not path.parent.is_dir():
-        raise FileFormatError(
-            f"{format_path(target)} cannot be written: there is no folder {format_path(path.parent)}; create it first"
-        )
+    if target != STANDARD_STREAM:
+        if path.is_dir():
+            raise FileFormatError(
+                f"{format_path(target)} is a folder; give a file in it, for example {format_path(path / 'name')}"
+            )
+        if not path.parent.is_dir():
+            raise FileFormatError(
+                f"{format_path(target)} cannot be written: there is no folder {format_path(path.parent)}; create it first"
+            )
+    refuse_overwriting(target, sources or {})
+    if target == STANDARD_STREAM and not is_text and sys.stdout is not None and sys.stdout.isatty():
+        raise FileFormatError("binary output cannot be shown on a terminal; name a file with -o, or use a pipe")
 
 
 def is_stream(name: str) -> bool:
-    """Whether the name stands for a pipe or a device, which is not replaced but written into."""
+    """Return whether a name stands for a pipe or a device, which is written into instead of replaced."""
     path = Path(name)
     return name == STANDARD_STREAM or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def write_output(target: str, write: Callable[[Path], None], *, suffix: str = "") -> None:
-    """Let `write` make a file, with this suffix if the target is a stream and has none, and bring it to the target.
+    """Let `write` create a file and move it to the target; for a stream, write its content at once.
 
-    Raises:
-        FileFormatError: the file system or the reader of the pipe refuses.
+    `suffix` is that of the temporary file for a stream. Raise `FileFormatError` if the target cannot be written.
     """
     path = Path(target)
     try:
@@ -121,10 +120,9 @@ def write_output(target: str, write: Callable[[Path], None], *, suffix: str = ""
 
 
 def write_chunks(target: str, pieces: Iterable[bytes]) -> None:
-    """Write what comes, piece by piece: into a stream at once, into a file that appears when all of it has come.
+    """Write pieces of bytes: into a stream as they come, into a file that appears when all have been written.
 
-    Raises:
-        FileFormatError: the file system or the reader of the pipe refuses; or whatever fails to make the next piece.
+    Raise `FileFormatError` if the target cannot be written, and whatever fails in making the next piece.
     """
     if target == STANDARD_STREAM:
         for piece in pieces:
@@ -146,37 +144,31 @@ def write_chunks(target: str, pieces: Iterable[bytes]) -> None:
 def _write_all(stream: IO[bytes], pieces: Iterable[bytes]) -> None:
     for piece in pieces:
         rest = memoryview(piece)
-        while rest:  # a pipe may take less than all
+        while rest:  # a pipe may take a part only
             rest = rest[stream.write(rest) :]
 
 
 def write_stdout(content: str | bytes) -> None:
-    """Write to standard output and flush it, so that what fails fails here."""
+    """Write to standard output and flush it, so that failures are raised here."""
     if sys.stdout is None:
         raise FileFormatError("standard output is closed; give a file with -o")
     rest = memoryview(content.encode(sys.stdout.encoding, "replace") if isinstance(content, str) else content)
     try:
         sys.stdout.flush()
-        while rest:  # with PYTHONUNBUFFERED a pipe may take less than all, and says how much
+        while rest:  # with PYTHONUNBUFFERED a pipe may take a part only, and returns its size
             rest = rest[sys.stdout.buffer.write(rest) :]
         sys.stdout.flush()
     except OSError as error:
-        # Python would try again to write what is left in the buffer when it ends, and print a traceback.
+        # At exit Python would write the rest of the buffer again, fail and print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise typer.Exit(_EXIT_BROKEN_PIPE) from None
         raise FileFormatError(f"standard output cannot be written: {error.strerror}") from None
 
 
-def refuse_terminal(target: str) -> None:
-    """Binary content on a terminal helps nobody."""
-    if target == STANDARD_STREAM and sys.stdout is not None and sys.stdout.isatty():
-        raise FileFormatError("binary content is not for a terminal; name a file with -o, or pipe it on")
-
-
 @contextmanager
 def _renamed_in_errors(title: str, *, instead_of: Path) -> Iterator[None]:
-    """Complaints name the file as the user does, not the one that stands in for it."""
+    """Replace the path of a temporary file in error messages by the name that the user gave."""
     try:
         yield
     except LtinetError as error:
@@ -190,9 +182,9 @@ def _standard_input() -> BinaryIO:
 
 
 def _suffix_of(content: bytes) -> str:
-    if content[8:9] == b"{":  # eight bytes with the length of the header, and a header in JSON
+    if content[8:9] == b"{":  # safetensors: eight bytes with the length of the header, then the header in JSON
         return ".safetensors"
-    return next((suffix for mark, suffix in _SIGNATURES.items() if content.startswith(mark)), ".csv")
+    return next((suffix for mark, suffix in _FILE_SIGNATURES.items() if content.startswith(mark)), ".csv")
 
 
 def _content_of(write: Callable[[Path], None], suffix: str) -> bytes:
@@ -202,54 +194,47 @@ def _content_of(write: Callable[[Path], None], suffix: str) -> bytes:
         return path.read_bytes()
 
 
-_Identity = tuple[int, int]
-
-
 def refuse_overwriting(target: str, sources: Mapping[str, str]) -> None:
-    """Refuse a target that is one of the files read, by their identity and not by their names.
+    """Raise `FileFormatError` if the target is one of the sources, compared by device and inode.
 
-    `sources` says what each of them is, for the message. A folder stands for the files in it.
-
-    Raises:
-        FileFormatError: it is.
+    A folder stands for the files in it.
     """
     written = next(_identities(target, sys.stdout), None)
-    for what, source in sources.items():
+    for noun, source in sources.items():
         if written is not None and written in _identities(source, sys.stdin):
             title = "standard output goes to" if target == STANDARD_STREAM else f"{format_path(target)} is"
+            origin = "through standard input" if source == STANDARD_STREAM else format_path(source)
             raise FileFormatError(
-                f"{title} the file that {what} comes from, {_source_title(source)}; writing would destroy it: name another "
-                "file with -o"
+                f"{title} the file that {noun} comes from, {origin}; writing would destroy it: name another file with -o"
             )
 
 
-def _identities(name: str, standard: TextIO | None) -> Iterator[_Identity]:
-    """Device and number of a file, or of those in a folder; nothing for pipes, devices and what is not there."""
+def _identities(name: str, standard: TextIO | None) -> Iterator[tuple[int, int]]:
+    """Yield device and inode of a file, or of those in a folder; none for pipes, devices and what does not exist."""
     try:
-        found = os.fstat(_descriptor(standard)) if name == STANDARD_STREAM else os.stat(name)
+        if name == STANDARD_STREAM and standard is None:  # a closed stream
+            return
+        status = os.fstat(standard.fileno()) if name == STANDARD_STREAM and standard is not None else os.stat(name)
     except (OSError, ValueError):
         return
-    if stat.S_ISREG(found.st_mode):
-        yield found.st_dev, found.st_ino
-    elif stat.S_ISDIR(found.st_mode):
+    if stat.S_ISREG(status.st_mode):
+        yield status.st_dev, status.st_ino
+    elif stat.S_ISDIR(status.st_mode):
         for file in Path(name).iterdir():
             if file.is_file():
                 yield file.stat().st_dev, file.stat().st_ino
 
 
-def _descriptor(stream: TextIO | None) -> int:
-    if stream is None:
-        raise io.UnsupportedOperation("closed")  # an OSError, as for a stream that is no file
-    return stream.fileno()
-
-
-def _source_title(source: str) -> str:
-    return "through standard input" if source == STANDARD_STREAM else format_path(source)
+def check_picture_target(picture: str, sources: Mapping[str, str]) -> None:
+    """Check before any work that a picture can be drawn and written."""
+    picture_suffix(picture)
+    require_matplotlib()
+    check_target(picture, sources)
 
 
 @contextmanager
 def show_status(message: str) -> Iterator[ProgressCallback]:
-    """Show that something is going on, to those who have waited for a second; a function to call with every step."""
+    """Show a status line after one second of waiting; yields a function that appends the current step to it."""
     console = stderr_console()
     if console is None:
         yield lambda step: None  # noqa: ARG005 - nobody to tell
@@ -261,54 +246,47 @@ def show_status(message: str) -> Iterator[ProgressCallback]:
 
 @contextmanager
 def show_reduction_progress(message: str) -> Iterator[Callable[[int, float], None]]:
-    """A function to call with the number of shifts and the relative bound, which those who look on see fall."""
-    console = stderr_console()
-    if console is None:
-        yield lambda n_shifts, bound: None  # noqa: ARG005 - nobody to tell
-        return
-    text = escape(escape_control_characters(message))
-    status = console.status(text)
-    with start_after_delay(status.start, status.stop):
-        yield lambda n_shifts, bound: status.update(f"{text}: {n_shifts} shifts, error ≤ {bound:.1e} of the gain")
+    """Show the number of shifts and the relative error bound of a reduction; yields the function to call with both."""
+    with show_status(message) as show:
+        yield lambda n_shifts, bound: show(f"{n_shifts} shifts, error ≤ {bound:.1e} of the gain")
 
 
 def print_note(message: str) -> None:
-    """Say what was done."""
+    """Print a note on the terminal; nothing is printed where standard error is not one."""
     console = stderr_console()
     if console is not None:
         console.print(escape_control_characters(message), markup=False, highlight=False, soft_wrap=True)
 
 
-def picture_suffix(output: str, wanted: str | None = None) -> str:
-    """The suffix says what is written; a stream has none, and is PNG unless something else is wanted.
+def picture_suffix(output: str, file_format: str | None = None) -> str:
+    """Return the suffix of a picture: that of the file, or the format of a stream, PNG by default.
 
-    Raises:
-        FileFormatError: it is no kind of picture, or two are asked for.
+    Raise `FileFormatError` if it is not a picture format, or if file and format do not agree.
     """
     known = ", ".join(PICTURE_FORMATS)
     if is_stream(output):
-        chosen = wanted or "png"
-        if chosen not in PICTURE_FORMATS:
-            raise FileFormatError(f"--format is {sanitize(repr(chosen))}; known are {known}")
-        return f".{chosen}"
+        file_format = file_format or "png"
+        if file_format not in PICTURE_FORMATS:
+            raise FileFormatError(f"--format is {sanitize(repr(file_format))}; known formats are {known}")
+        return f".{file_format}"
     suffix = Path(output).suffix.lower()
     if suffix.removeprefix(".") not in PICTURE_FORMATS:
-        raise FileFormatError(f"{format_path(output)} is of an unknown kind; known are {known}")
-    if wanted is not None and suffix != f".{wanted}":
+        raise FileFormatError(f"{format_path(output)} has an unknown suffix; known formats are {known}")
+    if file_format is not None and suffix != f".{file_format}":
         raise FileFormatError(
-            f"{format_path(output)} and --format {sanitize(wanted)} do not agree; --format is for standard output"
+            f"{format_path(output)} and --format {sanitize(file_format)} do not agree; --format is for standard output"
         )
     return suffix
 
 
 def draw_headless(draw: Callable[[], Any]) -> "Figure":
-    """The figure of the Axes that `draw` returns, where there may be no display at all."""
+    """Return the figure of the Axes that `draw` returns, without a display."""
     use_headless_backend()
     return draw_offscreen(draw)
 
 
 def use_headless_backend() -> None:
-    """Let matplotlib look for none."""
+    """Select the backend of matplotlib that needs no display."""
     require_matplotlib()
     import matplotlib as mpl
 

@@ -4,16 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ltinet.cli.io import (
-    STANDARD_STREAM,
-    check_target,
-    picture_suffix,
-    print_note,
-    refuse_overwriting,
-    refuse_terminal,
-    show_status,
-    write_output,
-)
+from ltinet.cli.io import STANDARD_STREAM, check_target, picture_suffix, print_note, show_status, write_output
 from ltinet.cli.sources import read_network
 from ltinet.plotting import new_figure, save_figure
 from ltinet.plotting.plots import SLIDE_SIZE
@@ -24,34 +15,34 @@ Kind = Literal["overview", "architecture", "spectrum", "sparsity"]
 def plot(
     net: Annotated[str, typer.Argument(metavar="NET", hidden=True)],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", show_default=False, help="The .png, .svg or .pdf to write.")
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", show_default=False, help="Picture to write: .png, .svg or .pdf."
+        ),
     ],
     *,
     kind: Annotated[
         Kind,
-        typer.Option(help="Neurons in their layers, poles in the complex plane, connections; or all side by side."),
+        typer.Option(help="Neurons by layer, poles in the complex plane, connections, or all three."),
     ] = "overview",
     stream_format: Annotated[
-        str | None, typer.Option("--format", metavar="png|svg|pdf", show_default="png", help="What to write to -.")
+        str | None, typer.Option("--format", metavar="png|svg|pdf", show_default="png", help="Format of output to -.")
     ] = None,
 ) -> None:
     """Draw a network.
 
-    NET is a file that `ltinet construct` wrote.
+    NET is a network file, as `ltinet construct` writes it.
     """
     suffix = picture_suffix(output, stream_format)
-    check_target(output)
-    refuse_overwriting(output, {"the network": net})
-    if suffix != ".svg":
-        refuse_terminal(output)
-    drawings = read_network(net).plot
+    check_target(output, {"the network": net}, is_text=suffix == ".svg")
+    plots = read_network(net).plot
     with show_status(f"drawing the {kind}"):
         if kind == "overview":
             figure = new_figure(*SLIDE_SIZE)
-            drawings.overview(figure=figure)
+            plots.overview(figure=figure)
         else:
             figure = new_figure()
-            getattr(drawings, kind)(ax=figure.add_subplot())
+            getattr(plots, kind)(ax=figure.add_subplot())
         write_output(output, lambda path: save_figure(figure, path), suffix=suffix)
     if output != STANDARD_STREAM:
         print_note(f"{kind} written to {output}")

@@ -11,7 +11,7 @@ from ltinet.cli.io import write_stdout
 
 
 class PaperExample(StrEnum):
-    """What can be asked for."""
+    """Examples of the paper by name."""
 
     DIFFUSION = "diffusion"
     HORIZONTAL_LAYERS = "horizontal-layers"
@@ -26,7 +26,7 @@ SECTION_NUMBERS = {
     "3.3": PaperExample.LAYER_TYPES,
     "SM2.2": PaperExample.CONVECTION_DIFFUSION,
 }
-"""The examples by the numbers of their sections in the paper."""
+"""Examples by the numbers of their sections in the paper."""
 
 
 def _complete_example(incomplete: str) -> list[str]:
@@ -39,23 +39,24 @@ def reproduce(
         typer.Argument(metavar="EXAMPLE", hidden=True, autocompletion=_complete_example),
     ] = None,
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller runs, done in half a minute.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("reproduction"),
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller runs, half a minute in all.")] = False,
 ) -> None:
     """Reproduce the figures and numbers of the paper.
 
-    EXAMPLE is one or more of diffusion, horizontal-layers, layer-types and convection-diffusion, or their numbers in
-    the paper, 3.1, 3.2, 3.3 and SM2.2, or all, which it is when left out. Prints the path of the report.
+    EXAMPLE is one or more of diffusion, horizontal-layers, layer-types and convection-diffusion, or their sections in
+    the paper, 3.1, 3.2, 3.3 and SM2.2; all by default. Prints the path of the report.
     """
-    wanted = [_example(text) for text in examples or []]
+    selected = [_example(text) for text in examples or []]
     if out.exists() and not out.is_dir():
         raise typer.BadParameter(f"{out} is a file; give a folder", param_hint="'--out'")
-    # Only this command needs the paper's examples; they take long to import.
+    # Imported here, since the paper's examples take long to import.
     from ltinet.paper.reproduce import reproduce as write_report
 
     every = [example for example in PaperExample if example != PaperExample.ALL]
-    names = every if not wanted or PaperExample.ALL in wanted else [example for example in every if example in wanted]
-    write_stdout(f"{write_report([str(name) for name in names], out=out, quick=quick)}\n")
+    is_all = not selected or PaperExample.ALL in selected
+    names = [str(example) for example in every if is_all or example in selected]
+    write_stdout(f"{write_report(names, out=out, quick=quick)}\n")
 
 
 def _example(text: str) -> PaperExample:
@@ -64,4 +65,4 @@ def _example(text: str) -> PaperExample:
     if text in list(PaperExample):
         return PaperExample(text)
     known = ", ".join([*PaperExample, *SECTION_NUMBERS])
-    raise typer.BadParameter(f"there is no example {sanitize(repr(text))}; there are {known}", param_hint="'EXAMPLE'")
+    raise typer.BadParameter(f"there is no example {sanitize(repr(text))}; choose from {known}", param_hint="'EXAMPLE'")

@@ -1,8 +1,6 @@
 """Command `ltinet response`: step, impulse, Bode and Nyquist responses as a picture, a table, or numbers on the screen."""
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -20,8 +18,6 @@ from ltinet.cli.io import (
     draw_headless,
     is_stream,
     print_note,
-    refuse_overwriting,
-    refuse_terminal,
     show_status,
     write_chunks,
     write_output,
@@ -31,7 +27,7 @@ from ltinet.cli.options import channel_names, parse_channel
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError
-from ltinet.export.sample_files import WRITERS
+from ltinet.export.sample_files import WRITERS, csv_line
 from ltinet.io import mat5, npz
 from ltinet.plotting import draw_responses, save_figure
 from ltinet.plotting.figures import PICTURE_FORMATS
@@ -40,14 +36,14 @@ from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
 from ltinet.tables.writing import format_rows
 
-_SHOWN = 40  # rows that are printed
+_MAX_ROWS = 40  # printed on the terminal
 _STEP_NUMBERS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
 
 
-def write_times(
+def write_time_response(
     target: str, kind: str, solution: Solution, names: Sequence[str], input_names: Sequence[str], *, has_inputs: bool
 ) -> None:
-    """Times and responses: a CSV column for each pair, in other files the arrays t and y as `Solution` has them.
+    """Write times and responses: a CSV column for each pair, in other files the arrays t and y as `Solution` has them.
 
     With `has_inputs` y is `(m, T, p)`, one response to each input.
     """
@@ -59,7 +55,7 @@ def write_times(
     _write_csv(target, header, np.column_stack([solution.t, *y]))
 
 
-def write_frequencies(
+def write_frequency_response(
     target: str,
     kind: str,
     omega: Array,
@@ -70,10 +66,10 @@ def write_frequencies(
     in_plane: bool,
     delays: Array,
 ) -> None:
-    """Angular frequencies and H `(K, p, m)`: a CSV has two columns for each pair, other files omega and H.
+    """Write angular frequencies and H `(K, p, m)`: a CSV has two columns for each pair, other files omega and H.
 
-    These are |H| and its phase in degrees, continuous beside the `delays` `(p, m)`, or with `in_plane` the real and the
-    imaginary part.
+    The columns are |H| and its phase in degrees, unwrapped after removing `delays` `(p, m)`, or with `in_plane` real
+    and imaginary parts.
     """
     if kind == "npz":
         write_output(target, lambda path: _write_npz(path, omega, H))
@@ -81,38 +77,40 @@ def write_frequencies(
     if kind == "mat":
         write_output(target, lambda path: mat5.write(path, {"omega": omega[:, None], "H": H}))  # type: ignore[dict-item]
         return
-    two = ("real", "imaginary") if in_plane else ("magnitude", "phase")
+    parts = ("real", "imaginary") if in_plane else ("magnitude", "phase")
     pairs = _pair_names(names, input_names)
-    header = ["omega", *(f"{part} {pair}" if len(pairs) > 1 else part for pair in pairs for part in two)]
-    places = [(row, column) for column in range(len(input_names)) for row in range(len(names))]
-    columns = [(H[:, row, column], omega * delays[row, column]) for row, column in places]
-    parts = [(own.real, own.imag) if in_plane else (np.abs(own), unwrapped_phase(own, late)) for own, late in columns]
-    _write_csv(target, header, np.column_stack([omega, *chain.from_iterable(parts)]))
+    header = ["omega", *(f"{part} {pair}" if len(pairs) > 1 else part for pair in pairs for part in parts)]
+    columns = [omega]
+    for column in range(len(input_names)):
+        for row in range(len(names)):
+            h = H[:, row, column]
+            columns += [h.real, h.imag] if in_plane else [np.abs(h), unwrapped_phase(h, omega * delays[row, column])]
+    _write_csv(target, header, np.column_stack(columns))
 
 
-def response_numbers(
-    system: StateSpace | DynamicNetwork, kind: str, pairs: Mapping[tuple[int, int], str]
-) -> str:  # fmt: skip
-    """What one reads off a step response or a Bode plot, one row for each pair (output, input); "–" for what is not."""
-    if kind == "step":
+def format_response_numbers(request: "_ResponseRequest") -> str:
+    """Return a table of characteristic numbers with a row for each pair of input and output; "–" if undefined.
+
+    Step responses have final value, rise time, …; Bode plots DC gain and bandwidth.
+    """
+    system = request.system
+    if request.kind == "step":
         info = system.step_info()
         names = ("dead time", *_STEP_NUMBERS) if np.any(info.dead_time) else _STEP_NUMBERS
         numbers = {name: getattr(info, name.replace(" ", "_")) for name in names}
     else:
-        numbers = {"gain at rest": system.dcgain(), "bandwidth": system.bandwidth()}
+        numbers = {"DC gain": system.dcgain(), "bandwidth": system.bandwidth()}
     heading = {"overshoot": "overshoot %", "undershoot": "undershoot %", "bandwidth": "bandwidth (rad/time)"}
     rows = [("", *(heading.get(name, name) for name in numbers))]
-    for (row, column), title in list(pairs.items())[:_SHOWN]:
-        rows.append((sanitize(title), *(_shown_number(values[row, column]) for values in numbers.values())))
+    for row, column in request.pairs[:_MAX_ROWS]:
+        title = sanitize(f"{request.input_names[column]} → {request.names[row]}")
+        values = (table[row, column] for table in numbers.values())
+        rows.append((title, *("–" if np.isnan(value) else f"{value:.5g}" for value in values)))
     widths = [max(len(cells[place]) for cells in rows) for place in range(len(rows[0]))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) for cells in rows]
-    if len(pairs) > _SHOWN:
-        lines.append(f"… and {len(pairs) - _SHOWN} more; choose with --input and --output")
+    if len(request.pairs) > _MAX_ROWS:
+        lines.append(f"… and {len(request.pairs) - _MAX_ROWS} more; choose with --input and --output")
     return "\n".join(lines)
-
-
-def _shown_number(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.5g}"
 
 
 def _pair_names(names: Sequence[str], input_names: Sequence[str]) -> list[str]:
@@ -126,9 +124,7 @@ def _write_npz(path: Path, omega: Array, H: NDArray[np.complex128]) -> None:
 
 
 def _write_csv(target: str, header: Sequence[str], table: Array) -> None:
-    first = io.StringIO()
-    csv.writer(first, lineterminator="\n").writerow(header)
-    write_chunks(target, chain([first.getvalue().encode()], format_rows(table)))
+    write_chunks(target, chain([csv_line(header)], format_rows(table)))
 
 
 Kind = Literal["step", "impulse", "bode", "nyquist"]
@@ -138,7 +134,7 @@ _IN_NUMBERS = ("step", "bode")
 
 @dataclass(frozen=True)
 class _ResponseRequest:
-    """What to answer: a system, and one input or output of it, or all of them (None)."""
+    """Response to compute: a system, the kind, and one input or output of it, or all of them (None)."""
 
     system: StateSpace | DynamicNetwork
     kind: Kind
@@ -147,11 +143,39 @@ class _ResponseRequest:
     output: int | None
     input: int | None
 
+    @property
+    def is_all(self) -> bool:
+        """Whether all inputs and outputs are chosen."""
+        return self.output is self.input is None
+
+    @property
+    def selected_names(self) -> list[str]:
+        """Names of the chosen outputs."""
+        return self.names[_index_slice(self.output)]
+
+    @property
+    def selected_input_names(self) -> list[str]:
+        """Names of the chosen inputs."""
+        return self.input_names[_index_slice(self.input)]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Chosen pairs of output and input, by inputs."""
+        rows, columns = range(len(self.names)), range(len(self.input_names))
+        chosen = rows[_index_slice(self.output)], columns[_index_slice(self.input)]
+        return [(row, column) for column in chosen[1] for row in chosen[0]]
+
+    def select(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the chosen entries of an array `(..., p, m)`."""
+        return values[..., _index_slice(self.output), _index_slice(self.input)]
+
 
 def response(
     file: SourceName,
     *,
-    kind: Annotated[Kind, typer.Option(help="After a step or an impulse; over frequency as Bode or Nyquist.")] = "step",
+    kind: Annotated[
+        Kind, typer.Option(help="Response over time, or frequency response as Bode or Nyquist plot.")
+    ] = "step",
     input: Annotated[
         str | None, typer.Option("--input", metavar="N", show_default="all", help="One input: 1, 2, … or u1, u2, …")
     ] = None,
@@ -165,56 +189,55 @@ def response(
             "--out",
             metavar="FILE",
             show_default="print",
-            help="A picture (.png, .svg, .pdf) or a table (.csv, .npz, .mat).",
+            help="Picture (.png, .svg, .pdf) or table (.csv, .npz, .mat) to write.",
         ),
     ] = None,
     file_format: Annotated[
         str | None,
-        typer.Option("--format", metavar="KIND", show_default="csv", help="What to write to -: csv, npz, mat, png, …"),
+        typer.Option(
+            "--format", metavar="KIND", show_default="csv", help="Format of output to -: csv, npz, mat, png, …"
+        ),
     ] = None,
     matrix: MatrixNames = None,
 ) -> None:
-    """Show how a system answers: step, impulse, Bode, Nyquist.
+    """Compute step, impulse, Bode or Nyquist responses.
 
     FILE is a network (.safetensors) or a system: a .mat or .npz file, a folder of Matrix Market files, or a built-in
-    system such as example:heat_rod. Times and frequencies are chosen to suit it. Without -o rise time, settling time
-    and overshoot (step), or gain at rest and bandwidth (bode) are printed.
+    system such as example:heat_rod. Times and frequencies are chosen automatically. Without -o rise time, settling time
+    and overshoot (step), or DC gain and bandwidth (bode) are printed.
     """
-    wanted = _format_for(target, file_format, kind)
+    file_format = _resolve_format(target, file_format, kind)
     if target is not None:
-        check_target(target)
-        refuse_overwriting(target, {"the system": file})
-        if wanted not in ("csv", "svg"):
-            refuse_terminal(target)
-    asked = _build_request(read_system_or_network(file, matrix), kind, input, channel)
+        check_target(target, {"the system": file}, is_text=file_format in ("csv", "svg"))
+    request = _build_request(read_system_or_network(file, matrix), kind, input, channel)
     if kind in _IN_TIME or target is None:
-        what = f"a {kind} response" if kind in _IN_TIME else "a bandwidth"
-        refuse_discrete_time(asked.system, file, what, besides="Bode and Nyquist, with -o, take it as it is")
+        noun = f"a {kind} response" if kind in _IN_TIME else "a bandwidth"
+        refuse_discrete_time(request.system, file, noun, besides="Bode and Nyquist plots (-o) accept it")
     if target is None:
-        write_stdout(_numbers(asked) + "\n")
+        write_stdout(format_response_numbers(request) + "\n")
         return
-    _write(asked, target, wanted)
+    _write(request, target, file_format)
 
 
-def _format_for(target: str | None, wanted: str | None, kind: Kind) -> str:
-    """The suffix says what is written; a stream has none."""
+def _resolve_format(target: str | None, file_format: str | None, kind: Kind) -> str:
+    """Return the format to write: that of the suffix, or of --format for a stream; "" to print numbers."""
     known = (*WRITERS, *PICTURE_FORMATS)
     if target is None:
-        if kind not in _IN_NUMBERS or wanted is not None:
+        if kind not in _IN_NUMBERS or file_format is not None:
             raise typer.BadParameter(
                 f"name a picture or a table to write, as in -o {kind}.png or -o {kind}.csv", param_hint="'-o'"
             )
         return ""
     if is_stream(target):
-        if wanted is not None and wanted not in known:
-            raise FileFormatError(f"--format is {sanitize(repr(wanted))}; known are {', '.join(known)}")
-        return wanted or "csv"
+        if file_format is not None and file_format not in known:
+            raise FileFormatError(f"--format is {sanitize(repr(file_format))}; known formats are {', '.join(known)}")
+        return file_format or "csv"
     suffix = Path(target).suffix.lower().removeprefix(".")
     if suffix not in known:
-        raise FileFormatError(f"{format_path(target)} is of an unknown kind; known are {', '.join(known)}")
-    if wanted is not None and suffix != wanted:
+        raise FileFormatError(f"{format_path(target)} has an unknown suffix; known formats are {', '.join(known)}")
+    if file_format is not None and suffix != file_format:
         raise FileFormatError(
-            f"{format_path(target)} and --format {sanitize(wanted)} do not agree; --format is for standard output"
+            f"{format_path(target)} and --format {sanitize(file_format)} do not agree; --format is for standard output"
         )
     return suffix
 
@@ -235,73 +258,47 @@ def _build_request(
     return _ResponseRequest(system, kind, names, input_names, row, column)
 
 
-def _write(asked: _ResponseRequest, target: str, wanted: str) -> None:
+def _write(request: _ResponseRequest, target: str, file_format: str) -> None:
+    """Compute the response and write it as a picture or a table."""
     notes: tuple[str, ...] = ()
-    with show_status(f"computing the {asked.kind} response of {asked.system.n_states} states"):
-        if asked.kind in _IN_TIME and not (wanted in PICTURE_FORMATS and asked.input is asked.output is None):
-            solution = _over_time(asked)
+    system, columns = request.system, (request.selected_names, request.selected_input_names)
+    with show_status(f"computing the {request.kind} response of {system.n_states} states"):
+        solution = None
+        if request.kind in _IN_TIME and not (file_format in PICTURE_FORMATS and request.is_all):
+            respond = system.step_response if request.kind == "step" else system.impulse_response
+            solution = respond(input=request.input, output=request.output)
             notes = solution.notes
-        else:
-            solution = None
-        if wanted in PICTURE_FORMATS:
-            figure = draw_headless(lambda: _draw(asked, solution))
-            write_output(target, lambda path: save_figure(figure, path), suffix=f".{wanted}")
+        if file_format in PICTURE_FORMATS:
+            figure = draw_headless(lambda: _draw(request, solution))
+            write_output(target, lambda path: save_figure(figure, path), suffix=f".{file_format}")
         elif solution is not None:
-            columns = _of(asked.names, asked.output), _of(asked.input_names, asked.input)
-            write_times(target, wanted, solution, *columns, has_inputs=asked.input is None)
+            write_time_response(target, file_format, solution, *columns, has_inputs=request.input is None)
         else:
-            omega, H = _over_frequency(asked)
-            columns = _of(asked.names, asked.output), _of(asked.input_names, asked.input)
-            settings = asked.system.signal_settings
-            delays = settings.total_delay(len(asked.names), len(asked.input_names))
-            delays = delays[_places(asked.output)][:, _places(asked.input)]
-            write_frequencies(target, wanted, omega, H, *columns, in_plane=asked.kind == "nyquist", delays=delays)
+            omega = np.asarray(system.plot.frequencies())
+            H = request.select(system.frequency_response(omega))
+            delays = request.select(system.signal_settings.total_delay(system.n_outputs, system.n_inputs))
+            in_plane = request.kind == "nyquist"
+            write_frequency_response(target, file_format, omega, H, *columns, in_plane=in_plane, delays=delays)
     if target != STANDARD_STREAM:
-        for line in (*notes, f"{asked.kind} response written to {target}"):
+        for line in (*notes, f"{request.kind} response written to {target}"):
             print_note(line)
 
 
-def _over_time(asked: _ResponseRequest) -> Solution:
-    respond = asked.system.step_response if asked.kind == "step" else asked.system.impulse_response
-    return respond(input=asked.input, output=asked.output)
-
-
-def _over_frequency(asked: _ResponseRequest) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
-    omega = np.asarray(asked.system.plot.frequencies())
-    H = asked.system.frequency_response(omega)
-    return omega, H[:, _places(asked.output)][:, :, _places(asked.input)]
-
-
-def _draw(asked: _ResponseRequest, solution: Solution | None) -> Any:
-    """All pairs as the library draws them, or those that were chosen."""
-    plots = replace(asked.system.plot, names=asked.names, input_names=asked.input_names)
+def _draw(request: _ResponseRequest, solution: Solution | None) -> Any:
+    """Draw the responses of a solution, or all chosen pairs as the library does."""
+    plots = replace(request.system.plot, names=request.names, input_names=request.input_names)
     if solution is not None:
-        names, input_names = _of(asked.names, asked.output), _of(asked.input_names, asked.input)
-        final = asked.system.dcgain()[_places(asked.output)][:, _places(asked.input)] if asked.kind == "step" else None
+        final = request.select(request.system.dcgain()) if request.kind == "step" else None
+        names, input_names = request.selected_names, request.selected_input_names
         return draw_responses(
             solution.t, solution.y, final=final, names=names, input_names=input_names, notes=solution.notes
         )
-    if asked.kind in _IN_TIME:
-        return plots.step() if asked.kind == "step" else plots.impulse()
-    rows = range(len(asked.names))[_places(asked.output)]
-    columns = range(len(asked.input_names))[_places(asked.input)]
-    is_all = asked.output is asked.input is None
-    pairs = None if is_all else [(row, column) for row in rows for column in columns]
-    return plots.bode(pairs=pairs) if asked.kind == "bode" else plots.nyquist(pairs=pairs)
+    if request.kind in _IN_TIME:
+        return plots.step() if request.kind == "step" else plots.impulse()
+    pairs = None if request.is_all else request.pairs
+    return plots.bode(pairs=pairs) if request.kind == "bode" else plots.nyquist(pairs=pairs)
 
 
-def _numbers(asked: _ResponseRequest) -> str:
-    rows = range(len(asked.names))[_places(asked.output)]
-    columns = range(len(asked.input_names))[_places(asked.input)]
-    pairs = {
-        (row, column): f"{asked.input_names[column]} → {asked.names[row]}" for column in columns for row in rows
-    }  # fmt: skip
-    return response_numbers(asked.system, asked.kind, pairs)
-
-
-def _places(chosen: int | None) -> slice:
-    return slice(None) if chosen is None else slice(chosen, chosen + 1)
-
-
-def _of(names: list[str], chosen: int | None) -> list[str]:
-    return names[_places(chosen)]
+def _index_slice(index: int | None) -> slice:
+    """Return the slice of one index, or of all for None."""
+    return slice(None) if index is None else slice(index, index + 1)

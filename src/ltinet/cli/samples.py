@@ -1,6 +1,6 @@
 """Sampled signals and initial states in files: CSV tables, `.npz` and `.mat` arrays.
 
-They are here and not in `ltinet.signals` since file formats belong to the interface; signals are arrays.
+File formats belong to the interface, so they are here and not in `ltinet.signals`, whose signals are arrays.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -15,6 +15,7 @@ from ltinet._util.floating_point import Array
 from ltinet._util.progress import track_progress
 from ltinet._util.text import format_count, format_names, format_path, sanitize
 from ltinet.cli.io import display_name, is_stream, open_stream, temporary_input
+from ltinet.cli.options import typed_option_names
 from ltinet.errors import FileFormatError, InvalidSignalError, LtinetError
 from ltinet.export.sample_files import WRITERS
 from ltinet.io import mat, npz
@@ -23,41 +24,40 @@ from ltinet.tables.reading import TableChunk, TableReader
 from ltinet.tables.source import BLOCK_BYTES
 from ltinet.tables.table import Table, collect_table
 
-_KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".dat": "csv", ".lvm": "csv", ".npz": "npz", ".mat": "mat"}
+_FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".dat": "csv", ".lvm": "csv", ".npz": "npz", ".mat": "mat"}
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Times `(T,)` and the values of channels at these times, `(T, channels)` or with batches in front."""
+    """Times `(T,)` and values of channels at these times, `(T, channels)` or with batch axes in front."""
 
     title: str
-    """Where they came from, for messages."""
+    """Name of the source, for messages."""
     t: Array
     values: Array
 
 
-def format_of(target: str, wanted: str | None) -> str:
-    """The kind of table to write: the one asked for, or that of the target's suffix."""
-    if wanted is not None:
-        if wanted not in WRITERS:
-            raise FileFormatError(f"--format is {sanitize(repr(wanted))}; known are {', '.join(WRITERS)}")
-        return wanted
+def output_format(target: str, file_format: str | None) -> str:
+    """Return the format of a table to write: the option, or that of the target's suffix."""
+    if file_format is not None:
+        if file_format not in WRITERS:
+            raise FileFormatError(f"--format is {sanitize(repr(file_format))}; known formats are {', '.join(WRITERS)}")
+        return file_format
     if is_stream(target):
         return "csv"
     suffix = Path(target).suffix.lower()
     if suffix.removeprefix(".") not in WRITERS:
         raise FileFormatError(
-            f"{format_path(target)} is of an unknown kind; use .csv, .npz or .mat, or say which with --format"
+            f"{format_path(target)} has an unknown suffix; use .csv, .npz or .mat, or choose one with --format"
         )
     return suffix.removeprefix(".")
 
 
 @contextmanager
 def open_samples(name: str, options: TableOptions) -> Iterator[Samples | TableReader]:
-    """Times and inputs from a file, a pipe, or standard input for `-`: arrays, or a table that is still to be read.
+    """Yield times and inputs from a file, a pipe, or standard input: arrays, or a table that is still to be read.
 
-    Raises:
-        FileFormatError: there is no such file, it is damaged, of another kind, or not a table of numbers with times.
+    Raise `FileFormatError` if the file does not exist, is damaged, or does not hold numbers with times.
     """
     title = display_name(name)
     if is_stream(name):
@@ -71,15 +71,28 @@ def open_samples(name: str, options: TableOptions) -> Iterator[Samples | TableRe
     path = Path(name)
     if path.is_dir() or not path.exists():
         raise FileFormatError(f"{title} is a folder, not a table" if path.is_dir() else f"there is no file {title}")
-    if _KINDS.get(path.suffix.lower()) == "csv":
+    if _FORMATS.get(path.suffix.lower()) == "csv":
         with path.open("rb") as stream:
             yield TableReader(stream, title=title, options=options)
     else:
         yield _arrays(path, title)
 
 
+def read_columns(name: str, options: TableOptions) -> Table:
+    """Return the columns of a table of measurements that the options choose."""
+    try:
+        with typed_option_names(), open_samples(name, options) as source:
+            if not isinstance(source, TableReader):
+                raise FileFormatError(
+                    f"{source.title} holds arrays; give a table with inputs and outputs, as in a .csv"
+                )
+            return read_whole_table(source, name)
+    except FileFormatError as error:
+        raise FileFormatError(str(error).replace("columns asks", "--inputs and --outputs ask")) from None
+
+
 def read_whole_table(source: TableReader, name: str) -> Table:
-    """All of a table that goes by this name, with a bar for those who wait."""
+    """Return all of a table, with a progress bar."""
     total = None if is_stream(name) else max(Path(name).stat().st_size // BLOCK_BYTES, 1)
 
     def watched(chunks: Iterable[TableChunk]) -> Iterable[TableChunk]:
@@ -89,40 +102,39 @@ def read_whole_table(source: TableReader, name: str) -> Table:
 
 
 def _arrays(path: Path, title: str) -> Samples:
-    kind = _KINDS.get(path.suffix.lower())
+    kind = _FORMATS.get(path.suffix.lower())
     if kind is None or kind == "csv":
-        raise FileFormatError(f"{format_path(path)} is of an unknown kind; known are .csv, .npz and .mat")
+        raise FileFormatError(f"{format_path(path)} has an unknown suffix; known formats are .csv, .npz and .mat")
     arrays = read_arrays(path, ("t", "u"), title=title)
     t, values = arrays["t"], np.atleast_1d(arrays["u"])
     if t.size != max(t.shape, default=1):
         raise FileFormatError(f"{title}: t has shape {t.shape}; it must be a list of times")
     t = t.ravel()
-    if kind == "mat" and values.shape == (1, len(t)):  # MATLAB's vectors lie as often as they stand
+    if kind == "mat" and values.shape == (1, len(t)):  # MATLAB's vectors are rows as often as columns
         values = values.T
     return Samples(title, t, values[:, None] if values.ndim == 1 else values)
 
 
 def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, Array]:
-    """Arrays of real numbers by name from a `.npz` or `.mat` file; nothing is unpickled.
+    """Return real arrays by name from a `.npz` or `.mat` file; nothing is unpickled.
 
-    Raises:
-        FileFormatError: the file cannot be read, lacks one of them, or holds something else under its name.
+    Raise `FileFormatError` if the file cannot be read or an array is missing or not of real numbers.
     """
     try:
-        source = npz if path.suffix.lower() == ".npz" else mat
-        held = source.list_variables(path)
-        found = source.read(path, names)
+        module = npz if path.suffix.lower() == ".npz" else mat
+        variables = module.list_variables(path)
+        contents = module.read(path, names)
     except LtinetError:
         raise
     except FileNotFoundError:
         raise FileFormatError(f"there is no file {title}") from None
-    except Exception as error:  # the libraries' readers fail on damaged files in every way there is
+    except Exception as error:  # damaged files make the readers of libraries raise any exception
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise FileFormatError(f"{title} cannot be read: {reason}; it may be damaged or of another kind") from None
-    missing = [name for name in names if name not in found]
+        raise FileFormatError(f"{title} cannot be read: {reason}; it may be damaged or in another format") from None
+    missing = [name for name in names if name not in contents]
     if missing:
-        raise FileFormatError(f"{title} has no {missing[0]} (it holds {format_names(held)})")
-    arrays = {name: np.asarray(found[name]) for name in names}
+        raise FileFormatError(f"{title} has no {missing[0]} (it holds {format_names(variables)})")
+    arrays = {name: np.asarray(contents[name]) for name in names}
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise FileFormatError(f"{title}: {name} has the type {array.dtype}; it must hold real numbers")
@@ -130,29 +142,21 @@ def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, 
 
 
 def read_initial_state(text: str) -> NDArray[np.float64]:
-    """The state as a vector.
-
-    Raises:
-        InvalidSignalError: it is neither numbers nor a file of a known kind.
-        FileFormatError: the file cannot be read or has no array x0.
-    """
+    """Return an initial state, given as numbers separated by commas or as a file."""
     if is_state_file(text):
         return read_arrays(Path(text), ("x0",), title=format_path(text))["x0"].ravel()
     try:
         return np.array([float(part) for part in text.split(",")])
     except ValueError:
         raise InvalidSignalError(
-            f"--x0 is {sanitize(repr(text))}; give numbers with commas between them, as in 1,0,-2, or a .npz or .mat file "
-            "with x0"
+            f"--x0 is {sanitize(repr(text))}; give numbers separated by commas, as in 1,0,-2, or a .npz or .mat file with x0"
         ) from None
 
 
 def parse_initial_state(text: str, n_states: int) -> NDArray[np.float64]:
-    """The state, with one finite number for each state of the system.
+    """Return an initial state with one finite number for each state of the system.
 
-    Raises:
-        InvalidSignalError: it has others, or is none at all.
-        FileFormatError: the file cannot be read or has no array x0.
+    Raise `InvalidSignalError` for another number of values, and `FileFormatError` for a file without x0.
     """
     state = read_initial_state(text)
     if len(state) != n_states:
@@ -161,10 +165,10 @@ def parse_initial_state(text: str, n_states: int) -> NDArray[np.float64]:
             "for each, or a .npz or .mat file with x0"
         )
     if not np.all(np.isfinite(state)):
-        raise InvalidSignalError("--x0 has numbers that are not finite; replace NaN and infinities")
+        raise InvalidSignalError("--x0 has values that are not finite; replace NaN and infinities")
     return state
 
 
 def is_state_file(text: str) -> bool:
-    """Whether the state is to be read from a file."""
+    """Return whether the state is to be read from a file."""
     return Path(text).suffix.lower() in (".npz", ".mat")

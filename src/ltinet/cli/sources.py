@@ -6,14 +6,14 @@ Shell completion of example names and parameters included.
 import inspect
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ltinet._util.text import format_path, sanitize
-from ltinet.cli.io import display_name, open_as_path, show_status
+from ltinet.cli.io import check_target, display_name, is_stream, open_as_path, show_status
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.files import load, load_system, named_system
@@ -21,14 +21,13 @@ from ltinet.state_space import StateSpace
 from ltinet.systems.named_systems import NAMED_SYSTEMS
 
 EXAMPLE_PREFIX = "example:"
-_BREAKS = (":", "=")  # where bash cuts words
+_BASH_WORD_BREAKS = (":", "=")
 
 
 def load_example(text: str) -> StateSpace:
-    """The system of a name and its parameters, which commas separate; a shell takes all of it as one word.
+    """Return the built-in system of a name and parameters, separated by commas so that a shell takes them as one word.
 
-    Raises:
-        InvalidSystemError: there is no such system, it has no such parameter, or a value does not fit.
+    Raise `InvalidSystemError` for an unknown system or parameter and for values that do not fit.
     """
     name, *assignments = text.split(",")
     parameters: dict[str, int | float] = {}
@@ -36,22 +35,22 @@ def load_example(text: str) -> StateSpace:
         key, equals, value = (part.strip() for part in assignment.partition("="))
         if not equals or not key or key in parameters:
             raise InvalidSystemError(
-                f"{sanitize(repr(assignment))} is not a parameter and its number, each once, as in {_sample(name)}"
+                f"{sanitize(repr(assignment))} is not a parameter with its value, given once, as in {_sample(name)}"
             )
         parameters[key] = _number(key, value)
     return named_system(name, **parameters)
 
 
 def complete_source(incomplete: str) -> list[str]:
-    """What an argument that begins like this may go on with: built-in systems and their parameters."""
+    """Return the completions of an argument: built-in systems and their parameters."""
     return [full for full in _completions(incomplete) if full.startswith(incomplete)]
 
 
 def bash_completions() -> list[str] | None:
-    """What `example:heat_rod,n` may go on with in bash, None where something else is to be completed.
+    """Return the completions of `example:heat_rod,n` in bash, None if another argument is completed.
 
-    Bash cuts words at colons and equals signs, and replaces by the answer only what stands behind the last of them. The
-    word is put together again in the environment, where the completion of what comes after it looks for it.
+    Bash splits words at colons and equals signs, and replaces only the part after the last of them. The word is joined
+    again in the environment, where the completion of later arguments looks for it.
     """
     words, place = os.environ.get("COMP_WORDS", "").split(), os.environ.get("COMP_CWORD", "")
     if not os.environ.get("_LTINET_COMPLETE", "").endswith("bash") or not place.isdigit():
@@ -60,12 +59,12 @@ def bash_completions() -> list[str] | None:
     if start is None:
         return None
     stop = start + 1
-    while stop < len(words) and (words[stop] in _BREAKS or words[stop - 1] in _BREAKS):
+    while stop < len(words) and (words[stop] in _BASH_WORD_BREAKS or words[stop - 1] in _BASH_WORD_BREAKS):
         stop += 1
     whole = "".join(words[start:stop])
     if start <= int(place) < stop:
-        kept = max(whole.rfind(mark) for mark in _BREAKS) + 1
-        return [full[kept:] for full in complete_source(whole)]
+        last_break = max(whole.rfind(mark) for mark in _BASH_WORD_BREAKS) + 1
+        return [full[last_break:] for full in complete_source(whole)]
     os.environ["COMP_WORDS"] = " ".join([*words[:start], whole, *words[stop:]])
     os.environ["COMP_CWORD"] = str(int(place) - (stop - start - 1))
     return None
@@ -75,11 +74,11 @@ def _completions(whole: str) -> Iterator[str]:
     if not whole.startswith(EXAMPLE_PREFIX) or "," not in whole:
         yield from (f"{EXAMPLE_PREFIX}{name}" for name in NAMED_SYSTEMS)
         return
-    begun, _, _ = whole.rpartition(",")
-    name, *given = begun.removeprefix(EXAMPLE_PREFIX).split(",")
+    complete, _, _ = whole.rpartition(",")
+    name, *assignments = complete.removeprefix(EXAMPLE_PREFIX).split(",")
     if name in NAMED_SYSTEMS:
-        used = {assignment.partition("=")[0] for assignment in given}
-        yield from (f"{begun},{key}=" for key in _parameters(name) if key not in used)
+        used = {assignment.partition("=")[0] for assignment in assignments}
+        yield from (f"{complete},{key}=" for key in _parameters(name) if key not in used)
 
 
 def _number(key: str, value: str) -> int | float:
@@ -105,8 +104,8 @@ def _sample(name: str) -> str:
 
 NETWORK_SUFFIX = ".safetensors"
 
-# Advice of `load_system` is for Python and, after ", or", for the command line: what stands before is left out there.
-_IN_PYTHON = (
+# Messages of `load_system` advise for Python first and, after ", or", for the command line: remove the former.
+_PYTHON_ADVICE = (
     re.compile(r"give it: load_system\(path, .*?\), or (?=store)"),  # … has no C; give it: …, or store plain matrices
     re.compile(r"load_system\(path, names=\{.*?\}\), or on the command line "),  # …: …, or on the … --matrix A=Amat
 )
@@ -114,27 +113,25 @@ SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocomp
 MatrixNames = Annotated[
     list[str] | None,
     typer.Option(
-        "--matrix", metavar="A=NAME", show_default=False, help="Which variable of FILE is A, B, …; once for each."
+        "--matrix", metavar="A=NAME", show_default=False, help="Variable of FILE that is A, B, …; repeat for each."
     ),
 ]
 
 
 def read_system(name: str, matrix: list[str] | None = None) -> StateSpace:
-    """The system in a file or folder, on standard input, or built in as `example:NAME`."""
+    """Return the system in a file or folder, on standard input, or built in as `example:NAME`."""
     if name.startswith(EXAMPLE_PREFIX):
         return load_example(name.removeprefix(EXAMPLE_PREFIX))
     names = _matrix_names(matrix)
     with open_as_path(name) as path:
         if path.suffix.lower() == NETWORK_SUFFIX:
-            raise FileFormatError(
-                f"{format_path(path)} is a network; give the system that it is to be constructed from"
-            )
+            raise FileFormatError(f"{format_path(path)} is a network; give the system to construct it from")
         with show_status(f"reading {format_path(name)}"):
             return _load_system(path, names)
 
 
 def _load_system(path: Path, names: dict[str, str] | None) -> StateSpace:
-    """The system of a file; advice about it is for the command line."""
+    """Return the system of a file; messages give advice for the command line."""
     try:
         return load_system(path, names=names)
     except FileFormatError as error:
@@ -143,23 +140,20 @@ def _load_system(path: Path, names: dict[str, str] | None) -> StateSpace:
                 f"{format_path(path)} is a folder without matrices; give a .mat or .npz file, or a folder that holds "
                 "A.mtx, B.mtx and C.mtx"
             ) from None
-        raise FileFormatError(_for_the_command_line(str(error))) from None
+        message = str(error)
+        for pattern in _PYTHON_ADVICE:
+            message = pattern.sub("", message)
+        raise FileFormatError(message) from None
 
 
-def _for_the_command_line(advice: str) -> str:
-    for pattern in _IN_PYTHON:
-        advice = pattern.sub("", advice)
-    return advice
-
-
-def _matrix_names(given: list[str] | None) -> dict[str, str] | None:
-    """The variables by matrix, from options such as A=Amat."""
+def _matrix_names(assignments: list[str] | None) -> dict[str, str] | None:
+    """Return the variable of each matrix, from options such as A=Amat."""
     names: dict[str, str] = {}
-    for text in given or []:
+    for text in assignments or []:
         role, equals, name = text.partition("=")
         if not equals or role in names:
             raise typer.BadParameter(
-                f"{sanitize(text)} is not one matrix and its variable, such as A=Amat; give each matrix once",
+                f"{sanitize(text)} does not assign a variable to a matrix, as in A=Amat; give each matrix once",
                 param_hint="'--matrix'",
             )
         names[role] = name
@@ -167,7 +161,7 @@ def _matrix_names(given: list[str] | None) -> dict[str, str] | None:
 
 
 def read_network(name: str) -> DynamicNetwork:
-    """The network in a file or on standard input."""
+    """Return the network in a file or on standard input."""
     if name.startswith(EXAMPLE_PREFIX):
         stem = name.removeprefix(EXAMPLE_PREFIX).partition(",")[0]
         raise FileFormatError(
@@ -178,14 +172,14 @@ def read_network(name: str) -> DynamicNetwork:
         if path.is_dir() or path.suffix.lower() in (".mat", ".npz"):
             raise FileFormatError(
                 f"{format_path(path)} is not a network; construct one first: ltinet construct {format_path(name)} -o "
-                f"{format_path(_name_for(name))}"
+                f"{'net' if name == '-' else format_path(Path(name).stem)}{NETWORK_SUFFIX}"
             )
         with show_status(f"reading {format_path(name)}"):
             return load(path)
 
 
 def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateSpace | DynamicNetwork:
-    """Either of them, told apart by the suffix."""
+    """Return a network if the file has its suffix, else a system."""
     if name.startswith(EXAMPLE_PREFIX):
         return read_system(name)
     with open_as_path(name) as path:
@@ -194,19 +188,20 @@ def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateS
             return load(path) if is_network else _load_system(path, _matrix_names(matrix))
 
 
-def refuse_discrete_time(system: StateSpace | DynamicNetwork, name: str, what: str, *, besides: str = "") -> None:
-    """Refuse a system in discrete time, with the way out.
+def check_network_target(output: str, sources: Mapping[str, str]) -> None:
+    """Check before any work that a network file can be written to the target."""
+    if not is_stream(output) and Path(output).suffix.lower() != NETWORK_SUFFIX:
+        raise FileFormatError(
+            f"{format_path(output)} is not the name of a network file; it must end in {NETWORK_SUFFIX}"
+        )
+    check_target(output, sources)
 
-    Raises:
-        InvalidSystemError: it is one.
-    """
+
+def refuse_discrete_time(system: StateSpace | DynamicNetwork, name: str, what: str, *, besides: str = "") -> None:
+    """Raise `InvalidSystemError` for a discrete-time system, with the conversion to call; `besides` adds advice."""
     if isinstance(system, StateSpace) and system.dt is not None:
         raise InvalidSystemError(
             f"{display_name(name)} is discrete in time (dt = {system.dt:g}), and {what} needs continuous time; convert it "
             'first, in Python: ltinet.save_system(ltinet.load_system(path).to_continuous(), "continuous.mat")'
             f"{besides and f'; {besides}'}"
         )
-
-
-def _name_for(name: str) -> str:
-    return "net.safetensors" if name == "-" else f"{Path(name).stem}.safetensors"

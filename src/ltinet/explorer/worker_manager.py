@@ -78,7 +78,7 @@ def start_fork_server() -> ForkServer:
         "-c",
         f"from ltinet.explorer.worker_manager import run_fork_server; run_fork_server({theirs.fileno()})",
     ]
-    program = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+    program = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)  # noqa: S603 - this program
     theirs.close()
     return ForkServer(ours, program)
 

@@ -19,41 +19,37 @@ from ltinet.tables.writing import format_rows
 
 
 def write_csv(path: Path, t: Array, y: Array) -> None:
-    """Columns t, y1, y2, …; repr() is the shortest text that reads back as the same number.
-
-    Raises:
-        FileFormatError: y is a batch, for which a table has no place.
-    """
+    """Write columns t, y1, y2, …; raise `FileFormatError` for a batch."""
     if y.ndim > 2:
-        raise FileFormatError(f"a batch of shape {y.shape} has no place in a CSV file; write .npz or .mat instead")
+        raise FileFormatError(f"a CSV file cannot hold a batch of shape {y.shape}; write .npz or .mat instead")
     with path.open("wb") as stream:
-        stream.write(csv_header(names_or_defaults(None, "outputs", y.shape[1])))
+        stream.write(csv_line(["t", *names_or_defaults(None, "outputs", y.shape[1])]))
         stream.writelines(csv_rows(t, y))
 
 
-def csv_header(names: Sequence[str]) -> bytes:
-    """The first line of a table of outputs with these names, in quotes where they need them."""
+def csv_line(cells: Sequence[str]) -> bytes:
+    """Return a line of a CSV table, with quotes where cells need them."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(["t", *names])
+    csv.writer(line, lineterminator="\n").writerow(cells)
     return line.getvalue().encode()
 
 
 def csv_rows(t: Array, y: Array) -> Iterator[bytes]:
-    """The lines below it, some thousand at a time."""
+    """Yield the rows of a table of times and outputs, some thousand at a time."""
     return format_rows(np.column_stack([t, y]))
 
 
 def write_npz(path: Path, t: Array, y: Array) -> None:
-    """Arrays t and y."""
+    """Write arrays t and y."""
     npz.write(path, {"t": t, "y": y})
 
 
 def write_mat(path: Path, t: Array, y: Array) -> None:
-    """Variables t, a column, and y."""
+    """Write variables t, as a column, and y."""
     mat5.write(path, {"t": t[:, None], "y": y})
 
 
 WRITERS: Mapping[str, Callable[[Path, Array, Array], None]] = MappingProxyType(
     {"csv": write_csv, "npz": write_npz, "mat": write_mat}
 )
-"""What writes times `(T,)` and outputs `(..., T, p)`, by the kind of file, which is also its suffix."""
+"""Functions that write times `(T,)` and outputs `(..., T, p)`, by format, which is also the suffix."""
