@@ -52,11 +52,11 @@ Report = Annotated[
 ]
 Order = Annotated[
     str | None,
-    typer.Option(metavar="N", show_default="chosen", help="Number of states: 4; or candidates: 2-8 or 2,4,6."),
+    typer.Option(metavar="N", show_default="automatic", help="Number of states: 4; or candidates: 2-8 or 2,4,6."),
 ]
 Method = Annotated[Literal["auto", "moesp", "n4sid", "cva"], typer.Option(help="Subspace method.")]
 BlockRows = Annotated[
-    int | None, typer.Option(metavar="S", show_default="chosen", help="Number of block rows of the Hankel matrix.")
+    int | None, typer.Option(metavar="S", show_default="automatic", help="Number of block rows of the Hankel matrix.")
 ]
 TrendOption = Annotated[Literal["none", "constant", "linear"], typer.Option(help="Trend to remove from the outputs.")]
 Delay = Annotated[str, typer.Option(metavar="N", help="Input delay in samples: auto, 3, or one per input: 0,3.")]
