@@ -49,7 +49,7 @@ from ltinet.systems.sparse_descriptor import SparseDescriptor
 from ltinet.systems.system_matrices import Descriptor
 from ltinet.tradeoff import TradeoffCurve, TradeoffPoint, condition_tradeoff
 
-# Wings that few programs enter are imported when one of their names is first used; a test compares both lists.
+# Packages that few programs need are imported on first use of one of their names; a test compares both lists.
 if typing.TYPE_CHECKING:
     from ltinet.identification.api import identify, identify_frequency
     from ltinet.identification.residual_analysis import ResidualTests
@@ -144,13 +144,13 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What users may use; the rooms below stay reachable."""
+    """Return the public names."""
     return [*__all__, "__version__"]
 
 
 def __getattr__(name: str) -> typing.Any:
-    """A name of a wing, imported now and kept."""
+    """Import a public name of a package that is loaded on first use."""
     if name not in _LATE:
         raise AttributeError(f"module 'ltinet' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-    globals()[name] = found = getattr(importlib.import_module(_LATE[name]), name)
-    return found
+    globals()[name] = value = getattr(importlib.import_module(_LATE[name]), name)
+    return value

@@ -1,10 +1,13 @@
-"""The program `ltinet`, which is also `python -m ltinet`, for where its script is not on the path."""
+"""Entry point of the command line, `ltinet` or `python -m ltinet`."""
 
 import gc
 
 
 def main() -> None:
-    """Import the commands and run one. What is imported stays, so that looking for garbage in it costs time alone."""
+    """Import the commands and run one.
+
+    Garbage collection is disabled during the imports, whose objects live until the end, and skips them afterwards.
+    """
     gc.disable()
     from ltinet.cli.app import main as run
 

@@ -56,14 +56,11 @@ if TYPE_CHECKING:
     from ltinet.torch.delayed_network import DelayedNetwork
     from ltinet.torch.linear_network import LinearNetwork
 
-# MERGED ltinet.dynamic_network
-# The network as its users meet it: the object that `construct` returns, whose methods are doors to the rooms below.
-
-_explorer: Callable[..., Any]  # `ltinet.explore`, which imports this module and so cannot be imported here
+_explorer: Callable[..., Any]  # `ltinet.explore`; it imports this module and cannot be imported here
 
 
 def register_explorer(explore: Callable[..., Any]) -> None:
-    """Set the function behind `DynamicNetwork.explore`; `ltinet.explorer.api` does so when `ltinet` is imported."""
+    """Set the function that `DynamicNetwork.explore` calls; `ltinet.explorer.api` does so on import."""
     global _explorer
     _explorer = explore
 
@@ -71,23 +68,43 @@ def register_explorer(explore: Callable[..., Any]) -> None:
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class DynamicNetwork:
-    """A sparse continuous-time neural network: layers of first- and second-order neurons, and a linear output layer.
+    """Sparse continuous-time neural network: layers of first- and second-order neurons and a linear output layer.
 
-    `form` is the block-diagonal form that the network was constructed from, None for one built from parameters alone.
-    Two networks are equal when all their parameters, delays, operating points, holds and sample times are, wherever
-    they came from.
+    Networks are created by `construct`, `load`, `reduce(…).network` or `from_parameters`. Two networks are equal if
+    their parameters, delays, operating points, holds and sample times are; their origin is not compared.
+
+    Parameters
+    ----------
+    network : Network
+        Layers and output layer.
+    form : BlockDiagonalForm, optional
+        Block-diagonal form that the network was constructed from; None for a network built from parameters.
+    system : StateSpace, optional
+        System that the network was constructed from.
+    blocks : BlockSystem, optional
+        System in the coordinates of its blocks, in which the exact engine runs.
+    reduction_error : float, optional
+        H2 norm of G − G_r if `system` G_r was reduced from G, infinite if unknown; included in all error bounds.
+    signal_settings : SignalSettings, optional
+        Delays, operating point, hold and sample time; by default those of `system`.
+
+    Examples
+    --------
+    >>> import numpy as np, ltinet
+    >>> net = ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=3))
+    >>> net.n_neurons, net.n_connections
+    (3, 0)
+    >>> t = np.linspace(0.0, 10.0, 101)
+    >>> net.simulate(np.sin(t), t).y.shape
+    (101, 1)
     """
 
     network: Network
     form: BlockDiagonalForm | None = None
     system: StateSpace | None = None
-    """The system that the network was constructed from, to be compared with."""
     blocks: BlockSystem | None = None
-    """The system in the coordinates of its blocks, in which the exact engine runs."""
     reduction_error: float | None = None
-    """‖G − G_r‖ in the H2 norm, where `system` G_r was reduced from G; infinite if not known. All bounds count it."""
     signal_settings: SignalSettings = NO_SETTINGS
-    """Delays, operating point, hold and sample time; those of `system` if left out, and `system` has the same."""
 
     def __post_init__(self) -> None:
         settings, system = self.signal_settings, self.system
@@ -102,17 +119,35 @@ class DynamicNetwork:
     def from_parameters(
         cls, parameters: NetworkParameters, *, signal_settings: SignalSettings = NO_SETTINGS
     ) -> "DynamicNetwork":
-        """Build a network from the paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ) alone, with no system behind it."""
+        """Build a network from the parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ) of the paper, without a system.
+
+        Parameters
+        ----------
+        parameters : NetworkParameters
+            Parameters of all layers and of the output layer.
+        signal_settings : SignalSettings, optional
+            Delays, operating point, hold and sample time.
+
+        Returns
+        -------
+        DynamicNetwork
+            Network with these parameters.
+
+        Raises
+        ------
+        InvalidNetworkError
+            If the parameters do not form a network.
+        """
         return cls(Network.from_parameters(parameters), signal_settings=signal_settings)
 
     @property
     def layers(self) -> tuple[HorizontalLayer, ...]:
-        """The horizontal layers; `net.layers[0].K`, `net.layers[0].neurons[2]`."""
+        """Horizontal layers, as in `net.layers[0].K` and `net.layers[0].neurons[2]`."""
         return self.network.layers
 
     @property
     def Phi(self) -> tuple[Matrix, ...]:
-        """For each layer the output weights of all ξ, then of the ξ̇ of second-order neurons."""
+        """Output weights of each layer: of all ξ, then of the ξ̇ of second-order neurons."""
         return self.network.Phi
 
     @property
@@ -122,7 +157,7 @@ class DynamicNetwork:
 
     @property
     def parameters(self) -> NetworkParameters:
-        """The paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ)."""
+        """Parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ) of the paper."""
         return self.network.parameters
 
     @property
@@ -137,12 +172,12 @@ class DynamicNetwork:
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """How the inputs are called; u1, u2, … where nobody gave names."""
+        """Names of the inputs; u1, u2, … by default."""
         return names_or_defaults(self._names.inputs, "inputs", self.n_inputs)
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """How the outputs are called; y1, y2, … where nobody gave names."""
+        """Names of the outputs; y1, y2, … by default."""
         return names_or_defaults(self._names.outputs, "outputs", self.n_outputs)
 
     @property
@@ -167,18 +202,31 @@ class DynamicNetwork:
 
     @property
     def hold(self) -> Hold | None:
-        """What inputs do between samples; None if the model does not say."""
+        """Interpolation of inputs between samples, "linear" or "zero"; None if the model does not specify it."""
         return self.signal_settings.hold
 
     @property
     def sample_time(self) -> float | None:
-        """Time between samples of the data that the model was found in; None if there were none."""
+        """Time between samples of the data that the model was identified from; None if there is no such data."""
         return self.signal_settings.sample_time
 
     def with_signal_settings(self, **changes: Any) -> "DynamicNetwork":
         """Return the same network with other delays, operating point, hold or sample time.
 
-        The parameters are those of `StateSpace.with_signal_settings`.
+        Parameters
+        ----------
+        **changes
+            Settings to replace, as for `StateSpace.with_signal_settings`.
+
+        Returns
+        -------
+        DynamicNetwork
+            Network with the new settings.
+
+        Raises
+        ------
+        InvalidSystemError
+            If a setting is unknown or a value is not valid.
         """
         settings = self.signal_settings.with_changes(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
         system = None if self.system is None else StateSpace.of(self.system.matrices, settings=settings)
@@ -214,82 +262,124 @@ class DynamicNetwork:
 
     @property
     def n_connections(self) -> int:
-        """Neuron-to-neuron connections inside layers, each pair of neurons once."""
+        """Number of connections between neurons of the same layer; each pair counts once."""
         return self.network.n_connections
 
     @property
     def n_weights(self) -> int:
-        """Numbers that are not zero among all parameters.
+        """Number of non-zero parameters.
 
-        The coefficient of the highest derivative of each neuron, m or for first-order neurons c, does not count: it is
-        1 in a constructed network, and dividing the neuron's equation by it makes it 1 in any other.
+        The coefficient of the highest derivative of each neuron (m, or c for first-order neurons) is not counted: it is
+        1 in a constructed network, and dividing the equation of the neuron by it makes it 1 in any other.
         """
         return self.network.n_weights
 
     @property
     def n_weights_dense(self) -> int:
-        """Weights of a dense network with the same states, inputs and outputs: n² + n m + p n + p m."""
+        """Number of weights of a dense network of the same size: n² + n m + p n + p m."""
         return self.network.n_weights_dense
 
     @property
     def sparsity(self) -> float:
-        """Share of the weights of a dense network that this one does without."""
+        """Fraction of the weights of a dense network that are saved: 1 − n_weights/n_weights_dense."""
         return self.network.sparsity
 
     @property
     def weight_norm(self) -> float:
-        """Euclidean norm of all weights: what blows up when a transformation is ill-conditioned (Ex 3.2)."""
+        """Euclidean norm of all weights; it grows with the condition number of the transformation (Example 3.2)."""
         return self.network.weight_norm
 
     def to_state_space(self) -> StateSpace:
-        """The network as (A, B, C, D); its states are the ξ of each layer, then ξ̇ − J u of its second-order neurons."""
+        """Convert the network to state space.
+
+        Returns
+        -------
+        StateSpace
+            System whose states are, layer by layer, ξ and then ξ̇ − J u of the second-order neurons.
+        """
         return StateSpace.of(self._realized, settings=self.signal_settings)
 
     def to_scipy(self, *, pade: int | None = None) -> "scipy.signal.StateSpace":
-        """The network as a `scipy.signal.StateSpace`.
+        """Convert the network to `scipy.signal.StateSpace`.
 
         Parameters
         ----------
         pade : int, optional
-            Order of the Padé approximants that stand for delays, which SciPy does not have.
+            Order of the Padé approximants of delays, which SciPy does not support.
+
+        Returns
+        -------
+        scipy.signal.StateSpace
+            System in continuous time.
 
         Raises
         ------
         InvalidSystemError
-            The network has an operating point, or delays and no `pade` is given.
+            If the network has an operating point, or delays and `pade` is omitted.
         """
         return to_scipy(self._without_delays("to_scipy", pade))
 
     def to_control(self, *, pade: int | None = None) -> Any:
-        """The network as a `control.StateSpace`; needs python-control. `pade` is as for `to_scipy`."""
+        """Convert the network to `control.StateSpace`; needs python-control.
+
+        Parameters
+        ----------
+        pade : int, optional
+            Order of the Padé approximants of delays, as for `to_scipy`.
+
+        Returns
+        -------
+        control.StateSpace
+            System in continuous time, with the names of inputs and outputs.
+
+        Raises
+        ------
+        InvalidSystemError
+            If the network has an operating point, or delays and `pade` is omitted.
+        MissingDependencyError
+            If python-control is not installed.
+        """
         return to_control(self._without_delays("to_control", pade))
 
     def _without_delays(self, call: str, pade: int | None) -> SystemMatrices:
         settings = self.signal_settings
         if settings.has_operating_point:
             raise InvalidSystemError(
-                f"the network has an operating point, which {call} has no place for; remove it with "
-                f"net.with_signal_settings(u0=0, y0=0).{call}(), and subtract u0 from inputs and add y0 to outputs"
+                f"{call} does not support the operating point of the network; remove it with "
+                f"net.with_signal_settings(u0=0, y0=0).{call}(), subtract u0 from inputs and add y0 to outputs"
             )
         if settings.has_delays and pade is None:
             raise InvalidSystemError(
-                f"the network has delays, which {call} has no place for; approximate them with {call}(pade=4), or "
-                f"leave them out: net.with_signal_settings(input_delay=0, output_delay=0).{call}()"
+                f"{call} does not support the delays of the network; approximate them with {call}(pade=4), or "
+                f"remove them: net.with_signal_settings(input_delay=0, output_delay=0).{call}()"
             )
         return approximate_delays(self._realized, settings, pade) if settings.has_delays else self._realized
 
     def to_torch(
         self, dt: float, *, hold: Hold | None = None, trainable: TrainableParts = True
     ) -> "LinearNetwork[DynamicNetwork] | DelayedNetwork[DynamicNetwork]":
-        """The network as a `torch.nn.Module` for samples dt apart, equal to it until trained; see `ltinet.nn`.
+        """Convert the network to a `torch.nn.Module` with fixed time step; its outputs are equal until it is trained.
 
-        Without `hold` it is that of the model, and "linear" where the model has none. A model with delays or an
-        operating point becomes an `nn.DelayedNetwork`.
+        Parameters
+        ----------
+        dt : float
+            Time step.
+        hold : {"linear", "zero"}, optional
+            Interpolation between samples; by default that of the model, "linear" if it has none.
+        trainable : bool or set of str, optional
+            Parameters that are trained; see `ltinet.nn`.
+
+        Returns
+        -------
+        ltinet.nn.LinearNetwork or ltinet.nn.DelayedNetwork
+            Module; a `DelayedNetwork` for a model with delays or an operating point.
 
         Raises
         ------
         InvalidSystemError
-            A delay is no multiple of dt.
+            If a delay is not a multiple of dt.
+        MissingDependencyError
+            If PyTorch is not installed.
         """
         settings = self.signal_settings
         hold = resolve_hold(hold, settings)
@@ -297,26 +387,76 @@ class DynamicNetwork:
         return delayed_module(network) if settings.shifts_signals else network
 
     def poles(self) -> NDArray[np.complex128]:
-        """Poles of all neurons, layer by layer, as `neuron.poles` holds them; a method, as on `StateSpace`."""
+        """Compute the poles of all neurons, layer by layer.
+
+        Returns
+        -------
+        ndarray of complex, shape (n_states,)
+            Poles of each neuron, as in `neuron.poles`.
+        """
         return poles(self.network)
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time."""
+        """Compute the frequency response H(jω) with delays.
+
+        Parameters
+        ----------
+        omega : array_like
+            Angular frequencies in radians per unit of time.
+
+        Returns
+        -------
+        ndarray of complex, shape (len(omega), n_outputs, n_inputs)
+            Frequency response.
+        """
         H = frequency_response(self.network, omega)
         if not self.signal_settings.has_delays:
             return H
         return apply_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
-        """Outputs after an input went from 0 to 1 at t = 0; see `StateSpace.step_response`."""
+        """Compute the step response; see `StateSpace.step_response`.
+
+        Parameters
+        ----------
+        t, input, output
+            Times and channels, as for `StateSpace.step_response`.
+
+        Returns
+        -------
+        Solution
+            Outputs for a unit step of each input at t = 0.
+        """
         return self._response_system.step_response(t, input=input, output=output)
 
     def impulse_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
-        """Outputs after a unit impulse at t = 0; see `StateSpace.impulse_response`."""
+        """Compute the impulse response; see `StateSpace.impulse_response`.
+
+        Parameters
+        ----------
+        t, input, output
+            Times and channels, as for `StateSpace.step_response`.
+
+        Returns
+        -------
+        Solution
+            Outputs for a unit impulse of each input at t = 0.
+        """
         return self._response_system.impulse_response(t, input=input, output=output)
 
     def initial_response(self, x0: ArrayLike, t: Times = None, *, output: Channel = None) -> Solution:
-        """Outputs from the state x0 at t = 0; see `StateSpace.initial_response`."""
+        """Compute the response to an initial state; see `StateSpace.initial_response`.
+
+        Parameters
+        ----------
+        x0, t, output
+            Initial state, times and output, as for `StateSpace.initial_response`.
+
+        Returns
+        -------
+        Solution
+            Outputs without input.
+        """
         return self._response_system.initial_response(x0, t, output=output)
 
     def step_info(
@@ -327,23 +467,63 @@ class DynamicNetwork:
         settling: float = 0.02,
         rise: tuple[float, float] = (0.1, 0.9),
     ) -> StepInfo:
-        """Rise time, settling time, overshoot and peak of step responses; see `StateSpace.step_info`."""
+        """Compute rise time, settling time, overshoot and peak of the step responses; see `StateSpace.step_info`.
+
+        Parameters
+        ----------
+        input, output, settling, rise
+            Channels, settling band and rise levels, as for `StateSpace.step_info`.
+
+        Returns
+        -------
+        StepInfo
+            Characteristics of every output for every input; prints as a table.
+        """
         return self._response_system.step_info(input=input, output=output, settling=settling, rise=rise)
 
     def zeros(self) -> NDArray[np.complex128]:
-        """The finite invariant zeros of the system that the network stands for."""
+        """Compute the finite invariant zeros of the system.
+
+        Returns
+        -------
+        ndarray of complex
+            Zeros by falling real part.
+        """
         return self._response_system.zeros()
 
     def damping(self) -> Damping:
-        """Natural frequency, damping ratio and time constant of the poles of all neurons; prints as a table."""
+        """Compute natural frequency, damping ratio and time constant of the poles of all neurons.
+
+        Returns
+        -------
+        Damping
+            Values for each pole; prints as a table.
+        """
         return damping_table(self.poles(), None)
 
     def dcgain(self) -> NDArray[np.float64]:
-        """The gain at rest, p×m; see `StateSpace.dcgain`."""
+        """Compute the gain at zero frequency; see `StateSpace.dcgain`.
+
+        Returns
+        -------
+        ndarray, shape (p, m)
+            DC gains.
+        """
         return self._response_system.dcgain()
 
     def bandwidth(self, *, drop: float = 3.0) -> NDArray[np.float64]:
-        """The first frequency at which each gain is `drop` decibels below that at rest; see `StateSpace.bandwidth`."""
+        """Compute the first frequency at which each gain falls below the DC gain; see `StateSpace.bandwidth`.
+
+        Parameters
+        ----------
+        drop : float, optional
+            Decrease of the gain in decibels.
+
+        Returns
+        -------
+        ndarray, shape (p, m)
+            Angular frequencies.
+        """
         return self._response_system.bandwidth(drop=drop)
 
     def simulate(  # noqa: PLR0913
@@ -365,50 +545,74 @@ class DynamicNetwork:
         across_knots: bool | None = None,
         **options: Any,
     ) -> Solution:
-        """Run the network: outputs y at the times t, `(..., T, p)`.
+        """Simulate the network: compute its outputs at given times for an input.
 
-        The exact engine gives the solution in closed form. With at most 128 states, at evenly spaced times, it is that
-        of stepping the given matrices, up to rounding; with more states it is that of the block-diagonal network, which
-        may lose up to log₁₀ cond(T) digits of the largest state. `sol.error_bound()` holds in both cases, and
-        `sol.stats["coordinates"]` says which it was. The engines "per_neuron" (Algorithm 3) and "per_interval"
-        (Algorithm A.1) solve one differential equation per neuron with SciPy's solvers. An option that the engine does
-        not know is refused; None means that it was not given.
+        The exact engine evaluates the closed-form solution. With at most 128 states and evenly spaced times it equals
+        stepping the original matrices, up to rounding. With more states it is the solution of the block-diagonal
+        network, which may lose up to log₁₀ cond(T) digits of the largest state. `solution.error_bound()` is valid in
+        both cases, and `solution.stats["coordinates"]` shows which was used. The engines "per_neuron" (Algorithm 3)
+        and "per_interval" (Algorithm A.1) solve one differential equation per neuron with the solvers of SciPy.
 
-        Args:
-            u: samples `(T, m)` or `(batch, T, m)` at the times t (`(T,)` for a single input), a function of time, any
-                `Signal`, or None for no input (the operating point). By name: a dictionary with samples `(T,)`, a
-                number or a function for each input, `{"Force (N)": u}`; a `Table` or DataFrame, whose columns are taken
-                by name or in order.
-            t: times, ascending, evenly spaced or not; a time given twice marks a jump of u. Numbers in the unit of
-                time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are seconds.
-            x0: state at t[0] in the user's coordinates, zero if left out; for a batch one for all or one for each.
-            hold: "linear" for straight lines between samples, "zero" for steps; that of the model if left out, and
-                "linear" where the model has none. `sol.stats["hold"]` tells.
-            engine: "exact", "per_neuron" or "per_interval".
-            coordinates: exact engine: "original" steps the matrices as given, "blocks" the blocks of the network;
-                "auto" (if left out) chooses as described above. At uneven times more than 16 states run in blocks.
-                Blocks are not taken where `form.condition_raw`, cond(T) in the given units, is above 1e4.
-            input_tolerance: exact engine: distance of a function u from the lines that replace it, for each input
-                relative to its max |u|; 1e-8 if left out.
-            method: solver engines: RK23, RK45, DOP853 (if left out), Radau, BDF or LSODA, for all neurons, by a mapping
-                from layers or from (layer, neuron), or by a function of the neuron.
-            rtol: solver engines: relative tolerance, given as `method` is; 1e-8 if left out.
-            atol: solver engines: absolute tolerance, given as `method` is; 1e-10 if left out.
-            first_step: solver engines: first step after each restart; with an equal `max_step` all steps are this long.
-            max_step: solver engines: longest step; without limit if left out.
-            n_jobs: threads that share a batch (exact engine) or processes that share layers (joblib); -1: one per core.
-            across_knots: solver engines: integrate across knots of the input, as the paper does; for comparisons.
-            options: whatever else the engine knows.
+        Parameters
+        ----------
+        u : array_like, callable, Signal, mapping, Table, DataFrame or None
+            Input: samples (T, m) or (batch, T, m) at the times t, or (T,) for a single input; a function of time; any
+            `Signal`; None for zero input, or the operating point. By name: a dictionary with samples (T,), a number or
+            a function for each input, `{"Force (N)": u}`; a `Table` or DataFrame, whose columns are matched by name or
+            in order.
+        t : array_like, shape (T,)
+            Ascending times, evenly spaced or not; a time that occurs twice marks a jump of u. Numbers in the unit of
+            time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are converted to seconds.
+        x0 : array_like, optional
+            State at t[0] in the coordinates of the user; zero by default. For a batch one state for all or one each.
+        hold : {"linear", "zero"}, optional
+            Interpolation between samples; by default that of the model, "linear" if it has none.
+        engine : {"exact", "per_neuron", "per_interval"}, optional
+            Method of solution.
+        coordinates : {"auto", "original", "blocks"}, optional
+            Exact engine: "original" steps the original matrices, "blocks" those of the network, "auto" selects as
+            described above. At uneven times more than 16 states run in blocks. "auto" never selects blocks if
+            `form.condition_raw`, cond(T) in the units of the user, exceeds 1e4.
+        input_tolerance : float, optional
+            Exact engine: error of the piecewise linear approximation of a function u, for each input relative to its
+            max |u|; 1e-8 by default.
+        method : str, mapping or callable, optional
+            Solver engines: RK23, RK45, DOP853 (default), Radau, BDF or LSODA; one for all neurons, a mapping from
+            layers or from (layer, neuron), or a function of the neuron.
+        rtol : float, mapping or callable, optional
+            Solver engines: relative tolerance, specified like `method`; 1e-8 by default.
+        atol : float, mapping or callable, optional
+            Solver engines: absolute tolerance, specified like `method`; 1e-10 by default.
+        first_step : float, optional
+            Solver engines: first step after each restart; with an equal `max_step` the step size is fixed.
+        max_step : float, optional
+            Solver engines: largest step; unlimited by default.
+        n_jobs : int, optional
+            Number of threads that share a batch (exact engine) or of processes that share layers (solver engines); −1
+            is one per core.
+        across_knots : bool, optional
+            Solver engines: integrate across knots of the input, as the paper does; for comparisons.
+        **options
+            Further options of the engine. Options that the engine does not know are refused; None is the default.
+
+        Returns
+        -------
+        Solution
+            Outputs `y`, shape (..., T, p), which can also be evaluated at other times, and error bounds.
+
+        Raises
+        ------
+        InvalidSignalError
+            If the input, the times or the initial state are not valid.
+        SimulationError
+            If an option is not valid, or the engine cannot reach its tolerance.
         """
-        given = {"input_tolerance": input_tolerance, "method": method, "rtol": rtol, "atol": atol, **options}
-        given |= {
-            "coordinates": coordinates,
-            "first_step": first_step,
-            "max_step": max_step,
-            "across_knots": across_knots,
-        }
+        options |= {
+            "input_tolerance": input_tolerance, "method": method, "rtol": rtol, "atol": atol,
+            "coordinates": coordinates, "first_step": first_step, "max_step": max_step, "across_knots": across_knots,
+        }  # fmt: skip
         return simulate(
-            self._context, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=given,
+            self._context, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=options,
             settings=self.signal_settings,
         )  # fmt: skip
 
@@ -422,14 +626,38 @@ class DynamicNetwork:
         from_rest: bool = False,
         hold: Hold | None = None,
     ) -> NDArray[np.float64]:
-        """Return how well the network explains a measured record, in % for each output; see `StateSpace.fit`."""
+        """Compute the fit of the network to a measured record in percent; see `StateSpace.fit`.
+
+        Parameters
+        ----------
+        u, y, t, dt, from_rest, hold
+            Record and its times, as for `StateSpace.fit`.
+
+        Returns
+        -------
+        ndarray, shape (p,)
+            Fit of each output: 100 for a perfect model, 0 for one that is as good as the mean of the record.
+        """
         return self._response_system.fit(u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
 
     def stepper(self, dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper:
-        """A streaming simulation with time step dt: `y_k = stepper.step(u_k)` is the output at the time of u_k.
+        """Create a streaming simulation: `y_k = stepper.step(u_k)` returns the output at the time of u_k.
 
-        Without `hold` it is that of the model, and "linear" where the model has none. Delays wait in buffers; one that
-        is no whole number of steps is exact too.
+        Delays are buffered; those that are not multiples of dt are exact, too.
+
+        Parameters
+        ----------
+        dt : float
+            Time step.
+        hold : {"linear", "zero"}, optional
+            Interpolation between samples; by default that of the model, "linear" if it has none.
+        x0 : array_like, optional
+            Initial state in the coordinates of the user; zero by default.
+
+        Returns
+        -------
+        Stepper or DelayedStepper
+            Simulation that starts at the initial state.
         """
         x0, settings = None if x0 is None else as_real_array(x0, "x0"), self.signal_settings
         core = Stepper(self._context, as_time_step(dt, "dt"), hold=resolve_hold(hold, settings), x0=x0)
@@ -438,19 +666,42 @@ class DynamicNetwork:
     def simulate_stream(
         self, chunks: Iterable[ArrayLike], dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Outputs `(steps, p)` for chunks of evenly spaced samples `(steps, m)`, one after the other as they come."""
+        """Simulate an input that arrives in chunks of evenly spaced samples.
+
+        Parameters
+        ----------
+        chunks : iterable of array_like, shape (steps, m)
+            Chunks of samples; their lengths may differ.
+        dt, hold, x0
+            Time step, hold and initial state, as for `stepper`.
+
+        Returns
+        -------
+        iterator of ndarray, shape (steps, p)
+            Outputs for each chunk.
+        """
         return self.stepper(dt, hold=hold, x0=x0).run(chunks)
 
     @property
     def plot(self) -> NetworkPlots:
-        """Drawings: `net.plot()` for a slide, `net.plot.architecture()`, `.bode()`, `.step()`, …; need matplotlib."""
+        """Plots of the network: `net.plot()` for an overview, `net.plot.architecture()`, …; needs matplotlib."""
         names = self._names
         return NetworkPlots(self, self._response_system.plot_frequencies, names.outputs, names.inputs)
 
     def certificate(self, *, horizon: float, n_steps: int = 1000) -> Certificate:
-        """What the exact engine promises up to a horizon, per unit of max |u| and without running anything.
+        """Compute bounds on the error of the exact engine per unit of max |u|, without a simulation.
 
-        Bounds on the error of each output from rounding in `n_steps` steps and from the decomposition, separately.
+        Parameters
+        ----------
+        horizon : float
+            Final time of the simulations that the bounds are for.
+        n_steps : int, optional
+            Number of time steps up to the horizon.
+
+        Returns
+        -------
+        Certificate
+            Bounds for each output on the errors from rounding and from the block-diagonalization.
         """
         return network_certificate(self._context, horizon=horizon, n_steps=n_steps)
 
@@ -461,7 +712,7 @@ class DynamicNetwork:
 
     @cached_property
     def _response_system(self) -> StateSpace:
-        """The system behind the network, or the network as one, which runs on what is prepared here."""
+        """Origin of the network, or its realization, on the simulation context of the network."""
         return StateSpace.of(self._origin or self._realized, prepared=self._context, settings=self.signal_settings)
 
     @property
@@ -474,7 +725,7 @@ class DynamicNetwork:
 
     @property
     def _realized(self) -> SystemMatrices:
-        """The network as a system; its states are its own, its inputs and outputs those of the system behind it."""
+        """Realization of the network with the names of inputs and outputs of its origin."""
         return to_state_space(self.network).with_names(self._names.without_states)
 
     export_c, export_fmu, export_onnx = api.export_c, api.export_fmu, api.export_onnx
@@ -486,17 +737,40 @@ class DynamicNetwork:
         title: str | None = None,
         port: int = 0,
         browser: bool = True,
-        told: Callable[[str], None] = print,
+        callback: Callable[[str], None] = print,
     ) -> Any:
-        """Show the network on an interactive page; the options are those of `ltinet.explore`."""
-        return _explorer(self, page=page, title=title, port=port, browser=browser, told=told)
+        """Show the network on an interactive page; see `ltinet.explore`.
+
+        Parameters
+        ----------
+        page, title, port, browser, callback
+            Options, as for `ltinet.explore`.
+
+        Returns
+        -------
+        object
+            Widget in a notebook; otherwise see `ltinet.explore`.
+        """
+        return _explorer(self, page=page, title=title, port=port, browser=browser, callback=callback)
 
     def save(self, path: str | Path) -> None:
-        """Write the network to a safetensors file, whole or not at all; `ltinet.load` restores every bit."""
+        """Write the network to a safetensors file atomically; `ltinet.load` restores every bit.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write; an existing file is replaced.
+
+        Raises
+        ------
+        FileFormatError
+            If the file cannot be written.
+        """
         write_network(path, self._context.stored._replace(settings=self.signal_settings))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {own.name: getattr(self, own.name) for own in fields(self)}  # what was prepared is made anew
+        # Without the cached simulation context, which is computed again after unpickling.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DynamicNetwork):
@@ -510,8 +784,8 @@ class DynamicNetwork:
         return dir_without(self, "network", "blocks")
 
     def __repr__(self) -> str:
-        shown = repr(self.network).replace("Network(", "DynamicNetwork(", 1)
-        return f"{shown[:-1]}{self.signal_settings.repr_suffix})"
+        text = repr(self.network).replace("Network(", "DynamicNetwork(", 1)
+        return f"{text[:-1]}{self.signal_settings.repr_suffix})"
 
     def __str__(self) -> str:
         return summary_text(self.network, self.form, names=self._names, settings=self.signal_settings)

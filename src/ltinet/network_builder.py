@@ -28,18 +28,15 @@ from ltinet.systems.sparse_descriptor import SparseDescriptor
 from ltinet.systems.sparse_lu import explain_memory_error
 from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time
 
-# MERGED ltinet.network_builder
-# Algorithms 1 and 2 in a row: from the matrices of a system to its network, in the units that keep its digits.
-
-# Rounding takes about a tenth of eps·cond(T) of the outputs, T in the user's units of the states: here 1e-10.
+# Limit on cond(T) in the user's units: rounding errors of the outputs are about eps·cond(T)/10, here 1e-10.
 _MAX_RAW_CONDITION = 1e-9 / EPS
-_MAX_BACKWARD_ERROR = 1e-11  # of a form that is to have more digits
-_DEFAULT_MAX_CONDITION = 1e4  # what `construct` takes without being told
+_MAX_BACKWARD_ERROR = 1e-11  # relative backward error of a form that is preferred for its accuracy; empirical
+_DEFAULT_MAX_CONDITION = 1e4  # default of `construct`
 
 
 @dataclass(frozen=True, eq=False)
 class ConstructionResult:
-    """A network and all that it was made from."""
+    """Network with the system, the form and the block coordinates that it was built from."""
 
     network: Network
     form: BlockDiagonalForm
@@ -48,45 +45,44 @@ class ConstructionResult:
 
     @property
     def parts(self) -> NetworkParts:
-        """What a prepared network needs."""
+        """Parts of the simulation context."""
         return NetworkParts(self.network, self.form, self.blocks)
 
 
-def construct_network(system: SystemMatrices, wanted: BlockChoice, *, balance: bool | None) -> ConstructionResult:
-    """The network of a system, its layers chosen as wanted, its states balanced or not as `ltinet.construct` says.
+def construct_network(system: SystemMatrices, choice: BlockChoice, *, balance: bool | None) -> ConstructionResult:
+    """Construct the network of a system; the options are those of `ltinet.construct`.
 
-    Raises:
-        PartitionError: the layers asked for do not exist.
-        InvalidSystemError: the system is discrete in time.
+    Raises PartitionError if the requested layers do not exist, InvalidSystemError for a system in discrete time.
     """
     require_continuous_time(system, "construct(system)")
     if system.sparse is not None and system.sparse.is_large:
         with explain_memory_error(system.n_states, system.sparse.n_nonzeros):
-            return network_from_form(_structured_form_of_large(system.sparse, wanted), system)
-    forms = candidate_forms(system.A, wanted, balance=balance)
-    is_free = balance is None and wanted.clustering is None
-    return network_from_form(_more_accurate_form(forms, system.A, wanted, is_free=is_free), system)
+            return network_from_form(_structured_form(system.sparse, choice), system)
+    forms = candidate_forms(system.A, choice, balance=balance)
+    form = forms[0]
+    if balance is None and choice.clustering is None:
+        form = _more_accurate_form(forms, system.A, choice)
+    return network_from_form(form, system)
 
 
-def _structured_form_of_large(pencil: SparseDescriptor, wanted: BlockChoice) -> BlockDiagonalForm:
-    """The form of a large sparse model that has a structure.
+def _structured_form(pencil: SparseDescriptor, choice: BlockChoice) -> BlockDiagonalForm:
+    """Find the form of a large sparse model from its structure, without filling in.
 
-    Raises:
-        InvalidSystemError: it has none, or its layers were to be chosen, for which it would have to be filled in.
+    Raises InvalidSystemError if the model has no known structure, or if layers are prescribed.
     """
-    if not wanted.is_free:
+    if not choice.is_free:
         raise pencil.size_error("a choice of layers")
-    form = find_structured_form(pencil, max_condition=wanted.max_condition)
+    form = find_structured_form(pencil, max_condition=choice.max_condition)
     if form is None:
         raise pencil.size_error(
-            "construct(system) found none of the structures that large models are built by (parts without connections, "
-            "diagonal, tridiagonal, circulant, Kronecker sum), and"
+            "construct(system) found no known structure (disconnected parts, diagonal, tridiagonal, circulant, Kronecker "
+            "sum), and"
         )
     return form
 
 
 def prepare_system(system: SystemMatrices) -> SimulationContext:
-    """A system prepared to run; its network, by the defaults of `ltinet.construct`, is made when something needs it."""
+    """Return the simulation context of a system; its network is constructed, with default options, on first use."""
     return SimulationContext(partial(_default_parts, system), origin=system)
 
 
@@ -96,45 +92,39 @@ def _default_parts(system: SystemMatrices) -> NetworkParts:
 
 
 def require_single_system(system: Any, others: Sequence[Any]) -> Any:
-    """The system, which is one argument: a tuple where it is given by matrices.
-
-    Raises:
-        InvalidSystemError: there are others beside it.
-    """
+    """Return the system; raise InvalidSystemError if it was passed as several arguments instead of one tuple."""
     if not others:
         return system
     names = ", ".join("ABCDE"[: len(others) + 1]) if len(others) < 5 else "A, B, C, …"
     raise InvalidSystemError(
-        f"construct takes one system, and {len(others) + 1} arguments came; put matrices into a tuple: "
-        f"construct(({names})); all options are given by name, as in max_condition=100"
+        f"construct takes one system, got {len(others) + 1} positional arguments; put matrices into a tuple, "
+        f"construct(({names})), and pass options by name, as in max_condition=100"
     )
 
 
 def network_from_form(form: BlockDiagonalForm, system: SystemMatrices) -> ConstructionResult:
-    """The network of a system in a block-diagonal form of its A (Algorithm 2)."""
+    """Build the network of a system from a block-diagonal form of its A (Algorithm 2)."""
     form = align_pairs(form, B=system.B, C=system.C)
     blocks = to_block_coordinates(system, form)
     return ConstructionResult(synthesise(blocks), form, system, blocks)
 
 
-def _more_accurate_form(
-    forms: Sequence[BlockDiagonalForm], A: Matrix, wanted: BlockChoice, *, is_free: bool
-) -> BlockDiagonalForm:
-    """The sparser form, unless its T costs digits in the user's units and that in other units does not.
+def _more_accurate_form(forms: Sequence[BlockDiagonalForm], A: Matrix, choice: BlockChoice) -> BlockDiagonalForm:
+    """Return the sparser form, unless its cond(T) in the user's units is too large and that of the other form is not.
 
-    Without connections T has the eigenvectors in any units, and there is nothing to choose.
+    Without connections the columns of T are the eigenvectors in any units, and both forms are equally accurate.
     """
     first = forms[0]
-    if not is_free or not first.n_connections or first.condition_raw <= _MAX_RAW_CONDITION:
+    if not first.n_connections or first.condition_raw <= _MAX_RAW_CONDITION:
         return first
     try:
-        other = forms[1] if len(forms) > 1 else candidate_forms(A, wanted, balance=not (first.scaling != 1.0).any())[0]
-    except (InvalidSystemError, PartitionError):  # there is none in those units
+        other = forms[1] if len(forms) > 1 else candidate_forms(A, choice, balance=not (first.scaling != 1.0).any())[0]
+    except (InvalidSystemError, PartitionError):  # no form exists in those units
         return first
     if other.condition_raw > _MAX_RAW_CONDITION or other.backward_error > _MAX_BACKWARD_ERROR:
         return first
     reason = (
-        f"{describe_units(other)}, for more digits: cond(T) as given is {other.condition_raw:.1e}, "
+        f"{describe_units(other)}, for accuracy: cond(T) as given is {other.condition_raw:.1e}, "
         f"{first.condition_raw:.1e} otherwise"
     )
     return replace(other, decisions=(*other.decisions, reason))

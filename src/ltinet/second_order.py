@@ -216,10 +216,12 @@ class SecondOrder:
 
         Parameters
         ----------
-        u, t, hold, tolerance
-            Input, times, hold and error tolerance, as for `StateSpace.simulate`.
+        u, t
+            Input and times, as for `StateSpace.simulate`.
         x0 : array_like, shape (2n,), optional
             Positions and velocities (q, q') at t[0]; zero by default.
+        hold, tolerance
+            Hold and error tolerance, as for `StateSpace.simulate`.
 
         Returns
         -------

@@ -45,58 +45,83 @@ from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.sparse_descriptor import SparseDescriptor
 from ltinet.systems.system_matrices import Descriptor, SystemMatrices, require_continuous_time
 
-# MERGED ltinet.state_space
-# The system as its users meet it: the object that they give and get.
-
 
 @final
 @dataclass(frozen=True, init=False, repr=False)
 class StateSpace:
-    """A real, linear time-invariant system x' = A x + B u, y = C x + D u, or x[k+1] = A x[k] + B u[k] with a step dt.
+    """Real linear time-invariant system x' = A x + B u (or x[k+1] = A x[k] + B u[k]), y = C x + D u.
 
-    A is n×n, B n×m, C p×n and D p×m; each of n, m and p may be 0, and n = 0 is a static gain. The matrices are
-    read-only float64 copies: changing the arrays they came from changes nothing here. Two systems are equal when all
-    four matrices and dt are, whatever their names.
+    A is n×n, B n×m, C p×n and D p×m; each of n, m and p may be 0, and n = 0 is a static gain. The matrices are stored
+    as read-only float64 copies. Systems are equal if their matrices, dt, delays, operating point, hold and sample time
+    are; names are not compared.
 
-    A sparse A stays sparse, and so does the E beside it: both are in `sparse`. Up to 3,000 states they are filled in
-    where something needs arrays; beyond, `frequency_response` and `simulate` work on the sparse matrices, and all else
-    says which call to make. Whether such an E is singular is found out where E⁻¹ is needed.
+    A sparse A stays sparse, with its E, in `sparse`. Models of up to 3,000 states are converted to dense arrays where a
+    method needs them. Larger models support `frequency_response` and `simulate`; other methods raise an error that
+    names the call to use instead.
 
-    A system in discrete time knows its poles, zeros, damping, DC gain and frequency response; everything else is for
-    continuous time, and `to_continuous` leads there.
+    A system in discrete time has poles, zeros, damping, DC gain and frequency response; for everything else convert it
+    with `to_continuous`.
 
-    Delays, an operating point, the hold and the sample time of the data belong to the model as well: simulations,
-    responses, files, and the network constructed from the system honour them; `poles`, `zeros` and `dcgain` do not
-    depend on them. Systems that differ in one of them are not equal.
+    Delays, operating point, hold and sample time affect simulations and responses, are saved in files, and are copied
+    to networks constructed from the system; `poles`, `zeros` and `dcgain` do not depend on them.
 
-    Args:
-        A: the state matrix; a number is 1×1, a matrix of scipy.sparse stays sparse.
-        B: the input matrix; a 1-D array with one entry per state is a single input.
-        C: the output matrix; a 1-D array with one entry per state is a single output.
-        D: the feedthrough, zero when left out. The number 0 is a zero matrix, any other number is 1×1; a 1-D array
-            needs a system with a single input or a single output.
-        E: the matrix of a descriptor system E x' = A x + B u. It must not be singular; it is eliminated here, so A and
-            B of the result are E⁻¹A and E⁻¹B. What was given stays in `descriptor`.
-        dt: the time step of a system in discrete time; None or 0 for continuous time.
-        inputs: a name for each input, units as part of it: ["Force (N)"]; u1, u2, … if left out. DataFrames bring
-            names along: rows and columns of A are states, columns of B inputs, rows of C outputs.
-        outputs: a name for each output; y1, y2, … if left out.
-        states: a name for each state; x1, x2, … if left out.
-        input_delay: a delay ≥ 0 for each input, in units of time; a single number for all. In discrete time whole
-            multiples of dt.
-        output_delay: a delay for each output, likewise.
-        u0: the operating point of the inputs, one number for each: y − y0 responds to u − u0.
-        y0: the operating point of the outputs.
-        hold: what inputs do between samples: "linear" or "zero"; None if the model does not say.
-        sample_time: the time between samples of the data that the model was found in; None if there were none.
+    Parameters
+    ----------
+    A : array_like or sparse matrix, shape (n, n)
+        State matrix; a number is 1×1. Sparse matrices stay sparse.
+    B : array_like, shape (n, m) or (n,)
+        Input matrix; a 1-D array is a single input.
+    C : array_like, shape (p, n) or (n,)
+        Output matrix; a 1-D array is a single output.
+    D : array_like, shape (p, m), optional
+        Feedthrough, zero by default. The number 0 is a zero matrix, any other number is 1×1; a 1-D array requires a
+        single input or a single output.
+    E : array_like or sparse matrix, shape (n, n), optional
+        Matrix of a descriptor system E x' = A x + B u, not singular. A dense E is eliminated: `A` and `B` become E⁻¹A
+        and E⁻¹B, and `descriptor` keeps the original matrices. A sparse E is kept, and tested for singularity when E⁻¹
+        is needed.
+    dt : float, optional
+        Time step of a system in discrete time; None or 0 for continuous time.
+    inputs : sequence of str, optional
+        Name of each input, with its unit: `["Force (N)"]`; u1, u2, … by default. DataFrames supply names by
+        themselves: rows and columns of A are states, columns of B inputs, rows of C outputs.
+    outputs : sequence of str, optional
+        Name of each output; y1, y2, … by default.
+    states : sequence of str, optional
+        Name of each state; x1, x2, … by default.
+    input_delay : float or sequence of float, optional
+        Delay ≥ 0 of each input in units of time; a single number applies to all. Multiples of dt in discrete time.
+    output_delay : float or sequence of float, optional
+        Delay of each output, likewise.
+    u0 : float or sequence of float, optional
+        Operating point of the inputs: y − y0 responds to u − u0.
+    y0 : float or sequence of float, optional
+        Operating point of the outputs.
+    hold : {"linear", "zero"}, optional
+        Interpolation of inputs between samples; None if the model does not specify it.
+    sample_time : float, optional
+        Time between samples of the data that the model was identified from.
 
-    Raises:
-        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, E is singular, dt is no time step,
-            names are not one text for each, all different, or a delay is negative.
+    Raises
+    ------
+    InvalidSystemError
+        If a matrix is complex, not finite or of the wrong shape, E is singular, dt is not valid, names are not unique
+        texts, or a delay is negative.
+
+    Examples
+    --------
+    >>> import numpy as np, ltinet
+    >>> system = ltinet.StateSpace([[0, 1], [-4, -0.4]], [0, 1], [1, 0], inputs=["Force (N)"])
+    >>> system.dcgain()
+    array([[0.25]])
+    >>> t = np.linspace(0.0, 10.0, 501)
+    >>> solution = system.simulate(np.sin(t), t)
+    >>> solution.y.shape
+    (501, 1)
     """
 
     matrices: SystemMatrices
-    """All of them together, as the rooms below take them."""
+    """Validated matrices, as the functions behind the public API take them."""
     signal_settings: SignalSettings
     """Delays, operating point, hold and sample time."""
 
@@ -136,86 +161,113 @@ class StateSpace:
         prepared: SimulationContext | None = None,
         settings: SignalSettings = NO_SETTINGS,
     ) -> "StateSpace":
-        """The system of matrices that were checked already, and its network where that is prepared already."""
+        """Create a system from validated matrices.
+
+        Parameters
+        ----------
+        matrices : SystemMatrices
+            Matrices that were validated already.
+        prepared : SimulationContext, optional
+            Simulation context of the system, if there is one already.
+        settings : SignalSettings, optional
+            Delays, operating point, hold and sample time.
+
+        Returns
+        -------
+        StateSpace
+            System that shares the matrices.
+        """
         system = cls.__new__(cls)
         object.__setattr__(system, "matrices", matrices)
         object.__setattr__(system, "signal_settings", _validate_settings(settings, matrices))
         if prepared is not None:
-            system.__dict__["_network"] = prepared
+            system.__dict__["_context"] = prepared
         return system
 
     @property
     def A(self) -> Matrix:
-        """The state matrix, n×n, as an array; a sparse one is filled in, unless it is too large (see `sparse`)."""
+        """State matrix as an array, n×n; sparse ones of more than 3,000 states are available in `sparse` only."""
         return self.matrices.A
 
     @property
     def B(self) -> Matrix:
-        """The input matrix, n×m."""
+        """Input matrix, n×m."""
         return self.matrices.B
 
     @property
     def C(self) -> Matrix:
-        """The output matrix, p×n."""
+        """Output matrix, p×n."""
         return self.matrices.C
 
     @property
     def D(self) -> Matrix:
-        """The feedthrough, p×m."""
+        """Feedthrough, p×m."""
         return self.matrices.D
 
     @property
     def sparse(self) -> SparseDescriptor | None:
-        """A, E and B of a model whose A was given as a sparse matrix, as they were given; None for any other."""
+        """A, E and B of a model with a sparse A, as passed by the user; None for any other."""
         return self.matrices.sparse
 
     @property
     def descriptor(self) -> Descriptor | None:
-        """E, A and B as they were given, where there was an E: E⁻¹A is rounded, and error bounds count that."""
+        """E, A and B as passed by the user, if there was an E; error bounds include the rounding of E⁻¹A and E⁻¹B."""
         return self.matrices.descriptor
 
     @property
     def dt(self) -> float | None:
-        """The time step of a system in discrete time, x[k+1] = A x[k] + B u[k]; None in continuous time."""
+        """Time step of a system in discrete time; None in continuous time."""
         return self.matrices.dt
 
     @property
     def n_states(self) -> int:
-        """The number of states, n."""
+        """Number of states n."""
         return self.matrices.n_states
 
     @property
     def n_inputs(self) -> int:
-        """The number of inputs, m."""
+        """Number of inputs m."""
         return self.matrices.n_inputs
 
     @property
     def n_outputs(self) -> int:
-        """The number of outputs, p."""
+        """Number of outputs p."""
         return self.matrices.n_outputs
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """How the inputs are called; u1, u2, … where nobody gave names."""
+        """Names of the inputs; u1, u2, … by default."""
         return self.matrices.input_names
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """How the outputs are called; y1, y2, … where nobody gave names."""
+        """Names of the outputs; y1, y2, … by default."""
         return self.matrices.output_names
 
     @property
     def state_names(self) -> tuple[str, ...]:
-        """How the states are called; x1, x2, … where nobody gave names."""
+        """Names of the states; x1, x2, … by default."""
         return self.matrices.state_names
 
     def with_names(
         self, *, inputs: NamesLike = None, outputs: NamesLike = None, states: NamesLike = None
     ) -> "StateSpace":
-        """The same system with other names, of a file for example; those that are left out stay as they are.
+        """Return the same system with other names.
 
-        Raises:
-            InvalidSystemError: names are not one text for each, all different.
+        Parameters
+        ----------
+        inputs, outputs, states : sequence of str, optional
+            Name of each input, output or state; names that are omitted stay as they are.
+
+        Returns
+        -------
+        StateSpace
+            System with the new names.
+
+        Raises
+        ------
+        InvalidSystemError
+            If there is not one name for each signal, or names are not unique texts.
         """
         names = SignalNames.of(inputs, outputs, states).with_defaults(self.matrices.names)
         return StateSpace.of(self.matrices.with_names(names), settings=self.signal_settings)
@@ -242,12 +294,12 @@ class StateSpace:
 
     @property
     def hold(self) -> Hold | None:
-        """What inputs do between samples; None if the model does not say."""
+        """Interpolation of inputs between samples, "linear" or "zero"; None if the model does not specify it."""
         return self.signal_settings.hold
 
     @property
     def sample_time(self) -> float | None:
-        """Time between samples of the data that the model was found in; None if there were none."""
+        """Time between samples of the data that the model was identified from; None if there is no such data."""
         return self.signal_settings.sample_time
 
     def with_signal_settings(self, **changes: Any) -> "StateSpace":
@@ -256,21 +308,21 @@ class StateSpace:
         Parameters
         ----------
         **changes
-            `input_delay`, `output_delay`, `u0`, `y0` (one number for each channel, or a single one for all), `hold`
-            and `sample_time`, as for `StateSpace`; those that are left out stay as they are. None or 0 removes one.
+            `input_delay`, `output_delay`, `u0`, `y0`, `hold` and `sample_time`, as for `StateSpace`; settings that are
+            omitted stay as they are. None or 0 removes a setting.
 
         Returns
         -------
         StateSpace
+            System with the new settings.
 
         Raises
         ------
         InvalidSystemError
-            There is no such setting, or a value is not valid.
+            If a setting is unknown or a value is not valid.
         """
         settings = self.signal_settings.with_changes(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
-        own = {"prepared": self.__dict__["_network"]} if "_network" in self.__dict__ else {}
-        return StateSpace.of(self.matrices, settings=settings, **own)
+        return StateSpace.of(self.matrices, settings=settings, prepared=self.__dict__.get("_context"))
 
     def simulate(
         self,
@@ -281,15 +333,43 @@ class StateSpace:
         hold: Hold | None = None,
         tolerance: float | None = None,
     ) -> Solution:
-        """Outputs y at the times t, `(..., T, p)`, for an input u as `DynamicNetwork.simulate` takes it.
+        """Simulate the system: compute its outputs at given times for an input.
 
-        Exact, with bounds, by the network of the system. A sparse model of more than 3,000 states, or one for which a
-        `tolerance` is given, runs as it is: by an implicit method on its sparse matrices, whose error is estimated by
-        halving all steps and kept below `tolerance`, 1e-6, of each largest |y|: `sol.error_estimate`, no bound.
+        The solution is exact up to rounding, with error bounds, and computed by the network of the system. A sparse
+        model of more than 3,000 states, or a sparse model with a `tolerance`, is simulated by an implicit method on
+        its sparse matrices. The error of that method is estimated by halving all steps, `solution.error_estimate`, and
+        is not a bound.
+
+        Parameters
+        ----------
+        u : array_like, callable, Signal, mapping, Table, DataFrame or None
+            Input, as for `DynamicNetwork.simulate`.
+        t : array_like, shape (T,)
+            Ascending times, evenly spaced or not.
+        x0 : array_like, optional
+            State at t[0]; zero by default.
+        hold : {"linear", "zero"}, optional
+            Interpolation between samples; by default that of the model, "linear" if it has none.
+        tolerance : float, optional
+            Limit on the estimated error relative to each largest |y|, for sparse models; 1e-6 by default.
+
+        Returns
+        -------
+        Solution
+            Outputs `y`, shape (..., T, p), and error bounds.
+
+        Raises
+        ------
+        InvalidSignalError
+            If the input or the times are not valid.
+        InvalidSystemError
+            If the system is in discrete time.
+        SimulationError
+            If the tolerance cannot be reached.
         """
-        network = partial(self._prepared, "simulate(u, t)")
+        context = partial(self._require_context, "simulate(u, t)")
         return simulate_system(
-            self.matrices, network, u, t=t, x0=x0, hold=hold, tolerance=tolerance, settings=self.signal_settings
+            self.matrices, context, u, t=t, x0=x0, hold=hold, tolerance=tolerance, settings=self.signal_settings
         )
 
     def fit(
@@ -302,90 +382,125 @@ class StateSpace:
         from_rest: bool = False,
         hold: Hold | None = None,
     ) -> NDArray[np.float64]:
-        """Return how well the model explains a measured record, in % for each output: 100 (1 − ‖y − ŷ‖/‖y − mean‖).
+        """Compute the fit of the model to a measured record in percent: 100 (1 − ‖y − ŷ‖/‖y − mean(y)‖).
 
         Parameters
         ----------
         u, y : array_like
-            Inputs `(T, m)` and outputs `(T, p)`, `(T,)` for a single channel, tables or DataFrames; or lists of them,
-            one for each experiment, which count as one. NaN marks missing samples, and ends an experiment.
-        t, dt : array_like or float, optional
-            The times of the samples, which may be uneven, or the time between them; `sample_time` of the model if both
-            are left out.
-        from_rest : bool
-            Begin at rest, at the operating point. Otherwise the state at the first sample is fitted by least squares,
-            and outputs that depend on inputs before the record are left out.
+            Inputs (T, m) and outputs (T, p), or (T,) for a single channel; tables or DataFrames; or a list of them with
+            one entry for each experiment. NaN marks missing samples, and ends an experiment.
+        t : array_like, optional
+            Times of the samples, evenly spaced or not.
+        dt : float, optional
+            Time between samples. If t and dt are both omitted, `sample_time` of the model is used.
+        from_rest : bool, optional
+            True starts at rest at the operating point. By default the state at the first sample is fitted by least
+            squares, and outputs that depend on inputs before the record are excluded.
         hold : {"linear", "zero"}, optional
-            What inputs do between samples; that of the model if left out.
+            Interpolation of inputs between samples; by default that of the model.
 
         Returns
         -------
-        ndarray
-            One number for each output: 100 for a perfect model, 0 for one that is as good as the mean.
+        ndarray, shape (p,)
+            Fit of each output: 100 for a perfect model, 0 for one that is as good as the mean of the record.
 
         Raises
         ------
         InvalidSignalError
-            The record does not fit the model, or its times are not known.
+            If the record does not fit the model, or its times are unknown.
         """
-        from ltinet.identification.record_comparison import fit_percent  # here: few models are compared with records
+        # Imported here because few programs compare models with records.
+        from ltinet.identification.record_comparison import fit_percent
 
         return fit_percent(self, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
-        """Outputs after an input went from 0 to 1 at t = 0, from rest: exact, with bounds; delays included.
+        """Compute the step response: outputs for a unit step of an input at t = 0, from rest.
 
-        Responses are deviations from the operating point.
+        The response is exact up to rounding, with error bounds; it includes delays and is a deviation from the
+        operating point.
 
-        Without `input` every input in its turn, along the first axis: `y` is `(m, T, p)`, `y[j, :, i]` the response of
-        output i to input j. With `input=j` it is `(T, p)`; `output=i` keeps one output, `(…, T, 1)`. Both by
-        number, from 0 on, or by name.
+        Parameters
+        ----------
+        t : array_like, optional
+            Times from 0 on. By default up to 5,000 times are chosen from the dominant poles, evenly
+            or logarithmically spaced, until every response has settled within 2 %. Responses of integrators and
+            unstable systems never settle; `solution.remarks` gives the end that was chosen and the reason.
+        input : int or str, optional
+            Index or name of an input; all inputs by default.
+        output : int or str, optional
+            Index or name of an output; all outputs by default.
 
-        Without t up to 5,000 times are chosen from the poles that show: evenly spaced, or logarithmically where the
-        slowest and the fastest are too many decades apart, until every response has settled within 2 %. Integrators
-        and unstable systems never do; `sol.notes` says where such a response ends and why.
+        Returns
+        -------
+        Solution
+            Response with `y` of shape (m, T, p): `y[j, :, i]` is the response of output i to input j. With `input` the
+            shape is (T, p); with `output` the last axis has length 1.
 
-        Raises:
-            InvalidSignalError: t does not begin at 0, or there is no such input or output.
-            InvalidSystemError: the system is discrete in time.
+        Raises
+        ------
+        InvalidSignalError
+            If t does not start at 0, or there is no such input or output.
+        InvalidSystemError
+            If the system is in discrete time.
         """
-        own = self._prepared("step_response()"), self.matrices
+        system = self._require_context("step_response()"), self.matrices
 
         def run(times: Times) -> Solution:
-            return step_response(*own, times, input=input, output=output)
+            return step_response(*system, times, input=input, output=output)
 
         if not self.signal_settings.has_delays:
             return run(t)
-        return delayed_response(run, *own, self.signal_settings, t=t, input=input, output=output, kind="step")
+        return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="step")
 
     def impulse_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
-        """Outputs after a unit impulse of an input at t = 0, from rest: exact, with bounds; laid out as step responses.
+        """Compute the impulse response: outputs for a unit impulse of an input at t = 0, from rest.
 
-        That is the response from the state B e_j (E⁻¹B e_j, for which bounds hold as it was rounded). Where D is not
-        zero there is an impulse D δ(t) besides, which no number shows; `sol.notes` says so.
+        It equals the response from the initial state B e_j, or E⁻¹B e_j as rounded. If D is not zero, the output also
+        has an impulse D δ(t), which is omitted; `solution.remarks` then says so.
+
+        Parameters
+        ----------
+        t, input, output
+            Times and channels, as for `step_response`.
+
+        Returns
+        -------
+        Solution
+            Response with the same shape as that of `step_response`.
         """
-        own = self._prepared("impulse_response()"), self.matrices
+        system = self._require_context("impulse_response()"), self.matrices
 
         def run(times: Times) -> Solution:
-            return impulse_response(*own, times, input=input, output=output)
+            return impulse_response(*system, times, input=input, output=output)
 
         if not self.signal_settings.has_delays:
             return run(t)
-        return delayed_response(run, *own, self.signal_settings, t=t, input=input, output=output, kind="impulse")
+        return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="impulse")
 
     def initial_response(self, x0: ArrayLike, t: Times = None, *, output: Channel = None) -> Solution:
-        """Outputs from the state x0 at t = 0 without input: exact, with bounds.
+        """Compute the response to an initial state without input.
 
-        They are `(T, p)`, with the axes of a batch of states in front. Times are chosen as for step responses.
+        Parameters
+        ----------
+        x0 : array_like, shape (n,) or (..., n)
+            State at t = 0, or a batch of states.
+        t, output
+            Times and output, as for `step_response`.
+
+        Returns
+        -------
+        Solution
+            Response with `y` of shape (..., T, p).
         """
-        own = self._prepared("initial_response(x0)"), self.matrices
+        system = self._require_context("initial_response(x0)"), self.matrices
 
         def run(times: Times) -> Solution:
-            return initial_response(*own, x0, t=times, output=output)
+            return initial_response(*system, x0, t=times, output=output)
 
         if self.signal_settings.output_delay is None:
             return run(t)
-        return delayed_response(run, *own, self.signal_settings, t=t, output=output, kind="initial", x0=x0)
+        return delayed_response(run, *system, self.signal_settings, t=t, output=output, kind="initial", x0=x0)
 
     def step_info(
         self,
@@ -395,42 +510,86 @@ class StateSpace:
         settling: float = 0.02,
         rise: tuple[float, float] = (0.1, 0.9),
     ) -> StepInfo:
-        """Rise time, settling time, overshoot and peak of the step response of every output to every input.
+        """Compute rise time, settling time, overshoot and peak of the step responses.
 
-        All of them from the exact curve: no grid of times takes part in the result. `settling` is the band around the
-        final value, `rise` the two shares of it between which rise times are measured. `input` and `output` choose one,
-        by number from 0 on or by name; the axis stays. Delays are in `dead_time`, and in the settling and peak times,
-        which count from the step of the input; the rise time does not depend on them.
+        All values come from the exact response and do not depend on a time grid. Delays are reported as `dead_time` and
+        included in settling and peak times, which count from the step of the input; rise times do not depend on them.
+
+        Parameters
+        ----------
+        input, output : int or str, optional
+            Index or name of an input and an output; all by default. The axis of a selected channel has length 1.
+        settling : float, optional
+            Half-width of the settling band relative to the final value.
+        rise : tuple of float, optional
+            Fractions of the final value between which the rise time is measured.
+
+        Returns
+        -------
+        StepInfo
+            Characteristics of every output for every input; prints as a table.
         """
-        prepared = self._prepared("step_info()")
-        found = step_info(prepared, self.matrices, input=input, output=output, settling=settling, rise=rise)
+        context = self._require_context("step_info()")
+        info = step_info(context, self.matrices, input=input, output=output, settling=settling, rise=rise)
         if not self.signal_settings.has_delays:
-            return found
-        rows = [self.output_names.index(own) for own in found.output_names]
-        columns = [self.input_names.index(own) for own in found.input_names]
+            return info
+        rows = [self.output_names.index(name) for name in info.output_names]
+        columns = [self.input_names.index(name) for name in info.input_names]
         dead_time = self.signal_settings.total_delay(self.n_outputs, self.n_inputs)
-        return found.delayed(dead_time[np.ix_(rows, columns)])
+        return info.delayed(dead_time[np.ix_(rows, columns)])
 
     def poles(self) -> NDArray[np.complex128]:
-        """The eigenvalues of A by falling real part; of a pair, that with positive imaginary part first."""
+        """Compute the poles, the eigenvalues of A.
+
+        Returns
+        -------
+        ndarray of complex, shape (n,)
+            Poles by falling real part; the pole with positive imaginary part of each pair comes first.
+        """
         return compute_poles(self.matrices)
 
     def zeros(self) -> NDArray[np.complex128]:
-        """The finite invariant zeros, by falling real part; any number of inputs and outputs."""
+        """Compute the finite invariant zeros; the system may have several inputs and outputs.
+
+        Returns
+        -------
+        ndarray of complex
+            Zeros by falling real part.
+        """
         return invariant_zeros(self.matrices)
 
     def damping(self) -> Damping:
-        """Natural frequency, damping ratio and time constant of every pole; prints as a table."""
+        """Compute natural frequency, damping ratio and time constant of every pole.
+
+        Returns
+        -------
+        Damping
+            Values for each pole; prints as a table.
+        """
         return damping_table(self.poles(), self.dt)
 
     def dcgain(self) -> NDArray[np.float64]:
-        """The gain at rest, p×m: inf with its sign where an integrator lies between; hidden ones do not count."""
+        """Compute the gain at zero frequency.
+
+        Returns
+        -------
+        ndarray, shape (p, m)
+            DC gains; ±inf for integrators, unless they are unobservable or uncontrollable.
+        """
         return dc_gain(self.matrices)
 
     def bandwidth(self, *, drop: float = 3.0) -> NDArray[np.float64]:
-        """The first frequency at which each gain is `drop` decibels below that at rest, p×m; inf where there is none.
+        """Compute the first frequency at which each gain falls below the DC gain by a given number of decibels.
 
-        NaN where the gain at rest is zero or infinite.
+        Parameters
+        ----------
+        drop : float, optional
+            Decrease of the gain in decibels.
+
+        Returns
+        -------
+        ndarray, shape (p, m)
+            Angular frequencies; inf if the gain never falls so far, NaN if the DC gain is zero or infinite.
         """
         require_continuous_time(self, "system.bandwidth()")
         frequencies = frequencies_for(self.poles(), self.zeros())
@@ -439,11 +598,21 @@ class StateSpace:
         )
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """H(jω), shape (len(omega), n_outputs, n_inputs), for angular frequencies in radians per unit of time.
+        """Compute the frequency response H(jω), or H(e^{jω dt}) in discrete time.
 
-        In discrete time H(e^{jω dt}). From one decomposition of A, which is kept; refined where the residual of
-        (jω E − A) X = B asks for it. Of a sparse model by a sparse factorisation for each frequency. At a pole every
-        entry is complex(inf, nan). Delays are exact factors e^{−jωτ}.
+        Dense models use one decomposition of A, which is cached, and refine the solution if the residual of
+        (jω E − A) X = B is too large. Sparse models take one sparse factorization for each frequency. Delays are
+        included as exact factors e^{−jωτ}.
+
+        Parameters
+        ----------
+        omega : array_like
+            Angular frequencies in radians per unit of time.
+
+        Returns
+        -------
+        ndarray of complex, shape (len(omega), n_outputs, n_inputs)
+            Frequency response; complex(inf, nan) at a pole.
         """
         H = self._response(evaluation_points(omega, self.dt))
         if not self.signal_settings.has_delays:
@@ -452,12 +621,18 @@ class StateSpace:
 
     @property
     def plot(self) -> SystemPlots:
-        """Drawings: `system.plot()` for a slide, `system.plot.bode()`, `.step()`, …; they need matplotlib."""
+        """Plots of the system: `system.plot()` for an overview, `system.plot.bode()`, `.step()`, …; needs matplotlib."""
         names = self.matrices.names
         return SystemPlots(self, self.plot_frequencies, names.outputs, names.inputs)
 
     def plot_frequencies(self) -> NDArray[np.float64]:
-        """The angular frequencies at which drawings show the system: those that `frequencies_for` chooses."""
+        """Return the angular frequencies of frequency plots, as `frequencies_for` chooses them.
+
+        Returns
+        -------
+        ndarray
+            Angular frequencies in radians per unit of time.
+        """
         return frequencies_for(self.poles(), self.zeros(), dt=self.dt)
 
     @cached_property
@@ -465,54 +640,79 @@ class StateSpace:
         return transfer_evaluator(self.matrices)
 
     @cached_property
-    def _network(self) -> SimulationContext:
+    def _context(self) -> SimulationContext:
         return prepare_system(self.matrices)
 
-    def _prepared(self, call: str) -> SimulationContext:
+    def _require_context(self, call: str) -> SimulationContext:
+        """Return the simulation context of a system in continuous time; refuse one in discrete time."""
         require_continuous_time(self, f"system.{call}")
-        return self._network
+        return self._context
 
     def to_continuous(self, method: SamplingMethod = "zoh") -> "StateSpace":
-        """The continuous-time system behind this one in discrete time, at its sampling times.
+        """Convert a system in discrete time to continuous time.
 
-        "zoh" takes inputs as held between samples, "foh" as lines between them; "tustin" is the trapezoidal rule,
-        s = (2/dt)(z − 1)/(z + 1). By the first two A = log(A_d)/dt, the logarithm whose frequencies are below π/dt: a
-        faster one, and nobody can tell from samples, comes out as its alias. A negative real eigenvalue has no
-        counterpart, nor has zero. By "foh" the states are x[k] − Q₁ u[k], as in `to_discrete`, and D changes.
+        By "zoh" and "foh" A = log(A_d)/dt, the logarithm with frequencies below π/dt; faster modes cannot be
+        distinguished from their aliases. A negative real eigenvalue has no counterpart, and neither has zero. By "foh"
+        the states are x[k] − Q₁ u[k], as in `to_discrete`, and D changes.
 
-        Raises:
-            InvalidSystemError: there is no such system, or this one is continuous already.
+        Parameters
+        ----------
+        method : {"zoh", "foh", "tustin"}, optional
+            Inputs held constant between samples ("zoh"), linear between samples ("foh"), or the trapezoidal rule
+            s = (2/dt)(z − 1)/(z + 1) ("tustin").
+
+        Returns
+        -------
+        StateSpace
+            System in continuous time with the same values at the sampling times.
+
+        Raises
+        ------
+        InvalidSystemError
+            If there is no such system, or this one is in continuous time.
         """
-        found = to_continuous(self.matrices, method=validate_method(method))
-        return StateSpace.of(found, settings=self.signal_settings)
+        matrices = to_continuous(self.matrices, method=validate_method(method))
+        return StateSpace.of(matrices, settings=self.signal_settings)
 
     def to_discrete(self, dt: float, *, method: SamplingMethod = "zoh") -> "StateSpace":
-        """The system in discrete time: its outputs at the times k dt.
+        """Convert the system to discrete time.
 
-        Exact for inputs that are held between samples ("zoh") or go along lines ("foh"); "tustin" is the trapezoidal
-        rule, which keeps stability and bends frequencies. By "zoh" the states are x(k dt). By "foh" they are
-        x(k dt) − Q₁ u[k], where Q₁ is what the end of a line adds to a step, and D becomes D + C Q₁. Delays must be
-        whole multiples of dt; they and the operating point stay as they are.
+        The conversion is exact for inputs that are constant ("zoh") or linear ("foh") between samples. The trapezoidal
+        rule ("tustin") preserves stability and warps frequencies. By "zoh" the states are x(k dt). By "foh" they are
+        x(k dt) − Q₁ u[k], where Q₁ is the effect of the end value of a ramp within one step, and D becomes D + C Q₁.
 
-        Raises:
-            InvalidSystemError: the system is discrete already, dt is not positive, or a delay is no multiple of it.
+        Parameters
+        ----------
+        dt : float
+            Time step. Delays must be multiples of it.
+        method : {"zoh", "foh", "tustin"}, optional
+            Interpolation of inputs between samples, as for `to_continuous`.
+
+        Returns
+        -------
+        StateSpace
+            System in discrete time with outputs at the times k·dt.
+
+        Raises
+        ------
+        InvalidSystemError
+            If the system is in discrete time, dt is not positive, or a delay is not a multiple of dt.
         """
-        found = to_discrete(self.matrices, dt, method=validate_method(method))
-        return StateSpace.of(found, settings=self.signal_settings)  # refuses delays that are no whole steps
+        matrices = to_discrete(self.matrices, dt, method=validate_method(method))
+        return StateSpace.of(matrices, settings=self.signal_settings)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was computed on the way is made anew.
+        # Cached results are computed again after unpickling.
         return {"matrices": self.matrices, "signal_settings": self.signal_settings}
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "matrices", "of", "plot_frequencies")
 
     def __repr__(self) -> str:
-        more = ("" if self.dt is None else f", dt={self.dt:g}") + (
-            "" if self.sparse is None else f", {self.sparse.description}"
-        )
-        more += self.signal_settings.repr_suffix
-        return f"StateSpace(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}{more})"
+        dt = "" if self.dt is None else f", dt={self.dt:g}"
+        kind = "" if self.sparse is None else f", {self.sparse.description}"
+        sizes = f"n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}"
+        return f"StateSpace({sizes}{dt}{kind}{self.signal_settings.repr_suffix})"
 
     def __str__(self) -> str:
         rows = [*self.matrices.names.rows, *self.signal_settings.rows]
@@ -524,5 +724,5 @@ class StateSpace:
 
 
 def _validate_settings(settings: SignalSettings, matrices: SystemMatrices) -> SignalSettings:
-    """The settings, checked against the matrices."""
+    """Return the settings after checking them against the sizes and the time step of the matrices."""
     return settings.validate_for(n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, dt=matrices.dt)

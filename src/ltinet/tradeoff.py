@@ -35,11 +35,11 @@ _MAX_PRINTED_POINTS = 24  # rows of a printed curve; the middle of a longer one 
 class TradeoffPoint:
     """Block-diagonal form on a trade-off curve; `form` and `network` are computed on first use.
 
-    Attributes
+    Parameters
     ----------
     candidate : TradeoffForm
         Partition with its condition number, from which the form is assembled.
-    system : StateSpace or None
+    system : StateSpace, optional
         System of the curve; None for the curve of a matrix.
     """
 
@@ -91,7 +91,7 @@ class TradeoffPoint:
 class TradeoffCurve(Sequence[TradeoffPoint]):
     """Sequence of all forms that some limit on cond₂(T) selects, by rising condition and falling connections.
 
-    Attributes
+    Parameters
     ----------
     points : tuple of TradeoffPoint
         Points of the curve; indexing, slicing and iteration give the same.
