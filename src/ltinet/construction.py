@@ -90,7 +90,7 @@ def construct(
         )
         return replace(net, reduction_error=reduced.pointwise)
     state_space = as_state_space(system)
-    choice = BlockChoice(max_condition, n_layers, clustering, called="n_layers")
+    choice = BlockChoice(max_condition, n_layers, clustering, count_name="n_layers")
     with limit_blas_threads(state_space.n_states):
         result = construct_network(state_space.matrices, choice, balance=balance)
     return DynamicNetwork(result.network, result.form, state_space, result.blocks)

@@ -27,7 +27,7 @@ from ltinet.network.block_system import BlockSystem
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
 from ltinet.network.network_file import write_network
-from ltinet.network.realisation import frequency_response, poles, to_state_space
+from ltinet.network.realization import frequency_response, poles, to_state_space
 from ltinet.network.summary import summary_html, summary_text
 from ltinet.plotting.plots import NetworkPlots
 from ltinet.signals.arrays import as_real_array

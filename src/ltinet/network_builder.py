@@ -21,7 +21,7 @@ from ltinet.blockdiag.structured_form import find_structured_form
 from ltinet.errors import InvalidSystemError, PartitionError
 from ltinet.network.block_system import BlockSystem, align_pairs, to_block_coordinates
 from ltinet.network.network import Network
-from ltinet.network.synthesis import synthesise
+from ltinet.network.synthesis import synthesize
 from ltinet.simulation.context import NetworkParts, SimulationContext
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.sparse_descriptor import SparseDescriptor
@@ -106,7 +106,7 @@ def network_from_form(form: BlockDiagonalForm, system: SystemMatrices) -> Constr
     """Build the network of a system from a block-diagonal form of its A (Algorithm 2)."""
     form = align_pairs(form, B=system.B, C=system.C)
     blocks = to_block_coordinates(system, form)
-    return ConstructionResult(synthesise(blocks), form, system, blocks)
+    return ConstructionResult(synthesize(blocks), form, system, blocks)
 
 
 def _more_accurate_form(forms: Sequence[BlockDiagonalForm], A: Matrix, choice: BlockChoice) -> BlockDiagonalForm:

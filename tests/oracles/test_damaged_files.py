@@ -164,7 +164,7 @@ def same(found, original):
     mine, theirs = found.form, original.form
     arrays = [(getattr(mine, name), getattr(theirs, name)) for name in names]
     arrays += list(zip(mine.eigenvalues, theirs.eigenvalues, strict=True))
-    facts = [(form.block_sizes, form.budget, form.seen, form.decisions) for form in (mine, theirs)]
+    facts = [(form.block_sizes, form.budget, form.candidates, form.decisions) for form in (mine, theirs)]
     return all(np.array_equal(a, b) for a, b in arrays) and facts[0] == facts[1]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import ltinet
 from hard_matrices import haar
-from ltinet.network.realisation import to_state_space
+from ltinet.network.realization import to_state_space
 from network_examples import network_response, random_network, rounded
 from support.tiers import n_examples
 from transfer_bound import EPS, references, six_decades, worst_ratio
@@ -133,10 +133,10 @@ def test_networks_from_parameters_alone_convert_to_state_space_and_back(layers, 
     net = ltinet.construct(system)
     assert net.n_states == network.n_states
     omega = six_decades(system.A, 5)
-    # First the way there: the realisation against the definition, both in 50 digits; then the way back.
+    # First the way there: the realization against the definition, both in 50 digits; then the way back.
     for value, reference in zip(omega.tolist(), references(system, omega.tolist()), strict=True):
         expected = rounded(network_response(network, complex(0.0, value)))
-        # The realisation solves with C_ff and divides by m, which are between 0.5 and 2: cond(C_ff) ≤ 1e3.
+        # The realization solves with C_ff and divides by m, which are between 0.5 and 2: cond(C_ff) ≤ 1e3.
         bound = 1e3 * reference.unit * max(1.0, reference.sensitivity / 100)
         assert np.linalg.norm(reference.H - expected, 2) <= bound
     assert ratio_with_elimination(net, system) <= net.form.condition_raw

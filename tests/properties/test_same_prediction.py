@@ -49,7 +49,7 @@ def predictions(seed, folder):
         "stream": np.concatenate(list(net.simulate_stream([u[:11], u[11:]], step, x0=x0))),
         "stepper": np.array([stepper.step(own) for own in u]),
         "dense output": sol(t),
-        "realisation": net.to_state_space().simulate(u, t, x0=_in_neuron_states(net, x0)).y,
+        "realization": net.to_state_space().simulate(u, t, x0=_in_neuron_states(net, x0)).y,
     }
 
 

@@ -1,7 +1,7 @@
 """Condition numbers of T = [Q_1 … Q_N] composed of bases of invariant subspaces, and lower bounds on them.
 
 With an orthonormal basis Q_i of each subspace, the Gram matrix TᵀT holds the cosines between subspaces. Merging two of
-them orthonormalises their joint basis and removes their angles from T. The log-volume that a merge recovers,
+them orthonormalizes their joint basis and removes their angles from T. The log-volume that a merge recovers,
 
     I(a; b) = −½ log det(I − M Mᵀ),    M = Q_aᵀ Q_b,
 
@@ -22,28 +22,30 @@ from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS
 from ltinet.systems.matrices import Matrix
 
-# MERGED ltinet.blockdiag.conditioning
-# How strongly invariant subspaces lean on each other: what decides which neurons may stand in different layers.
-#
-# With an orthonormal basis Q_i for every subspace, T = [Q_1 … Q_N] and its Gram matrix TᵀT say it all: putting subspaces
-# into one block means orthonormalising their joint basis, which removes their mutual angles from T. The volume that this
-# recovers, I(a; b) = −½ log det(I − M Mᵀ) with M = Q_aᵀ Q_b, is additive over merges (it is the mutual information of
-# Gaussian variables with that Gram matrix); its total is zero exactly when cond(T) = 1.
-
 Group = tuple[int, ...]
 Partition = tuple[Group, ...]
 
-# A Gram matrix squares the condition number: beyond this one its smallest eigenvalue drowns in rounding.
+# Condition number beyond which a Gram matrix is not used: it squares cond(T), so that its smallest eigenvalue, 1/cond²
+# relative to the largest, is then known to 1e12 · eps ≈ 2e-4 only.
 GRAM_LIMIT = 1e6
 
-_SVD_ORDER = 64  # the order up to which singular values cost no more than a Gram matrix and its eigenvalues
+# Order of T up to which singular values cost no more than a Gram matrix and its eigenvalues; measured.
+_SVD_ORDER = 64
+
+
+def group_labels(partition: Partition) -> NDArray[np.intp]:
+    """Return the number of its group for each atom of a partition."""
+    labels = np.empty(sum(map(len, partition)), dtype=np.intp)
+    for number, group in enumerate(partition):
+        labels[list(group)] = number
+    return labels
 
 
 @dataclass(frozen=True)
 class Atoms:
-    """The invariant subspaces that a partition distributes over blocks: orthonormal bases, side by side.
+    """Invariant subspaces that a partition distributes over blocks: orthonormal bases, side by side.
 
-    `starts` are the first columns of the atoms, n at the end; `neurons` counts the neurons in each.
+    `starts` are the first columns of the atoms, n at the end; `neurons` is the number of neurons in each.
     """
 
     basis: Matrix
@@ -53,36 +55,35 @@ class Atoms:
 
     @cached_property
     def gram(self) -> Matrix:
-        """TᵀT: identity blocks on the diagonal, cosines between subspaces elsewhere."""
+        """Gram matrix TᵀT: identity blocks on the diagonal, cosines between subspaces elsewhere."""
         return self.basis.T @ self.basis
 
     @property
     def singletons(self) -> Partition:
-        """Every atom in a block of its own."""
+        """Partition with every atom in a block of its own."""
         return tuple((atom,) for atom in range(len(self.neurons)))
 
     def columns(self, group: Group) -> NDArray[np.intp]:
-        """Columns of the basis that belong to the atoms of a group."""
-        return np.array([column for atom in group for column in self._own_columns[atom]], dtype=np.intp)
+        """Return the columns of the basis that belong to the atoms of a group."""
+        return np.array([column for atom in group for column in self._columns_per_atom[atom]], dtype=np.intp)
 
     @cached_property
-    def _own_columns(self) -> list[range]:
-        starts = self.starts.tolist()
-        return [range(start, stop) for start, stop in itertools.pairwise(starts)]
+    def _columns_per_atom(self) -> list[range]:
+        return [range(start, stop) for start, stop in itertools.pairwise(self.starts.tolist())]
 
     def connections(self, partition: Partition) -> int:
-        """Neuron-to-neuron connections inside the blocks, each pair of neurons once."""
-        neurons = self._neuron_counts
+        """Return the number of neuron-to-neuron connections inside the blocks, each pair of neurons once."""
+        neurons = self._neuron_counts  # a list: indexing an array one by one is slow
         counts = (sum([neurons[atom] for atom in group]) for group in partition)
         return sum(count * (count - 1) // 2 for count in counts)
 
     @cached_property
     def _neuron_counts(self) -> list[int]:
-        return [int(count) for count in self.neurons]
+        return list(self.neurons.tolist())
 
 
 def condition_number(T: Matrix) -> float:
-    """cond₂(T), infinite where T is singular.
+    """Return cond₂(T), infinite where T is singular.
 
     For large T from the Gram matrix, at a third of the cost of singular values, where that is accurate to 1e-3.
     """
@@ -98,7 +99,7 @@ def condition_number(T: Matrix) -> float:
 
 
 def partition_condition(atoms: Atoms, partition: Partition, *, limit: float = 1.0, gram: Matrix | None = None) -> float:
-    """cond₂ of the T whose blocks are orthonormal bases of the groups, exact enough for values up to `limit`.
+    """Return cond₂ of the T whose blocks are orthonormal bases of the groups, accurate for values up to `limit`.
 
     `gram` is the Gram matrix of that T if it is known already.
     """
@@ -115,13 +116,14 @@ def partition_condition(atoms: Atoms, partition: Partition, *, limit: float = 1.
 
 
 def whiten(gram: Matrix, columns: NDArray[np.intp]) -> bool:
-    """Orthonormalise some columns of T in place, as seen by its Gram matrix; False where they are dependent.
+    """Orthonormalize some columns of T in place, in its Gram matrix; return False where they are dependent.
 
-    A shift of rounding size lets nearly dependent columns pass: their span is uncertain, the rest of T is not.
+    The diagonal is shifted by rounding size, so that nearly dependent columns pass: their span is uncertain, the rest
+    of T is not.
     """
-    own = gram[columns[:, None], columns]
-    own.flat[:: len(own) + 1] += 4.0 * len(own) * EPS
-    factor, info = linalg.lapack.dpotrf(own, lower=1)
+    block = gram[columns[:, None], columns]
+    block.flat[:: len(block) + 1] += 4.0 * len(block) * EPS
+    factor, info = linalg.lapack.dpotrf(block, lower=1)
     if info != 0:
         return False
     rows, _ = linalg.lapack.dtrtrs(factor, gram[columns], lower=1)
@@ -131,7 +133,7 @@ def whiten(gram: Matrix, columns: NDArray[np.intp]) -> bool:
 
 
 def neg_log_det(gram: Matrix) -> float:
-    """−log |det T| from the Gram matrix of T: zero for orthogonal T, and cond(T) < 2 exp(lost volume).
+    """Return −log |det T| from the Gram matrix of T: zero for orthogonal T, and cond(T) < 2 exp(−log |det T|).
 
     The bound is that of Guggenheimer, Edelman and Johnson (1995) for ‖T‖_F = √n.
     """
@@ -140,7 +142,7 @@ def neg_log_det(gram: Matrix) -> float:
 
 
 def pairwise_condition_bounds(atoms: Atoms) -> Matrix:
-    """For each two atoms, a lower bound on cond(T) of every partition that puts them in different blocks."""
+    """Return for each two atoms a lower bound on cond(T) of every partition that puts them in different blocks."""
     cosines = np.abs(atoms.gram)
     first, sizes = atoms.starts[:-1], atoms.starts[1:] - atoms.starts[:-1]
     # The largest entry bounds the largest singular value of a block of cosines from below, tightly for single neurons.
@@ -154,7 +156,7 @@ def pairwise_condition_bounds(atoms: Atoms) -> Matrix:
 
 
 def separation_bounds(atoms: Atoms, group: Group) -> NDArray[np.float64]:
-    """For each atom of a group, a lower bound on cond(T) if that atom alone left the group.
+    """Return for each atom of a group a lower bound on cond(T) if that atom alone left the group.
 
     With c the largest cosine between the atom and the span of the others, cond([Q_atom, Q_others]) = √((1+c)/(1−c)).
     """
@@ -171,11 +173,11 @@ def separation_bounds(atoms: Atoms, group: Group) -> NDArray[np.float64]:
 
 
 def isolation_bounds(atoms: Atoms) -> NDArray[np.float64]:
-    """For each atom, a lower bound on cond(T) of every partition in which it stands alone.
+    """Return for each atom a lower bound on cond(T) of every partition in which it has a block of its own.
 
-    The others together span the same whatever their groups are. The rows of T⁻¹ that belong to the atom have norm 1/s,
+    The span of the other atoms does not depend on their groups. The rows of T⁻¹ that belong to the atom have norm 1/s,
     with s the sine of its angle with that span, and two subspaces at that angle have cond = (1 + √(1 − s²))/s. Where T
-    is singular to working precision the rows say nothing, and the groups of all atoms must do.
+    is singular to working precision, `separation_bounds` of all atoms is used instead.
     """
     try:
         inverse = np.linalg.inv(atoms.basis)
@@ -184,12 +186,12 @@ def isolation_bounds(atoms: Atoms) -> NDArray[np.float64]:
     if not np.abs(inverse).max(initial=0.0) < 0.01 / EPS:
         return separation_bounds(atoms, tuple(range(len(atoms.neurons))))
     rows = np.split(inverse, atoms.starts[1:-1])
-    norms = np.array([math.sqrt(max(_largest_eigenvalue(own @ own.T), 1.0)) for own in rows])
+    norms = np.array([math.sqrt(max(_largest_eigenvalue(block @ block.T), 1.0)) for block in rows])
     return np.asarray(norms + np.sqrt(norms * norms - 1.0))
 
 
 def _largest_eigenvalue(block: Matrix) -> float:
-    """Largest eigenvalue of a symmetric matrix, written out for the sizes of single neurons."""
+    """Return the largest eigenvalue of a symmetric matrix, by formula for the sizes of single neurons."""
     if len(block) == 1:
         return float(block[0, 0])
     if len(block) == 2:
@@ -199,7 +201,7 @@ def _largest_eigenvalue(block: Matrix) -> float:
 
 
 def gram_condition(gram: Matrix) -> float:
-    """cond₂(T) from TᵀT, infinite where that is singular to working precision."""
+    """Return cond₂(T) from TᵀT, infinite where that is singular to working precision."""
     eigenvalues = np.linalg.eigvalsh(gram)
     smallest = eigenvalues[0]
     return float(np.sqrt(eigenvalues[-1] / smallest)) if smallest > 0 else float("inf")

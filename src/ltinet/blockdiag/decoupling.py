@@ -18,16 +18,13 @@ from scipy.linalg import cython_lapack, lapack
 from ltinet.blockdiag.schur import SchurForm
 from ltinet.systems.matrices import Matrix
 
-# MERGED ltinet.blockdiag.decoupling
-# From a block triangular to a block-diagonal matrix: Sylvester equations, solved by halves.
-
-# Columns grow by at most 1/eps in one solve; shrinking them here keeps a chain of solves far from overflow.
+# Columns grow by at most 1/eps in one solve; rescaling at this size keeps a chain of solves far from overflow.
 _GROWTH_LIMIT = 1e100
 
 
 @dataclass(frozen=True)
 class Decoupling:
-    """R X = X · diagonal: each block column of the block triangular X spans an invariant subspace."""
+    """Solution of R X = X · diagonal: each block column of the block triangular X spans an invariant subspace."""
 
     X: Matrix
     diagonal: Matrix
@@ -36,38 +33,42 @@ class Decoupling:
 def decouple(R: Matrix, bounds: NDArray[np.intp]) -> Decoupling:
     """Decouple the diagonal blocks R_11, …, R_LL that begin at `bounds`: R X = X · blkdiag(R_11, …, R_LL).
 
-    Each block column is R's invariant subspace for that block's eigenvalues, in the form [∗; s·I; 0]. It is found by
-    back substitution over halves: with the right half's columns known, R_aa Y − Y Λ_b = −R_ab X_b gives the rest
+    Each block column [∗; s·I; 0] of X spans the invariant subspace of that block's eigenvalues. It is found by back
+    substitution over halves: with the columns of the right half known, R_aa Y − Y Λ_b = −R_ab X_b gives the rest
     (Bartels & Stewart 1972, LAPACK `trsyl`). Cost O(n³) for single neurons, ~n³/3 flops in two halves.
 
-    Where two blocks share an eigenvalue, `trsyl` replaces the zero divisor by one of rounding size: Y then solves a
-    problem within rounding of this one. If the subspaces can be told apart Y stays moderate and is right; if not, Y is
-    huge and the columns become parallel, which the condition number of the result shows.
+    Where two blocks share an eigenvalue, `trsyl` replaces the zero divisor by one of rounding size, so that Y solves a
+    problem within rounding of this one. If the subspaces are distinct, Y stays moderate and is accurate; otherwise Y is
+    huge and the columns become parallel, which shows in the condition number of the result.
     """
     X = np.eye(len(R))
     block = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     diagonal = np.where(block[:, None] == block, R, 0.0)
     if len(bounds) > 2:
         _decouple_halves(R, diagonal, X, bounds.tolist())
-        # s underflows where subspaces coincide; columns stay independent, and the condition number shows it.
+        # s underflows where subspaces coincide; the columns stay independent, with a large condition number.
         np.fill_diagonal(X, np.maximum(X.diagonal(), np.finfo(float).tiny))
     return Decoupling(X, diagonal)
 
 
 def invariant_subspace(R: Matrix, start: int, stop: int) -> Matrix:
-    """The columns [Y; s·I] of one block, the states start … stop: R_aa Y − Y Λ = −s·R_ab for all states before it."""
+    """Return the columns [Y; s·I] of the block with the states start … stop.
+
+    R_aa Y − Y Λ = −s·R_ab holds for all states before the block.
+    """
     columns = np.eye(stop, stop - start, k=-start, order="F")
     if start == 0:
         return columns
-    own = slice(start, stop)
-    Y, scale, _ = lapack.dtrsyl(R[:start, :start], R[own, own], R[:start, own], isgn=-1)
+    block = slice(start, stop)
+    Y, scale, _ = lapack.dtrsyl(R[:start, :start], R[block, block], R[:start, block], isgn=-1)
     columns[:start] = -Y
-    columns[own] *= max(scale, np.finfo(float).tiny)
+    columns[block] *= max(scale, np.finfo(float).tiny)
     largest = max(Y.max(), -Y.min())
     return columns / largest if largest > _GROWTH_LIMIT else columns
 
 
 def _decouple_halves(R: Matrix, diagonal: Matrix, X: Matrix, bounds: list[int]) -> None:
+    """Solve for the couplings between all blocks that begin at `bounds`, by recursion over halves, in place."""
     middle = len(bounds) // 2
     if middle > 1:
         _decouple_halves(R, diagonal, X, bounds[: middle + 1])
@@ -88,7 +89,7 @@ def _solve_node(
     """Fill in the coupling of the right half, or of one block column of it, to the left half.
 
     `trsyl` scales the right-hand side down where the solution would overflow. Columns that grow little must not be
-    scaled with those that grow much: False, and nothing done, where they would be.
+    scaled with those that grow much: where they would be, nothing is done and False is returned.
     """
     start, half, stop = node
     left, right = columns or (half, stop)
@@ -105,7 +106,7 @@ def _solve_node(
 
 
 def _shrink_columns(X: Matrix, bounds: list[int], top: int) -> None:
-    """Scale each block column to largest entry one; one number per block leaves its diagonal block unchanged."""
+    """Scale each block column to largest entry one; a single factor per block leaves its diagonal block unchanged."""
     for start, stop in itertools.pairwise(bounds):
         column = X[top:stop, start:stop]
         largest = np.max(np.abs(column))
@@ -113,27 +114,20 @@ def _shrink_columns(X: Matrix, bounds: list[int], top: int) -> None:
             column /= largest
 
 
-# MERGED ltinet.blockdiag.decoupling
-# Eigenvectors of a quasi-triangular matrix: the fast way to decouple single neurons, all at once and without solves.
-#
-# LAPACK's `trevc` is a fraction of the work of Sylvester equations, but SciPy wraps it for C only, in `cython_lapack`. It
-# is called through that pointer if its signature is the expected one; otherwise `decouple` gives the same subspaces.
+# Ratio of ω to the off-diagonal entry of a pair below which `decouple` is used instead of eigenvectors: their real and
+# imaginary parts are computed to eps of the larger one, so that the plane of the pair would lose more than two digits.
+_MIN_PAIR_RATIO = 1e-2
 
-# The real and imaginary parts of an eigenvector are computed to eps of the larger one. Below this ratio of ω to the
-# pair's off-diagonal entry the imaginary part would lose too many digits, and the pair's plane with it.
-_SMALLEST_RATIO = 1e-2
-
-_REAL = "__pyx_t_5scipy_6linalg_13cython_lapack_d *"
-_SIGNATURE = (
-    f"void (char *, char *, int *, int *, {_REAL}, int *, {_REAL}, int *, {_REAL}, int *, int *, int *, {_REAL}, int *)"
-)
+_DOUBLE_POINTER = "__pyx_t_5scipy_6linalg_13cython_lapack_d *"
+_TREVC_SIGNATURE = f"void (char *, char *, int *, int *, {_DOUBLE_POINTER}, int *, {_DOUBLE_POINTER}, int *, {_DOUBLE_POINTER}, int *, int *, int *, {_DOUBLE_POINTER}, int *)"
 
 
 def decouple_neurons(schur: SchurForm, bounds: NDArray[np.intp]) -> Decoupling:
-    """Decouple the blocks that begin at `bounds`, R X = X Λ: neurons alone by eigenvectors, others as `decouple` does.
+    """Decouple the blocks that begin at `bounds`, R X = X Λ: single neurons by eigenvectors, others as in `decouple`.
 
-    A pair that stands alone becomes [[a, ω], [−ω, a]] in Λ, on the real and imaginary part of an eigenvector; a nearly
-    real one, whose parts would be nearly parallel, stays as it is. Cost ~n³/3 flops for single neurons.
+    A pair in a block of its own becomes [[a, ω], [−ω, a]] in Λ, with the real and imaginary part of an eigenvector as
+    its columns. A nearly real pair, whose parts would be nearly parallel, stays as it is. Cost ~n³/3 flops for single
+    neurons.
     """
     if _trevc is None:
         return decouple(schur.R, bounds)
@@ -141,9 +135,9 @@ def decouple_neurons(schur: SchurForm, bounds: NDArray[np.intp]) -> Decoupling:
     has_vectors = schur.neurons_between(bounds) == 1
     pair = has_vectors & (sizes == 2)
     b, c = np.abs(R[first[pair], first[pair] + 1]), np.abs(R[first[pair] + 1, first[pair]])
-    has_vectors[pair] = np.minimum(b, c) >= _SMALLEST_RATIO**2 * np.maximum(b, c)
-    wanted = np.repeat(has_vectors, sizes)
-    X, diagonal = _right_eigenvectors(R, wanted), np.diag(np.where(wanted, R.diagonal(), 0.0))
+    has_vectors[pair] = np.minimum(b, c) >= _MIN_PAIR_RATIO**2 * np.maximum(b, c)
+    is_selected = np.repeat(has_vectors, sizes)
+    X, diagonal = _right_eigenvectors(R, is_selected), np.diag(np.where(is_selected, R.diagonal(), 0.0))
     at = first[pair & has_vectors]
     omega = np.sqrt(np.abs(R[at, at + 1])) * np.sqrt(np.abs(R[at + 1, at]))
     diagonal[at, at + 1], diagonal[at + 1, at] = omega, -omega
@@ -154,37 +148,37 @@ def decouple_neurons(schur: SchurForm, bounds: NDArray[np.intp]) -> Decoupling:
     return Decoupling(X, diagonal)
 
 
-def _right_eigenvectors(R: Matrix, wanted: NDArray[np.bool_]) -> Matrix:
-    """Eigenvectors in the wanted columns, for a pair its real and imaginary part; zeros in the others."""
-    n, n_wanted = len(R), int(np.count_nonzero(wanted))
+def _right_eigenvectors(R: Matrix, is_selected: NDArray[np.bool_]) -> Matrix:
+    """Return eigenvectors in the selected columns, for a pair its real and imaginary part; zeros in the others."""
+    n, n_selected = len(R), int(np.count_nonzero(is_selected))
     X = np.zeros((n, n), order="F")
-    if n_wanted == 0:
+    if n_selected == 0:
         return X
     R = np.asfortranarray(R)
-    vectors = X if n_wanted == n else np.zeros((n, n_wanted), order="F")
-    selection, work = wanted.astype(np.intc), np.empty(3 * n)
-    size, columns, found, info = ctypes.c_int(n), ctypes.c_int(n_wanted), ctypes.c_int(), ctypes.c_int()
+    vectors = X if n_selected == n else np.zeros((n, n_selected), order="F")
+    selection, work = is_selected.astype(np.intc), np.empty(3 * n)
+    order, n_columns, n_computed, info = ctypes.c_int(n), ctypes.c_int(n_selected), ctypes.c_int(), ctypes.c_int()
     side, which = ctypes.c_char(b"R"), ctypes.c_char(b"S")
     ref = ctypes.byref
     chosen, matrix, result, scratch = (array.__array_interface__["data"][0] for array in (selection, R, vectors, work))
     _trevc(
-        ref(side), ref(which), chosen, ref(size), matrix, ref(size), None, ref(size),
-        result, ref(size), ref(columns), ref(found), scratch, ref(info),
+        ref(side), ref(which), chosen, ref(order), matrix, ref(order), None, ref(order),
+        result, ref(order), ref(n_columns), ref(n_computed), scratch, ref(info),
     )  # fmt: skip
     if vectors is not X:
-        X[:, wanted] = vectors
+        X[:, is_selected] = vectors
     return X
 
 
 def _load_trevc() -> Any:
-    """The `dtrevc` that SciPy exports, or None if it is missing or takes other arguments than expected."""
+    """Return the `dtrevc` exported by SciPy, or None if it is missing or has another signature."""
     capsule = getattr(cython_lapack, "__pyx_capi__", {}).get("dtrevc")
     if capsule is None:
         return None
     name_of = ctypes.pythonapi.PyCapsule_GetName
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     name = name_of(capsule)
-    if name is None or name.decode() != _SIGNATURE:
+    if name is None or name.decode() != _TREVC_SIGNATURE:
         return None
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -22,44 +22,42 @@ from ltinet.error_bounds.extended_precision import balancing_units
 from ltinet.plotting.plots import BlockDiagonalPlots
 from ltinet.systems.matrices import Matrix
 
-# MERGED ltinet.blockdiag.form
-# The result of Algorithm 1, with the evidence for it: what was found, how well conditioned, how exact.
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BlockDiagonalForm:
-    """A T = T A_bd with A_bd = blkdiag(A_1, …, A_L), each block of pattern G_r, G_c or G of the paper (Definition 4).
+    """Block-diagonal form A T = T A_bd of a matrix, with A_bd = blkdiag(A_1, …, A_L).
 
-    Blocks are ordered by their largest real part, descending; inside a block real eigenvalues come first, and pairs
-    a ± iω stand as [[a, b], [c, a]] with b > 0, bc = −ω². New coordinates are z = T⁻¹ x.
+    Each block has the pattern G_r, G_c or G of the paper (Definition 4). Blocks are ordered by their largest real part,
+    descending. Inside a block real eigenvalues come first, and pairs a ± iω stand as [[a, b], [c, a]] with b > 0, bc =
+    −ω². The new coordinates are z = T⁻¹ x.
     """
 
     A: Matrix
-    """A_bd; of a large structured model `DiagonalBlocks`, which answer for entries as an array does."""
+    """A_bd; of a large structured model `DiagonalBlocks`, which are indexed as an array."""
     transformation: Transformation
-    """T and its inverse, multiplied out when `T` and `T_inv` are looked at."""
+    """T and its inverse as factors or operators, from which `T` and `T_inv` are computed on first use."""
     block_sizes: tuple[int, ...]
     eigenvalues: tuple[NDArray[np.complex128], ...]
-    """Eigenvalues of each block in the order of its diagonal; of a pair, that with positive imaginary part first."""
+    """Eigenvalues of each block in the order of its diagonal; of a pair, the one with positive imaginary part first."""
     scaling: NDArray[np.float64]
-    """Powers of two that balance the given matrix; ones where it was better left as it is."""
+    """Powers of two that balance the given matrix; ones where it was not balanced."""
     original: Matrix = field(repr=False)
-    """The matrix as given; sparse where the model is large."""
-    seen: tuple[tuple[int, float], ...] = field(default=(), repr=False)
-    """Numbers of blocks and condition numbers that the search met before this form."""
+    """Given matrix; sparse where the model is large."""
+    candidates: tuple[tuple[int, float], ...] = field(default=(), repr=False)
+    """Number of blocks and condition number of each partition evaluated by the search before this form."""
     budget: float | None = None
-    """The bound on the condition number that chose the blocks; None if they were chosen in another way."""
+    """Limit on the condition number that determined the blocks; None if they were chosen in another way."""
     decisions: tuple[str, ...] = ()
     """Decisions of the algorithm that a user may not expect, one sentence each; the first of the `notes`."""
 
     @property
     def T(self) -> Matrix:
-        """The transformation x = T z, n×n."""
+        """Transformation x = T z, n×n."""
         return self.transformation.T
 
     @property
     def T_inv(self) -> Matrix:
-        """Its inverse, z = T⁻¹ x."""
+        """Inverse transformation, z = T⁻¹ x."""
         return self.transformation.T_inv
 
     @property
@@ -69,12 +67,12 @@ class BlockDiagonalForm:
 
     @property
     def neurons_per_block(self) -> tuple[int, ...]:
-        """Real eigenvalues plus pairs of each block."""
+        """Number of real eigenvalues plus pairs of each block."""
         return tuple((size + reals) // 2 for size, reals in zip(self.block_sizes, self.reals_per_block, strict=True))
 
     @cached_property
     def reals_per_block(self) -> tuple[int, ...]:
-        """Real eigenvalues of each block, which stand first in it."""
+        """Number of real eigenvalues of each block; they come first in it."""
         if not self.block_sizes:
             return ()
         sizes = np.array(self.block_sizes)
@@ -83,23 +81,25 @@ class BlockDiagonalForm:
 
     @cached_property
     def n_connections(self) -> int:
-        """Neuron-to-neuron connections inside blocks, each pair of neurons once: couplings that are not zero."""
-        wide = (index for index, count in enumerate(self.neurons_per_block) if count > 1)
-        found = (coupling_pattern(self.block(index), self.reals_per_block[index]) for index in wide)
-        return sum(int(np.count_nonzero(pairs)) for pairs in found)
+        """Number of nonzero couplings between neurons of one block, each pair of neurons once."""
+        return sum(
+            int(np.count_nonzero(coupling_pattern(self.block(index), self.reals_per_block[index])))
+            for index, count in enumerate(self.neurons_per_block)
+            if count > 1
+        )
 
     @cached_property
     def condition(self) -> float:
-        """cond₂(T) in the units that the form was found in, of diag(scaling)⁻¹ T: what `max_condition` bounds."""
+        """cond₂(diag(scaling)⁻¹ T), in the units in which the form was computed; `max_condition` limits it."""
         if isinstance(self.transformation, ImplicitTransformation):
             return self.transformation.condition
         return condition_number(self.T / self.scaling[:, None])
 
     @cached_property
     def tradeoff(self) -> tuple[tuple[int, float], ...]:
-        """For every number of blocks tried, the smallest condition number measured: the paper's trade-off curve."""
+        """Smallest condition number evaluated for each number of blocks: the trade-off curve of the paper."""
         best = {self.n_blocks: self.condition}
-        for n_blocks, condition in self.seen:
+        for n_blocks, condition in self.candidates:
             best[n_blocks] = min(condition, best.get(n_blocks, np.inf))
         return tuple(sorted(best.items()))
 
@@ -112,9 +112,9 @@ class BlockDiagonalForm:
 
     @cached_property
     def residual(self) -> float:
-        """‖A T − T A_bd‖₁ / (‖A‖₁ ‖T‖₁): the backward error of the decomposition, of the order of n·eps.
+        """Residual ‖A T − T A_bd‖₁ / (‖A‖₁ ‖T‖₁) of the decomposition, of the order of n·eps.
 
-        Where T is an operator, the largest ‖(A T − T A_bd) z‖ / (‖A‖₁ ‖T z‖) of some random z.
+        Where T is an operator, the largest ‖(A T − T A_bd) z‖ / (‖A‖₁ ‖T z‖) for a few random z.
         """
         if isinstance(self.transformation, ImplicitTransformation):
             return estimate_residual(self.original, self.transformation, self.A)
@@ -125,21 +125,22 @@ class BlockDiagonalForm:
 
     @cached_property
     def backward_error(self) -> float:
-        """‖S⁻¹(A − T A_bd T⁻¹)S‖₁/‖S⁻¹AS‖₁, S the units that balance A: a relative change of A that explains A_bd.
+        """Backward error ‖S⁻¹(A − T A_bd T⁻¹)S‖₁/‖S⁻¹AS‖₁, with S the units that balance A.
 
-        Couplings between small states that were lost in the rounding of large ones count in full.
+        A relative change of A of this size explains A_bd. Couplings between small states that were lost in the rounding
+        of large ones count in full.
         """
         if isinstance(self.transformation, ImplicitTransformation):
             return self.residual
         units = balancing_units(self.original)
         scale = units / units[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
-            left = np.abs((self.original - self.T @ self.A @ self.T_inv) * scale).sum(axis=0)
+            difference = np.abs((self.original - self.T @ self.A @ self.T_inv) * scale).sum(axis=0)
             size = float(np.max(np.abs(self.original * scale).sum(axis=0), initial=0.0))
-            found = float(np.max(left, initial=0.0))
-        if found == 0.0:
+            error = float(np.max(difference, initial=0.0))
+        if error == 0.0:
             return 0.0
-        return found / size if np.isfinite(found) and size > 0.0 else np.inf
+        return error / size if np.isfinite(error) and size > 0.0 else np.inf
 
     @cached_property
     def separation(self) -> float:
@@ -149,7 +150,9 @@ class BlockDiagonalForm:
         order = np.argsort(values.real)
         values, block = values[order], block[order]
         smallest = np.inf
-        for shift in range(1, len(values)):  # neighbours in Re λ: stop when no nearer one can follow
+        for shift in range(
+            1, len(values)
+        ):  # neighbors in Re λ: stop when the gap in Re λ exceeds the smallest distance
             gap = values.real[shift:] - values.real[:-shift]
             if np.min(gap) >= smallest:
                 break
@@ -159,27 +162,39 @@ class BlockDiagonalForm:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Decisions, and for every block of several neurons why it was not split."""
+        """Decisions, and the reason why each block of several neurons was not split."""
         if self.budget is None:
             return self.decisions
-        together = [index for index, count in enumerate(self.neurons_per_block) if count > 1]
         return self.decisions + tuple(
-            f"block {index}: {explain_block(self.block(index), self.budget)}" for index in together
+            f"block {index}: {explain_block(self.block(index), self.budget)}"
+            for index, count in enumerate(self.neurons_per_block)
+            if count > 1
         )
 
     @property
     def plot(self) -> BlockDiagonalPlots:
-        """Drawings: `form.plot.tradeoff()`, `.spectrum()`, `.sparsity()`; they need matplotlib."""
+        """Plots: `form.plot.tradeoff()`, `.spectrum()`, `.sparsity()`; they require matplotlib."""
         return BlockDiagonalPlots(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        arrays = [own for own in (self.A, self.original) if isinstance(own, np.ndarray)]
+        arrays = [matrix for matrix in (self.A, self.original) if isinstance(matrix, np.ndarray)]
         for array in (*arrays, self.scaling, *self.eigenvalues):
-            array.setflags(write=False)  # NumPy unpickles and copies arrays writeable
+            array.setflags(write=False)  # NumPy unpickles and copies arrays as writeable
 
     def block(self, index: int) -> Matrix:
-        """Diagonal block A_l, counted from zero."""
+        """Return the diagonal block A_l.
+
+        Parameters
+        ----------
+        index : int
+            Number of the block, counted from zero.
+
+        Returns
+        -------
+        ndarray
+            The block, n_l×n_l.
+        """
         start = sum(self.block_sizes[:index])
         stop = start + self.block_sizes[index]
         return self.A[start:stop, start:stop]
@@ -198,7 +213,7 @@ class BlockDiagonalForm:
 
 
 def explain_block(block: Matrix, budget: float) -> str:
-    """What taking one neuron out of a quasi-triangular block would cost, in terms of the condition number of T."""
+    """Explain why a quasi-triangular block was not split: the cond(T) that moving one neuron out of it requires."""
     schur = SchurForm(block, np.eye(len(block)))
     n_neurons = len(schur.sizes)
     if not np.any(block):
@@ -207,21 +222,22 @@ def explain_block(block: Matrix, budget: float) -> str:
         return f"{n_neurons} neurons, not connected"
     atoms = Atoms(neuron_bases(schur).basis, schur.starts, np.ones(n_neurons, dtype=np.intp), schur.eigenvalues)
     bound = float(np.min(separation_bounds(atoms, tuple(range(n_neurons)))))
-    where = complex(np.mean(schur.eigenvalues.real), np.mean(schur.eigenvalues.imag))
+    center = complex(np.mean(schur.eigenvalues.real), np.mean(schur.eigenvalues.imag))
     if bound > budget:
-        return f"{n_neurons} neurons around {where:.4g}; taking any one out needs cond(T) ≥ {bound:.2g}"
-    return f"{n_neurons} neurons around {where:.4g}; no split was found with cond(T) ≤ {budget:g}"
+        return f"{n_neurons} neurons around {center:.4g}; taking any one out needs cond(T) ≥ {bound:.2g}"
+    return f"{n_neurons} neurons around {center:.4g}; no split was found with cond(T) ≤ {budget:g}"
 
 
 def _summary_lines(form: BlockDiagonalForm) -> list[str]:
     n_real = sum(form.reals_per_block)
     n_pairs = (len(form.A) - n_real) // 2
+    n_neurons = n_real + n_pairs
     largest = sorted(form.neurons_per_block, reverse=True)[:5]
     lines = [
         f"block-diagonal form of a {len(form.A)} × {len(form.A)} matrix",
         f"  eigenvalues        {n_real} real, {format_count(n_pairs, 'complex pair')}",
         f"  blocks             {form.n_blocks} (most neurons in one: {', '.join(map(str, largest)) or '–'})",
-        f"  connections        {form.n_connections} of {_pair_count(n_real + n_pairs)} possible",
+        f"  connections        {form.n_connections} of {n_neurons * (n_neurons - 1) // 2} possible",
         f"  cond(T)            {form.condition:.4g} balanced, {form.condition_raw:.4g} as given",
         f"  residual           {form.residual:.2e}  (‖A T − T A_bd‖ / ‖A‖‖T‖)",
         f"  separation         {form.separation:.4g}",
@@ -231,7 +247,3 @@ def _summary_lines(form: BlockDiagonalForm) -> list[str]:
     if len(form.notes) > len(shown):
         lines.append(f"  note               … and {len(form.notes) - len(shown)} more in .notes")
     return lines
-
-
-def _pair_count(count: int) -> int:
-    return count * (count - 1) // 2

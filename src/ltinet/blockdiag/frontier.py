@@ -2,11 +2,12 @@
 
 All limits on the condition number are searched together, so that a larger limit never gives more connections. Starting
 points are merge sequences and Lagrangian partitions; a Pareto local search then moves single atoms between groups, most
-promising first.
+promising first, and tries the neighbors of every partition that is not dominated.
 
 Lagrangian partitions: ‖T⁻¹‖_F² is a sum of e_ab over all pairs of atoms in one group, and so is the number of
-connections. For a price μ per connection the best partition minimises Σ (e_ab + μ n_a n_b/2) over pairs that share a
-group (correlation clustering). The partition for one price is the starting point for the next.
+connections. For a price μ per connection the best partition minimizes Σ (e_ab + μ n_a n_b/2) over pairs that share a
+group (correlation clustering). Single atoms change groups and groups merge until neither lowers the cost. The partition
+for one price is the starting point for the next, with prices falling and rising again.
 """
 
 import heapq
@@ -30,27 +31,20 @@ from ltinet.blockdiag.conditioning import (
     Partition,
     condition_number,
     gram_condition,
+    group_labels,
     isolation_bounds,
 )
-from ltinet.blockdiag.partition import agglomerate
+from ltinet.blockdiag.partition import MERGE_POWERS, agglomerate
 from ltinet.systems.matrices import Matrix
-
-# MERGED ltinet.blockdiag.frontier
-# Partitions that are best at a price for each connection: a first guess for all budgets that costs hardly anything.
-#
-# ‖T⁻¹‖_F² of a partition is a sum of shares e_ab over all pairs of atoms in one group, and so is the number of its
-# connections. At a price μ for a connection the best partition minimises Σ (e_ab + μ n_a n_b / 2) over pairs that share a
-# group: correlation clustering, where a step is a few operations on an N × N table. Single atoms change groups and groups
-# merge until neither helps; from price to price the partition before is the start, downwards and upwards again.
 
 Labels = NDArray[np.intp]
 
-_PRICE_RATIO = 1.3  # from one price to the next
-_N_PRICES = 160  # 18 decades: beyond, what a connection costs is below rounding
+_PRICE_RATIO = 1.3  # of consecutive prices; empirical
+_N_PRICES = 160  # 1.3¹⁶⁰ = 10¹⁸: lower prices would be below the rounding errors of the shares
 
 
 def lagrangian_partitions(shares: Matrix, neurons: NDArray[np.intp]) -> Iterator[Partition]:
-    """Partitions from all atoms apart to all in one group and back, by falling and rising prices."""
+    """Yield partitions from all atoms apart to all in one group and back, for falling and rising prices."""
     counts = neurons.astype(float)
     pairs = np.multiply.outer(counts, counts)
     gains, labels = 2.0 * shares, np.arange(len(counts))
@@ -70,7 +64,7 @@ def lagrangian_partitions(shares: Matrix, neurons: NDArray[np.intp]) -> Iterator
 
 
 def partition_from_labels(labels: Labels) -> Partition:
-    """Groups of atoms with the same label."""
+    """Return the partition into groups of atoms with the same label."""
     groups: dict[int, list[int]] = {}
     for atom, label in enumerate(labels.tolist()):
         groups.setdefault(label, []).append(atom)
@@ -78,76 +72,66 @@ def partition_from_labels(labels: Labels) -> Partition:
 
 
 def _local_search(cost: Matrix, labels: Labels) -> Labels:
-    """Labels after the best change of one atom or merge of two groups, and the next, until none lowers the cost."""
-    n, everyone = len(cost), np.arange(len(cost))
+    """Return labels after a descent: the best change of one atom or merge of two groups, until none lowers the cost."""
+    n, atoms = len(cost), np.arange(len(cost))
     labels = np.unique(labels, return_inverse=True)[1]
-    belongs = (labels[:, None] == everyone).astype(float)  # one column for each group that there can be
-    to_groups = cost @ belongs
+    membership = (labels[:, None] == atoms).astype(float)
+    to_groups = cost @ membership
     least = -n * np.finfo(float).eps * float(np.abs(cost).max())
     while True:
-        change = to_groups - to_groups[everyone, labels][:, None]
-        between = belongs.T @ to_groups
+        change = to_groups - to_groups[atoms, labels][:, None]
+        between = membership.T @ to_groups
         between.flat[:: n + 1] = 0.0
         best_change, best_merge = int(change.argmin()), int(between.argmin())
         if min(change.flat[best_change], between.flat[best_merge]) >= least:
             return labels
         if change.flat[best_change] <= between.flat[best_merge]:
             atom, target = divmod(best_change, n)
-            moved = everyone == atom
+            moved = atoms == atom
         else:
             source, target = divmod(best_merge, n)
             moved = labels == source
         to_groups[:, labels[moved][0]] -= cost[:, moved].sum(axis=1)
         to_groups[:, target] += cost[:, moved].sum(axis=1)
         labels = np.where(moved, target, labels)
-        belongs = (labels[:, None] == everyone).astype(float)
+        membership = (labels[:, None] == atoms).astype(float)
 
 
-# MERGED ltinet.blockdiag.frontier
-# Partitions that no other one beats in both condition number and connections: what every budget is answered from.
-#
-# A budget asks for the fewest connections within a condition number. Answered one budget at a time, a search forgets what
-# it met on the way to another: more budget could then mean more connections. Here all budgets are searched together.
-# Merge sequences and partitions that are best at a price (`priced`) give a first frontier; then single atoms leave their
-# groups or change over to others, most promising first, and whatever is not beaten joins and has its neighbours tried in
-# turn (a Pareto local search).
-
-# Merges maximise I(a; b) / (n_a n_b)^power: 0 looks only at the condition, 1 at what a connection buys.
-_POWERS = (1.0, 1.5, 0.5, 2.0)
-
-# Up to this order one merge sequence costs less than reading it: all prices are tried.
+# Number of states up to which a merge sequence is so cheap that all exponents are tried.
 _ALL_POWERS_ORDER = 80
 
-# Atoms that are candidates to leave their groups, and as many to change over, those with most promise.
+# Candidates of each kind (leave a group, change to another one) per partition, those with the largest promise; empirical.
 _MOVES_PER_PARTITION = 10
 
-# A candidate that would have to be so many times better (as a logarithm) than can be hoped is none.
+# Candidates are dropped whose predicted condition number exceeds the useful one by more than a factor exp(0.7) = 2;
+# empirical error of the prediction.
 _PROMISE_CUTOFF = 0.7
 
-# Neighbours that are measured; so many of them with one at most that has joined are enough.
+# Limit on evaluated neighbors for up to 64 states, and length of the window in which at most one success ends the search.
+# Empirical: the frontier hardly improves beyond.
 _MAX_EVALUATIONS = 250
 _PATIENCE = 30
 
-# Partitions of the merge sequences with so many times the connections of the best are starting points, too.
+# Factor on the connections of the frontier up to which dominated partitions are starting points, too; empirical.
 _START_SLACK = 1.3
 
 
 @dataclass
 class ParetoFrontier:
-    """Partitions by rising condition number and falling connections, none beaten by another."""
+    """Partitions by rising condition number and falling connections, none dominated by another."""
 
     conditions: list[float] = field(default_factory=list)
     connections: list[int] = field(default_factory=list)
     partitions: list[Partition] = field(default_factory=list)
 
-    def is_beaten(self, condition: float, connections: int) -> bool:
-        """Whether a partition with as few connections is known that is conditioned at least as well."""
+    def is_dominated(self, condition: float, connections: int) -> bool:
+        """Return whether a partition with at most these connections and this condition number is known."""
         place = bisect_right(self.conditions, condition)
         return place > 0 and self.connections[place - 1] <= connections
 
     def add(self, condition: float, connections: int, partition: Partition) -> bool:
-        """Let a partition join unless it is beaten, and those leave that it beats; whether it joined."""
-        if self.is_beaten(condition, connections):
+        """Add a partition unless it is dominated, remove those that it dominates, and return whether it was added."""
+        if self.is_dominated(condition, connections):
             return False
         start = stop = bisect_left(self.conditions, condition)
         while stop < len(self.connections) and self.connections[stop] >= connections:
@@ -159,24 +143,25 @@ class ParetoFrontier:
 
 
 def search_frontier(atoms: Atoms, *, limit: float) -> ParetoFrontier:
-    """The frontier of partitions of atoms with cond(T) ≤ limit, as far as a bounded number of measurements shows it.
+    """Return the frontier of partitions of atoms with cond(T) ≤ limit, found with a bounded number of evaluations.
 
-    It does not depend on any budget, only on the atoms and the limit: a larger budget can only find more of it. Cost:
-    merge sequences and priced partitions, O(n³) each, and some hundred eigenvalue problems of order n.
+    Cost: merge sequences and Lagrangian partitions, O(n³) each, and some hundred eigenvalue problems of order n.
     """
     return _FrontierSearch(atoms, limit).run()
 
 
-# Of some moves: the atoms, their targets, the connections after, the condition numbers to hope for.
+# Moves: atoms, target groups, connections after the move, predicted condition numbers.
 _Moves = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
 
 
 @dataclass
 class _FrontierSearch:
+    """State of the search: frontier, evaluated partitions, queue of candidates and cached bases of groups."""
+
     atoms: Atoms
     limit: float
-    found: ParetoFrontier = field(default_factory=ParetoFrontier)
-    measured: set[frozenset[Group]] = field(default_factory=set)
+    frontier: ParetoFrontier = field(default_factory=ParetoFrontier)
+    evaluated: set[frozenset[Group]] = field(default_factory=set)
     n_queued: int = 0
     queue: list[tuple[float, int, "_Candidate"]] = field(default_factory=list)
     bases: dict[Group, Matrix] = field(default_factory=dict)
@@ -184,7 +169,7 @@ class _FrontierSearch:
 
     @cached_property
     def shares(self) -> Matrix:
-        """e_ab with ‖T⁻¹‖_F² = Σ e_ab over all two atoms of one group, for every partition."""
+        """Matrix of e_ab with ‖T⁻¹‖_F² = Σ e_ab over all pairs of atoms in one group, for every partition."""
         inverse = np.linalg.pinv(self.atoms.basis)
         products = self.atoms.gram * (inverse @ inverse.T)
         first = self.atoms.starts[:-1]
@@ -192,78 +177,83 @@ class _FrontierSearch:
 
     @cached_property
     def alone(self) -> NDArray[np.float64]:
-        """For each atom a lower bound on cond(T) of every partition in which it stands alone."""
+        """Lower bound, for each atom, on cond(T) of every partition in which it has a group of its own."""
         return isolation_bounds(self.atoms)
 
     def run(self) -> ParetoFrontier:
+        """Return the frontier."""
         n = len(self.atoms.gram)
-        whole = (tuple(range(len(self.atoms.neurons))),)
-        self.found.add(1.0, self.atoms.connections(whole), whole)
+        single_group = (tuple(range(len(self.atoms.neurons))),)
+        self.frontier.add(1.0, self.atoms.connections(single_group), single_group)
         self._start(self.atoms.singletons)
         for partition in lagrangian_partitions(self.shares, self.atoms.neurons):
             self._start(partition)
-        for power in _POWERS if n <= _ALL_POWERS_ORDER else _POWERS[:1]:
+        for power in MERGE_POWERS if n <= _ALL_POWERS_ORDER else MERGE_POWERS[:1]:
             for merge in agglomerate(self.atoms, power=power):
                 self._start(merge.partition)
         for condition, partition in self.starts:
-            if not self.found.is_beaten(condition, int(self.atoms.connections(partition) / _START_SLACK)):
+            if not self.frontier.is_dominated(condition, int(self.atoms.connections(partition) / _START_SLACK)):
                 self._propose(partition, condition)
-        self._try_neighbours(_evaluations(n))
-        return self.found
+        # An evaluation costs a fraction of a Schur form that is larger for small matrices.
+        self._try_neighbors(_MAX_EVALUATIONS if n <= 64 else _MAX_EVALUATIONS * 64 // n)
+        return self.frontier
 
-    def _condition(self, partition: Partition, enough: float) -> float:
-        """cond₂ of the T of a partition, infinite where that is beyond enough for certain.
+    def _condition(self, partition: Partition, cutoff: float) -> float:
+        """Return cond₂ of the T of a partition, infinite where it certainly exceeds `cutoff`.
 
-        Bases of groups are orthonormalised by QR; from Gram matrices they would be known to half the digits.
+        Bases of groups are orthonormalized by QR; Gram matrices would give them with half the digits.
         """
         bases = []
         for group in partition:
             if group not in self.bases:
-                own = self.atoms.basis[:, self.atoms.columns(group)]
-                self.bases[group] = own if len(group) == 1 else np.linalg.qr(own)[0]
+                basis = self.atoms.basis[:, self.atoms.columns(group)]
+                self.bases[group] = basis if len(group) == 1 else np.linalg.qr(basis)[0]
             bases.append(self.bases[group])
         T = np.concatenate(bases, axis=1)
         gram = T.T @ T
-        if enough <= GRAM_LIMIT and not _has_larger_eigenvalues(gram, 1.0 / enough**2):
+        if cutoff <= GRAM_LIMIT and not _eigenvalues_exceed(gram, 1.0 / cutoff**2):
             return math.inf
         condition = gram_condition(gram)
         return condition if condition <= 0.1 * GRAM_LIMIT else condition_number(T)
 
     def _is_new(self, partition: Partition) -> bool:
+        """Register a partition, and return whether it was not evaluated before."""
         key = frozenset(partition)
-        is_new = key not in self.measured
-        self.measured.add(key)
+        is_new = key not in self.evaluated
+        self.evaluated.add(key)
         return is_new
 
     def _start(self, partition: Partition) -> None:
-        """Measure a partition; beaten by little it is a starting point, too."""
+        """Evaluate a partition, and keep it as a starting point if it is not far from the frontier."""
         if not self._is_new(partition):
             return
         connections = self.atoms.connections(partition)
-        condition = self._condition(partition, self._enough(int(connections / _START_SLACK)))
+        condition = self._condition(partition, self._cutoff(int(connections / _START_SLACK)))
         if condition <= self.limit:
-            self._join(condition, connections, partition)
+            self._add(condition, connections, partition)
             self.starts.append((condition, partition))
 
-    def _join(self, condition: float, connections: int, partition: Partition) -> bool:
-        return condition <= self.limit and self.found.add(condition, connections, partition)
+    def _add(self, condition: float, connections: int, partition: Partition) -> bool:
+        """Add a partition within the limit to the frontier, and return whether it was added."""
+        return condition <= self.limit and self.frontier.add(condition, connections, partition)
 
-    def _enough(self, connections: int) -> float:
-        """The condition number from which on a partition with so many connections is beaten, or beyond the limit."""
-        fewest_first = self.found.connections[::-1]
+    def _cutoff(self, connections: int) -> float:
+        """Return the largest condition number at which a partition with these connections improves the frontier."""
+        fewest_first = self.frontier.connections[::-1]
         n_not_more = bisect_right(fewest_first, connections)
-        return self.limit if n_not_more == 0 else self.found.conditions[len(fewest_first) - n_not_more]
+        return self.limit if n_not_more == 0 else self.frontier.conditions[len(fewest_first) - n_not_more]
 
-    def _try_neighbours(self, most: int) -> None:
-        """Try the most promising neighbour next, until none is left that could help or it has cost enough.
+    def _try_neighbors(self, n_evaluations: int) -> None:
+        """Evaluate the n_evaluations promising neighbor next, until the queue or the limit of evaluations is exhausted.
 
-        Promise is by how much the partition would beat those known, if its condition were as good as it can be hoped.
-        What joins brings new candidates; what others have beaten meanwhile is put back or forgotten.
+        The promise of a candidate is the factor by which its predicted condition number is below the cutoff. New
+        partitions of the frontier add candidates; candidates whose promise has fallen meanwhile are put back into the
+        queue or dropped.
         """
         recent = deque([True] * _PATIENCE, maxlen=_PATIENCE)
-        while self.queue and most > 0 and sum(recent) > 1:
+        while self.queue and n_evaluations > 0 and sum(recent) > 1:
             _, number, candidate = heapq.heappop(self.queue)
-            if self.found.is_beaten(candidate.bound, candidate.connections):
+            if self.frontier.is_dominated(candidate.bound, candidate.connections):
                 continue
             current = self._promise(candidate)
             if self.queue and current < -self.queue[0][0]:
@@ -272,77 +262,69 @@ class _FrontierSearch:
             partition = candidate.result
             if not self._is_new(partition):
                 continue
-            most -= 1
-            condition = self._condition(partition, self._enough(candidate.connections))
-            recent.append(self._join(condition, candidate.connections, partition))
+            n_evaluations -= 1
+            condition = self._condition(partition, self._cutoff(candidate.connections))
+            recent.append(self._add(condition, candidate.connections, partition))
             if recent[-1]:
                 self._propose(partition, condition)
 
     def _promise(self, candidate: "_Candidate") -> float:
-        return math.log(self._enough(candidate.connections) / candidate.hope)
+        """Return the logarithm of cutoff over predicted condition number."""
+        return math.log(self._cutoff(candidate.connections) / candidate.predicted)
 
     def _propose(self, partition: Partition, condition: float) -> None:
-        """Put the atoms that could best leave a group, or change over to another one, into the queue.
+        """Queue the atoms that could best leave a group, or change to another one.
 
-        Sums of shares tell how ‖T⁻¹‖_F² − n would change, and cond(T) − 1 is hoped to change as its root.
+        Sums of shares give the change of ‖T⁻¹‖_F² − n, and cond(T) − 1 is predicted to change as its root.
         """
-        neurons, labels = self.atoms.neurons, _labels(partition)
-        everyone = np.arange(len(labels))
-        belongs = (labels[:, None] == np.arange(len(partition))).astype(float)
-        to_groups, sizes = self.shares @ belongs, (neurons @ belongs).astype(np.intp)
-        to_own = to_groups[everyone, labels]
+        neurons, labels = self.atoms.neurons, group_labels(partition)
+        atoms = np.arange(len(labels))
+        membership = (labels[:, None] == np.arange(len(partition))).astype(float)
+        to_groups, sizes = self.shares @ membership, (neurons @ membership).astype(np.intp)
+        to_same = to_groups[atoms, labels]
         n = float(len(self.atoms.gram))
-        excess = max(float(to_own.sum()) - n, n * EPS)  # zero for orthogonal T; less it cannot be, but for rounding
-        lost = -2.0 * (to_own - self.shares.diagonal())
-        left = self.atoms.connections(partition) - neurons * (sizes[labels] - neurons)
-        alone = np.maximum(_predicted_condition(condition, lost / excess), self.alone)
+        excess = max(float(to_same.sum()) - n, n * EPS)  # zero for orthogonal T, and never negative but for rounding
+        change = -2.0 * (to_same - self.shares.diagonal())
+        connections = self.atoms.connections(partition) - neurons * (sizes[labels] - neurons)
+        alone = np.maximum(_predicted_condition(condition, change / excess), self.alone)
         can_leave = (sizes[labels] > neurons) & (self.alone <= self.limit)
-        moves = [(everyone, np.full(len(labels), -1), left, np.where(can_leave, alone, np.inf))]
+        moves = [(atoms, np.full(len(labels), -1), connections, np.where(can_leave, alone, np.inf))]
         if len(partition) > 1:
-            to_groups[everyone, labels] = np.inf
-            target = to_groups.argmin(axis=1)  # shared most with: shares of what is close are negative
-            changed = _predicted_condition(condition, (lost + 2.0 * to_groups[everyone, target]) / excess)
-            moves.append((everyone, target, left + neurons * sizes[target], changed))
+            to_groups[atoms, labels] = np.inf
+            target = to_groups.argmin(axis=1)  # shares of nearly parallel atoms are negative
+            changed = _predicted_condition(condition, (change + 2.0 * to_groups[atoms, target]) / excess)
+            moves.append((atoms, target, connections + neurons * sizes[target], changed))
         self._queue_best(partition, moves)
 
     def _queue_best(self, partition: Partition, moves: list[_Moves]) -> None:
-        """Put those of each kind of moves into the queue that promise most."""
-        fewest_first = np.array(self.found.connections[::-1])
-        enough = np.array([self.limit, *self.found.conditions[::-1]])
-        for atoms, targets, connections, hopes in moves:
-            enough_for = enough[fewest_first.searchsorted(connections, side="right")]
-            promise = np.log(enough_for) - np.log(np.maximum(hopes, 1.0))
+        """Queue the most promising moves of each kind."""
+        fewest_first = np.array(self.frontier.connections[::-1])
+        cutoff = np.array([self.limit, *self.frontier.conditions[::-1]])
+        for atoms, targets, connections, predictions in moves:
+            cutoffs = cutoff[fewest_first.searchsorted(connections, side="right")]
+            promise = np.log(cutoffs) - np.log(np.maximum(predictions, 1.0))
             best = np.argsort(-promise)[:_MOVES_PER_PARTITION]
             for place in best[promise[best] > -_PROMISE_CUTOFF].tolist():
-                atom, target, hope = int(atoms[place]), int(targets[place]), max(float(hopes[place]), 1.0)
+                atom, target, predicted = int(atoms[place]), int(targets[place]), max(float(predictions[place]), 1.0)
                 bound = float(self.alone[atom]) if target < 0 else 1.0
                 self.n_queued += 1
-                candidate = _Candidate(partition, atom, target, int(connections[place]), hope, bound)
+                candidate = _Candidate(partition, atom, target, int(connections[place]), predicted, bound)
                 heapq.heappush(self.queue, (-float(promise[place]), self.n_queued, candidate))
 
 
 def _predicted_condition(condition: float, growth: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A condition number after ‖T⁻¹‖_F² − n has grown by some part of it; of orthogonal T both are one and zero."""
+    """Return the condition number after ‖T⁻¹‖_F² − n has changed by the relative `growth`.
+
+    cond(T) − 1 is taken to be proportional to the root of ‖T⁻¹‖_F² − n; both are zero for orthogonal T.
+    """
     return np.asarray(1.0 + (condition - 1.0) * np.sqrt(np.maximum(1.0 + growth, 0.0)))
 
 
-def _labels(partition: Partition) -> NDArray[np.intp]:
-    """The number of its group for each atom."""
-    labels = np.empty(sum(map(len, partition)), dtype=np.intp)
-    for number, group in enumerate(partition):
-        labels[list(group)] = number
-    return labels
+def _eigenvalues_exceed(gram: Matrix, bound: float) -> bool:
+    """Return whether all eigenvalues of a Gram matrix exceed a bound, by a Cholesky factorization of gram − bound · I.
 
-
-def _evaluations(n_states: int) -> int:
-    """How many neighbours are measured: each costs a fraction of a Schur form that is larger for small matrices."""
-    return _MAX_EVALUATIONS if n_states <= 64 else _MAX_EVALUATIONS * 64 // n_states
-
-
-def _has_larger_eigenvalues(gram: Matrix, bound: float) -> bool:
-    """Whether the Gram matrix minus bound · I is positive definite: a Cholesky factorisation, a tenth of eigenvalues.
-
-    The largest eigenvalue is at least one, so that False means cond(T) > bound^(−1/2).
+    It costs a tenth of the eigenvalues. The largest eigenvalue is at least one, so that False means cond(T) >
+    bound^(−1/2).
     """
     shifted = gram.copy()
     shifted.flat[:: len(gram) + 1] -= bound
@@ -350,21 +332,21 @@ def _has_larger_eigenvalues(gram: Matrix, bound: float) -> bool:
 
 
 class _Candidate(NamedTuple):
-    """An atom of a partition that leaves its group for another one (or for none, −1), and what that may bring."""
+    """Move of an atom of a partition to another group, or to a new one (target −1), with its prospects."""
 
     partition: Partition
     atom: int
     target: int
     connections: int
-    hope: float
-    """A condition number to hope for."""
+    predicted: float
+    """Predicted condition number."""
     bound: float
-    """One that it has at least."""
+    """Lower bound on the condition number."""
 
     @property
     def result(self) -> Partition:
-        """The partition after the move."""
-        groups = [tuple(own for own in group if own != self.atom) for group in self.partition]
+        """Partition after the move."""
+        groups = [tuple(atom for atom in group if atom != self.atom) for group in self.partition]
         if self.target < 0:
             groups.append((self.atom,))
         else:

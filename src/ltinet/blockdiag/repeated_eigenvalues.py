@@ -4,7 +4,7 @@ Rounding changes an entry of the Schur form by about eps · (|Z|ᵀ|A||Z|)_ij. F
 imaginary parts and couplings carry no information about A. If kept, they would decide which neurons share a layer, and
 weights would grow as their reciprocals. Pairs with an imaginary part at this level become two real eigenvalues,
 eigenvalues at this level become zero, and a semisimple repeated eigenvalue λ becomes one diagonal block λ·I whose
-vectors are chosen by a fixed rule. Every change is a backward error of the size of those of the Schur form itself.
+basis is chosen so that as few of its neurons as possible are coupled to others. Every change is a backward error of the size of those of the Schur form itself.
 """
 
 import numpy as np
@@ -16,90 +16,85 @@ from ltinet.blockdiag.schur import SchurForm, reorder
 from ltinet.error_bounds.extended_precision import commutator
 from ltinet.systems.matrices import Matrix
 
-# MERGED ltinet.blockdiag.repeated_eigenvalues
-# Repeated eigenvalues, which rounding tears apart, put together again: no couplings of noise, and vectors by a rule.
-#
-# What rounding can leave at an entry of a Schur form is of the size of eps · |Z|ᵀ|A||Z| there, which knows whether slow
-# and fast states mix. Where eigenvalues are closer than that, their distances, their imaginary parts and the couplings
-# between them say nothing about A. Left as they are they would decide which neurons share a layer, and weights would grow
-# as their reciprocals.
-
 Indices = NDArray[np.intp]
 Vector = NDArray[np.float64]
 
-# What LAPACK leaves at a single entry, relative to |Z|ᵀ|A||Z| there: an eigenvalue or the shape of a pair hangs on it.
+# Rounding error of LAPACK at a single entry of R, relative to |Z|ᵀ|A||Z| there; empirical.
 _ENTRY_ROUNDING = 10.0 * EPS
 
-# Of a coupling that is noise nothing is left beside what rounding did; this much may be of second order.
-_SECOND_ORDER_SHARE = 1e-3
+# A coupling is noise if the first-order correction removes it but for this fraction, which second-order terms may leave.
+_MAX_SECOND_ORDER_FRACTION = 1e-3
 
-# Swaps bring noise of one entry to others: by so much more may couplings of moved neurons be noise.
+# Factor on the rounding bound of couplings between neurons that were moved: swaps spread the errors of other entries.
 _SWAP_AMPLIFICATION = 10.0
 
 
 def remove_noise(schur: SchurForm, A: Matrix) -> SchurForm:
-    """The Schur form of A with pairs of noise as two real eigenvalues, and eigenvalues of noise as zero.
+    """Return the Schur form of A with noise pairs split into two real eigenvalues, and noise eigenvalues set to zero.
 
-    Of a pair that is one for rounding errors only, the smaller off-diagonal entry goes; the other is a coupling. What
-    goes is below the rounding bound of its block, a backward error like those of the Schur form itself. Cost O(n²).
+    Of a pair that is complex because of rounding errors only, the smaller off-diagonal entry is removed; the other one
+    is a coupling. Removed entries are below the rounding bound of their block, a backward error like those of the Schur
+    form itself. Cost O(n²).
     """
     largest = float(np.linalg.norm(A))  # no entry of |Z|ᵀ|A||Z| exceeds ‖A‖_F
     return _zero_tiny_eigenvalues(_split_noise_pairs(schur, A, largest), A, largest)
 
 
 def group_repeated_eigenvalues(schur: SchurForm, A: Matrix) -> SchurForm:
-    """The Schur form of A with each real eigenvalue that has as many vectors as it is repeated as one block λ·I.
+    """Return the Schur form of A with each semisimple repeated real eigenvalue as one block λ·I.
 
-    Its vectors can be chosen freely, and are: most of them lean on no other neuron, the last ones carry it all. Where
-    vectors are missing (Jordan chains) all stays as it is. Cost O(n²) where all eigenvalues are distinct, else O(n²)
-    for each that is not.
+    The basis of its eigenvectors is free, and is chosen such that most of them are not coupled to other neurons.
+    Defective eigenvalues (Jordan chains) stay as they are. Cost O(n²) where all eigenvalues are distinct, else O(n²)
+    for each that is repeated.
     """
     groups = [schur.eigenvalues.real[members] for members in _equal_eigenvalues(schur, A)]
-    together = _group_states(schur, groups, A)
-    if together is None and len(groups) > 1:  # one that lacks vectors, or swaps for others that blurred one
+    grouped = _group_states(schur, groups, A)
+    if grouped is None and len(groups) > 1:  # one is defective, or swaps for others perturbed it
         groups = [values for values in groups if _group_states(schur, [values], A)]
-        together = _group_states(schur, groups, A)
-    if together is None:
+        grouped = _group_states(schur, groups, A)
+    if grouped is None:
         return schur
-    R, Z = together.R, together.Z
+    R, Z = grouped.R, grouped.Z
     for values in groups:
-        own = _places(together, values)
-        R[own, own] = float(np.mean(values)) * np.eye(len(values))
-        _turn_leaning_last(R, Z, own)
+        states = _state_slice(grouped, values)
+        R[states, states] = float(np.mean(values)) * np.eye(len(values))
+        _concentrate_couplings(R, Z, states)
     return SchurForm(R, Z)
 
 
 def _product_magnitudes(Z: Matrix, A: Matrix) -> Matrix:
-    """|Z|ᵀ|A||Z| for some of the Schur vectors: eps times this is what rounding leaves at the entries of ZᵀA Z."""
+    """Return |Z|ᵀ|A||Z| for some of the Schur vectors: eps times this bounds the rounding errors of ZᵀA Z."""
     magnitude = np.abs(Z)
     return np.asarray(magnitude.T @ (np.abs(A) @ magnitude))
 
 
 def _split_noise_pairs(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
-    """Two real eigenvalues for each pair [[a, b], [c, a]] that is one for rounding errors only.
+    """Split each pair [[a, b], [c, a]] that is complex because of rounding errors only into two real eigenvalues.
 
-    That is with √|bc| at the rounding level of its block, which would be its weight's reciprocal; and with the smaller
-    of b and c at that of its own entry, as rounding leaves half of all Jordan chains of two.
+    These are pairs with √|bc| at the rounding level of the block, whose reciprocal would be a weight; and pairs with
+    the smaller of b and c at the rounding level of its entry, as rounding perturbs half of all Jordan chains of two.
     """
     R, Z = schur.R, schur.Z
     at, omegas = schur.pairs, schur.eigenvalues.imag[schur.sizes == 2]
     smaller = np.minimum(np.abs(R[at, at + 1]), np.abs(R[at + 1, at]))
     doubtful = (omegas <= summation_tolerance(len(A)) * largest) | (smaller <= _ENTRY_ROUNDING * largest)
     for i, omega in zip(at[doubtful].tolist(), omegas[doubtful].tolist(), strict=True):
-        own, is_upside_down = slice(i, i + 2), abs(R[i + 1, i]) > abs(R[i, i + 1])
-        sizes = _product_magnitudes(Z[:, own], A)
-        (lower, level) = (R[i, i + 1], sizes[0, 1]) if is_upside_down else (R[i + 1, i], sizes[1, 0])
-        if omega > summation_tolerance(len(A)) * sizes.max() and abs(lower) > _ENTRY_ROUNDING * level:
+        block, is_lower_larger = slice(i, i + 2), abs(R[i + 1, i]) > abs(R[i, i + 1])
+        magnitudes = _product_magnitudes(Z[:, block], A)
+        (lower, level) = (R[i, i + 1], magnitudes[0, 1]) if is_lower_larger else (R[i + 1, i], magnitudes[1, 0])
+        if omega > summation_tolerance(len(A)) * magnitudes.max() and abs(lower) > _ENTRY_ROUNDING * level:
             continue
-        if is_upside_down:  # the larger entry is the coupling, and stands above
-            R[:, own], Z[:, own] = R[:, own][:, ::-1].copy(), Z[:, own][:, ::-1].copy()
-            R[own] = R[own][::-1].copy()
+        if (
+            is_lower_larger
+        ):  # the larger entry is the coupling: exchange the two states so that it is above the diagonal
+            R[:, block], Z[:, block] = R[:, block][:, ::-1].copy(), Z[:, block][:, ::-1].copy()
+            R[block] = R[block][::-1].copy()
         R[i + 1, i] = 0.0
     return SchurForm(R, Z) if doubtful.any() else schur
 
 
 def _zero_tiny_eigenvalues(schur: SchurForm, A: Matrix, largest: float) -> SchurForm:
-    """Eigenvalues of the size of rounding errors as the zeros that they are: a neuron that integrates has no weight."""
+    """Set real eigenvalues at the level of rounding errors to zero: integrators have exactly no stiffness."""
     real = schur.starts[:-1][schur.sizes == 1]
     values = np.abs(schur.R[real, real])
     doubtful = real[(values <= _ENTRY_ROUNDING * largest) & (values > 0.0)]
@@ -113,7 +108,7 @@ def _zero_tiny_eigenvalues(schur: SchurForm, A: Matrix, largest: float) -> Schur
 
 
 def _equal_eigenvalues(schur: SchurForm, A: Matrix) -> list[Indices]:
-    """Groups of neurons with real eigenvalues that noise cannot keep apart."""
+    """Return groups of neurons with real eigenvalues that are equal up to rounding."""
     noise = summation_tolerance(len(A))
     real = (schur.sizes == 1).nonzero()[0]
     real = real[np.argsort(schur.eigenvalues.real[real], kind="stable")]
@@ -127,7 +122,7 @@ def _equal_eigenvalues(schur: SchurForm, A: Matrix) -> list[Indices]:
 
 
 def _group_states(schur: SchurForm, groups: list[Vector], A: Matrix) -> SchurForm | None:
-    """The Schur form with the neurons of each group side by side; None where some are coupled, and lack vectors."""
+    """Return the Schur form with the neurons of each group adjacent; None where a group is coupled and so defective."""
     if not groups:
         return None
     numbers = np.arange(len(schur.sizes))
@@ -141,69 +136,69 @@ def _group_states(schur: SchurForm, groups: list[Vector], A: Matrix) -> SchurFor
 
 
 def _has_all_vectors(schur: SchurForm, values: Vector, A: Matrix) -> bool:
-    """Whether a group of neurons that stand side by side is a multiple of the identity, but for noise."""
-    own = _places(schur, values)
+    """Return whether the block of a group of adjacent neurons is a multiple of the identity up to rounding."""
+    states = _state_slice(schur, values)
     identity = np.eye(len(values), dtype=bool)
-    noise = summation_tolerance(len(A)) * _product_magnitudes(schur.Z[:, own], A)
-    # Each coupling by the size of its own entry: what A holds exactly is no noise, however small it is.
+    noise = summation_tolerance(len(A)) * _product_magnitudes(schur.Z[:, states], A)
+    # Each coupling is compared with the bound of its own entry: entries that A holds exactly may be small.
     allowed = np.where(identity, noise.diagonal().max(), _SWAP_AMPLIFICATION * noise)
-    off = np.abs(schur.R[own, own] - np.where(identity, np.mean(values), 0.0))
-    couples = off > allowed
+    deviation = np.abs(schur.R[states, states] - np.where(identity, np.mean(values), 0.0))
+    couples = deviation > allowed
     if not couples.any():
         return True
-    if couples.diagonal().any() or off.max() > summation_tolerance(len(A)) * float(np.linalg.norm(A)):
+    if couples.diagonal().any() or deviation.max() > summation_tolerance(len(A)) * float(np.linalg.norm(A)):
         return False
-    left = schur.R[own, own] + _correction(schur, own, A)
-    return bool((np.abs(left[couples]) <= _SECOND_ORDER_SHARE * off[couples]).all())
+    corrected = schur.R[states, states] + _correction(schur, states, A)
+    return bool((np.abs(corrected[couples]) <= _MAX_SECOND_ORDER_FRACTION * deviation[couples]).all())
 
 
-def _correction(schur: SchurForm, own: slice, A: Matrix) -> Matrix:
-    """By how much the block of some neurons differs from that of A itself, to many digits beyond rounding.
+def _correction(schur: SchurForm, states: slice, A: Matrix) -> Matrix:
+    """Return the first-order correction of a diagonal block of R for the rounding errors of the Schur form.
 
-    A Z = Z (R + E) with an E of the size of rounding. With the right and left vectors [Y; I; 0] and [0, I, M] of a
-    block of R, its block in R + E is off by [0, I, M] E [Y; I; 0], and by what is of second order in E.
+    A Z = Z (R + E) with E of rounding size, computed in extended precision. With the right and left vectors [Y; I; 0]
+    and [0, I, M] of a block of R, the block of R + E differs by [0, I, M] E [Y; I; 0] and terms of second order in E.
     """
     R, Z = schur.R, schur.Z
-    before, after = slice(0, own.start), slice(own.stop, len(R))
+    before, after = slice(0, states.start), slice(states.stop, len(R))
     E = Z.T @ commutator(A, Z, R)
-    right, left = E[:, own].copy(), np.eye(len(R))[own]
-    if own.start:
-        right -= E[:, before] @ _solved(R[before, before], R[own, own], R[before, own])
-    if own.stop < len(R):
-        left[:, after] = _solved(R[own, own], R[after, after], R[own, after])
+    right, left = E[:, states].copy(), np.eye(len(R))[states]
+    if states.start:
+        right -= E[:, before] @ _solve_sylvester(R[before, before], R[states, states], R[before, states])
+    if states.stop < len(R):
+        left[:, after] = _solve_sylvester(R[states, states], R[after, after], R[states, after])
     return np.asarray(left @ right)
 
 
 def _members(schur: SchurForm, values: Vector) -> Indices:
-    """The real neurons with these eigenvalues, which swaps keep bit for bit."""
+    """Return the real neurons with these eigenvalues, which swaps keep bit for bit."""
     return np.asarray(((schur.sizes == 1) & (schur.eigenvalues.real[:, None] == values).any(axis=1)).nonzero()[0])
 
 
-def _places(schur: SchurForm, values: Vector) -> slice:
-    """Where the neurons of a group stand side by side."""
+def _state_slice(schur: SchurForm, values: Vector) -> slice:
+    """Return the states of a group of adjacent neurons."""
     first = int(schur.starts[_members(schur, values)[0]])
     return slice(first, first + len(values))
 
 
-def _turn_leaning_last(R: Matrix, Z: Matrix, own: slice) -> None:
-    """Turn the vectors of a repeated eigenvalue, in place, so that as few of them as possible lean on others.
+def _concentrate_couplings(R: Matrix, Z: Matrix, states: slice) -> None:
+    """Rotate the eigenvectors of a repeated eigenvalue, in place, to couple as few of its neurons as possible.
 
-    Its right vectors are [Y; I; 0], its left ones [0, I, M]. Of all directions in its space the last one takes over the
-    neuron that [Yᵀ, M] is largest for, the one before that the next, and so on: a QR factorisation with pivoting.
+    Its right vectors are [Y; I; 0], its left vectors [0, I, M]. The last direction is the one for which [Yᵀ, M] is
+    largest at one neuron, the one before it the next, and so on: a QR factorization with pivoting, columns reversed.
     """
-    before, after = slice(0, own.start), slice(own.stop, len(R))
-    above, right = R[before, own], R[own, after]
+    before, after = slice(0, states.start), slice(states.stop, len(R))
+    above, right = R[before, states], R[states, after]
     Y, M = above, right
     if above.size:
-        Y = _solved(R[before, before], R[own, own], above)
+        Y = _solve_sylvester(R[before, before], R[states, states], above)
     if right.size:
-        M = _solved(R[own, own], R[after, after], right)
-    turn = qr(np.hstack([Y.T, M]), pivoting=True, check_finite=False)[0][:, ::-1]
-    R[before, own], Z[:, own] = above @ turn, Z[:, own] @ turn
-    R[own, after] = turn.T @ right
+        M = _solve_sylvester(R[states, states], R[after, after], right)
+    rotation = qr(np.hstack([Y.T, M]), pivoting=True, check_finite=False)[0][:, ::-1]
+    R[before, states], Z[:, states] = above @ rotation, Z[:, states] @ rotation
+    R[states, after] = rotation.T @ right
 
 
-def _solved(left: Matrix, right: Matrix, product: Matrix) -> Matrix:
-    """The X of left · X − X · right = product, for quasi-triangular matrices."""
+def _solve_sylvester(left: Matrix, right: Matrix, product: Matrix) -> Matrix:
+    """Solve left · X − X · right = product for quasi-triangular matrices."""
     X, scale, _ = lapack.dtrsyl(left, right, product, isgn=-1)
     return np.asarray(X / scale)

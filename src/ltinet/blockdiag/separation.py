@@ -1,9 +1,9 @@
 """Separation of a Schur form into invariant subspaces for a given partition of its neurons.
 
-The steps reorder, decouple and orthonormalise are repeated for every partition that is tried. Equal real eigenvalues
-with a coupling stay in one block, however small the coupling. Neurons with eigenvalue zero that stand alone form one
-block, the kernel of A. Couplings inside the blocks of T⁻¹A T below the rounding bound eps · |T⁻¹||A||T| of their entry
-are set to zero.
+The steps reorder, decouple and orthonormalize are repeated for every partition that is tried. Equal real eigenvalues
+with a coupling stay in one block, however small the coupling. Neurons with eigenvalue zero in blocks of their own are
+merged into one block, the kernel of A. Couplings inside the blocks of T⁻¹A T below the rounding bound eps · |T⁻¹||A||T|
+of their entry are set to zero.
 """
 
 from collections.abc import Iterator
@@ -14,23 +14,20 @@ from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import rounding_tolerance, summation_tolerance
-from ltinet.blockdiag.conditioning import Atoms, Partition, condition_number
+from ltinet.blockdiag.conditioning import Atoms, Partition, condition_number, group_labels
 from ltinet.blockdiag.orthonormal_bases import BlockBases, block_bases, invert_bases, neuron_bases
 from ltinet.blockdiag.schur import SchurForm, graph_components, reorder
 from ltinet.systems.matrices import Matrix
 
-# MERGED ltinet.blockdiag.separation
-# The middle of the pipeline, as often as a partition is tried: reorder → decouple → orthonormalise.
-
 
 @dataclass(frozen=True)
 class Separation:
-    """A Schur form and, for each group of its neurons, an orthonormal basis of the invariant subspace."""
+    """Schur form and, for each group of its neurons, an orthonormal basis of the invariant subspace."""
 
     schur: SchurForm
     bases: BlockBases
     is_orthogonal: bool = False
-    """Whether no coupling is left in the Schur form, so that the basis only turns the planes of pairs."""
+    """Whether the Schur form has no couplings, so that the basis only rotates the planes of pairs."""
 
     @property
     def n_blocks(self) -> int:
@@ -44,7 +41,7 @@ class Separation:
 
     @cached_property
     def first_neuron(self) -> NDArray[np.intp]:
-        """Where each block begins among the neurons."""
+        """First neuron of each block."""
         return self.schur.starts.searchsorted(self.bases.bounds[:-1])
 
     @cached_property
@@ -54,17 +51,17 @@ class Separation:
 
     @cached_property
     def inverse(self) -> Matrix:
-        """The inverse of the basis, in Schur coordinates."""
+        """Inverse of the basis, in Schur coordinates."""
         return invert_bases(self.bases)
 
     def is_within(self, max_condition: float) -> bool:
-        """Whether cond₂(T) ≤ max_condition: by ‖·‖₂² ≤ ‖·‖₁‖·‖∞ for T and T⁻¹ where that decides, else measured."""
+        """Return whether cond₂(T) ≤ max_condition, by ‖·‖₂² ≤ ‖·‖₁‖·‖∞ for T and T⁻¹ where that decides, else computed."""
         try:
             factors = self.bases.basis, self.inverse
         except np.linalg.LinAlgError:  # parallel vectors
             return False
         bound = 1.0
-        with np.errstate(over="ignore"):  # of vectors that are all but parallel: infinite, and within no budget
+        with np.errstate(over="ignore"):  # nearly parallel vectors: the bound is infinite
             for factor in factors:
                 magnitude = np.abs(factor)
                 bound *= np.sqrt(magnitude.sum(axis=0).max()) * np.sqrt(magnitude.sum(axis=1).max())
@@ -72,40 +69,37 @@ class Separation:
 
     @property
     def atoms(self) -> Atoms:
-        """The blocks as the atoms of a coarser partition."""
+        """Blocks as the atoms of a coarser partition."""
         return Atoms(self.bases.basis, self.bases.bounds, self.neurons, self.schur.eigenvalues[self.first_neuron])
 
     def merged(self, partition: Partition) -> "Separation":
-        """The same neurons with the blocks put together as a partition of them says."""
-        group_of_block = np.empty(self.n_blocks, dtype=np.intp)
-        for number, group in enumerate(partition):
-            group_of_block[list(group)] = number
-        return separate(self.schur, np.repeat(group_of_block, self.neurons))
+        """Return the separation with the blocks merged according to a partition of them."""
+        return separate(self.schur, np.repeat(group_labels(partition), self.neurons))
 
 
 def separate(schur: SchurForm, groups: NDArray[np.intp]) -> Separation:
-    """Bases of the invariant subspaces of groups of neurons, one group number for every diagonal block."""
+    """Return bases of the invariant subspaces of groups of neurons; `groups` has one number for every diagonal block."""
     ordered = reorder(schur, groups)
     return Separation(ordered.schur, block_bases(ordered.schur, ordered.bounds))
 
 
 def separate_neurons(schur: SchurForm) -> Separation:
-    """Every neuron in a block of its own, but for those with the same real eigenvalue that are coupled.
+    """Return the separation with a block for every neuron; coupled neurons with equal real eigenvalues share a block.
 
-    Nothing parts those, however small the coupling: it would be lost, since LAPACK takes eps for their distance.
+    Such couplings cannot be removed, however small they are: LAPACK divides by eps instead of the distance zero.
     """
     separation = Separation(schur, neuron_bases(schur))
     chains = [chain for chain in _coupled_equal_eigenvalues(schur, separation.bases.basis) if len(chain) > 1]
     if not chains:
         return separation
-    first = np.arange(separation.n_blocks)
+    groups = np.arange(separation.n_blocks)
     for chain in chains:
-        first[chain] = chain[0]
-    return separate(schur, first)
+        groups[chain] = chain[0]
+    return separate(schur, groups)
 
 
 def _coupled_equal_eigenvalues(schur: SchurForm, basis: Matrix) -> Iterator[NDArray[np.intp]]:
-    """Groups of neurons with exactly the same real eigenvalue that sums Σ R_ik X_kj beyond rounding couple."""
+    """Yield groups of neurons with exactly equal real eigenvalues and couplings Σ R_ik X_kj above rounding."""
     is_real = schur.sizes == 1
     _, index, counts = np.unique(schur.eigenvalues.real[is_real], return_inverse=True, return_counts=True)
     for repeated in (counts > 1).nonzero()[0]:
@@ -120,10 +114,10 @@ def _coupled_equal_eigenvalues(schur: SchurForm, basis: Matrix) -> Iterator[NDAr
 
 
 def merge_kernel(separation: Separation) -> Separation:
-    """Put all neurons with eigenvalue zero that stand alone into one block, the kernel of A, if that block is zero.
+    """Merge all single neurons with eigenvalue zero into one block, the kernel of A, if that block is zero.
 
-    The kernel is determined by A, a basis of it is not, and nothing in its block is connected but for what swaps left.
-    The paper does so.
+    The kernel is determined by A, a basis of it is not. Its block has no connections but the rounding errors of swaps.
+    The paper merges them as well.
     """
     if np.all(separation.schur.eigenvalues):
         return separation
@@ -132,24 +126,18 @@ def merge_kernel(separation: Separation) -> Separation:
     if len(kernel) < 2:
         return separation
     others = ((block,) for block in range(separation.n_blocks) if block not in set(kernel))
-    together = separation.merged((tuple(kernel), *others))
-    largest = int(np.argmax(together.neurons))
-    at = slice(together.bases.bounds[largest], together.bases.bounds[largest + 1])
-    noise = rounding_tolerance(len(together.schur.R), float(np.linalg.norm(together.schur.R)))
-    if together.neurons[largest] != len(kernel) or np.abs(together.bases.blocks[at, at]).max() > noise:
+    merged = separation.merged((tuple(kernel), *others))
+    largest = int(np.argmax(merged.neurons))
+    at = slice(merged.bases.bounds[largest], merged.bases.bounds[largest + 1])
+    noise = rounding_tolerance(len(merged.schur.R), float(np.linalg.norm(merged.schur.R)))
+    if merged.neurons[largest] != len(kernel) or np.abs(merged.bases.blocks[at, at]).max() > noise:
         return separation
-    together.bases.blocks[at, at] = 0.0
-    return together
+    merged.bases.blocks[at, at] = 0.0
+    return merged
 
 
-# MERGED ltinet.blockdiag.separation
-# Which neurons of a block feed each other: entries that are there, and not what rounding left in their place.
-
-Pattern = NDArray[np.bool_]
-
-
-def coupling_pattern(block: Matrix, n_real: int) -> Pattern:
-    """For each two neurons i < j of a block of pattern G, whether j feeds i; False elsewhere."""
+def coupling_pattern(block: Matrix, n_real: int) -> NDArray[np.bool_]:
+    """Return for each two neurons i < j of a block of pattern G whether j feeds i; False elsewhere."""
     first = np.concatenate([np.arange(n_real), np.arange(n_real, len(block), 2)])
     if len(first) < 2:
         return np.zeros((len(first), len(first)), dtype=bool)
@@ -158,10 +146,10 @@ def coupling_pattern(block: Matrix, n_real: int) -> Pattern:
 
 
 def drop_noise_couplings(separation: Separation, A: Matrix) -> Matrix:
-    """The blocks of a separation of A with couplings below the rounding bound of their entry set to zero.
+    """Return the blocks of a separation of A, with couplings below the rounding bound of their entry set to zero.
 
-    An entry of T⁻¹A T is known to eps · |T⁻¹||A||T| there. That costs O(n²) for each row and column with entries that
-    are small against the norms of T⁻¹ and A; those are few.
+    Entries of T⁻¹A T have an error of eps · |T⁻¹||A||T| there. That costs O(n²) for each row and column with entries
+    that are small against the norms of T⁻¹ and A; those are few.
     """
     bases, Z = separation.bases, separation.schur.Z
     blocks, noise = np.array(bases.blocks), summation_tolerance(len(A))
@@ -172,9 +160,9 @@ def drop_noise_couplings(separation: Separation, A: Matrix) -> Matrix:
     is_pair = np.zeros(len(blocks), dtype=bool)
     is_pair[separation.schur.pairs] = True
     for start, stop in zip(bases.bounds[wide].tolist(), bases.bounds[wide + 1].tolist(), strict=True):
-        own = slice(start, stop)
-        coupling, left = np.triu(blocks[own, own], 1), separation.inverse[own]
-        pairs = is_pair[own].nonzero()[0]
+        block = slice(start, stop)
+        coupling, left = np.triu(blocks[block, block], 1), separation.inverse[block]
+        pairs = is_pair[block].nonzero()[0]
         coupling[pairs, pairs + 1] = 0.0
         rows, columns = _small_entries(coupling, noise * largest * np.linalg.norm(left, axis=1))
         if len(rows) == 0:
@@ -183,11 +171,11 @@ def drop_noise_couplings(separation: Separation, A: Matrix) -> Matrix:
         bound = noise * (np.abs(left[rows] @ Z.T) @ right)
         places = np.ix_(rows, columns)
         noisy = (np.abs(coupling[places]) <= bound) & (coupling[places] != 0.0)
-        blocks[own, own][places] = np.where(noisy, 0.0, blocks[own, own][places])
+        blocks[block, block][places] = np.where(noisy, 0.0, blocks[block, block][places])
     return blocks
 
 
 def _small_entries(coupling: Matrix, levels: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows and columns of entries that are not zero but at most the level of their row."""
+    """Return rows and columns of nonzero entries that do not exceed the level of their row."""
     small = (coupling != 0.0) & (np.abs(coupling) <= levels[:, None])
     return small.any(axis=1).nonzero()[0], small.any(axis=0).nonzero()[0]

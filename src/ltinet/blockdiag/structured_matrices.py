@@ -34,28 +34,25 @@ from ltinet.blockdiag.transformation import (
 )
 from ltinet.systems.matrices import Matrix, SparseMatrix
 
-# MERGED ltinet.blockdiag.structured_matrices
-# A block-diagonal matrix of single neurons without its zeros: entries are asked for as an array is.
-
 
 @final
 @dataclass(frozen=True, eq=False)
 class DiagonalBlocks:
-    """Numbers on the diagonal and beside it, where pairs stand, and some blocks of several neurons."""
+    """Block-diagonal matrix stored as its three diagonals, which hold all single neurons, and a few dense blocks."""
 
     diagonal: Array
     upper: Array
-    """Entry (i, i + 1) at i, n in all: the last is zero."""
+    """Entry (i, i + 1) at index i; n numbers, the last one zero."""
     lower: Array
-    """Entry (i + 1, i) at i."""
+    """Entry (i + 1, i) at index i."""
     wide: tuple[tuple[int, Matrix], ...] = ()
-    """Blocks of several neurons, by where they begin."""
+    """Dense blocks of several neurons, with their first states."""
 
     def __len__(self) -> int:
         return len(self.diagonal)
 
     def __getitem__(self, places: tuple[Any, Any]) -> Array:
-        """Entries at rows and columns, arrays that fit each other, or the part that two slices cut out."""
+        """Return entries at broadcast arrays of rows and columns, or the submatrix of two slices."""
         if isinstance(places[0], slice):
             rows, columns = (np.arange(*place.indices(len(self))) for place in places)
             return self[rows[:, None], columns]
@@ -69,24 +66,24 @@ class DiagonalBlocks:
         return entries
 
     def times(self, z: Array) -> Array:
-        """The product with columns, n×k."""
+        """Return the product with columns, n×k."""
         product = self.diagonal[:, None] * z
         product[:-1] += self.upper[:-1, None] * z[1:]
         product[1:] += self.lower[:-1, None] * z[:-1]
         for start, block in self.wide:
-            own = slice(start, start + len(block))
-            product[own] = block @ z[own]
+            states = slice(start, start + len(block))
+            product[states] = block @ z[states]
         return product
 
     def reordered(self, states: NDArray[np.intp]) -> "DiagonalBlocks":
-        """The same with whole blocks in another order: state i becomes what states[i] was."""
+        """Return the matrix with whole blocks in another order: the new state i is the old states[i]."""
         place = np.empty_like(states)
         place[states] = np.arange(len(states))
         wide = tuple((int(place[start]), block) for start, block in self.wide)
         return DiagonalBlocks(self.diagonal[states], self.upper[states], self.lower[states], wide)
 
     def with_pairs(self, at: NDArray[np.intp], planes: Array) -> "DiagonalBlocks":
-        """The same with other 2×2 blocks `(k, 2, 2)` at the states `(k, 2)`."""
+        """Return the matrix with other 2×2 blocks `(k, 2, 2)` at the states `(k, 2)`."""
         diagonal, upper, lower = self.diagonal.copy(), self.upper.copy(), self.lower.copy()
         diagonal[at[:, 0]], diagonal[at[:, 1]] = planes[:, 0, 0], planes[:, 1, 1]
         upper[at[:, 0]], lower[at[:, 0]] = planes[:, 0, 1], planes[:, 1, 0]
@@ -94,35 +91,31 @@ class DiagonalBlocks:
 
 
 def blocks_from_rates(rates: NDArray[np.complex128]) -> DiagonalBlocks:
-    """Numbers for real rates, [[a, ω], [−ω, a]] for a pair a + iω, a − iω in a row."""
+    """Return blocks a for real rates, and [[a, ω], [−ω, a]] for consecutive rates a + iω, a − iω."""
     first = rates.imag > 0.0
     upper = np.where(first, rates.imag, 0.0)
     return DiagonalBlocks(rates.real.copy(), upper, -upper)
 
 
-# MERGED ltinet.blockdiag.structured_matrices
-# What a structured matrix is found to be: its blocks, its T, and how that is told.
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A T = T A_bd; blocks stand in any order."""
+    """Decomposition A T = T A_bd of a structured matrix, with blocks in any order."""
 
-    told: str
-    """What the matrix is, in words."""
+    description: str
+    """Kind of the matrix and method, for notes."""
     A: DiagonalBlocks
     rates: NDArray[np.complex128]
-    """One eigenvalue for every state; of a pair a + iω, then a − iω."""
+    """Eigenvalue of every state; of a pair a + iω, then a − iω."""
     block_sizes: NDArray[np.intp]
     basis: Basis
-    stretch: tuple[float, float] = (1.0, 1.0)
-    """The smallest and the largest singular value of T, or a little beyond them."""
+    singular_values: tuple[float, float] = (1.0, 1.0)
+    """Lower bound on the smallest and upper bound on the largest singular value of T."""
 
     @property
     def condition(self) -> float:
-        """cond₂(T), or a little more."""
-        return self.stretch[1] / self.stretch[0]
+        """Upper bound on cond₂(T)."""
+        return self.singular_values[1] / self.singular_values[0]
 
     @property
     def has_pairs(self) -> bool:
@@ -131,16 +124,15 @@ class Structure:
 
 
 def block_sizes_of(rates: NDArray[np.complex128]) -> NDArray[np.intp]:
-    """One for each real rate, two for each pair."""
+    """Return block sizes: 1 for each real rate, 2 for each pair."""
     return np.where(rates.imag > 0.0, 2, 1)[rates.imag >= 0.0].astype(np.intp)
 
 
-# MERGED ltinet.blockdiag.structured_matrices
-# Diagonal matrices: T = 1.
+# Diagonal matrices
 
 
 def diagonal_structure(A: SparseMatrix) -> Structure | None:
-    """The structure of a diagonal matrix; None for any other."""
+    """Return the structure of a diagonal matrix, T = I; None for any other."""
     entries = A.diagonal()
     if int(np.count_nonzero(entries)) != A.nnz:
         return None
@@ -154,43 +146,40 @@ def diagonal_structure(A: SparseMatrix) -> Structure | None:
     )
 
 
-# MERGED ltinet.blockdiag.structured_matrices
-# Tridiagonal matrices that a diagonal scaling makes symmetric: sine transforms, or LAPACK's own eigenvectors.
-#
-# With b above and c below the diagonal, bc > 0, diag(d)⁻¹ A diag(d) has ±√(bc) beside its diagonal for
-# d_{i+1}/d_i = √(c_i/b_i). Equal entries along all diagonals (Toeplitz) have the eigenvalues a ± 2√(bc) cos(kπ/(n + 1))
-# and sines for eigenvectors.
+# Tridiagonal matrices
 
-_SVD_LIMIT = 1000  # states for which singular values of T cost next to nothing
+_SVD_LIMIT = 1000  # number of states up to which singular values of T are computed; they take less than a second
 LARGEST_TRIDIAGONAL = 5000
-"""States for which eigenvectors are computed: 200 MB, some seconds."""
-_ROUNDED = 4.0 * EPS  # relative: equal entries of a Toeplitz matrix that somebody computed one by one
+"""Number of states up to which eigenvectors are computed: 200 MB, some seconds."""
+_ENTRY_TOLERANCE = 4.0 * EPS  # relative: rounding of entries of a Toeplitz matrix that were computed one by one
 
 
 class _Bands(NamedTuple):
+    """Symmetric tridiagonal matrix diag(scaling)⁻¹ A diag(scaling), with scaling None for ones."""
+
     diagonal: Array
     beside: Array
-    """±√(bc)."""
+    """Off-diagonal entries ±√(bc)."""
     scaling: Array | None
     condition: float
 
 
 @final
 class SineTransform:
-    """The orthonormal sine transform, its own inverse: √(2/(n + 1)) sin(jkπ/(n + 1))."""
+    """Orthonormal sine transform √(2/(n + 1)) sin(jkπ/(n + 1)), its own inverse."""
 
     def forward(self, x: Array) -> Array:
-        """Qᵀ x."""
+        """Return Qᵀ x."""
         return np.asarray(scipy.fft.dst(x, type=1, norm="ortho", axis=0))
 
     def backward(self, z: Array) -> Array:
-        """Q z."""
+        """Return Q z."""
         return self.forward(z)
 
 
 def tridiagonal_structure(A: SparseMatrix, *, max_condition: float) -> Structure | None:
-    """The structure of a tridiagonal matrix with bc > 0, or b = c = 0, in all places; None for any other."""
-    bands = _symmetrised_bands(A)
+    """Return the structure of a tridiagonal matrix with bc > 0, or b = c = 0, in all places; None for any other."""
+    bands = _symmetrized_bands(A)
     if bands is None or not bands.condition <= max_condition:
         return None
     n = len(bands.diagonal)
@@ -199,46 +188,56 @@ def tridiagonal_structure(A: SparseMatrix, *, max_condition: float) -> Structure
         return _scaled_structure("tridiagonal Toeplitz matrix, by sine transforms", bands, values, SineTransform())
     if n > LARGEST_TRIDIAGONAL:
         return None
-    own, vectors = eigh_tridiagonal(bands.diagonal, bands.beside)
-    found = _scaled_structure(
+    values, vectors = eigh_tridiagonal(bands.diagonal, bands.beside)
+    structure = _scaled_structure(
         "tridiagonal matrix, by its own eigenvectors",
         bands,
-        np.asarray(own, dtype=np.float64),
+        np.asarray(values, dtype=np.float64),
         DenseOrthogonalTransform(np.asarray(vectors, dtype=np.float64)),
     )
-    return found if bands.scaling is None or n > _SVD_LIMIT else _normalise_columns(found, bands.scaling)
+    return structure if bands.scaling is None or n > _SVD_LIMIT else _normalize_columns(structure, bands.scaling)
 
 
 def _toeplitz_eigenvalues(a: float, b: float, n: int) -> Array:
-    """The numbers a + 2b cos(kπ/(n + 1)), without cancellation where they are small: slow modes beside fast ones."""
+    """Return the eigenvalues a + 2b cos(kπ/(n + 1)).
+
+    They are evaluated as (a ± 2b) ∓ 4b sin² or cos² of half the angle, so that slow modes beside fast ones do not
+    suffer from cancellation.
+    """
     half = np.arange(1, n + 1) * (0.5 * np.pi / (n + 1))
     if abs(a + 2.0 * b) <= abs(a - 2.0 * b):
         return np.asarray((a + 2.0 * b) - 4.0 * b * np.sin(half) ** 2)
     return np.asarray((a - 2.0 * b) + 4.0 * b * np.cos(half) ** 2)
 
 
-def _scaled_structure(told: str, bands: _Bands, values: Array, rotation: OrthogonalTransform) -> Structure:
+def _scaled_structure(description: str, bands: _Bands, values: Array, rotation: OrthogonalTransform) -> Structure:
+    """Return the structure with the given eigenvalues and T = diag(scaling) Q."""
     rates = np.asarray(values, dtype=np.complex128)
     symmetric = "symmetric " if bands.scaling is None else ""
     basis = ScaledOrthogonalBasis(rotation, bands.scaling)
-    root = math.sqrt(bands.condition)  # the scaling has as much above one as below
+    root = math.sqrt(bands.condition)  # the scaling is centered: its extremes are 1/root and root
     return Structure(
-        symmetric + told, blocks_from_rates(rates), rates, block_sizes_of(rates), basis, (1.0 / root, root)
+        symmetric + description, blocks_from_rates(rates), rates, block_sizes_of(rates), basis, (1.0 / root, root)
     )
 
 
-def _normalise_columns(found: Structure, scaling: Array) -> Structure:
-    """The same with vectors of length one, where that is better conditioned."""
-    T = found.basis.states_of(np.eye(len(scaling)))
+def _normalize_columns(structure: Structure, scaling: Array) -> Structure:
+    """Return the structure with columns of T of length one, where that is better conditioned."""
+    T = structure.basis.states_of(np.eye(len(scaling)))
     lengths = np.linalg.norm(T, axis=0)
-    stretches = np.linalg.svd(T / lengths, compute_uv=False)
-    if not stretches[0] / stretches[-1] < found.condition:
-        return found
-    basis = replace(found.basis, lengths=lengths) if isinstance(found.basis, ScaledOrthogonalBasis) else found.basis
-    return replace(found, basis=basis, stretch=(float(stretches[-1]), float(stretches[0])))
+    singular_values = np.linalg.svd(T / lengths, compute_uv=False)
+    if not singular_values[0] / singular_values[-1] < structure.condition:
+        return structure
+    basis = (
+        replace(structure.basis, lengths=lengths)
+        if isinstance(structure.basis, ScaledOrthogonalBasis)
+        else structure.basis
+    )
+    return replace(structure, basis=basis, singular_values=(float(singular_values[-1]), float(singular_values[0])))
 
 
-def _symmetrised_bands(A: SparseMatrix) -> _Bands | None:
+def _symmetrized_bands(A: SparseMatrix) -> _Bands | None:
+    """Return the symmetrized bands of a tridiagonal matrix; None for any other, or where no scaling exists."""
     diagonal, above, below = A.diagonal(), A.diagonal(1), A.diagonal(-1)
     if sum(int(np.count_nonzero(band)) for band in (diagonal, above, below)) != A.nnz:
         return None
@@ -249,33 +248,37 @@ def _symmetrised_bands(A: SparseMatrix) -> _Bands | None:
     ratio = np.where(above != 0.0, below / np.where(above != 0.0, above, 1.0), 1.0)
     logs = np.concatenate([[0.0], np.cumsum(0.5 * np.log(ratio))])
     condition = float(np.exp(min(logs.max() - logs.min(), 700.0)))
-    if condition <= 1.0 + A.shape[0] * EPS:  # symmetric but for rounding
+    if condition <= 1.0 + A.shape[0] * EPS:  # symmetric up to rounding
         return _Bands(diagonal, 0.5 * (above + below), None, 1.0)
     scaling = np.exp(logs - 0.5 * (logs.max() + logs.min()))
     return _Bands(diagonal, np.sign(above) * np.sqrt(above * below), scaling, condition)
 
 
 def _is_constant(values: Array, bands: _Bands) -> bool:
+    """Return whether the entries of a diagonal are equal up to rounding of the largest entry."""
     size = max(float(np.abs(bands.diagonal).max()), float(np.abs(bands.beside).max(initial=0.0)))
-    return bool(np.ptp(values) <= _ROUNDED * size) if len(values) else True
+    return bool(np.ptp(values) <= _ENTRY_TOLERANCE * size) if len(values) else True
 
 
-# MERGED ltinet.blockdiag.structured_matrices
-# Circulant matrices, A_ij = c_{(i − j) mod n}: the Fourier transform of c has the eigenvalues, cosines and sines T.
+# Circulant matrices
 
-_DIRECT_SUM_LIMIT = 64  # entries of a column that are summed one by one
+_DIRECT_SUM_LIMIT = 64  # nonzero entries of a column up to which they are summed one by one
 _SQRT_2 = float(np.sqrt(2.0))
 
 
 @final
 class RealFourierTransform:
-    """1/√n, then √(2/n) cos(2πjk/n) and ±√(2/n) sin(2πjk/n) for k = 1, 2, …, and (−1)^j/√n where n is even."""
+    """Orthonormal real Fourier transform.
+
+    Its columns are 1/√n, √(2/n) cos(2πjk/n) and ±√(2/n) sin(2πjk/n) for k = 1, 2, …, and (−1)^j/√n for even n; `signs`
+    are those of the sines.
+    """
 
     def __init__(self, n: int, signs: Array) -> None:
-        self.n, self.signs = n, signs  # of the sines
+        self.n, self.signs = n, signs
 
     def forward(self, x: Array) -> Array:
-        """Qᵀ x."""
+        """Return Qᵀ x."""
         waves = scipy.fft.rfft(x, norm="ortho", axis=0)
         z = np.empty(x.shape)
         z[0], k = waves[0].real, len(self.signs)
@@ -286,7 +289,7 @@ class RealFourierTransform:
         return z
 
     def backward(self, z: Array) -> Array:
-        """Q z."""
+        """Return Q z."""
         k = len(self.signs)
         waves = np.zeros((self.n // 2 + 1, *z.shape[1:]), dtype=np.complex128)
         waves[0] = z[0]
@@ -297,17 +300,17 @@ class RealFourierTransform:
 
 
 def circulant_structure(A: SparseMatrix) -> Structure | None:
-    """The structure of a circulant matrix; None for any other."""
+    """Return the structure of a circulant matrix; None for any other."""
     n = int(A.shape[0])
     column = A[:, [0]].toarray().ravel()
     if n < 3 or A.nnz != n * np.count_nonzero(column):
         return None
     rows = np.repeat(np.arange(n), np.diff(A.indptr))
-    if not np.all(np.abs(A.data - column[(rows - A.indices) % n]) <= _ROUNDED * np.abs(column).max()):
+    if not np.all(np.abs(A.data - column[(rows - A.indices) % n]) <= _ENTRY_TOLERANCE * np.abs(column).max()):
         return None
     values = _circulant_eigenvalues(column)
-    # A column and its mirror image that differ by rounding have real eigenvalues but for that.
-    noise = _ROUNDED * np.log2(n) * np.abs(column).sum()
+    # A column that is symmetric up to rounding has real eigenvalues up to rounding.
+    noise = _ENTRY_TOLERANCE * np.log2(n) * np.abs(column).sum()
     omega = np.where(np.abs(values.imag) <= noise, 0.0, values.imag)
     k = (n - 1) // 2
     rates = np.zeros(n, dtype=np.complex128)
@@ -317,9 +320,8 @@ def circulant_structure(A: SparseMatrix) -> Structure | None:
     if n % 2 == 0:
         rates[-1] = values[-1].real
     signs = np.where(omega[1 : k + 1] < 0.0, -1.0, 1.0)
-    told = "circulant matrix, by Fourier transforms"
     return Structure(
-        told,
+        "circulant matrix, by Fourier transforms",
         blocks_from_rates(rates),
         rates,
         block_sizes_of(rates),
@@ -328,10 +330,10 @@ def circulant_structure(A: SparseMatrix) -> Structure | None:
 
 
 def _circulant_eigenvalues(column: Array) -> NDArray[np.complex128]:
-    """The first half of the Fourier transform of the column, without cancellation where there are few entries.
+    """Return the first half of the discrete Fourier transform of the column.
 
-    Σ c_j e^{−2πijk/n} = Σ c_j − 2 Σ c_j sin²(πjk/n) − i Σ c_j sin(2πjk/n): slow modes beside fast ones are small
-    differences in any other way.
+    For few entries Σ c_j e^{−2πijk/n} = Σ c_j − 2 Σ c_j sin²(πjk/n) − i Σ c_j sin(2πjk/n) is used, in which slow modes
+    beside fast ones do not suffer from cancellation.
     """
     n, places = len(column), np.flatnonzero(column)
     if len(places) > _DIRECT_SUM_LIMIT:
@@ -345,20 +347,14 @@ def _circulant_eigenvalues(column: Array) -> NDArray[np.complex128]:
     return np.asarray(real + 1j * imaginary)
 
 
-# MERGED ltinet.blockdiag.structured_matrices
-# Kronecker sums A = L₂ ⊗ I + I ⊗ L₁, as fields on rectangular grids have: T = T₂ ⊗ T₁, which is never formed.
-#
-# State i + n₁ j stands at place (i, j). The eigenvalues are all sums of one of L₁ and one of L₂.
+# Kronecker sums
 
-FactorDecomposer = Callable[[SparseMatrix], Structure | None]
-"""How a factor is decomposed."""
-
-_MAX_ROW_LENGTHS = 32  # numbers of rows in a grid
+_MAX_ROW_LENGTHS = 32  # number of candidate row lengths of the grid that are tried
 
 
 @final
 class KroneckerTransform:
-    """Q = Q₂ ⊗ Q₁; with `swapped` the modes of Q₂ follow each other, else those of Q₁."""
+    """Orthogonal transform Q = Q₂ ⊗ Q₁; with `swapped`, modes of Q₂ are adjacent, otherwise those of Q₁."""
 
     def __init__(
         self, first: OrthogonalTransform, second: OrthogonalTransform, shape: tuple[int, int], *, swapped: bool
@@ -366,7 +362,7 @@ class KroneckerTransform:
         self.first, self.second, self.shape, self.swapped = first, second, shape, swapped
 
     def forward(self, x: Array) -> Array:
-        """Qᵀ x, along one direction after the other."""
+        """Return Qᵀ x, computed along one direction after the other."""
         n1, n2 = self.shape
         k = x.shape[1]
         along = self.second.forward(np.ascontiguousarray(x).reshape(n2, n1 * k)).reshape(n2, n1, k)
@@ -375,7 +371,7 @@ class KroneckerTransform:
         return np.ascontiguousarray(z if self.swapped else z.transpose(1, 0, 2)).reshape(n1 * n2, k)
 
     def backward(self, z: Array) -> Array:
-        """Q z."""
+        """Return Q z."""
         n1, n2 = self.shape
         k = z.shape[1]
         modes = z.reshape(n1, n2, k) if self.swapped else z.reshape(n2, n1, k).transpose(1, 0, 2)
@@ -384,13 +380,15 @@ class KroneckerTransform:
         return self.second.backward(along).reshape(n1 * n2, k)
 
 
-def kronecker_structure(A: SparseMatrix, decompose: FactorDecomposer, *, max_condition: float) -> Structure | None:
-    """The structure of a Kronecker sum whose factors have structures, at most one of them with pairs; else None."""
+def kronecker_structure(
+    A: SparseMatrix, decompose: Callable[[SparseMatrix], Structure | None], *, max_condition: float
+) -> Structure | None:
+    """Return the structure of a Kronecker sum whose factors have structures, at most one of them with pairs; else None."""
     for n1 in _row_lengths(A):
-        parts = _factors(A, n1)
-        if parts is None:
+        factors = _factors(A, n1)
+        if factors is None:
             continue
-        first, second = (decompose(part) for part in parts)
+        first, second = (decompose(factor) for factor in factors)
         if first is None or second is None or (first.has_pairs and second.has_pairs):
             return None
         if first.condition * second.condition > max_condition:
@@ -400,6 +398,7 @@ def kronecker_structure(A: SparseMatrix, decompose: FactorDecomposer, *, max_con
 
 
 def _combine_factors(first: Structure, second: Structure) -> Structure | None:
+    """Return the structure of a Kronecker sum; modes of a pair stay adjacent."""
     one, two = first.basis, second.basis
     if not isinstance(one, ScaledOrthogonalBasis) or not isinstance(two, ScaledOrthogonalBasis):
         return None
@@ -415,14 +414,17 @@ def _combine_factors(first: Structure, second: Structure) -> Structure | None:
     basis = ScaledOrthogonalBasis(
         KroneckerTransform(one.rotation, two.rotation, (n1, n2), swapped=swapped), scaling, lengths
     )
-    kinds = dict.fromkeys((first.told, second.told))
-    told = f"Kronecker sum {n1} × {n2} ({'; '.join(kinds)})"
-    stretch = (first.stretch[0] * second.stretch[0], first.stretch[1] * second.stretch[1])
-    return Structure(told, blocks_from_rates(rates), rates, block_sizes_of(rates), basis, stretch)
+    kinds = dict.fromkeys((first.description, second.description))
+    description = f"Kronecker sum {n1} × {n2} ({'; '.join(kinds)})"
+    singular_values = (
+        first.singular_values[0] * second.singular_values[0],
+        first.singular_values[1] * second.singular_values[1],
+    )
+    return Structure(description, blocks_from_rates(rates), rates, block_sizes_of(rates), basis, singular_values)
 
 
 def _scaling_product(slow: Array | None, n_slow: int, fast: Array | None, n_fast: int) -> Array | None:
-    """All products of two lists of factors, the last index the fast one; None stands for ones."""
+    """Return all products of two lists of factors, the last index varying fastest; None stands for ones."""
     if slow is None and fast is None:
         return None
     one, two = np.ones(n_slow) if slow is None else slow, np.ones(n_fast) if fast is None else fast
@@ -430,7 +432,7 @@ def _scaling_product(slow: Array | None, n_slow: int, fast: Array | None, n_fast
 
 
 def _row_lengths(A: SparseMatrix) -> Iterator[int]:
-    """Distances between coupled states that divide n: one of them is the length of a row of the grid."""
+    """Yield candidates for the row length of the grid: distances between coupled states that divide n."""
     n = int(A.shape[0])
     rows = np.repeat(np.arange(n), np.diff(A.indptr))
     distances = np.unique(np.abs(rows - A.indices))
@@ -439,17 +441,17 @@ def _row_lengths(A: SparseMatrix) -> Iterator[int]:
 
 
 def _factors(A: SparseMatrix, n1: int) -> tuple[SparseMatrix, SparseMatrix] | None:
-    """L₁ and L₂, if A is their Kronecker sum to rounding: what one diagonal has the other need not."""
+    """Return L₁ and L₂ if A is their Kronecker sum up to rounding; half of the first diagonal entry belongs to each."""
     n2 = int(A.shape[0]) // n1
-    half = 0.5 * float(A[0, 0])  # of the diagonal to each, so that eigenvalues add without cancellation
+    half = 0.5 * float(A[0, 0])  # of the diagonal entry, so that eigenvalues add without cancellation
     first = sparse.csr_array(A[:n1, :n1] - half * sparse.eye_array(n1))
     second = sparse.csr_array(A[::n1, ::n1] - half * sparse.eye_array(n2))
     for factor in (first, second):
         factor.eliminate_zeros()
-    off = [int(own.nnz - np.count_nonzero(own.diagonal())) for own in (first, second)]
-    if n2 * off[0] + n1 * off[1] != A.nnz - np.count_nonzero(A.diagonal()):
+    n_off = [int(factor.nnz - np.count_nonzero(factor.diagonal())) for factor in (first, second)]
+    if n2 * n_off[0] + n1 * n_off[1] != A.nnz - np.count_nonzero(A.diagonal()):
         return None
     joined = sparse.kron(sparse.eye_array(n2), first) + sparse.kron(second, sparse.eye_array(n1))
     difference = abs(sparse.csr_array(A - joined))
     largest = difference.max() if difference.nnz else 0.0
-    return (first, second) if largest <= _ROUNDED * abs(A).max() else None
+    return (first, second) if largest <= _ENTRY_TOLERANCE * abs(A).max() else None

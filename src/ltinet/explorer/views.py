@@ -21,7 +21,7 @@ from ltinet.explorer.excitation import ExcitationRun, simulate_run
 from ltinet.explorer.subject import Subject
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import neuron_contribution
-from ltinet.network.realisation import sparse_block_diagonal
+from ltinet.network.realization import sparse_block_diagonal
 from ltinet.plotting.architecture import LayerBand, arrange_layers
 from ltinet.signals.sampled import SampledSignal
 from ltinet.simulation.engines import ENGINES

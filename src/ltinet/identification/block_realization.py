@@ -104,7 +104,7 @@ class BlockRealization:
 
 
 def to_block_realization(A: Array, B: Array, C: Array, D: Array) -> BlockRealization:
-    """Any realisation in well conditioned blocks: single poles, pairs, and what cannot be told apart together."""
+    """Any realization in well conditioned blocks: single poles, pairs, and what cannot be told apart together."""
     if len(A) == 0:
         return BlockRealization(A, B, C, D, ())
     form = block_diagonalize(A)

@@ -57,7 +57,7 @@ def align_pairs(form: BlockDiagonalForm, *, B: Matrix, C: Matrix) -> BlockDiagon
     B_pairs = transformation.to_blocks(B)[at]
     C_pairs = transformation.from_blocks(C)[:, at].transpose(1, 0, 2)
     turns = _best_rotations(form.A[place], B_pairs, C_pairs)
-    planes, transformation = _rotate_blocks(form.A[place], turns), transformation.turned(PlaneRotations(turns, at))
+    planes, transformation = _rotate_blocks(form.A[place], turns), transformation.rotated(PlaneRotations(turns, at))
     if isinstance(form.A, DiagonalBlocks):
         return replace(form, A=form.A.with_pairs(at, planes), transformation=transformation)
     A = form.A.copy()

@@ -48,7 +48,7 @@ class FileDescription(NamedTuple):
     has_system: bool = False
     has_descriptor: bool = False
     budget: float | None = None
-    seen: tuple[tuple[int, float], ...] = ()
+    candidates: tuple[tuple[int, float], ...] = ()
     decisions: tuple[str, ...] = ()
     names: SignalNames = UNNAMED
     reduction_error: float | None = None
@@ -68,7 +68,7 @@ def encode_description(
     facts["has_descriptor"] = has_descriptor
     if form is not None:  # whole numbers and floats of NumPy would not pass as JSON
         facts["budget"] = None if form.budget is None else float(form.budget)
-        facts["seen"] = [(int(count), float(condition)) for count, condition in form.seen]
+        facts["seen"] = [(int(count), float(condition)) for count, condition in form.candidates]
         facts["remarks"] = form.decisions
     if system is not None and system.names.by_kind:
         facts[_NAMES_KEY] = system.names.by_kind
@@ -108,7 +108,7 @@ def parse_description(content: str, *, version: int) -> FileDescription:
         return found
     return found._replace(
         budget=_parse_budget(facts["budget"]),
-        seen=_parse_candidates(facts["seen"]),
+        candidates=_parse_candidates(facts["seen"]),
         decisions=_parse_texts(facts["remarks"]),
         names=_parse_names(facts[_NAMES_KEY]) if named else UNNAMED,
     )

@@ -43,7 +43,7 @@ from ltinet.network.file_format import (
 )
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
-from ltinet.network.realisation import modal_blocks, recover_block_system
+from ltinet.network.realization import modal_blocks, recover_block_system
 from ltinet.systems.matrices import Matrix, make_read_only
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
@@ -120,7 +120,7 @@ def unpack_form(tensors: Tensors, description: FileDescription) -> BlockDiagonal
         scaling=tensors["form.scaling"],
         original=tensors["form.original"],
         budget=description.budget,
-        seen=description.seen,
+        candidates=description.candidates,
         decisions=description.decisions,
     )
 

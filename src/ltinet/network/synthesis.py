@@ -94,7 +94,7 @@ def _assemble(
 # Algorithm 2: from a block-diagonal form to a network.
 
 
-def synthesise(system: BlockSystem) -> Network:
+def synthesize(system: BlockSystem) -> Network:
     """The network with the input–output map of the system (Theorem 1), one horizontal layer per block.
 
     Weights that are small against the terms that they are sums of are rounding errors, and zero.

@@ -18,7 +18,7 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet.errors import InvalidSystemError
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
-from ltinet.network.realisation import LayerRealisation, frequency_response, poles, realise_layer, to_state_space
+from ltinet.network.realization import LayerRealization, frequency_response, poles, realize_layer, to_state_space
 from ltinet.reduction.balanced_truncation import StateSpaceMatrices, error_norms
 from ltinet.reduction.matrix_reduction import ReductionOutcome
 from ltinet.reduction.mechanical_modes import bisect_smallest, peak_gains
@@ -137,7 +137,7 @@ def reduce_network(network: Network, *, order: int | None, tolerance: float | No
     Raises:
         InvalidSystemError: neurons that grow or integrate do not fit into the order.
     """
-    parts = [realise_layer(layer) for layer in network.layers]
+    parts = [realize_layer(layer) for layer in network.layers]
     states = [LayerStates(own.F, own.G, phi) for own, phi in zip(parts, network.Phi, strict=True)]
     allowed = 0.0
     if tolerance is not None:  # of what is left: ‖G_r‖ ≥ ‖G‖ − error
@@ -159,7 +159,7 @@ def _outcome(network: Network, small: Network, found: LayerSelection, n_aside: i
     error, mean = found.left_out.peak, found.left_out.mean
     notes = (f"{n_aside} states of neurons that do not surely decay are kept",) if n_aside else ()
     decaying = found.kept[np.isfinite(found.shares[found.kept])]
-    parts = [realise_layer(layer) for layer in network.layers]
+    parts = [realize_layer(layer) for layer in network.layers]
     return ReductionOutcome(
         matrices=StateSpaceMatrices(system.A, system.B, system.C, system.D),
         order=small.n_states,
@@ -175,7 +175,7 @@ def _outcome(network: Network, small: Network, found: LayerSelection, n_aside: i
     )
 
 
-def _with_layers(network: Network, parts: list[LayerRealisation], kept: NDArray[np.intp]) -> Network:
+def _with_layers(network: Network, parts: list[LayerRealization], kept: NDArray[np.intp]) -> Network:
     """Some of the layers; Ψ takes over the inputs that the others passed on at once, J, so that D stays."""
     left = sorted(set(range(len(parts))) - set(kept.tolist()))
     Psi = network.Psi + sum((network.Phi[own] @ parts[own].J for own in left), start=np.zeros_like(network.Psi))

@@ -51,7 +51,7 @@ LARGEST_CONDITION = 1e4
 def select_coordinates(
     in_blocks: SimulationContext, wanted: CoordinateChoice = "auto", *, is_even: bool, longest_step: float
 ) -> Realization:
-    """Return the realisation to step: the network in its blocks, or its system in original coordinates.
+    """Return the realization to step: the network in its blocks, or its system in original coordinates.
 
     Raises:
         SimulationError: original coordinates are requested but not available.

@@ -21,7 +21,7 @@ from ltinet.blockdiag.transformation import ImplicitTransformation, Transformati
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.maps import m_eta
 from ltinet.network.network import Network
-from ltinet.network.realisation import modal_blocks, recover_block_system, sparse_block_diagonal
+from ltinet.network.realization import modal_blocks, recover_block_system, sparse_block_diagonal
 from ltinet.systems.matrices import Matrix
 
 # MERGED ltinet.simulation.coordinates

@@ -21,7 +21,7 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet.errors import SimulationError
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.neuron import Neuron
-from ltinet.network.realisation import realise_layer
+from ltinet.network.realization import realize_layer
 from ltinet.signals.signal import Signal, polyline_points
 from ltinet.simulation.chebyshev import PiecewisePolynomial, from_node_values, node_times
 from ltinet.simulation.context import SimulationContext
@@ -329,7 +329,7 @@ class LayerTask:
 def solve_layer(task: LayerTask) -> LayerRun:
     """Solve the neurons of a layer from the last to the first, feeding dense outputs upward."""
     places = _state_indices(task.layer)
-    J = realise_layer(task.layer).J
+    J = realize_layer(task.layer).J
     state = task.z0 + J @ task.signal.value(task.breaks[:1])[0]
     if len(task.breaks) == 1:
         return _single_time_run(task, state, places)

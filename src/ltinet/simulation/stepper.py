@@ -15,7 +15,7 @@ from scipy import sparse
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count
 from ltinet.errors import InvalidSignalError, SimulationError
-from ltinet.network.realisation import sparse_block_diagonal
+from ltinet.network.realization import sparse_block_diagonal
 from ltinet.signals.arrays import all_finite, as_real_array
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.simulation.context import SimulationContext

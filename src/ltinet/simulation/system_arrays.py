@@ -33,7 +33,7 @@ from ltinet.errors import SimulationError
 from ltinet.network.block_system import decomposition_residual
 from ltinet.network.network import Network
 from ltinet.network.network_file import has_implicit_transformation
-from ltinet.network.realisation import realise_layer
+from ltinet.network.realization import realize_layer
 from ltinet.simulation.coordinates import Coordinates
 from ltinet.simulation.modal import ModalSystem, pack_states
 from ltinet.systems.system_matrices import SystemMatrices
@@ -269,6 +269,6 @@ def build_network_arrays(
 def layer_equations(network: Network) -> tuple[LayerEquations, ...]:
     """The equations of all layers."""
     return tuple(
-        LayerEquations(*realise_layer(layer), places=layer_state_indices(layer.is_second_order))
+        LayerEquations(*realize_layer(layer), places=layer_state_indices(layer.is_second_order))
         for layer in network.layers
     )

@@ -25,7 +25,7 @@ from ltinet.systems.system_matrices import SystemMatrices, validate_time_step
 # MERGED ltinet.systems.converters
 # State-space realisations of transfer functions, given as polynomials or as zeros, poles and gain.
 #
-# The states are the realisation's own, not the user's. Coefficients are taken as they are: SciPy's `tf2ss` drops leading
+# The states are the realization's own, not the user's. Coefficients are taken as they are: SciPy's `tf2ss` drops leading
 # numerator coefficients below 1e-14 in absolute size, which is wrong for a system measured in small units.
 
 

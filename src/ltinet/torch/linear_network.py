@@ -71,7 +71,7 @@ def rebuild_network(
     A, B, C, D = dense_matrices(system)
     own = SystemMatrices(A, B, C, D)
     with limit_blas_threads(len(A)):
-        found = construct_network(own, BlockChoice(max_condition, None, None, called="n_layers"), balance=None)
+        found = construct_network(own, BlockChoice(max_condition, None, None, count_name="n_layers"), balance=None)
     T, T_inv = to_user.detach().cpu().numpy(), from_user.detach().cpu().numpy()
     given = SystemMatrices(T @ A @ T_inv, T @ B, C @ T_inv, D, names=names)
     transformation = DenseTransformation(T @ found.form.T, found.form.T_inv @ T_inv)

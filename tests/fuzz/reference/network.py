@@ -56,7 +56,7 @@ def is_held_by(net, tensors: dict, description: dict) -> bool:
         held |= _system(net)
         if _names(net) != description.get("names", {}):
             return False
-        facts = [form.budget, [list(pair) for pair in form.seen], list(form.decisions)]
+        facts = [form.budget, [list(pair) for pair in form.candidates], list(form.decisions)]
         if facts != [description[name] for name in ("budget", "seen", "remarks")]:
             return False
     return set(held) == set(tensors) and all(

@@ -8,7 +8,7 @@ from evidence import EPS
 from hard_matrices import pair, random_dense
 from ltinet.blockdiag import decoupling
 from ltinet.blockdiag.decoupling import decouple, decouple_neurons
-from ltinet.blockdiag.orthonormal_bases import orthonormalise
+from ltinet.blockdiag.orthonormal_bases import orthonormalize
 from ltinet.blockdiag.schur import SchurForm, real_schur
 
 needs_trevc = pytest.mark.skipif(decoupling._trevc is None, reason="this SciPy does not export LAPACK's trevc")
@@ -26,8 +26,8 @@ def test_columns_satisfy_the_eigenvalue_equation(n):
 @needs_trevc
 def test_same_subspaces_as_sylvester_equations():
     schur = real_schur(random_dense(20, 4) + np.diag(3.0 * np.arange(20)))
-    fast = orthonormalise(decouple_neurons(schur, schur.starts), schur, schur.starts)
-    slow = orthonormalise(decouple(schur.R, schur.starts), schur, schur.starts)
+    fast = orthonormalize(decouple_neurons(schur, schur.starts), schur, schur.starts)
+    slow = orthonormalize(decouple(schur.R, schur.starts), schur, schur.starts)
     for start, stop in zip(schur.starts[:-1], schur.starts[1:], strict=True):
         P, Q = fast.basis[:, start:stop], slow.basis[:, start:stop]
         # Subspaces are known to eps·‖R‖/sep, and sep is of the order one here.
@@ -78,7 +78,7 @@ def test_without_trevc_there_is_another_way(monkeypatch):
 
 
 def test_an_unknown_signature_is_not_called(monkeypatch):
-    monkeypatch.setattr(decoupling, "_SIGNATURE", "void (int)")
+    monkeypatch.setattr(decoupling, "_TREVC_SIGNATURE", "void (int)")
     assert decoupling._load_trevc() is None
 
 

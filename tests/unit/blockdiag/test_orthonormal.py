@@ -9,14 +9,14 @@ from scipy.linalg import block_diag
 from evidence import EPS
 from hard_matrices import pair, random_dense
 from ltinet.blockdiag.decoupling import decouple
-from ltinet.blockdiag.orthonormal_bases import orthonormalise
+from ltinet.blockdiag.orthonormal_bases import orthonormalize
 from ltinet.blockdiag.schur import SchurForm, real_schur, reorder
 
 
 def grouped(A, n_groups, seed=0):
     schur = real_schur(A)
     ordered = reorder(schur, np.random.default_rng(seed).integers(0, n_groups, len(schur.sizes)))
-    return ordered.schur, orthonormalise(decouple(ordered.schur.R, ordered.bounds), ordered.schur, ordered.bounds)
+    return ordered.schur, orthonormalize(decouple(ordered.schur.R, ordered.bounds), ordered.schur, ordered.bounds)
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 5, 100])
@@ -45,7 +45,7 @@ def test_pairs_have_equal_diagonals_and_the_larger_entry_above(n_groups):
 def test_orthonormal_columns_are_better_than_unit_diagonals():
     schur = real_schur(random_dense(20, 5))
     decoupled = decouple(schur.R, schur.starts)
-    bases = orthonormalise(decoupled, schur, schur.starts)
+    bases = orthonormalize(decoupled, schur, schur.starts)
     # Demmel (1983): within √L of the best block scaling there is, of which the plain X is one.
     assert np.linalg.cond(bases.basis) <= np.sqrt(len(schur.sizes)) * np.linalg.cond(decoupled.X)
 
@@ -56,7 +56,7 @@ def test_a_pair_stays_a_pair_however_small_its_frequency(omega, alone):
     R = block_diag([[-5.0]], [[-1.0, 1.0], [-(omega**2), -1.0]]) + np.triu(np.ones((3, 3)), 2)
     schur = SchurForm(R, np.eye(3))
     bounds = np.array([0, 1, 3]) if alone else np.array([0, 3])
-    bases = orthonormalise(decouple(R, bounds), schur, bounds)
+    bases = orthonormalize(decouple(R, bounds), schur, bounds)
     b, c = bases.blocks[1, 2], bases.blocks[2, 1]
     assert b > 0 > c
     assert np.sqrt(b) * np.sqrt(-c) == pytest.approx(omega, rel=100 * EPS)
@@ -65,7 +65,7 @@ def test_a_pair_stays_a_pair_however_small_its_frequency(omega, alone):
 def test_a_normal_pair_is_a_rotation():
     R = pair(-1.0, 2.0).T.copy()  # −2 above: the basis must turn over
     schur = SchurForm(R, np.eye(2))
-    bases = orthonormalise(decouple(R, np.array([0, 2])), schur, np.array([0, 2]))
+    bases = orthonormalize(decouple(R, np.array([0, 2])), schur, np.array([0, 2]))
     np.testing.assert_allclose(bases.blocks, pair(-1.0, 2.0), atol=4 * EPS)
 
 
@@ -76,6 +76,6 @@ def test_grown_columns_are_computed_anew():
     bounds = np.array([0, 4, 8])
     decoupled = decouple(R, bounds)
     assert np.max(np.abs(decoupled.X)) > 1e4
-    bases = orthonormalise(decoupled, schur, bounds)
+    bases = orthonormalize(decoupled, schur, bounds)
     residual = np.linalg.norm(R @ bases.basis - bases.basis @ bases.blocks, 1)
     assert residual <= 30 * 8 * EPS * np.linalg.norm(R, 1) * np.linalg.norm(bases.basis, 1)

@@ -56,8 +56,8 @@ def test_agglomeration_goes_down_one_group_at_a_time(power):
         counts.append(len(merge.partition))
         assert is_partition_of(merge.partition, 5)
         T = transformation(atoms, merge.partition)
-        assert merge.lost_volume == pytest.approx(-np.linalg.slogdet(T)[1], abs=1e-9)
-        assert merge.lost_volume == pytest.approx(neg_log_det(merge.gram), abs=1e-9)
+        assert merge.log_volume == pytest.approx(-np.linalg.slogdet(T)[1], abs=1e-9)
+        assert merge.log_volume == pytest.approx(neg_log_det(merge.gram), abs=1e-9)
         np.testing.assert_allclose(
             np.sort(np.linalg.eigvalsh(merge.gram)), np.sort(np.linalg.svd(T, compute_uv=False) ** 2), atol=1e-12
         )

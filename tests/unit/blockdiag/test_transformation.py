@@ -47,16 +47,16 @@ def test_the_factors_in_their_order():
 def test_turned_columns_and_rows(as_product):
     before = DenseTransformation(factors().T, factors().T_inv) if as_product else factors()
     W, V = whole_turn(turns()), whole_turn(turns(1))
-    after = before.turned(turns())
+    after = before.rotated(turns())
     close(after.T, before.T @ W)
     close(after.T_inv, W.T @ before.T_inv)
-    twice = after.turned(turns(1))
+    twice = after.rotated(turns(1))
     close(twice.T, before.T @ W @ V)
     close(twice.T_inv, V.T @ W.T @ before.T_inv)
 
 
 @pytest.mark.parametrize(
-    "given", [factors(), factors().turned(turns()), DenseTransformation(factors().T, factors().T_inv)]
+    "given", [factors(), factors().rotated(turns()), DenseTransformation(factors().T, factors().T_inv)]
 )
 def test_thin_products(given):
     B, C = random_dense(N, 3)[:, :2], random_dense(N, 4)[:3]

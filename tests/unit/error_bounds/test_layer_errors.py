@@ -11,13 +11,13 @@ from ltinet.error_bounds.gains import (
     layer_state_indices,
     theorem2_constant,
 )
-from ltinet.network.realisation import realise_layer
+from ltinet.network.realization import realize_layer
 from network_examples import random_layer
 
 
 def equations(orders, seed=0):
     layer = random_layer(orders, 2, seed=seed)
-    return LayerEquations(*realise_layer(layer), places=layer_state_indices(layer.is_second_order))
+    return LayerEquations(*realize_layer(layer), places=layer_state_indices(layer.is_second_order))
 
 
 def largest_responses(F, source, horizon, *, seed, steps=400):

@@ -7,7 +7,7 @@ from scipy.linalg import block_diag
 import ltinet
 from hard_matrices import pair
 from ltinet.network.block_system import align_pairs, to_block_coordinates
-from ltinet.network.synthesis import synthesise
+from ltinet.network.synthesis import synthesize
 from network_examples import network_response, rounded, system_response
 
 EPS = np.finfo(float).eps
@@ -52,7 +52,7 @@ def test_the_form_stays_a_form(channels):
 def test_a_single_input_enters_no_pair_by_its_derivative(channels):
     system = system_with(*channels)
     _, form = aligned(system)
-    network = synthesise(to_block_coordinates(system, form))
+    network = synthesize(to_block_coordinates(system, form))
     for layer in network.layers:
         if layer.n_neurons == 1:
             assert np.linalg.norm(layer.V) <= 10 * 8 * EPS * np.linalg.norm(form.T_inv, 2) * np.linalg.norm(system.B)
@@ -61,7 +61,7 @@ def test_a_single_input_enters_no_pair_by_its_derivative(channels):
 def test_a_single_output_sees_no_rate_of_a_pair():
     system = system_with(3, 1)
     _, form = aligned(system)
-    network = synthesise(to_block_coordinates(system, form))
+    network = synthesize(to_block_coordinates(system, form))
     for layer, Phi in zip(network.layers, network.Phi, strict=True):
         if layer.n_neurons == 1 and layer.n_second_order:
             noise = 10 * 8 * EPS * np.linalg.norm(form.T, 2) * np.linalg.norm(system.C)
@@ -75,7 +75,7 @@ def test_what_cancels_never_grows(channels):
         system = system_with(*channels, seed=seed)
         sizes = []
         for form in aligned(system):
-            network = synthesise(to_block_coordinates(system, form))
+            network = synthesize(to_block_coordinates(system, form))
             sizes.append(
                 [
                     np.linalg.norm(Phi[:, 1]) * np.linalg.norm(layer.V)
@@ -92,7 +92,7 @@ def test_what_cancels_never_grows(channels):
 def test_the_transfer_function_stays(channels):
     system = system_with(*channels)
     _, form = aligned(system)
-    network = synthesise(to_block_coordinates(system, form))
+    network = synthesize(to_block_coordinates(system, form))
     for s in (0.1j, 2.0j, 1e3j):
         error = rounded(network_response(network, s)) - rounded(system_response(system, s))
         resolvent = np.linalg.norm(np.linalg.inv(s * np.eye(8) - system.A), 2)
@@ -121,7 +121,7 @@ def test_a_pair_without_connections_is_turned_inside_a_layer_too():
     assert moved.tolist() == [where, where + 1]
     size = np.linalg.norm(system.A) * np.linalg.norm(after.T)
     assert np.linalg.norm(system.A @ after.T - after.T @ after.A) <= 30 * 7 * EPS * size
-    layer = synthesise(to_block_coordinates(system, after)).layers[0]
+    layer = synthesize(to_block_coordinates(system, after)).layers[0]
     row = (where + 1) // 2  # one real neuron stands first
     assert np.linalg.norm(layer.V[row]) <= 10 * 7 * EPS * np.linalg.norm(system.B)
 

@@ -39,7 +39,7 @@ def form_bits(form):
     return [(array.shape, (array + 0.0).tobytes()) for array in arrays], (
         form.block_sizes,
         form.budget,
-        form.seen,
+        form.candidates,
         form.decisions,
     )
 
@@ -204,7 +204,7 @@ def test_files_of_the_first_release_still_load(path, tmp_path):
     if net.form is not None:
         for name in ("T", "T_inv", "original", "scaling"):
             np.testing.assert_array_equal(getattr(net.form, name), tensors[f"form.{name}"])
-        assert [list(pair) for pair in net.form.seen] == description["seen"]
+        assert [list(pair) for pair in net.form.candidates] == description["seen"]
     net.save(tmp_path / "again")
     assert ltinet.load(tmp_path / "again") == net
 
@@ -221,9 +221,9 @@ def test_the_system_in_a_file_of_the_first_release_is_the_one_it_was_built_from(
 def test_a_singular_basis_met_on_the_way_is_remembered(tmp_path):
     """An infinite condition number is a fact about a partition that was not taken, not a damaged file."""
     net = ltinet.construct(SYSTEMS["coupled"])
-    form = replace(net.form, seen=(*net.form.seen, (6, np.inf)))
+    form = replace(net.form, candidates=(*net.form.candidates, (6, np.inf)))
     write_network(tmp_path / "net", StoredNetwork(net.network, form))
-    assert read_network(tmp_path / "net")[1].seen == form.seen
+    assert read_network(tmp_path / "net")[1].candidates == form.candidates
 
 
 def test_a_file_keeps_the_system_that_bounds_compare_with(tmp_path):

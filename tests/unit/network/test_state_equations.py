@@ -10,7 +10,7 @@ import pytest
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import m_lti
 from ltinet.network.network import Network
-from ltinet.network.realisation import realise_layer, to_state_space
+from ltinet.network.realization import realize_layer, to_state_space
 from network_examples import (
     exact,
     layer_response,
@@ -39,7 +39,7 @@ def realised_response(part, s):
 @pytest.mark.parametrize("orders", ARRANGEMENTS, ids=lambda orders: "".join(map(str, orders)))
 def test_any_layer_keeps_its_transfer_function(orders, s):
     layer = random_layer(orders, n_inputs=2, seed=len(orders))
-    part = realise_layer(layer)
+    part = realize_layer(layer)
     xi = rounded(layer_response(layer, s))
     expected = np.vstack([xi, s * xi[np.array(orders) == 2]])
     # F and G come from triangular solves with C_ff and divisions by m: their relative errors are n·eps·cond, and what
@@ -55,11 +55,11 @@ def test_any_layer_keeps_its_transfer_function(orders, s):
 
 def test_z_is_what_stays_continuous_when_u_jumps():
     # ζ = ξ̇ − (V/m) u for a second-order neuron; ξ − (v/c) u for a first-order one that sees u̇.
-    second = realise_layer(HorizontalLayer([[2.0]], [[1.0]], [[3.0]], [[5.0]], [[4.0]]))
+    second = realize_layer(HorizontalLayer([[2.0]], [[1.0]], [[3.0]], [[5.0]], [[4.0]]))
     np.testing.assert_array_equal(second.J, [[0.0], [2.0]])
     np.testing.assert_array_equal(second.F, [[0.0, 1.0], [-1.5, -0.5]])
     np.testing.assert_array_equal(second.G, [[2.0], [2.5 - 0.5 * 2.0]])
-    first = realise_layer(HorizontalLayer([[0.0]], [[2.0]], [[3.0]], [[5.0]], [[4.0]]))
+    first = realize_layer(HorizontalLayer([[0.0]], [[2.0]], [[3.0]], [[5.0]], [[4.0]]))
     np.testing.assert_array_equal(first.J, [[2.0]])
     np.testing.assert_array_equal(first.F, [[-1.5]])
     np.testing.assert_array_equal(first.G, [[2.5 - 1.5 * 2.0]])
@@ -68,7 +68,7 @@ def test_z_is_what_stays_continuous_when_u_jumps():
 def test_a_constructed_layer_starts_as_the_erratum_says():
     # Erratum 1: ξ̇_c(0⁺) = V_c u(0); first-order neurons start at zero.
     layer = HorizontalLayer(*m_lti(pattern_block(2, 2), np.arange(12.0).reshape(6, 2), n_real=2))
-    part = realise_layer(layer)
+    part = realize_layer(layer)
     np.testing.assert_array_equal(part.J[:4], 0.0)
     np.testing.assert_array_equal(part.J[4:], layer.V[2:])
 

@@ -6,7 +6,7 @@ import pytest
 import ltinet
 from ltinet.network.block_system import to_block_coordinates
 from ltinet.network.maps import m_lti, m_o
-from ltinet.network.synthesis import synthesise
+from ltinet.network.synthesis import synthesize
 from network_examples import network_response, rounded, system_response
 
 EPS = np.finfo(float).eps
@@ -16,7 +16,7 @@ EPS = np.finfo(float).eps
 def blobs():
     system = ltinet.named_system("blobs")
     form = ltinet.block_diagonalize(system.A, n_blocks=6)
-    return system, form, synthesise(to_block_coordinates(system, form))
+    return system, form, synthesize(to_block_coordinates(system, form))
 
 
 def test_layers_are_the_images_of_the_blocks(blobs):
@@ -50,7 +50,7 @@ def test_the_network_has_the_transfer_function_of_the_system(n_layers):
     A = np.array([[-1.0, 2.0, 0.3, 0.1], [-2.0, -1.0, 0.2, 0.4], [0.0, 0.0, -3.0, 0.5], [0.0, 0.0, 0.0, -5.0]])
     system = ltinet.StateSpace(A, rng.standard_normal((4, 2)), rng.standard_normal((3, 4)), rng.standard_normal((3, 2)))
     form = ltinet.block_diagonalize(A, n_blocks=n_layers)
-    network = synthesise(to_block_coordinates(system, form))
+    network = synthesize(to_block_coordinates(system, form))
     for s in (0.0, 0.5j, 3.0j, -2.0 + 1.0j):
         error = rounded(network_response(network, s)) - rounded(system_response(system, s))
         # ‖C‖‖(s − A)⁻¹‖‖B‖ + ‖D‖ is below 20 here, the couplings and 1/b below 3.
@@ -60,12 +60,12 @@ def test_the_network_has_the_transfer_function_of_the_system(n_layers):
 def test_the_number_of_layers_is_that_of_the_blocks():
     system = ltinet.named_system("diffusion", points=4)
     form = ltinet.block_diagonalize(system.A)
-    assert len(synthesise(to_block_coordinates(system, form)).layers) == form.n_blocks == 16
+    assert len(synthesize(to_block_coordinates(system, form)).layers) == form.n_blocks == 16
 
 
 def test_a_static_gain_has_no_layers():
     system = ltinet.StateSpace([], np.zeros((0, 2)), np.zeros((1, 0)), [[1.0, 2.0]])
-    network = synthesise(to_block_coordinates(system, ltinet.block_diagonalize(system.A)))
+    network = synthesize(to_block_coordinates(system, ltinet.block_diagonalize(system.A)))
     assert network.n_layers == 0
     np.testing.assert_array_equal(network.Psi, system.D)
 
@@ -74,5 +74,5 @@ def test_a_static_gain_has_no_layers():
 def test_missing_inputs_and_outputs_keep_their_axes(m, p):
     A = np.array([[-1.0, 2.0, 0.0], [-2.0, -1.0, 0.0], [0.0, 0.0, -3.0]])
     system = ltinet.StateSpace(A, np.zeros((3, m)), np.zeros((p, 3)))
-    network = synthesise(to_block_coordinates(system, ltinet.block_diagonalize(A)))
+    network = synthesize(to_block_coordinates(system, ltinet.block_diagonalize(A)))
     assert (network.n_inputs, network.n_outputs, network.n_states) == (m, p, 3)

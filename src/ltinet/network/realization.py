@@ -25,14 +25,14 @@ from ltinet.network.network import Network
 from ltinet.systems.matrices import Matrix, as_real_matrix, make_read_only, shape_of
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.network.realisation
+# MERGED ltinet.network.realization
 # The way back: a network as z' = F z + G u, in coordinates in which no derivative of the input appears.
 #
 # At a jump of u the layer equations M ξ̈ + C ξ̇ + K ξ = E u + V u̇ move ξ̇ of second-order neurons (and ξ of first-order ones
 # that see u̇) by J times the jump. What is left, z = (ξ, ξ̇) − J u, is continuous and starts at zero when the system does.
 
 
-class LayerRealisation(NamedTuple):
+class LayerRealization(NamedTuple):
     """z' = F z + G u with (ξ, ξ̇ of second-order neurons) = z + J u."""
 
     F: Matrix
@@ -40,7 +40,7 @@ class LayerRealisation(NamedTuple):
     J: Matrix
 
 
-def realise_layer(layer: HorizontalLayer) -> LayerRealisation:
+def realize_layer(layer: HorizontalLayer) -> LayerRealization:
     """Write the equations of a layer, first and second order in any arrangement, as a first-order system.
 
     With f and s the first- and second-order neurons, C_ff ξ̇_f = E_f u + V_f u̇ − K_f ξ − C_fs ξ̇_s and
@@ -64,12 +64,12 @@ def realise_layer(layer: HorizontalLayer) -> LayerRealisation:
     F[f], G[f] = first[:, : n + len(s)], first[:, n + len(s) :]
     F[s, n + np.arange(len(s))] = 1.0
     F[n:], G[n:] = second[:, : n + len(s)] / masses, second[:, n + len(s) :] / masses
-    return LayerRealisation(F, G + F @ J, J)
+    return LayerRealization(F, G + F @ J, J)
 
 
 def to_state_space(network: Network) -> SystemMatrices:
     """The network as (A, B, C, D), block diagonal, its states the ξ of each layer followed by their ξ̇ − J u."""
-    parts = [realise_layer(layer) for layer in network.layers]
+    parts = [realize_layer(layer) for layer in network.layers]
     C = network.output_weights
     J = np.vstack([np.zeros((0, network.n_inputs)), *(part.J for part in parts)])
     A = linalg.block_diag(*(part.F for part in parts)) if parts else np.zeros((0, 0))
@@ -77,7 +77,7 @@ def to_state_space(network: Network) -> SystemMatrices:
     return SystemMatrices(A, B, C, network.Psi + C @ J)
 
 
-# MERGED ltinet.network.realisation
+# MERGED ltinet.network.realization
 # The way back from neurons to blocks: the block coordinates that the parameters of a network give.
 #
 # A second-order neuron m ξ̈ + c ξ̇ + k ξ has the poles a ± √(a² − k/m), a = −c/2m. With ζ = ξ̇ − J u and η = (ζ − a ξ)/s,
@@ -99,7 +99,7 @@ class ModalBlocks(NamedTuple):
 
 def modal_blocks(network: Network) -> ModalBlocks:
     """The blocks of a network that has no block-diagonal form behind it."""
-    parts = [realise_layer(layer) for layer in network.layers]
+    parts = [realize_layer(layer) for layer in network.layers]
     maps = [_to_neurons(layer, part.F) for layer, part in zip(network.layers, parts, strict=True)]
     inverses: list[Matrix] = [np.asarray(np.linalg.inv(own), dtype=np.float64) for own in maps]
     to_neurons, to_blocks = (sparse_block_diagonal(own) for own in (maps, inverses))
@@ -167,7 +167,7 @@ def recover_block_system(network: Network, form: BlockDiagonalForm) -> BlockSyst
     )
 
 
-# MERGED ltinet.network.realisation
+# MERGED ltinet.network.realization
 # Poles and frequency response straight from the neurons, at a cost linear in the number of connections.
 
 Response = NDArray[np.complex128]
