@@ -5,8 +5,8 @@
 Needs Chromium, playwright and ../shared/data. A start is measured from the call of the program `ltinet explore MODEL`
 to the frame after the last drawing, in a browser that runs already and has an empty tab; libraries are compiled to
 bytecode, as after an installation, and BLAS has the threads that it takes by itself. Times of key presses are those of
-the browser's own clock: from the key to the frame after the last drawing. Every press reaches another rung of the
-ladder; the first way over all of them is cold, the second, back, warm. The certified band, which comes later, does not
+the browser's own clock: from the key to the frame after the last drawing. Every press reaches another point of the
+trade-off curve; the first pass over all of them is cold, the second, back, warm. The certified band, which comes later, does not
 count. At the end the numbers in the DOM are compared with those of the library: every example at ten budgets.
 """
 
@@ -65,7 +65,7 @@ def main() -> int:
     with sync_playwright() as tools, TemporaryDirectory(prefix="bytecode-") as bytecode:
         browser = tools.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
-        print(f"{'system':<18}{'rungs':>6}{'start, s':>10}{'best':>6}{'cold, ms':>10}{'warm, ms':>10}{'worst':>8}")
+        print(f"{'system':<18}{'points':>7}{'start, s':>10}{'best':>6}{'cold, ms':>10}{'warm, ms':>10}{'worst':>8}")
         for name in arguments.only or SYSTEMS:
             print(_row(browser, name, starts=arguments.starts, bytecode=bytecode), flush=True)
         if "drags" not in arguments.skip:
@@ -97,7 +97,7 @@ def _row(browser: Any, name: str, *, starts: int, bytecode: str) -> str:
 
 
 def _walked(page: Any) -> tuple[int, list[float], list[float]]:
-    """How many rungs there are, and milliseconds of presses down and up all of them."""
+    """Return the number of points, and the milliseconds of presses down and up all of them."""
     page.evaluate(WATCH)
     count = int(page.get_attribute("[data-id=budget]", "max")) + 1
     page.focus("[data-id=budget]")

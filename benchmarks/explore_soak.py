@@ -25,7 +25,7 @@ GROWTH = 0.10
 
 
 class Soak:
-    """A tab in which somebody plays without a plan."""
+    """A tab with random actions."""
 
     def __init__(self, tab: Any, rng: random.Random) -> None:
         self.tab, self.rng, self.count = tab, rng, 0
@@ -94,12 +94,12 @@ class Soak:
         self.tab.click("[data-id=columns-close]")
 
     def break_upload(self) -> None:
-        """A file that is none."""
+        """An invalid file."""
         self.drop("broken.mat", self.rng.randbytes(2000))
         self.tab.wait_for_selector("[data-id=error]", state="visible", timeout=60_000)
 
     def download(self) -> None:
-        """A file to keep; of a view that is an error, as one of a file that is gone, there is none."""
+        """Download a file; a view that shows an error has none."""
         before = len(self.kept)
         self.tab.get_by_role("button", name=self.rng.choice(("network file", "script", "poles.svg"))).click()
         for _ in range(600):
@@ -149,7 +149,7 @@ def main() -> int:
     finally:
         program.terminate()
         program.wait()
-    # A request that is refused, as that of a file that is none, stands in the console as well.
+    # A request that is refused, such as an invalid file, is also reported in the console.
     errors = [words for words in complaints if "status of 4" not in words]
     return _judged(memory, errors, soak.count)
 

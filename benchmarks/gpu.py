@@ -54,10 +54,10 @@ def main() -> None:
 def print_jax(shape: Shape, dtype: torch.dtype, ours: float, rounds: int) -> None:
     """JAX's time, and what it is over ours."""
     found = time_of_jax(shape, double=dtype == torch.float64, rounds=max(3, rounds // 4))
-    told = found
+    text = found
     if isinstance(found, JaxTime):
-        told = f"{found.milliseconds:9.2f} ms run at batch {found.batch}, over ltinet {found.milliseconds / ours:6.2f}"
-    print(f"JAX associative_scan, {shape.name}, {dtype}: {told}", flush=True)
+        text = f"{found.milliseconds:9.2f} ms run at batch {found.batch}, over ltinet {found.milliseconds / ours:6.2f}"
+    print(f"JAX associative_scan, {shape.name}, {dtype}: {text}", flush=True)
 
 
 def times_of(shape: Shape, dtype: torch.dtype, rounds: int) -> float:

@@ -2,7 +2,7 @@
 
 Stable systems of order 2 to 8 with 1 to 3 inputs and outputs, modes with |λ| from 0.2 to 0.98, normal B and C, no
 direct path, 2,000 samples, 20 and 40 dB, white noise and AR(1) with 0.95 in turn. How much of a system can be seen is
-told by δ = √N · the smallest Hankel value with outputs in units of their noise: a state with a small one is below the
+judged by δ = √N · the smallest Hankel value with outputs in units of their noise: a state with a small one is below the
 noise, and no method can find it.
 
 Printed are how often the order is right (δ ≥ 10), how often a true pole lies in its 99 % region and the delay is found
@@ -179,7 +179,7 @@ def _share(values: Sequence[bool]) -> str:
     return f"{100.0 * np.mean(values):5.1f} % of {len(values)}" if values else "none drawn"
 
 
-def told(outcomes: Sequence[Outcome]) -> list[str]:
+def summary_lines(outcomes: Sequence[Outcome]) -> list[str]:
     """The figures, line by line."""
     chosen = [own for own in outcomes if own.found_order is not None]
     lines = [f"order right, δ ≥ {SEEN:g}                {_share([own.found_order == own.order for own in chosen])}"]
@@ -220,7 +220,7 @@ def main() -> None:
     one = functools.partial(outcome, seed=arguments.seed, with_order=not arguments.order_given)
     with ProcessPoolExecutor(arguments.workers) as pool:
         outcomes = list(pool.map(one, range(arguments.count), chunksize=1))
-    print("\n".join(told(outcomes)))
+    print("\n".join(summary_lines(outcomes)))
     print(f"{arguments.count} systems in {time.perf_counter() - begin:.0f} s, seed {arguments.seed}")
 
 

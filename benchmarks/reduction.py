@@ -63,8 +63,8 @@ def rail() -> None:
         bound = "none" if found.error_bound is None else f"{found.error_bound / found.gain:.1e}"
         _print(name, "ltinet.reduce", seconds, _error(whole, found.system.frequency_response(omega)), bound)
         (small, bounds), seconds = _timed(_pymor_truncation, system)
-        told = f"{bounds[39] / found.gain:.1e}*" if len(bounds) > 39 else "none"
-        _print(name, "pyMOR BT", seconds, _error(whole, _pymor_response(small, omega)), told)
+        bound_text = f"{bounds[39] / found.gain:.1e}*" if len(bounds) > 39 else "none"
+        _print(name, "pyMOR BT", seconds, _error(whole, _pymor_response(small, omega)), bound_text)
         small, seconds = _timed(IRKAReductor(_pymor_model(system)).reduce, 20)
         _print(name, "pyMOR IRKA, order 20", seconds, _error(whole, _pymor_response(small, omega)), "none")
         small, seconds = _timed(_tried, MTReductor(_pymor_model(system)).reduce, 40)
@@ -149,7 +149,7 @@ def _timed(run: Callable[..., Any], *given: Any, **options: Any) -> tuple[Any, f
 
 
 def _tried(run: Callable[..., Any], *given: Any, **options: Any) -> Any:
-    """The result, or None where there is none; these libraries fail in many ways."""
+    """Return the result, or None if the library fails."""
     try:
         return run(*given, **options)
     except Exception:

@@ -1,1 +1,1 @@
-"""How many steps a constructed network, recurrent units and a layer of random poles need to learn a perturbed beam."""
+"""Numbers of training steps that a constructed network, recurrent units and a layer of random poles need for a perturbed beam."""

@@ -1,4 +1,4 @@
-"""What learns: functions from parameters and samples `(B, T, 1)` to outputs, and how each begins."""
+"""Trainable models: functions from parameters and samples `(B, T, 1)` to outputs, and how each begins."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Learner:
     begin: Callable[[int], Parameters]
 
     def n_parameters(self) -> int:
-        """How many numbers are learnt."""
+        """Number of trained parameters."""
         return sum(own.numel() for own in self.begin(0).values())
 
 

@@ -10,7 +10,7 @@ import ltinet
 
 @dataclass(frozen=True)
 class Task:
-    """What is known at first, and records of what is true: inputs and outputs `(records, T, 1)`."""
+    """The initial model, and records of the true system: inputs and outputs `(records, T, 1)`."""
 
     known: ltinet.DynamicNetwork
     dt: float

@@ -62,10 +62,10 @@ def _row(
 
 def _worker(*, threads: str | None) -> subprocess.Popen[str]:
     inherited = {name: value for name, value in os.environ.items() if name not in SETTINGS}
-    told = {} if threads is None else dict.fromkeys(SETTINGS, threads)
+    limits = {} if threads is None else dict.fromkeys(SETTINGS, threads)
     command = [sys.executable, "-m", "benchmarks.measure.default_threads"]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=inherited | told)  # noqa: S603 - our own
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=inherited | limits)  # noqa: S603 - our own
 
 
 def _asked(worker: subprocess.Popen[str], request: str) -> float:

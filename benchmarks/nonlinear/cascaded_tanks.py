@@ -54,11 +54,11 @@ def main() -> None:
         if given.test:
             errors.append(rmse(simulated(model, units, records["test"]), records["test"]))
         found.append(errors)
-        print(f"seed {seed}: {n_parameters(model) + 4} parameters, V: {told(errors)}", flush=True)
-    print(f"medians, V: {told([statistics.median(own) for own in zip(*found, strict=True)])}")
+        print(f"seed {seed}: {n_parameters(model) + 4} parameters, V: {format_errors(errors)}", flush=True)
+    print(f"medians, V: {format_errors([statistics.median(own) for own in zip(*found, strict=True)])}")
 
 
-def told(errors: list[float]) -> str:
+def format_errors(errors: list[float]) -> str:
     """Errors by name."""
     return ", ".join(f"{name} {error:.4f}" for name, error in zip(("training", "test"), errors, strict=False))
 
@@ -73,7 +73,7 @@ def held_out(record: Record, units: Units, seed: int, pieces: int, weight: float
 def trained(
     record: Record, seed: int, pieces: int, weight: float, *, n_samples: int | None = None
 ) -> tuple[nn.Feedback, float]:
-    """A model of the first samples, all of them if not told, and its error there."""
+    """A model of the first samples, all of them by default, and its error there."""
     model = first_model(record, seed, pieces=pieces)
     data = (record.u[:n_samples], record.y[:n_samples])
     history = nn.fit(model, data, method="lm", steps=_STEPS, warmup=_WARM_UP, ridge=weight)

@@ -47,8 +47,8 @@ def main() -> None:
             errors["inside"] = rmse(y[: len(records["inside"].y)], records["inside"])
         for name, error in errors.items():
             found.setdefault(name, []).append(1e3 * error)
-        told = ", ".join(f"{name} {1e3 * error:.4f}" for name, error in errors.items())
-        print(f"seed {seed}: {hold} hold, {n_parameters(model) + 2} parameters, mV: {told}", flush=True)
+        scores = ", ".join(f"{name} {1e3 * error:.4f}" for name, error in errors.items())
+        print(f"seed {seed}: {hold} hold, {n_parameters(model) + 2} parameters, mV: {scores}", flush=True)
     print("medians, mV: " + ", ".join(f"{name} {statistics.median(own):.4f}" for name, own in found.items()))
 
 

@@ -51,8 +51,8 @@ def main() -> None:
         model, validation = trained(train, first, second, seed=seed, device=given.device)
         error = rmse(simulated(model, units, records["test"]), records["test"]) if given.test else float("nan")
         found.append((1e3 * units.y_deviation * validation, 1e3 * error))
-        told = f"validation {found[-1][0]:.4f}, test {found[-1][1]:.4f}"
-        print(f"seed {seed}: {n_parameters(model)} parameters, mV: {told}", flush=True)
+        scores = f"validation {found[-1][0]:.4f}, test {found[-1][1]:.4f}"
+        print(f"seed {seed}: {n_parameters(model)} parameters, mV: {scores}", flush=True)
     medians = [statistics.median(own) for own in zip(*found, strict=True)]
     print(f"medians, mV: validation {medians[0]:.4f}, test {medians[1]:.4f}")
     print(f"best by validation, mV: test {min(found)[1]:.4f}")

@@ -1,4 +1,4 @@
-"""What people use instead, one file per library, each as its documentation advises."""
+"""Other libraries, one file each, used as their documentation advises."""
 
 from benchmarks.peers.control_response import forced_response
 from benchmarks.peers.diffrax_solve import diffrax_solve

@@ -1,1 +1,1 @@
-"""What measurements share: cases, clocks, the oracle, and how results become tables, figures and quotes."""
+"""Shared parts of the measurements: cases, clocks, the oracle, and how results become tables, figures and quotes."""

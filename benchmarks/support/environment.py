@@ -31,8 +31,8 @@ def _processor() -> str:
     """The model of the processor, where the operating system tells."""
     lister = shutil.which("lscpu")
     if lister:
-        told = subprocess.run([lister], capture_output=True, text=True, check=False).stdout  # noqa: S603 - no input
-        for line in told.splitlines():
+        listing = subprocess.run([lister], capture_output=True, text=True, check=False).stdout  # noqa: S603 - no input
+        for line in listing.splitlines():
             if line.startswith("Model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()

@@ -53,7 +53,7 @@ def _simulation(tables: Tables) -> Figure:
         axes.errorbar(places, medians, spread, fmt="none", color="black", linewidth=0.8, capsize=2)
     axes.axhline(300.0, color=OTHERS[0], linewidth=0.8, linestyle="--")
     axes.set(yscale="log", ylabel="time of the peer / time of ltinet", title="Simulation, prepared, outputs only")
-    axes.set_ylim(1.0, 4.0 * axes.get_ylim()[1])  # room for the legend above the bars
+    axes.set_ylim(1.0, 4.0 * axes.get_ylim()[1])  # space for the legend above the bars
     axes.set_xticks(range(len(names)), names, rotation=20, ha="right")
     axes.legend(frameon=False, loc="upper right", ncols=2)
     return figure

@@ -1,4 +1,4 @@
-"""How much work a run does: the full suite, or a quick one that shows that everything runs."""
+"""Extent of a benchmark run: the full suite, or a quick one that shows that everything runs."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the page of `ltinet explore` shows, read from its DOM, beside what the library says."""
+"""Numbers that the page of `ltinet explore` shows, read from its DOM, compared with those of the library."""
 
 import json
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class Expected:
     """An example as the library has it, computed apart from the page."""
 
     subject: Subject
-    rungs: ltinet.TradeoffCurve
+    points: ltinet.TradeoffCurve
 
     @classmethod
     def of(cls, name: str) -> "Expected":
@@ -59,15 +59,15 @@ class Expected:
         return cls(Subject(name, system, small, found), ltinet.condition_tradeoff(small))
 
     def budgets(self) -> list[float]:
-        """Ten: on and just above rungs all over the ladder, or over the range where there are few rungs."""
-        if len(self.rungs) < 10:
+        """Ten limits on and just above the points of the trade-off curve, or over its range where it has few points."""
+        if len(self.points) < 10:
             return [10.0**power for power in range(10)]
-        places = np.linspace(0, len(self.rungs) - 1, 10).round().astype(int)
-        return [self.rungs[place].condition * (1.0 + 1e-9 * (turn % 2)) for turn, place in enumerate(places)]
+        places = np.linspace(0, len(self.points) - 1, 10).round().astype(int)
+        return [self.points[place].condition * (1.0 + 1e-9 * (turn % 2)) for turn, place in enumerate(places)]
 
     def differences(self, shown: Shown, budget: float) -> list[str]:
         """What the page shows otherwise."""
-        net = self.rungs.within(budget).network
+        net = self.points.within(budget).network
         found = [name for name in FACTS if json.loads(shown.facts[name]) != getattr(net, name)]
         if net.form is None or json.loads(shown.facts["condition"]) != net.form.condition:
             found.append("condition")
@@ -98,9 +98,9 @@ def _columns(expected: Expected, net: ltinet.DynamicNetwork) -> dict[tuple[str, 
         ("poles", 2): layers[:_MOST_ROWS],
         ("bode", 0): _thinned(omega), ("bode", 1): _thinned(np.abs(given)),
         ("bode", 1 + is_known): _thinned(np.abs(H)), ("phase", 1 + is_known): _thinned(_phase(H)),
-        ("trade", 0): [own.condition for own in expected.rungs][:_MOST_ROWS],
-        ("trade", 1): [own.n_connections for own in expected.rungs][:_MOST_ROWS],
-        ("trade", 2): [own.n_layers for own in expected.rungs][:_MOST_ROWS],
+        ("trade", 0): [own.condition for own in expected.points][:_MOST_ROWS],
+        ("trade", 1): [own.n_connections for own in expected.points][:_MOST_ROWS],
+        ("trade", 2): [own.n_layers for own in expected.points][:_MOST_ROWS],
     }  # fmt: skip
 
 
