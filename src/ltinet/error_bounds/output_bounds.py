@@ -3,6 +3,10 @@
 For a solution, y = Σ Φ z + D u turns the errors of all layers into errors of the outputs, reported as a sum of named
 parts for any time and overall. Errors that were not bounded are reported as infinite. The certificate bounds the output
 error for inputs with |u| ≤ 1 and x(0) = 0 up to a horizon; by linearity it scales with the largest input.
+
+The part "rounding" of the exact engine is an estimate in three respects: independent roundings are assumed in sums
+(`step_rounding`), along runs on uneven times (`propagation`), and errors of propagators between the lengths at which
+they are measured are covered by an empirical factor (`simulation.step_errors`).
 """
 
 from collections.abc import Mapping
@@ -14,119 +18,106 @@ import numpy as np
 from ltinet._util.floating_point import Array
 from ltinet.error_bounds.defect import LayerErrorBound
 
-# MERGED ltinet.error_bounds.output_bounds
-# Errors of outputs from errors of all layers: y = Σ Φ z + D u.
-
 
 @dataclass(frozen=True, eq=False)
 class OutputErrorBound:
-    """A bound on the error of every output at every time, as the sum of named parts."""
+    """Bound on the error of every output at every time for a single signal, as a sum of named parts."""
 
     cells: Array
     """Edges of the cells of time."""
     parts: Mapping[str, Array]
     """Bounds that hold on every cell, `(cells, p)` each."""
     layers: tuple[LayerErrorBound, ...] = ()
-    """Errors that were followed through each layer; none for the exact engine."""
+    """Error estimates and bounds of the layers of a run by ODE solvers; none for the exact engine."""
     Phi: tuple[Array, ...] = ()
 
     def at(self, t: Array) -> dict[str, Array]:
-        """The parts at any times, `(len(t), p)` each."""
+        """Return the parts at any times, `(len(t), p)` each."""
         cell = np.clip(np.searchsorted(self.cells, t, side="right") - 1, 0, len(self.cells) - 2)
-        found = {name: values[cell] for name, values in self.parts.items()}
+        parts = {name: values[cell] for name, values in self.parts.items()}
         if self.layers:
-            followed = np.hstack([layer.followed(t) for layer in self.layers])
-            found = {"solver": np.abs(followed @ np.hstack(self.Phi).T), **found}  # with signs: errors cancel
-        return found
+            errors = np.hstack([layer.error_estimate(t) for layer in self.layers])
+            parts = {"solver": np.abs(errors @ np.hstack(self.Phi).T), **parts}  # with signs: errors cancel
+        return parts
 
     def overall(self) -> dict[str, Array]:
-        """The parts where their sum is largest over all times, `(p,)` each."""
+        """Return the parts at the time at which their sum is largest, `(p,)` each."""
         parts = dict(self.parts)
         if self.layers:
-            on_cells = [layer.followed_on(self.cells, Phi) for layer, Phi in zip(self.layers, self.Phi, strict=True)]
+            on_cells = [layer.output_error(self.cells, Phi) for layer, Phi in zip(self.layers, self.Phi, strict=True)]
             parts = {"solver": np.sum(on_cells, axis=0), **parts}
         worst = np.argmax(np.sum(list(parts.values()), axis=0), axis=0)
         return {name: np.take_along_axis(values, worst[None], axis=0)[0] for name, values in parts.items()}
 
 
-# MERGED ltinet.error_bounds.output_bounds
-# The bound on the error of a solution, of all signals of a batch.
-
-
 @dataclass(frozen=True, eq=False)
 class SolutionErrorBound:
-    """The bounds of all signals of a batch."""
+    """Bounds for all signals of a batch."""
 
     bounds: tuple[OutputErrorBound, ...]
     batch_shape: tuple[int, ...]
     origin: float = 0.0
-    """The time that the bounds count theirs from."""
+    """Time of the solution at which the time of the bounds is zero."""
 
     def at(self, t: Array) -> dict[str, Array]:
-        """The parts at any times, `(..., len(t), p)` each."""
-        return self._stacked([bound.at(t - self.origin) for bound in self.bounds])
+        """Return the parts at any times, `(..., len(t), p)` each."""
+        return self._stack([bound.at(t - self.origin) for bound in self.bounds])
 
     def overall(self) -> dict[str, Array]:
-        """The parts over all times, `(..., p)` each."""
-        return self._stacked([bound.overall() for bound in self.bounds])
+        """Return the parts over all times, `(..., p)` each."""
+        return self._stack([bound.overall() for bound in self.bounds])
 
-    def _stacked(self, parts: list[dict[str, Array]]) -> dict[str, Array]:
+    def _stack(self, parts: list[dict[str, Array]]) -> dict[str, Array]:
         return {
-            name: np.stack([own[name] for own in parts]).reshape(*self.batch_shape, *parts[0][name].shape)
+            name: np.stack([member[name] for member in parts]).reshape(*self.batch_shape, *parts[0][name].shape)
             for name in parts[0]
         }
-
-
-# MERGED ltinet.error_bounds.output_bounds
-# The bound of an error that nobody has bounded: infinite, never guessed.
 
 
 @final
 @dataclass(frozen=True)
 class UnknownBound:
-    """An error that nobody has bounded."""
+    """Bound of an error for which none is known: infinite."""
 
     batch_shape: tuple[int, ...]
     n_outputs: int
 
     def at(self, t: Array) -> dict[str, Array]:
-        """Infinite at all times."""
+        """Return infinity for all times."""
         return {"solver": np.full((*self.batch_shape, len(t), self.n_outputs), np.inf)}
 
     def overall(self) -> dict[str, Array]:
-        """Infinite."""
+        """Return infinity."""
         return {"solver": np.full((*self.batch_shape, self.n_outputs), np.inf)}
-
-
-# MERGED ltinet.error_bounds.output_bounds
-# What a network can promise before it has run: the error of its outputs per unit of the largest input.
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """For inputs with |u| ≤ 1 and x(0) = 0: bounds on the error of every output up to the horizon, `(p,)` each.
+    """A priori bounds on the error of every output for |u| ≤ 1 and x(0) = 0 up to a horizon, `(p,)` each.
 
-    They hold for inputs held and for straight lines. The exact engine is linear: for |u| ≤ a they are a times as large.
+    They hold for held inputs and for straight lines between samples, on a grid of equal steps. The exact engine is
+    linear: for |u| ≤ a they are a times as large. The part `rounding` is an estimate in so far as roundings are
+    assumed to be independent and errors of propagators are measured at some lengths only.
     """
 
     horizon: float
     n_steps: int
     rounding: Array
-    """From rounding in the steps of the exact engine."""
+    """Estimated bound on the rounding in the steps of the exact engine."""
     decomposition: Array
-    """From what rounding left of A X − X F, B − X G and C X − Φ; zero for a network that is its own system."""
+    """Bound on the effect of A X − X F, B − X G and C X − Φ; zero for a network that was not made from a system."""
     gain: Array
-    """How large the outputs themselves can be: the peak-to-peak gain, bounded by gains of neurons."""
+    """Bound on the size of the outputs themselves: peak-to-peak gain from gains of neurons."""
     paper_constants: tuple[float, ...]
-    """The constant 1 + C + C² + … of Theorem 2 for every layer."""
+    """Constant 1 + C + C² + … of Theorem 2 for every layer."""
     layer_constants: tuple[float, ...]
-    """What takes its place here: the largest row sum of (I − G)⁻¹ of every layer."""
+    """Largest row sum of (I − G)⁻¹ of every layer, a smaller constant for the same purpose."""
     reduction: Array | None = None
-    """From what a reduction left out, ‖G − G_r‖ in the H2 norm times √(m horizon); None where nothing was."""
+    """Bound on the error of a model reduction, ‖G − G_r‖ in the H2 norm times √(m horizon); None without one."""
 
     @property
     def total(self) -> Array:
-        """The sum of all parts."""
+        """Sum of all parts."""
         both = np.asarray(self.rounding + self.decomposition)
         return both if self.reduction is None else both + self.reduction
 
@@ -146,18 +137,19 @@ class Certificate:
         )
 
 
-def combine_certificates(one: Certificate, other: Certificate) -> Certificate:
-    """A certificate for runs of both kinds: the larger bounds of errors, and the smaller ones of outputs."""
+def combine_certificates(linear: Certificate, held: Certificate) -> Certificate:
+    """Return a certificate for inputs of both kinds: the larger error bounds, and the smaller bounds on outputs."""
     return replace(
-        one,
-        rounding=np.maximum(one.rounding, other.rounding),
-        decomposition=np.maximum(one.decomposition, other.decomposition),
-        gain=np.minimum(one.gain, other.gain),
+        linear,
+        rounding=np.maximum(linear.rounding, held.rounding),
+        decomposition=np.maximum(linear.decomposition, held.decomposition),
+        gain=np.minimum(linear.gain, held.gain),
     )
 
 
-def add_reduction_error(own: Certificate, reduction_error: float | None, n_inputs: int) -> Certificate:
-    """The same with what a reduction left out: |u| ≤ 1 has at most the energy m·horizon."""
+def add_reduction_error(certificate: Certificate, reduction_error: float | None, n_inputs: int) -> Certificate:
+    """Return the certificate with the error of a model reduction: |u| ≤ 1 has at most the energy m·horizon."""
     if reduction_error is None:
-        return own
-    return replace(own, reduction=np.full(len(own.rounding), reduction_error * np.sqrt(n_inputs * own.horizon)))
+        return certificate
+    reduction = np.full(len(certificate.rounding), reduction_error * np.sqrt(n_inputs * certificate.horizon))
+    return replace(certificate, reduction=reduction)

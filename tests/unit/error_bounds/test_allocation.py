@@ -1,25 +1,25 @@
-"""Hypothesis: tolerances are shared out so that errors fill the target and no neuron works for nothing."""
+"""Tolerances of single neurons for a target of their common error."""
 
 import numpy as np
 import pytest
 
-from ltinet.error_bounds.defect import equalising_level, update_tolerances
+from ltinet.error_bounds.defect import equalizing_level, update_tolerances
 
 
 @pytest.mark.parametrize("budget", [0.1, 1.0, 3.0, 5.9])
-def test_equal_shares_fill_the_budget(budget):
+def test_equal_contributions_fill_the_budget(budget):
     shares = np.array([3.0, 0.5, 1.0, 0.01, 1.5])
-    level = equalising_level(shares, budget=budget)
+    level = equalizing_level(shares, budget=budget)
     assert np.sum(np.minimum(shares, level)) == pytest.approx(budget)
 
 
-def test_a_budget_that_is_not_reached_limits_nothing():
-    assert equalising_level(np.array([1.0, 2.0]), budget=3.0) == np.inf
+def test_large_budget_sets_no_limit():
+    assert equalizing_level(np.array([1.0, 2.0]), budget=3.0) == np.inf
     after = update_tolerances(np.array([1e-6, 1e-3]), np.array([1e-5, 0.0]), budget=3.0, loosest=1e-2, tightest=1e-13)
-    np.testing.assert_allclose(after, [3e-5, 1e-2])  # one changes as fast as it may
+    np.testing.assert_allclose(after, [3e-5, 1e-2])  # the first is limited by the largest change of one update
 
 
-def test_shares_that_follow_their_tolerances_fill_the_budget_at_once():
+def test_proportional_contributions_fill_the_budget_at_once():
     tolerances, shares = np.full(4, 1e-3), np.array([1.0, 0.5, 0.2, 1e-3])
     for budget in (0.5, 1.0, 3.0):
         after = update_tolerances(tolerances, shares, budget=budget, loosest=1e-2, tightest=1e-13)
@@ -28,6 +28,6 @@ def test_shares_that_follow_their_tolerances_fill_the_budget_at_once():
         assert after[3] == 1e-2  # a tenth of a share even there
 
 
-def test_neurons_that_add_most_are_tightened_most():
+def test_largest_contributions_are_tightened_most():
     after = update_tolerances(np.full(3, 1e-3), np.array([1.0, 0.1, 1e-5]), budget=0.1, loosest=1e-3, tightest=1e-13)
     assert after[0] < after[1] < after[2] == 1e-3

@@ -1,4 +1,4 @@
-"""Exponentials in pairs of doubles, beside mpmath."""
+"""Exponentials in double-double arithmetic compared with mpmath."""
 
 import mpmath
 import numpy as np
@@ -11,8 +11,8 @@ from ltinet.error_bounds.extended_precision import extended_exponentials
 def test_exponentials_match_mpmath_to_28_digits(n, length):
     F = np.random.default_rng(n).standard_normal((n, n))
     with mpmath.workdps(60):
-        for halvings, found in enumerate(extended_exponentials(F, length, 2)):
+        for halvings, result in enumerate(extended_exponentials(F, length, 2)):
             exact = mpmath.expm(mpmath.matrix(F.tolist()) * mpmath.mpf(length) / 2**halvings)
-            high, low = mpmath.matrix(found.high.tolist()), mpmath.matrix(found.low.tolist())
+            high, low = mpmath.matrix(result.high.tolist()), mpmath.matrix(result.low.tolist())
             error = mpmath.mnorm(exact - high - low, 1) / mpmath.mnorm(exact, 1)
             assert error <= 1e-28

@@ -1,4 +1,4 @@
-"""Hypothesis: the error of a piecewise polynomial is followed exactly, and what is left is bounded."""
+"""Error estimates and bounds of piecewise polynomial dense outputs."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from ltinet.error_bounds.gains import LayerEquations, layer_gains
 
 
 @pytest.mark.parametrize("n_nodes", [2, 5, 9, 16])
-def test_a_rule_integrates_and_extrapolates_polynomials(n_nodes):
+def test_radau_rule_is_exact_for_polynomials(n_nodes):
     rule = radau_rule(n_nodes)
     assert rule.nodes[-1] == pytest.approx(1.0)
     for power in range(n_nodes):
@@ -33,15 +33,15 @@ def test_a_rule_integrates_and_extrapolates_polynomials(n_nodes):
 
 
 @pytest.mark.parametrize("n_nodes", [3, 8, 16])
-def test_what_vanishes_at_the_nodes_is_largest_at_the_start(n_nodes):
-    # The reason why the defect of a corrected solution need be known there only.
+def test_node_polynomial_is_largest_at_the_start(n_nodes):
+    # The reason why the defect of a corrected solution is needed there only.
     nodes = radau_rule(n_nodes).nodes
     x = np.linspace(0.0, 1.0, 2001)
     product = np.prod((nodes - x[:, None]) / nodes, axis=1)
     assert np.max(np.abs(product)) <= 1.0 + 1e-12
 
 
-def test_values_on_pieces_are_those_of_the_series():
+def test_evaluate_on_pieces_matches_chebval():
     rng = np.random.default_rng(0)
     breaks, coefficients = np.array([0.0, 0.5, 2.0]), rng.standard_normal((2, 4, 1))
     grid, rule = np.array([0.0, 0.25, 0.5, 1.0, 2.0]), radau_rule(5)
@@ -64,23 +64,23 @@ def straight_lines(decay, grid):
     return LayerDenseOutput(outputs, grid, rule, none, none, np.zeros(1), np.zeros(1))
 
 
-def test_a_followed_error_is_the_error():
+def test_error_estimate_matches_the_error():
     decay, grid = 3.0, np.linspace(0.0, 1.0, 9)
-    own = LayerEquations(np.array([[-decay]]), np.zeros((1, 0)), np.zeros((1, 0)), ((0,),))
+    layer = LayerEquations(np.array([[-decay]]), np.zeros((1, 0)), np.zeros((1, 0)), ((0,),))
     record = straight_lines(decay, grid)
-    bound = bound_layer_error(layer_gains(own, horizon=1.0), record, cells=np.linspace(0.0, 1.0, 5))
+    bound = bound_layer_error(layer_gains(layer, horizon=1.0), record, cells=np.linspace(0.0, 1.0, 5))
     t = np.linspace(0.0, 1.0, 101)
     error = np.exp(-decay * t) - np.interp(t, grid, np.exp(-decay * grid))
     # Five nodes on pieces of length 3/8 decay times leave about 1e-9.
-    assert np.max(np.abs(bound.followed(t)[:, 0] - error)) <= 1e-8
+    assert np.max(np.abs(bound.error_estimate(t)[:, 0] - error)) <= 1e-8
     cell = np.minimum((t * 4).astype(int), 3)
-    assert np.all(np.abs(bound.followed(t)[:, 0] - error) <= bound.rest[cell, 0])
+    assert np.all(np.abs(bound.error_estimate(t)[:, 0] - error) <= bound.rest[cell, 0])
     assert np.all(
-        np.abs(error) <= bound.followed_on(np.linspace(0.0, 1.0, 5), np.ones((1, 1)))[cell, 0] + bound.rest[cell, 0]
+        np.abs(error) <= bound.output_error(np.linspace(0.0, 1.0, 5), np.ones((1, 1)))[cell, 0] + bound.rest[cell, 0]
     )
 
 
-def test_jumps_of_dense_outputs_are_followed_too():
+def test_error_estimate_includes_jumps():
     # ẑ = 0, then 1 from t = 0.5 on, for z' = −z: the error is −exp(0.5 − t) + … there, zero before.
     rule, lengths = radau_rule(6), np.array([0.5, 0.5])
     dense = PiecewiseValues(np.array([[0.0], [1.0]]), np.stack([np.zeros((6, 1)), np.ones((6, 1))]))
@@ -90,7 +90,7 @@ def test_jumps_of_dense_outputs_are_followed_too():
     np.testing.assert_allclose(error.nodes[:, -1, 0], [0.0, -1.0], atol=1e-12)  # the exact solution is zero
 
 
-def test_the_largest_of_overlapping_pieces():
+def test_max_over_cells():
     grid, values = np.array([0.0, 1.0, 2.0, 4.0]), np.array([[1.0], [5.0], [2.0]])
     found = max_over_cells(grid, values, np.array([0.0, 0.5, 1.5, 2.0, 4.0]))
     np.testing.assert_array_equal(found[:, 0], [1.0, 5.0, 5.0, 2.0])

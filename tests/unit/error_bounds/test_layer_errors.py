@@ -1,4 +1,4 @@
-"""Hypothesis: gains and back substitution bound the states of a layer, and far better than one constant does."""
+"""Error bounds of layers from gains of their neurons."""
 
 import numpy as np
 import pytest
@@ -35,39 +35,39 @@ def largest_responses(F, source, horizon, *, seed, steps=400):
 
 
 @pytest.mark.parametrize("orders", [[1], [2], [1, 1, 2], [2, 1, 2, 1], [1] * 6, [2] * 4])
-def test_responses_stay_below_the_bound(orders):
-    own = equations(orders, seed=len(orders))
-    source = np.random.default_rng(1).uniform(0.1, 1.0, own.n_states)
-    bound = layer_gains(own, horizon=5.0).propagate(source[None])[0]
+def test_random_responses_stay_below_the_bound(orders):
+    layer = equations(orders, seed=len(orders))
+    source = np.random.default_rng(1).uniform(0.1, 1.0, layer.n_states)
+    bound = layer_gains(layer, horizon=5.0).propagate(source[None])[0]
     for seed in range(5):
-        assert np.all(largest_responses(own.F, source, 5.0, seed=seed) <= bound)
+        assert np.all(largest_responses(layer.F, source, 5.0, seed=seed) <= bound)
 
 
-def test_back_substitution_solves_the_triangular_system():
-    own = equations([1, 2, 1, 2], seed=3)
-    gains = layer_gains(own, horizon=2.0)
-    source = np.arange(1.0, own.n_states + 1)
-    Gamma = np.zeros((own.n_states, own.n_states))
-    for places, gain in zip(own.places, gains.matrices, strict=True):
+def test_propagate_solves_the_triangular_system():
+    layer = equations([1, 2, 1, 2], seed=3)
+    gains = layer_gains(layer, horizon=2.0)
+    source = np.arange(1.0, layer.n_states + 1)
+    Gamma = np.zeros((layer.n_states, layer.n_states))
+    for places, gain in zip(layer.places, gains.matrices, strict=True):
         Gamma[np.ix_(places, places)] = gain[0]
-    between = np.abs(own.F)
-    for places in own.places:
+    between = np.abs(layer.F)
+    for places in layer.places:
         between[np.ix_(places, places)] = 0.0
-    expected = np.linalg.solve(np.eye(own.n_states) - Gamma @ between, Gamma @ source)
+    expected = np.linalg.solve(np.eye(layer.n_states) - Gamma @ between, Gamma @ source)
     np.testing.assert_allclose(gains.propagate(source[None])[0], expected, rtol=1e-12)
 
 
-def test_growing_errors_are_bounded_in_units_of_their_growth():
+def test_growing_errors_are_bounded_tightly():
     # ε' = ε + d with d = exp(t): ε = t exp(t). Gains alone would square the growth.
-    own = LayerEquations(np.array([[1.0]]), np.zeros((1, 0)), np.zeros((1, 0)), ((0,),))
+    layer = LayerEquations(np.array([[1.0]]), np.zeros((1, 0)), np.zeros((1, 0)), ((0,),))
     cells = np.linspace(0.0, 20.0, 201)
-    bound = layer_gains(own, horizon=20.0).propagate_in_time(np.exp(cells[1:])[:, None], cells=cells)[:, 0]
+    bound = layer_gains(layer, horizon=20.0).propagate_in_time(np.exp(cells[1:])[:, None], cells=cells)[:, 0]
     true = cells[1:] * np.exp(cells[1:])
     assert np.all(bound >= true)
     assert bound[-1] <= 5.0 * true[-1]
 
 
-def test_a_coupled_layer_of_ten_neurons_needs_a_constant_a_thousand_times_smaller_than_the_papers():
+def test_layer_constant_is_far_below_theorem2():
     ratios = []
     for seed in range(20):
         gains = layer_gains(equations([1, 2] * 5, seed=seed), horizon=10.0)
@@ -76,9 +76,9 @@ def test_a_coupled_layer_of_ten_neurons_needs_a_constant_a_thousand_times_smalle
     assert min(ratios) >= 1e3
 
 
-def test_the_papers_constant_is_a_geometric_sum():
+def test_theorem2_constant_is_a_geometric_sum():
     # Three equal neurons ξ̇ + ξ = f, each fed by the next with weight 2: C = 2 (1 − e^−T).
     F = np.array([[-1.0, 2.0, 0.0], [0.0, -1.0, 2.0], [0.0, 0.0, -1.0]])
-    own = LayerEquations(F, np.zeros((3, 0)), np.zeros((3, 0)), ((0,), (1,), (2,)))
+    layer = LayerEquations(F, np.zeros((3, 0)), np.zeros((3, 0)), ((0,), (1,), (2,)))
     C = 2.0 * -np.expm1(-3.0)
-    assert theorem2_constant(layer_gains(own, horizon=3.0)) == pytest.approx(1.0 + C + C**2)
+    assert theorem2_constant(layer_gains(layer, horizon=3.0)) == pytest.approx(1.0 + C + C**2)
