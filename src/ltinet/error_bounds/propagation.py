@@ -87,9 +87,7 @@ class PropagatorChain:
     @cached_property
     def error_integral(self) -> Array:
         """Integral of the errors up to the length."""
-        return np.asarray(
-            np.tensordot(self._gaps, np.maximum(self.errors, np.roll(self.errors, -1, axis=0)), axes=1)
-        )
+        return np.asarray(np.tensordot(self._gaps, np.maximum(self.errors, np.roll(self.errors, -1, axis=0)), axes=1))
 
     @cached_property
     def _peak_within(self) -> Array:

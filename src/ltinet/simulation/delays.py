@@ -300,7 +300,7 @@ def bound_free_responses(prepared: SimulationContext, packed: Array, horizon: fl
             own = np.abs(packed[:, place : place + len(block.F)]).T
             place += len(block.F)
             chain = propagator_chain(block.F, horizon)
-            peak = peak + np.abs(block.C) @ (chain.reach @ own)
+            peak = peak + np.abs(block.C) @ (chain.peak @ own)
             integral = integral + np.abs(block.C) @ (chain.integral @ own)
     return ResponseBounds(np.nan_to_num(peak, nan=np.inf), np.nan_to_num(integral, nan=np.inf))
 

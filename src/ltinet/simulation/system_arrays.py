@@ -38,17 +38,14 @@ from ltinet.simulation.coordinates import Coordinates
 from ltinet.simulation.modal import ModalSystem, pack_states
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.simulation.system_arrays
-# The exact engine's numbers as bounds take them, and how far they are from the system that it stands for.
-#
-# Packed states hold Re v and Im v of every pair. What turns in such a plane keeps its modulus, so that errors are counted
-# by modes: the modulus of a pair, a real scalar, a state of a coupled block.
-
-_PARAMETER_ROUNDINGS = 16.0  # in an entry of the blocks that the parameters of a network give
+_PARAMETER_ROUNDINGS = 16.0  # eps: rounding of an entry of the blocks that are computed from neuron parameters
 
 
-class OriginalStateResiduals(NamedTuple):
-    """The same before X⁻¹, in the user's own states: sizes of E⁻¹(A X − E X F) and E⁻¹(B − E X G)."""
+# Exact engine
+
+
+class UserStateResiduals(NamedTuple):
+    """Bounds on E⁻¹(A X − E X F) and E⁻¹(B − E X G), in the user's states."""
 
     per_state: Array
     per_input: Array
@@ -56,7 +53,7 @@ class OriginalStateResiduals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What is left of the system in packed coordinates x = X z: bounds per unit of |z|, |u| and |x₀ − X z₀|."""
+    """Residuals of the system in packed coordinates x = X z: bounds per unit of |z| and |u|."""
 
     per_state: Array
     """X⁻¹E⁻¹(A X − E X F), (n × n)."""
@@ -64,13 +61,13 @@ class Residuals:
     """X⁻¹E⁻¹(B − E X G), (n × m)."""
     in_output: Array
     """C X − C_z, (p × n)."""
-    in_user_states: OriginalStateResiduals | None = None
+    in_user_states: UserStateResiduals | None = None
     part: str = "decomposition"
-    """What they are a part of: where there is no system, rounding in the blocks that stand for the parameters."""
+    """Part of the error bound to which they belong; "rounding" of the parameters where there is no system."""
 
 
 class EngineArrays:
-    """F, G, C of the engine in packed coordinates, with X and its inverse where there is a system behind it."""
+    """F, G, C of the engine in packed coordinates, with X and its inverse if the network was made from a system."""
 
     def __init__(
         self,
@@ -93,24 +90,24 @@ class EngineArrays:
     def F(self) -> Array:
         """(n × n), block diagonal: [[a, −ω], [ω, a]] for pairs."""
         pairs, reals = np.split(self.system.rates, [self.n_pairs])
-        turning = [np.array([[rate.real, -rate.imag], [rate.imag, rate.real]]) for rate in pairs]
-        return np.asarray(linalg.block_diag(*turning, *reals.real, *(block.F for block in self.system.blocks)))
+        rotations = [np.array([[rate.real, -rate.imag], [rate.imag, rate.real]]) for rate in pairs]
+        return np.asarray(linalg.block_diag(*rotations, *reals.real, *(block.F for block in self.system.blocks)))
 
     @cached_property
     def mode_slices(self) -> list[slice]:
-        """Where the states of every coupled block stand among the modes."""
+        """Indices of the states of every coupled block among the modes."""
         stops = self.n_scalars + np.cumsum([len(block.F) for block in self.system.blocks], dtype=np.intp)
         return [
             slice(int(stop) - len(block.F), int(stop)) for block, stop in zip(self.system.blocks, stops, strict=True)
         ]
 
     def modes(self, packed: Array) -> Array:
-        """Moduli of modes from sizes of packed states, last axis."""
+        """Return moduli of modes from sizes of packed states, last axis."""
         pairs = packed[..., : 2 * self.n_pairs]
         return np.concatenate([np.hypot(pairs[..., ::2], pairs[..., 1::2]), packed[..., 2 * self.n_pairs :]], axis=-1)
 
     def packed(self, modes: Array) -> Array:
-        """Sizes of packed states from moduli of modes."""
+        """Return sizes of packed states from moduli of modes, last axis."""
         return np.concatenate([np.repeat(modes[..., : self.n_pairs], 2, axis=-1), modes[..., self.n_pairs :]], axis=-1)
 
     @cached_property
@@ -125,15 +122,15 @@ class EngineArrays:
 
     @cached_property
     def speeds(self) -> Array:
-        """How fast modes move, (modes,): |λ| of scalars, a norm of F for states of coupled blocks."""
+        """Rates at which modes change, (modes,): |λ| of scalars, ‖F‖₂ for states of coupled blocks."""
         norms = [np.full(len(block.F), np.linalg.norm(block.F, 2)) for block in self.system.blocks]
         return np.concatenate([self.rates, *norms])
 
     @cached_property
     def basis(self) -> tuple[Array, Array] | None:
-        """X and X⁻¹ between the user's states and packed ones; None without a form."""
+        """X and X⁻¹ between the user's states and packed ones; None without a system."""
         form, n = self._form, self.system.n_states
-        if self._units is not None:  # the system as it was given
+        if self._units is not None:  # the engine steps the user's states in balanced units
             return np.diag(self._units), np.diag(1.0 / self._units)
         if n == 0 or form is None:
             return None
@@ -142,67 +139,61 @@ class EngineArrays:
 
     @cached_property
     def residuals(self) -> Residuals:
-        """How far the engine is from its system; exact where the system is known, else what rounding may leave."""
+        """Distance of the engine from its system: measured where the system is known, else bounded by rounding."""
         F, G, C = self.F, self.G, self.C
         if self.basis is None:
-            share = _PARAMETER_ROUNDINGS * EPS
-            return Residuals(share * self._own_size(F), share * np.abs(G), share * np.abs(C), part="rounding")
+            relative = _PARAMETER_ROUNDINGS * EPS
+            # The rate of a pair is computed from all four entries of its block: its modulus counts in each of them.
+            size = np.abs(F)
+            at = 2 * np.arange(self.n_pairs)[:, None, None] + np.array([[0, 1], [0, 1]])
+            size[at.swapaxes(-1, -2), at] = self.rates[: self.n_pairs, None, None]
+            return Residuals(relative * size, relative * np.abs(G), relative * np.abs(C), part="rounding")
         X, X_inv = self.basis
-        origin = self._origin
-        if origin is None and self._form is not None:  # read from a file that keeps A only
+        if self._origin is None and self._form is not None:  # read from a file that contains A only
             amplified = (len(F) + 4) * EPS * (np.abs(X_inv) @ np.abs(X))
             in_states = np.abs(X_inv @ commutator(self._form.original, X, F))
             return Residuals(in_states, amplified @ np.abs(G), np.abs(C) @ amplified)
-        assert origin is not None  # noqa: S101 - there is a basis
-        left = decomposition_residual(origin, X, F=F, G=G, C=C)
-        user = OriginalStateResiduals(np.abs(left.of_states), np.abs(left.of_inputs))
-        in_states, in_inputs = np.abs(X_inv @ left.of_states), np.abs(X_inv @ left.of_inputs)
-        return Residuals(in_states, in_inputs, np.abs(left.of_outputs), user)
-
-    def _own_size(self, F: Array) -> Array:
-        """|F| with the modulus of a pair in all four of its places: its rate is formed from all of them."""
-        size = np.abs(F)
-        at = 2 * np.arange(self.n_pairs)[:, None, None] + np.array([[0, 1], [0, 1]])
-        size[at.swapaxes(-1, -2), at] = self.rates[: self.n_pairs, None, None]
-        return size
+        assert self._origin is not None  # noqa: S101 - there is a basis
+        residual = decomposition_residual(self._origin, X, F=F, G=G, C=C)
+        user = UserStateResiduals(np.abs(residual.of_states), np.abs(residual.of_inputs))
+        in_states, in_inputs = np.abs(X_inv @ residual.of_states), np.abs(X_inv @ residual.of_inputs)
+        return Residuals(in_states, in_inputs, np.abs(residual.of_outputs), user)
 
     def start_errors(self, x0: Array | None, z0: Array) -> tuple[Array, Array]:
-        """By how much each mode, X⁻¹(x₀ − X z₀), and each of the user's states is off at the start, `(batch, ·)`."""
+        """Return the initial errors of modes, X⁻¹(x₀ − X z₀), and of the user's states, `(batch, ·)` each."""
         if x0 is None:
             return self.modes(np.zeros_like(z0)), np.zeros_like(z0)
         if self.basis is None:
             return self.modes(_PARAMETER_ROUNDINGS * EPS * np.abs(z0)), np.zeros_like(z0)
         X, X_inv = self.basis
-        left = product_difference(x0.T, X, z0.T).T
-        return self.modes(np.abs(left @ X_inv.T)), np.abs(left)
+        errors = product_difference(x0.T, X, z0.T).T
+        return self.modes(np.abs(errors @ X_inv.T)), np.abs(errors)
 
 
 def build_engine_arrays(
-    system: ModalSystem,
-    C: Array,
-    form: BlockDiagonalForm | None,
-    origin: SystemMatrices | None,
+    system: ModalSystem, C: Array, form: BlockDiagonalForm | None, origin: SystemMatrices | None
 ) -> EngineArrays:
-    """The arrays of an engine that steps a modal system with output weights C.
+    """Return the arrays of an engine that steps a modal system with output weights C.
 
-    Raises:
-        SimulationError: T is an operator: there are too many states for arrays.
+    Raises
+    ------
+    SimulationError
+        T is an operator: there are too many states for arrays.
     """
     if has_implicit_transformation(form):
         raise SimulationError(
-            f"bounds are not known for a network of {system.n_states} states whose T is an operator; "
+            f"error bounds are not available for a network of {system.n_states} states whose T is an operator; "
             "ltinet.reduce(system, tolerance=1e-6) gives a small one with bounds"
         )
     return EngineArrays(system, C, form, origin)
 
 
-# MERGED ltinet.simulation.system_arrays
-# A network as bounds take it: equations of layers, output weights, and the system that it stands for.
+# Network of neurons
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkArrays:
-    """A network as bounds take it: y = Phi z + D u."""
+    """Matrices of a network y = Phi z + D u, of its layers, and of the system that it stands for."""
 
     system: tuple[Array, Array, Array] | None
     """A, and the matrices between the states x of the system and z; None if there is no system."""
@@ -217,35 +208,35 @@ class NetworkArrays:
 
     @cached_property
     def mismatch(self) -> DecompositionMismatch | None:
-        """How far the network is from its system; measured once."""
+        """Measured distance of the network from its system."""
         if self.system is None:
             return None
         A, X, X_inv = self.system
-        F, G = linalg.block_diag(*(own.F for own in self.layers)), np.vstack([own.G for own in self.layers])
+        F, G = linalg.block_diag(*(layer.F for layer in self.layers)), np.vstack([layer.G for layer in self.layers])
         return measure_mismatch(A, X, X_inv, F=F, G=G, Phi=self.Phi, B=self.B, C=self.C)
 
     def gains(self, horizon: float) -> tuple[LayerGains, ...]:
-        """The gains of all layers."""
-        return tuple(layer_gains(own, horizon=horizon) for own in self.layers)
+        """Return the gains of all layers."""
+        return tuple(layer_gains(layer, horizon=horizon) for layer in self.layers)
 
     def output_parts(
         self, gains: tuple[LayerGains, ...], errors: Array, *, size: Array, largest_input: Array, start: Array,
         cells: Array,
     ) -> dict[str, Array]:  # fmt: skip
-        """What errors of the states `(cells, n)`, the last sum and the mismatch do to the outputs, `(cells, p)`."""
+        """Return the output errors `(cells, p)` from errors of the states `(cells, n)`, the last sum and the mismatch."""
         weights = np.abs(self.Phi)
         terms = size @ weights.T + (np.abs(self.Psi) + np.abs(self.D)) @ largest_input
         n_terms = weights.shape[1] + len(largest_input) + 8
         decomposition = np.zeros_like(terms)
         if self.mismatch is not None:
-            moved = bound_decomposition(
+            state_errors = bound_decomposition(
                 gains, self.mismatch, size=size, largest_input=largest_input, start=start, cells=cells
             )
-            decomposition = moved @ weights.T + size @ self.mismatch.Phi.T
+            decomposition = state_errors @ weights.T + size @ self.mismatch.Phi.T
         return {"rounding": errors @ weights.T + n_terms * EPS * terms, "decomposition": decomposition}
 
-    def joined(self, values: list[Array], n_cells: int) -> Array:
-        """Values of all layers side by side, `(cells, n)`."""
+    def join(self, values: list[Array], n_cells: int) -> Array:
+        """Return the values of all layers side by side, `(cells, n)`."""
         return np.hstack([np.zeros((n_cells, 0)), *values])
 
 
@@ -257,18 +248,13 @@ def build_network_arrays(
     *,
     D: Array,
 ) -> NetworkArrays:
-    """The arrays of a network with a feedthrough D."""
-    layers = layer_equations(network)
+    """Return the arrays of a network with a feedthrough D."""
+    layers = tuple(
+        LayerEquations(*realize_layer(layer), places=layer_state_indices(layer.is_second_order))
+        for layer in network.layers
+    )
     system = None
     if form is not None and len(form.A):
         system = form.original, coordinates.user_from_neurons, coordinates.neurons_from_user
     B, C = (None, None) if origin is None else (origin.B, origin.C)
     return NetworkArrays(system, B, C, layers, network.output_weights, D, coordinates.J, network.Psi)
-
-
-def layer_equations(network: Network) -> tuple[LayerEquations, ...]:
-    """The equations of all layers."""
-    return tuple(
-        LayerEquations(*realize_layer(layer), places=layer_state_indices(layer.is_second_order))
-        for layer in network.layers
-    )

@@ -13,98 +13,107 @@ from numpy.typing import NDArray
 from ltinet._util.floating_point import EPS, Array
 from ltinet.simulation.system_arrays import EngineArrays
 
-# MERGED ltinet.simulation.time_cells
-# Sizes that may exceed all numbers where they are bounded from above: an infinite bound says so.
+DEFAULT_CELLS, MAX_CELLS = 32, 256  # of runs of the exact engine
+_SOLVER_CELLS = 128  # of runs by ODE solvers
+_MAX_GROWTH_EXPONENT = 1.0  # Re λ h up to which states grow little within a step
+_DISTINCT_FRACTION = 0.8  # of samples: with fewer distinct values, inputs are taken to repeat
+_HELD_FRACTION = 0.02  # of samples: with more that equal the one before, inputs are taken to be held
 
 IGNORE_OVERFLOW = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
+# Arithmetic of upper bounds
+
+
 def weighted_sizes(sizes: Array, weights: Array) -> Array:
-    """Sizes · |weights|ᵀ, in which nothing seen of anything is nothing."""
+    """Return sizes · |weights|ᵀ, where 0 · ∞ is 0."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(sizes @ weights.T) if np.isfinite(sizes).all() else _careful_product(sizes, weights)
+        if np.isfinite(sizes).all():
+            return np.asarray(sizes @ weights.T)
+        return np.asarray(np.where(weights == 0.0, 0.0, sizes[:, None, :] * weights).sum(axis=-1))
 
 
-def _careful_product(sizes: Array, weights: Array) -> Array:
-    return np.asarray(np.where(weights == 0.0, 0.0, sizes[:, None, :] * weights).sum(axis=-1))
-
-
-def safe_ratio(values: Array, by: Array) -> Array:
-    """A quotient in which nothing over nothing is nothing."""
-    return np.divide(values, by, out=np.zeros_like(values), where=values > 0.0)
+def safe_ratio(values: Array, divisors: Array) -> Array:
+    """Return the quotient, 0 where the value is 0."""
+    return np.divide(values, divisors, out=np.zeros_like(values), where=values > 0.0)
 
 
 def nan_to_infinity(values: Array) -> Array:
-    """What is no number because it was too large on the way is infinite."""
+    """Return infinity in place of NaN, the result of an overflow."""
     return np.where(np.isnan(values), np.inf, values)
 
 
-# MERGED ltinet.simulation.time_cells
-# Cells of time, how large inputs and states are in them, and whether inputs are held.
-
-DEFAULT_CELLS, MAX_CELLS = 32, 256
-_GROWS_LITTLE = 1.0  # exponent of what grows within a step
-_DISTINCT_SHARE = 0.8  # share of samples that are no repetition of another one
-_HELD_SHARE = 0.02  # share of samples that repeat the one before
+# Cells
 
 
 def divide_into_cells(
     arrays: EngineArrays, start: float, stop: float, *, n_samples: int, longest: float, fewest: int = DEFAULT_CELLS
 ) -> Array:
-    """Edges of equal cells, more of them where states grow: errors grow from where they enter, not from the cell.
+    """Return the edges of equal cells, more of them where states grow.
 
-    There are at most as many as steps, unless states grow within the longest of these.
+    There are at most as many as steps, unless states grow within the longest step.
     """
     if not stop > start:
-        return start + np.array([0.0, EPS * (1.0 + abs(start))])
-    wanted = min(max(fewest, math.ceil(min(_largest_growth(arrays) * (stop - start), MAX_CELLS))), MAX_CELLS)
+        return _single_cell(start)
+    n_cells = min(max(fewest, math.ceil(min(_largest_growth(arrays) * (stop - start), MAX_CELLS))), MAX_CELLS)
     if not grows_within_step(arrays, longest):
-        wanted = max(1, min(wanted, n_samples - 1))
-    return np.linspace(start, stop, wanted + 1)
+        n_cells = max(1, min(n_cells, n_samples - 1))
+    return np.linspace(start, stop, n_cells + 1)
+
+
+def uniform_cells(start: float, stop: float) -> NDArray[np.float64]:
+    """Return the edges of equal cells for a run by ODE solvers."""
+    return np.linspace(start, stop, _SOLVER_CELLS + 1) if stop > start else _single_cell(start)
+
+
+def _single_cell(start: float) -> Array:
+    """Return the edges of the cell of a single time, whose length is near rounding."""
+    return start + np.array([0.0, EPS * (1.0 + abs(start))])
 
 
 def grows_within_step(arrays: EngineArrays, step: float) -> bool:
-    """Whether some state does so far that its size at the end of a step says little about the step."""
-    return _largest_growth(arrays) * step > _GROWS_LITTLE
+    """Return whether a state grows so much in a step that its final size says little about the step."""
+    return _largest_growth(arrays) * step > _MAX_GROWTH_EXPONENT
 
 
 def _largest_growth(arrays: EngineArrays) -> float:
-    """At which rate states grow."""
+    """Return the largest growth rate of the states, at least 0."""
     return float(np.max(np.concatenate([arrays.growth, arrays.system.block_abscissas]), initial=0.0))
 
 
 def cell_length(cells: Array) -> float:
-    """That of equal cells."""
+    """Return the length of equal cells."""
     return float(cells[-1] - cells[0]) / (len(cells) - 1)
 
 
-def peaks(values: Array) -> Array:
-    """The largest magnitudes over time `(..., T, m)`, `(..., m)`."""
-    return np.asarray(np.maximum(values.max(axis=-2, initial=0.0), -values.min(axis=-2, initial=0.0)))
-
-
 def step_cells(t: Array, cells: Array) -> NDArray[np.intp]:
-    """The cell that each step between times t ends in."""
+    """Return the cell in which each step between times t ends."""
     return np.clip(np.searchsorted(cells, t[1:], side="left") - 1, 0, len(cells) - 2)
 
 
 def samples_around(t: Array, cells: Array) -> NDArray[np.intp]:
-    """The first and last of the samples around each cell, `(cells, 2)`; at a jump on an edge both its sides are."""
+    """Return the first and last of the samples around each cell, `(cells, 2)`, with both sides of a jump on an edge."""
     before, behind = (np.searchsorted(t, cells, side="left"), np.searchsorted(t, cells, side="right") - 1)
     first, last = np.minimum(before, behind)[:-1], np.maximum(before, behind)[1:]
     return np.column_stack([np.maximum(first, 0), np.minimum(last, len(t) - 1)])
 
 
-def update_maxima(sizes: Array, values: Array, own: slice, samples: NDArray[np.intp]) -> None:
-    """Of values at some samples `(batch, k, …)`, into those of cells with a first and a last sample each."""
+# Sizes in cells
+
+
+def update_maxima(sizes: Array, values: Array, piece: slice, samples: NDArray[np.intp]) -> None:
+    """Update the maxima of cells by values `(batch, k, …)` at a piece of the samples.
+
+    `samples` holds the first and last sample of each cell.
+    """
     for cell, (first, last) in enumerate(samples.tolist()):
-        inside = slice(max(first - own.start, 0), max(min(last + 1, own.stop) - own.start, 0))
+        inside = slice(max(first - piece.start, 0), max(min(last + 1, piece.stop) - piece.start, 0))
         if inside.start < inside.stop:
             np.maximum(sizes[:, cell], values[:, inside].max(axis=1), out=sizes[:, cell])
 
 
 def window_sums(u: Array, width: int, around: NDArray[np.intp]) -> Array:
-    """Σ|u| over `width` samples that end in each cell, the largest of them."""
+    """Return the largest Σ|u| over `width` samples that end in each cell."""
     total = np.cumsum(np.abs(u), axis=0)
     if len(u) <= width + 1:
         return np.tile(total[-1], (len(around), 1))
@@ -113,41 +122,28 @@ def window_sums(u: Array, width: int, around: NDArray[np.intp]) -> Array:
 
 
 def has_held_samples(u: Array) -> bool:
-    """Whether some input keeps a value other than zero for more than a few of its samples."""
+    """Return whether some input keeps a value other than zero for a considerable part of its samples."""
     same = (u[:, 1:] == u[:, :-1]) & (u[:, 1:] != 0.0)
-    return bool(np.any(np.mean(same, axis=1) > _HELD_SHARE)) if u.shape[1] > 1 else False
+    return bool(np.any(np.mean(same, axis=1) > _HELD_FRACTION)) if u.shape[1] > 1 else False
 
 
 def median_changes(u: Array, around: NDArray[np.intp]) -> Array | None:
-    """The median of |u_{k+1} − u_k| in each cell, `(cells, m)`; None where some input has values that come again."""
+    """Return the median of |u_{k+1} − u_k| in each cell, `(cells, m)`; None where values of some input repeat."""
     ordered = np.sort(u, axis=0)
-    others = np.count_nonzero(ordered[1:] != ordered[:-1], axis=0)
-    if not np.all(others >= _DISTINCT_SHARE * (len(u) - 1)):
+    n_distinct = np.count_nonzero(ordered[1:] != ordered[:-1], axis=0)
+    if not np.all(n_distinct >= _DISTINCT_FRACTION * (len(u) - 1)):
         return None
     changes = np.abs(np.diff(u, axis=0))
-    found = [
+    medians = [
         np.median(changes[first:last], axis=0) if last > first else changes[:1].sum(axis=0)
         for first, last in around.tolist()
     ]
-    return np.array(found)
+    return np.array(medians)
 
 
 def running_max(values: Array, n_behind: int) -> Array:
-    """The largest of each row and some rows before it."""
+    """Return the largest of each row and the `n_behind` rows before it."""
     result = values.copy()
     for shift in range(1, n_behind + 1):
         np.maximum(result[shift:], values[:-shift], out=result[shift:])
     return result
-
-
-# MERGED ltinet.simulation.time_cells
-# Cells of time: between them bounds that are not followed in time may differ.
-
-_CELLS = 128
-
-
-def uniform_cells(start: float, stop: float) -> NDArray[np.float64]:
-    """Edges of equal cells; a single time has one cell of next to no length."""
-    if stop > start:
-        return np.linspace(start, stop, _CELLS + 1)
-    return np.array([start, start + EPS * (1.0 + abs(start))])
