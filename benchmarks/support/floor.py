@@ -54,8 +54,8 @@ def products_of(net: ltinet.DynamicNetwork, u: Array, *, step: float) -> Product
     grid = _run(net, n_times, step=step).realization.grids.uniform(step, linear=True, n_times=n_times)
     if isinstance(grid, TimeBlocks):
         rows = batch * (-(-n_times // grid.width))
-        shapes = [(rows, *grid.into_kept.shape), *((rows, *weights.shape) for weights in grid.weights)]
-        shapes += [(rows, *grid.from_before.shape)] if len(grid.faded) else []
+        shapes = [(rows, *grid.inputs_to_lasting.shape), *((rows, *weights.shape) for weights in grid.weights)]
+        shapes += [(rows, *grid.previous_to_outputs.shape)] if len(grid.decayed) else []
     else:
         shapes = _by_states(net, u.reshape(-1, m))
     return Products(tuple(shape for shape in shapes if min(shape) > 0))

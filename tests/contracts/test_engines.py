@@ -156,7 +156,7 @@ def test_an_offset_of_time_changes_nothing(net, engine):
         ({"u": np.ones((14, 3))}, "3 channels"),
         ({"u": np.ones((13, 2))}, "14 times"),
         ({"hold": "cubic"}, "hold is 'cubic'"),
-        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
         ({"telepathy": True}, "has no telepathy; no engine knows it"),
     ],
 )

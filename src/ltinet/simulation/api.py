@@ -1,7 +1,7 @@
 """Simulation of a network or a system from user input: options, times, input signal and initial state.
 
 All arguments are validated here, once. Networks run by one of the engines; large sparse models run by the implicit
-method. If a network stands for a model that was reduced before, the error of the reduction is bounded by
+method. If a network stands for a reduced model, the error of the reduction is bounded by
 
     |e(t)| ≤ ‖G − G_r‖ ‖u‖,
 
@@ -20,7 +20,7 @@ from ltinet._util.floating_point import Array
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.conversion import as_signal, order_inputs, suggest_swapped_arguments
-from ltinet.signals.sampled import Hold, SampledApproximation, validate_hold
+from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.signals.signal import Signal
 from ltinet.signals.times import as_real_times
 from ltinet.simulation.context import SimulationContext
@@ -33,65 +33,13 @@ from ltinet.systems.signal_names import UNNAMED, names_or_defaults
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time
 
-# MERGED ltinet.simulation.api
-# What a reduction left out of outputs at any time: |e(t)| ≤ ‖G − G_r‖ ‖u‖, in the H2 norm and in L2(0, t).
-
-_INPUT_TOLERANCE = 1e-3  # of max |u|: lines within it stand for an input, and it is counted
-
-
-@dataclass(frozen=True, eq=False)
-class ReductionError:
-    """The energy of every input of a batch up to any time, and the H2 norm that it is multiplied by."""
-
-    norm: float
-    """‖G − G_r‖ in the H2 norm; infinite where that is not known."""
-    t: Array
-    energy: Array
-    """∫ |u|² from the first time to each of t, `(..., K)`."""
-    n_outputs: int
-
-    def at(self, t: Array) -> Array:
-        """The bound at any times, `(..., len(t), p)`; the energy up to the next place where it is known."""
-        place = np.clip(np.searchsorted(self.t, t, side="left"), 0, len(self.t) - 1)
-        return self._bound(self.energy[..., place])
-
-    def overall(self) -> Array:
-        """The bound over all times, `(..., p)`."""
-        return self._bound(self.energy[..., -1])
-
-    def _bound(self, energy: Array) -> Array:
-        with np.errstate(invalid="ignore"):
-            bound = np.where(energy > 0.0, self.norm * np.sqrt(energy), 0.0)
-        return np.repeat(bound[..., None], self.n_outputs, axis=-1)
-
-
-def bound_reduction_error(norm: float, signal: Signal, t: Array, *, from_rest: bool, n_outputs: int) -> ReductionError:
-    """Bound what a reduction left out of a run; without end where it began in a state, of which nobody knows."""
-    lines: SampledApproximation = signal.sampled_over(t, tolerance=_INPUT_TOLERANCE)
-    samples = lines.samples
-    u = np.asarray(samples.u, dtype=np.float64)
-    steps = np.diff(samples.t)
-    first, second = u[..., :-1, :], u[..., 1:, :]
-    if samples.hold == "zero":
-        squares = (first * first).sum(axis=-1)
-    else:
-        squares = ((first * first + first * second + second * second) / 3.0).sum(axis=-1)
-    off = lines.off * math.sqrt(u.shape[-1])
-    # ‖u‖ ≤ ‖lines‖ + ‖u − lines‖ in L2, and (a + b)² ≤ 1.01 a² + 101 b².
-    energy = np.concatenate([np.zeros_like(squares[..., :1]), np.cumsum(squares * steps, axis=-1)], axis=-1)
-    energy = 1.01 * energy + 101.0 * off**2 * (samples.t - samples.t[0]) if off > 0.0 else energy
-    return ReductionError(norm if from_rest else math.inf, samples.t, energy, n_outputs)
-
-
-# MERGED ltinet.simulation.api
-# One run of a network by any engine, from what a user gives: the options, the times, the input and the start.
-
-_IMPLICIT_TOLERANCE = 1e-6  # of an implicit run, unless another is given
+_ENERGY_TOLERANCE = 1e-3  # of max |u|: polyline that replaces an input whose energy is integrated; its error is added
+_DEFAULT_IMPLICIT_TOLERANCE = 1e-6  # relative error tolerance of the implicit solver
 
 
 def simulate_system(
     system: SystemMatrices,
-    network: Callable[[], SimulationContext],
+    context: Callable[[], SimulationContext],
     u: Any,
     *,
     t: ArrayLike,
@@ -100,23 +48,27 @@ def simulate_system(
     tolerance: float | None,
     settings: SignalSettings,
 ) -> Solution:
-    """Run a system by its network, exactly, or a large sparse one as it is; `ltinet.StateSpace.simulate` tells more."""
+    """Simulate a system: large sparse models by the implicit method, all others exactly by their network.
+
+    The arguments are those of `ltinet.StateSpace.simulate`. `context` is called only if the network is needed.
+    """
     pencil = system.sparse
     if pencil is None or (tolerance is None and not pencil.is_large):
         if tolerance is not None:
             raise SimulationError(
-                "tolerance is for the implicit solver of sparse models; this system is run exactly: leave it out"
+                "tolerance is for the implicit solver of sparse models, and this system is simulated exactly. "
+                "Omit tolerance."
             )
-        return simulate(network(), u, t=t, x0=x0, hold=hold, settings=settings)
+        return simulate(context(), u, t=t, x0=x0, hold=hold, settings=settings)
     require_continuous_time(system, "system.simulate(u, t)")
-    wanted = _IMPLICIT_TOLERANCE if tolerance is None else tolerance
+    tolerance = _DEFAULT_IMPLICIT_TOLERANCE if tolerance is None else tolerance
     return simulate_implicit(
-        system, pencil, u, t=t, x0=x0, hold=resolve_hold(hold, settings), tolerance=wanted, settings=settings
+        system, pencil, u, t=t, x0=x0, hold=resolve_hold(hold, settings), tolerance=tolerance, settings=settings
     )
 
 
 def simulate(  # noqa: PLR0913
-    prepared: SimulationContext,
+    context: SimulationContext,
     u: Any,
     *,
     t: ArrayLike,
@@ -127,44 +79,81 @@ def simulate(  # noqa: PLR0913
     options: Mapping[str, Any] | None = None,
     settings: SignalSettings = NO_SETTINGS,
 ) -> Solution:
-    """Check everything once and let the engine run; `ltinet.DynamicNetwork.simulate` says what may be given."""
-    chosen, given = select_engine(engine, options or {})
+    """Validate all arguments and run the engine; the arguments are those of `ltinet.DynamicNetwork.simulate`."""
+    engine_object, engine_options = select_engine(engine, options or {})
     n_jobs = validate_n_jobs(n_jobs)
     try:
-        axis = prepared.time_axis(as_real_times(t, "t"))
+        axis = context.time_axis(as_real_times(t, "t"))
     except InvalidSignalError as error:
         raise suggest_swapped_arguments(error, u) from None
-    n_inputs = prepared.n_inputs
-    names = prepared.names
+    n_inputs, names = context.n_inputs, context.names
     if not isinstance(u, np.ndarray):  # an array has no names
         inputs = names_or_defaults(names.inputs, "inputs", n_inputs)
         u = order_inputs(u, inputs, are_given=names.inputs is not None, n_times=len(axis.t))
-    signal = given_signal = as_signal(u, axis, n_inputs=n_inputs, hold=resolve_hold(hold, settings))
+    signal = user_signal = as_signal(u, axis, n_inputs=n_inputs, hold=resolve_hold(hold, settings))
     if settings.shifts_signals:
-        given_signal = operating_point_input(signal, axis, settings) if u is None else signal
-        seen = core_input(given_signal, axis, settings)
-        signal = seen.signal
-    start = None if x0 is None else as_real_array(x0, "x0")
-    solution = chosen.run(prepared, signal, axis.t, x0=start, n_jobs=n_jobs, options=given)
-    if prepared.reduction_error is not None:
-        rest, p = start is None or not np.any(start), solution.y.shape[-1]
-        left = bound_reduction_error(prepared.reduction_error, signal, axis.t, from_rest=rest, n_outputs=p)
-        solution = replace(solution, reduction=left)
+        user_signal = operating_point_input(signal, axis, settings) if u is None else signal
+        core = core_input(user_signal, axis, settings)
+        signal = core.signal
+    x0 = None if x0 is None else as_real_array(x0, "x0")
+    solution = engine_object.run(context, signal, axis.t, x0=x0, n_jobs=n_jobs, options=engine_options)
+    if context.reduction_error is not None:
+        # The bound holds from rest only: the response to x0 of the states that were removed is unknown.
+        norm = context.reduction_error if x0 is None or not np.any(x0) else math.inf
+        n_outputs = solution.y.shape[-1]
+        solution = replace(solution, reduction=bound_reduction_error(norm, signal, axis.t, n_outputs=n_outputs))
     if settings.shifts_signals:
-        D = prepared.system.D if prepared.origin is None else prepared.origin.D  # the latter without the network
-        solution = solution_from_core(
-            solution, settings, given=given_signal, seen=seen, prepared=prepared, D=D, x0=start
-        )
-    solution = replace(solution, stats={**solution.stats, "hold": getattr(given_signal, "hold", None)})
+        D = context.system.D if context.origin is None else context.origin.D  # the latter without the network
+        solution = solution_from_core(solution, settings, given=user_signal, seen=core, prepared=context, D=D, x0=x0)
+    solution = replace(solution, stats={**solution.stats, "hold": getattr(user_signal, "hold", None)})
     return solution if names is UNNAMED or names == UNNAMED else replace(solution, signal_names=names)
 
 
 def resolve_hold(hold: Hold | None, settings: SignalSettings) -> Literal["linear", "zero"]:
-    """Return the hold of a run: the one that was given, else that of the model, else lines.
-
-    Raises
-    ------
-    InvalidSignalError
-        There is no such hold.
-    """
+    """Return the hold of a run: the argument, else that of the model, else linear; an unknown hold is an error."""
     return validate_hold(hold if hold is not None else settings.hold or "linear")
+
+
+@dataclass(frozen=True, eq=False)
+class ReductionError:
+    """Bound ‖G − G_r‖ ‖u‖ of the error of a reduction, from the energy of every input of a batch over time."""
+
+    norm: float
+    """‖G − G_r‖ in the H2 norm; infinite if it is unknown."""
+    t: Array
+    energy: Array
+    """∫ |u|² from the first time to each of t, `(..., K)`."""
+    n_outputs: int
+
+    def at(self, t: Array) -> Array:
+        """Return the bound at any times, `(..., len(t), p)`, with the energy up to the next of the known times."""
+        index = np.clip(np.searchsorted(self.t, t, side="left"), 0, len(self.t) - 1)
+        return self._bound(self.energy[..., index])
+
+    def overall(self) -> Array:
+        """Return the bound over all times, `(..., p)`."""
+        return self._bound(self.energy[..., -1])
+
+    def _bound(self, energy: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            bound = np.where(energy > 0.0, self.norm * np.sqrt(energy), 0.0)
+        return np.repeat(bound[..., None], self.n_outputs, axis=-1)
+
+
+def bound_reduction_error(norm: float, signal: Signal, t: Array, *, n_outputs: int) -> ReductionError:
+    """Bound the error of a reduction with H2 norm `norm` in a simulation from rest."""
+    polyline = signal.sampled_over(t, tolerance=_ENERGY_TOLERANCE)
+    samples = polyline.samples
+    u = np.asarray(samples.u, dtype=np.float64)
+    first, second = u[..., :-1, :], u[..., 1:, :]
+    if samples.hold == "zero":
+        mean_square = (first * first).sum(axis=-1)
+    else:
+        mean_square = ((first * first + first * second + second * second) / 3.0).sum(axis=-1)
+    energy = np.cumsum(mean_square * np.diff(samples.t), axis=-1)
+    energy = np.concatenate([np.zeros_like(mean_square[..., :1]), energy], axis=-1)
+    input_error = polyline.off * math.sqrt(u.shape[-1])
+    if input_error > 0.0:
+        # ‖u‖ ≤ ‖polyline‖ + ‖u − polyline‖ in L2, and (a + b)² ≤ 1.01 a² + 101 b².
+        energy = 1.01 * energy + 101.0 * input_error**2 * (samples.t - samples.t[0])
+    return ReductionError(norm, samples.t, energy, n_outputs)

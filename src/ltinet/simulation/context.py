@@ -37,37 +37,30 @@ from ltinet.systems.matrices import Matrix
 from ltinet.systems.signal_names import UNNAMED, SignalNames
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.simulation.context
-# A system in the coordinates in which it is stepped, with what its runs share.
-#
-#     x0 ──checked, one row for each member of a batch──▶ x ──T⁻¹──▶ z ──packed──▶ (Re v, Im v, dense states)
-#
-# In block coordinates T is that of the block-diagonal form, z are the states of its blocks, and a step costs O(n). In
-# original coordinates T is 1, z are the user's states, and a step costs O(n²).
-
-_SHIFT_TOLERANCE = (
-    1e-10  # largest error of an output, relative to its size, for which times beside their grid count as even
-)
-_FIRST_INPUTS = 8.0  # factor for cancellation between the first inputs of a growing state
-_DECAYED_EXPONENT = 40.0  # |λ| times a step: e^−40 is below a rounding error
+# Largest error of an output, relative to its size, up to which times beside their grid are treated as even.
+_SHIFT_TOLERANCE = 1e-10
+# Empirical factor for cancellation between the first inputs of a growing state.
+_FIRST_INPUT_AMPLIFICATION = 8.0
+# |λ|h beyond which a state has decayed after one step: e⁻⁴⁰ is below a rounding error.
+_DECAYED_EXPONENT = 40.0
 
 
 class Realization:
-    """The matrices of a system in some coordinates, and everything that is prepared from them once."""
+    """A system in some coordinates, with everything that is prepared from its matrices once."""
 
     form: BlockDiagonalForm | None
     """The block-diagonal form behind the coordinates; None for original coordinates and networks without a system."""
     origin: SystemMatrices | None
-    """The system whose outputs are computed, for error bounds; None where only parameters are known."""
+    """The system whose outputs are computed, for error bounds; None if only the parameters of a network are known."""
 
     @property
     def name(self) -> str:
-        """Of the coordinates, "original" or "blocks"."""
+        """Name of the coordinates, "original" or "blocks"."""
         raise NotImplementedError
 
     @property
     def blocks(self) -> BlockSystem:
-        """The matrices in these coordinates."""
+        """Matrices in these coordinates."""
         raise NotImplementedError
 
     @property
@@ -77,62 +70,59 @@ class Realization:
 
     @property
     def has_operator(self) -> bool:
-        """Whether T is an operator, of a large structured model: no n × n array can be formed."""
+        """True if T is an operator of a large structured model, too large for an n × n array."""
         return has_implicit_transformation(self.form)
 
     @cached_property
     def system(self) -> ModalSystem:
-        """The system in modal coordinates, in which steps are taken."""
+        """System in modal coordinates, in which steps are taken."""
         return to_modal_system(self.blocks)
 
     @cached_property
     def grids(self) -> GridCache:
-        """What was prepared for evenly spaced samples."""
+        """Prepared grids."""
         return GridCache(self.system)
 
     @cached_property
     def output_weights(self) -> Matrix:
-        """From packed states to outputs, (p × n)."""
+        """Weights from packed states to outputs, (p × n)."""
         return pack_weights(self.system, self.system.C, [block.C for block in self.system.blocks])
 
     @cached_property
     def arrays(self) -> EngineArrays:
-        """What error bounds need.
-
-        Raises:
-            SimulationError: T is an operator: there are too many states for arrays.
-        """
+        """Arrays of error bounds; `SimulationError` if T is an operator, since there are too many states."""
         return build_engine_arrays(self.system, self.output_weights, self.form, self.origin)
 
-    @cached_property
-    def fastest(self) -> float:
-        """The largest |λ|."""
-        dense = [np.abs(np.linalg.eigvals(block.F)).max(initial=0.0) for block in self.system.blocks]
-        return float(np.max(np.concatenate([np.abs(self.system.rates), dense]), initial=0.0))
-
     def resolves_shift(self, axis: TimeAxis) -> bool:
-        """Whether outputs show by how much times stand beside their even grid.
+        """Return True if the distances of the times from their even grid are visible in the outputs.
 
-        In a time δ a state moves by up to |λ|δ of its size; one that fades between two samples does not. Of a state
-        that grows the first inputs are all that is seen in the end, and each of them adds δ/h of its share.
+        In a time δ a state moves by up to |λ|δ of its size; a state that decays between two samples does not. The
+        outputs of a growing state depend in the end on the first inputs alone, each of which adds δ/h of its share.
         """
         if axis.step is None or axis.beside_grid == 0.0:
             return False
-        speed = min(self.fastest, _DECAYED_EXPONENT / axis.step)
-        return axis.beside_grid * (max(speed, _FIRST_INPUTS / axis.step) if self._grows else speed) > _SHIFT_TOLERANCE
+        speed = min(self._spectral_radius, _DECAYED_EXPONENT / axis.step)
+        if self._has_growing_states:
+            speed = max(speed, _FIRST_INPUT_AMPLIFICATION / axis.step)
+        return axis.beside_grid * speed > _SHIFT_TOLERANCE
 
     @cached_property
-    def _grows(self) -> bool:
+    def _spectral_radius(self) -> float:
+        dense = [np.abs(np.linalg.eigvals(block.F)).max(initial=0.0) for block in self.system.blocks]
+        return float(np.max(np.concatenate([np.abs(self.system.rates), dense]), initial=0.0))
+
+    @cached_property
+    def _has_growing_states(self) -> bool:
         return bool(np.any(self.system.rates.real > 0.0) or np.any(self.system.block_abscissas > 0.0))
 
     def initial_state(self, x0: ArrayLike | None, batch_shape: tuple[int, ...]) -> Array:
-        """States z at the start, `(batch, n)`, from the user's x0."""
+        """Return the initial states z, `(batch, n)`, from the user's x0."""
         if x0 is None:
             return np.zeros((math.prod(batch_shape), self.system.n_states))
         return self.coordinates.blocks_from_user(self.broadcast_initial_state(x0, batch_shape))
 
     def broadcast_initial_state(self, x0: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
-        """The user's x0, checked, one row for each member of a batch."""
+        """Validate the user's x0 and return one row for each member of a batch."""
         n = self.system.n_states
         x = np.asarray(x0, dtype=np.float64)
         validate_state(x, n)
@@ -140,16 +130,16 @@ class Realization:
             x = np.broadcast_to(x, (*batch_shape, n))
         except ValueError:
             raise InvalidSignalError(
-                f"x0 has shape {x.shape} but the inputs come in a batch of shape {batch_shape}; give one state or one "
-                "for each input"
+                f"x0 has shape {x.shape}, but the inputs are a batch of shape {batch_shape}. Pass one state, or one for "
+                "each input."
             ) from None
         return x.reshape(math.prod(batch_shape), n)
 
 
 class OriginalCoordinates(Realization):
-    """A system in the user's own coordinates: one block of all states, in units in which A is balanced.
+    """A system in the user's coordinates: one block of all states, in units in which A is balanced.
 
-    Units are powers of two, so that nothing is rounded: x = units · z, F = units⁻¹ A units.
+    The units are powers of two, so that nothing is rounded: x = units · z, F = units⁻¹ A units.
     """
 
     name = "original"
@@ -166,7 +156,7 @@ class OriginalCoordinates(Realization):
 
     @cached_property
     def blocks(self) -> BlockSystem:
-        """The matrices as one block."""
+        """Matrices as one block."""
         system, units, n = self.origin, self.units, self.origin.n_states
         with np.errstate(over="ignore", under="ignore"):
             A, B = system.A * (units / units[:, None]), system.B / units[:, None]
@@ -174,30 +164,22 @@ class OriginalCoordinates(Realization):
 
     @cached_property
     def system(self) -> ModalSystem:
-        """The same, as it is stepped."""
+        """System as one dense block."""
         return single_block_system(self.blocks.A, self.blocks.B, self.blocks.C, self.blocks.D)
 
     @cached_property
     def arrays(self) -> EngineArrays:
-        """What error bounds need."""
+        """Arrays of error bounds."""
         return EngineArrays(self.system, self.output_weights, None, self.origin, units=self.units)
 
     @cached_property
     def coordinates(self) -> Coordinates:
-        """Changes of units."""
+        """Maps that change the units only."""
         return Coordinates.in_units(self.units, self.origin.n_inputs)
 
 
-# MERGED ltinet.simulation.context
-# A network prepared to run: its block coordinates, the system that it stands for, and what its runs share.
-#
-# Which (A, B, C, D, E) a network stands for is `origin`, and nothing else: the system that was given to `construct`, also
-# where that was reduced from a larger one before. Networks that were trained, truncated, built from parameters or loaded
-# without a system have none; they stand for themselves, and run in block coordinates.
-
-
 class NetworkParts(NamedTuple):
-    """A network, the form that it was made from, and the system in the coordinates of its blocks."""
+    """A network, the form that it was made from, and its system in block coordinates."""
 
     network: Network
     form: BlockDiagonalForm | None
@@ -207,7 +189,7 @@ class NetworkParts(NamedTuple):
 class SimulationContext(Realization):
     """A network in its block coordinates; `original` is its system in the user's coordinates.
 
-    `parts` may be a function, which is called when something asks for the network: a system of few states runs without.
+    `parts` may be a function that is called when the network is needed: systems of few states are simulated without it.
     """
 
     name = "blocks"
@@ -219,47 +201,47 @@ class SimulationContext(Realization):
         origin: SystemMatrices | None = None,
         reduction_error: float | None = None,
     ) -> None:
-        self._given, self.origin = parts, origin
-        self.reduction_error = reduction_error  # in the H2 norm, from the system that this one was reduced from
+        self._parts_source, self.origin = parts, origin
+        self.reduction_error = reduction_error  # H2 norm of the difference from the full-order system
         self._last_axis: TimeAxis | None = None
 
     @cached_property
     def _parts(self) -> NetworkParts:
-        return self._given if isinstance(self._given, NetworkParts) else self._given()
+        return self._parts_source if isinstance(self._parts_source, NetworkParts) else self._parts_source()
 
     @property
     def network(self) -> Network:
-        """The network."""
+        """Network."""
         return self._parts.network
 
     @property
     def form(self) -> BlockDiagonalForm | None:  # type: ignore[override]
-        """The block-diagonal form that it was made from; None for a network of parameters alone."""
+        """Block-diagonal form that the network was made from; None for a network of parameters alone."""
         return self._parts.form
 
     @property
     def names(self) -> SignalNames:
-        """The names of inputs and outputs, those of the system."""
+        """Names of the inputs and outputs of the system."""
         return UNNAMED if self.origin is None else self.origin.names
 
     @property
     def n_states(self) -> int:
-        """Number of states, known without the network."""
+        """Number of states; does not need the network if the system is known."""
         return self.network.n_states if self.origin is None else self.origin.n_states
 
     @property
     def n_inputs(self) -> int:
-        """Number of inputs, known without the network."""
+        """Number of inputs; does not need the network if the system is known."""
         return self.network.n_inputs if self.origin is None else self.origin.n_inputs
 
     @property
     def stored(self) -> StoredNetwork:
-        """What a file of the network holds."""
+        """Content of a file of the network."""
         return StoredNetwork(*self._parts[:2], self.origin, self._parts.blocks, self.reduction_error)
 
     @cached_property
     def original(self) -> OriginalCoordinates | None:
-        """The system in the user's own coordinates; None where there is none, no state, or a number that overflowed."""
+        """System in the user's coordinates; None without a system or states, and if an entry is not finite."""
         system = self.origin
         if system is None or not system.n_states or (system.sparse is not None and system.sparse.is_large):
             return None
@@ -267,33 +249,33 @@ class SimulationContext(Realization):
             return None
         original = OriginalCoordinates(system)
         blocks = original.blocks
-        is_finite = all(np.isfinite(own).all() for own in (blocks.A, blocks.B, blocks.C))
+        is_finite = all(np.isfinite(matrix).all() for matrix in (blocks.A, blocks.B, blocks.C))
         return original if is_finite else None
 
     @cached_property
-    def _placed(self) -> tuple[BlockSystem, Coordinates]:
+    def _blocks_and_coordinates(self) -> tuple[BlockSystem, Coordinates]:
         with limit_blas_threads_for_work(self.network.n_states**3):  # many solves of a few states
             return network_coordinates(*self._parts)
 
     @property
     def blocks(self) -> BlockSystem:
-        """The network in block coordinates, without the maps to others where it is known already."""
+        """Network in block coordinates; blocks that are known are returned without computing the maps to the others."""
         known = self._parts.blocks
-        return self._placed[0] if self.form is None or known is None else known
+        return self._blocks_and_coordinates[0] if self.form is None or known is None else known
 
     @property
     def coordinates(self) -> Coordinates:
         """Maps between the states of the user, of the blocks and of the neurons."""
-        return self._placed[1]
+        return self._blocks_and_coordinates[1]
 
     @cached_property
     def network_arrays(self) -> NetworkArrays:
-        """The layers as error bounds of solvers take them."""
+        """Arrays of the layers for the error bounds of the neuron solvers."""
         return build_network_arrays(self.network, self.form, self.origin, self.coordinates, D=self.system.D)
 
     def time_axis(self, t: ArrayLike) -> TimeAxis:
-        """Times, checked; those of the last call are recognised and not checked again."""
-        last, given = self._last_axis, np.asarray(t)
-        if last is None or given.shape != last.t.shape or np.count_nonzero(given != last.t):  # faster than any()
+        """Validate times; times equal to those of the last call are not validated again."""
+        last, times = self._last_axis, np.asarray(t)
+        if last is None or times.shape != last.t.shape or np.count_nonzero(times != last.t):  # faster than any()
             last = self._last_axis = TimeAxis.of(t)
         return last

@@ -24,90 +24,79 @@ from ltinet.network.network import Network
 from ltinet.network.realization import modal_blocks, recover_block_system, sparse_block_diagonal
 from ltinet.systems.matrices import Matrix
 
-# MERGED ltinet.simulation.coordinates
-# The three coordinate systems of a state: the user's x, the blocks' z with x = T z, and the neurons' (ξ, ζ).
-#
-# The exact engine runs in z. Neurons have ξ and, where they are of second order, ξ̇ = ζ + J u; ζ is continuous where the
-# input jumps. In a block ζ is a row of A z, so that neurons are read off the blocks without any division:
-#
-#     x ──T⁻¹──▶ z ──N──▶ (ξ, ζ) ──+ J u──▶ (ξ, ξ̇)
-#
-# The way back from neurons to blocks divides by the couplings of pairs, and only solver engines need it.
-
 
 @dataclass(frozen=True)
 class Coordinates:
     """Linear maps between x, z and (ξ, ζ), each along the last axis."""
 
     transformation: Transformation | None
-    """x = T z; None for a network without a form, whose user's states are those of its neurons."""
+    """T in x = T z; None for a network without a form, whose user states are its neuron states."""
     to_neurons: sparse.csr_array
     """N."""
     to_blocks: sparse.csr_array
-    """Its inverse."""
+    """N⁻¹."""
     J: Matrix
     """(ξ, ξ̇) = (ξ, ζ) + J u."""
 
     @classmethod
     def in_units(cls, units: Array, n_inputs: int) -> "Coordinates":
-        """Those of a system whose blocks have the states of the user in other units, x = units · z."""
-        ahead, back = (sparse.csr_array(sparse.diags_array(own)) for own in (units, 1.0 / units))
-        return cls(None, ahead, back, np.zeros((len(units), n_inputs)))
+        """Return the coordinates of a system whose block states are the user's in other units, x = units · z."""
+        to_neurons, to_blocks = (sparse.csr_array(sparse.diags_array(scale)) for scale in (units, 1.0 / units))
+        return cls(None, to_neurons, to_blocks, np.zeros((len(units), n_inputs)))
 
     def blocks_from_user(self, x: Array) -> Array:
-        """The states z from x, by T⁻¹ itself and not by its factors: a network from a file knows nothing else."""
+        """Return z = T⁻¹ x, by T⁻¹ itself and not by its factors: a network from a file has no factors."""
+        if self.transformation is None:
+            return self.blocks_from_neurons(x)
         if isinstance(self.transformation, ImplicitTransformation):
             return np.asarray(self.transformation.to_blocks(_as_columns(x)).T).reshape(x.shape)
-        return (
-            self.blocks_from_neurons(x) if self.transformation is None else np.asarray(x @ self.transformation.T_inv.T)
-        )
+        return np.asarray(x @ self.transformation.T_inv.T)
 
     def user_from_blocks(self, z: Array) -> Array:
-        """The states x from z."""
+        """Return x = T z."""
+        if self.transformation is None:
+            return self.neurons_from_blocks(z)
         if isinstance(self.transformation, ImplicitTransformation):
             return np.asarray(self.transformation.states_of(_as_columns(z)).T).reshape(z.shape)
-        return self.neurons_from_blocks(z) if self.transformation is None else np.asarray(z @ self.transformation.T.T)
+        return np.asarray(z @ self.transformation.T.T)
 
     def neurons_from_blocks(self, z: Array) -> Array:
-        """(ξ, ζ) from z."""
+        """Return (ξ, ζ) = N z."""
         return _apply(self.to_neurons, z)
 
     def blocks_from_neurons(self, states: Array) -> Array:
-        """The states z from (ξ, ζ)."""
+        """Return z = N⁻¹ (ξ, ζ)."""
         return _apply(self.to_blocks, states)
 
     @property
     def user_from_neurons(self) -> Array:
-        """The matrix from (ξ, ζ) to x."""
+        """Matrix from (ξ, ζ) to x."""
         if self.transformation is None:
             return np.eye(len(self.J))
         return np.asarray((self.to_blocks.T @ self.transformation.T.T).T)
 
     @property
     def neurons_from_user(self) -> Array:
-        """Its inverse."""
+        """Matrix from x to (ξ, ζ)."""
         return np.eye(len(self.J)) if self.transformation is None else self.to_neurons @ self.transformation.T_inv
 
 
 def network_coordinates(
     network: Network, form: BlockDiagonalForm | None, blocks: BlockSystem | None
 ) -> tuple[BlockSystem, Coordinates]:
-    """A network as a system in block coordinates, and the maps to the other two; what is not known is worked out."""
+    """Return a network as a system in block coordinates, and the maps to the other two.
+
+    Without a form the blocks follow from the neurons alone; with a form, `blocks` are computed unless they are known.
+    A block has states (ξ_r, then ξ_c and η in turn), its neurons have (ξ_r, ξ_c, ζ) with ζ = A22 ξ_c + A23 η, and the
+    inverse is η = W ξ_c + Q ζ.
+    """
     if form is None:
         system, to_neurons, to_blocks, J = modal_blocks(network)
         return system, Coordinates(None, to_neurons, to_blocks, J)
     blocks = recover_block_system(network, form) if blocks is None else blocks
-    return blocks, _form_coordinates(form.transformation, blocks)
-
-
-def _form_coordinates(transformation: Transformation, blocks: BlockSystem) -> Coordinates:
-    """A block has states (ξ_r, then ξ_c and η in turn); its neurons (ξ_r, ξ_c, ζ) with ζ = A22 ξ_c + A23 η.
-
-    Back, η = W ξ_c + Q ζ.
-    """
-    ahead, back, J = [], [], np.zeros_like(blocks.B)
-    for own, n_real in zip(blocks.slices, blocks.reals_per_block, strict=True):
-        A, n = blocks.A[own, own], own.stop - own.start
+    forward, backward, J = [], [], np.zeros_like(blocks.B)
+    for states, n_real in zip(blocks.slices, blocks.reals_per_block, strict=True):
+        A, n = blocks.A[states, states], states.stop - states.start
         n_pairs = (n - n_real) // 2
         first, second = np.arange(n_real, n, 2), np.arange(n_real + 1, n, 2)
         xi, zeta = np.arange(n_real, n_real + n_pairs), np.arange(n_real + n_pairs, n)
@@ -117,10 +106,11 @@ def _form_coordinates(transformation: Transformation, blocks: BlockSystem) -> Co
         to_neurons[xi, first] = to_blocks[first, xi] = 1.0
         to_neurons[zeta] = A[first]
         to_blocks[np.ix_(second, xi)], to_blocks[np.ix_(second, zeta)] = W, Q
-        J[own.start + zeta] = blocks.B[own.start + first]
-        ahead.append(to_neurons)
-        back.append(to_blocks)
-    return Coordinates(transformation, sparse_block_diagonal(ahead), sparse_block_diagonal(back), J)
+        J[states.start + zeta] = blocks.B[states.start + first]
+        forward.append(to_neurons)
+        backward.append(to_blocks)
+    N, N_inv = sparse_block_diagonal(forward), sparse_block_diagonal(backward)
+    return blocks, Coordinates(form.transformation, N, N_inv, J)
 
 
 def _apply(matrix: sparse.csr_array, states: Array) -> Array:
@@ -128,5 +118,5 @@ def _apply(matrix: sparse.csr_array, states: Array) -> Array:
 
 
 def _as_columns(states: Array) -> Array:
-    """States along the last axis as columns, n×k."""
+    """Return states along the last axis as columns, (n × k)."""
     return states.reshape(math.prod(states.shape[:-1]), states.shape[-1]).T

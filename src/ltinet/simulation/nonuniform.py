@@ -257,11 +257,11 @@ class ScalarStepGroup(NamedTuple):
     def step(self, h: Array, now: Array, then: Array) -> tuple[VariableDecay, NDArray[Any]]:
         """By what states are multiplied `(k, n)`, and what inputs `(batch, k, m)` at both ends add, `(batch, k, n)`."""
         factors, added = self.steps.step(h, now, then)
-        return VariableDecay(factors, np.multiply, self.steps.growth, self.steps.kept), added
+        return VariableDecay(factors, np.multiply, self.steps.growth, self.steps.incremental), added
 
     def over_runs(self, lengths: Array, lost: Array) -> VariableDecay:
         """By what states are multiplied in many steps together, `(k, 1, n)`; rounding took `lost` from the lengths."""
-        factors, kept = self.runs.factors(lengths), self.runs.kept
+        factors, kept = self.runs.factors(lengths), self.runs.incremental
         if lost.any():
             factors += (factors + kept) * (lost[:, None] * self.runs.rates)
         return VariableDecay(factors[:, None], np.multiply, self.runs.growth, kept)

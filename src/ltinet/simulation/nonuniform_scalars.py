@@ -297,7 +297,7 @@ class NonuniformScalarSteps:
         return found
 
     @property
-    def kept(self) -> NDArray[Any] | bool:
+    def incremental(self) -> NDArray[Any] | bool:
         """Where factors are P − 1: everywhere, nowhere, or as numbers that are 1 there and 0 elsewhere."""
         return bool(self._kept[0]) if np.all(self._kept == self._kept[0]) else self._kept.astype(np.float64)
 

@@ -20,26 +20,26 @@ from scipy.linalg import blas
 from ltinet._util.floating_point import UNDERFLOW_CUTOFF, Array, Complex
 from ltinet.systems.matrices import Matrix
 
-# MERGED ltinet.simulation.recurrence
-# The one thing that cannot be a matrix product: states that follow each other through time.
+OVERFLOW_LIMIT = 1e150  # largest power of an unstable system: products of two of them do not overflow
+# Largest norm of P^k in a product, which costs two digits. Empirical: of 1,221 fuzz runs 3 were wrong with 1e5, none with
+# 1e3 or 30.
+MAX_POWER_NORM = 100.0
 
-OVERFLOW_LIMIT = 1e150  # powers of unstable systems up to which products with them do not overflow
+# Elementwise decay; measured on one core.
 _MAX_LOOP_STEPS = 32  # steps up to which a plain loop is faster than runs side by side
-# One substitution is faster than either from so many steps on, of so few states side by side, and so few numbers.
-_SEVERAL, _NARROW, _SHORT = 8, 128, 20_000
-MAX_POWER_NORM = (
-    100.0  # norm of P^k, which costs two digits: 3 of 1,221 hostile runs were wrong with 1e5, none with 1e3 or 30
-)
-_MAX_REDUCTION_STATES = 64  # states of a matrix up to which cyclic reduction is faster than a call a step
-_MAX_SUBSTITUTION_STATES, _SUBSTITUTION_STEPS = (
-    16,
-    64,
-)  # states of a matrix up to which a substitution is faster than a call a step, and its steps
+_MIN_SUBSTITUTION_STEPS = 8  # one substitution by BLAS is faster than either from so many steps on,
+_MAX_SUBSTITUTION_WIDTH = 128  # up to so many states of all batch members side by side,
+_MAX_SUBSTITUTION_NUMBERS = 20_000  # and up to so many numbers
+
+# Dense decay; measured on one core.
+_MAX_REDUCTION_STATES = 64  # states up to which cyclic reduction is faster than a call per step
+_MAX_BANDED_STATES = 16  # states up to which a banded substitution is faster than a call per step
+_BANDED_STEPS = 64  # steps of one banded substitution
 
 
 @dataclass(frozen=True)
 class StepDecay:
-    """By what packed states are multiplied in a step: pairs and reals one by one, dense blocks by a matrix."""
+    """Factors of packed states in one step: pairs and reals elementwise, dense blocks by a matrix."""
 
     pairs: Complex
     reals: Array
@@ -47,9 +47,9 @@ class StepDecay:
 
 
 def scan_states(ends: Array, first: Array, decay: StepDecay) -> None:
-    """In place: ends_b ← ends_b + decay · ends_{b−1} along the second axis, with `first` before the first of them.
+    """Run ends_b ← ends_b + decay · ends_{b−1} along the second axis in place, with `first` before the first of them.
 
-    `ends` `(batch, steps, n)` holds what each step adds, and afterwards the state at its end.
+    `ends` `(batch, steps, n)` holds the contribution of each step, and afterwards the state at its end.
     """
     if not ends.shape[1]:
         return
@@ -59,25 +59,25 @@ def scan_states(ends: Array, first: Array, decay: StepDecay) -> None:
         _scan(decay.pairs, as_complex, np.ascontiguousarray(first[..., :pairs]).view(np.complex128))
     if scalars > pairs:
         _scan(decay.reals, ends[..., pairs:scalars], first[..., pairs:scalars])
-    offset = scalars
+    begin = scalars
     for matrix in decay.blocks:
-        own = slice(offset, offset + len(matrix))
-        _scan_dense(matrix, ends[..., own], first[..., own])
-        offset = own.stop
+        states = slice(begin, begin + len(matrix))
+        _scan_dense(matrix, ends[..., states], first[..., states])
+        begin = states.stop
 
 
-def max_abs(powers: NDArray[Any]) -> float:
-    """Largest absolute value, 0 for nothing."""
-    return float(np.max(np.abs(powers), initial=0.0))
+def max_abs(values: NDArray[Any]) -> float:
+    """Return the largest absolute value, 0 for an empty array."""
+    return float(np.max(np.abs(values), initial=0.0))
 
 
 def flush_underflow(powers: NDArray[Any]) -> NDArray[Any]:
-    """Powers below 1e-150 as zeros: products with them would be subnormal numbers, slow and of no consequence."""
+    """Replace powers below 1e-150 by zeros: products with them would be subnormal numbers, which are slow."""
     return np.where(np.abs(powers) < UNDERFLOW_CUTOFF, 0.0, powers)
 
 
 def matrix_powers(P: Matrix, count: int) -> Array:
-    """P^0 … P^{count−1}, twice as many with each product."""
+    """Return P^0 … P^{count−1}; every product doubles their number."""
     powers = np.empty((count, *P.shape))
     powers[0], known = np.eye(len(P)), 1
     while known < count:
@@ -89,44 +89,47 @@ def matrix_powers(P: Matrix, count: int) -> Array:
 
 
 def _scan(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArray[Any]:
-    """Elementwise decay: few steps one after the other, N steps in about 6 N^⅓ array operations; the last state.
+    """Run an elementwise recurrence in place and return the last state; N steps take about 6 N^⅓ array operations.
 
-    For that, steps are cut into N^⅔ runs. All runs advance together as if each began with nothing. Then their ends
-    follow each other, the same recurrence with far fewer steps, and what each run begins with is added along it.
+    Steps are cut into N^⅔ runs. All runs advance together as if each began at zero. Their ends follow the same
+    recurrence with far fewer steps, and the state at the beginning of each run is then carried along it.
     """
     batch, n_steps, n = ends.shape
-    if n_steps >= _SEVERAL and batch * n <= _NARROW and 0 < ends.nbytes <= _SHORT * decay.real.itemsize:
+    is_small = (
+        batch * n <= _MAX_SUBSTITUTION_WIDTH and 0 < ends.nbytes <= _MAX_SUBSTITUTION_NUMBERS * decay.real.itemsize
+    )
+    if n_steps >= _MIN_SUBSTITUTION_STEPS and is_small:
         return _scan_by_substitution(decay, ends, first)
     length = 1 if n_steps <= _MAX_LOOP_STEPS else run_length(n_steps ** (1 / 3), growth=max_abs(decay))
     if length < 2:
         return _scan_one_by_one(decay, ends, first)
     n_runs = n_steps // length
     in_runs = ends[:, : n_runs * length].reshape(batch, n_runs, length, n)  # a view: only one axis is split
-    # Position in a run first, and a decay for every run: then every operation is one pass over memory without gaps.
+    # Position in a run first, and a decay for every run: then every operation is one pass over contiguous memory.
     runs = np.ascontiguousarray(in_runs.transpose(2, 0, 1, 3))
     decays = np.broadcast_to(decay, runs.shape[1:]).copy()
     scratch = np.empty_like(decays)
-    for before, own in itertools.pairwise(runs):
+    for before, after in itertools.pairwise(runs):
         np.multiply(before, decays, out=scratch)
-        np.add(own, scratch, out=own)
+        np.add(after, scratch, out=after)
     last = _scan(flush_underflow(decay**length), runs[-1], first)
     carried = np.concatenate([first[:, None], runs[-1, :, :-1]], axis=1)
-    for own in runs[:-1]:
+    for states in runs[:-1]:
         np.multiply(carried, decays, out=carried)
-        np.add(own, carried, out=own)
+        np.add(states, carried, out=states)
     in_runs[:] = runs.transpose(1, 2, 0, 3)
     return _scan_one_by_one(decay, ends[:, n_runs * length :], last)
 
 
 def _scan_by_substitution(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any]) -> NDArray[Any]:
-    """The same by BLAS, which takes one number after the other: x_b − decay · x_{b−1} = ends_b, all states in a row.
+    """Run the recurrence as a bidiagonal system x_b − decay · x_{b−1} = ends_b of all states in a row, by BLAS.
 
-    A state that exceeds all numbers would spoil the next in the row, by ∞ times zero: then step by step.
+    A state that overflows would spoil the next one in the row by ∞ · 0: then steps are taken one by one.
     """
     batch, n_steps, n = ends.shape
     x = np.empty((batch, n, n_steps + 1), dtype=ends.dtype)
     x[..., 0], x[..., 1:] = first, ends.swapaxes(1, 2)
-    bands = np.empty((batch, n, n_steps + 1, 2), dtype=ends.dtype)  # the diagonal of ones is not looked at
+    bands = np.empty((batch, n, n_steps + 1, 2), dtype=ends.dtype)  # BLAS does not read the diagonal of ones
     bands[..., 1], bands[..., -1, 1] = -decay[:, None], 0.0
     solve = blas.ztbsv if np.iscomplexobj(ends) else blas.dtbsv
     solved = solve(1, bands.reshape(-1, 2).T, x.reshape(-1), lower=1, diag=1, overwrite_x=1).reshape(x.shape)
@@ -147,16 +150,16 @@ def _scan_one_by_one(decay: NDArray[Any], ends: NDArray[Any], first: NDArray[Any
 
 
 def _scan_dense(matrix: Matrix, ends: Array, first: Array) -> None:
-    """The same for a dense block: ends_b ← ends_b + matrix · ends_{b−1}.
+    """Run ends_b ← ends_b + matrix · ends_{b−1} in place.
 
-    Many steps of a small matrix are halved by cyclic reduction: what two steps add follows for all pairs in one
-    product, then every second state from the square of the matrix, then those between.
+    Many steps of a small matrix are halved by cyclic reduction: the contributions of all pairs of steps follow from one
+    product, then every second state from the square of the matrix, then the states between.
     """
     batch, n_steps, n = ends.shape
     begin = 0
-    if batch == 1 and n <= _MAX_SUBSTITUTION_STATES and n_steps >= _SUBSTITUTION_STEPS:
+    if batch == 1 and n <= _MAX_BANDED_STATES and n_steps >= _BANDED_STEPS:
         begin = _substitute_steps(matrix, ends[0], first[0])
-    elif n <= _MAX_REDUCTION_STATES and n_steps >= _SUBSTITUTION_STEPS:
+    elif n <= _MAX_REDUCTION_STATES and n_steps >= _BANDED_STEPS:
         square = matrix @ matrix
         if np.abs(square).sum(axis=0).max() <= MAX_POWER_NORM:
             begin = n_steps // 2 * 2
@@ -166,7 +169,7 @@ def _scan_dense(matrix: Matrix, ends: Array, first: Array) -> None:
             _scan_dense(square, pairs[:, 1:, 1], pairs[:, 0, 1])
             pairs[:, 1:, 0] += pairs[:, :-1, 1] @ matrix.T
     last = ends[:, begin - 1] if begin else first
-    # A single run, in which calls take longer than products, is spared what a batch needs.
+    # For a single member vectors and `dot` are used: calls take longer than products.
     rows, last, multiply = (ends[0], last[0], matrix.dot) if batch == 1 else (ends.swapaxes(0, 1), last, None)
     product, transposed = np.empty(last.shape), matrix.T
     for row in rows[begin:]:
@@ -179,45 +182,41 @@ def _scan_dense(matrix: Matrix, ends: Array, first: Array) -> None:
 
 
 def _substitute_steps(matrix: Matrix, ends: Array, first: Array) -> int:
-    """The same for a single run of few states `(steps, n)` by BLAS, many steps at once; return how many were taken.
+    """Run the recurrence of one member `(steps, n)` by BLAS, `_BANDED_STEPS` at once; return the number of steps taken.
 
-    The states of consecutive steps solve a block bidiagonal system with −matrix below a diagonal of ones. Where a state
-    overflows, the substitution would spoil the next ones by ∞ times zero, so it stops before.
+    The states of consecutive steps solve a block bidiagonal system with −matrix below a diagonal of ones. A state that
+    overflows would spoil the next ones by ∞ · 0, so that the substitution stops before.
     """
     n = len(matrix)
-    bands = np.zeros((_SUBSTITUTION_STEPS + 1, n, 2 * n))  # BLAS does not read the diagonal of ones
+    bands = np.zeros((_BANDED_STEPS + 1, n, 2 * n))  # BLAS does not read the diagonal of ones
     for state in range(n):
         bands[:-1, state, n - state : 2 * n - state] = -matrix[:, state]
-    factor, x = bands.reshape(-1, 2 * n).T, np.empty((_SUBSTITUTION_STEPS + 1, n))
-    for begin in range(0, len(ends) - _SUBSTITUTION_STEPS + 1, _SUBSTITUTION_STEPS):
-        own = ends[begin : begin + _SUBSTITUTION_STEPS]
-        x[0], x[1:] = first, own
+    factor, x = bands.reshape(-1, 2 * n).T, np.empty((_BANDED_STEPS + 1, n))
+    for begin in range(0, len(ends) - _BANDED_STEPS + 1, _BANDED_STEPS):
+        steps = ends[begin : begin + _BANDED_STEPS]
+        x[0], x[1:] = first, steps
         solved = blas.dtbsv(2 * n - 1, factor, x.reshape(-1), lower=1, diag=1).reshape(x.shape)
         if not np.isfinite(solved).all():
             return begin
-        own[:] = solved[1:]
-        first = own[-1]
-    return len(ends) - len(ends) % _SUBSTITUTION_STEPS
+        steps[:] = solved[1:]
+        first = steps[-1]
+    return len(ends) - len(ends) % _BANDED_STEPS
 
 
 def run_length(best: float, *, growth: float) -> int:
-    """The number of steps in a run, as many as is best for speed.
-
-    Runs of unstable systems are no longer than powers of their growth are finite: ∞ times a state of 0 is no number.
-    """
+    """Return the number of steps of a run: the fastest, but no more than for which powers of the growth are finite."""
     longest = math.log(OVERFLOW_LIMIT) / math.log(growth) if growth > 1.0 else math.inf
     return max(1, round(min(best, longest - 0.5)))
 
 
-# MERGED ltinet.simulation.recurrence
-# States that follow each other through steps of which each has a decay of its own.
+# Steps with a decay of their own each.
 
 
 class VariableDecay(NamedTuple):
-    """By what each step multiplies states: P, or P − 1 where it changes them little.
+    """Factors of states in each step: P, or the increment P − 1 where that is small.
 
-    A number near one has few digits for what sets it apart from one, and after many short steps none are left. So two
-    steps are composed as (P − 1) + P (P' − 1), and a state is what it was, and the change.
+    A number near one has few digits for its distance from one, and after many short steps none are left. So two
+    increments are composed as (P − 1) + P (P' − 1), and a state is the state before plus its change.
     """
 
     factors: NDArray[Any]
@@ -225,60 +224,65 @@ class VariableDecay(NamedTuple):
     product: np.ufunc
     """`np.multiply` for scalars, `np.matmul` for dense blocks."""
     growth: float
-    """By what a step multiplies states at most."""
-    kept: NDArray[Any] | bool = False
-    """Where factors are P − 1: everywhere, nowhere, or as numbers that are 1 there and 0 elsewhere."""
+    """Bound on the norm of P."""
+    incremental: NDArray[Any] | bool = False
+    """Mask of factors that are P − 1: all, none, or an array of ones and zeros."""
 
     def advance(self, place: Any, before: NDArray[Any], states: NDArray[Any], *, scratch: NDArray[Any]) -> None:
-        """In place: states, which hold what a step adds, and P · before; the change before what is kept."""
+        """Add P · before to the states in place; the increment is added first."""
         self.product(self.factors[place], before, out=scratch)
         states += scratch
-        if self.kept is not False:
-            states += before if self.kept is True else before * self.kept
+        if self.incremental is not False:
+            states += before if self.incremental is True else before * self.incremental
 
     def ends_of_runs(self, added: NDArray[Any]) -> NDArray[Any]:
-        """States at the ends of runs of which each begins with nothing."""
+        """Return the states at the ends of runs that begin at zero."""
         ends: NDArray[Any] = added[0].copy()
         scratch = np.empty_like(ends)
         for place in range(1, len(added)):
             self.product(self.factors[place], ends, out=scratch)
-            if self.kept is not False:
-                scratch += ends if self.kept is True else ends * self.kept
+            if self.incremental is not False:
+                scratch += ends if self.incremental is True else ends * self.incremental
             np.add(scratch, added[place], out=ends)
         return ends
 
     def over_runs(self) -> "VariableDecay":
-        """Those of whole runs."""
+        """Return the decays of whole runs."""
         total = self.factors[0].copy()
         changed = np.empty_like(total)
-        for own in self.factors[1:]:
-            self.product(own if self.kept is False else own + self.kept, total, out=changed)
+        for factors in self.factors[1:]:
+            self.product(factors if self.incremental is False else factors + self.incremental, total, out=changed)
             total, changed = changed, total
-            if self.kept is not False:
-                total += own if self.kept is True else own * self.kept
-        return self._replace(factors=total, growth=_growth(total, self.product, self.kept))
+            if self.incremental is not False:
+                total += factors if self.incremental is True else factors * self.incremental
+        return self._replace(factors=total, growth=_growth(total, self.product, self.incremental))
 
 
 def matrix_decays(factors: NDArray[Any]) -> VariableDecay:
-    """Decays of dense blocks."""
+    """Return the decays of dense blocks from their P."""
     return VariableDecay(factors, np.matmul, _growth(factors, np.matmul, False))
 
 
 def scan_in_runs(
     decays: VariableDecay, states: NDArray[Any], first: NDArray[Any], *, over_runs: VariableDecay | None = None
 ) -> Iterator[NDArray[Any]]:
-    """In place: z_k ← z_k + P_k z_{k−1} for steps that come in runs, `(length, n_runs, …)`; one place after the other.
+    """Run z_k ← z_k + P_k z_{k−1} in place for steps in runs, `(length, n_runs, …)`; yield one place after the other.
 
-    All runs advance together, first as if each began with nothing. Then their ends follow each other, with far fewer
-    steps, and with what each begins with all runs advance again. The decays of whole runs may be known.
+    All runs advance together as if each began at zero. Their ends follow each other with far fewer steps, and from the
+    states at their beginnings all runs advance again. The decays `over_runs` of whole runs may be given.
     """
     length = len(states)
-    if length > 1 and length > run_length(length, growth=decays.growth):
-        _scan_out_of_runs(decays, states, first)  # products of what grows fast would overflow
+    if length > 1 and length > run_length(length, growth=decays.growth):  # products over a run would overflow
+        count = states.shape[1]
+        factors, in_sequence = (
+            part.swapaxes(0, 1).reshape(length * count, *part.shape[2:]) for part in (decays.factors, states)
+        )
+        _scan_variable(decays._replace(factors=factors), in_sequence, first)
+        states[:] = in_sequence.reshape(count, length, *states.shape[2:]).swapaxes(0, 1)
         yield from states
         return
     ends = decays.ends_of_runs(states)
-    _scan_in_turn(over_runs or decays.over_runs(), ends, first)
+    _scan_variable(over_runs or decays.over_runs(), ends, first)
     before, scratch = np.concatenate([first[None], ends[:-1]]), np.empty_like(ends)
     for place in range(length):
         decays.advance(place, before, states[place], scratch=scratch)
@@ -287,21 +291,21 @@ def scan_in_runs(
 
 
 def split_into_runs(n_steps: int) -> tuple[int, int]:
-    """The length of runs and their number for about N steps, or a few more: N^⅓ and N^⅔."""
+    """Return the length and the number of runs for at least `n_steps` steps, about N^⅓ and N^⅔."""
     length = 1 if n_steps <= _MAX_LOOP_STEPS else round(n_steps ** (1 / 3))
     return length, -(-n_steps // length)
 
 
-def _scan_in_turn(decays: VariableDecay, states: NDArray[Any], first: NDArray[Any]) -> None:
-    """The same for steps one after the other, `(steps, …)`; many of them in runs."""
+def _scan_variable(decays: VariableDecay, states: NDArray[Any], first: NDArray[Any]) -> None:
+    """Run the recurrence in place for steps in sequence, `(steps, …)`; many of them in runs."""
     n_steps, factors = len(states), decays.factors
     length = 1 if n_steps <= _MAX_LOOP_STEPS else run_length(n_steps ** (1 / 3), growth=decays.growth)
     whole = n_steps // length * length if length > 1 else 0
     if whole:
-        in_runs, each = (
+        in_runs, run_factors = (
             part[:whole].reshape(whole // length, length, *part.shape[1:]).swapaxes(0, 1) for part in (states, factors)
         )
-        for _ in scan_in_runs(decays._replace(factors=each), in_runs, first):
+        for _ in scan_in_runs(decays._replace(factors=run_factors), in_runs, first):
             pass
     before, scratch = states[whole - 1] if whole else first, np.empty_like(first)
     for place in range(whole, n_steps):
@@ -309,18 +313,9 @@ def _scan_in_turn(decays: VariableDecay, states: NDArray[Any], first: NDArray[An
         before = states[place]
 
 
-def _scan_out_of_runs(decays: VariableDecay, states: NDArray[Any], first: NDArray[Any]) -> None:
-    length, count, *_ = states.shape
-    factors, in_turn = (
-        part.swapaxes(0, 1).reshape(length * count, *part.shape[2:]) for part in (decays.factors, states)
-    )
-    _scan_in_turn(decays._replace(factors=factors), in_turn, first)
-    states[:] = in_turn.reshape(states.shape[1], states.shape[0], *states.shape[2:]).swapaxes(0, 1)
-
-
-def _growth(factors: NDArray[Any], product: np.ufunc, kept: NDArray[Any] | bool) -> float:
-    """The largest number, or the sum along a row of matrices."""
+def _growth(factors: NDArray[Any], product: np.ufunc, incremental: NDArray[Any] | bool) -> float:
+    """Bound the norm of P: the largest absolute value, for matrices times their width."""
     real = factors.view(np.float64)
     largest = max(float(np.max(real, initial=0.0)), -float(np.min(real, initial=0.0)))
     width = factors.shape[-1] if product is np.matmul else math.sqrt(2.0)
-    return width * largest + (0.0 if kept is False else 1.0)
+    return width * largest + (0.0 if incremental is False else 1.0)

@@ -200,7 +200,7 @@ def _step_matrix(grid: SingleSteps) -> Any:
     rotations = [np.array([[p.real, -p.imag], [p.imag, p.real]]) for p in grid.decay.pairs]
     reals = [np.diag(grid.decay.reals)] if len(grid.decay.reals) else []
     decay = sparse_block_diagonal([*rotations, *reals, *grid.decay.blocks])
-    beside, below, corner = grid.into_state.T, grid.from_state.T, grid.step.direct
+    beside, below, corner = grid.from_inputs.T, grid.to_outputs.T, grid.step.direct
     if decay.shape[0] <= _MAX_DENSE_STATES:
         return np.block([[decay.toarray(), beside], [below, corner]])
     parts: list[list[Any]] = [[decay, beside], [below, corner]]

@@ -43,7 +43,7 @@ def test_accumulate(n_steps, batch):
 def test_accumulate_in_runs():
     """So many numbers are not substituted one by one."""
     n_steps, batch = 2001, 5
-    assert n_steps * batch * 3 > recurrence._SHORT
+    assert n_steps * batch * 3 > recurrence._MAX_SUBSTITUTION_NUMBERS
     _agrees(n_steps, batch)
 
 
@@ -96,7 +96,7 @@ def test_dense_steps_of_a_single_run(n):
     """Many at once by substitution, the rest one by one; errors as of a product with a vector at every step."""
     rng = np.random.default_rng(n)
     matrix = 0.99 * np.eye(n) + 1e-3 * rng.standard_normal((n, n))
-    added, first = rng.standard_normal((1, 3 * recurrence._SUBSTITUTION_STEPS + 7, n)), rng.standard_normal((1, n))
+    added, first = rng.standard_normal((1, 3 * recurrence._BANDED_STEPS + 7, n)), rng.standard_normal((1, n))
     ends = added.copy()
     scan_states(ends, first, StepDecay(np.empty(0, complex), np.empty(0), (matrix,)))
     with ctx.workprec(256):
@@ -111,9 +111,9 @@ def test_dense_steps_that_overflow(monkeypatch):
     """A state overflows at the step where single steps do, and others stay what they are."""
     decay = StepDecay(np.empty(0, complex), np.empty(0), (np.array([[1e3, 0.0], [0.0, -0.5]]),))
     found = []
-    for little in (0, recurrence._MAX_SUBSTITUTION_STATES):
-        monkeypatch.setattr(recurrence, "_MAX_SUBSTITUTION_STATES", little)
-        ends = np.ones((1, 4 * recurrence._SUBSTITUTION_STEPS, 2))
+    for little in (0, recurrence._MAX_BANDED_STATES):
+        monkeypatch.setattr(recurrence, "_MAX_BANDED_STATES", little)
+        ends = np.ones((1, 4 * recurrence._BANDED_STEPS, 2))
         with np.errstate(over="ignore", invalid="ignore"):
             scan_states(ends, np.ones((1, 2)), decay)
         found.append(ends)

@@ -50,7 +50,7 @@ def _steps(rates, h, *, linear, many_follow=False):
     one, none = np.ones((1, len(h), 1)), np.zeros((1, len(h), 1))
     P, begin = steps.step(h, one, none)
     _, end = steps.step(h, none, one)
-    return P + np.asarray(steps.kept, dtype=float), begin[0] + end[0], end[0]
+    return P + np.asarray(steps.incremental, dtype=float), begin[0] + end[0], end[0]
 
 
 @pytest.mark.default_cases(1)
@@ -93,7 +93,7 @@ def test_many_steps_are_not_off_in_one_direction(rate):
     h = np.round(h * 2.0**30) / 2.0**30  # so that their sum is exact
     rates = np.array([rate if isinstance(rate, complex) else float(rate)])
     steps = NonuniformScalarSteps(rates, np.ones((1, 1)), octave=-2, linear=True, many_follow=True)
-    P = steps.factors(h)[:, 0] + float(steps.kept)
+    P = steps.factors(h)[:, 0] + float(steps.incremental)
     whole = mpmath.exp(mpmath.mpmathify(complex(rate)) * mpmath.mpf(float(h.sum())))
     ours, one_by_one = (abs(complex(np.prod(own)) / whole - 1) for own in (P, np.exp(rates[0] * h)))
     assert ours <= max(10.0 * one_by_one, 200.0 * EPS)

@@ -7,7 +7,7 @@ import pytest
 
 import ltinet
 from ltinet.simulation.convolution import prepare_convolution
-from ltinet.simulation.grids import GridCache, prepare_uniform_grid, select_convolution
+from ltinet.simulation.grids import CostModel, GridCache, prepare_uniform_grid, select_convolution
 from ltinet.simulation.modal import to_modal_system
 from ltinet.simulation.step_model import prepare_single_steps, prepare_step_model
 from ltinet.simulation.time_blocks import TimeBlocks, prepare_time_blocks
@@ -51,7 +51,7 @@ def test_blocks_of_any_width_agree_with_single_steps(step, width, batch):
 @pytest.mark.parametrize("batch", [1, 4, 300])
 def test_convolution_agrees_with_single_steps(step, n_times, batch):
     u = np.random.default_rng(n_times).standard_normal((batch, n_times, 2))
-    expected = prepare_single_steps(step).outputs(u, step.start(np.zeros((batch, 6)), u[:, 0]))
+    expected = prepare_single_steps(step).outputs(u, step.shifted_state(np.zeros((batch, 6)), u[:, 0]))
     grid = prepare_convolution(step, n_times)
     found = grid.outputs(u)
     assert found.shape == expected.shape
@@ -73,7 +73,7 @@ def test_the_state_after_whole_blocks_goes_on_where_the_signal_is_cut(step):
     rng = np.random.default_rng(0)
     u, w = rng.standard_normal((2, 256, 2)), rng.standard_normal((2, 6))
     grid = prepare_time_blocks(step, 64)
-    assert 0 < len(grid.faded) < 6
+    assert 0 < len(grid.decayed) < 6
     whole, after = grid.outputs_and_state(u, w)
     first, between = grid.outputs_and_state(u[:, :128], w)
     second, after_second = grid.outputs_and_state(u[:, 128:], between)
@@ -96,7 +96,7 @@ def test_responses_are_those_of_a_pulse(step):
     u = np.zeros((2, 100, 2))
     u[0, 1, 0], u[1, 1, 1] = 1.0, 1.0
     y = prepare_single_steps(step).outputs(u, np.zeros((2, 6)))
-    by_Gamma, _ = step.responses(98)
+    by_Gamma, _ = step.markov_parameters(98)
     np.testing.assert_allclose(y[:, 2:].transpose(1, 2, 0), by_Gamma, rtol=0, atol=1e-14 * np.abs(y).max())
 
 
@@ -107,13 +107,13 @@ def test_a_system_that_grows_beyond_all_numbers_gets_shorter_blocks(A):
     assert prepare_time_blocks(growing, 64) is None
     u = np.zeros((1, 1000, 2))
     u[:, -8:] = 1.0
-    grid = prepare_uniform_grid(growing, 1000)
+    grid = prepare_uniform_grid(growing, CostModel(growing.system, growing.length, 1000))
     assert np.all(np.isfinite(grid.outputs(u, np.zeros((1, len(A))))))
 
 
 def test_states_that_fade_within_a_step_do_not_go_one_by_one():
     fast = prepare_step_model(system_of(np.diag(-np.linspace(1e3, 1e5, 100))), 1.0, linear=True)
-    assert isinstance(prepare_uniform_grid(fast, 20_000), TimeBlocks)
+    assert isinstance(prepare_uniform_grid(fast, CostModel(fast.system, fast.length, 20_000)), TimeBlocks)
 
 
 def test_threads_can_share_what_is_prepared():
@@ -125,8 +125,10 @@ def test_threads_can_share_what_is_prepared():
         assert list(found) == lengths
 
 
-def test_many_slow_states_are_convolved_and_growing_ones_are_not():
+@pytest.mark.parametrize("fastest_growth", [-0.01, 0.2])
+def test_convolution_is_selected_for_slow_states_without_growth(fastest_growth):
     slow = np.diag(-0.01 * np.arange(1.0, 201.0))
-    assert select_convolution(prepare_step_model(system_of(slow), 0.01, linear=True), 10_000) is not None
-    slow[0, 0] = 0.2
-    assert select_convolution(prepare_step_model(system_of(slow), 0.01, linear=True), 10_000) is None
+    slow[0, 0] = fastest_growth
+    step = prepare_step_model(system_of(slow), 0.01, linear=True)
+    convolution = select_convolution(step, CostModel(step.system, step.length, 10_000))
+    assert (convolution is None) == (fastest_growth > 0.0)
