@@ -18,17 +18,27 @@ from ltinet.network.maps import LayerMatrices, LayerParameters, n_dynn, n_dynn_i
 from ltinet.network.neuron import Neuron
 from ltinet.systems.matrices import Matrix, MatrixLike, as_real_matrix, as_square_matrix
 
-# MERGED ltinet.network.layer
-# A horizontal layer: neurons that feed each other in one direction, from the last to the first.
-
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class HorizontalLayer:
-    """M ξ̈ + C ξ̇ + K ξ = E u + V u̇ with M diagonal and C, K upper triangular (Definition 7).
+    """Horizontal layer M ξ̈ + C ξ̇ + K ξ = E u + V u̇ with M diagonal and C, K upper triangular (Definition 7).
 
-    Neuron i depends on the neurons after it only, so that they are solved from the last to the first. A row of M that
-    is zero is a first-order neuron, and must have c ≠ 0.
+    Neuron i depends on the neurons after it only, so that they are solved from the last to the first. A zero row of M
+    is a first-order neuron, and requires c ≠ 0.
+
+    Parameters
+    ----------
+    M : array_like
+        Masses, n_l×n_l, diagonal; zero for first-order neurons.
+    C : array_like
+        Dampings, n_l×n_l, upper triangular.
+    K : array_like
+        Stiffnesses, n_l×n_l, upper triangular.
+    E : array_like
+        Weights of the inputs, n_l×m.
+    V : array_like
+        Weights of the derivatives of the inputs, n_l×m.
     """
 
     M: Matrix
@@ -40,12 +50,23 @@ class HorizontalLayer:
     def __init__(self, M: MatrixLike, C: MatrixLike, K: MatrixLike, E: MatrixLike, V: MatrixLike) -> None:
         M, C, K = as_square_matrix(M, "M"), as_square_matrix(C, "C"), as_square_matrix(K, "K")
         E, V = as_real_matrix(E, "E"), as_real_matrix(V, "V")
-        _check(M, C, K, E, V)
+        _validate_layer_matrices(M, C, K, E, V)
         self._fill(LayerMatrices(M, C, K, E, V))
 
     @classmethod
     def trusted(cls, matrices: LayerMatrices) -> "HorizontalLayer":
-        """A layer of matrices that are known to be right and read-only: nothing is checked or copied."""
+        """Return a layer of validated, read-only matrices; nothing is checked or copied.
+
+        Parameters
+        ----------
+        matrices : LayerMatrices
+            The matrices (M, C, K, E, V).
+
+        Returns
+        -------
+        HorizontalLayer
+            The layer.
+        """
         layer = cls.__new__(cls)
         layer._fill(matrices)
         return layer
@@ -55,17 +76,30 @@ class HorizontalLayer:
 
     @classmethod
     def from_parameters(cls, parameters: LayerParameters, *, n_inputs: int) -> "HorizontalLayer":
-        """Build a layer from the paper's sets (𝓜, 𝓒, 𝓚, 𝓦), given as sequences of numbers."""
-        return cls(*n_dynn(_checked_parameters(parameters, n_inputs), n_inputs=n_inputs))
+        """Return the layer of the paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦).
+
+        Parameters
+        ----------
+        parameters : LayerParameters
+            Masses, dampings, stiffnesses and weights of all neurons, as sequences of numbers.
+        n_inputs : int
+            Number of inputs of the network.
+
+        Returns
+        -------
+        HorizontalLayer
+            The layer.
+        """
+        return cls(*n_dynn(_validate_parameters(parameters, n_inputs), n_inputs=n_inputs))
 
     @property
     def matrices(self) -> LayerMatrices:
-        """(M, C, K, E, V)."""
+        """Matrices (M, C, K, E, V)."""
         return LayerMatrices(self.M, self.C, self.K, self.E, self.V)
 
     @property
     def parameters(self) -> LayerParameters:
-        """The paper's sets (𝓜, 𝓒, 𝓚, 𝓦)."""
+        """The paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦)."""
         return n_dynn_inverse(self.matrices)
 
     @property
@@ -80,7 +114,7 @@ class HorizontalLayer:
 
     @cached_property
     def is_second_order(self) -> NDArray[np.bool_]:
-        """For each neuron, whether it is of second order."""
+        """Whether each neuron is of second order."""
         return np.asarray(self.M.diagonal() != 0.0)
 
     @property
@@ -95,12 +129,12 @@ class HorizontalLayer:
 
     @property
     def n_states(self) -> int:
-        """Dimension of the block: one state for a first-order neuron, two for a second-order one."""
+        """Dimension of the block: one state for each first-order neuron, two for each second-order one."""
         return self.n_neurons + self.n_second_order
 
     @property
     def kind(self) -> str:
-        """Which of the three types of Table 1 the layer is: first-order, second-order or mixed."""
+        """Type of the layer in Table 1: "first-order", "second-order" or "mixed"."""
         if self.n_second_order == 0:
             return "first-order"
         return "second-order" if self.n_first_order == 0 else "mixed"
@@ -112,7 +146,7 @@ class HorizontalLayer:
 
     @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
-        """Pairs (i, j), i < j, where the output of neuron j enters neuron i with a weight that is not zero."""
+        """Pairs (i, j), i < j, for which the output of neuron j enters neuron i with a nonzero weight."""
         if self.n_neurons == 1:
             return ()
         rows, columns = np.nonzero(np.triu((self.K != 0.0) | (self.C != 0.0), 1))
@@ -120,12 +154,12 @@ class HorizontalLayer:
 
     @property
     def n_connections(self) -> int:
-        """Neuron-to-neuron connections that carry weight, each pair of neurons once: n_l (n_l − 1)/2 or fewer."""
+        """Number of connections with nonzero weights between neurons, each pair of neurons once."""
         return len(self.edges)
 
     @cached_property
     def neurons(self) -> tuple[Neuron, ...]:
-        """The neurons one by one."""
+        """Neurons of the layer."""
         masses, dampings, stiffnesses = (matrix.diagonal().tolist() for matrix in (self.M, self.C, self.K))
         return tuple(
             Neuron(
@@ -152,11 +186,12 @@ class HorizontalLayer:
         )
 
     def __reduce__(self) -> tuple[Callable[..., "HorizontalLayer"], tuple[Any, ...]]:
-        # Through the door again: NumPy unpickles arrays writeable.
+        # By the constructor: NumPy unpickles arrays as writeable.
         return HorizontalLayer, tuple(self.matrices)
 
 
-def _check(M: Matrix, C: Matrix, K: Matrix, E: Matrix, V: Matrix) -> None:
+def _validate_layer_matrices(M: Matrix, C: Matrix, K: Matrix, E: Matrix, V: Matrix) -> None:
+    """Raise InvalidNetworkError unless shapes fit, patterns hold and every neuron has m or c ≠ 0."""
     n_neurons = len(M)
     for name, matrix in (("C", C), ("K", K)):
         if len(matrix) != n_neurons:
@@ -176,13 +211,15 @@ def _check(M: Matrix, C: Matrix, K: Matrix, E: Matrix, V: Matrix) -> None:
         raise InvalidNetworkError(
             f"E has shape {E.shape} and V {V.shape}; both need {n_neurons} rows, one per neuron, and a column per input"
         )
-    stuck = np.flatnonzero((M.diagonal() == 0.0) & (C.diagonal() == 0.0))
-    if len(stuck):
-        raise InvalidNetworkError(f"neuron {stuck[0]} has m = c = 0, no differential equation; give it c ≠ 0 or m ≠ 0")
+    degenerate = np.flatnonzero((M.diagonal() == 0.0) & (C.diagonal() == 0.0))
+    if len(degenerate):
+        raise InvalidNetworkError(
+            f"neuron {degenerate[0]} has m = c = 0, no differential equation; give it c ≠ 0 or m ≠ 0"
+        )
 
 
-def _checked_parameters(parameters: LayerParameters, n_inputs: int) -> LayerParameters:
-    """The same sets as real numbers and vectors, of matching lengths."""
+def _validate_parameters(parameters: LayerParameters, n_inputs: int) -> LayerParameters:
+    """Return the parameter sets as real numbers and vectors of matching lengths."""
     diagonals = [
         as_real_matrix(values, name, vector="row")[0]
         for name, values in zip(("masses", "dampings", "stiffnesses"), parameters[:3], strict=True)
@@ -193,7 +230,7 @@ def _checked_parameters(parameters: LayerParameters, n_inputs: int) -> LayerPara
     counts = dict(zip(LayerParameters._fields, [*map(len, diagonals), len(weights)], strict=True))
     n_neurons = counts["masses"]
     if len(set(counts.values())) != 1:
-        raise InvalidNetworkError(f"a layer needs as many masses as dampings, stiffnesses and weights; came {counts}")
+        raise InvalidNetworkError(f"a layer needs as many masses as dampings, stiffnesses and weights, got {counts}")
     for i, w in enumerate(weights):
         expected = 2 * n_inputs + 2 * (n_neurons - 1 - i)
         if w.shape != (1, expected):

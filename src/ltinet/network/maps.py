@@ -23,22 +23,9 @@ from scipy.linalg import lapack
 from ltinet._util.floating_point import Array
 from ltinet.systems.matrices import Matrix
 
-# MERGED ltinet.network.maps
-# The maps of Theorem 1, one function each, named as in the paper's appendix and with its errata applied.
-#
-# A block (𝒜, ℬ) of pattern G has k_r real eigenvalues on its leading 1×1 blocks and k_c pairs on 2×2 blocks. The states
-# of the pairs are sorted into first components ξ_c and second components η:
-#
-#     [ξ_r]'   [A11 A12 A13] [ξ_r]   [B1]
-#     [ξ_c]  = [ 0  A22 A23] [ξ_c] + [B2] u
-#     [ η ]    [ 0  A32 A33] [ η ]   [B3]
-#
-# All square blocks A_ij are upper triangular and the diagonal of A23 holds the entries b ≠ 0 of the 2×2 blocks, so that
-# every inverse is a triangular solve and every result is upper triangular again.
-
 
 class EtaMap(NamedTuple):
-    """η = W ξ_c + Q ξ̇_c + Z u: the components that the second-order form eliminates."""
+    """Map η = W ξ_c + Q ξ̇_c + Z u to the components that the second-order form eliminates."""
 
     W: Matrix
     Q: Matrix
@@ -46,7 +33,10 @@ class EtaMap(NamedTuple):
 
 
 class LayerMatrices(NamedTuple):
-    """M ξ̈ + C ξ̇ + K ξ = E u + V u̇: a horizontal layer (Definition 7); M diagonal, C and K upper triangular."""
+    """Matrices of a horizontal layer M ξ̈ + C ξ̇ + K ξ = E u + V u̇ (Definition 7).
+
+    M is diagonal, C and K are upper triangular.
+    """
 
     M: Matrix
     C: Matrix
@@ -56,7 +46,15 @@ class LayerMatrices(NamedTuple):
 
 
 class LayerParameters(NamedTuple):
-    """The paper's sets (𝓜, 𝓒, 𝓚, 𝓦) of one layer: m, c and k of each neuron, and its w = [e | v | −k_ij −c_ij …]."""
+    """Parameter sets (𝓜, 𝓒, 𝓚, 𝓦) of one layer.
+
+    Parameters
+    ----------
+    masses, dampings, stiffnesses : tuple of float
+        m, c and k of each neuron.
+    weights : tuple of ndarray
+        Weights w = [e | v | −k_ij −c_ij …] of each neuron, with its couplings to the neurons j after it.
+    """
 
     masses: tuple[float, ...]
     dampings: tuple[float, ...]
@@ -65,7 +63,7 @@ class LayerParameters(NamedTuple):
 
 
 class _SortedBlock(NamedTuple):
-    """A block with its states in the order (ξ_r, ξ_c, η)."""
+    """Block with its states in the order (ξ_r, ξ_c, η)."""
 
     A11: Matrix
     A12: Matrix
@@ -80,7 +78,7 @@ class _SortedBlock(NamedTuple):
 
 
 def m_eta(A: Matrix, B: Matrix, *, n_real: int) -> EtaMap:
-    """(𝒜, ℬ) ↦ (W, Q, Z): Q = A23⁻¹, W = −A23⁻¹ A22, Z = −A23⁻¹ B2. Cost O(k_c³ + k_c² m)."""
+    """Return (W, Q, Z) of a block (𝒜, ℬ): Q = A23⁻¹, W = −A23⁻¹ A22, Z = −A23⁻¹ B2. Cost O(k_c³ + k_c² m)."""
     block = _sort_states(A, B, n_real)
     n_pairs = len(block.A23)
     right = np.hstack([-block.A22, np.eye(n_pairs), -block.B2])
@@ -89,7 +87,7 @@ def m_eta(A: Matrix, B: Matrix, *, n_real: int) -> EtaMap:
 
 
 def m_lti(A: Matrix, B: Matrix, *, n_real: int) -> LayerMatrices:
-    """(𝒜, ℬ) ↦ (M, C, K, E, V): a block as first- and second-order equations (Lemma A.2). Cost O(n_l³ + n_l² m)."""
+    """Return (M, C, K, E, V) of a block (𝒜, ℬ), its differential equations (Lemma A.2). Cost O(n_l³ + n_l² m)."""
     block = _sort_states(A, B, n_real)
     W, Q, Z = m_eta(A, B, n_real=n_real)
     real, pairs = slice(0, n_real), slice(n_real, n_real + len(Q))
@@ -108,7 +106,7 @@ def m_lti(A: Matrix, B: Matrix, *, n_real: int) -> LayerMatrices:
 
 
 def n_dynn(parameters: LayerParameters, *, n_inputs: int) -> LayerMatrices:
-    """(𝓜, 𝓒, 𝓚, 𝓦) ↦ (M, C, K, E, V): the equations of all neurons of a layer, written as matrices (Lemma 1)."""
+    """Return (M, C, K, E, V) of a layer from its parameter sets (𝓜, 𝓒, 𝓚, 𝓦) (Lemma 1)."""
     n_neurons = len(parameters.masses)
     C, K = np.diag(np.array(parameters.dampings, dtype=float)), np.diag(np.array(parameters.stiffnesses, dtype=float))
     E, V = np.zeros((n_neurons, n_inputs)), np.zeros((n_neurons, n_inputs))
@@ -119,7 +117,7 @@ def n_dynn(parameters: LayerParameters, *, n_inputs: int) -> LayerMatrices:
 
 
 def n_dynn_inverse(layer: LayerMatrices) -> LayerParameters:
-    """(M, C, K, E, V) ↦ (𝓜, 𝓒, 𝓚, 𝓦): read the parameters of each neuron off the matrices of its layer."""
+    """Return the parameter sets (𝓜, 𝓒, 𝓚, 𝓦) of a layer from its matrices."""
     weights = []
     for i in range(len(layer.M)):
         connections = np.column_stack([-layer.K[i, i + 1 :], -layer.C[i, i + 1 :]]).ravel()
@@ -129,12 +127,12 @@ def n_dynn_inverse(layer: LayerMatrices) -> LayerParameters:
 
 
 def m_h(A: Matrix, B: Matrix, *, n_real: int) -> LayerParameters:
-    """(A⁽ˡ⁾, B⁽ˡ⁾) ↦ (𝓜, 𝓒, 𝓚, 𝓦)⁽ˡ⁾, the composition of m_lti and the inverse of n_dynn."""
+    """Return the parameter sets of a block, the composition of m_lti and the inverse of n_dynn."""
     return n_dynn_inverse(m_lti(A, B, n_real=n_real))
 
 
 def m_o(A: Matrix, B: Matrix, C: Matrix, *, n_real: int) -> tuple[Matrix, Matrix, Matrix]:
-    """(A⁽ˡ⁾, B⁽ˡ⁾, C⁽ˡ⁾) ↦ (φ, φ̇, ψ): what a layer adds to the output, y = φ ξ + φ̇ ξ̇_c + ψ u.
+    """Return (φ, φ̇, ψ) of a block, its part y = φ ξ + φ̇ ξ̇_c + ψ u of the outputs.
 
     φ is p×n_l and φ̇ p×k_c: the ξ̇ of first-order neurons have zero weights and are not stored. With C split into its
     columns (C_r, C_c, C_η): φ = [C_r, C_c + C_η W], φ̇ = C_η Q, ψ = C_η Z; the network's Ψ is D plus the sum of the ψ.
@@ -145,6 +143,7 @@ def m_o(A: Matrix, B: Matrix, C: Matrix, *, n_real: int) -> tuple[Matrix, Matrix
 
 
 def _sort_states(A: Matrix, B: Matrix, n_real: int) -> _SortedBlock:
+    """Split a block into its parts for ξ_r, ξ_c and η."""
     r, c, e = slice(0, n_real), slice(n_real, None, 2), slice(n_real + 1, None, 2)
     return _SortedBlock(A[r, r], A[r, c], A[r, e], A[c, c], A[c, e], A[e, c], A[e, e], B[r], B[c], B[e])
 
@@ -157,47 +156,48 @@ def solve_upper(triangle: Matrix, right: Matrix) -> Matrix:
     return np.asarray(solution)
 
 
-# MERGED ltinet.network.maps
-# Which weights are rounding errors: entries that are small against the terms that they were summed from.
-#
-# The sums of `maps` cancel where a neuron does not see an input, or an output not a neuron. What is left there differs
-# from one processor to the next, and would count as a weight.
+# Magnitudes of the terms, for rounding bounds
 
 
 class TermMagnitudes(NamedTuple):
-    """|T⁻¹||B| and |C||T|: sizes of the terms that the entries of B and C are sums of; zero where those are zero."""
+    """Magnitudes |T⁻¹||B| and |C||T| of the terms of the entries of B and C; zero for entries that are zero."""
 
     B: Array
     C: Array
 
 
 def drop_rounding(values: Array, bound: Array) -> Array:
-    """The array with zeros where entries do not exceed their bound; where that overflows nothing is known."""
+    """Return the values with zeros where they do not exceed a finite bound."""
     zero = np.abs(values) <= bound
     zero &= bound < np.inf
     return np.where(zero, 0.0, values) if zero.any() else values
 
 
 def lti_magnitudes(A: Matrix, B: Matrix, *, n_real: int) -> LayerMatrices:
-    """The sizes of the terms that `m_lti` sums, entry by entry; B holds those of its own entries."""
+    """Return the magnitudes of the terms that `m_lti` sums, entry by entry, from those of the entries of B."""
     r, c, e = slice(0, n_real), slice(n_real, None, 2), slice(n_real + 1, None, 2)
-    size = np.abs(A)
+    magnitude = np.abs(A)
     W, Q, Z = _eta_magnitudes(A, B, n_real)
-    below, A2333 = np.zeros((len(Q), n_real)), size[c, e] @ size[e, e]
-    C = np.block([[np.eye(n_real), size[r, e] @ Q], [below, size[c, c] + A2333 @ Q]])
-    K = np.block([[size[r, r], size[r, c] + size[r, e] @ W], [below, size[c, e] @ size[e, c] + A2333 @ W]])
-    E = np.vstack([B[r] + size[r, e] @ Z, A2333 @ Z + size[c, e] @ B[e]])
+    below, A2333 = np.zeros((len(Q), n_real)), magnitude[c, e] @ magnitude[e, e]
+    C = np.block([[np.eye(n_real), magnitude[r, e] @ Q], [below, magnitude[c, c] + A2333 @ Q]])
+    K = np.block(
+        [
+            [magnitude[r, r], magnitude[r, c] + magnitude[r, e] @ W],
+            [below, magnitude[c, e] @ magnitude[e, c] + A2333 @ W],
+        ]
+    )
+    E = np.vstack([B[r] + magnitude[r, e] @ Z, A2333 @ Z + magnitude[c, e] @ B[e]])
     return LayerMatrices(np.eye(len(C)), C, K, E, np.vstack([B[r], B[c]]))
 
 
 def output_magnitudes(A: Matrix, B: Matrix, C: Matrix, *, n_real: int) -> tuple[Matrix, Matrix]:
-    """The same for `m_o`: of [φ, φ̇] and of ψ; B and C hold the sizes of their own entries."""
+    """Return the magnitudes of the terms of [φ, φ̇] and ψ in `m_o`, from those of the entries of B and C."""
     W, Q, Z = _eta_magnitudes(A, B, n_real)
     C_r, C_c, C_eta = C[:, :n_real], C[:, n_real::2], C[:, n_real + 1 :: 2]
     return np.hstack([C_r, C_c + C_eta @ W, C_eta @ Q]), C_eta @ Z
 
 
 def _eta_magnitudes(A: Matrix, B: Matrix, n_real: int) -> tuple[Matrix, Matrix, Matrix]:
-    """The same for `m_eta`."""
+    """Return the magnitudes of the terms of (W, Q, Z) in `m_eta`."""
     Q = np.abs(m_eta(A, np.zeros((len(A), 0)), n_real=n_real).Q)
     return Q @ np.abs(A[n_real::2, n_real::2]), Q, Q @ B[n_real::2]

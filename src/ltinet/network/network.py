@@ -1,6 +1,6 @@
-"""Dynamic neural network: all horizontal layers and the output layer y = Σ φ_i ξ_i + φ̇_i ξ̇_i + Ψ u.
+"""Dynamic neural network: horizontal layers and the output layer y = Σ φ_i ξ_i + φ̇_i ξ̇_i + Ψ u.
 
-Includes the table of its parameters, one neuron per row, and the contribution of each neuron to the outputs.
+The module includes the table of the parameters, one neuron per row, and the contribution of each neuron to the outputs.
 """
 
 import math
@@ -21,11 +21,10 @@ from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.systems.matrices import Matrix, MatrixLike, as_real_matrix
 
-# MERGED ltinet.network.network
-# The parameters of a network as a table, a neuron in each row.
+# Table of the parameters
 
 _HEADINGS = ("layer", "neuron", "m", "c", "k", "w", "φ")
-_MAX_WEIGHTS = 4  # of weights: a neuron of a large layer has hundreds
+_MAX_WEIGHTS = 4  # shown per neuron; a neuron of a large layer has hundreds
 
 Sets = Sequence[Sequence[float]]
 
@@ -33,36 +32,48 @@ Sets = Sequence[Sequence[float]]
 def parameter_table(
     M: Sets, C: Sets, K: Sets, W: Sequence[Sequence[ArrayLike]], Phi: Sequence[Sequence[ArrayLike]]
 ) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Headings and rows; of long weights the first numbers, of many neurons the first and the last."""
-    neurons = [(layer, own) for layer, masses in enumerate(M) for own in range(len(masses))]
+    """Return headings and rows of the parameters, one neuron per row; long weights and long tables are shortened."""
+    neurons = [(layer, number) for layer, masses in enumerate(M) for number in range(len(masses))]
     rows = []
     for place in displayed_rows(len(neurons)):
         if place is None:
             rows.append(omission_row(len(neurons), len(_HEADINGS)))
             continue
-        layer, own = neurons[place]
-        numbers = (f"{sets[layer][own]:.5g}" for sets in (M, C, K))
-        rows.append([str(layer), str(own), *numbers, _weights(W[layer][own]), _weights(Phi[layer][own])])
+        layer, number = neurons[place]
+        numbers = (f"{sets[layer][number]:.5g}" for sets in (M, C, K))
+        rows.append(
+            [str(layer), str(number), *numbers, _format_weights(W[layer][number]), _format_weights(Phi[layer][number])]
+        )
     return _HEADINGS, rows
 
 
-def _weights(values: ArrayLike) -> str:
-    """The first numbers of a matrix, row by row."""
+def _format_weights(values: ArrayLike) -> str:
+    """Return the first entries of a matrix as text, row by row."""
     flat = np.ravel(values).tolist()
     first = [f"{value:.5g}" for value in flat[:_MAX_WEIGHTS]]
     more = [f"… ({len(flat)})"] if len(flat) > len(first) else []
     return f"[{', '.join([*first, *more])}]"
 
 
-# MERGED ltinet.network.network
-# All layers and the output layer: y = Σ φ_i ξ_i + φ̇_i ξ̇_i + Ψ u.
+# Network
 
 
 class NetworkParameters(NamedTuple):
-    """The paper's parameter sets (Definition 2): (𝓜, 𝓒, 𝓚, 𝓦) of the hidden layers, (Φ, Ψ) of the output layer.
+    """Parameter sets of a network (Definition 2): (𝓜, 𝓒, 𝓚, 𝓦) of the hidden layers, (Φ, Ψ) of the output layer.
 
     Φ has for every layer and neuron the p×2 matrix φ_i of its output [ξ_i, ξ̇_i]; p×1 for first-order neurons, whose ξ̇
-    is not stored. Prints as a table, a neuron in each row.
+    is not stored. It prints as a table with one neuron per row.
+
+    Parameters
+    ----------
+    M, C, K : tuple of tuple of float
+        Masses, dampings and stiffnesses of the neurons of each layer.
+    W : tuple of tuple of ndarray
+        Weights w = [e | v | −k_ij −c_ij …] of the neurons of each layer.
+    Phi : tuple of tuple of ndarray
+        Output weights φ_i of the neurons of each layer.
+    Psi : ndarray
+        Feedthrough, p×m.
     """
 
     M: tuple[tuple[float, ...], ...]
@@ -82,10 +93,10 @@ class NetworkParameters(NamedTuple):
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Network:
-    """Horizontal layers side by side, and a linear output layer.
+    """Horizontal layers in parallel, and a linear output layer.
 
-    `Phi[l]` is p×(n_l + number of second-order neurons of layer l): the weights of all ξ, then of the ξ̇ of second-order
-    neurons. `Psi` is p×m, the weights of the input.
+    `Phi[l]` is p×(n_l + number of second-order neurons of layer l): the weights of all ξ, then of the ξ̇ of
+    second-order neurons. `Psi` is p×m, the weights of the input.
     """
 
     layers: tuple[HorizontalLayer, ...]
@@ -97,7 +108,7 @@ class Network:
         outputs = tuple(as_real_matrix(phi, f"Phi[{index}]") for index, phi in enumerate(Phi))
         if len(outputs) != len(layers):
             raise InvalidNetworkError(
-                f"{len(layers)} layers came with {len(outputs)} output matrices; give one for each"
+                f"expected one output matrix for each of {len(layers)} layers, got {len(outputs)}"
             )
         for index, (layer, phi) in enumerate(zip(layers, outputs, strict=True)):
             expected = (len(Psi), layer.n_states)
@@ -110,7 +121,7 @@ class Network:
 
     @classmethod
     def trusted(cls, layers: Sequence[HorizontalLayer], Phi: Sequence[Matrix], Psi: Matrix) -> "Network":
-        """A network of parts that are known to fit and read-only: nothing is checked or copied."""
+        """Return a network of validated, read-only parts; nothing is checked or copied."""
         network = cls.__new__(cls)
         network._fill(tuple(layers), tuple(Phi), Psi)
         return network
@@ -122,7 +133,7 @@ class Network:
 
     @classmethod
     def from_parameters(cls, parameters: NetworkParameters) -> "Network":
-        """Build a network from the paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ) alone, with no system behind it."""
+        """Return the network of the paper's parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ)."""
         if not isinstance(parameters, NetworkParameters):
             raise InvalidNetworkError(
                 f"parameters is a {type(parameters).__name__}; give NetworkParameters(M, C, K, W, Phi, Psi), as "
@@ -131,9 +142,9 @@ class Network:
         Psi = as_real_matrix(parameters.Psi, "Psi")
         counts = {name: len(values) for name, values in parameters._asdict().items() if name != "Psi"}
         if len(set(counts.values())) != 1:
-            raise InvalidNetworkError(f"each of the sets M, C, K, W and Phi has one entry per layer; came {counts}")
+            raise InvalidNetworkError(f"the sets M, C, K, W and Phi must have one entry per layer, got {counts}")
         sets = zip(parameters.M, parameters.C, parameters.K, parameters.W, strict=True)
-        layers = [HorizontalLayer.from_parameters(LayerParameters(*own), n_inputs=Psi.shape[1]) for own in sets]
+        layers = [HorizontalLayer.from_parameters(LayerParameters(*layer), n_inputs=Psi.shape[1]) for layer in sets]
         Phi = [_join(layer, phi, len(Psi)) for layer, phi in zip(layers, parameters.Phi, strict=True)]
         return cls(layers, Phi, Psi)
 
@@ -143,10 +154,10 @@ class Network:
         sets = [layer.parameters for layer in self.layers]
         Phi = tuple(_split(layer, phi) for layer, phi in zip(self.layers, self.Phi, strict=True))
         return NetworkParameters(
-            tuple(own.masses for own in sets),
-            tuple(own.dampings for own in sets),
-            tuple(own.stiffnesses for own in sets),
-            tuple(own.weights for own in sets),
+            tuple(layer.masses for layer in sets),
+            tuple(layer.dampings for layer in sets),
+            tuple(layer.stiffnesses for layer in sets),
+            tuple(layer.weights for layer in sets),
             Phi,
             self.Psi,
         )
@@ -193,15 +204,15 @@ class Network:
 
     @cached_property
     def n_connections(self) -> int:
-        """Neuron-to-neuron connections inside layers, each pair of neurons once."""
+        """Number of connections between neurons of one layer, each pair of neurons once."""
         return sum(layer.n_connections for layer in self.layers)
 
     @cached_property
     def n_weights(self) -> int:
-        """Numbers that are not zero among all parameters.
+        """Number of nonzero parameters.
 
-        The coefficient of the highest derivative of each neuron, m or for first-order neurons c, does not count: it is
-        1 in a constructed network, and dividing the neuron's equation by it makes it 1 in any other.
+        The coefficient of the highest derivative of each neuron, m or for first-order neurons c, is not counted: it is
+        1 in a constructed network, and dividing the equation of the neuron by it makes it 1 in any other.
         """
         hidden = (matrix for layer in self.layers for matrix in layer.matrices[1:])
         counted = sum(int(np.count_nonzero(matrix)) for matrix in (*hidden, *self.Phi, self.Psi))
@@ -209,17 +220,17 @@ class Network:
 
     @property
     def n_weights_dense(self) -> int:
-        """Weights of a dense network with the same states, inputs and outputs: n² + n m + p n + p m."""
+        """Number of weights of a dense network with the same states, inputs and outputs: n² + n m + p n + p m."""
         return (self.n_states + self.n_outputs) * (self.n_states + self.n_inputs)
 
     @property
     def sparsity(self) -> float:
-        """Share of the weights of a dense network that this one does without."""
+        """Fraction of the weights of a dense network that are zero in this one."""
         return 1.0 - self.n_weights / self.n_weights_dense if self.n_weights_dense else 0.0
 
     @cached_property
     def weight_norm(self) -> float:
-        """Euclidean norm of all weights: what blows up when a transformation is ill-conditioned (Ex 3.2)."""
+        """Euclidean norm of all weights, which is large for an ill-conditioned transformation (Ex 3.2)."""
         hidden = (matrix for layer in self.layers for matrix in layer.matrices[1:])
         return math.hypot(*(float(linalg.norm(matrix.ravel())) for matrix in (*hidden, *self.Phi, self.Psi)))
 
@@ -246,54 +257,50 @@ class Network:
 
 
 def _split(layer: HorizontalLayer, phi: Matrix) -> tuple[Matrix, ...]:
-    """φ_i of each neuron, p×2 or p×1, from the weights of all ξ and all ξ̇ of a layer."""
+    """Return φ_i of each neuron, p×2 or p×1, from the weights of all ξ and all ξ̇ of a layer."""
     rate = layer.n_neurons + np.cumsum(layer.is_second_order) - 1
     second = layer.is_second_order.tolist()
     return tuple(phi[:, [i, rate[i]]] if second[i] else phi[:, [i]] for i in range(layer.n_neurons))
 
 
 def _join(layer: HorizontalLayer, phi: Sequence[MatrixLike], n_outputs: int) -> Matrix:
-    """The weights of all ξ, then of the ξ̇ of second-order neurons, from the φ_i of each neuron."""
+    """Return the weights of all ξ, then of the ξ̇ of second-order neurons, from the φ_i of each neuron."""
     if len(phi) != layer.n_neurons:
         raise InvalidNetworkError(
-            f"a layer of {layer.n_neurons} neurons came with {len(phi)} matrices φ; give one for each"
+            f"expected one matrix φ for each of {layer.n_neurons} neurons of a layer, got {len(phi)}"
         )
     values, rates = [], []
     for i, second in enumerate(layer.is_second_order.tolist()):
-        own = as_real_matrix(phi[i], f"φ of neuron {i}")
-        if own.shape[1] == 2 and not second and not np.any(own[:, 1]):
-            own = own[:, :1]  # the weight of the ξ̇ of a first-order neuron is zero and not stored
-        if own.shape != (n_outputs, 2 if second else 1):
+        weights = as_real_matrix(phi[i], f"φ of neuron {i}")
+        if weights.shape[1] == 2 and not second and not np.any(weights[:, 1]):
+            weights = weights[:, :1]  # the weight of the ξ̇ of a first-order neuron is zero and not stored
+        if weights.shape != (n_outputs, 2 if second else 1):
             raise InvalidNetworkError(
-                f"φ of neuron {i} has shape {own.shape}; a {'second' if second else 'first'}-order neuron of a network "
+                f"φ of neuron {i} has shape {weights.shape}; a {'second' if second else 'first'}-order neuron of a network "
                 f"with {n_outputs} outputs has {(n_outputs, 2 if second else 1)}"
                 + ("" if second else ", since its ξ̇ is not an output")
             )
-        values.append(own[:, :1])
-        rates.extend([own[:, 1:]] if second else [])
+        values.append(weights[:, :1])
+        rates.extend([weights[:, 1:]] if second else [])
     return np.hstack([np.zeros((n_outputs, 0)), *values, *rates])
 
 
-# MERGED ltinet.network.network
-# How much of an output comes from each neuron: y = Σ Φ_l (ξ, ξ̇) + Ψ u, term by term.
+# Contributions of single neurons
 
 
 def neuron_contribution(network: Network, neuron_states: Array, *, layer: int, neuron: int) -> Array:
-    """What one neuron adds to every output, `(..., T, p)`, from states `(..., T, n)` as `sol.neuron_states` has them.
+    """Return the contribution of one neuron to every output, `(..., T, p)`, from `sol.neuron_states`, `(..., T, n)`.
 
-    The shares of all neurons and Ψ u sum to y.
-
-    Raises:
-        InvalidNetworkError: there is no such neuron.
+    The contributions of all neurons and Ψ u add up to y. Raises InvalidNetworkError if there is no such neuron.
     """
     if layer >= network.n_layers or neuron >= network.layers[layer].n_neurons:
         raise InvalidNetworkError(
             f"there is no neuron {layer}.{neuron}; the network has {network.n_layers} layers, and neurons of a layer "
             "count from 0"
         )
-    own, start = network.layers[layer], sum(other.n_states for other in network.layers[:layer])
+    block, start = network.layers[layer], sum(other.n_states for other in network.layers[:layer])
     weights, places = network.Phi[layer], [neuron]
-    if own.is_second_order[neuron]:
-        places.append(own.n_neurons + int(np.count_nonzero(own.is_second_order[:neuron])))
+    if block.is_second_order[neuron]:
+        places.append(block.n_neurons + int(np.count_nonzero(block.is_second_order[:neuron])))
     columns = np.array(places)
     return np.asarray(neuron_states[..., start + columns] @ weights[:, columns].T)

@@ -48,12 +48,11 @@ from ltinet.systems.matrices import Matrix, make_read_only
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.network.network_file
-# Networks, forms and systems as a few tensors, and back.
+# Networks, forms and systems as tensors
 
 
 def pack_network(network: Network) -> dict[str, NDArray[Any]]:
-    """All layers in few tensors: square matrices flattened one after the other, rows stacked."""
+    """Return all layers as few tensors: square matrices flattened one after the other, rows stacked."""
     layers = network.layers
     return {
         "n_neurons": np.array([layer.n_neurons for layer in layers], dtype=np.int64),
@@ -68,11 +67,7 @@ def pack_network(network: Network) -> dict[str, NDArray[Any]]:
 
 
 def unpack_network(tensors: Tensors) -> Network:
-    """The network of tensors that are known to have the right types and shapes.
-
-    Raises:
-        LtinetError: their numbers do not make a network.
-    """
+    """Return the network of tensors with valid types and shapes; raise LtinetError if their values are invalid."""
     layers, Phi = [], []
     row = square = column = 0
     for count in tensors["n_neurons"].tolist():
@@ -86,7 +81,7 @@ def unpack_network(tensors: Tensors) -> Network:
 
 
 def pack_form(form: BlockDiagonalForm) -> dict[str, NDArray[Any]]:
-    """The form a network came from; of A_bd the blocks only."""
+    """Return the form as tensors, A_bd by its blocks."""
     blocks = [form.block(index).ravel() for index in range(form.n_blocks)]
     eigenvalues = np.concatenate([np.zeros(0, dtype=complex), *form.eigenvalues])
     return {
@@ -101,7 +96,7 @@ def pack_form(form: BlockDiagonalForm) -> dict[str, NDArray[Any]]:
 
 
 def unpack_form(tensors: Tensors, description: FileDescription) -> BlockDiagonalForm:
-    """The form of tensors that are known to have the right types and shapes."""
+    """Return the form of tensors with valid types and shapes."""
     sizes = tensors["form.block_sizes"].tolist()
     A, start, entry = np.zeros((sum(sizes), sum(sizes))), 0, 0
     for size in sizes:
@@ -126,7 +121,7 @@ def unpack_form(tensors: Tensors, description: FileDescription) -> BlockDiagonal
 
 
 def pack_system(system: SystemMatrices, blocks: BlockSystem) -> dict[str, NDArray[Any]]:
-    """The system as it was given, and what is not in the form of it in block coordinates."""
+    """Return the given system, and its B and C in block coordinates, as tensors."""
     tensors = {"blocks.B": np.ascontiguousarray(blocks.B), "blocks.C": np.ascontiguousarray(blocks.C)}
     tensors |= {"system.C": system.C, "system.D": system.D}
     if system.descriptor is None:
@@ -136,38 +131,25 @@ def pack_system(system: SystemMatrices, blocks: BlockSystem) -> dict[str, NDArra
 
 
 def unpack_system(tensors: Tensors, form: BlockDiagonalForm) -> tuple[SystemMatrices, BlockSystem]:
-    """The system of tensors that are known to have the right types and shapes.
-
-    Raises:
-        LtinetError: their numbers do not make a system.
-    """
+    """Return the system of tensors with valid types and shapes; raise LtinetError if their values are invalid."""
     A, B, C, D = (tensors[f"system.{name}"] for name in "ABCD")
     system = SystemMatrices(A, B, C, D, tensors.get("system.E"))
-    own_B, own_C = make_read_only(tensors["blocks.B"]), make_read_only(tensors["blocks.C"])
-    return system, BlockSystem(form.A, own_B, own_C, system.D, form.block_sizes, form.reals_per_block)
+    B_blocks, C_blocks = make_read_only(tensors["blocks.B"]), make_read_only(tensors["blocks.C"])
+    return system, BlockSystem(form.A, B_blocks, C_blocks, system.D, form.block_sizes, form.reals_per_block)
 
 
-# MERGED ltinet.network.network_file
-# What the numbers of a network file must be, so that whatever is done with the network later is done with numbers.
+# Validation
 
 
 def validate_finite_tensors(tensors: Tensors) -> None:
-    """Refuse NaN and infinities anywhere.
-
-    Raises:
-        ValueError: a tensor has one.
-    """
+    """Raise ValueError if a tensor has NaN or infinities."""
     for name, array in tensors.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"{name} has entries that are not finite")
 
 
 def validate_leading_coefficients(network: Network) -> None:
-    """Refuse neurons whose equation cannot be solved for its highest derivative within double precision.
-
-    Raises:
-        ValueError: m or, of a first-order neuron, c is so small that dividing by it overflows.
-    """
+    """Raise ValueError if m or, for a first-order neuron, c is so small that dividing by it overflows."""
     for index, layer in enumerate(network.layers):
         leading = np.where(layer.is_second_order, layer.M.diagonal(), layer.C.diagonal())
         with np.errstate(over="ignore"):
@@ -178,11 +160,7 @@ def validate_leading_coefficients(network: Network) -> None:
 
 
 def validate_block_system(network: Network, form: BlockDiagonalForm | None) -> None:
-    """Refuse a network that cannot be run in block coordinates, where a file does not hold these but they follow.
-
-    Raises:
-        ValueError: they overflow.
-    """
+    """Raise ValueError if block coordinates that the file does not contain cannot be computed."""
     try:
         with np.errstate(all="ignore"):
             system = modal_blocks(network).system if form is None else recover_block_system(network, form)
@@ -193,10 +171,9 @@ def validate_block_system(network: Network, form: BlockDiagonalForm | None) -> N
 
 
 def validate_form(tensors: Tensors) -> None:
-    """Refuse a form whose parts contradict each other.
+    """Raise ValueError if the parts of a form contradict each other.
 
-    Raises:
-        ValueError: scaling is not by powers of two, complex eigenvalues lack their partners, or T_inv is not T⁻¹.
+    scaling must consist of powers of two, complex eigenvalues come in pairs, and T_inv be the inverse of T.
     """
     scaling: NDArray[np.float64] = tensors["form.scaling"]
     mantissas, _ = np.frexp(scaling)
@@ -214,10 +191,10 @@ def validate_form(tensors: Tensors) -> None:
 
 
 def _is_inverse(T: Matrix, inverse: Matrix) -> bool:
-    """Whether T · inverse maps one vector to itself as far as rounding lets it, by a few products with a vector.
+    """Return whether T · inverse maps one vector to itself up to rounding, by a few products with a vector.
 
-    An inverse that was computed stably has an error of n·eps·|T⁻¹||T||T⁻¹|, which T multiplies once more. Of a T so
-    ill-conditioned that this exceeds the vector itself nothing is refused.
+    A stably computed inverse has an error of n·eps·|T⁻¹||T||T⁻¹|, which is multiplied by T once more. Any inverse is
+    accepted for a T so ill-conditioned that this exceeds the vector itself.
     """
     vector = np.cos(np.arange(len(T)))  # no entry is zero, and no two are equal
     with np.errstate(over="ignore", invalid="ignore"):
@@ -228,47 +205,39 @@ def _is_inverse(T: Matrix, inverse: Matrix) -> bool:
         return not error > rounding_tolerance(len(T), float(np.linalg.norm(growth)))
 
 
-# MERGED ltinet.network.network_file
-# Network files: safetensors with versioned metadata, every bit restored or an error, nothing executed.
-#
-# A file holds the packed parameters of all layers, the block-diagonal form and the system they came from if there are
-# any, and a SHA-256 of all of it: a damaged file is refused rather than read as another network. A file with a right
-# checksum but wrong contents is refused as well, when it is loaded and not when it is used.
+# Reading and writing
 
 FORMAT = "ltinet-network"
 VERSION = 3
-_READABLE = ("1", "2", "3")  # 0.1.0 wrote the first, which knows of no system; signal settings came with the third
+_READABLE_VERSIONS = ("1", "2", "3")  # 1: ltinet 0.1.0, without the system; 3: with signal settings
 
 
 class StoredNetwork(NamedTuple):
-    """What a file holds: a network, and where it came from as far as that is known."""
+    """Contents of a network file: a network and, if known, its form, system and settings."""
 
     network: Network
     form: BlockDiagonalForm | None = None
     system: SystemMatrices | None = None
     blocks: BlockSystem | None = None
     reduction_error: float | None = None
-    """In the H2 norm, from the system that this one was reduced from; None where it was not."""
+    """H2 norm of the difference to the system that was reduced to this one; None where none was."""
     settings: SignalSettings = NO_SETTINGS
     """Delays, operating point, hold and sample time."""
 
 
 def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
-    """Write a network and what it came from, the same bytes each time.
+    """Write a network, its form and its system, with the same bytes each time.
 
-    The file appears under its name only when it is complete. A system is kept together with its form and blocks.
-
-    Raises:
-        FileFormatError: it cannot be written there.
+    The file appears under its name only when it is complete. A system is stored only together with its form and blocks.
+    Raises FileFormatError if the file cannot be written.
     """
     path = as_path(path)
     if has_implicit_transformation(stored.form):
         raise FileFormatError(
-            f"{format_path(path)} is not written: T of this network of {stored.network.n_states} states is an operator "
-            "and no array; store the model, save_system(net.system, path), from which construct makes it again in "
-            "seconds"
+            f"{format_path(path)} is not written: T of this network of {stored.network.n_states} states is an operator, "
+            "not an array; store the model with save_system(net.system, path), and construct the network from it again"
         )
-    content, tensors = _packed(stored)
+    content, tensors = _pack(stored)
     metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": _digest(content, tensors)}
     try:
         if path.exists() and not path.is_file():
@@ -285,31 +254,30 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
 
 
 def network_checksum(stored: StoredNetwork) -> str:
-    """The SHA-256 that a file of the network holds, by which what was made from a network is known again.
+    """Return the SHA-256 that a file of the network contains, which identifies the source of exported files.
 
-    Where T is an operator there is no such file; that of the network alone then.
+    Where T is an operator there is no such file; then that of the network alone.
     """
-    alone = StoredNetwork(stored.network, settings=stored.settings)
-    return _digest(*_packed(alone if has_implicit_transformation(stored.form) else stored))
+    network_only = StoredNetwork(stored.network, settings=stored.settings)
+    return _digest(*_pack(network_only if has_implicit_transformation(stored.form) else stored))
 
 
 def has_implicit_transformation(form: BlockDiagonalForm | None) -> bool:
-    """Whether T is an operator, of a large structured model."""
+    """Return whether T is an operator, as for large structured models."""
     return form is not None and isinstance(form.transformation, ImplicitTransformation)
 
 
 def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> StoredNetwork:
-    """Read what `write_network` wrote, bit for bit.
+    """Read a file of `write_network`, bit for bit.
 
-    Raises:
-        FileFormatError: there is no such file, it is damaged, not a network, too large, or of a newer format.
+    Raises FileFormatError if there is no such file, or it is damaged, not a network, too large, or of a newer format.
     """
     path = as_path(path)
     metadata, tensors = _read(path, max_bytes)
     content = metadata.get("content", "")
     if metadata.get("sha256") != _digest(content, tensors):
         raise FileFormatError(
-            f"{format_path(path)} is damaged: its checksum does not match; restore it from a copy or build it again"
+            f"{format_path(path)} is damaged: its checksum does not match; restore it from a copy or construct it again"
         )
     try:
         return _unpack(tensors, parse_description(content, version=int(metadata["version"])))
@@ -317,18 +285,19 @@ def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BY
         raise FileFormatError(f"{format_path(path)} does not hold a complete network: {error_text(error)}") from None
 
 
-def _packed(stored: StoredNetwork) -> tuple[str, Tensors]:
-    """What a file says of itself, and its tensors."""
+def _pack(stored: StoredNetwork) -> tuple[str, Tensors]:
+    """Return the description and the tensors of a network."""
     network, form, system, blocks, reduction_error, settings = stored
     tensors = pack_network(network) | ({} if form is None else pack_form(form))
-    has_system = form is not None and system is not None and blocks is not None
-    if has_system and system is not None and blocks is not None:
+    if form is None or blocks is None:
+        system = None
+    if system is not None and blocks is not None:
         tensors |= pack_system(system, blocks)
-    known = system if has_system else None
-    return encode_description(form, known, reduction_error=reduction_error, settings=settings), tensors
+    return encode_description(form, system, reduction_error=reduction_error, settings=settings), tensors
 
 
 def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
+    """Return the network of validated tensors."""
     has_system = description.has_system
     validate_tensors(
         tensors, has_form=description.has_form, has_system=has_system, has_descriptor=description.has_descriptor
@@ -351,20 +320,22 @@ def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
 
 
 def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Tensors]:
-    room = parse_size_limit(max_bytes)
+    """Return metadata and tensors of a safetensors file."""
+    allowance = parse_size_limit(max_bytes)
     with open_regular(path) as file, _translate_errors(path):
         header = read_header(file)
-        _require_known(path, header.metadata)
-        return header.metadata, read_tensors(file, header, room)
+        _validate_metadata(path, header.metadata)
+        return header.metadata, read_tensors(file, header, allowance)
 
 
-def _require_known(path: Path, metadata: dict[str, str]) -> None:
+def _validate_metadata(path: Path, metadata: dict[str, str]) -> None:
+    """Raise FileFormatError unless the file is a network of a readable version."""
     if metadata.get("format") != FORMAT:
         raise FileFormatError(
             f"{format_path(path)} is a safetensors file but not an ltinet network; write one with net.save(path)"
         )
     version = metadata.get("version", "")
-    if version not in _READABLE:
+    if version not in _READABLE_VERSIONS:
         raise FileFormatError(
             f"{format_path(path)} has format version {sanitize(repr(version))}, this ltinet reads up to {VERSION}; "
             "upgrade ltinet to read it"
@@ -373,6 +344,7 @@ def _require_known(path: Path, metadata: dict[str, str]) -> None:
 
 @contextmanager
 def _translate_errors(path: Path) -> Iterator[None]:
+    """Raise errors of reading as FileFormatError with the path and a remedy."""
     try:
         yield
     except LtinetError:
@@ -391,15 +363,15 @@ def _translate_errors(path: Path) -> Iterator[None]:
 
 
 def _digest(content: str, tensors: Tensors) -> str:
-    """SHA-256 of the description and of name, type, shape and bytes of every tensor."""
-    digest = hashlib.sha256(_encoded(content))
+    """Return the SHA-256 of the description and of name, type, shape and bytes of every tensor."""
+    digest = hashlib.sha256(_encode(content))
     for name in sorted(tensors):
         array = np.ascontiguousarray(tensors[name])
-        digest.update(_encoded(f"|{name}|{array.dtype.str}|{array.shape}|"))
+        digest.update(_encode(f"|{name}|{array.dtype.str}|{array.shape}|"))
         digest.update(array.tobytes())
     return digest.hexdigest()
 
 
-def _encoded(text: str) -> bytes:
-    """The bytes of a text; what damage makes of one may hold half a character, which has none of its own."""
+def _encode(text: str) -> bytes:
+    """Return the bytes of a text, including unpaired surrogates that a damaged file may contain."""
     return text.encode("utf-8", "surrogatepass")

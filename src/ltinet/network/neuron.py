@@ -7,17 +7,16 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-# MERGED ltinet.network.neuron
-# The differential equation of a neuron as people write it, for a terminal and for a notebook.
+# Differential equation as text
 
-_MAX_TERMS = 12  # of a side: a neuron of a large layer has hundreds
+_MAX_TERMS = 12  # shown on each side; a neuron of a large layer has hundreds
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _DOTS = ("", "\N{COMBINING DOT ABOVE}", "\N{COMBINING DIAERESIS}")
 _LATEX_DOTS = ("{}", r"\dot{{{}}}", r"\ddot{{{}}}")
 
 
 class Term(NamedTuple):
-    """A number times a signal, ξ or u, counted from 1 and derived `order` times with respect to time."""
+    """Weight times the `order`-th time derivative of a signal, ξ or u, with channels counted from 1."""
 
     weight: float
     signal: str
@@ -28,7 +27,7 @@ class Term(NamedTuple):
 @final
 @dataclass(frozen=True, repr=False)
 class NeuronEquation:
-    """m ξ̈ + c ξ̇ + k ξ = w u of one neuron, its numbers in five digits: text for a terminal, LaTeX for a notebook."""
+    """Differential equation m ξ̈ + c ξ̇ + k ξ = w u of one neuron in five digits, as text or LaTeX."""
 
     left: tuple[Term, ...]
     right: tuple[Term, ...]
@@ -41,7 +40,7 @@ class NeuronEquation:
 
     @property
     def latex(self) -> str:
-        """The equation in LaTeX, without dollar signs."""
+        """Equation in LaTeX, without dollar signs."""
         return f"{_format_side(self.left, _format_latex)} = {_format_side(self.right, _format_latex)}".replace(
             "−", "-"
         ).replace("…", r"\dots")
@@ -56,25 +55,26 @@ def neuron_equation(
     inputs: tuple[Sequence[float], Sequence[float]],
     couplings: tuple[Sequence[float], Sequence[float]],
 ) -> NeuronEquation:
-    """The equation of the neuron at a place of its layer, counted from 0; terms of no weight are left out.
+    """Return the equation of the neuron at a place of its layer, counted from 0; terms of zero weight are omitted.
 
-    From (k, c, m), the weights (e, v) of inputs and their rates, and (k_ij, c_ij) of the neurons after it.
+    The coefficients are (k, c, m), `inputs` the weights (e, v) of inputs and their derivatives, and `couplings` the
+    (k_ij, c_ij) of the neurons after it.
     """
     left = [Term(weight, "ξ", place + 1, order) for order, weight in enumerate(coefficients)][::-1]
-    right = [Term(own, "u", j + 1, order) for order, weights in enumerate(inputs) for j, own in enumerate(weights)]
+    right = [Term(w, "u", j + 1, order) for order, weights in enumerate(inputs) for j, w in enumerate(weights)]
     for order, weights in enumerate(couplings):
-        right += [Term(-own, "ξ", place + 2 + j, order) for j, own in enumerate(weights)]
+        right += [Term(-w, "ξ", place + 2 + j, order) for j, w in enumerate(weights)]
     return NeuronEquation(*(tuple(term for term in side if term.weight != 0.0) for side in (left, right)))
 
 
-def _format_side(terms: Sequence[Term], written: Callable[[Term], str]) -> str:
-    """A sum, with signs between its terms."""
+def _format_side(terms: Sequence[Term], format_term: Callable[[Term], str]) -> str:
+    """Return a sum of formatted terms with signs between them."""
     text = ""
     for term in terms[:_MAX_TERMS]:
         sign = "−" if term.weight < 0.0 else "+"
-        text += f" {sign} {written(term)}" if text else f"{'−' if sign == '−' else ''}{written(term)}"
-    left_out = " + …" if len(terms) > _MAX_TERMS else ""
-    return f"{text}{left_out}" or "0"
+        text += f" {sign} {format_term(term)}" if text else f"{'−' if sign == '−' else ''}{format_term(term)}"
+    omission = " + …" if len(terms) > _MAX_TERMS else ""
+    return f"{text}{omission}" or "0"
 
 
 def _format_plain(term: Term) -> str:
@@ -91,8 +91,7 @@ def _format_latex(term: Term) -> str:
     return symbol if size == "1" else rf"{size}\,{symbol}"
 
 
-# MERGED ltinet.network.neuron
-# One neuron, m ξ̈ + c ξ̇ + k ξ = w u (Definition 1), as a user reads it.
+# Neuron
 
 Vector = NDArray[np.float64]
 
@@ -100,10 +99,10 @@ Vector = NDArray[np.float64]
 @final
 @dataclass(frozen=True, eq=False)
 class Neuron:
-    """A first-order neuron (m = 0, a real eigenvalue) or a second-order one (a complex pair).
+    """Neuron m ξ̈ + c ξ̇ + k ξ = w u of first order (m = 0, a real eigenvalue) or second order (a complex pair).
 
-    Its input is u, u̇ and the outputs of the neurons after it in the layer: w = [e | v | −k_ij −c_ij for each of those].
-    Two neurons are equal when their place and all their numbers are.
+    Its inputs are u, u̇ and the outputs of the neurons after it in the layer: w = [e | v | −k_ij −c_ij for each of
+    those]. Two neurons are equal when their place and all their numbers are.
     """
 
     index: int
@@ -116,14 +115,14 @@ class Neuron:
     v: Vector
     """Weights of u̇; zero for first-order neurons of a constructed network."""
     stiffness_couplings: Vector
-    """k_ij for j = index + 1, …: how ξ_j enters, with a minus sign on the right-hand side."""
+    """Weights k_ij of ξ_j for j = index + 1, …, which enter the right-hand side with a minus sign."""
     damping_couplings: Vector
-    """c_ij for j = index + 1, …: how ξ̇_j enters."""
+    """Weights c_ij of ξ̇_j for j = index + 1, …, which enter the right-hand side with a minus sign."""
 
     def __post_init__(self) -> None:
         for name in ("e", "v", "stiffness_couplings", "damping_couplings"):
             vector = np.asarray(getattr(self, name), dtype=np.float64)
-            if vector.flags.writeable:  # rows of a layer are read-only already and need no copy
+            if vector.flags.writeable:  # rows of a layer are read-only and need no copy
                 vector = vector.copy()
                 vector.setflags(write=False)
             object.__setattr__(self, name, vector)
@@ -141,9 +140,9 @@ class Neuron:
 
     @property
     def poles(self) -> tuple[complex, ...]:
-        """Roots of m s² + c s + k, without cancellation; one for a first-order neuron; `net.poles()` has all."""
+        """Roots of m s² + c s + k, computed without cancellation; `net.poles()` returns those of all neurons."""
         if self.order == 1:
-            return (complex(0.0 - self.k / self.c),)  # 0 − 0 is +0: an integrator's pole prints as 0
+            return (complex(0.0 - self.k / self.c),)  # 0 − 0 is +0: the pole of an integrator prints as 0
         half, product = -0.5 * self.c / self.m, self.k / self.m
         discriminant = half * half - product
         if discriminant < 0.0:
@@ -154,7 +153,7 @@ class Neuron:
 
     @property
     def equation(self) -> NeuronEquation:
-        """The differential equation as text, LaTeX in a notebook; neurons of the layer and inputs count from 1."""
+        """Differential equation as text, LaTeX in a notebook; neurons of the layer and inputs count from 1."""
         return neuron_equation(
             self.index,
             (self.k, self.c, self.m),
@@ -171,5 +170,5 @@ class Neuron:
         return hash((self.index, self.m, self.c, self.k))
 
     def __reduce__(self) -> tuple[Callable[..., "Neuron"], tuple[Any, ...]]:
-        # Through the door again: NumPy unpickles arrays writeable.
+        # By the constructor: NumPy unpickles arrays as writeable.
         return Neuron, astuple(self)

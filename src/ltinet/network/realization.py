@@ -25,15 +25,11 @@ from ltinet.network.network import Network
 from ltinet.systems.matrices import Matrix, as_real_matrix, make_read_only, shape_of
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.network.realization
-# The way back: a network as z' = F z + G u, in coordinates in which no derivative of the input appears.
-#
-# At a jump of u the layer equations M ξ̈ + C ξ̇ + K ξ = E u + V u̇ move ξ̇ of second-order neurons (and ξ of first-order ones
-# that see u̇) by J times the jump. What is left, z = (ξ, ξ̇) − J u, is continuous and starts at zero when the system does.
+# State equations
 
 
 class LayerRealization(NamedTuple):
-    """z' = F z + G u with (ξ, ξ̇ of second-order neurons) = z + J u."""
+    """State equations z′ = F z + G u of a layer with (ξ, ξ̇ of second-order neurons) = z + J u."""
 
     F: Matrix
     G: Matrix
@@ -41,10 +37,10 @@ class LayerRealization(NamedTuple):
 
 
 def realize_layer(layer: HorizontalLayer) -> LayerRealization:
-    """Write the equations of a layer, first and second order in any arrangement, as a first-order system.
+    """Return the state equations of a layer with first- and second-order neurons in any order.
 
-    With f and s the first- and second-order neurons, C_ff ξ̇_f = E_f u + V_f u̇ − K_f ξ − C_fs ξ̇_s and
-    M_s ξ̈_s = E_s u + V_s u̇ − K_s ξ − C_ss ξ̇_s − C_sf ξ̇_f; C_ff is upper triangular. Cost O(n_l³).
+    With f and s the first- and second-order neurons, C_ff ξ̇_f = E_f u + V_f u̇ − K_f ξ − C_fs ξ̇_s and M_s ξ̈_s = E_s
+    u + V_s u̇ − K_s ξ − C_ss ξ̇_s − C_sf ξ̇_f; C_ff is upper triangular. Cost O(n_l³).
     """
     n = layer.n_neurons
     s = np.flatnonzero(layer.is_second_order)
@@ -55,9 +51,8 @@ def realize_layer(layer: HorizontalLayer) -> LayerRealization:
     J = np.zeros((n + len(s), layer.n_inputs))
     J[f] = solve_upper(C_ff, layer.V[f])
     J[n:] = (layer.V[s] - C_sf @ J[f]) / masses
-    # Columns of the right-hand sides: z = (ξ, ξ̇_s), then u. Replacing (ξ, ξ̇_s) by z + J u adds what multiplies J u.
-    first = np.hstack([-layer.K[f], -C_fs, layer.E[f]])
-    first = solve_upper(C_ff, first)
+    # Columns of the right-hand sides: z = (ξ, ξ̇_s), then u. Replacing (ξ, ξ̇_s) by z + J u adds F J to G.
+    first = solve_upper(C_ff, np.hstack([-layer.K[f], -C_fs, layer.E[f]]))
     second = np.hstack([-layer.K[s], -C_ss, layer.E[s]]) - C_sf @ first
     F = np.zeros((n + len(s), n + len(s)))
     G = np.zeros((n + len(s), layer.n_inputs))
@@ -68,7 +63,7 @@ def realize_layer(layer: HorizontalLayer) -> LayerRealization:
 
 
 def to_state_space(network: Network) -> SystemMatrices:
-    """The network as (A, B, C, D), block diagonal, its states the ξ of each layer followed by their ξ̇ − J u."""
+    """Return the network as (A, B, C, D), block diagonal, its states the ξ of each layer followed by their ξ̇ − J u."""
     parts = [realize_layer(layer) for layer in network.layers]
     C = network.output_weights
     J = np.vstack([np.zeros((0, network.n_inputs)), *(part.J for part in parts)])
@@ -77,33 +72,29 @@ def to_state_space(network: Network) -> SystemMatrices:
     return SystemMatrices(A, B, C, network.Psi + C @ J)
 
 
-# MERGED ltinet.network.realization
-# The way back from neurons to blocks: the block coordinates that the parameters of a network give.
-#
-# A second-order neuron m ξ̈ + c ξ̇ + k ξ has the poles a ± √(a² − k/m), a = −c/2m. With ζ = ξ̇ − J u and η = (ζ − a ξ)/s,
-# s = √|k/m − a²|, its states (ξ, η) stand as [[a, s], [∓s, a]]: a normal matrix whatever the units of time.
+# Block coordinates of a network without a form
 
-# s relative to √(k/m) and |a|, below which η would be a ratio of rounding errors: nearly critical damping.
+# Lower limit on s relative to √(k/m) and |a|: for nearly critical damping η would be a ratio of rounding errors. Empirical.
 _CRITICAL_DAMPING = 1e-3
 
 
 class ModalBlocks(NamedTuple):
-    """A network as a system in block coordinates, and its neurons there: (ξ, ξ̇ − J u) = to_neurons · z."""
+    """Network as a system in block coordinates, with (ξ, ξ̇ − J u) = to_neurons · z."""
 
     system: BlockSystem
     to_neurons: sparse.csr_array
     to_blocks: sparse.csr_array
-    """The inverse."""
+    """Inverse of `to_neurons`."""
     J: Matrix
 
 
 def modal_blocks(network: Network) -> ModalBlocks:
-    """The blocks of a network that has no block-diagonal form behind it."""
+    """Return the block coordinates of a network that has no block-diagonal form."""
     parts = [realize_layer(layer) for layer in network.layers]
     maps = [_to_neurons(layer, part.F) for layer, part in zip(network.layers, parts, strict=True)]
-    inverses: list[Matrix] = [np.asarray(np.linalg.inv(own), dtype=np.float64) for own in maps]
-    to_neurons, to_blocks = (sparse_block_diagonal(own) for own in (maps, inverses))
-    A = [inverse @ part.F @ own for inverse, part, own in zip(inverses, parts, maps, strict=True)]
+    inverses: list[Matrix] = [np.asarray(np.linalg.inv(matrix), dtype=np.float64) for matrix in maps]
+    to_neurons, to_blocks = sparse_block_diagonal(maps), sparse_block_diagonal(inverses)
+    A = [inverse @ part.F @ matrix for inverse, part, matrix in zip(inverses, parts, maps, strict=True)]
     B = [inverse @ part.G for inverse, part in zip(inverses, parts, strict=True)]
     J = np.vstack([np.zeros((0, network.n_inputs)), *(part.J for part in parts)])
     system = BlockSystem(
@@ -118,23 +109,23 @@ def modal_blocks(network: Network) -> ModalBlocks:
 
 
 def sparse_block_diagonal(blocks: list[Matrix]) -> sparse.csr_array:
-    """A sparse matrix of blocks, 0×0 for none."""
+    """Return a sparse block-diagonal matrix, 0×0 for no blocks."""
     if not blocks:
         return sparse.csr_array((0, 0))
-    # The first says what kind the result is of; to convert all takes longer than to put them together.
+    # The type of the first block determines that of the result; converting all blocks would take longer than joining them.
     mixed: list[Any] = [sparse.coo_array(blocks[0]), *blocks[1:]]
     return sparse.csr_array(sparse.block_diag(mixed))
 
 
 def _to_neurons(layer: HorizontalLayer, F: Matrix) -> Matrix:
-    """From (ξ of first-order neurons, then ξ and η of each pair) to (all ξ, all ζ) of a layer."""
+    """Return the map of a layer from (ξ of first-order neurons, then ξ and η of each pair) to (all ξ, all ζ)."""
     n = layer.n_neurons
     first, second = np.flatnonzero(~layer.is_second_order), np.flatnonzero(layer.is_second_order)
     zeta = n + np.arange(len(second))
     a, k = 0.5 * F[zeta, zeta], -F[zeta, second]
     largest = np.maximum(np.sqrt(np.abs(k)), np.abs(a))
     s = np.maximum(np.sqrt(np.abs(k - a * a)), _CRITICAL_DAMPING * largest)
-    s[s == 0.0] = 1.0  # ξ̈ = 0: any unit of time will do
+    s[s == 0.0] = 1.0  # ξ̈ = 0 has no time scale
     column = len(first) + 2 * np.arange(len(second))
     to_neurons = np.zeros((layer.n_states, layer.n_states))
     to_neurons[first, np.arange(len(first))] = to_neurons[second, column] = 1.0
@@ -143,63 +134,65 @@ def _to_neurons(layer: HorizontalLayer, F: Matrix) -> Matrix:
 
 
 def recover_block_system(network: Network, form: BlockDiagonalForm) -> BlockSystem:
-    """The system in the coordinates of a form from which a network was made, where only the network is known.
+    """Return the system in the coordinates of a form from the network alone, by inverting the maps m_lti and m_o.
 
-    The maps m_lti and m_o read backwards: B₂ = V, B₃ = A₂₃⁻¹E_c − A₃₃ Z, B₁ = E_r − A₁₃ Z with Z = −A₂₃⁻¹B₂;
-    C_η = φ̇ A₂₃, C_c = φ_c − C_η W.
+    B₂ = V, B₃ = A₂₃⁻¹E_c − A₃₃ Z, B₁ = E_r − A₁₃ Z with Z = −A₂₃⁻¹B₂; C_η = φ̇ A₂₃, C_c = φ_c − C_η W.
     """
     B, C = np.zeros((network.n_states, network.n_inputs)), np.zeros((network.n_outputs, network.n_states))
     D, start = network.Psi.copy(), 0
     for index, (layer, phi, n_real) in enumerate(zip(network.layers, network.Phi, form.reals_per_block, strict=True)):
         A, n = form.block(index), layer.n_states
         r, c, e = slice(0, n_real), slice(n_real, n, 2), slice(n_real + 1, n, 2)
-        own_B, own_C = B[start : start + n], C[:, start : start + n]
-        own_B[c] = layer.V[n_real:]
-        W, _, Z = m_eta(A, own_B, n_real=n_real)
-        own_B[e] = solve_upper(A[c, e], layer.E[n_real:]) - A[e, e] @ Z
-        own_B[r] = layer.E[:n_real] - A[r, e] @ Z
-        own_C[:, e] = phi[:, layer.n_neurons :] @ A[c, e]
-        own_C[:, r], own_C[:, c] = phi[:, :n_real], phi[:, n_real : layer.n_neurons] - own_C[:, e] @ W
-        D -= own_C[:, e] @ Z
+        B_block, C_block = B[start : start + n], C[:, start : start + n]
+        B_block[c] = layer.V[n_real:]
+        W, _, Z = m_eta(A, B_block, n_real=n_real)
+        B_block[e] = solve_upper(A[c, e], layer.E[n_real:]) - A[e, e] @ Z
+        B_block[r] = layer.E[:n_real] - A[r, e] @ Z
+        C_block[:, e] = phi[:, layer.n_neurons :] @ A[c, e]
+        C_block[:, r], C_block[:, c] = phi[:, :n_real], phi[:, n_real : layer.n_neurons] - C_block[:, e] @ W
+        D -= C_block[:, e] @ Z
         start += n
     return BlockSystem(
         form.A, make_read_only(B), make_read_only(C), make_read_only(D), form.block_sizes, form.reals_per_block
     )
 
 
-# MERGED ltinet.network.realization
-# Poles and frequency response straight from the neurons, at a cost linear in the number of connections.
+# Poles and frequency response
 
 Response = NDArray[np.complex128]
-_CHUNK = 1 << 22  # complex numbers held at a time, 64 MB
+_CHUNK_SIZE = 1 << 22  # complex numbers held at a time, 64 MB
 
 
 def poles(network: Network) -> NDArray[np.complex128]:
-    """The poles of all neurons, layer by layer; of a pair, that with positive imaginary part first."""
+    """Return the poles of all neurons, layer by layer; of a pair, the one with positive imaginary part first."""
     values = [pole for layer in network.layers for neuron in layer.neurons for pole in neuron.poles]
     return np.array(values, dtype=np.complex128)
 
 
 def frequency_response(network: Network, omega: ArrayLike) -> Response:
-    """H(jω), shape (len(omega), p, m), for angular frequencies ω in radians per unit of time.
+    """Return H(jω), shape (len(omega), p, m), for angular frequencies ω in radians per unit of time.
 
     Single neurons are summed by matrix products, coupled layers solved by back substitution from their last neuron.
-    Where jω is a pole of a neuron H does not exist: every entry there is complex(inf, nan), of infinite magnitude.
+    Where jω is a pole of a neuron, H does not exist, and every entry is complex(inf, nan), of infinite magnitude.
     """
     if len(shape_of(omega, "omega")) > 1:
-        raise InvalidNetworkError(f"omega has shape {np.shape(omega)}; give a list of frequencies")
+        raise InvalidNetworkError(f"omega must be a list of frequencies, got shape {np.shape(omega)}")
     frequencies = as_real_matrix(omega, "omega", vector="row")[0]
     n_io = (network.n_outputs + network.n_inputs + 1) * max(network.n_neurons, 1)
-    pieces = np.array_split(frequencies, max(1, -(-len(frequencies) * n_io // _CHUNK)))
+    chunks = np.array_split(frequencies, max(1, -(-len(frequencies) * n_io // _CHUNK_SIZE)))
     with np.errstate(divide="ignore", invalid="ignore"):  # at a pole; marked below
         H = np.concatenate(
-            [_response(network, np.multiply(1j, piece[:, None, None], dtype=np.complex128)) for piece in pieces]
+            [
+                _transfer_function(network, np.multiply(1j, chunk[:, None, None], dtype=np.complex128))
+                for chunk in chunks
+            ]
         )
     H[~np.isfinite(H).all(axis=(1, 2))] = complex(np.inf, np.nan)
     return H
 
 
-def _response(network: Network, s: Response) -> Response:
+def _transfer_function(network: Network, s: Response) -> Response:
+    """Return H(s) for s of shape (frequencies, 1, 1)."""
     H = np.broadcast_to(network.Psi.astype(np.complex128), (len(s), *network.Psi.shape)).copy()
     single = [index for index, layer in enumerate(network.layers) if layer.n_neurons == 1]
     if single:
@@ -213,7 +206,7 @@ def _response(network: Network, s: Response) -> Response:
 
 
 def _single_neurons(network: Network, single: list[int], s: Response) -> Response:
-    """Σ (φ + s φ̇)(e + s v) / (m s² + c s + k) over layers of one neuron."""
+    """Return Σ (φ + s φ̇)(e + s v) / (m s² + c s + k) over layers of one neuron."""
     layers = [network.layers[index] for index in single]
     m, c, k = np.array([(layer.M[0, 0], layer.C[0, 0], layer.K[0, 0]) for layer in layers]).T
     E, V = np.vstack([layer.E for layer in layers]), np.vstack([layer.V for layer in layers])
@@ -227,7 +220,7 @@ def _single_neurons(network: Network, single: list[int], s: Response) -> Respons
 
 
 def _solve_layer(layer: HorizontalLayer, s: Response) -> Response:
-    """(M s² + C s + K)⁻¹ (E + V s), shape (frequencies, neurons, inputs), from the last neuron to the first."""
+    """Return (M s² + C s + K)⁻¹ (E + V s), shape (frequencies, neurons, inputs), from the last neuron to the first."""
     X = layer.E + s * layer.V
     diagonal = (layer.M.diagonal() * s + layer.C.diagonal()) * s + layer.K.diagonal()
     for i in layer.solving_order:

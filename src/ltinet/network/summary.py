@@ -11,12 +11,11 @@ from ltinet.network.network import Network
 from ltinet.systems.signal_names import UNNAMED, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 
-# MERGED ltinet.network.summary
-# What a network says of itself, as plain data: for print, a notebook, `ltinet info --json` and whoever comes next.
+# Plain data
 
 
 class LayerFacts(TypedDict):
-    """One horizontal layer."""
+    """Data of one horizontal layer."""
 
     kind: str
     n_first_order: int
@@ -25,7 +24,7 @@ class LayerFacts(TypedDict):
 
 
 class FormFacts(TypedDict, total=False):
-    """What is known of the form that a network came from; nothing if it came from none."""
+    """Data of the form of a network; empty if there is none."""
 
     condition: float
     condition_raw: float
@@ -33,7 +32,7 @@ class FormFacts(TypedDict, total=False):
 
 
 class NetworkFacts(TypedDict):
-    """A network, and the form that it came from if it is known; every value passes as JSON."""
+    """Data of a network and of its form if there is one; every value can be encoded as JSON."""
 
     kind: str
     n_states: int
@@ -55,7 +54,7 @@ class NetworkFacts(TypedDict):
 
 
 def network_facts(network: Network, form: BlockDiagonalForm | None) -> NetworkFacts:
-    """Counts, weights, how well conditioned the form is, and every layer."""
+    """Return counts, weights, condition numbers of the form, and data of every layer."""
     return {
         "kind": "network",
         "n_states": network.n_states,
@@ -90,10 +89,9 @@ def _layer_facts(layer: HorizontalLayer) -> LayerFacts:
     }
 
 
-# MERGED ltinet.network.summary
-# A network in a dozen lines, for a terminal or a notebook, whatever its size.
+# Text and HTML
 
-_N_LISTED_LAYERS = 3  # coupled layers listed one by one: with them and all other lines, a dozen
+_N_LISTED_LAYERS = 3  # coupled layers listed one by one, so that a summary has about a dozen lines
 
 
 def summary_text(
@@ -103,7 +101,7 @@ def summary_text(
     names: SignalNames = UNNAMED,
     settings: SignalSettings = NO_SETTINGS,
 ) -> str:
-    """Layers, neuron types, connections, weights, condition and residual as aligned lines."""
+    """Return layers, types of neurons, connections, weights, condition and residual as aligned lines."""
     return format_rows(*summary_rows(network_facts(network, form), names, settings))
 
 
@@ -114,14 +112,14 @@ def summary_html(
     names: SignalNames = UNNAMED,
     settings: SignalSettings = NO_SETTINGS,
 ) -> str:
-    """The same as a table, for a notebook."""
+    """Return the rows of `summary_text` as a table for notebooks."""
     return html_properties(*summary_rows(network_facts(network, form), names, settings))
 
 
 def summary_rows(
     facts: NetworkFacts, names: SignalNames = UNNAMED, settings: SignalSettings = NO_SETTINGS
 ) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and what there is to say as pairs of a label and a value; names where somebody gave them."""
+    """Return a title, and pairs of a label and a value; with names of inputs and outputs where the user gave them."""
     inputs, outputs = format_count(facts["n_inputs"], "input"), format_count(facts["n_outputs"], "output")
     kinds = f"{facts['n_layers']}: {_format_kinds(facts['layers'])}" if facts["n_layers"] else "none, a static gain"
     saved = f"{facts['n_weights_dense']} in a dense network ({facts['sparsity']:.1%} saved)"

@@ -1,9 +1,9 @@
 """Synthesis of a network from a block-diagonal form (Algorithm 2), one horizontal layer per block.
 
 Blocks of one neuron, by far the most frequent, are converted all at once by the formulas of `maps`, in which every
-matrix is then a number. For a pair,
-[[a, b], [c, d]] gives ξ̈ − (a + d) ξ̇ + (a d − b c) ξ = (b b₂ − d b₁) u + b₁ u̇ and η = (ξ̇ − a ξ − b₁ u)/b.
-Weights that are small against the terms of their sums are rounding errors and become zero.
+matrix is then a number. For a pair, [[a, b], [c, d]] gives ξ̈ − (a + d) ξ̇ + (a d − b c) ξ = (b b₂ − d b₁) u + b₁ u̇
+and η = (ξ̇ − a ξ − b₁ u)/b. Weights that are small compared with the terms of their sums are rounding errors and become
+zero.
 """
 
 from dataclasses import replace
@@ -28,14 +28,11 @@ from ltinet.network.maps import (
 from ltinet.network.network import Network
 from ltinet.systems.matrices import Matrix, as_real_matrix, make_read_only
 
-# MERGED ltinet.network.synthesis
-# Blocks of one neuron, all at once: most layers are such, and one by one they would cost more than the Schur form.
-#
-# The formulas are those of `maps` for a block of one neuron, where every matrix is a number.
+# Blocks of one neuron
 
 
 class LayerStack(NamedTuple):
-    """Some layers, their output weights, what they add to Ψ, and the sizes of the terms of that."""
+    """Layers, their output weights, their contribution to Ψ, and the magnitudes of the terms of Ψ."""
 
     layers: list[HorizontalLayer]
     Phi: list[Matrix]
@@ -44,24 +41,23 @@ class LayerStack(NamedTuple):
 
 
 def first_order_layers(a: Array, *, B: Matrix, C: Matrix) -> LayerStack:
-    """ξ̇ − a ξ = b u, y = c ξ for each eigenvalue a with its row of B and column of C."""
+    """Return the layers ξ̇ − a ξ = b u, y = c ξ of eigenvalues a with rows of B and columns of C."""
     zero, one = np.zeros_like(a), np.ones_like(a)
     layers, Phi = _assemble(zero, one, -a, E=B, V=np.zeros_like(B), Phi=C.T[:, :, None])
-    nothing = np.zeros((len(C), B.shape[1]))
-    return LayerStack(layers, Phi, nothing, nothing)
+    zero_Psi = np.zeros((len(C), B.shape[1]))
+    return LayerStack(layers, Phi, zero_Psi, zero_Psi)
 
 
 def second_order_layers(
     blocks: Array, *, B: Array, C: Array, terms: TermMagnitudes | None = None, noise: float = 0.0
 ) -> LayerStack:
-    """The neuron of each 2×2 block `(k, 2, 2)`, with its rows of B `(k, 2, m)` and columns of C `(k, p, 2)`.
+    """Return the layers of 2×2 blocks `(k, 2, 2)`, with their rows of B `(k, 2, m)` and columns of C `(k, p, 2)`.
 
-    [[a, b], [c, d]] gives ξ̈ − (a + d) ξ̇ + (a d − b c) ξ = (b b₂ − d b₁) u + b₁ u̇ and η = (ξ̇ − a ξ − b₁ u)/b. Sums below
-    `noise` times the sizes of their terms, to which those of B and C count with `terms`, are zero.
+    Sums below `noise` times the magnitudes of their terms become zero; `terms` are those of B and C.
     """
     a, b, c, d = blocks[:, 0, 0], blocks[:, 0, 1], blocks[:, 1, 0], blocks[:, 1, 1]
     B_terms, C_terms = terms or TermMagnitudes(np.abs(B), np.abs(C))
-    with np.errstate(over="ignore", invalid="ignore"):  # looked at when all is assembled
+    with np.errstate(over="ignore", invalid="ignore"):  # checked when the layers are assembled
         per_eta, eta_terms = C[:, :, 1] / b[:, None], C_terms[:, :, 1] / np.abs(b)[:, None]
         Phi = np.stack([C[:, :, 0] - per_eta * a[:, None], per_eta], axis=2)
         Phi_terms = np.stack([C_terms[:, :, 0] + eta_terms * np.abs(a)[:, None], eta_terms], axis=2)
@@ -78,6 +74,7 @@ def second_order_layers(
 def _assemble(
     m: Array, c: Array, k: Array, *, E: Matrix, V: Matrix, Phi: Array
 ) -> tuple[list[HorizontalLayer], list[Matrix]]:
+    """Return layers of one neuron each, and their output weights, as views of read-only stacks."""
     # −0.0 + 0.0 is +0.0: equal parameters are equal bit for bit. Views of read-only arrays are read-only.
     stacks = [make_read_only(np.ascontiguousarray(stack) + 0.0) for stack in (m, c, k, E, V, Phi)]
     if not all(np.isfinite(stack).all() for stack in stacks):
@@ -90,14 +87,13 @@ def _assemble(
     return layers, list(Phi)
 
 
-# MERGED ltinet.network.synthesis
-# Algorithm 2: from a block-diagonal form to a network.
+# Algorithm 2
 
 
 def synthesize(system: BlockSystem) -> Network:
-    """The network with the input–output map of the system (Theorem 1), one horizontal layer per block.
+    """Return the network with the input–output map of the system (Theorem 1), one horizontal layer per block.
 
-    Weights that are small against the terms that they are sums of are rounding errors, and zero.
+    Weights that are small compared with the terms that they are sums of are rounding errors, and become zero.
     """
     system, terms = _drop_rounding_weights(system)
     A, B, C = system.A, system.B, system.C
@@ -105,7 +101,7 @@ def synthesize(system: BlockSystem) -> Network:
     starts = np.cumsum(sizes) - sizes
     reals, pairs = np.flatnonzero(sizes == 1), np.flatnonzero((sizes == 2) & (n_reals == 0))
     first, second = starts[reals], starts[pairs, None] + np.arange(2)
-    made = [
+    stacks = [
         (reals, first_order_layers(A[first, first], B=B[first], C=C[:, first])),
         (
             pairs,
@@ -119,31 +115,31 @@ def synthesize(system: BlockSystem) -> Network:
         ),
     ]
     coupled = np.setdiff1d(np.arange(len(sizes)), np.concatenate([reals, pairs]))
-    made += [(np.array([place]), _coupled_layer(system, terms, int(place))) for place in coupled]
+    stacks += [(np.array([place]), _coupled_layer(system, terms, int(place))) for place in coupled]
     layers: dict[int, HorizontalLayer] = {}
     Phi: dict[int, Matrix] = {}
-    for places, own in made:
-        layers.update(zip(places.tolist(), own.layers, strict=True))
-        Phi.update(zip(places.tolist(), own.Phi, strict=True))
+    for places, stack in stacks:
+        layers.update(zip(places.tolist(), stack.layers, strict=True))
+        Phi.update(zip(places.tolist(), stack.Phi, strict=True))
     order = range(len(sizes))
-    Psi = _feedthrough(system, [own for _, own in made])
+    Psi = _feedthrough(system, [stack for _, stack in stacks])
     return Network.trusted([layers[i] for i in order], [Phi[i] for i in order], Psi)
 
 
-def _feedthrough(system: BlockSystem, made: list[LayerStack]) -> Matrix:
-    """Ψ = D plus what layers with pairs add to it."""
+def _feedthrough(system: BlockSystem, stacks: list[LayerStack]) -> Matrix:
+    """Return Ψ, D plus the contributions of layers with pairs."""
     if sum(system.reals_per_block) == len(system.A):
         return system.D
-    Psi = sum((own.Psi for own in made), start=system.D)
-    terms = sum((own.Psi_terms for own in made), start=np.abs(system.D))
+    Psi = sum((stack.Psi for stack in stacks), start=system.D)
+    terms = sum((stack.Psi_terms for stack in stacks), start=np.abs(system.D))
     return as_real_matrix(drop_rounding(Psi, summation_tolerance(len(system.A)) * terms), "Psi")
 
 
 def _drop_rounding_weights(system: BlockSystem) -> tuple[BlockSystem, TermMagnitudes]:
-    """The system with zeros in B and C where they are known to be no more, and the sizes that others are known to."""
+    """Return the system with rounding errors in B and C set to zero, and the magnitudes of the terms of the others."""
     if system.magnitudes is None:
         if sum(system.reals_per_block) == len(system.A):
-            return system, TermMagnitudes(system.B, system.C)  # nothing is summed
+            return system, TermMagnitudes(system.B, system.C)  # no entry is a sum
         return system, TermMagnitudes(np.abs(system.B), np.abs(system.C))
     noise = summation_tolerance(len(system.A))
     B, C = (
@@ -155,19 +151,19 @@ def _drop_rounding_weights(system: BlockSystem) -> tuple[BlockSystem, TermMagnit
 
 
 def _coupled_layer(system: BlockSystem, terms: TermMagnitudes, place: int) -> LayerStack:
-    """The layer of one block of several neurons."""
-    own, n_real, noise = system.slices[place], system.reals_per_block[place], summation_tolerance(len(system.A))
-    A, B, C = system.A[own, own], system.B[own], system.C[:, own]
-    summed = zip(m_lti(A, B, n_real=n_real), lti_magnitudes(A, terms.B[own], n_real=n_real), strict=True)
+    """Return the layer of one block of several neurons."""
+    states, n_real, noise = system.slices[place], system.reals_per_block[place], summation_tolerance(len(system.A))
+    A, B, C = system.A[states, states], system.B[states], system.C[:, states]
+    summed = zip(m_lti(A, B, n_real=n_real), lti_magnitudes(A, terms.B[states], n_real=n_real), strict=True)
     matrices = [drop_rounding(matrix, noise * size) for matrix, size in summed]
     named = zip(LayerMatrices._fields, matrices, strict=True)
     values, rates, Psi = m_o(A, B, C, n_real=n_real)
-    Phi_terms, Psi_terms = output_magnitudes(A, terms.B[own], terms.C[:, own], n_real=n_real)
+    Phi_terms, Psi_terms = output_magnitudes(A, terms.B[states], terms.C[:, states], n_real=n_real)
     Phi = as_real_matrix(drop_rounding(np.hstack([values, rates]), noise * Phi_terms), f"Phi[{place}]")
     layer = HorizontalLayer.trusted(LayerMatrices(*(as_real_matrix(matrix, name) for name, matrix in named)))
     return LayerStack([layer], [Phi], Psi, Psi_terms)
 
 
 def _columns(C: Matrix, states: NDArray[np.intp]) -> Array:
-    """The columns of C at the given states, `(k, size)` → `(k, p, size)`."""
+    """Return the columns of C at the given states, `(k, size)` → `(k, p, size)`."""
     return np.asarray(C.T[states].swapaxes(1, 2))

@@ -96,7 +96,7 @@ def test_no_inputs_and_no_outputs_keep_their_axes():
 @pytest.mark.parametrize(
     ("layers", "Phi", "Psi", "message"),
     [
-        ([random_layer([1], 1)], [], [[0.0]], "1 layers came with 0 output matrices"),
+        ([random_layer([1], 1)], [], [[0.0]], "one output matrix for each of 1 layers, got 0"),
         ([random_layer([1], 1)], [[[1.0, 2.0]]], [[0.0]], r"Phi\[0\] has shape \(1, 2\)"),
         ([random_layer([2], 1)], [[[1.0]]], [[0.0]], r"must be 1 and \(1, 2\)"),
         ([random_layer([1], 2)], [[[1.0]]], [[0.0]], "layer 0 has 2 inputs"),
@@ -120,7 +120,7 @@ def test_sets_of_different_lengths_are_refused(name):
 @pytest.mark.parametrize(
     ("phi", "message"),
     [
-        ((), "1 neurons came with 0 matrices"),
+        ((), "one matrix φ for each of 1 neurons of a layer, got 0"),
         ((np.ones((1, 2)),), "a first-order neuron .* since its ξ̇ is not an output"),
         ((np.ones((2, 1)),), r"has shape \(2, 1\)"),
     ],

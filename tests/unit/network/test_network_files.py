@@ -306,5 +306,5 @@ def test_names_without_a_system_are_refused(tmp_path):
     tensors, metadata = load_file(tmp_path / "net"), header_of(tmp_path / "net")
     content = json.dumps(json.loads(metadata["content"]) | {"names": {"inputs": ["u"]}})
     save_file(tensors, tmp_path / "net", metadata | {"content": content, "sha256": _digest(content, tensors)})
-    with pytest.raises(FileFormatError, match="has the facts"):
+    with pytest.raises(FileFormatError, match="has the keys"):
         ltinet.load(tmp_path / "net")
