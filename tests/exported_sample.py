@@ -6,7 +6,7 @@
 from pathlib import Path
 
 import ltinet
-from ltinet.export.c.export import model_sources, test_vectors_section
+from ltinet.export.c.export import model_sources, self_test_section
 from ltinet.export.c.templates import read_source
 from ltinet.export.step_model import build_exported_model, validate_settings
 
@@ -19,9 +19,9 @@ def sample_sources() -> dict[str, str]:
     settings = validate_settings(0.125, hold="linear", dtype="double", x0=None)
     model = build_exported_model(net._context, settings)
     files = model_sources(net._context, model, settings, prefix="model", user_states=False)
-    vectors = test_vectors_section(model, settings)
+    vectors = self_test_section(model, settings)
     sections = {
-        "model.h": ("sizes", _between(files["model.h"], 'extern "C" {\n#endif\n\n', "/* Room for")),
+        "model.h": ("sizes", _between(files["model.h"], 'extern "C" {\n#endif\n\n', "/* Array size")),
         "model.c": ("tables", _between(files["model.c"], 'compile without it"\n#endif\n\n', "enum { FIRST")),
         "model_test.c": ("vectors", vectors),
     }

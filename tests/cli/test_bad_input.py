@@ -55,11 +55,11 @@ CASES = {
     # places to write to
     "output is a folder": Case(f"{SIMULATE} -o place.csv", "place.csv is a folder", {"place.csv/x": b""}),
     "output in no folder": Case("construct system.npz -o no/net.safetensors", "there is no folder no"),
-    "output of unknown kind": Case(f"{SIMULATE} -o y.xlsx", "y.xlsx is of an unknown kind"),
+    "output of unknown kind": Case(f"{SIMULATE} -o y.xlsx", "y.xlsx has an unknown suffix"),
     "unknown format": Case(f"{SIMULATE} --format xml", "--format is 'xml'"),
-    "network under another name": Case("construct system.npz -o net.mat", "does not end in .safetensors"),
+    "network under another name": Case("construct system.npz -o net.mat", "must end in .safetensors"),
     "format against the name": Case("plot net.safetensors -o p.png --format svg", "do not agree"),
-    "picture of unknown kind": Case("plot net.safetensors -o p.docx", "p.docx is of an unknown kind"),
+    "picture of unknown kind": Case("plot net.safetensors -o p.docx", "p.docx has an unknown suffix"),
     "report into a file": Case("reproduce diffusion --out u.csv", "u.csv is a file"),
     # systems
     "no such system file": Case("info nowhere.mat", "there is no file nowhere.mat"),
@@ -85,7 +85,7 @@ CASES = {
     # tables of inputs
     "no such table": Case("simulate net.safetensors -i nowhere.csv", "there is no file nowhere.csv"),
     "folder as table": Case("simulate net.safetensors -i .", "is a folder"),
-    "table of unknown kind": Case("simulate net.safetensors -i u.xlsx", "unknown kind", {"u.xlsx": b"PK"}),
+    "table of unknown kind": Case("simulate net.safetensors -i u.xlsx", "unknown suffix", {"u.xlsx": b"PK"}),
     "bad cell": Case(SIMULATE, "u.csv, line 3, column 'b': 'x'", {"u.csv": b"t,a,b\n0,1,2\n1,2,x\n"}),
     "bad cell in a pipe": Case(
         "simulate net.safetensors -i -", "standard input, line 2, column 'a': '?'", {}, b"t,a,b\n0,?,2\n"

@@ -205,7 +205,7 @@ def test_plot_into_a_pipe(run: Run) -> None:
     [
         ("construct system.npz -o new.safetensors", b"4 neurons in 4 layers written to new.safetensors"),
         ("info net.safetensors", b"connections"),
-        ("plot net.safetensors -o -", b"ltinet: binary content is not for a terminal"),
+        ("plot net.safetensors -o -", b"ltinet: binary output cannot be shown on a terminal"),
     ],
 )
 def test_terminal_output(folder: Path, command: str, expected: bytes) -> None:

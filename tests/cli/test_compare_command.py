@@ -115,12 +115,12 @@ def test_gaps_split_a_record(run_here: Run, folder: Path, network: ltinet.Dynami
 
 
 REFUSED = {
-    "no names": (("net.safetensors", "rig1.csv"), "the model has no names of inputs; name their columns with --inputs"),
+    "no names": (("net.safetensors", "rig1.csv"), "the model has no input names; name the input columns with --inputs"),
     "counts": (("net.safetensors", "rig1.csv", "--inputs", "2"), "--inputs has 1 column, but the model has 2 inputs"),
     "column": (("rig.safetensors", "rig1.csv", "--inputs", "valv"), "no column 'valv'"),
     "arrays": (("rig.safetensors", "system.npz"), "holds arrays"),
     "both": (("-", "-"), "only one of them can come from standard input"),
-    "picture": (("rig.safetensors", "rig1.csv", "--plot", "rig.csv"), "rig.csv is of an unknown kind"),
+    "picture": (("rig.safetensors", "rig1.csv", "--plot", "rig.csv"), "rig.csv has an unknown suffix"),
     "still": (("rig.safetensors", "rig1.csv", "--outputs", "2", "--inputs", "3"), "never changes"),
 }
 

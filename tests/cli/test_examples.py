@@ -20,8 +20,8 @@ def test_parameters(run_here: Run) -> None:
     ("text", "said"),
     [
         ("heat_rod,n=3", "heat_rod has no parameter n; it has n_states, diffusivity"),
-        ("heat_rod,n_states", "'n_states' is not a parameter and its number, each once, as in example:heat_rod,n_s"),
-        ("heat_rod,n_states=2,n_states=3", "each once"),
+        ("heat_rod,n_states", "'n_states' is not a parameter with its value, given once, as in example:heat_rod,n_s"),
+        ("heat_rod,n_states=2,n_states=3", "given once"),
         ("heat_rod,n_states=many", "n_states is 'many'; it must be a number"),
         ("heat_rod,n_states=2.5", "n_states is 2.5; it must be a whole number"),
         ("cold_rod,n_states=2", "there is no system named 'cold_rod'"),

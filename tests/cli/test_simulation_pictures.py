@@ -41,10 +41,10 @@ def test_a_picture_and_a_table(run_here: Run, folder: Path, net: ltinet.DynamicN
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("--plot y.doc", "known are png, svg, pdf"),
+        ("--plot y.doc", "known formats are png, svg, pdf"),
         ("--plot none/y.png", "there is no folder none"),
-        ("--plot - -o -", "need two places"),
-        ("--plot y.png -o y.png", "unknown kind"),
+        ("--plot - -o -", "need different files"),
+        ("--plot y.png -o y.png", "unknown suffix"),
     ],
 )
 def test_what_cannot_be_drawn(run_here: Run, folder: Path, arguments: str, said: str) -> None:

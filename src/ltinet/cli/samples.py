@@ -165,7 +165,7 @@ def parse_initial_state(text: str, n_states: int) -> NDArray[np.float64]:
             "for each, or a .npz or .mat file with x0"
         )
     if not np.all(np.isfinite(state)):
-        raise InvalidSignalError("--x0 has values that are not finite; replace NaN and infinities")
+        raise InvalidSignalError("--x0 has numbers that are not finite; replace NaN and infinities")
     return state
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ltinet.errors import MissingDependencyError
 from ltinet.export.fmu.description import Version
 from ltinet.export.manifest import Export
-from ltinet.export.step_model import Precision, issue_warnings, validate_settings
+from ltinet.export.step_model import ExportSettings, Precision, issue_warnings, validate_settings
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.context import SimulationContext
 from ltinet.systems.signal_settings import SignalSettings
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 
 
 def to_scipy(system: SystemMatrices) -> "scipy.signal.StateSpace":
-    """The system as a `scipy.signal.StateSpace`, with writeable copies of the matrices."""
-    import scipy.signal  # here, because it would be half of the time that importing ltinet takes
+    """Return the system as a `scipy.signal.StateSpace`, with writeable copies of the matrices."""
+    import scipy.signal  # here, since it takes half of the time of `import ltinet`
 
     return scipy.signal.StateSpace(*(np.array(matrix) for matrix in (system.A, system.B, system.C, system.D)))
 
 
 def to_control(system: SystemMatrices) -> Any:
-    """The system as a `control.StateSpace` of python-control, no state removed.
+    """Return the system as a `control.StateSpace` of python-control, with all its states.
 
-    Raises:
-        MissingDependencyError: python-control is not installed.
+    Raises
+    ------
+    MissingDependencyError
+        python-control is not installed.
     """
     try:
         import control
@@ -46,8 +48,11 @@ def to_control(system: SystemMatrices) -> Any:
     return control.StateSpace(*matrices, remove_useless_states=False, **system.names.by_kind)
 
 
+# Methods of `DynamicNetwork`. Each imports its exporter when it is called.
+
+
 class Exportable(Protocol):
-    """A network that knows what its runs need."""
+    """Network with what its export needs."""
 
     @property
     def signal_settings(self) -> SignalSettings:
@@ -69,38 +74,49 @@ def export_c(
     prefix: str = "model",
     user_states: bool = False,
 ) -> Export:
-    """Write the network as a folder of C99: one source, one header, a self-test, a Makefile, a README.
+    """Write the network as a folder of C99: source, header, self-test, Makefile and README.
 
-    The code computes what `net.stepper(dt, hold=hold)` does, allocates nothing and needs no library. A model with
-    delays or an operating point is two sources and two headers, and takes and gives signals as they are measured.
+    The code computes the same steps as `net.stepper(dt, hold=hold)`, allocates no memory and needs no library. A model
+    with delays or an operating point has two sources and two headers; its inputs and outputs are the measured signals.
 
-    Args:
-        net: the network itself.
-        folder: a folder that is not there yet, an empty one, or an earlier export, which is replaced.
-        dt: the time step.
-        hold: "zero" for inputs that are kept until the next sample, "linear" for straight lines between samples; that
-            of the model if left out, and "zero" where the model has none.
-        dtype: "double", or "float" for processors without double precision; its error bound is in the README.
-        x0: the initial state in the user's coordinates, zero if left out.
-        prefix: what files and all names in them begin with.
-        user_states: add the matrix T, n × n numbers, and a function that gives states in the user's coordinates.
+    Parameters
+    ----------
+    net
+        The network.
+    folder
+        A new or empty folder, or an earlier export, which is replaced.
+    dt
+        Time step.
+    hold
+        "zero" for inputs that are constant until the next sample, "linear" for straight lines between samples; by
+        default that of the model, else "zero".
+    dtype
+        "double", or "float" for processors without double precision; the README states the error bound.
+    x0
+        Initial state in the user's coordinates, by default zero.
+    prefix
+        Prefix of files and identifiers.
+    user_states
+        Add the matrix T, of n² entries, and a function that returns states in the user's coordinates.
 
-    Raises:
-        FileFormatError: something else stands there, a name cannot be used, a number does not fit the precision.
-        InvalidSignalError: dt or x0 cannot be used.
+    Returns
+    -------
+    Export
+        Path, files, manifest and notes.
+
+    Raises
+    ------
+    FileFormatError
+        The folder holds other files, the prefix is invalid, or an entry overflows in the precision.
+    InvalidSignalError
+        dt or x0 is invalid.
     """
-    from ltinet.export.c.export import write_c  # here: most networks never leave
+    from ltinet.export.c.export import write_c
 
-    settings = validate_settings(
-        dt,
-        hold=hold if hold is not None else net.signal_settings.hold or "zero",
-        dtype=dtype,
-        x0=x0,
-        signals=net.signal_settings,
-    )
-    written = write_c(net._context, folder, settings=settings, prefix=prefix, user_states=user_states)
-    issue_warnings(written.notes)
-    return written
+    settings = _settings(net, dt, hold=hold, dtype=dtype, x0=x0)
+    export = write_c(net._context, folder, settings=settings, prefix=prefix, user_states=user_states)
+    issue_warnings(export.notes)
+    return export
 
 
 def export_onnx(
@@ -114,36 +130,45 @@ def export_onnx(
 ) -> Export:
     """Write the network as an ONNX file: u (batch, time, m) and state in, y (batch, time, p) and next_state out.
 
-    Batch and time are free. A state of zeros begins at rest; `next_state` is that after the last sample, so that a
-    signal may come in pieces of any length. `manifest["initial state"]` is the state for x0. Needs onnx to write, and
-    anything that runs ONNX to run. Samples and outputs that delays keep on their way are in the state, too.
+    Sizes of batch and time are free. A state of zeros starts at rest; `next_state` is that after the last sample, so a
+    signal may come in pieces of any length. `manifest["initial state"]` is the state for x0. Delayed samples and
+    outputs are part of the state.
 
-    Args:
-        net: the network itself.
-        path: the file, which ends in .onnx; one of that name is replaced.
-        dt: the time step.
-        hold: "zero" for inputs that are kept until the next sample, "linear" for straight lines between samples; that
-            of the model if left out, and "zero" where the model has none.
-        dtype: "double" or "float", of inputs, outputs and all arithmetic.
-        x0: the initial state in the user's coordinates, zero if left out.
+    Parameters
+    ----------
+    net
+        The network.
+    path
+        File that ends in .onnx; an existing one is replaced.
+    dt
+        Time step.
+    hold
+        "zero" for inputs that are constant until the next sample, "linear" for straight lines between samples; by
+        default that of the model, else "zero".
+    dtype
+        "double" or "float", of inputs, outputs and all arithmetic.
+    x0
+        Initial state in the user's coordinates, by default zero.
 
-    Raises:
-        MissingDependencyError: onnx is not installed.
-        FileFormatError: the file cannot be written, or a number does not fit the precision.
-        InvalidSignalError: dt or x0 cannot be used.
+    Returns
+    -------
+    Export
+        Path, files, manifest and notes.
+
+    Raises
+    ------
+    MissingDependencyError
+        onnx is not installed.
+    FileFormatError
+        The file cannot be written, or an entry overflows in the precision.
+    InvalidSignalError
+        dt or x0 is invalid.
     """
-    from ltinet.export.onnx.export import write_onnx  # here: most networks never leave
+    from ltinet.export.onnx.export import write_onnx
 
-    settings = validate_settings(
-        dt,
-        hold=hold if hold is not None else net.signal_settings.hold or "zero",
-        dtype=dtype,
-        x0=x0,
-        signals=net.signal_settings,
-    )
-    written = write_onnx(net._context, path, settings=settings)
-    issue_warnings(written.notes)
-    return written
+    export = write_onnx(net._context, path, settings=_settings(net, dt, hold=hold, dtype=dtype, x0=x0))
+    issue_warnings(export.notes)
+    return export
 
 
 def export_fmu(
@@ -156,31 +181,55 @@ def export_fmu(
     compiler: str | Sequence[str] | None = None,
     platforms: Sequence[str] | None = None,
 ) -> Export:
-    """Write the network as an FMU for co-simulation, with its sources and a library for the platform at hand.
+    """Write the network as an FMU for co-simulation, with its sources and a library for this platform.
 
-    Inputs are kept over a communication step; in FMI 2.0 an importer may give their derivatives, and they go in
-    straight lines. Communication steps may have any length: whole multiples of dt take the steps of `export_c`, others
-    an exact step of the length that is left. Each output names the inputs that it depends on at once. Delays are exact
-    at any communication step; between communication points delayed inputs follow the hold of the model.
+    Inputs are constant over a communication step; in FMI 2.0 an importer may set their derivatives, which makes them
+    linear. Communication steps may have any length: multiples of dt take the steps of `export_c`, others end with an
+    exact step of the remaining length. Each output lists the inputs that it depends on without delay. Delays are exact
+    for any communication step; between communication points delayed inputs follow the hold of the model.
 
-    Args:
-        net: the network itself.
-        path: the file, which ends in .fmu; one of that name is replaced.
-        dt: the time step that is prepared.
-        version: of FMI, "3.0" or "2.0".
-        x0: the initial state in the user's coordinates, zero if left out.
-        compiler: a C compiler, or the beginning of its command; "zig" for the package ziglang; any if left out.
-        platforms: what to compile for, such as "x86_64-windows", with a compiler that can (zig); the one at hand if
-            left out.
+    Parameters
+    ----------
+    net
+        The network.
+    path
+        File that ends in .fmu; an existing one is replaced.
+    dt
+        Time step whose matrices are stored.
+    version
+        Version of FMI, "3.0" or "2.0".
+    x0
+        Initial state in the user's coordinates, by default zero.
+    compiler
+        C compiler, or the beginning of its command; "zig" for the package ziglang; by default the first one found.
+    platforms
+        Platforms to compile for, such as "x86_64-windows", which needs a cross compiler (zig); by default this one.
 
-    Raises:
-        MissingDependencyError: there is no C compiler.
-        FileFormatError: the file cannot be written, or the compiler fails.
-        InvalidSignalError: dt or x0 cannot be used.
+    Returns
+    -------
+    Export
+        Path, files, manifest and notes.
+
+    Raises
+    ------
+    MissingDependencyError
+        No C compiler is found.
+    FileFormatError
+        The file cannot be written, or the compiler fails.
+    InvalidSignalError
+        dt or x0 is invalid.
     """
-    from ltinet.export.fmu.export import write_fmu  # here: most networks never leave
+    from ltinet.export.fmu.export import write_fmu
 
-    settings = validate_settings(dt, hold="linear", dtype="double", x0=x0, signals=net.signal_settings)
-    written = write_fmu(net._context, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
-    issue_warnings(written.notes)
-    return written
+    settings = _settings(net, dt, hold="linear", dtype="double", x0=x0)
+    export = write_fmu(net._context, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
+    issue_warnings(export.notes)
+    return export
+
+
+def _settings(
+    net: Exportable, dt: float, *, hold: Hold | None, dtype: Precision, x0: ArrayLike | None
+) -> ExportSettings:
+    """Return the validated settings of an export; the hold is by default that of the model, else "zero"."""
+    signals = net.signal_settings
+    return validate_settings(dt, hold=hold or signals.hold or "zero", dtype=dtype, x0=x0, signals=signals)

@@ -33,16 +33,12 @@ MANIFEST_FILE = "manifest.json"
 
 
 def write_export_folder(folder: str | PathLike[str], files: Mapping[str, bytes]) -> Path:
-    """Write a folder, or one over an earlier export.
-
-    Raises:
-        FileFormatError: something else stands there, or the file system refuses.
-    """
+    """Write a folder, which must be new, empty or an earlier export; raise `FileFormatError` otherwise."""
     path = as_path(folder)
     try:
         if path.exists() and not _may_be_replaced(path):
             raise FileFormatError(
-                f"{format_path(path)} exists and is no earlier export; name an empty folder or a new one"
+                f"{format_path(path)} exists and is not an earlier export; name an empty or a new folder"
             )
         write_folder_atomically(path, files)
     except (OSError, ValueError) as error:
@@ -51,35 +47,25 @@ def write_export_folder(folder: str | PathLike[str], files: Mapping[str, bytes])
 
 
 def validate_export_path(path: str | PathLike[str], *, suffix: str) -> Path:
-    """A path that a file of this kind may have.
-
-    Raises:
-        FileFormatError: its name ends otherwise, it is a folder, or nobody may look there.
-    """
-    place = as_path(path)
-    if place.suffix.lower() != suffix:
-        raise FileFormatError(
-            f"{format_path(place)} does not end in {suffix}; name it so, since programs look for that"
-        )
+    """Return the path of an exported file; raise `FileFormatError` for a wrong suffix, a folder, or no permission."""
+    path = as_path(path)
+    if path.suffix.lower() != suffix:
+        raise FileFormatError(f"{format_path(path)} does not end in {suffix}; add this suffix")
     try:
-        is_folder = place.is_dir()
-    except OSError as error:  # a folder above it is closed to us
-        raise _write_error(place, error) from error
+        is_folder = path.is_dir()
+    except OSError as error:  # no permission to enter a folder above it
+        raise _write_error(path, error) from error
     if is_folder:
-        raise FileFormatError(f"{format_path(place)} is a folder; name a file in it that ends in {suffix}")
-    return place
+        raise FileFormatError(f"{format_path(path)} is a folder; name a file in it that ends in {suffix}")
+    return path
 
 
-def write_export_file(place: Path, content: bytes) -> None:
-    """Write a file, or over one of its name.
-
-    Raises:
-        FileFormatError: the file system refuses.
-    """
+def write_export_file(path: Path, content: bytes) -> None:
+    """Write a file or replace it; raise `FileFormatError` if that is not possible."""
     try:
-        write_file_atomically(place, content)
+        write_file_atomically(path, content)
     except (OSError, ValueError) as error:
-        raise _write_error(place, error) from error
+        raise _write_error(path, error) from error
 
 
 def _write_error(path: Path, error: Exception) -> FileFormatError:
@@ -89,35 +75,35 @@ def _write_error(path: Path, error: Exception) -> FileFormatError:
 
 
 def _may_be_replaced(path: Path) -> bool:
-    """Whether a folder is empty, or holds nothing but an export and what its Makefile makes."""
+    """Return whether a folder is empty, or holds only an export and what its Makefile builds."""
     if not path.is_dir():
         return False
     entries = {entry.name for entry in path.iterdir()}
     try:
-        written = {str(name) for name in json.loads((path / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]}
+        exported = {str(name) for name in json.loads((path / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         return not entries
-    made = {name.removesuffix(".c") for name in written} | {f"{name.removesuffix('.c')}.o" for name in written}
-    return entries <= written | made
+    stems = {name.removesuffix(".c") for name in exported}
+    return entries <= exported | stems | {f"{stem}.o" for stem in stems}
 
 
-LONG_RUN_STEPS = 10**8
+LONG_RUN_STEPS = 10**8  # steps of the bound in the manifest: a day at 1 kHz
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Export:
-    """What an export wrote: where, which files, what they say of themselves, and what one might not expect of them."""
+    """Record of an export: path, files, manifest with error bounds, and notes such as a warning of instability."""
 
     path: Path
     files: tuple[str, ...]
-    """Names of what was written, relative to `path` for a folder and inside the archive for an FMU."""
+    """Names of the written files, relative to `path` for a folder and inside the archive for an FMU."""
     manifest: Mapping[str, Any]
     notes: tuple[str, ...]
 
     @property
     def error_bound(self) -> tuple[float, ...]:
-        """For each output how far rounding may take it in 1e8 steps, from the exported x0, for inputs up to 1.
+        """Bound on the rounding error of each output in 1e8 steps, from the exported x0, for inputs up to 1.
 
         Inputs are counted from the operating point of the model.
         """
@@ -132,23 +118,23 @@ class Export:
 
 def build_manifest(
     target: str,
-    prepared: SimulationContext,
+    context: SimulationContext,
     settings: ExportSettings,
     *,
     model: StepModel,
     bound: RoundingBound,
     files: Sequence[str],
 ) -> Mapping[str, Any]:
-    """The facts of an export as plain data; a bound that is not known is null."""
+    """Return the facts of an export as plain data; an unknown bound is null."""
     facts: dict[str, Any] = {
         "made by": generator_name(),
         "target": target,
         "network": {
-            "sha256": network_checksum(prepared.stored._replace(settings=settings.signals)),
+            "sha256": network_checksum(context.stored._replace(settings=settings.signals)),
             "states": model.n_states,
         },
-        "inputs": list(input_names(prepared)),
-        "outputs": list(output_names(prepared)),
+        "inputs": list(input_names(context)),
+        "outputs": list(output_names(context)),
         "dt": settings.dt,
         "hold": settings.hold,
         "dtype": settings.dtype,
@@ -158,40 +144,40 @@ def build_manifest(
     if settings.signals.shifts_signals:
         facts["delays and operating point"] = describe_signal_settings(settings.signals)
         facts["bound"]["inputs counted from"] = "the operating point"
-    if prepared.form is not None:  # what the bound, which is that of the network, does not count
-        found = {"backward error": prepared.form.backward_error, "cond(T)": prepared.form.condition_raw}
-        facts["decomposition"] = {name: own if math.isfinite(own) else None for name, own in found.items()}
-    if prepared.reduction_error is not None:  # |y − y of the system before| ≤ this times ‖u‖ in L2
-        facts["reduced by"] = prepared.reduction_error if math.isfinite(prepared.reduction_error) else None
+    if context.form is not None:  # the bound is that of the network: it does not count the decomposition
+        form = {"backward error": context.form.backward_error, "cond(T)": context.form.condition_raw}
+        facts["decomposition"] = {name: value if math.isfinite(value) else None for name, value in form.items()}
+    if context.reduction_error is not None:  # ‖y − y of the full-order system‖ ≤ this times ‖u‖ in L2
+        facts["reduced by"] = context.reduction_error if math.isfinite(context.reduction_error) else None
     return MappingProxyType(facts)
 
 
 def describe_signal_settings(signals: SignalSettings) -> dict[str, Any]:
-    """Delays and the operating point as plain data, those that are there."""
-    return {name: own for name, own in signals.facts.items() if name in ("input_delay", "output_delay", "u0", "y0")}
+    """Return delays and operating point as plain data, if set."""
+    names = ("input_delay", "output_delay", "u0", "y0")
+    return {name: value for name, value in signals.facts.items() if name in names}
 
 
-def input_names(prepared: SimulationContext) -> tuple[str, ...]:
-    """How the inputs are called, u1, u2, … where nobody gave names."""
-    return names_or_defaults(prepared.names.inputs, "inputs", prepared.network.n_inputs)
+def input_names(context: SimulationContext) -> tuple[str, ...]:
+    """Return the names of the inputs, u1, u2, … by default."""
+    return names_or_defaults(context.names.inputs, "inputs", context.network.n_inputs)
 
 
-def output_names(prepared: SimulationContext) -> tuple[str, ...]:
-    """How the outputs are called."""
-    return names_or_defaults(prepared.names.outputs, "outputs", prepared.network.n_outputs)
+def output_names(context: SimulationContext) -> tuple[str, ...]:
+    """Return the names of the outputs, y1, y2, … by default."""
+    return names_or_defaults(context.names.outputs, "outputs", context.network.n_outputs)
 
 
 def long_run_bound(model: StepModel | TappedModel, settings: ExportSettings, *, terms: int = 1) -> RoundingBound:
-    """The bound that is written down: inputs up to 1, a hundred million steps, sums over so many samples at a time."""
+    """Return the bound of the manifest: inputs up to 1, `LONG_RUN_STEPS` steps, sums over `terms` samples at a time."""
+    precision, n_steps = PRECISIONS[settings.dtype], float(LONG_RUN_STEPS)
     if isinstance(model, TappedModel):
-        return tapped_rounding_bound(
-            model, PRECISIONS[settings.dtype], n_steps=float(LONG_RUN_STEPS), samples_at_once=terms
-        )
-    return rounding_bound(model, PRECISIONS[settings.dtype], n_steps=float(LONG_RUN_STEPS), samples_at_once=terms)
+        return tapped_rounding_bound(model, precision, n_steps=n_steps, samples_at_once=terms)
+    return rounding_bound(model, precision, n_steps=n_steps, samples_at_once=terms)
 
 
 def manifest_bytes(manifest: Mapping[str, Any]) -> str:
-    """The manifest as a file, the same bytes each time."""
+    """Return the manifest as JSON text, equal for equal manifests."""
     return json.dumps(dict(manifest), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
@@ -204,5 +190,5 @@ def _bound_facts(bound: RoundingBound) -> dict[str, Any]:
 
 
 def generator_name() -> str:
-    """The package and its version."""
+    """Return the package and its version."""
     return f"ltinet {__version__}"

@@ -31,32 +31,33 @@ from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
 from ltinet.simulation.delayed_stepper import delays_in_samples, input_map, state_map
 from ltinet.systems.signal_settings import SignalSettings
 
-_TAP_ERROR = 24.0  # units of eps: products of a propagator, a drive and a share of the step, each right to a few
-_ROW_ERROR = 8.0  # likewise, of a product of C with a propagator
+# Relative errors in units of eps of products whose factors have errors of a few eps each:
+_TAP_ERROR = 24.0  # a propagator, an input matrix and a fraction of the step
+_ROW_ERROR = 8.0  # C and a propagator
 
 
 class Tap(NamedTuple):
-    """One number that a step reads: sample k − lag of an input less u0."""
+    """Tap of a delay line: sample k − lag of an input less u0."""
 
     channel: int
     lag: int
     ends_line: bool
-    """Whether it is the end of a line, to which the first sample is none."""
+    """Whether it is the end of a line between samples; no line leads to the first sample."""
 
 
 @dataclass(frozen=True, eq=False)
 class TappedModel:
-    """The step of the core with taps as inputs, and what is around it."""
+    """The step of the core with taps as inputs, and the delay lines and offsets around it."""
 
     step: StepModel
     """Γ stands in Gamma0, Gamma1 is zero; D is that of the taps."""
     taps: tuple[Tap, ...]
     is_partial: NDArray[np.bool_]
-    """Which outputs are late by a part of a step, `(p,)`."""
+    """Outputs that are delayed by a fraction of a step, `(p,)`."""
     L: Array
-    """From taps to those outputs, `(p, taps)`; zero rows for all others."""
+    """Matrix from taps to those outputs, `(p, taps)`; zero rows for all others."""
     output_steps: NDArray[np.intp]
-    """e, whole steps that outputs wait."""
+    """e, the whole steps by which outputs are delayed."""
     u0: Array
     y0: Array
     settings: SignalSettings
@@ -77,7 +78,7 @@ class TappedModel:
 
     @property
     def history(self) -> NDArray[np.intp]:
-        """How many samples of each input are kept, the newest included, `(m,)`."""
+        """Number of samples of each input that are stored, the newest included, `(m,)`."""
         lags = np.zeros(self.n_inputs, dtype=np.intp)
         for tap in self.taps:
             lags[tap.channel] = max(lags[tap.channel], tap.lag)
@@ -90,7 +91,7 @@ class TappedModel:
 
     @property
     def at_end(self) -> StepModel:
-        """The same step, x_k taken at its end: Γ stands in Gamma1, as for a linear hold."""
+        """The same step with x_k taken at its end: Γ stands in Gamma1, as for a linear hold."""
         none = np.zeros_like(self.step.Gamma0)
         return replace(self.step, hold="linear", Gamma0=none, Gamma1=self.step.Gamma0)
 
@@ -98,79 +99,84 @@ class TappedModel:
 def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedModel:
     """Return the step of a model with delays and an operating point from that of its core.
 
-    Raises
-    ------
-    FileFormatError
-        A number does not fit the precision.
+    Raise `FileFormatError` if an entry overflows in the precision.
     """
     signals, linear = settings.signals, model.hold == "linear"
     m, p, n = model.n_inputs, model.n_outputs, model.n_states
-    late_in = delays_in_samples(signals.array("input_delay", m), model.dt)
-    late_out = delays_in_samples(signals.array("output_delay", p), model.dt)
-    rest, partial = late_in.rest, late_out.rest > 0.0
-    engine, places = model.prepared, model.places
+    input_delay = delays_in_samples(signals.array("input_delay", m), model.dt)
+    output_delay = delays_in_samples(signals.array("output_delay", p), model.dt)
+    rest, partial = input_delay.rest, output_delay.rest > 0.0
+    engine, positions = model.context, model.positions
     Gamma = np.concatenate([np.zeros((n, 2 * m)), model.Gamma0, model.Gamma1], axis=1)
     if rest.any():
-        late = state_map(engine, model.dt, rest, stop=1.0, linear=linear, inputs_only=True)[places]
-        Gamma = np.where(np.tile(rest > 0.0, 4), late, Gamma)
+        delayed_columns = state_map(engine, model.dt, rest, stop=1.0, linear=linear, inputs_only=True)[positions]
+        Gamma = np.where(np.tile(rest > 0.0, 4), delayed_columns, Gamma)
     Gamma = np.concatenate([Gamma, np.zeros((n, m))], axis=1)
     # Rows of outputs by columns (a_l, a_r, b_l, b_r, the sample k − d).
     C, D, L = model.C.copy(), np.zeros((p, 5 * m)), np.zeros((p, 5 * m))
-    row_error, largest = np.zeros((p, n)), max([1, *(len(own.F) for own in model.blocks)])
+    row_error, largest = np.zeros((p, n)), max([1, *(len(block.F) for block in model.blocks)])
     at_end = np.where(rest > 0.0, input_map(rest, 1.0, linear=linear), 0.0)
     D[~partial, : 4 * m] = model.D[~partial] @ at_end.T
     D[~partial, 4 * m :] = np.where(rest > 0.0, 0.0, model.D[~partial])
-    for share in np.unique(1.0 - late_out.rest[partial]).tolist():
-        own = np.flatnonzero(partial & (1.0 - late_out.rest == share))
-        inside, weights = state_map(engine, model.dt, rest, stop=share, linear=linear), engine.output_weights[own]
-        C[own] = (weights @ inside[:, :n])[:, places]
-        # |C| |e^{F h}| is what rounding of their product depends on.
-        row_error[own] = _ROW_ERROR * EPS * largest * (np.abs(weights) @ np.abs(inside[:, :n]))[:, places]
-        L[own, : 4 * m] = weights @ inside[:, n:] + model.D[own] @ input_map(rest, share, linear=linear).T
-    taps, columns = _taps(late_in.whole, rest, linear=linear, feeds_through=(D[:, 4 * m :] != 0.0).any(axis=0).tolist())
+    for share in np.unique(1.0 - output_delay.rest[partial]).tolist():
+        rows = np.flatnonzero(partial & (1.0 - output_delay.rest == share))
+        inside, weights = state_map(engine, model.dt, rest, stop=share, linear=linear), engine.output_weights[rows]
+        C[rows] = (weights @ inside[:, :n])[:, positions]
+        # The rounding error of the product C e^{Fh} is proportional to |C| |e^{Fh}|.
+        row_error[rows] = _ROW_ERROR * EPS * largest * (np.abs(weights) @ np.abs(inside[:, :n]))[:, positions]
+        L[rows, : 4 * m] = weights @ inside[:, n:] + model.D[rows] @ input_map(rest, share, linear=linear).T
+    taps, columns = _taps(
+        input_delay.whole, rest, linear=linear, feeds_through=(D[:, 4 * m :] != 0.0).any(axis=0).tolist()
+    )
     errors = np.where(rest > 0.0, EPS * (_TAP_ERROR + _max_end_sensitivity(model)), 0.0)
     step = replace(
         model, hold="zero", tapped=True, B=np.zeros((n, len(taps))), Gamma0=Gamma[:, columns],
         Gamma1=np.zeros((n, len(taps))), C=C, D=D[:, columns],
     )  # fmt: skip
-    found = TappedModel(
+    tapped = TappedModel(
         step=step,
         taps=taps,
         is_partial=partial,
         L=L[:, columns],
-        output_steps=late_out.whole,
+        output_steps=output_delay.whole,
         u0=signals.array("u0", m),
         y0=signals.array("y0", p),
         settings=signals,
         tap_error=np.array([errors[tap.channel] for tap in taps]),
         row_error=row_error,
     )
-    _require_representable(found, settings)
-    return found
+    parts = [tapped.step.Gamma0, tapped.step.C, tapped.step.D, tapped.L, tapped.u0, tapped.y0]
+    largest = max((float(np.abs(part).max(initial=0.0)) for part in parts), default=0.0)
+    if not largest <= float(np.finfo(PRECISIONS[settings.dtype]).max):
+        raise FileFormatError(
+            f"one step of this model, or its operating point, has an entry of size {largest:.2g}, too large for "
+            f"{settings.dtype}; choose a smaller dt, or other units for inputs and outputs"
+        )
+    return tapped
 
 
 def _taps(
     whole: NDArray[np.intp], rest: Array, *, linear: bool, feeds_through: list[bool]
 ) -> tuple[tuple[Tap, ...], list[int]]:
-    """Taps, by lag, and their columns among (a_l, a_r, b_l, b_r, the sample k − d)."""
-    m, found = len(rest), []
+    """Return taps, by lag, and their columns among (a_l, a_r, b_l, b_r, the sample k − d)."""
+    m = len(rest)
+    taps: list[tuple[int, Tap]] = []
     for j, d in enumerate(whole.tolist()):
-        own = [(2 * m + j, Tap(j, d + 1, ends_line=False))]
+        taps.append((2 * m + j, Tap(j, d + 1, ends_line=False)))
         if linear:
-            own.append((3 * m + j, Tap(j, d, ends_line=True)))
+            taps.append((3 * m + j, Tap(j, d, ends_line=True)))
         if rest[j] > 0.0:
-            own.append((j, Tap(j, d + 2, ends_line=False)))
+            taps.append((j, Tap(j, d + 2, ends_line=False)))
             if linear:
-                own.append((m + j, Tap(j, d + 1, ends_line=True)))
+                taps.append((m + j, Tap(j, d + 1, ends_line=True)))
         elif feeds_through[j]:
-            own.append((4 * m + j, Tap(j, d, ends_line=False)))
-        found += own
-    found.sort(key=lambda pair: (pair[1].ends_line, pair[1].lag, pair[1].channel))
-    return tuple(tap for _, tap in found), [column for column, _ in found]
+            taps.append((4 * m + j, Tap(j, d, ends_line=False)))
+    taps.sort(key=lambda pair: (pair[1].ends_line, pair[1].lag, pair[1].channel))
+    return tuple(tap for _, tap in taps), [column for column, _ in taps]
 
 
 def _max_end_sensitivity(model: StepModel) -> float:
-    """Return max |λ e^{λs}| over a step: what an end of a piece that is off by one share of the step changes."""
+    """Return max |λ e^{λs}| over a step: the error caused by an end of a piece that is wrong by a unit of the step."""
     rates = np.concatenate([model.rates, *(np.linalg.eigvals(block.F) for block in model.blocks)]) * model.dt
     if not len(rates):
         return 0.0
@@ -178,31 +184,21 @@ def _max_end_sensitivity(model: StepModel) -> float:
     return float(np.max(np.minimum(sizes, sizes / np.maximum(decay, 1e-300))))
 
 
-def _require_representable(tapped: TappedModel, settings: ExportSettings) -> None:
-    parts = [tapped.step.Gamma0, tapped.step.C, tapped.step.D, tapped.L, tapped.u0, tapped.y0]
-    largest = max((float(np.abs(part).max(initial=0.0)) for part in parts), default=0.0)
-    if not largest <= float(np.finfo(PRECISIONS[settings.dtype]).max):
-        raise FileFormatError(
-            f"one step of this model, or its operating point, has a number of size {largest:.2g}, too large for "
-            f"{settings.dtype}; choose a smaller dt, or other units for inputs and outputs"
-        )
-
-
 def run_tapped_model(tapped: TappedModel, u: Array) -> Array:
     """Return outputs `(T, p)` for samples `(T, m)` in double precision, sample by sample."""
     step, v = tapped.step, u - tapped.u0
-    z, kept, raw = step.start, np.zeros(tapped.n_outputs), []
+    z, w_before, rows = step.start, np.zeros(tapped.n_outputs), []
     for k in range(len(u)):
         x = np.array([_read_tap(v, tap, k) for tap in tapped.taps])
         if k:
             z = step.advanced(z) + step.Gamma0 @ x
         w = step.C @ z + step.D @ x
-        raw.append(np.where(tapped.is_partial, (kept + tapped.L @ x) if k else 0.0, w))
-        kept = w
-    padded = np.zeros((len(u), tapped.n_outputs))
+        rows.append(np.where(tapped.is_partial, (w_before + tapped.L @ x) if k else 0.0, w))
+        w_before = w
+    delayed = np.zeros((len(u), tapped.n_outputs))
     for i, e in enumerate(tapped.output_steps.tolist()):
-        padded[e:, i] = [own[i] for own in raw[: max(len(u) - e, 0)]]
-    return np.asarray(padded + tapped.y0)
+        delayed[e:, i] = [row[i] for row in rows[: max(len(u) - e, 0)]]
+    return np.asarray(delayed + tapped.y0)
 
 
 def _read_tap(v: Array, tap: Tap, k: int) -> float:
@@ -220,22 +216,26 @@ def tapped_rounding_bound(
 ) -> RoundingBound:
     """Return the bound of `rounding_bound` for inputs with |u_j − u0_j| ≤ peak_j.
 
-    Added to that of the core are: what u − u0 and errors of taps do, as an input of that size would; errors of the rows
-    of partial outputs times the size of states; and the sums with what was kept and with y0.
+    Added to that of the core are the effects of errors of u − u0 and of taps, which act like inputs of that size;
+    errors of the rows of partial outputs times the size of states; and the rounding of the sums with stored outputs and
+    y0.
     """
     step, unit = tapped.step, float(np.finfo(precision).eps) / 2.0
     table = unit if precision is np.float32 else 0.0
     peaks = np.broadcast_to(np.asarray(peak, dtype=np.float64), (tapped.n_inputs,))
     channels = np.array([tap.channel for tap in tapped.taps], dtype=np.intp)
-    own: Any = {"n_steps": n_steps, "samples_at_once": samples_at_once}
+    options: Any = {"n_steps": n_steps, "samples_at_once": samples_at_once}
     whole = replace(step, D=np.abs(step.D) + np.abs(tapped.L))
-    core = rounding_bound(whole, precision, peak=peaks[channels], **own)
+    core = rounding_bound(whole, precision, peak=peaks[channels], **options)
     moved = (unit * peaks + table * np.abs(tapped.u0)) * (tapped.u0 != 0.0)
-    at_rest = replace(whole, start=np.zeros_like(step.start))
-    inputs = rounding_bound(at_rest, precision, peak=moved[channels] + tapped.tap_error * peaks[channels], **own).size
+    zero_start = replace(whole, start=np.zeros_like(step.start))
+    tap_errors = moved[channels] + tapped.tap_error * peaks[channels]
+    of_inputs = rounding_bound(zero_start, precision, peak=tap_errors, **options).size
     rows = replace(step, C=tapped.row_error, D=np.zeros_like(step.D))
-    rows_off = rounding_bound(rows, precision, peak=peaks[channels], **own).size
+    of_rows = rounding_bound(rows, precision, peak=peaks[channels], **options).size
     y0 = np.abs(tapped.y0)
-    sums = unit * ((tapped.is_partial * (step.n_inputs + 2)) * core.size + (y0 > 0.0) * (core.size + y0)) + table * y0
-    more = inputs + rows_off + sums
+    of_sums = (
+        unit * ((tapped.is_partial * (step.n_inputs + 2)) * core.size + (y0 > 0.0) * (core.size + y0)) + table * y0
+    )
+    more = of_inputs + of_rows + of_sums
     return RoundingBound(core.per_step + more, core.drift + more, core.size + y0)

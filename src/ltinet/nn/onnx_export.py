@@ -66,7 +66,7 @@ def export_onnx(
     parts = _parts(model, x0, dtype)
     if isinstance(parts[0], NetworkPart) and len(parts) == 1:
         own = parts[0]
-        written = write_onnx(own.prepared, path, settings=own.settings, engine=own.engine)
+        written = write_onnx(own.context, path, settings=own.settings, engine=own.engine)
     else:
         written = write_stack(parts, path, dtype=dtype, checksum=model_checksum(model))
     issue_warnings(written.notes)

@@ -171,7 +171,7 @@ def test_a_folder_of_somebody_else_is_not_replaced(tmp_path, net):
     (tmp_path / "mine" / "thesis.tex").write_text("years")
     (tmp_path / "file").write_text("kept")
     for name in ("mine", "file"):
-        with pytest.raises(ltinet.FileFormatError, match="exists and is no earlier export"):
+        with pytest.raises(ltinet.FileFormatError, match="exists and is not an earlier export"):
             net.export_c(tmp_path / name, 0.1)
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years"
     assert (tmp_path / "file").read_text() == "kept"
@@ -186,7 +186,7 @@ def test_an_earlier_export_is_replaced_unless_something_was_added(tmp_path, net)
     assert "model_test" not in contents(folder)
     (folder / "main.c").write_text("mine")
     before = contents(folder)
-    with pytest.raises(ltinet.FileFormatError, match="no earlier export"):
+    with pytest.raises(ltinet.FileFormatError, match="not an earlier export"):
         net.export_c(folder, 0.3)
     assert contents(folder) == before
 

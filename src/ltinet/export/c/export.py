@@ -41,41 +41,41 @@ from ltinet.export.tapped_delay_line import TappedModel, build_tapped_model, run
 from ltinet.simulation.context import SimulationContext
 
 _TEST_STEPS = 64
-_MAX_DELAY_STEPS = 2000  # steps: longer delays would make the test larger than the model
+_MAX_DELAY_STEPS = 2000  # added to the test for delays; more would make the test larger than the model
 _SEED = 20260
 
 
-def vectors_for_self_test(model: StepModel, settings: ExportSettings, tapped: TappedModel | None = None) -> str:
-    """Inputs, outputs in double precision and what a difference may be."""
+def self_test_section(model: StepModel, settings: ExportSettings, tapped: TappedModel | None = None) -> str:
+    """Return inputs, outputs in double precision and allowed differences of the self-test."""
     if tapped is None:
         u = _test_inputs(model.n_inputs, settings)
         y, allowed = reference_run(model, u), _allowed_differences(model, settings, u)
     else:
         u = _test_inputs(tapped.n_inputs, settings, around=tapped.u0, n_steps=n_test_steps(tapped))
         y, allowed = run_tapped_model(tapped, u), _allowed_differences(tapped, settings, u - tapped.u0)
-    shares = (allowed if allowed.size else np.ones(1)).tolist()
+    limits = (allowed if allowed.size else np.ones(1)).tolist()
     inputs = _c_rows(u if u.size else np.zeros((len(u), 1)), settings.dtype)
     outputs = _c_rows(y if y.size else np.zeros((len(y), 1)), "double")
     return "\n".join(
         [
             f"enum {{ TEST_STEPS = {len(u)} }};",
-            f"static const model_real TEST_U[TEST_STEPS][MODEL_ROOM(MODEL_INPUTS)] = {{\n{inputs}}};",
-            f"static const double TEST_Y[TEST_STEPS][MODEL_ROOM(MODEL_OUTPUTS)] = {{\n{outputs}}};",
-            "static const double TEST_ALLOWED[MODEL_ROOM(MODEL_OUTPUTS)] = {\n"
-            f"{c_list(c_number(value, 'double') for value in shares)}}};",
+            f"static const model_real TEST_U[TEST_STEPS][MODEL_DIM(MODEL_INPUTS)] = {{\n{inputs}}};",
+            f"static const double TEST_Y[TEST_STEPS][MODEL_DIM(MODEL_OUTPUTS)] = {{\n{outputs}}};",
+            "static const double TEST_ALLOWED[MODEL_DIM(MODEL_OUTPUTS)] = {\n"
+            f"{c_list(c_number(value, 'double') for value in limits)}}};",
         ]
     )
 
 
 def n_test_steps(tapped: TappedModel | None) -> int:
-    """Number of steps of the test: delays, up to some thousand steps, are over before its last part."""
+    """Return the number of steps of the test: delays up to `_MAX_DELAY_STEPS` end before its last part."""
     if tapped is None:
         return _TEST_STEPS
     return _TEST_STEPS + min(tapped.longest_lag + int(tapped.output_steps.max(initial=0)), _MAX_DELAY_STEPS)
 
 
 def reference_run(model: StepModel, u: Array) -> Array:
-    """Outputs `(T, p)` of the step model in NumPy and double precision, sample by sample."""
+    """Return outputs `(T, p)` of the step model in NumPy and double precision, sample by sample."""
     z, outputs = model.start, []
     for k, sample in enumerate(u):
         if k:
@@ -87,23 +87,23 @@ def reference_run(model: StepModel, u: Array) -> Array:
 def _test_inputs(
     n_inputs: int, settings: ExportSettings, *, around: Array | None = None, n_steps: int = _TEST_STEPS
 ) -> Array:
-    """Noise that the precision holds exactly."""
+    """Return noise that is exact in the precision."""
     drawn = np.random.default_rng(_SEED).standard_normal((n_steps, n_inputs))
     drawn = drawn if around is None else drawn + around
     return drawn.astype(PRECISIONS[settings.dtype]).astype(np.float64)
 
 
 def _allowed_differences(model: StepModel | TappedModel, settings: ExportSettings, u: Array) -> Array:
-    """The bounds of the exported code and of the reference; the largest number where none is known."""
+    """Return the sum of the bounds of exported code and reference; the largest number where there is none."""
     peak, n_steps = np.abs(u).max(axis=0, initial=0.0), float(len(u))
-    own, reference = (
+    of_code, of_reference = (
         tapped_rounding_bound(model, precision, n_steps=n_steps, peak=peak).drift
         if isinstance(model, TappedModel)
         else rounding_bound(model, precision, n_steps=n_steps, peak=peak).drift
         for precision in (PRECISIONS[settings.dtype], np.float64)
     )
     largest, tiny = np.finfo(np.float64).max, np.finfo(np.float64).tiny
-    return np.clip(np.nan_to_num(own + reference, nan=largest, posinf=largest), tiny, largest)
+    return np.clip(np.nan_to_num(of_code + of_reference, nan=largest, posinf=largest), tiny, largest)
 
 
 def _c_rows(values: Array, dtype: str) -> str:
@@ -114,23 +114,20 @@ def _c_rows(values: Array, dtype: str) -> str:
 
 
 _HOLD_TEXTS = {
-    "zero": "Inputs are kept until the next sample (zero hold).",
-    "linear": "Inputs go in straight lines from sample to sample (linear hold).",
+    "zero": "Inputs are constant until the next sample (zero-order hold).",
+    "linear": "Inputs are linear between samples (first-order hold).",
 }
-_NEEDED_SAMPLES_TEXTS = {
-    "model": "Two files are all that a program needs, `{prefix}.c` and `{prefix}.h`.",
-    "delayed": "Four files are all that a program needs: `{prefix}.c`, `{prefix}.h`, `{prefix}_core.c` and "
-    "`{prefix}_core.h`.",
+_NEEDED_FILES_TEXTS = {
+    "model": "A program needs two files, `{prefix}.c` and `{prefix}.h`.",
+    "delayed": "A program needs four files: `{prefix}.c`, `{prefix}.h`, `{prefix}_core.c` and `{prefix}_core.h`.",
 }
 _HALF_STEP_ROW = "| `{prefix}_advance`, `{prefix}_output` | the two halves of a step |\n"
 _BOUND_CONDITIONS = "from the operating point, from the initial state"
-_USER_STATES_TEXT = (
-    "| `{prefix}_get_user_state` | the same state in the coordinates of the system that the network was made from |\n"
-)
+_USER_STATES_TEXT = "| `{prefix}_get_user_state` | return this state in the coordinates of the system that the network was made from |\n"
 
 
 def readme_text(
-    prepared: SimulationContext,
+    context: SimulationContext,
     model: StepModel,
     settings: ExportSettings,
     *,
@@ -139,20 +136,20 @@ def readme_text(
     user_states: bool,
     tapped: TappedModel | None = None,
 ) -> str:
-    """How to call it, what it costs and how exact it is."""
+    """Return the README: interface, cost and accuracy."""
     products, sums = _operations(model, tapped)
-    inputs, outputs = input_names(prepared), output_names(prepared)
+    inputs, outputs = input_names(context), output_names(context)
     return Template(read_source("c", "README.md")).substitute(
         prefix=prefix,
         upper=prefix.upper(),
         dt=repr(settings.dt),
         steps=n_test_steps(tapped),
-        needed=_NEEDED_SAMPLES_TEXTS["model" if tapped is None else "delayed"].format(prefix=prefix),
+        needed=_NEEDED_FILES_TEXTS["model" if tapped is None else "delayed"].format(prefix=prefix),
         halves=_HALF_STEP_ROW.format(prefix=prefix) if tapped is None else "",
         delays="" if tapped is None else _delays(tapped, settings, inputs, outputs),
         reach="from the initial state" if tapped is None else _BOUND_CONDITIONS,
         facts=_readme_facts(model, settings),
-        start="all states zero" if settings.x0 is None else "the x0 that was given",
+        start="all states zero" if settings.x0 is None else "x0",
         user_states=_USER_STATES_TEXT.format(prefix=prefix) if user_states else "",
         hold=_HOLD_TEXTS[settings.hold],
         products=products,
@@ -161,7 +158,7 @@ def readme_text(
         flash=_flash(model, settings, tapped, user_states=user_states),
         signals=_signals_table(inputs, outputs),
         bounds=_bounds_table(bound, outputs),
-        decomposition=_decomposition(prepared),
+        decomposition=_decomposition(context),
     )
 
 
@@ -182,27 +179,26 @@ def _operations(model: StepModel, tapped: TappedModel | None) -> tuple[int, int]
 
 
 def _delays(tapped: TappedModel, settings: ExportSettings, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> str:
-    """The section on delays and the operating point."""
-    own = settings.signals
+    """Return the section on delays and the operating point."""
+    signals = settings.signals
     rows = [
-        f"| `{place}[{number}]` | {_markdown_cell(name)} | {delay!r} | {offset!r} |"
-        for place, names, delays, offsets in (
-            ("u", inputs, own.array("input_delay", len(inputs)), own.array("u0", len(inputs))),
-            ("y", outputs, own.array("output_delay", len(outputs)), own.array("y0", len(outputs))),
+        f"| `{array}[{index}]` | {_markdown_cell(name)} | {delay!r} | {offset!r} |"
+        for array, names, delays, offsets in (
+            ("u", inputs, signals.array("input_delay", len(inputs)), signals.array("u0", len(inputs))),
+            ("y", outputs, signals.array("output_delay", len(outputs)), signals.array("y0", len(outputs))),
         )
-        for number, (name, delay, offset) in enumerate(zip(names, delays.tolist(), offsets.tolist(), strict=True))
+        for index, (name, delay, offset) in enumerate(zip(names, delays.tolist(), offsets.tolist(), strict=True))
     ]
     n_outputs = format_count(int(tapped.output_steps.sum()), "output")
-    kept = f"{format_count(int(tapped.history.sum()), 'sample')} of inputs and {n_outputs}"
     return "\n".join(
         [
             "",
             "## Delays and operating point",
             "",
-            "Give `u` and read `y` as they are measured: `y - y0` responds to `u - u0`. Before the first sample",
-            "inputs are at `u0`; until something arrives, outputs are at `y0`. Delays are exact, even if they are no",
-            "multiple of the step: the input then switches, or has its corner, inside the step. A state keeps",
-            f"{kept}.",
+            "`u` and `y` are measured signals: `y - y0` responds to `u - u0`. Before the first sample inputs are at `u0`;",
+            "until an input arrives, outputs are at `y0`. Delays are exact, also those that are not multiples of the",
+            "step: the input then switches, or has its corner, inside the step. A state stores",
+            f"{format_count(int(tapped.history.sum()), 'sample')} of inputs and {n_outputs}.",
             "",
             "| in C | name | delay | operating point |",
             "|---|---|---|---|",
@@ -217,21 +213,19 @@ def _width(settings: ExportSettings) -> int:
 
 
 def _memory(model: StepModel, settings: ExportSettings, tapped: TappedModel | None) -> int:
-    """Bytes of a state; integers of a core and of what is around it fill up to whole numbers."""
+    """Return the bytes of a state; integers are padded to the size of the numbers."""
     if tapped is not None:
         width = _width(settings)
         numbers = max(int(tapped.history.sum()), 1) + max(int(tapped.output_steps.sum()), 1) + max(tapped.n_outputs, 1)
         integers = 4 * (max(tapped.n_inputs, 1) + max(tapped.n_outputs, 1) + 1)
         return _memory(tapped.step, settings, None) + -(-(numbers * width + integers) // width) * width
-    n_slow = 2 * model.slow_pairs + model.slow_reals
-    n_slow += sum(len(block.F) for block in model.blocks[len(model.blocks) - model.slow_blocks :])
-    numbers = max(padded_state_count(model, settings.dtype), 1) + max(model.n_inputs, 1) + n_slow
+    numbers = max(padded_state_count(model, settings.dtype), 1) + max(model.n_inputs, 1) + model.n_slow_states
     width = _width(settings)
     return -(-(numbers * width + 4) // width) * width
 
 
 def _flash(model: StepModel, settings: ExportSettings, tapped: TappedModel | None, *, user_states: bool) -> int:
-    """Bytes of the tables."""
+    """Return the bytes of the tables."""
     width = _width(settings)
     if tapped is None:
         return _table_numbers(model, settings, user_states=user_states) * width
@@ -243,34 +237,27 @@ def _flash(model: StepModel, settings: ExportSettings, tapped: TappedModel | Non
 
 def _table_numbers(model: StepModel, settings: ExportSettings, *, user_states: bool) -> int:
     n, m, p = model.n_states, model.n_inputs, model.n_outputs
-    dense = sum(len(block.F) ** 2 for block in model.blocks)
+    propagators = 2 * model.n_pairs + model.n_reals + sum(len(block.F) ** 2 for block in model.blocks)
     drive = n * m * (2 if model.hold == "linear" else 1)
-    return (
-        2 * model.n_pairs
-        + model.n_reals
-        + dense
-        + drive
-        + p * (padded_state_count(model, settings.dtype) + m)
-        + n
-        + (n * n if user_states else 0)
-    )
+    outputs = p * (padded_state_count(model, settings.dtype) + m)
+    return propagators + drive + outputs + n + (n * n if user_states else 0)
 
 
 def _signals_table(inputs: tuple[str, ...], outputs: tuple[str, ...]) -> str:
-    rows = [f"| `u[{place}]` | {_markdown_cell(name)} |" for place, name in enumerate(inputs)]
-    rows += [f"| `y[{place}]` | {_markdown_cell(name)} |" for place, name in enumerate(outputs)]
+    rows = [f"| `u[{index}]` | {_markdown_cell(name)} |" for index, name in enumerate(inputs)]
+    rows += [f"| `y[{index}]` | {_markdown_cell(name)} |" for index, name in enumerate(outputs)]
     return "\n".join(["| in C | name |", "|---|---|", *rows])
 
 
-def _decomposition(prepared: SimulationContext) -> str:
-    """What the block-diagonal form adds to the bound; nothing for a network without a system."""
-    if prepared.form is None:
+def _decomposition(context: SimulationContext) -> str:
+    """Return a paragraph on the error of the block-diagonal form; "" for a network without a system."""
+    if context.form is None:
         return ""
     return (
-        "The exact solution is that of the network. Its matrix differs from that of the system by\n"
-        f"{_format_value(prepared.form.backward_error)} of it (backward error, in balanced units); cond(T) is "
-        f"{_format_value(prepared.form.condition_raw)}\nin your units of the states. Outputs of the system may differ by "
-        "up to cond(T) roundings of the largest state.\n\n"
+        "The exact solution is that of the network. The relative backward error of its matrix A is\n"
+        f"{_format_value(context.form.backward_error)} in balanced units; cond(T) is "
+        f"{_format_value(context.form.condition_raw)}\nin your units of the states. Outputs of the system may differ by "
+        "up to cond(T) rounding errors of the largest state.\n\n"
     )
 
 
@@ -279,7 +266,7 @@ def _bounds_table(bound: RoundingBound, outputs: tuple[str, ...]) -> str:
         f"| {_markdown_cell(name)} | {_format_value(size)} | {_format_value(step)} | {_format_value(drift)} |"
         for name, size, step, drift in zip(outputs, bound.size, bound.per_step, bound.drift, strict=True)
     ]
-    head = f"| output | its size at most | per step at most | after {LONG_RUN_STEPS:.0e} steps at most |"
+    head = f"| output | size ≤ | error per step ≤ | error after {LONG_RUN_STEPS:.0e} steps ≤ |"
     return "\n".join([head, "|---|---|---|---|", *rows])
 
 
@@ -288,13 +275,13 @@ def _format_value(value: float) -> str:
 
 
 def _markdown_cell(name: str) -> str:
-    """A name in a table of Markdown, as text: neither markup nor HTML."""
+    """Return a name as text in a Markdown table, without markup or HTML."""
     marks = "\\`*_{}[]<>()#+!|~&$"
     return "".join(f"\\{mark}" if mark in marks else mark for mark in name)
 
 
 def write_c(
-    prepared: SimulationContext,
+    context: SimulationContext,
     folder: str | PathLike[str],
     *,
     settings: ExportSettings,
@@ -303,40 +290,39 @@ def write_c(
 ) -> Export:
     """Write the sources of a network."""
     prefix = validate_prefix(prefix)
-    if user_states and prepared.has_operator:
+    if user_states and context.has_operator:
         raise FileFormatError(
-            f"T of this network of {prepared.network.n_states} states is an operator and no array; leave "
-            "user_states out"
+            f"T of this network of {context.network.n_states} states is an operator, not an array; omit user_states"
         )
-    model = build_exported_model(prepared, settings)
+    model = build_exported_model(context, settings)
     tapped = build_tapped_model(model, settings) if settings.signals.shifts_signals else None
     bound = long_run_bound(tapped or model, settings)
     if tapped is None:
-        files = model_sources(prepared, model, settings, prefix=prefix, user_states=user_states)
+        files = model_sources(context, model, settings, prefix=prefix, user_states=user_states)
     else:
-        files = _delayed_sources(prepared, tapped, settings, prefix=prefix, user_states=user_states)
-    vectors = vectors_for_self_test(model, settings, tapped)
+        files = _delayed_sources(context, tapped, settings, prefix=prefix, user_states=user_states)
+    vectors = self_test_section(model, settings, tapped)
     makefile = read_source("c", "Makefile" if tapped is None else "Makefile.delayed")
     files |= {
         f"{prefix}_test.c": fill_template(read_source("c", "model_test.c"), {"vectors": vectors}, prefix=prefix),
         "Makefile": rename_model(makefile, prefix),
         "README.md": readme_text(
-            prepared, model, settings, bound=bound, prefix=prefix, user_states=user_states, tapped=tapped
+            context, model, settings, bound=bound, prefix=prefix, user_states=user_states, tapped=tapped
         ),
     }
     names = (*files, MANIFEST_FILE)
-    manifest = build_manifest("c", prepared, settings, model=model, bound=bound, files=names)
+    manifest = build_manifest("c", context, settings, model=model, bound=bound, files=names)
     files[MANIFEST_FILE] = manifest_bytes(manifest)
-    place = write_export_folder(folder, {name: text.encode() for name, text in files.items()})
-    return Export(place, names, manifest, growth_warnings(model))
+    path = write_export_folder(folder, {name: text.encode() for name, text in files.items()})
+    return Export(path, names, manifest, growth_warnings(model))
 
 
 def model_sources(
-    prepared: SimulationContext, model: StepModel, settings: ExportSettings, *, prefix: str, user_states: bool
+    context: SimulationContext, model: StepModel, settings: ExportSettings, *, prefix: str, user_states: bool
 ) -> dict[str, str]:
-    """The two files that a program needs."""
+    """Return the two files that a program needs."""
     sizes = sizes_section(
-        model, settings, inputs=input_names(prepared), outputs=output_names(prepared), user_states=user_states
+        model, settings, inputs=input_names(context), outputs=output_names(context), user_states=user_states
     )
     tables = tables_section(model, settings, user_states=user_states)
     return {
@@ -346,13 +332,13 @@ def model_sources(
 
 
 def _delayed_sources(
-    prepared: SimulationContext, tapped: TappedModel, settings: ExportSettings, *, prefix: str, user_states: bool
+    context: SimulationContext, tapped: TappedModel, settings: ExportSettings, *, prefix: str, user_states: bool
 ) -> dict[str, str]:
-    """The four files that a program with delays or an operating point needs: the core, and what is around it."""
+    """Return the four files of a model with delays or an operating point: the core, and the delay lines around it."""
     core, held = f"{prefix}_core", replace(settings, hold="zero")
     sizes = sizes_section(tapped.step, held, inputs=(), outputs=(), user_states=user_states)
     tables = tables_section(tapped.step, held, user_states=user_states)
-    signals = signals_section(tapped, inputs=input_names(prepared), outputs=output_names(prepared))
+    signals = signals_section(tapped, inputs=input_names(context), outputs=output_names(context))
     delays = delays_section(tapped, settings)
     return {
         f"{prefix}.c": fill_template(read_source("c", "delayed.c"), {"delays": delays}, prefix=prefix),

@@ -14,28 +14,23 @@ from ltinet.export.c.templates import c_comment, c_identifiers, protect_model_na
 from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
 from ltinet.export.tapped_delay_line import TappedModel
 
-_MIN_STATES_FOR_LANES, _MIN_STATES_FOR_MANY_LANES = (
-    16,
-    96,
-)  # states from which on partial sums side by side pay, and from which on many of them
+# Partial sums of an output, side by side in vector units; empirical numbers of states from which they are faster.
+_MIN_STATES_FOR_LANES, _MIN_STATES_FOR_MANY_LANES = 16, 96
 _MANY_LANES = 8
-_VECTOR_BYTES = 16  # bytes that every vector unit holds; compilers take a few of them apart where a sum has more parts
+_VECTOR_BYTES = 16  # width of common vector units
 _NUMBERS_PER_LINE = 4
 
 
 def n_partial_sums(model: StepModel, dtype: str) -> int:
-    """How many partial sums an output is made of, a power of two."""
+    """Return the number of partial sums of an output, a power of two."""
     if model.n_states < _MIN_STATES_FOR_LANES:
         return 1
-    return (
-        _MANY_LANES
-        if model.n_states >= _MIN_STATES_FOR_MANY_LANES
-        else _VECTOR_BYTES // np.dtype(PRECISIONS[dtype]).itemsize
-    )
+    is_large = model.n_states >= _MIN_STATES_FOR_MANY_LANES
+    return _MANY_LANES if is_large else _VECTOR_BYTES // np.dtype(PRECISIONS[dtype]).itemsize
 
 
 def padded_state_count(model: StepModel, dtype: str) -> int:
-    """States and zeros behind them, so that partial sums come out even."""
+    """Return the number of states, padded to a multiple of the partial sums."""
     lanes = n_partial_sums(model, dtype)
     return -(-model.n_states // lanes) * lanes
 
@@ -43,8 +38,7 @@ def padded_state_count(model: StepModel, dtype: str) -> int:
 def sizes_section(
     model: StepModel, settings: ExportSettings, *, inputs: Sequence[str], outputs: Sequence[str], user_states: bool
 ) -> str:
-    """The part of the header that differs from model to model."""
-    n_slow = 2 * model.slow_pairs, model.slow_reals, sum(len(b.F) for b in model.blocks[_n_fast_states(model) :])
+    """Return the section of the header with the sizes of a model."""
     defined = {
         "INPUTS": model.n_inputs,
         "OUTPUTS": model.n_outputs,
@@ -58,12 +52,12 @@ def sizes_section(
         "REALS": model.n_reals,
         "FAST_REALS": model.n_reals - model.slow_reals,
         "BLOCKS": len(model.blocks),
-        "FAST_BLOCKS": _n_fast_states(model),
+        "FAST_BLOCKS": len(model.blocks) - model.slow_blocks,
         "LARGEST_BLOCK": max((len(block.F) for block in model.blocks), default=1),
         "EQUAL_BLOCKS": int(len({len(block.F) for block in model.blocks}) <= 1),
-        "SLOW": sum(n_slow),
-        "LOST_OF_REALS": n_slow[0],
-        "LOST_OF_BLOCKS": n_slow[0] + n_slow[1],
+        "SLOW": model.n_slow_states,
+        "LOST_OF_REALS": 2 * model.slow_pairs,
+        "LOST_OF_BLOCKS": 2 * model.slow_pairs + model.slow_reals,
     }
     lines = [f"typedef {settings.dtype} model_real;", "", f"#define MODEL_DT {settings.dt.hex()} /* {settings.dt!r} */"]
     lines += [f"#define MODEL_{name} {value}" for name, value in defined.items()]
@@ -74,45 +68,38 @@ def sizes_section(
 
 
 def count_operations(model: StepModel) -> tuple[int, int]:
-    """Multiplications and additions of one step with its outputs."""
+    """Return multiplications and additions of one step with its outputs."""
     n, m, p = model.n_states, model.n_inputs, model.n_outputs
     dense = sum(len(block.F) ** 2 for block in model.blocks)
-    of_inputs = n * m * (2 if model.hold == "linear" else 1)
-    products = 4 * model.n_pairs + model.n_reals + dense + of_inputs + p * (n + m)
-    n_slow = (
-        2 * model.slow_pairs + model.slow_reals + sum(len(block.F) for block in model.blocks[_n_fast_states(model) :])
-    )
-    sums = (
-        2 * model.n_pairs + dense - sum(len(block.F) for block in model.blocks) + of_inputs + p * (n + m) + 7 * n_slow
-    )
-    return products, sums
+    drive_and_outputs = n * m * (2 if model.hold == "linear" else 1) + p * (n + m)
+    products = 4 * model.n_pairs + model.n_reals + dense + drive_and_outputs
+    dense_sums = dense - sum(len(block.F) for block in model.blocks)
+    return products, 2 * model.n_pairs + dense_sums + drive_and_outputs + 7 * model.n_slow_states
 
 
 def tables_section(model: StepModel, settings: ExportSettings, *, user_states: bool) -> str:
-    """All constants of the source."""
+    """Return the constants of the source."""
     scalars, n = model.P.copy(), model.n_pairs
-    slow = np.concatenate(
-        [np.arange(n - model.slow_pairs, n), np.arange(len(scalars) - model.slow_reals, len(scalars))]
-    )
-    scalars[slow] = model.less_one[slow]
-    written, n_padded = _TableWriter(settings.dtype), padded_state_count(model, settings.dtype)
+    slow = np.r_[n - model.slow_pairs : n, len(scalars) - model.slow_reals : len(scalars)]
+    scalars[slow] = model.P_minus_1[slow]
+    writer, n_padded = _TableWriter(settings.dtype), padded_state_count(model, settings.dtype)
     parts = [
-        written.row("P_RE", scalars[:n].real, "PAIRS"),
-        written.row("P_IM", scalars[:n].imag, "PAIRS"),
-        written.row("P_REAL", scalars[n:].real, "REALS"),
-        *_write_block_tables(model, written),
-        written.rows("G0", model.Gamma0.T, "INPUTS", "STATES") if model.n_states else "",
-        written.rows("G1", model.Gamma1.T, "INPUTS", "STATES") if model.n_states and model.hold == "linear" else "",
-        written.rows("C", np.pad(model.C, ((0, 0), (0, n_padded - model.n_states))), "OUTPUTS", "PADDED"),
-        written.rows("D", model.D, "OUTPUTS", "INPUTS"),
-        written.row("START", model.start, "STATES", always=True),
-        written.rows("T", model.T, "STATES", "STATES") if user_states else "",
+        writer.row("P_RE", scalars[:n].real, "PAIRS"),
+        writer.row("P_IM", scalars[:n].imag, "PAIRS"),
+        writer.row("P_REAL", scalars[n:].real, "REALS"),
+        *_write_block_tables(model, writer),
+        writer.rows("G0", model.Gamma0.T, "INPUTS", "STATES") if model.n_states else "",
+        writer.rows("G1", model.Gamma1.T, "INPUTS", "STATES") if model.n_states and model.hold == "linear" else "",
+        writer.rows("C", np.pad(model.C, ((0, 0), (0, n_padded - model.n_states))), "OUTPUTS", "PADDED"),
+        writer.rows("D", model.D, "OUTPUTS", "INPUTS"),
+        writer.row("START", model.start, "STATES", always=True),
+        writer.rows("T", model.T, "STATES", "STATES") if user_states else "",
     ]
     return "\n".join(part for part in parts if part)
 
 
 def signals_section(tapped: TappedModel, *, inputs: Sequence[str], outputs: Sequence[str]) -> str:
-    """The part of the header of a model with delays or an operating point that differs from model to model."""
+    """Return the section of the header with the sizes of a model with delays or an operating point."""
     defined = {
         "INPUTS": tapped.n_inputs,
         "OUTPUTS": tapped.n_outputs,
@@ -127,10 +114,10 @@ def signals_section(tapped: TappedModel, *, inputs: Sequence[str], outputs: Sequ
 
 
 def delays_section(tapped: TappedModel, settings: ExportSettings) -> str:
-    """Taps, rings and the operating point."""
-    written = _TableWriter(settings.dtype)
+    """Return the tables of taps, ring buffers and the operating point."""
+    writer = _TableWriter(settings.dtype)
     history, waiting = tapped.history, tapped.output_steps
-    whole = {
+    integers = {
         "TAP_INPUT": ([tap.channel for tap in tapped.taps], "TAPS"),
         "TAP_LAG": ([tap.lag for tap in tapped.taps], "TAPS"),
         "TAP_ENDS_LINE": ([int(tap.ends_line) for tap in tapped.taps], "TAPS"),
@@ -140,77 +127,75 @@ def delays_section(tapped: TappedModel, settings: ExportSettings) -> str:
         "WAITING_LENGTH": (waiting.tolist(), "OUTPUTS"),
     }
     parts = [
-        f"static const int {name}[MODEL_ROOM(MODEL_{size})] = {{\n{c_list(map(str, own or [0]), per_line=12)}}};\n"
-        for name, (own, size) in whole.items()
+        f"static const int {name}[MODEL_DIM(MODEL_{size})] = {{\n{c_list(map(str, values or [0]), per_line=12)}}};\n"
+        for name, (values, size) in integers.items()
     ]
     parts += [
-        written.row("U0", tapped.u0, "INPUTS", always=True),
-        written.row("Y0", tapped.y0, "OUTPUTS", always=True),
+        writer.row("U0", tapped.u0, "INPUTS", always=True),
+        writer.row("Y0", tapped.y0, "OUTPUTS", always=True),
     ]
     if tapped.is_partial.any():
         flags = c_list(map(str, tapped.is_partial.astype(int).tolist()), per_line=12)
-        parts.append(f"static const int IS_PARTIAL[MODEL_ROOM(MODEL_OUTPUTS)] = {{\n{flags}}};\n")
-        parts.append(written.rows("L", tapped.L, "OUTPUTS", "TAPS"))
+        parts.append(f"static const int IS_PARTIAL[MODEL_DIM(MODEL_OUTPUTS)] = {{\n{flags}}};\n")
+        parts.append(writer.rows("L", tapped.L, "OUTPUTS", "TAPS"))
     return "\n".join(parts)
 
 
 def c_number(value: float, dtype: str) -> str:
-    """A number as C has it, every bit of it."""
+    """Return a number as an exact C literal."""
     exact = float(PRECISIONS[dtype](value))
     return exact.hex() + ("f" if dtype == "float" else "") if exact else "0"
 
 
 def c_list(numbers: Iterable[str], *, indent: str = "    ", per_line: int = _NUMBERS_PER_LINE) -> str:
-    """Numbers in lines."""
+    """Return numbers separated by commas, in lines."""
     entries = list(numbers)
     lines = [", ".join(entries[first : first + per_line]) for first in range(0, len(entries), per_line)]
     return ",\n".join(indent + line for line in lines)
 
 
 class _TableWriter:
+    """Writer of C arrays in one precision."""
+
     def __init__(self, dtype: str) -> None:
         self._dtype = dtype
 
     def row(self, name: str, values: Array, size: str, *, always: bool = False) -> str:
-        """A vector; nothing for an empty one that no loop reads."""
+        """Return a vector; "" for an empty one, unless `always`."""
         if not len(values) and not always:
             return ""
         numbers = [c_number(value, self._dtype) for value in values.tolist()] or ["0"]
-        return f"static const model_real {name}[MODEL_ROOM(MODEL_{size})] = {{\n{c_list(numbers)}}};\n"
+        return f"static const model_real {name}[MODEL_DIM(MODEL_{size})] = {{\n{c_list(numbers)}}};\n"
 
     def rows(self, name: str, values: Array, n_rows: str, n_columns: str) -> str:
-        """A matrix, row by row; of an empty one a zero, which no loop reads."""
+        """Return a matrix, row by row; one zero for an empty one, which no loop reads."""
         entries: list[list[Any]] = values.tolist() if values.size else [[0.0]]
         lists = ["    {\n" + c_list([c_number(value, self._dtype) for value in row]) + "}" for row in entries]
-        head = f"static const model_real {name}[MODEL_ROOM(MODEL_{n_rows})][MODEL_ROOM(MODEL_{n_columns})]"
+        head = f"static const model_real {name}[MODEL_DIM(MODEL_{n_rows})][MODEL_DIM(MODEL_{n_columns})]"
         return f"{head} = {{\n" + ",\n".join(lists) + "};\n"
 
 
-def _write_block_tables(model: StepModel, written: _TableWriter) -> list[str]:
+def _write_block_tables(model: StepModel, writer: _TableWriter) -> list[str]:
     if not model.blocks:
         return []
     sizes = np.array([len(block.F) for block in model.blocks])
     first_state = len(model.rates) + model.n_pairs + np.cumsum(sizes) - sizes
     entries = sizes**2
-    places = {"FIRST_STATE": first_state, "SIZE": sizes, "FIRST_ENTRY": np.cumsum(entries) - entries}
-    fast = _n_fast_states(model)
-    columns = [(block.P if place < fast else block.less_one).T.ravel() for place, block in enumerate(model.blocks)]
-    numbers = [
-        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_list(map(str, own.tolist()), per_line=12)}}};\n"
-        for name, own in places.items()
+    offsets = {"FIRST_STATE": first_state, "SIZE": sizes, "FIRST_ENTRY": np.cumsum(entries) - entries}
+    n_fast = len(model.blocks) - model.slow_blocks
+    matrices = [block.P if index < n_fast else block.P_minus_1 for index, block in enumerate(model.blocks)]
+    integers = [
+        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_list(map(str, values.tolist()), per_line=12)}}};\n"
+        for name, values in offsets.items()
     ]
-    entry = written.row("P_BLOCK", np.concatenate(columns), "BLOCKS")
-    return [*numbers, entry.replace("MODEL_ROOM(MODEL_BLOCKS)", str(int(entries.sum())))]
+    entry = writer.row("P_BLOCK", np.concatenate([matrix.T.ravel() for matrix in matrices]), "BLOCKS")
+    return [*integers, entry.replace("MODEL_DIM(MODEL_BLOCKS)", str(int(entries.sum())))]
 
 
 def _c_enumeration(kind: str, names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    own = [f"    MODEL_{kind}_{word} = {place}," for place, word in enumerate(c_identifiers(names))]
-    own[-1] = own[-1].rstrip(",")
-    lines = [f"{line} /* {protect_model_names(c_comment(name))} */" for line, name in zip(own, names, strict=True)]
+    entries = [f"    MODEL_{kind}_{word} = {index}," for index, word in enumerate(c_identifiers(names))]
+    entries[-1] = entries[-1].rstrip(",")
+    lines = [f"{line} /* {protect_model_names(c_comment(name))} */" for line, name in zip(entries, names, strict=True)]
     return ["", "enum {", *lines, "};"]
-
-
-def _n_fast_states(model: StepModel) -> int:
-    return len(model.blocks) - model.slow_blocks

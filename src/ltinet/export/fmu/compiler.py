@@ -18,7 +18,7 @@ from ltinet.errors import FileFormatError, MissingDependencyError
 
 _COMPILER_FLAGS = ("-std=c99", "-O2", "-shared", "-fvisibility=hidden", "-ffp-contract=off")
 _COMPILER_NAMES = ("cc", "gcc", "clang")
-# Folders of FMI 3.0, how FMI 2.0 calls them where it has a name, and how zig does.
+# Platforms by their folders in FMI 3.0; the names of FMI 2.0, where it has one, and the targets of zig.
 _FMI2_PLATFORMS = {"x86_64-linux": "linux64", "x86_64-windows": "win64", "x86_64-darwin": "darwin64"}
 _TARGETS = {
     "x86_64-linux": "x86_64-linux-gnu",
@@ -31,17 +31,16 @@ _LIBRARY_SUFFIXES = {"linux": ".so", "windows": ".dll", "darwin": ".dylib"}
 
 
 def current_platform() -> str:
-    """The platform that this process runs on, as FMI 3.0 calls it: "x86_64-linux"."""
+    """Return the platform of this process as FMI 3.0 names it: "x86_64-linux"."""
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
     system = "windows" if sys.platform.startswith("win") else "darwin" if sys.platform == "darwin" else "linux"
     return f"{machine}-{system}"
 
 
 def find_compiler(compiler: str | Sequence[str] | None) -> list[str]:
-    """The beginning of a command that compiles: the compiler that was named, or one that is here.
+    """Return the command of the named compiler, or of one that is installed.
 
-    Raises:
-        MissingDependencyError: there is none.
+    Raise `MissingDependencyError` if there is none.
     """
     zig = [sys.executable, "-m", "ziglang", "cc"]
     if compiler is None:
@@ -51,7 +50,7 @@ def find_compiler(compiler: str | Sequence[str] | None) -> list[str]:
         if find_spec("ziglang") is not None:
             return zig
         raise MissingDependencyError(
-            'no C compiler is here; install gcc or clang, or one with pip install "ltinet[fmu]", or name one: '
+            'no C compiler was found; install gcc, clang or ziglang (pip install "ltinet[fmu]"), or name one with '
             'compiler="…"'
         )
     command = [compiler] if isinstance(compiler, str) else list(compiler)
@@ -59,60 +58,57 @@ def find_compiler(compiler: str | Sequence[str] | None) -> list[str]:
         return zig
     if not command or not shutil.which(command[0]):
         raise MissingDependencyError(
-            f"the compiler {sanitize(repr(compiler))} is not here; name one that is, or leave it out to take any"
+            f"the compiler {sanitize(repr(compiler))} was not found; name another, or omit it to use any that is installed"
         )
     return command
 
 
 def validate_platforms(platforms: Sequence[str] | None) -> tuple[str, ...]:
-    """The platforms to compile for, the one at hand if none is named.
-
-    Raises:
-        FileFormatError: one is not known.
-    """
+    """Return the platforms to compile for, this one by default; raise `FileFormatError` for an unknown one."""
     if platforms is None:
         return (current_platform(),)
     for name in platforms:
         if name not in _TARGETS:
-            raise FileFormatError(f"platform {sanitize(repr(name))} is not known; give some of {', '.join(_TARGETS)}")
+            raise FileFormatError(f"platform {sanitize(repr(name))} is unknown; choose from {', '.join(_TARGETS)}")
     return tuple(platforms)
 
 
 def compile_libraries(
     sources: Mapping[str, str], command: Sequence[str], *, platforms: Sequence[str], identifier: str, old_names: bool
 ) -> dict[str, bytes]:
-    """The library for each platform, by its place in the archive.
-
-    Raises:
-        FileFormatError: the compiler does not compile.
-    """
-    made = {}
+    """Return the library of each platform by its path in the archive; raise `FileFormatError` if the compiler fails."""
+    libraries = {}
     with tempfile.TemporaryDirectory(prefix="ltinet-") as folder:
-        place = Path(folder)
+        directory = Path(folder)
         for name, text in sources.items():
-            (place / name).write_text(text, encoding="utf-8")
+            (directory / name).write_text(text, encoding="utf-8")
         for target in platforms:
-            ending = _LIBRARY_SUFFIXES[target.rpartition("-")[2]]
-            library = place / f"{identifier}{ending}"
-            _compile(command, place, sources, library, target=target)
-            own = _FMI2_PLATFORMS.get(target, target) if old_names else target
-            made[f"binaries/{own}/{library.name}"] = library.read_bytes()
-    return made
+            library = directory / f"{identifier}{_LIBRARY_SUFFIXES[target.rpartition('-')[2]]}"
+            _compile(command, directory, sources, library, target=target)
+            platform_name = _FMI2_PLATFORMS.get(target, target) if old_names else target
+            libraries[f"binaries/{platform_name}/{library.name}"] = library.read_bytes()
+    return libraries
 
 
-def _compile(command: Sequence[str], place: Path, sources: Mapping[str, str], library: Path, *, target: str) -> None:
+def _compile(
+    command: Sequence[str], directory: Path, sources: Mapping[str, str], library: Path, *, target: str
+) -> None:
     system = target.rpartition("-")[2]
     flags = [*_COMPILER_FLAGS, *([] if system == "windows" else ["-fPIC"])]
     if target != current_platform():
         flags += ["-target", _TARGETS[target]]
     inputs = [name for name in sources if name.endswith(".c")]
     ending = [] if system == "windows" else ["-lm"]
-    done = subprocess.run(  # noqa: S603
-        [*command, *flags, "-o", library.name, *inputs, *ending], cwd=place, capture_output=True, text=True, check=False
+    result = subprocess.run(  # noqa: S603
+        [*command, *flags, "-o", library.name, *inputs, *ending],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    if done.returncode or not library.exists():
-        line = next((own for own in done.stderr.splitlines() if "error" in own), done.stderr.strip()[:200])
+    if result.returncode or not library.exists():
+        line = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip()[:200])
         raise FileFormatError(
             f"{sanitize(' '.join(command))} cannot compile the FMU for {target} ({sanitize(line, longest=200)}); choose "
-            'another compiler, "zig" for other platforms'
+            'another compiler, such as "zig" for other platforms'
         )

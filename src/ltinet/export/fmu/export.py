@@ -47,20 +47,15 @@ from ltinet.simulation.context import SimulationContext
 from ltinet.systems.signal_settings import SignalSettings
 
 
-def continuous_sizes(model: StepModel) -> str:
-    """What the header needs to know."""
-    return f"#define MODEL_BLOCK_ENTRIES {sum(len(block.F) ** 2 for block in model.blocks)}"
-
-
 def continuous_section(model: StepModel) -> str:
-    """Rates, B and the dense blocks; nothing for a model without states."""
+    """Return the tables of rates, B and dense blocks; "" for a model without states."""
     if not model.n_states:
         return ""
     rows = ["    {\n" + _c_numbers(row) + "}" for row in (model.B.T if model.n_inputs else np.zeros((1, 1)))]
     parts = [
-        f"static const double RATE_RE[MODEL_ROOM(SCALARS)] = {{\n{_c_numbers(model.rates.real)}}};",
-        f"static const double RATE_IM[MODEL_ROOM(SCALARS)] = {{\n{_c_numbers(model.rates.imag)}}};",
-        "static const double B[MODEL_ROOM(MODEL_INPUTS)][MODEL_STATES] = {\n" + ",\n".join(rows) + "};",
+        f"static const double RATE_RE[MODEL_DIM(SCALARS)] = {{\n{_c_numbers(model.rates.real)}}};",
+        f"static const double RATE_IM[MODEL_DIM(SCALARS)] = {{\n{_c_numbers(model.rates.imag)}}};",
+        "static const double B[MODEL_DIM(MODEL_INPUTS)][MODEL_STATES] = {\n" + ",\n".join(rows) + "};",
     ]
     return "\n".join([*parts, *_dense_block_tables(model)])
 
@@ -76,15 +71,15 @@ def _dense_block_tables(model: StepModel) -> list[str]:
     first = len(model.rates) + model.n_pairs + np.cumsum(sizes) - sizes
     tables = {"STATE": first, "STATES": sizes, "AT": np.cumsum(sizes**2) - sizes**2}
     lines = [
-        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_list(map(str, own.tolist()), per_line=12)}}};"
-        for name, own in tables.items()
+        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_list(map(str, values.tolist()), per_line=12)}}};"
+        for name, values in tables.items()
     ]
     entries = np.concatenate([block.F.ravel() for block in model.blocks])
     return [*lines, f"static const double F_BLOCK[MODEL_BLOCK_ENTRIES] = {{\n{_c_numbers(entries)}}};"]
 
 
 def delay_sizes(model: StepModel, signals: SignalSettings) -> str:
-    """Sizes of what is around the core of a model with delays or an operating point."""
+    """Return the sizes of the delay lines around the core."""
     copies, longest = np.unique(signals.array("output_delay", model.n_outputs)), largest_delay(model, signals)
     defined = {
         "COPIES": max(len(copies), 1),
@@ -95,34 +90,34 @@ def delay_sizes(model: StepModel, signals: SignalSettings) -> str:
 
 
 def delay_tables_section(model: StepModel, signals: SignalSettings) -> str:
-    """Delays and the operating point."""
+    """Return the tables of delays and the operating point."""
     m, p = model.n_inputs, model.n_outputs
-    copies, places = np.unique(signals.array("output_delay", p), return_inverse=True)
+    copies, copy_of_output = np.unique(signals.array("output_delay", p), return_inverse=True)
     copies = copies if len(copies) else np.zeros(1)
     tables = {
-        "INPUT_DELAY[MODEL_ROOM(MODEL_INPUTS)]": signals.array("input_delay", m),
+        "INPUT_DELAY[MODEL_DIM(MODEL_INPUTS)]": signals.array("input_delay", m),
         "COPY_DELAY[MODEL_COPIES]": copies,
-        "U0[MODEL_ROOM(MODEL_INPUTS)]": signals.array("u0", m),
-        "Y0[MODEL_ROOM(MODEL_OUTPUTS)]": signals.array("y0", p),
+        "U0[MODEL_DIM(MODEL_INPUTS)]": signals.array("u0", m),
+        "Y0[MODEL_DIM(MODEL_OUTPUTS)]": signals.array("y0", p),
     }
-    lines = [f"static const double {name} = {{\n{_c_numbers(own)}}};" for name, own in tables.items()]
+    lines = [f"static const double {name} = {{\n{_c_numbers(values)}}};" for name, values in tables.items()]
     lines.append(f"static const double LONGEST_DELAY = {c_number(largest_delay(model, signals), 'double')};")
-    own = c_list(map(str, places.tolist() or [0]), per_line=12)
-    return "\n".join([*lines, f"static const int OUTPUT_COPY[MODEL_ROOM(MODEL_OUTPUTS)] = {{\n{own}}};"])
+    indices = c_list(map(str, copy_of_output.tolist() or [0]), per_line=12)
+    return "\n".join([*lines, f"static const int OUTPUT_COPY[MODEL_DIM(MODEL_OUTPUTS)] = {{\n{indices}}};"])
 
 
 def largest_delay(model: StepModel, signals: SignalSettings) -> float:
-    """The largest delay from an input to an output."""
+    """Return the largest delay from an input to an output."""
     return float(signals.total_delay(model.n_outputs, model.n_inputs).max(initial=0.0))
 
 
 SUFFIX = ".fmu"
 _HEADERS = {"3": ("PlatformTypes", "FunctionTypes", "Functions"), "2": ("TypesPlatform", "FunctionTypes", "Functions")}
-_ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)  # of all time in an archive
+_ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)  # the same in all archives, so that equal networks give equal bytes
 
 
 def write_fmu(
-    prepared: SimulationContext,
+    context: SimulationContext,
     path: str | PathLike[str],
     *,
     settings: ExportSettings,
@@ -133,67 +128,62 @@ def write_fmu(
     """Write the FMU of a network."""
     if version not in VERSIONS:
         raise FileFormatError(f'version is {sanitize(repr(version))}; give "3.0" or "2.0"')
-    place = validate_export_path(path, suffix=SUFFIX)
+    path = validate_export_path(path, suffix=SUFFIX)
     targets, command = validate_platforms(platforms), find_compiler(compiler)
-    model = build_exported_model(prepared, settings)
-    moved = settings.signals if settings.signals.shifts_signals else None
-    bound = long_run_bound(build_tapped_model(model, settings) if moved else model, settings)
-    facts = build_manifest("fmu", prepared, settings, model=model, bound=bound, files=[])
+    model = build_exported_model(context, settings)
+    shifts_signals = settings.signals.shifts_signals
+    bound = long_run_bound(build_tapped_model(model, settings) if shifts_signals else model, settings)
+    facts = build_manifest("fmu", context, settings, model=model, bound=bound, files=[])
     token = hashlib.sha256(f"{version} {manifest_bytes(facts)} {model.start.tobytes().hex()}".encode()).hexdigest()
-    sources = _sources(prepared, model, settings, version=version, token=token)
-    described = ModelDescription(
-        name="".join(mark if mark.isprintable() else "_" for mark in place.stem),
-        identifier=re.sub(r"[^A-Za-z0-9]", "_", re.sub(r"^(?=[^A-Za-z])", "m", place.stem))[:60],
+    sources = _sources(context, model, settings, version=version, token=token)
+    description = ModelDescription(
+        name="".join(mark if mark.isprintable() else "_" for mark in path.stem),
+        identifier=re.sub(r"[^A-Za-z0-9]", "_", re.sub(r"^(?=[^A-Za-z])", "m", path.stem))[:60],
         token=token,
-        inputs=input_names(prepared),
-        outputs=output_names(prepared),
+        inputs=input_names(context),
+        outputs=output_names(context),
         model=model,
         sources=[name for name in sources if name.endswith(".c")],
         signals=settings.signals,
     )
-    files = {"modelDescription.xml": model_description_xml(described, version)}
+    files = {"modelDescription.xml": model_description_xml(description, version)}
     files |= {f"sources/{name}": text.encode() for name, text in sources.items()}
     if version == "3.0":
-        files["sources/buildDescription.xml"] = build_description_xml(described)
+        files["sources/buildDescription.xml"] = build_description_xml(description)
     files["documentation/licenses/fmi-headers.txt"] = _header("LICENSE.txt").encode()
     files |= compile_libraries(
-        sources, command, platforms=targets, identifier=described.identifier, old_names=version == "2.0"
+        sources, command, platforms=targets, identifier=description.identifier, old_names=version == "2.0"
     )
-    if moved:
-        files["documentation/index.html"] = documentation_html(described, version)
-    held = {"hold": "zero" if version == "3.0" else "zero, or linear where derivatives of inputs are set"}
-    if moved and moved.hold == "linear":
-        held["hold of delayed inputs"] = "linear between communication points"
-    manifest = (
-        dict(facts)
-        | held
-        | {"files": [*files, f"extra/ltinet/{MANIFEST_FILE}"], "fmi": version, "platforms": list(targets)}
-    )
-    files[f"extra/ltinet/{MANIFEST_FILE}"] = manifest_bytes(manifest).encode()
-    write_export_file(place, _archive(files))
-    return Export(place, tuple(files), manifest, growth_warnings(model))
+    if shifts_signals:
+        files["documentation/index.html"] = documentation_html(description, version)
+    manifest_path = f"extra/ltinet/{MANIFEST_FILE}"
+    hold = {"hold": "zero" if version == "3.0" else "zero, or linear where derivatives of inputs are set"}
+    if shifts_signals and settings.signals.hold == "linear":
+        hold["hold of delayed inputs"] = "linear between communication points"
+    manifest = {**facts, **hold, "files": [*files, manifest_path], "fmi": version, "platforms": list(targets)}
+    files[manifest_path] = manifest_bytes(manifest).encode()
+    write_export_file(path, _archive(files))
+    return Export(path, tuple(files), manifest, growth_warnings(model))
 
 
 def _sources(
-    prepared: SimulationContext, model: StepModel, settings: ExportSettings, *, version: Version, token: str
+    context: SimulationContext, model: StepModel, settings: ExportSettings, *, version: Version, token: str
 ) -> dict[str, str]:
-    """Everything that is compiled: the model as exported C, steps of any length, and the interface."""
+    """Return all files to compile: the model as exported C, steps of any length, and the interface."""
     sections = {
         "continuous": continuous_section(model),
-        "continuous sizes": continuous_sizes(model),
+        "continuous sizes": f"#define MODEL_BLOCK_ENTRIES {sum(len(block.F) ** 2 for block in model.blocks)}",
         "token": f'static const char TOKEN[] = "{token}";',
     }
     number = version[0]
     names = ("any_step.c", "any_step.h", "instance.c", "instance.h", f"fmi{number}.c", f"fmi{number}_absent.c")
-    files = model_sources(prepared, model, settings, prefix="model", user_states=False)
+    files = model_sources(context, model, settings, prefix="model", user_states=False)
     files |= {name: fill_template(read_source("fmu", name), sections, prefix="model") for name in names}
     if settings.signals.shifts_signals:
-        own = {
-            "delay sizes": delay_sizes(model, settings.signals),
-            "delays": delay_tables_section(model, settings.signals),
-        }
-        delayed = {name: read_source("fmu", f"delayed_{name}") for name in ("instance.c", "instance.h")}
-        files |= {name: fill_template(text, own, prefix="model") for name, text in delayed.items()}
+        sections["delay sizes"] = delay_sizes(model, settings.signals)
+        sections["delays"] = delay_tables_section(model, settings.signals)
+        for name in ("instance.c", "instance.h"):
+            files[name] = fill_template(read_source("fmu", f"delayed_{name}"), sections, prefix="model")
     headers = [f"fmi{number}{part}.h" for part in _HEADERS[number]]
     return files | {name: _header(name) for name in headers}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet._util.floating_point import Array
+from ltinet._util.floating_point import Array, Complex
 from ltinet.export.step_model import StepModel
 from ltinet.simulation.propagators import exp_of_multiples
 from ltinet.simulation.recurrence import OVERFLOW_LIMIT, flush_underflow, matrix_powers
@@ -22,85 +22,85 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class BlockGroup:
-    """All blocks of one size k: pairs have two states, reals one."""
+    """All blocks of one size k: reals have one state, pairs two."""
 
     size: int
     scalars: Indices
-    """Which pairs or reals of the model these are, before the dense blocks of this size."""
+    """Indices of its pairs or reals in the model; they stand before the dense blocks of this size."""
     dense: tuple[int, ...]
     states: Indices
-    """Where their states stand in the model, (k × blocks)."""
+    """Indices of its states in the model, (k × blocks)."""
 
 
 def blocks_by_size(model: StepModel) -> list[BlockGroup]:
-    """Every block of the model, small ones first."""
+    """Return all blocks of the model, grouped by size, small ones first."""
     pairs, n_scalars = model.n_pairs, len(model.rates)
     first = n_scalars + pairs
     starts, sizes = [], [len(block.F) for block in model.blocks]
     for size in sizes:
         starts.append(first)
         first += size
-    of_scalars = {1: np.arange(pairs, n_scalars), 2: np.arange(pairs)}
-    found = []
-    for size in sorted({*sizes, *(size for size, own in of_scalars.items() if len(own))}):
-        scalars = of_scalars.get(size, np.arange(0))
-        dense = tuple(place for place, own in enumerate(sizes) if own == size)
-        columns = [starts[place] + np.arange(size) for place in dense]
-        own = np.stack([scalars, scalars + pairs])[:size] if size == 2 else scalars[None] + pairs
-        states = np.concatenate(
-            [own if size <= 2 else np.zeros((size, 0)), np.array(columns).reshape(-1, size).T], axis=1
-        )
-        found.append(BlockGroup(size, scalars, dense, states.astype(np.intp)))
-    return found
+    scalars_by_size = {1: np.arange(pairs, n_scalars), 2: np.arange(pairs)}
+    groups = []
+    for size in sorted({*sizes, *(size for size, scalars in scalars_by_size.items() if len(scalars))}):
+        scalars = scalars_by_size.get(size, np.arange(0))
+        dense = tuple(index for index, dense_size in enumerate(sizes) if dense_size == size)
+        # Columns are blocks: real and imaginary part of a pair, a real, or the states of a dense block.
+        scalar_states = {1: scalars[None] + pairs, 2: np.stack([scalars, scalars + pairs])}
+        columns = np.array([starts[index] + np.arange(size) for index in dense]).reshape(-1, size).T
+        states = np.concatenate([scalar_states.get(size, np.zeros((size, 0))), columns], axis=1)
+        groups.append(BlockGroup(size, scalars, dense, states.astype(np.intp)))
+    return groups
 
 
 def block_powers(model: StepModel, modes: BlockGroup, count: int, *, stride: int = 1) -> Array:
-    """P⁰, Pˢ, P²ˢ … of each block, `(count, blocks, k, k)`."""
+    """Return P⁰, Pˢ, P²ˢ … of each block for the stride s, `(count, blocks, k, k)`."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = flush_underflow(exp_of_multiples(model.rates[modes.scalars], model.dt, stride * np.arange(count)))
-        parts = [values.real[..., None, None]]
-        if modes.size == 2:
-            rows = np.stack([values.real, -values.imag, values.imag, values.real], axis=-1)
-            parts = [rows.reshape(*values.shape, 2, 2)]
-        elif modes.size > 2:
-            parts = []
-        for place in modes.dense:
-            P = np.linalg.matrix_power(model.blocks[place].P, stride)
+        parts = _scalar_blocks(values, modes.size)
+        for index in modes.dense:
+            P = np.linalg.matrix_power(model.blocks[index].P, stride)
             parts.append(matrix_powers(P, count)[:, None])
     return np.concatenate(parts, axis=1)
 
 
+def _scalar_blocks(values: Complex, size: int) -> list[Array]:
+    """Return scalars `(..., blocks)` as blocks `(..., blocks, k, k)`, [[Re, −Im], [Im, Re]] for pairs, or none if k > 2."""
+    if size > 2:
+        return []
+    if size == 1:
+        return [values.real[..., None, None]]
+    rows = np.stack([values.real, -values.imag, values.imag, values.real], axis=-1)
+    return [rows.reshape(*values.shape, 2, 2)]
+
+
 def propagators_minus_identity(model: StepModel, modes: BlockGroup) -> Array:
-    """P − 1 of each block, to all its digits, `(blocks, k, k)`."""
-    values = model.less_one[modes.scalars]
-    own = values.real[:, None, None]
-    if modes.size == 2:
-        own = np.stack([values.real, -values.imag, values.imag, values.real], axis=-1).reshape(-1, 2, 2)
-    dense = [model.blocks[place].less_one[None] for place in modes.dense]
-    return np.concatenate([*([own] if modes.size <= 2 else []), *dense])
+    """Return P − 1 of each block without cancellation, `(blocks, k, k)`."""
+    dense = [model.blocks[index].P_minus_1[None] for index in modes.dense]
+    return np.concatenate([*_scalar_blocks(model.P_minus_1[modes.scalars], modes.size), *dense])
 
 
 _CHUNK_WIDTHS = (16, 32, 64, 128, 256)
-_CHUNKS_PER_GROUP = 8  # chunks of a group: tables grow with its square, rounds of the loop fall with it
-_MAX_GROUPED_BLOCK = 4  # states of a block that is carried over a group; larger ones go from chunk to chunk
-_MULTIPLICATIONS_PER_CARRY = 200.0  # multiplications that take as long as it takes to carry one state over one chunk
+_CHUNKS_PER_GROUP = 8  # L; empirical: tables grow as L², iterations of the loop fall as 1/L
+_MAX_GROUPED_BLOCK = 4  # states of a block that is carried over a group; larger ones are carried from chunk to chunk
+_MULTIPLICATIONS_PER_CARRY = 200.0  # empirical cost of carrying one state over one chunk
 
 
 @dataclass(frozen=True, eq=False)
 class StateCarry:
-    """How blocks of one size k go from chunk to chunk; rows act from the left."""
+    """Matrices that carry the states of blocks of one size k from chunk to chunk; rows act from the left."""
 
     modes: BlockGroup
     group: int
     """L, the number of chunks in a group."""
     local: Array
-    """From what chunks add to w at the beginning of each chunk of a group, `(blocks, L k, L k)`."""
+    """From contributions of chunks to w at the beginning of each chunk of a group, `(blocks, L k, L k)`."""
     added: Array
-    """The same, at the end of the group, `(blocks, L k, k)`."""
+    """From contributions of chunks to w at the end of the group, `(blocks, L k, k)`."""
     across: Array
     """From w at the beginning of a group to w at the beginning of each of its chunks, `(blocks, k, L k)`."""
     over: Array
-    """From the beginning of a group to its end, `(blocks, k, k)`; less one where steps are taken by increments."""
+    """From the beginning of a group to its end, `(blocks, k, k)`; minus the identity for steps by increments."""
     by_increments: bool
     partly: Array
     """From the beginning of a chunk to r samples later, r = 0 … K, `(K + 1, blocks, k, k)`."""
@@ -108,12 +108,12 @@ class StateCarry:
 
 @dataclass(frozen=True, eq=False)
 class ChunkTables:
-    """Everything that a graph needs, in the order of states in which blocks of one size stand together."""
+    """All tables of a graph, with states ordered by the size of their blocks."""
 
     width: int
-    """K."""
+    """K, the number of samples in a chunk."""
     order: NDArray[np.intp]
-    """Which state of the model each one is."""
+    """Index of each state in the model."""
     carries: tuple[StateCarry, ...]
     from_state: Array
     """From w at the beginning of a chunk to its outputs, (n × K p)."""
@@ -126,38 +126,41 @@ class ChunkTables:
 
 
 def select_chunks(model: StepModel) -> ChunkTables:
-    """The chunks that are fastest by a count of multiplications, of those whose powers are finite and keep digits.
+    """Return the chunks with the fewest multiplications of those whose powers do not overflow.
 
     A model without inputs gets one that is zero.
     """
     if not model.n_inputs:
-        none, no_output = np.zeros((model.n_states, 1)), np.zeros((model.n_outputs, 1))
-        model = replace(model, B=none, Gamma0=none, Gamma1=none, D=no_output)
-    for width in sorted(_CHUNK_WIDTHS, key=lambda width: _multiplications_per_sample(model, width)):
+        zero_drive, zero_feedthrough = np.zeros((model.n_states, 1)), np.zeros((model.n_outputs, 1))
+        model = replace(model, B=zero_drive, Gamma0=zero_drive, Gamma1=zero_drive, D=zero_feedthrough)
+
+    def multiplications_per_sample(width: int) -> float:
+        """Return those that depend on the width: products with inputs, and carries."""
+        return width * model.n_inputs * model.n_outputs + _MULTIPLICATIONS_PER_CARRY * model.n_states / width
+
+    for width in sorted(_CHUNK_WIDTHS, key=multiplications_per_sample):
         for group in (_CHUNKS_PER_GROUP, 1):
             tables = _build_tables(model, width, group)
-            if _is_finite(tables):
+            matrices = [matrix for carry in tables.carries for matrix in (carry.over, carry.partly)]
+            if np.max([np.abs(matrix).max(initial=0.0) for matrix in matrices], initial=0.0) < OVERFLOW_LIMIT:
                 return tables
     return _build_tables(model, 1, 1)
 
 
-def _multiplications_per_sample(model: StepModel, width: int) -> float:
-    """Multiplications per sample that depend on the width: products with inputs, and carries."""
-    return width * model.n_inputs * model.n_outputs + _MULTIPLICATIONS_PER_CARRY * model.n_states / width
-
-
 def _build_tables(model: StepModel, width: int, group: int) -> ChunkTables:
-    modes = blocks_by_size(model)
-    order = np.concatenate([np.arange(0), *(own.states.ravel() for own in modes)]).astype(np.intp)
+    """Return the tables for chunks of K = `width` samples and groups of L = `group` chunks."""
+    groups = blocks_by_size(model)
+    order = np.concatenate([np.arange(0), *(modes.states.ravel() for modes in groups)]).astype(np.intp)
     with np.errstate(over="ignore", invalid="ignore"):
-        powers = [block_powers(model, own, width + 1) for own in modes]
+        powers = [block_powers(model, modes, width + 1) for modes in groups]
         Gamma1 = model.Gamma1[order]
-        Gamma = model.Gamma0[order] + _apply_powers(modes, [own[1:2] for own in powers], Gamma1)[0]
-        into = _apply_powers(modes, [own[:width] for own in powers], Gamma)
-        out = _apply_powers(modes, [own[:width].swapaxes(-1, -2) for own in powers], model.C[:, order].T)
+        Gamma = model.Gamma0[order] + _apply_powers(groups, [table[1:2] for table in powers], Gamma1)[0]
+        into = _apply_powers(groups, [table[:width] for table in powers], Gamma)
+        out = _apply_powers(groups, [table[:width].swapaxes(-1, -2) for table in powers], model.C[:, order].T)
         direct = model.D + model.C[:, order] @ Gamma1
         markov = np.concatenate([direct[None], out[:-1].swapaxes(1, 2) @ Gamma])
-        carries = tuple(_build_carry(model, own, table, width, group) for own, table in zip(modes, powers, strict=True))
+        pairs = zip(groups, powers, strict=True)
+        carries = tuple(_build_carry(model, modes, table, width, group) for modes, table in pairs)
     n, m, p = model.n_states, model.n_inputs, model.n_outputs
     return ChunkTables(
         width=width,
@@ -170,19 +173,20 @@ def _build_tables(model: StepModel, width: int, group: int) -> ChunkTables:
     )
 
 
-def _apply_powers(modes: list[BlockGroup], powers: list[Array], columns: Array) -> Array:
-    """P^k times some columns `(n, q)` for several k, `(count, n, q)`, states in the order of the chunks."""
+def _apply_powers(groups: list[BlockGroup], powers: list[Array], columns: Array) -> Array:
+    """Return P^k times columns `(n, q)` for several k, `(count, n, q)`, states in the order of the chunks."""
     count = len(powers[0]) if powers else 1
     parts, first = [np.zeros((count, 0, columns.shape[1]))], 0
-    for own, table in zip(modes, powers, strict=True):
-        size, blocks = own.states.shape
-        mine = columns[first : first + size * blocks].reshape(size, blocks, -1)
-        parts.append(np.einsum("tbij,jbq->tibq", table, mine).reshape(len(table), size * blocks, -1))
+    for modes, table in zip(groups, powers, strict=True):
+        size, blocks = modes.states.shape
+        rows = columns[first : first + size * blocks].reshape(size, blocks, -1)
+        parts.append(np.einsum("tbij,jbq->tibq", table, rows).reshape(len(table), size * blocks, -1))
         first += size * blocks
     return np.concatenate(parts, axis=1)
 
 
 def _build_carry(model: StepModel, modes: BlockGroup, powers: Array, width: int, group: int) -> StateCarry:
+    """Return the carry of one group of blocks from the powers P⁰ … P^K."""
     L, k, blocks = (group if modes.size <= _MAX_GROUPED_BLOCK else 1), modes.size, powers.shape[1]
     steps = block_powers(model, modes, L + 1, stride=width)  # P^{K l}
     by_increments = width == L == 1
@@ -201,8 +205,3 @@ def _build_carry(model: StepModel, modes: BlockGroup, powers: Array, width: int,
         by_increments=by_increments,
         partly=powers.transpose(0, 1, 3, 2),
     )
-
-
-def _is_finite(tables: ChunkTables) -> bool:
-    largest = [np.abs(own).max(initial=0.0) for carry in tables.carries for own in (carry.over, carry.partly)]
-    return bool(np.max(largest, initial=0.0) < OVERFLOW_LIMIT)

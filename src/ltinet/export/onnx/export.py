@@ -7,7 +7,7 @@ order. The manifest is stored as metadata of the file.
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ltinet.errors import InvalidNetworkError
 from ltinet.export.manifest import (
@@ -30,12 +30,10 @@ from ltinet.export.onnx.graph import (
     NetworkPorts,
     columns,
     delayed_initial_state,
+    delayed_run_nodes,
     import_onnx,
-    run_graph,
     run_nodes,
     state_size,
-    write_delayed_graph,
-    write_delayed_nodes,
 )
 from ltinet.export.onnx.static_maps import MapNodes
 from ltinet.export.step_model import (
@@ -55,60 +53,16 @@ from ltinet.systems.signal_settings import NO_SETTINGS
 SUFFIX = ".onnx"
 
 
-def write_onnx(
-    prepared: SimulationContext,
-    path: str | PathLike[str],
-    *,
-    settings: ExportSettings,
-    engine: SimulationContext | None = None,
-) -> Export:
-    """Write the graph of a network, with the steps of another one that is the same where that is given."""
-    import_onnx()
-    place = validate_export_path(path, suffix=SUFFIX)
-    model = build_exported_model(engine or prepared, settings, by_increments=False)
-    build = GraphBuilder(PRECISIONS[settings.dtype])
-    if settings.signals.shifts_signals:
-        tapped = build_tapped_model(model, settings)
-        chunks, start = select_chunks(tapped.at_end), delayed_initial_state(tapped)
-        write_delayed_graph(tapped, chunks, build)
-        bound = long_run_bound(tapped, settings, terms=chunks.width)
-    else:
-        chunks, start = select_chunks(model), initial_state(model)
-        run_graph(model, chunks, build)
-        bound = long_run_bound(model, settings, terms=chunks.width)
-    manifest = dict(build_manifest("onnx", prepared, settings, model=model, bound=bound, files=[]))
-    manifest |= {"opset": OPSET, "samples in a chunk": chunks.width, "initial state": start}
-    write_graph(place, build, manifest)
-    return Export(place, (place.name,), manifest, growth_warnings(model))
-
-
-def initial_state(model: StepModel) -> list[float]:
-    """The state that a run begins in, before any sample."""
-    return [*map(float, model.start), *([0.0] * (state_size(model) - model.n_states))]
-
-
-def write_graph(place: Path, build: GraphBuilder, manifest: Mapping[str, Any]) -> None:
-    """Write what was built, checked, with its manifest."""
-    onnx = import_onnx()
-    written = onnx.helper.make_model(
-        build.graph("network"), opset_imports=[onnx.helper.make_opsetid("", OPSET)], producer_name="ltinet"
-    )
-    written.ir_version = IR_VERSION
-    onnx.helper.set_model_props(written, {"ltinet": manifest_bytes(manifest)})
-    onnx.checker.check_model(written, full_check=True)
-    write_export_file(place, written.SerializeToString(deterministic=True))
-
-
 class NetworkPart(NamedTuple):
-    """A network with its step, hold and start, and the same one as steps are to be taken."""
+    """Network of a series connection; `engine` is the same network in the coordinates of its steps."""
 
-    prepared: SimulationContext
+    context: SimulationContext
     settings: ExportSettings
     engine: SimulationContext
 
 
 class MapPart(NamedTuple):
-    """A map: what it is called, how many numbers go in and come out."""
+    """Static map of a series connection, with its name and its numbers of inputs and outputs."""
 
     kind: str
     map: MapNodes
@@ -117,126 +71,154 @@ class MapPart(NamedTuple):
 
 
 class _NetworkRun(NamedTuple):
-    prepared: SimulationContext
+    """Network with the tables of its run."""
+
+    context: SimulationContext
     model: StepModel
     chunks: ChunkTables
     tapped: TappedModel | None = None
 
     @property
     def start(self) -> list[float]:
-        """The state that it begins in."""
-        return initial_state(self.model) if self.tapped is None else delayed_initial_state(self.tapped)
+        """State before any sample."""
+        if self.tapped is not None:
+            return delayed_initial_state(self.tapped)
+        return [*map(float, self.model.start), *([0.0] * (state_size(self.model) - self.model.n_states))]
 
-    def nodes(self, build: GraphBuilder, ends: NetworkPorts) -> tuple[str, str]:
-        """The nodes of its run; the names of its outputs and of its last state."""
+    def nodes(self, build: GraphBuilder, ports: NetworkPorts) -> tuple[str, str]:
+        """Add the nodes of a run; return the names of its outputs and of its last state."""
         if self.tapped is None:
-            return run_nodes(self.model, self.chunks, build, ends)
-        return write_delayed_nodes(self.tapped, self.chunks, build, ends)
+            return run_nodes(self.model, self.chunks, build, ports)
+        return delayed_run_nodes(self.tapped, self.chunks, build, ports)
+
+
+def _network_run(part: NetworkPart) -> _NetworkRun:
+    model = build_exported_model(part.engine, part.settings, by_increments=False)
+    if not part.settings.signals.shifts_signals:
+        return _NetworkRun(part.context, model, select_chunks(model))
+    tapped = build_tapped_model(model, part.settings)
+    return _NetworkRun(part.context, model, select_chunks(tapped.at_end), tapped)
+
+
+def write_onnx(
+    context: SimulationContext,
+    path: str | PathLike[str],
+    *,
+    settings: ExportSettings,
+    engine: SimulationContext | None = None,
+) -> Export:
+    """Write the graph of a network; `engine`, if given, is the same network in the coordinates of its steps."""
+    import_onnx()
+    path = validate_export_path(path, suffix=SUFFIX)
+    run = _network_run(NetworkPart(context, settings, engine or context))
+    model = run.model if run.tapped is None else run.tapped
+    build = GraphBuilder(PRECISIONS[settings.dtype])
+    build.declare("u", ["batch", "time", model.n_inputs])
+    build.declare("state", ["batch", len(run.start)])
+    run.nodes(build, NetworkPorts())
+    build.result("y", ["batch", "time", model.n_outputs])
+    build.result("next_state", ["batch", len(run.start)])
+    bound = long_run_bound(model, settings, terms=run.chunks.width)
+    manifest = dict(build_manifest("onnx", context, settings, model=run.model, bound=bound, files=[]))
+    manifest |= {"opset": OPSET, "samples in a chunk": run.chunks.width, "initial state": run.start}
+    _write_graph(path, build, manifest)
+    return Export(path, (path.name,), manifest, growth_warnings(run.model))
 
 
 def write_stack(
     parts: Sequence[NetworkPart | MapPart], path: str | PathLike[str], *, dtype: Precision, checksum: str
 ) -> Export:
-    """Write the graph of parts in a row, which share one time step and one precision.
+    """Write the graph of a series connection, whose networks share one time step and one precision.
 
-    Raises:
-        InvalidNetworkError: there is no network among the parts, or their time steps differ.
+    Raise `InvalidNetworkError` if there is no network among the parts, or if their time steps differ.
     """
     import_onnx()
-    place = validate_export_path(path, suffix=SUFFIX)
+    path = validate_export_path(path, suffix=SUFFIX)
     dt = _time_step(parts)
     runs = [part if isinstance(part, MapPart) else _network_run(part) for part in parts]
-    build = GraphBuilder(PRECISIONS[dtype])
+    networks = [run for run in runs if isinstance(run, _NetworkRun)]
+    inputs, outputs = _channel_names(runs[0], "inputs"), _channel_names(runs[-1], "outputs")
+    holds = {run.model.hold for run in networks}
+    unknown = [None] * len(outputs)  # maps amplify errors by unknown factors
     facts: dict[str, Any] = {
         "made by": generator_name(),
         "target": "onnx",
-        "network": {"sha256": checksum, "states": _n_states(runs)},
+        "network": {"sha256": checksum, "states": sum(run.model.n_states for run in networks)},
+        "inputs": inputs,
+        "outputs": outputs,
+        "dt": dt,
+        "hold": holds.pop() if len(holds) == 1 else "of each part",
+        "dtype": dtype,
+        "bound": {"per step": unknown, "drift": unknown, "size": unknown},
+        "files": [],
+        "opset": OPSET,
+        "parts": [_part_facts(run) for run in runs],
+        "initial state": [value for run in networks for value in run.start],
     }
-    facts |= {"inputs": _input_names(runs[0]), "outputs": _output_names(runs[-1]), "dt": dt, "hold": _common_hold(runs)}
-    facts |= {"dtype": dtype, "bound": _unknown_bounds(len(facts["outputs"])), "files": [], "opset": OPSET}
-    facts |= {"parts": [_part_facts(run) for run in runs]}
-    facts |= {"initial state": [number for run in _networks(runs) for number in run.start]}
-    _build_graph(runs, build, sizes=(len(facts["inputs"]), len(facts["outputs"]), len(facts["initial state"])))
-    write_graph(place, build, facts)
-    notes = dict.fromkeys(note for run in _networks(runs) for note in growth_warnings(run.model))
-    return Export(place, (place.name,), facts, tuple(notes))
+    build = GraphBuilder(PRECISIONS[dtype])
+    _add_series(runs, build, sizes=(len(inputs), len(outputs), len(facts["initial state"])))
+    _write_graph(path, build, facts)
+    notes = dict.fromkeys(note for run in networks for note in growth_warnings(run.model))
+    return Export(path, (path.name,), facts, tuple(notes))
 
 
-def _build_graph(runs: Sequence[_NetworkRun | MapPart], build: GraphBuilder, *, sizes: tuple[int, int, int]) -> None:
-    """From u and the state to y and the next state, part by part."""
-    n_inputs, n_outputs, n_numbers = sizes
+def _write_graph(path: Path, build: GraphBuilder, manifest: Mapping[str, Any]) -> None:
+    """Check the graph and write it with its manifest."""
+    onnx = import_onnx()
+    model = onnx.helper.make_model(
+        build.graph("network"), opset_imports=[onnx.helper.make_opsetid("", OPSET)], producer_name="ltinet"
+    )
+    model.ir_version = IR_VERSION
+    onnx.helper.set_model_props(model, {"ltinet": manifest_bytes(manifest)})
+    onnx.checker.check_model(model, full_check=True)
+    write_export_file(path, model.SerializeToString(deterministic=True))
+
+
+def _add_series(runs: Sequence[_NetworkRun | MapPart], build: GraphBuilder, *, sizes: tuple[int, int, int]) -> None:
+    """Add inputs, the nodes of all parts, and outputs; `sizes` are those of u, y and the state."""
+    n_inputs, n_outputs, n_state = sizes
     build.declare("u", ["batch", "time", n_inputs])
-    build.declare("state", ["batch", n_numbers])
-    signal, first, after = "u", 0, []
+    build.declare("state", ["batch", n_state])
+    signal, first, next_states = "u", 0, []
     for run in runs:
         if isinstance(run, MapPart):
             signal = run.map.nodes(build, signal)
             continue
         last = first + len(run.start)
         state = build.op("Slice", "state", *columns(build, first, last))
-        signal, end = run.nodes(build, NetworkPorts(signal, state, None, None))
-        after.append(end)
+        signal, next_state = run.nodes(build, NetworkPorts(signal, state, None, None))
+        next_states.append(next_state)
         first = last
     build.op("Identity", signal, name="y")
-    build.op("Concat", *after, axis=1, name="next_state")
+    build.op("Concat", *next_states, axis=1, name="next_state")
     build.result("y", ["batch", "time", n_outputs])
-    build.result("next_state", ["batch", n_numbers])
+    build.result("next_state", ["batch", n_state])
 
 
 def _time_step(parts: Sequence[NetworkPart | MapPart]) -> float:
+    """Return the time step that all networks share."""
     steps = list(dict.fromkeys(part.settings.dt for part in parts if isinstance(part, NetworkPart)))
     if not steps:
-        raise InvalidNetworkError("the model has no network in it, so that it knows no step of time; give a stack")
+        raise InvalidNetworkError("the model contains no network and has no time step; export a Stack with a network")
     if len(steps) > 1:
         raise InvalidNetworkError(
-            f"the networks of the model have time steps {steps[0]:g} and {steps[1]:g}; give them one: network.at(dt)"
+            f"the networks of the model have different time steps, {steps[0]:g} and {steps[1]:g}; set one: network.at(dt)"
         )
     return steps[0]
 
 
-def _network_run(part: NetworkPart) -> _NetworkRun:
-    model = build_exported_model(part.engine, part.settings, by_increments=False)
-    if not part.settings.signals.shifts_signals:
-        return _NetworkRun(part.prepared, model, select_chunks(model))
-    tapped = build_tapped_model(model, part.settings)
-    return _NetworkRun(part.prepared, model, select_chunks(tapped.at_end), tapped)
-
-
-def _networks(runs: Sequence[_NetworkRun | MapPart]) -> list[_NetworkRun]:
-    return [run for run in runs if isinstance(run, _NetworkRun)]
-
-
-def _n_states(runs: Sequence[_NetworkRun | MapPart]) -> int:
-    return sum(run.model.n_states for run in _networks(runs))
-
-
-def _common_hold(runs: Sequence[_NetworkRun | MapPart]) -> str:
-    holds = {run.model.hold for run in _networks(runs)}
-    return holds.pop() if len(holds) == 1 else "of each part"
-
-
-def _unknown_bounds(n_outputs: int) -> dict[str, Any]:
-    """Nobody has bounded what maps make of errors; unknown is null."""
-    return {"per step": [None] * n_outputs, "drift": [None] * n_outputs, "size": [None] * n_outputs}
-
-
-def _input_names(first: _NetworkRun | MapPart) -> list[str]:
-    if isinstance(first, MapPart):
-        return list(names_or_defaults(None, "inputs", first.n_inputs))
-    return list(input_names(first.prepared))
-
-
-def _output_names(last: _NetworkRun | MapPart) -> list[str]:
-    if isinstance(last, MapPart):
-        return list(names_or_defaults(None, "outputs", last.n_outputs))
-    return list(output_names(last.prepared))
+def _channel_names(run: _NetworkRun | MapPart, kind: Literal["inputs", "outputs"]) -> list[str]:
+    """Return the names of the inputs or outputs of a part."""
+    if isinstance(run, MapPart):
+        return list(names_or_defaults(None, kind, run.n_inputs if kind == "inputs" else run.n_outputs))
+    return list((input_names if kind == "inputs" else output_names)(run.context))
 
 
 def _part_facts(run: _NetworkRun | MapPart) -> dict[str, Any]:
-    """A part in the manifest."""
+    """Return the entry of a part in the manifest."""
     if isinstance(run, MapPart):
         return {"kind": run.kind, "inputs": run.n_inputs, "outputs": run.n_outputs}
     signals = NO_SETTINGS if run.tapped is None else run.tapped.settings
-    network = {"sha256": network_checksum(run.prepared.stored._replace(settings=signals)), "states": run.model.n_states}
+    network = {"sha256": network_checksum(run.context.stored._replace(settings=signals)), "states": run.model.n_states}
     facts = {"kind": "network", "network": network, "hold": run.model.hold, "samples in a chunk": run.chunks.width}
     return facts | ({} if run.tapped is None else {"delays and operating point": describe_signal_settings(signals)})

@@ -12,22 +12,22 @@ from ltinet.export.onnx.graph import GraphBuilder
 
 
 class MapNodes(Protocol):
-    """A function of the sample, the same at every time."""
+    """Map of a signal that acts on each sample alone."""
 
     def nodes(self, build: GraphBuilder, x: str) -> str:
-        """From x `(batch, time, n_inputs)` to `(batch, time, n_outputs)`, by its name."""
+        """Add nodes from x `(batch, time, n_inputs)` to `(batch, time, n_outputs)`; return the name of the result."""
         ...
 
 
 class PolynomialMap(NamedTuple):
-    """y = a₁ x + a₂ x² + … for each channel, x in units of a scale."""
+    """Polynomial a₁ x + a₂ x² + … of each channel, x in units of a scale."""
 
     weights: Array
-    """`(degree, channels)`, the linear ones first."""
+    """`(degree, channels)`, linear coefficients first."""
     scale: float
 
     def nodes(self, build: GraphBuilder, x: str) -> str:
-        """Horner's rule."""
+        """Add nodes of Horner's rule."""
         scale = build.table(np.array([self.scale]))
         z = build.op("Div", x, scale)
         total = build.table(self.weights[-1])
@@ -46,23 +46,24 @@ class SplineMap(NamedTuple):
     high: float
 
     def nodes(self, build: GraphBuilder, x: str) -> str:
-        """Every B-spline at every sample; those that are far from it are zero."""
+        """Add nodes that evaluate every B-spline at every sample."""
         n_pieces = self.weights.shape[1] - 3
         knots = build.table(np.arange(-1.0, n_pieces + 2.0))
-        from_low = build.op("Sub", build.op("Unsqueeze", x, build.whole([-1])), build.table(np.array([self.low])))
+        from_low = build.op("Sub", build.op("Unsqueeze", x, build.integers([-1])), build.table(np.array([self.low])))
         in_pieces = build.op("Mul", from_low, build.table(np.array([n_pieces / (self.high - self.low)])))
         distance = build.op("Abs", build.op("Sub", in_pieces, knots))
         outer, inner = (_truncated_cube(build, distance, edge) for edge in (2.0, 1.0))
-        less = build.op("Sub", outer, build.op("Mul", inner, build.table(np.array([4.0]))))
-        cubic = build.op("Div", less, build.table(np.array([6.0])))
+        # B(d) = ((2 − d)₊³ − 4 (1 − d)₊³)/6 at a distance of d knots.
+        difference = build.op("Sub", outer, build.op("Mul", inner, build.table(np.array([4.0]))))
+        cubic = build.op("Div", difference, build.table(np.array([6.0])))
         weighted = build.op("Mul", cubic, build.table(self.weights))
-        ones = build.table(np.ones((len(self.weights[0]), 1)))  # onnxruntime's ReduceSum does not sum nothing
-        curve = build.op("Squeeze", build.op("MatMul", weighted, ones), build.whole([-1]))
+        ones = build.table(np.ones((len(self.weights[0]), 1)))  # onnxruntime's ReduceSum fails for empty batches
+        curve = build.op("Squeeze", build.op("MatMul", weighted, ones), build.integers([-1]))
         return build.op("Add", build.op("Mul", x, build.table(self.slope)), curve)
 
 
 class MonotoneMap(NamedTuple):
-    """For each channel a constant, and the integrals of its slopes, which are lines between even knots, from these."""
+    """Constant plus integral of slopes that are linear between even knots, for each channel."""
 
     offset: Array
     slopes: Array
@@ -71,48 +72,48 @@ class MonotoneMap(NamedTuple):
     high: Array
 
     def nodes(self, build: GraphBuilder, x: str) -> str:
-        """The integral of every hat function from its knot: t ∓ t²/2 beside it; the outer hats have no end."""
+        """Add nodes of the integrals of hat functions: t ∓ t²/2 beside a knot; the outer hats are unbounded."""
         n_pieces = self.slopes.shape[1] - 1
         width = ((self.high - self.low) / n_pieces)[:, None]
         knots = np.arange(n_pieces + 1.0)
-        from_low = build.op("Sub", build.op("Unsqueeze", x, build.whole([-1])), build.table(self.low[:, None]))
+        from_low = build.op("Sub", build.op("Unsqueeze", x, build.integers([-1])), build.table(self.low[:, None]))
         place = build.op("Sub", build.op("Div", from_low, build.table(width)), build.table(knots))
         above = _hat_integral(build, place, is_open=knots == n_pieces)
         below = _hat_integral(build, build.op("Neg", place), is_open=knots == 0)
         weighted = build.op("Mul", build.op("Sub", above, below), build.table(width * self.slopes))
         ones = build.table(np.ones((n_pieces + 1, 1)))
-        curve = build.op("Squeeze", build.op("MatMul", weighted, ones), build.whole([-1]))
+        curve = build.op("Squeeze", build.op("MatMul", weighted, ones), build.integers([-1]))
         return build.op("Add", curve, build.table(self.offset))
 
 
 class TanhMap(NamedTuple):
     """y = L x + V tanh(W x + b) − V tanh(b)."""
 
-    line: Array
+    L: Array
     W: Array
     b: Array
     V: Array
 
     def nodes(self, build: GraphBuilder, x: str) -> str:
-        """A line and one layer."""
+        """Add nodes of a linear map and one layer."""
         inner = build.op("Tanh", build.op("Add", build.op("MatMul", x, build.table(self.W.T)), build.table(self.b)))
-        bent = build.op("MatMul", inner, build.table(self.V.T))
-        both = build.op("Add", build.op("MatMul", x, build.table(self.line.T)), bent)
-        return build.op("Sub", both, build.table(self.V @ np.tanh(self.b)))
+        curve = build.op("MatMul", inner, build.table(self.V.T))
+        total = build.op("Add", build.op("MatMul", x, build.table(self.L.T)), curve)
+        return build.op("Sub", total, build.table(self.V @ np.tanh(self.b)))
 
 
 def _truncated_cube(build: GraphBuilder, distance: str, edge: float) -> str:
-    """(edge − distance)³, and zero beyond the edge."""
-    left = build.op("Sub", build.table(np.array([edge])), distance)
-    kept = build.op("Max", left, build.table(np.zeros(1)))
-    return build.op("Mul", build.op("Mul", kept, kept), kept)
+    """Return (edge − distance)³₊."""
+    difference = build.op("Sub", build.table(np.array([edge])), distance)
+    positive = build.op("Max", difference, build.table(np.zeros(1)))
+    return build.op("Mul", build.op("Mul", positive, positive), positive)
 
 
 def _hat_integral(build: GraphBuilder, place: str, *, is_open: Array) -> str:
-    """The integral of hats from their knots up to places, zero below: t − t²/2 up to 1, or t where a hat is open."""
-    zero, one, half = (build.table(np.array([own])) for own in (0.0, 1.0, 0.5))
+    """Return the integral of hats from their knots up to `place`: t − t²/2 up to 1, or t for an open hat, 0 below."""
+    zero, one, half = (build.table(np.array([value])) for value in (0.0, 1.0, 0.5))
     above = build.op("Max", place, zero)
     near = build.op("Min", above, one)
     closed = build.op("Sub", near, build.op("Mul", build.op("Mul", near, near), half))
-    kept = build.op("Mul", closed, build.table(1.0 - is_open))
-    return build.op("Add", kept, build.op("Mul", above, build.table(1.0 * is_open)))
+    bounded = build.op("Mul", closed, build.table(1.0 - is_open))
+    return build.op("Add", bounded, build.op("Mul", above, build.table(1.0 * is_open)))

@@ -6,27 +6,27 @@
 #include "model.h"
 
 /* [model: delays] */
-static const int TAP_INPUT[MODEL_ROOM(MODEL_TAPS)] = {
+static const int TAP_INPUT[MODEL_DIM(MODEL_TAPS)] = {
     0, 0};
-static const int TAP_LAG[MODEL_ROOM(MODEL_TAPS)] = {
+static const int TAP_LAG[MODEL_DIM(MODEL_TAPS)] = {
     6, 7};
-static const int TAP_ENDS_LINE[MODEL_ROOM(MODEL_TAPS)] = {
+static const int TAP_ENDS_LINE[MODEL_DIM(MODEL_TAPS)] = {
     0, 0};
-static const int HISTORY_FIRST[MODEL_ROOM(MODEL_INPUTS)] = {
+static const int HISTORY_FIRST[MODEL_DIM(MODEL_INPUTS)] = {
     0};
-static const int HISTORY_LENGTH[MODEL_ROOM(MODEL_INPUTS)] = {
+static const int HISTORY_LENGTH[MODEL_DIM(MODEL_INPUTS)] = {
     8};
-static const int WAITING_FIRST[MODEL_ROOM(MODEL_OUTPUTS)] = {
+static const int WAITING_FIRST[MODEL_DIM(MODEL_OUTPUTS)] = {
     0};
-static const int WAITING_LENGTH[MODEL_ROOM(MODEL_OUTPUTS)] = {
+static const int WAITING_LENGTH[MODEL_DIM(MODEL_OUTPUTS)] = {
     0};
-static const model_real U0[MODEL_ROOM(MODEL_INPUTS)] = {
+static const model_real U0[MODEL_DIM(MODEL_INPUTS)] = {
     0};
-static const model_real Y0[MODEL_ROOM(MODEL_OUTPUTS)] = {
+static const model_real Y0[MODEL_DIM(MODEL_OUTPUTS)] = {
     0};
 /* [end] */
 
-/* What a tap reads. Before the first sample there is zero, and no line leads to that sample. */
+/* Value of a tap: zero before the first sample, and no line leads to that sample. */
 static model_real tapped(const model_state *self, int tap)
 {
     const int input = TAP_INPUT[tap];
@@ -41,7 +41,7 @@ static model_real tapped(const model_state *self, int tap)
     return self->inputs[HISTORY_FIRST[input] + place];
 }
 
-/* Put an output behind those that wait, and take the one that has waited longest. */
+/* Append an output to its ring buffer, and return the oldest one. */
 static model_real waited(model_state *self, int output, model_real value)
 {
     model_real *oldest = &self->outputs[WAITING_FIRST[output] + self->output_at[output]];
@@ -57,8 +57,8 @@ static model_real waited(model_state *self, int output, model_real value)
 
 void model_step(model_state *self, const model_real u[], model_real y[])
 {
-    model_real x[MODEL_ROOM(MODEL_TAPS)] = {0};
-    model_real w[MODEL_ROOM(MODEL_OUTPUTS)] = {0};
+    model_real x[MODEL_DIM(MODEL_TAPS)] = {0};
+    model_real w[MODEL_DIM(MODEL_OUTPUTS)] = {0};
     int i;
 
     for (i = 0; i < MODEL_INPUTS; i++) {
@@ -105,16 +105,16 @@ void model_init(model_state *self)
     int i;
 
     model_core_init(&self->core);
-    for (i = 0; i < MODEL_ROOM(MODEL_HISTORY); i++) {
+    for (i = 0; i < MODEL_DIM(MODEL_HISTORY); i++) {
         self->inputs[i] = 0;
     }
-    for (i = 0; i < MODEL_ROOM(MODEL_WAITING); i++) {
+    for (i = 0; i < MODEL_DIM(MODEL_WAITING); i++) {
         self->outputs[i] = 0;
     }
-    for (i = 0; i < MODEL_ROOM(MODEL_INPUTS); i++) {
+    for (i = 0; i < MODEL_DIM(MODEL_INPUTS); i++) {
         self->input_at[i] = 0;
     }
-    for (i = 0; i < MODEL_ROOM(MODEL_OUTPUTS); i++) {
+    for (i = 0; i < MODEL_DIM(MODEL_OUTPUTS); i++) {
         self->output_at[i] = 0;
         self->partial[i] = 0;
     }
@@ -137,7 +137,7 @@ void model_set_state(model_state *self, const model_real z[])
 #if MODEL_PARTIAL
     {
         /* Rows of these outputs read no taps. */
-        const model_real x[MODEL_ROOM(MODEL_TAPS)] = {0};
+        const model_real x[MODEL_DIM(MODEL_TAPS)] = {0};
         model_core_output(&self->core, x, self->partial);
     }
 #endif

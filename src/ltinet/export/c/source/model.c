@@ -9,36 +9,36 @@
 #endif
 
 /* [model: tables] */
-static const model_real P_RE[MODEL_ROOM(MODEL_PAIRS)] = {
+static const model_real P_RE[MODEL_DIM(MODEL_PAIRS)] = {
     0x1.ed008c7ccb834p-1, 0x1.c832b8f703f1ap-1};
 
-static const model_real P_IM[MODEL_ROOM(MODEL_PAIRS)] = {
+static const model_real P_IM[MODEL_DIM(MODEL_PAIRS)] = {
     0x1.f75f50ded6cc3p-3, 0x1.a553749f981c3p-2};
 
-static const model_real G0[MODEL_ROOM(MODEL_INPUTS)][MODEL_ROOM(MODEL_STATES)] = {
+static const model_real G0[MODEL_DIM(MODEL_INPUTS)][MODEL_DIM(MODEL_STATES)] = {
     {
     0x1.dd77e764859c0p-7, 0x1.d3255841a2202p-7, -0x1.6309fde9bb909p-4, -0x1.8a28759125070p-5}};
 
-static const model_real G1[MODEL_ROOM(MODEL_INPUTS)][MODEL_ROOM(MODEL_STATES)] = {
+static const model_real G1[MODEL_DIM(MODEL_INPUTS)][MODEL_DIM(MODEL_STATES)] = {
     {
     0x1.dfb6a83e64daep-8, 0x1.d9c6e8180c681p-8, -0x1.678644a1e6edap-4, -0x1.996c3f27c4138p-5}};
 
-static const model_real C[MODEL_ROOM(MODEL_OUTPUTS)][MODEL_ROOM(MODEL_PADDED)] = {
+static const model_real C[MODEL_DIM(MODEL_OUTPUTS)][MODEL_DIM(MODEL_PADDED)] = {
     {
     0x1.6a09e667f3bcep-3, -0x1.6a09e667f3bd1p-3, 0x1.57e479c763192p-57, 0}};
 
-static const model_real D[MODEL_ROOM(MODEL_OUTPUTS)][MODEL_ROOM(MODEL_INPUTS)] = {
+static const model_real D[MODEL_DIM(MODEL_OUTPUTS)][MODEL_DIM(MODEL_INPUTS)] = {
     {
     0}};
 
-static const model_real START[MODEL_ROOM(MODEL_STATES)] = {
+static const model_real START[MODEL_DIM(MODEL_STATES)] = {
     0, 0, 0, 0};
 /* [end] */
 
 enum { FIRST_IMAGINARY = MODEL_PAIRS, FIRST_REAL = 2 * MODEL_PAIRS };
 
 #if MODEL_STATES > 0
-/* What is left of a state after a step, and what the inputs of that step add to it. */
+/* Add the contribution of the inputs of a step to the propagated state. */
 static model_real driven(model_real sum, int state, const model_real u_now[], const model_real u_next[])
 {
     int j;
@@ -56,7 +56,7 @@ static model_real driven(model_real sum, int state, const model_real u_now[], co
 #endif
 
 #if MODEL_SLOW > 0
-/* Add to a slow state and keep what rounding takes from the sum (Knuth's two-sum: no order of sizes is assumed). */
+/* Add to a slow state and store the rounding error of the sum (Knuth's two-sum, valid for any order of sizes). */
 static void add_compensated(model_real *state, model_real *lost, model_real increment)
 {
     const model_real before = *state;
@@ -124,7 +124,7 @@ static void advance_slow_reals(model_real z[], model_real lost[], const model_re
 #endif
 
 #if MODEL_BLOCKS > 0
-/* Where all blocks have one size the compiler knows it. */
+/* A compile-time constant where all blocks have one size. */
 #define STATES_OF_BLOCK(b) (MODEL_EQUAL_BLOCKS ? MODEL_LARGEST_BLOCK : BLOCK_SIZE[b])
 
 /* A dense block: P, or P - 1 for a slow one, column by column, times its states. */
@@ -181,9 +181,9 @@ static void advance_slow_blocks(model_real z[], model_real lost[], const model_r
 
 void model_advance(model_state *self, const model_real u_now[], const model_real u_next[])
 {
-    /* Copies, which no state shares its place with: so the loops need not read them again for every state. */
-    model_real now[MODEL_ROOM(MODEL_INPUTS)] = {0};
-    model_real next[MODEL_ROOM(MODEL_INPUTS)] = {0};
+    /* Copies cannot alias the states, so that the loops need not read them again for every state. */
+    model_real now[MODEL_DIM(MODEL_INPUTS)] = {0};
+    model_real next[MODEL_DIM(MODEL_INPUTS)] = {0};
     int j;
 
     for (j = 0; j < MODEL_INPUTS; j++) {
@@ -223,7 +223,7 @@ void model_output(const model_state *self, const model_real u[], model_real y[])
     int half;
 
     for (i = 0; i < MODEL_OUTPUTS; i++) {
-        /* Several partial sums side by side: they need not wait for each other, and round less. */
+        /* Several independent partial sums: they run in parallel and have smaller rounding errors. */
         model_real sums[MODEL_LANES] = {0};
         model_real sum;
 
@@ -266,10 +266,10 @@ void model_init(model_state *self)
 {
     int i;
 
-    for (i = 0; i < MODEL_ROOM(MODEL_PADDED); i++) {
+    for (i = 0; i < MODEL_DIM(MODEL_PADDED); i++) {
         self->z[i] = 0;
     }
-    for (i = 0; i < MODEL_ROOM(MODEL_INPUTS); i++) {
+    for (i = 0; i < MODEL_DIM(MODEL_INPUTS); i++) {
         self->u[i] = 0;
     }
     self->started = 0;

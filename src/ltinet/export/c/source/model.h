@@ -5,8 +5,8 @@
  *     model_init(&state);
  *     for (;;) { model_step(&state, u, y); }        u: the inputs of this sample, y: the outputs at the same time
  *
- * All that a run remembers is in its own model_state, which may be copied to save and restore it. Nothing is allocated,
- * nothing is shared, every loop has a fixed length. Compile without -ffast-math.
+ * The state of a run is one model_state, which may be copied to save and restore it. No memory is allocated, no data is
+ * shared, every loop has a fixed length. Compile without -ffast-math.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -49,28 +49,28 @@ enum {
 };
 /* [end] */
 
-/* Room for at least one number, as C has no empty arrays. */
-#define MODEL_ROOM(count) ((count) > 0 ? (count) : 1)
+/* Array size of at least 1, since C has no empty arrays. */
+#define MODEL_DIM(count) ((count) > 0 ? (count) : 1)
 
 typedef struct {
-    model_real z[MODEL_ROOM(MODEL_PADDED)]; /* at the time of the last sample; zeros behind MODEL_STATES */
-    model_real u[MODEL_ROOM(MODEL_INPUTS)]; /* the last sample */
+    model_real z[MODEL_DIM(MODEL_PADDED)]; /* at the time of the last sample; zeros behind MODEL_STATES */
+    model_real u[MODEL_DIM(MODEL_INPUTS)]; /* the last sample */
 #if MODEL_SLOW > 0
-    model_real lost[MODEL_SLOW]; /* what rounding took from slow states, and gives back in the next step */
+    model_real lost[MODEL_SLOW]; /* rounding errors of slow states, compensated in the next step */
 #endif
     int started; /* whether there was a sample */
 } model_state;
 
-/* Begin in the initial state that was chosen at export. */
+/* Set the initial state that was chosen at export. */
 void model_init(model_state *self);
 
-/* Begin again. */
+/* Set the initial state again. */
 void model_reset(model_state *self);
 
-/* Take the next sample u[MODEL_INPUTS] and give the outputs y[MODEL_OUTPUTS] at its time. */
+/* Read the next sample u[MODEL_INPUTS] and write the outputs y[MODEL_OUTPUTS] at its time. */
 void model_step(model_state *self, const model_real u[], model_real y[]);
 
-/* Its two halves: go one step on, with the input that goes from u_now to u_next; tell the outputs with an input u. */
+/* The two halves of a step: advance the state with an input from u_now to u_next; compute the outputs for an input u. */
 void model_advance(model_state *self, const model_real u_now[], const model_real u_next[]);
 void model_output(const model_state *self, const model_real u[], model_real y[]);
 

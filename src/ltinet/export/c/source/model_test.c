@@ -1,6 +1,6 @@
 /*
- * Self-test: the outputs of a run of model.c against those that Python computed in double precision for the same inputs.
- * Prints the largest difference and a checksum of all bits of the outputs, equal on every machine that rounds as IEEE 754.
+ * Self-test: compares the outputs of model.c with those of Python in double precision for the same inputs. Prints the
+ * largest difference and a checksum of the outputs, which is equal on all machines with IEEE 754 arithmetic.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 /* [model: vectors] */
 enum { TEST_STEPS = 64 };
-static const model_real TEST_U[TEST_STEPS][MODEL_ROOM(MODEL_INPUTS)] = {
+static const model_real TEST_U[TEST_STEPS][MODEL_DIM(MODEL_INPUTS)] = {
     {-0x1.7f02c7255bbccp-5},
     {-0x1.8b2c5a40d9d52p-2},
     {-0x1.180b373fd6bddp+0},
@@ -75,7 +75,7 @@ static const model_real TEST_U[TEST_STEPS][MODEL_ROOM(MODEL_INPUTS)] = {
     {-0x1.5bdd234696c38p-1},
     {0x1.a5e41f746d07fp+0},
     {-0x1.777e399a17b34p-1}};
-static const double TEST_Y[TEST_STEPS][MODEL_ROOM(MODEL_OUTPUTS)] = {
+static const double TEST_Y[TEST_STEPS][MODEL_DIM(MODEL_OUTPUTS)] = {
     {0},
     {-0x1.26b806f4cfc30p-17},
     {-0x1.6a4fe03d81979p-13},
@@ -140,11 +140,11 @@ static const double TEST_Y[TEST_STEPS][MODEL_ROOM(MODEL_OUTPUTS)] = {
     {-0x1.2ca08c66cbf45p-3},
     {-0x1.5e28686e2069fp-3},
     {-0x1.704ce363c8e9fp-3}};
-static const double TEST_ALLOWED[MODEL_ROOM(MODEL_OUTPUTS)] = {
+static const double TEST_ALLOWED[MODEL_DIM(MODEL_OUTPUTS)] = {
     0x1.7a34237ed5ae7p-40};
 /* [end] */
 
-/* FNV-1a over the bytes of a number, lowest first on machines of either byte order. */
+/* FNV-1a over the bytes of a number, lowest first for either byte order. */
 static uint64_t with_bits(uint64_t checksum, double value)
 {
     uint64_t bits;
@@ -161,7 +161,7 @@ static uint64_t with_bits(uint64_t checksum, double value)
 int main(void)
 {
     static model_state state;
-    static model_real y[MODEL_ROOM(MODEL_OUTPUTS)];
+    static model_real y[MODEL_DIM(MODEL_OUTPUTS)];
     uint64_t checksum = UINT64_C(14695981039346656037);
     double worst = 0.0;
     int failures = 0;

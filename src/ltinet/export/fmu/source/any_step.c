@@ -140,7 +140,7 @@ static double largest_row_sum(const double F[], int size)
 }
 
 /* e^{2x} - 1 = E (E + 2), phi1(2x) = (E/2 + 1) phi1, phi2(2x) = (phi1 phi1 + 2 phi2)/4 with E = e^x - 1. */
-static void double_step(double less_one[], double first[], double second[], int size)
+static void double_step(double p_minus_1[], double first[], double second[], int size)
 {
     double product[MODEL_LARGEST_BLOCK * MODEL_LARGEST_BLOCK];
     const int entries = size * size;
@@ -150,17 +150,17 @@ static void double_step(double less_one[], double first[], double second[], int 
     for (i = 0; i < entries; i++) {
         second[i] = 0.25 * product[i] + 0.5 * second[i];
     }
-    multiply(product, less_one, first, size);
+    multiply(product, p_minus_1, first, size);
     for (i = 0; i < entries; i++) {
         first[i] += 0.5 * product[i];
     }
-    multiply(product, less_one, less_one, size);
+    multiply(product, p_minus_1, p_minus_1, size);
     for (i = 0; i < entries; i++) {
-        less_one[i] = 2.0 * less_one[i] + product[i];
+        p_minus_1[i] = 2.0 * p_minus_1[i] + product[i];
     }
 }
 
-static void prepare_block(double less_one[], double first[], double second[], const double F[], int size, double h)
+static void prepare_block(double p_minus_1[], double first[], double second[], const double F[], int size, double h)
 {
     double x[MODEL_LARGEST_BLOCK * MODEL_LARGEST_BLOCK];
     double product[MODEL_LARGEST_BLOCK * MODEL_LARGEST_BLOCK];
@@ -188,9 +188,9 @@ static void prepare_block(double less_one[], double first[], double second[], co
     for (i = 0; i < size; i++) {
         first[i * (size + 1)] += 1.0;
     }
-    multiply(less_one, x, first, size);
+    multiply(p_minus_1, x, first, size);
     for (k = 0; k < halvings; k++) {
-        double_step(less_one, first, second, size);
+        double_step(p_minus_1, first, second, size);
     }
 }
 
@@ -202,7 +202,7 @@ static void prepare_blocks(any_step *self, double h)
     for (b = 0; b < MODEL_BLOCKS; b++) {
         const int at = BLOCK_AT[b];
         const int entries = BLOCK_STATES[b] * BLOCK_STATES[b];
-        prepare_block(self->less_one + at, self->begin + at, self->end + at, F_BLOCK + at, BLOCK_STATES[b], h);
+        prepare_block(self->p_minus_1 + at, self->begin + at, self->end + at, F_BLOCK + at, BLOCK_STATES[b], h);
         for (i = at; i < at + entries; i++) {
             self->end[i] *= h;
             self->begin[i] = h * self->begin[i] - self->end[i];
@@ -225,7 +225,7 @@ static void take_blocks(const any_step *self, double z[], const double u_now[], 
             change[i] = 0.0;
             for (j = 0; j < size; j++) {
                 const int entry = at + i * size + j;
-                change[i] += self->less_one[entry] * z[first + j] + self->begin[entry] * driven(first + j, u_now) +
+                change[i] += self->p_minus_1[entry] * z[first + j] + self->begin[entry] * driven(first + j, u_now) +
                              self->end[entry] * driven(first + j, u_next);
             }
         }

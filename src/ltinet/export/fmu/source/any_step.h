@@ -1,4 +1,4 @@
-/* Steps of any length: what the tables of the model are for its own step, computed at run time for another one. */
+/* Steps of any length: the tables of a step, computed at run time. */
 #ifndef ANY_STEP_H
 #define ANY_STEP_H
 
@@ -12,11 +12,11 @@ enum { SCALARS = MODEL_PAIRS + MODEL_REALS };
 
 typedef struct {
     double length;                                /* 0 for none */
-    double p_re[MODEL_ROOM(SCALARS)], p_im[MODEL_ROOM(SCALARS)];
-    double begin_re[MODEL_ROOM(SCALARS)], begin_im[MODEL_ROOM(SCALARS)]; /* h (phi1 - phi2) */
-    double end_re[MODEL_ROOM(SCALARS)], end_im[MODEL_ROOM(SCALARS)];     /* h phi2 */
-    double less_one[MODEL_ROOM(MODEL_BLOCK_ENTRIES)];                    /* exp(F h) - 1, row by row */
-    double begin[MODEL_ROOM(MODEL_BLOCK_ENTRIES)], end[MODEL_ROOM(MODEL_BLOCK_ENTRIES)];
+    double p_re[MODEL_DIM(SCALARS)], p_im[MODEL_DIM(SCALARS)];
+    double begin_re[MODEL_DIM(SCALARS)], begin_im[MODEL_DIM(SCALARS)]; /* h (phi1 - phi2) */
+    double end_re[MODEL_DIM(SCALARS)], end_im[MODEL_DIM(SCALARS)];     /* h phi2 */
+    double p_minus_1[MODEL_DIM(MODEL_BLOCK_ENTRIES)];                    /* exp(F h) - 1, row by row */
+    double begin[MODEL_DIM(MODEL_BLOCK_ENTRIES)], end[MODEL_DIM(MODEL_BLOCK_ENTRIES)];
 } any_step;
 
 /* Prepare a step of some length, unless it is the one that was prepared last. */

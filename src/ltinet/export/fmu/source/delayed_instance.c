@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 /* [model: delays] */
-static const double INPUT_DELAY[MODEL_ROOM(MODEL_INPUTS)] = {0};
+static const double INPUT_DELAY[MODEL_DIM(MODEL_INPUTS)] = {0};
 static const double COPY_DELAY[MODEL_COPIES] = {0};
-static const int OUTPUT_COPY[MODEL_ROOM(MODEL_OUTPUTS)] = {0};
+static const int OUTPUT_COPY[MODEL_DIM(MODEL_OUTPUTS)] = {0};
 static const double LONGEST_DELAY = 0;
-static const double U0[MODEL_ROOM(MODEL_INPUTS)] = {0};
-static const double Y0[MODEL_ROOM(MODEL_OUTPUTS)] = {0};
+static const double U0[MODEL_DIM(MODEL_INPUTS)] = {0};
+static const double Y0[MODEL_DIM(MODEL_OUTPUTS)] = {0};
 /* [end] */
 
 instance *instance_new(void)
@@ -31,7 +31,7 @@ void instance_reset(instance *self)
     for (c = 0; c < MODEL_COPIES; c++) {
         model_init(&self->now.states[c]);
     }
-    for (j = 0; j < MODEL_ROOM(MODEL_INPUTS); j++) {
+    for (j = 0; j < MODEL_DIM(MODEL_INPUTS); j++) {
         self->now.u[j] = U0[j];
         self->now.rate[j] = 0.0;
     }
@@ -70,7 +70,7 @@ static int piece_before(const snapshot *now, double time, double delay, double s
     return low - 1;
 }
 
-/* The end of a piece: the beginning of the next one, or of the step to come. */
+/* The end of a piece: the beginning of the next one, or the end of the current step. */
 static double end_of(const snapshot *now, int number, double stop)
 {
     return number + 1 < now->count ? piece_at(now, number + 1)->time : stop;
@@ -95,8 +95,8 @@ static double delayed(const snapshot *now, int input, int number, double time, d
 static void advance(instance *self, model_state *state, double length, const double v_now[], const double v_next[],
                     double same)
 {
-    double before[MODEL_ROOM(MODEL_INPUTS)] = {0};
-    double after[MODEL_ROOM(MODEL_INPUTS)] = {0};
+    double before[MODEL_DIM(MODEL_INPUTS)] = {0};
+    double after[MODEL_DIM(MODEL_INPUTS)] = {0};
     double whole = floor(length / MODEL_DT + 0.5);
     double rest = length - whole * MODEL_DT;
     double k;
@@ -141,9 +141,9 @@ static void advance_copy(instance *self, int copy, double stop)
 
     time = time > now->time + same ? time : now->time;
     while (time < stop - same) {
-        double v_now[MODEL_ROOM(MODEL_INPUTS)] = {0};
-        double v_next[MODEL_ROOM(MODEL_INPUTS)] = {0};
-        int numbers[MODEL_ROOM(MODEL_INPUTS)] = {0};
+        double v_now[MODEL_DIM(MODEL_INPUTS)] = {0};
+        double v_next[MODEL_DIM(MODEL_INPUTS)] = {0};
+        int numbers[MODEL_DIM(MODEL_INPUTS)] = {0};
         double next = stop;
         int j;
 
@@ -165,7 +165,7 @@ static void advance_copy(instance *self, int copy, double stop)
     }
 }
 
-/* Begin a piece; the one before it ends where this one begins, if the model holds its inputs so. 0 if there is no room. */
+/* Begin a piece; with a linear hold the one before it ends where this one begins. 0 if the ring buffer is full. */
 static int begin_piece(snapshot *now, double length)
 {
     piece *own;
@@ -220,8 +220,8 @@ int instance_step(instance *self, double length)
     return 1;
 }
 
-/* An input less u0 at the time of communication, as a copy of the core sees it. */
-static double seen(const snapshot *now, int input, double delay)
+/* An input less u0 at the time of communication, delayed for a copy of the core. */
+static double delayed_now(const snapshot *now, int input, double delay)
 {
     const double same = rounding(now, 0.0);
     const piece *own;
@@ -253,14 +253,14 @@ int instance_get(const instance *self, unsigned int reference, double *value)
         const unsigned int output = reference - (unsigned int)FIRST_OUTPUT;
         const double late = COPY_DELAY[OUTPUT_COPY[output]];
         const double begun = now->count > 0 ? now->begun : now->time;
-        double v[MODEL_ROOM(MODEL_INPUTS)] = {0};
-        double w[MODEL_ROOM(MODEL_OUTPUTS)] = {0};
+        double v[MODEL_DIM(MODEL_INPUTS)] = {0};
+        double w[MODEL_DIM(MODEL_OUTPUTS)] = {0};
         int j;
 
         *value = Y0[output];
         if (now->time >= begun + late - rounding(now, 0.0)) {
             for (j = 0; j < MODEL_INPUTS; j++) {
-                v[j] = seen(now, j, INPUT_DELAY[j] + late);
+                v[j] = delayed_now(now, j, INPUT_DELAY[j] + late);
             }
             model_output(&now->states[OUTPUT_COPY[output]], v, w);
             *value += w[output];

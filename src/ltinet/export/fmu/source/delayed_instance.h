@@ -21,15 +21,15 @@
 /* A piece of the inputs: straight lines from the beginning of a communication step to its end. */
 typedef struct {
     double time;
-    double first[MODEL_ROOM(MODEL_INPUTS)];
-    double last[MODEL_ROOM(MODEL_INPUTS)];
+    double first[MODEL_DIM(MODEL_INPUTS)];
+    double last[MODEL_DIM(MODEL_INPUTS)];
 } piece;
 
 /* All that changes; plain data, which is saved, restored and serialised as it is. */
 typedef struct {
     model_state states[MODEL_COPIES];
-    double u[MODEL_ROOM(MODEL_INPUTS)];
-    double rate[MODEL_ROOM(MODEL_INPUTS)]; /* of the inputs, over the next communication step only */
+    double u[MODEL_DIM(MODEL_INPUTS)];
+    double rate[MODEL_DIM(MODEL_INPUTS)]; /* of the inputs, over the next communication step only */
     double time;
     double begun;                /* the time at which the run began, once there was a step */
     int oldest;                  /* the place of the oldest piece that some copy still needs */
@@ -51,7 +51,7 @@ enum { FIRST_OUTPUT = MODEL_INPUTS, TIME = MODEL_INPUTS + MODEL_OUTPUTS, VARIABL
 instance *instance_new(void);
 void instance_reset(instance *self);
 
-/* Go on by a length of time; 0 if that is no positive number, or if the delays hold more pieces than there is room for. */
+/* Advance by a length of time; 0 if it is not positive, or if the ring buffer of pieces is full. */
 int instance_step(instance *self, double length);
 
 /* Values by their references: inputs, then outputs, then time; 0 for a reference that does not exist. */

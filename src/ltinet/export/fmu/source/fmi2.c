@@ -27,7 +27,7 @@ fmi2Component fmi2Instantiate(fmi2String instanceName, fmi2Type fmuType, fmi2Str
     if (fmuType != fmi2CoSimulation || fmuGUID == NULL || strcmp(fmuGUID, TOKEN) != 0) {
         if (functions != NULL && functions->logger != NULL) {
             functions->logger(functions->componentEnvironment, instanceName, fmi2Error, "error",
-                              "the GUID is that of another model, or this is no co-simulation");
+                              "the GUID is that of another model, or the FMU type is not co-simulation");
         }
         return NULL;
     }

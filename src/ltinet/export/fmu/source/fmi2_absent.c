@@ -1,4 +1,4 @@
-/* What FMI 2.0 asks every model for, and this one has no use for: other types of variables, other kinds of FMUs. */
+/* Functions that FMI 2.0 requires but this model does not support: other types of variables, other kinds of FMUs. */
 #include "fmi2Functions.h"
 
 fmi2Status fmi2GetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, fmi2Integer value[])

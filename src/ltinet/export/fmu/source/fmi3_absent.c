@@ -1,4 +1,4 @@
-/* What FMI 3.0 asks every model for, and this one has no use for: other types of variables, other kinds of FMUs. */
+/* Functions that FMI 3.0 requires but this model does not support: other types of variables, other kinds of FMUs. */
 #include "fmi3Functions.h"
 
 fmi3Instance fmi3InstantiateModelExchange(fmi3String instanceName, fmi3String instantiationToken,

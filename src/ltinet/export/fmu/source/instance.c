@@ -19,7 +19,7 @@ void instance_reset(instance *self)
     int j;
 
     model_init(&self->now.state);
-    for (j = 0; j < MODEL_ROOM(MODEL_INPUTS); j++) {
+    for (j = 0; j < MODEL_DIM(MODEL_INPUTS); j++) {
         self->now.u[j] = 0.0;
         self->now.rate[j] = 0.0;
     }
@@ -42,8 +42,8 @@ static void inputs_after(const snapshot *now, double time, double u[])
 int instance_step(instance *self, double length)
 {
     snapshot *now = &self->now;
-    double before[MODEL_ROOM(MODEL_INPUTS)] = {0};
-    double after[MODEL_ROOM(MODEL_INPUTS)] = {0};
+    double before[MODEL_DIM(MODEL_INPUTS)] = {0};
+    double after[MODEL_DIM(MODEL_INPUTS)] = {0};
     double whole;
     double rest;
     double k;
@@ -85,7 +85,7 @@ int instance_get(const instance *self, unsigned int reference, double *value)
     if (reference < (unsigned int)FIRST_OUTPUT) {
         *value = self->now.u[reference];
     } else if (reference < (unsigned int)TIME) {
-        double y[MODEL_ROOM(MODEL_OUTPUTS)];
+        double y[MODEL_DIM(MODEL_OUTPUTS)];
         model_output(&self->now.state, self->now.u, y);
         *value = y[reference - (unsigned int)FIRST_OUTPUT];
     } else if (reference == (unsigned int)TIME) {

@@ -9,8 +9,8 @@
 /* All that changes; plain data, which is saved, restored and serialised as it is. */
 typedef struct {
     model_state state;
-    double u[MODEL_ROOM(MODEL_INPUTS)];
-    double rate[MODEL_ROOM(MODEL_INPUTS)]; /* of the inputs, over the next communication step only */
+    double u[MODEL_DIM(MODEL_INPUTS)];
+    double rate[MODEL_DIM(MODEL_INPUTS)]; /* of the inputs, over the next communication step only */
     double time;
 } snapshot;
 
@@ -24,7 +24,7 @@ enum { FIRST_OUTPUT = MODEL_INPUTS, TIME = MODEL_INPUTS + MODEL_OUTPUTS, VARIABL
 instance *instance_new(void);
 void instance_reset(instance *self);
 
-/* Go on by a length of time; 0 if that is no positive number. */
+/* Advance by a length of time; 0 if it is not positive. */
 int instance_step(instance *self, double length);
 
 /* Values by their references: inputs, then outputs, then time; 0 for a reference that does not exist. */
