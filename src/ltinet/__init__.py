@@ -59,7 +59,7 @@ if typing.TYPE_CHECKING:
     from ltinet.plotting.reduction import ReductionPlots
     from ltinet.reduction.api import ReductionResult, reduce
     from ltinet.tables.table import Table, read_table
-_LATE = {
+_LAZY_IMPORTS = {
     "FrequencyBand": "ltinet.identification.uncertainty",
     "StepBand": "ltinet.identification.uncertainty",
     "PoleUncertainty": "ltinet.identification.uncertainty",
@@ -150,7 +150,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> typing.Any:
     """Import a public name of a package that is loaded on first use."""
-    if name not in _LATE:
+    if name not in _LAZY_IMPORTS:
         raise AttributeError(f"module 'ltinet' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-    globals()[name] = value = getattr(importlib.import_module(_LATE[name]), name)
+    globals()[name] = value = getattr(importlib.import_module(_LAZY_IMPORTS[name]), name)
     return value

@@ -150,7 +150,7 @@ def named_system(name: str, **parameters: Any) -> StateSpace:
     Raises
     ------
     InvalidSystemError
-        If there is no system or parameter of that name, or a value is out of range.
+        If the name or a parameter is unknown, or a value is out of range.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def test_late_names_are_those_that_type_checkers_see() -> None:
     block = next(node for node in tree.body if isinstance(node, ast.If))
     assert ast.unparse(block.test) == "typing.TYPE_CHECKING"
     seen = {name.name: node.module for node in block.body for name in node.names}
-    assert seen == ltinet._LATE
+    assert seen == ltinet._LAZY_IMPORTS
 
 
 def test_names_of_wings_come_when_they_are_used() -> None:

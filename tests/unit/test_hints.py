@@ -55,7 +55,7 @@ def test_construct_of_a_path_names_load_system(path: object) -> None:
 
 
 def test_construct_of_loose_matrices_asks_for_a_tuple() -> None:
-    with pytest.raises(InvalidSystemError, match=r"3 arguments came; .* construct\(\(A, B, C\)\)"):
+    with pytest.raises(InvalidSystemError, match=r"got 3 positional arguments; .* construct\(\(A, B, C\)\)"):
         ltinet.construct(SYSTEM.A, SYSTEM.B, SYSTEM.C)
     with pytest.raises(InvalidSystemError, match=r"construct\(\(A, B, C, D\)\)"):
         ltinet.construct(SYSTEM.A, SYSTEM.B, SYSTEM.C, SYSTEM.D)

@@ -23,7 +23,7 @@ def test_digits_count_more_than_connections(hippo):
     assert balanced.n_connections < as_given.n_connections == net.n_connections
     assert net == as_given
     assert balanced.form.condition_raw > COSTLY_CONDITION >= net.form.condition_raw
-    assert "states as given, for more digits" in str(net.form)
+    assert "states as given, for accuracy" in str(net.form)
 
 
 def test_files_keep_the_reason(hippo, tmp_path):

@@ -1,1 +1,1 @@
-"""Helpers without knowledge of systems: arrays, tolerances, caches, threads, text, files that appear whole."""
+"""Helpers that do not depend on systems: floating point, caches, BLAS threads, text, display, atomic files."""

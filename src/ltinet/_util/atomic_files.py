@@ -19,12 +19,6 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-# MERGED ltinet._util.atomic_files
-# A file or folder appears under its name whole or not at all, and nothing is left beside it.
-#
-# Where the system has them, files are written without a name first: a process that is stopped, however it is stopped,
-# takes such a file with it. Only for the moment of a rename there is a second name, and signals wait for that moment.
-
 _PREFIX = ".ltinet-"
 _NEW_FILE_MODE = 0o666  # less the umask, as for every new file
 _PERMISSION_MASK = 0o777
@@ -33,10 +27,9 @@ _TERMINATION_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 def write_file_atomically(path: Path, content: bytes) -> None:
-    """Write a file, or replace one, which hands on its permissions.
+    """Write a file; a file that is replaced passes on its permissions.
 
-    Raises:
-        OSError: the file system refuses; what was there before is unchanged.
+    Raises OSError if the file system refuses; the previous content is then unchanged.
     """
     path = _resolve_target(path)
     with _new_file(path.parent) as file:
@@ -52,40 +45,37 @@ def write_file_atomically(path: Path, content: bytes) -> None:
 
 
 def write_folder_atomically(path: Path, contents: Mapping[str, bytes]) -> None:
-    """Write a folder of files, or replace one; a folder of that name steps aside first, and returns on failure.
+    """Write a folder of files; an existing folder is renamed first and restored on failure.
 
-    Raises:
-        OSError: the file system refuses; what was there before is unchanged.
+    Raises OSError if the file system refuses; the previous content is then unchanged.
     """
     path = _resolve_target(path)
     with ExitStack() as stack:
         files = {name: stack.enter_context(_new_file(path.parent)) for name in contents}
         for name, content in contents.items():
             _write(files[name], content, like=path / name)
-        with _signals_blocked(), _staging_folder(path) as workshop:
-            staged = workshop / "new"
+        with _signals_blocked(), _staging_folder(path) as staging:
+            staged = staging / "new"
             staged.mkdir()
             for name, file in files.items():
                 _link_file(file, staged / name)
             if path.exists():
                 staged.chmod(path.stat().st_mode & _PERMISSION_MASK)
-                _swap_folders(staged, path, aside=workshop / "previous")
+                _swap_folders(staged, path, aside=staging / "previous")
             else:
                 os.replace(staged, path)
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a path to write a file to; on success it takes the place of `path`, on failure it is removed.
+    """Yield a temporary path; on success the file written there replaces `path`, on failure it is removed.
 
-    For writers that need a path: `write_file_atomically` leaves nothing behind even where the process is killed.
-
-    Raises:
-        OSError: the file system refuses.
+    For writers that need a path. A process that is killed may leave the temporary file behind, which
+    `write_file_atomically` avoids.
     """
     path = _resolve_target(path)
-    with _staging_folder(path) as workshop:
-        staged = workshop / path.name
+    with _staging_folder(path) as staging:
+        staged = staging / path.name
         yield staged
         with staged.open("rb+") as stream:
             _copy_permissions(stream.fileno(), like=path)
@@ -94,12 +84,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def _resolve_target(path: Path) -> Path:
-    """Where a link leads: it stays a link, and its target is replaced."""
+    """Return the target of a symbolic link, so that the link stays a link; refuse devices and pipes."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         mode = stat.S_IFREG
-    except ValueError as error:  # a NUL in the name
+    except ValueError as error:  # NUL in the path
         raise OSError(errno.EINVAL, str(error)) from None
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # renaming would remove the device
         raise OSError(errno.EINVAL, "a device or pipe cannot be replaced by a file")
@@ -107,14 +97,16 @@ def _resolve_target(path: Path) -> Path:
 
 
 class _NewFile(NamedTuple):
+    """File open for writing."""
+
     stream: FileIO
     name: Path | None
-    """None for a file that has no name yet."""
+    """Path of the file; None for an anonymous file."""
 
 
 @contextmanager
 def _new_file(folder: Path) -> Iterator[_NewFile]:
-    """A new file in the folder, without a name where that is possible; gone at the end unless it got another name."""
+    """Create a file in the folder, anonymous if possible; it is removed at the end unless it was renamed."""
     file = _anonymous_file(folder) or _named_file(folder)
     try:
         yield file
@@ -126,7 +118,7 @@ def _new_file(folder: Path) -> Iterator[_NewFile]:
 
 def _anonymous_file(folder: Path) -> _NewFile | None:
     flag = getattr(os, "O_TMPFILE", None)
-    if flag is None or not Path("/proc/self/fd").is_dir():  # by which it is named later
+    if flag is None or not Path("/proc/self/fd").is_dir():  # needed to link the file later
         return None
     try:
         descriptor = os.open(folder, flag | os.O_RDWR, _NEW_FILE_MODE)
@@ -144,19 +136,19 @@ def _named_file(folder: Path) -> _NewFile:
 
 
 def _unused_name() -> str:
-    """Not made from the name of the file, which may be as long as a name can be."""
+    """Return a random file name; the name of the target may have the maximal length already."""
     return f"{_PREFIX}{secrets.token_hex(8)}"
 
 
-def _link_file(file: _NewFile, place: Path) -> None:
+def _link_file(file: _NewFile, target: Path) -> None:
     if file.name is None:
-        # With a descriptor of a folder, whichever, Python follows the link that stands for the file.
+        # os.link follows the symbolic link in /proc only if a folder descriptor is passed; any one does.
         descriptor = file.stream.fileno()
-        os.link(f"/proc/self/fd/{descriptor}", place, src_dir_fd=descriptor)
+        os.link(f"/proc/self/fd/{descriptor}", target, src_dir_fd=descriptor)
         return
-    file.stream.close()  # Windows does not rename a file that is open
-    if file.name != place:
-        os.rename(file.name, place)
+    file.stream.close()  # Windows does not rename open files
+    if file.name != target:
+        os.rename(file.name, target)
 
 
 def _write(file: _NewFile, content: bytes, *, like: Path) -> None:
@@ -165,11 +157,11 @@ def _write(file: _NewFile, content: bytes, *, like: Path) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-    os.fsync(descriptor)  # or a power cut after the rename could leave the new name on an empty file
+    os.fsync(descriptor)  # otherwise a power failure after the rename could leave an empty file
 
 
 def _copy_permissions(descriptor: int, *, like: Path) -> None:
-    """Give a file the permissions of the one that it replaces, and its owner and group where that is allowed."""
+    """Copy the permissions of the file that is replaced, and its owner and group if allowed."""
     if not hasattr(os, "fchown") or not like.is_file():
         return
     old = like.stat()
@@ -180,22 +172,22 @@ def _copy_permissions(descriptor: int, *, like: Path) -> None:
 
 @contextmanager
 def _staging_folder(path: Path) -> Iterator[Path]:
-    """A folder beside the path, removed at the end."""
-    workshop = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=path.parent))
+    """Create a temporary folder beside the path and remove it at the end."""
+    staging = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=path.parent))
     try:
-        yield workshop
+        yield staging
     finally:
-        shutil.rmtree(workshop, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
 
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Let signals that would end the process wait: between two names a file could be left behind."""
+    """Block signals that end the process, which could leave a temporary name behind during a rename."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    waiting = {getattr(signal, name) for name in _TERMINATION_SIGNALS if hasattr(signal, name)}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, waiting)
+    blocked = {getattr(signal, name) for name in _TERMINATION_SIGNALS if hasattr(signal, name)}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
     try:
         yield
     finally:
@@ -203,7 +195,7 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def _swap_folders(staged: Path, path: Path, aside: Path) -> None:
-    """No system call replaces a folder that is not empty, so this takes two renames."""
+    """Replace a folder by two renames, since no system call replaces one that is not empty."""
     os.replace(path, aside)
     try:
         os.replace(staged, path)

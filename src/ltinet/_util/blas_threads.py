@@ -20,84 +20,79 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-# MERGED ltinet._util.blas_threads
-# Small matrices on one thread: waking a second one costs BLAS more than the whole product takes.
-
-# Orders between which one thread is faster, on two cores by a factor of up to five; below, BLAS uses one by itself.
-# From 128 on an idle second core wins little, and a busy one makes both wait: at 200 and 270 by a factor of two.
+# Matrix orders for which one thread is faster. Empirical, on two cores: up to five times faster between these orders;
+# below them BLAS uses one thread by itself. From order 128 on an idle second core gains little, and a busy one slows both
+# down, at orders 200 and 270 by a factor of two.
 _MIN_LIMITED_ORDER, _MAX_LIMITED_ORDER = 64, 384
-# Multiplications in a run that takes one thread seconds: there several pay, however long they take to wake.
+# Multiplications of a run that takes seconds on one thread, where several threads are faster despite their start-up.
 _LONG_RUN_MULTIPLICATIONS = 2**33
-_SHORT_PRODUCT_MULTIPLICATIONS = 2**18  # multiplications: shorter products OpenBLAS does on one thread by itself
-_BUNDLED_LIBRARY = re.compile(r"[\\/]\.?(numpy|scipy)(\.libs|[\\/])")  # a folder of their wheels
+_SHORT_PRODUCT_MULTIPLICATIONS = 2**18  # multiplications; OpenBLAS uses one thread for smaller products
+_BUNDLED_LIBRARY = re.compile(r"[\\/]\.?(numpy|scipy)(\.libs|[\\/])")  # folders of their wheels
 
 
 def limit_blas_threads(n_states: int) -> AbstractContextManager[None]:
-    """Limit BLAS to one thread while working on matrices of small order; leave it alone for larger ones."""
+    """Return a context that limits BLAS to one thread for matrices of small order, and does nothing for others."""
     return _LIMIT if _MIN_LIMITED_ORDER <= n_states <= _MAX_LIMITED_ORDER else _NO_LIMIT
 
 
 def limit_blas_threads_for_work(
     n_multiplications: int, *, in_one_product: float = math.inf
 ) -> AbstractContextManager[None]:
-    """Limit BLAS to one thread for work of many short products; leave it alone where these are long.
+    """Return a context that limits BLAS to one thread for work that consists of many small products.
 
-    Where no product has more than a few multiplications a limit is not needed, and would cost as much as they do.
+    If `in_one_product`, the multiplications of the largest product, is small, OpenBLAS uses one thread anyway.
     """
-    return (
-        _NO_LIMIT
-        if n_multiplications > _LONG_RUN_MULTIPLICATIONS or in_one_product <= _SHORT_PRODUCT_MULTIPLICATIONS
-        else _LIMIT
-    )
+    is_long = n_multiplications > _LONG_RUN_MULTIPLICATIONS
+    return _NO_LIMIT if is_long or in_one_product <= _SHORT_PRODUCT_MULTIPLICATIONS else _LIMIT
 
 
 def single_blas_thread() -> AbstractContextManager[None]:
-    """Limit BLAS to one thread, in the whole process, until the last of those who asked for it is done."""
+    """Return a context that limits BLAS to one thread in the whole process until the last user leaves it."""
     return _LIMIT
 
 
 class _SharedLimit(AbstractContextManager[None]):
-    """One limit for all threads of the process that ask for it: what was before comes back once, at the end.
+    """Reference-counted limit shared by all threads; the last one restores the previous number of BLAS threads.
 
-    Libraries are asked and told directly: a context of threadpoolctl takes longer than a short simulation.
+    It calls the libraries directly, because a context of threadpoolctl takes longer than a short simulation.
     """
 
     def __init__(self) -> None:
         self.lock, self._users = threading.Lock(), 0
-        self._before: list[tuple[_ThreadControl, int]] = []
+        self._previous: list[tuple[_ThreadControl, int]] = []
 
     def __enter__(self) -> None:
         with self.lock:
             if self._users == 0:
-                for own in _thread_controls():
-                    count = own.asked() or 1
+                for control in _thread_controls():
+                    count = control.get() or 1
                     if count > 1:
-                        self._before.append((own, count))
-                        own.change(1)
+                        self._previous.append((control, count))
+                        control.set(1)
             self._users += 1
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
             self._users = max(self._users - 1, 0)
-            if self._users == 0 and self._before:
+            if self._users == 0 and self._previous:
                 self._restore()
 
     def begin_in_child(self) -> None:
-        """After a fork: whoever asked for the limit is not here, and nobody releases a lock."""
+        """Reset the state in a forked child, where the threads that hold the limit or the lock do not exist."""
         self.lock, self._users = threading.Lock(), 0
         self._restore()
 
     def _restore(self) -> None:
-        for own, count in self._before:
-            own.change(count)
-        self._before = []
+        for control, count in self._previous:
+            control.set(count)
+        self._previous = []
 
 
 class _ThreadControl(NamedTuple):
-    """How many threads a library has, asked and changed."""
+    """Functions that get and set the number of threads of a library."""
 
-    asked: Callable[[], int | None]
-    change: Callable[[int], object]
+    get: Callable[[], int | None]
+    set: Callable[[int], object]
 
 
 @cache
@@ -106,16 +101,16 @@ def _thread_controls() -> tuple[_ThreadControl, ...]:
 
 
 def _thread_control(library: Any) -> _ThreadControl:
-    """Functions of OpenBLAS itself, which take a tenth of the time; through threadpoolctl where it has others."""
+    """Return functions of OpenBLAS itself if possible, which take a tenth of the time of those of threadpoolctl."""
     if library.internal_api == "openblas" and library.threading_layer == "pthreads":
-        for before, after in product(("", "scipy_"), ("", "64_", "_64")):
-            count = getattr(library.dynlib, f"{before}openblas_get_num_threads{after}", None)
-            change = getattr(library.dynlib, f"{before}openblas_set_num_threads{after}", None)
-            if count is not None and change is not None:
-                return _ThreadControl(count, change)
+        for prefix, suffix in product(("", "scipy_"), ("", "64_", "_64")):
+            get_count = getattr(library.dynlib, f"{prefix}openblas_get_num_threads{suffix}", None)
+            set_count = getattr(library.dynlib, f"{prefix}openblas_set_num_threads{suffix}", None)
+            if get_count is not None and set_count is not None:
+                return _ThreadControl(get_count, set_count)
 
-    def change_by_anyone(count: int) -> None:
-        """Threadpoolctl 3.6 and later let no thread but the first that did so change it, in silence."""
+    def set_from_any_thread(count: int) -> None:
+        # From version 3.6 on, threadpoolctl silently ignores all threads but the first that set a number.
         clear = getattr(library, "clear_controlling_thread", None)
         if clear is not None:
             clear(force=True)
@@ -123,18 +118,15 @@ def _thread_control(library: Any) -> _ThreadControl:
         if clear is not None:
             clear(force=True)
 
-    return _ThreadControl(library.get_num_threads, change_by_anyone)
+    return _ThreadControl(library.get_num_threads, set_from_any_thread)
 
 
 @cache
 def _blas_libraries() -> tuple[Any, ...]:
-    """The BLAS of NumPy and that of SciPy, which both are loaded by now; wheels of other libraries may bring more.
-
-    Where NumPy and SciPy bring none of their own, all share one.
-    """
-    found = [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
-    own = [library for library in found if _BUNDLED_LIBRARY.search(library.filepath)]
-    return tuple(own or found)
+    """Return the BLAS libraries bundled with NumPy and SciPy, or all BLAS libraries if neither bundles one."""
+    libraries = [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
+    bundled = [library for library in libraries if _BUNDLED_LIBRARY.search(library.filepath)]
+    return tuple(bundled or libraries)
 
 
 _LIMIT, _NO_LIMIT = _SharedLimit(), nullcontext()
@@ -142,11 +134,11 @@ _SMALL_MATRIX = np.asfortranarray(np.eye(8))
 
 
 def _before_fork() -> None:
-    """Let nobody hold a lock that stays held in the child.
+    """Wait until no thread holds a lock that would stay locked in the child.
 
-    With ours no thread is within threadpoolctl, which has its own. OpenBLAS has one for its memory, in the copies of
-    NumPy and of SciPy, and does not look after it in a fork: a product of ours waits until whoever has it is done. The
-    threads of Python that wait for us then begin no other product; what is left is a thread amid a long decomposition.
+    While this module holds its lock, no thread is inside threadpoolctl, which has a lock, too. OpenBLAS has a lock for
+    its memory, in the copies of NumPy and of SciPy, which it does not release in a child; one product with each copy
+    waits for it. Only a thread that runs a long decomposition at the moment of the fork can still hold it.
     """
     _LIMIT.lock.acquire()
     np.dot(_SMALL_MATRIX.T, _SMALL_MATRIX)

@@ -8,31 +8,25 @@ from collections.abc import Sequence
 from html import escape
 from importlib import resources
 
-# MERGED ltinet._util.display
-# What `dir()` and completion show of an object: what its users may use, not what the rooms here hand each other.
 
+def dir_without(obj: object, *hidden: str) -> list[str]:
+    """Return the names that `dir(obj)` lists, without internal ones."""
+    return sorted(set(object.__dir__(obj)) - set(hidden))
 
-def dir_without(thing: object, *inner: str) -> list[str]:
-    """The names that `dir()` lists, without inner ones; these stay reachable."""
-    return sorted(set(object.__dir__(thing)) - set(inner))
-
-
-# MERGED ltinet._util.display
-# Tables as a terminal and a notebook show them; every text is taken as text, whatever marks it has.
 
 Row = Sequence[str]
-_MAX_ROWS = 40  # of more the first and the last
+_MAX_ROWS = 40  # of longer tables the first and the last 20 rows are shown
 
 
 def text_table(headings: Row, rows: Sequence[Row]) -> str:
-    """Headings and rows in columns that are aligned at their right."""
+    """Format a table as text with right-aligned columns."""
     lines = [headings, *rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(headings))]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
 
 
 def html_table(headings: Row, rows: Sequence[Row]) -> str:
-    """The same for a notebook."""
+    """Format a table as HTML with right-aligned columns."""
     head = "".join(f"<th>{escape(name)}</th>" for name in headings)
     body = "".join(
         "<tr>" + "".join(f'<td style="text-align:right">{escape(cell)}</td>' for cell in row) + "</tr>" for row in rows
@@ -41,7 +35,7 @@ def html_table(headings: Row, rows: Sequence[Row]) -> str:
 
 
 def html_properties(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    """A title, and below it labels and values, for a notebook."""
+    """Format labels and values under a title as an HTML table."""
     cells = "".join(
         f'<tr><th style="text-align:left">{escape(label)}</th><td style="text-align:left">{escape(value)}</td></tr>'
         for label, value in rows
@@ -50,23 +44,19 @@ def html_properties(title: str, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def displayed_rows(count: int) -> list[int | None]:
-    """Which rows of so many a table shows; None stands for those that it leaves out."""
+    """Return the indices of the rows that a table of `count` rows shows; None marks the omitted ones."""
     if count <= _MAX_ROWS:
         return list(range(count))
     return [*range(_MAX_ROWS // 2), None, *range(count - _MAX_ROWS // 2, count)]
 
 
 def omission_row(count: int, n_columns: int) -> list[str]:
-    """The row that says how many of so many rows are not shown."""
+    """Return the row that states how many of `count` rows are omitted."""
     return [f"⋮ {count - _MAX_ROWS} more", *[""] * (n_columns - 1)]
 
 
-# MERGED ltinet._util.display
-# Self-contained HTML pages: the style sheet is in the page, and neither scripts nor a network are needed.
-
-
 def html_page(title: str, body: str) -> str:
-    """Return a whole page with the common style sheet; `body` is HTML, `title` plain text."""
+    """Return a complete page with the common style sheet; `body` is HTML, `title` plain text."""
     style = resources.files("ltinet").joinpath("html_page.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -15,61 +15,53 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# MERGED ltinet._util.floating_point
-# The two kinds of array that numbers come in here, by name.
-
 Array = NDArray[np.float64]
+"""Real array of any shape."""
 Complex = NDArray[np.complex128]
+"""Complex array of any shape."""
 
-
-# MERGED ltinet._util.floating_point
-# Thresholds that several rooms share, derived from machine precision and norms, each with its reason.
-#
-# One that a single file needs stands at the head of that file, as relative and with its reason as these.
 
 EPS = float(np.finfo(np.float64).eps)
 MAX_FLOAT = float(np.finfo(np.float64).max)
-UNDERFLOW_CUTOFF = 1e-150  # powers of a step below it are zeros in the exact engine, and bounds count them
+# Entries of matrix powers below it are set to zero in the exact engine, and error bounds include that. Products of two
+# entries above it, at least 1e-300, do not underflow.
+UNDERFLOW_CUTOFF = 1e-150
 
 
 def rounding_tolerance(size: int, scale: float = 1.0) -> float:
-    """What a backward stable O(size³) computation may leave behind on a matrix of norm `scale`: 10·size·eps·scale."""
+    """Return the tolerance of a backward stable O(size³) computation on a matrix of norm `scale`: 10·size·eps·scale."""
     return 10.0 * max(size, 1) * EPS * scale
 
 
 def summation_tolerance(n_terms: int) -> float:
-    """What rounding leaves in sums of products, relative to the sum of their sizes: 10·√n·eps.
+    """Return the tolerance of sums of n products relative to the sum of the sizes of their terms: 10·√n·eps.
 
-    The bound for one sum of n products is n·eps; errors of both signs grow as √n (Higham & Mary 2019). Ten such sums,
-    one after the other, have room.
+    The factor 10 allows ten such sums in sequence.
     """
     return 10.0 * math.sqrt(max(n_terms, 1)) * EPS
 
-
-# MERGED ltinet._util.floating_point
-# Sums and products of doubles with what rounding took from them; nothing hangs on a processor's own digits.
 
 Doubles = NDArray[np.float64] | np.float64
 
 
 def two_sum(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The sum rounded, and what rounding took from it (Knuth 1969); complex numbers likewise."""
+    """Return the rounded sum and its rounding error (Knuth 1969); also for complex numbers."""
     total = a + b
-    of_b = total - a
-    return total, (a - (total - of_b)) + (b - of_b)
+    b_part = total - a
+    return total, (a - (total - b_part)) + (b - b_part)
 
 
 def two_product(a: Doubles, b: Doubles) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """a·b rounded, and what rounding took from it (Dekker 1971); nothing where the halves of a number overflow."""
+    """Return the rounded product and its rounding error (Dekker 1971); the error is 0 where splitting overflows."""
     product = np.asarray(a * b)
     a1, a2 = _split(a)
     b1, b2 = _split(b)
-    lost = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
-    return product, np.where(np.isfinite(lost), lost, 0.0)
+    error = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+    return product, np.where(np.isfinite(error), error, 0.0)
 
 
 def _split(a: Doubles) -> tuple[Any, Any]:
-    """Two numbers of 26 bits that sum to a (Veltkamp 1968)."""
+    """Split a into two numbers of at most 26 bits that sum to a (Veltkamp 1968)."""
     scaled = a * (2.0**27 + 1.0)
     upper = scaled - (scaled - a)
     return upper, a - upper

@@ -8,40 +8,32 @@ every character that is not printable and limit the length.
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
-# MERGED ltinet._util.text
-# Text that somebody else wrote, made fit for a message: no control characters, no endless names, no endless lists.
-#
-# Names of variables, of columns and of files come from whoever made the file. Printed as they are they could move the
-# cursor, retitle a terminal or turn the reading direction round, and one message could fill a screen.
-
-_MAX_NAME_LENGTH = 60
-_MAX_PATH_LENGTH = 240
-_MAX_NAMES = 10
-_MAX_LISTED = 5  # names in a line of their own
+_MAX_NAME_LENGTH = 60  # characters
+_MAX_PATH_LENGTH = 240  # characters
+_MAX_SORTED_NAMES = 10
+_MAX_FIRST_NAMES = 5
 
 
 def escape_control_characters(text: object) -> str:
-    r"""The text with every character that does not print itself written as an escape: `\x1b`, `\n`, `\u202e`.
+    r"""Return the text with characters that are not printable as escapes: `\x1b`, `\n`, `\u202e`.
 
     Besides control characters these are marks that change the direction of writing, lone surrogates (bytes of a path
-    that are not text) and all spaces but the plain one.
+    that are not text) and all spaces other than the ordinary one.
     """
-    plain = str(text)
-    if plain.isprintable():
-        return plain
-    return "".join(mark if mark.isprintable() else _escape(mark) for mark in plain)
+    characters = str(text)
+    if characters.isprintable():
+        return characters
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in characters)
 
 
 def sanitize(text: object, *, longest: int = _MAX_NAME_LENGTH) -> str:
-    """The text without control characters, cut to at most `longest` characters."""
-    plain = escape_control_characters(
-        str(text)[: longest + 1]
-    )  # escapes only grow: what is cut anyway need not be escaped
+    """Return the text without control characters, truncated to `longest` characters."""
+    plain = escape_control_characters(str(text)[: longest + 1])  # escapes only lengthen the text
     return plain if len(plain) <= longest else f"{plain[: longest - 1]}…"
 
 
 def format_path(path: object) -> str:
-    """A path without control characters; of a very long one the beginning and the end, which names the file."""
+    """Return a path without control characters; long ones are shortened in the middle."""
     plain = escape_control_characters(path)
     if len(plain) <= _MAX_PATH_LENGTH:
         return plain
@@ -50,37 +42,33 @@ def format_path(path: object) -> str:
 
 
 def format_names(names: Collection[object]) -> str:
-    """The first names in the order of the alphabet, and how many there are besides; "nothing" if there is none."""
-    first = sorted(map(str, names))[:_MAX_NAMES]
+    """Join the first names in alphabetical order, with the number of further ones; "nothing" for an empty list."""
+    first = sorted(map(str, names))[:_MAX_SORTED_NAMES]
     more = [f"… and {len(names) - len(first)} more"] if len(names) > len(first) else []
     return ", ".join([*(sanitize(name) for name in first), *more]) or "nothing"
 
 
 def suggest_names(name: object, known: Sequence[str]) -> str:
-    """What may have been meant by a name that nobody knows, and else what there is."""
-    by_small_letters = {other.casefold(): other for other in known}
-    matches = get_close_matches(str(name).casefold(), list(by_small_letters), n=3, cutoff=0.5)
+    """Suggest similar names for an unknown one, or list the known names."""
+    by_lowercase = {other.casefold(): other for other in known}
+    matches = get_close_matches(str(name).casefold(), list(by_lowercase), n=3, cutoff=0.5)
     if matches:
-        return f"did you mean {' or '.join(repr(sanitize(by_small_letters[match])) for match in matches)}?"
+        return f"did you mean {' or '.join(repr(sanitize(by_lowercase[match])) for match in matches)}?"
     return f"known are {format_first_names(known)}" if known else "there are none"
 
 
 def format_first_names(names: Sequence[str]) -> str:
-    """The first names in their own order, and how many there are in all."""
-    more = [f"… ({len(names)} in all)"] if len(names) > _MAX_LISTED else []
-    return ", ".join([*(sanitize(name) for name in names[:_MAX_LISTED]), *more]) or "none"
+    """Join the first names in their order, with the total number if some are omitted."""
+    more = [f"… ({len(names)} in all)"] if len(names) > _MAX_FIRST_NAMES else []
+    return ", ".join([*(sanitize(name) for name in names[:_MAX_FIRST_NAMES]), *more]) or "none"
 
 
 def format_count(number: int, noun: str) -> str:
-    """A number and what it counts: "1 layer", "2 layers"."""
+    """Format a number and its noun: "1 layer", "2 layers"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def format_rows(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    """A title, and below it labels and values as aligned lines."""
+    """Format labels and values as aligned lines below a title."""
     width = max(len(label) for label, _ in rows)
     return "\n".join([title, *(f"  {label:<{width}}  {value}" for label, value in rows)])
-
-
-def _escape(mark: str) -> str:
-    return mark.encode("unicode_escape").decode("ascii")
