@@ -84,11 +84,11 @@ def construct(
         reduced = dispatch_reduction(model, tolerance=tolerance)
         if reduced.network is not None:
             settings = reduced.system.signal_settings
-            return DynamicNetwork(reduced.network, reduction_error=reduced.pointwise, signal_settings=settings)
+            return DynamicNetwork(reduced.network, reduction_error=reduced.outcome.h2_bound(), signal_settings=settings)
         net = construct(
             reduced.system, max_condition=max_condition, n_layers=n_layers, clustering=clustering, balance=balance
         )
-        return replace(net, reduction_error=reduced.pointwise)
+        return replace(net, reduction_error=reduced.outcome.h2_bound())
     state_space = as_state_space(system)
     choice = BlockChoice(max_condition, n_layers, clustering, count_name="n_layers")
     with limit_blas_threads(state_space.n_states):

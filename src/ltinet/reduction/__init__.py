@@ -1,1 +1,1 @@
-"""Fewer states for nearly the same response, and how far apart both surely stay."""
+"""Model reduction with bounds on the error at all frequencies."""

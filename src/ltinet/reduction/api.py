@@ -24,66 +24,63 @@ from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
 from ltinet.plotting.reduction import ReductionPlotData, ReductionPlots
 from ltinet.reduction.dispatch import ReductionMethod, dispatch_reduction
-from ltinet.reduction.rational_krylov import ProgressCallback
+from ltinet.reduction.rational_krylov import ProgressCallback, ignore_progress
 from ltinet.second_order import SecondOrder
 from ltinet.state_space import StateSpace
-
-# MERGED ltinet.reduction.api
-# From many states to few: `reduce`, and what it found.
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class ReductionResult:
-    """A system of few states, and how far it is from the one that it stands for; `print` shows it."""
+    """Reduced system with the evidence for its distance from the full-order model; `print` shows a summary."""
 
     system: StateSpace
-    """The reduced system G_r."""
+    """Reduced system G_r."""
     full_order_model: StateSpace | SecondOrder = field(repr=False)
-    """The system G that was reduced; of a network its state equations."""
+    """System G that was reduced; the state equations of a network."""
     order: int
-    """States of the reduced system, those that were kept aside included."""
+    """States of the reduced system, including those that are kept whatever the order."""
     error_bound: float | None
-    """Proven: ‖G(jω) − G_r(jω)‖ ≤ `error_bound` at all ω, so that ‖e‖ ≤ `error_bound`·‖u‖ in L2. None where nothing is.
+    """Proven bound: ‖G(jω) − G_r(jω)‖ ≤ `error_bound` at all ω, so that ‖e‖ ≤ `error_bound`·‖u‖ in L2.
 
-    Where states are kept that do not decay it says no more than that: their errors, of rounding only, may grow in time.
+    None where nothing is proven. Errors of states that do not decay are rounding only, but may grow in time.
     """
     estimate: float
-    """What the largest ‖G − G_r‖ is thought to be; no bound."""
+    """Estimate of the largest ‖G − G_r‖; not a bound."""
     gain: float
-    """The largest ‖G_r(jω)‖ of what decays, to which `tolerance` is relative."""
+    """Largest ‖G_r(jω)‖ of the decaying part, to which `tolerance` is relative."""
     hankel_values: Array | None
-    """Hankel singular values, of large sparse systems those of the projection; None where they are not known."""
+    """Hankel singular values, for large sparse systems those of the projected model; None where they are unknown."""
     error_parts: dict[str, float]
-    """What the bound is the sum of, by name."""
+    """Terms whose sum is the error bound, by name."""
     steps: tuple[tuple[str, str], ...]
-    """What was done and what it cost."""
+    """Method and computing time, as pairs of a label and a text."""
     h2_bound: Callable[[], float] = field(repr=False)
-    """The H2 norm of what was left out, or more, computed when it is asked for."""
+    """Function that computes a bound on the H2 norm of G − G_r; infinite where nothing is proven."""
     second_order: SecondOrder | None = None
-    """The reduced model as masses, dampers and springs, where a `SecondOrder` one was given: M = I, K diagonal."""
+    """Reduced model with M = I and diagonal K, if the full-order model is a `SecondOrder` model."""
     network: Network | None = field(default=None, repr=False)
-    """The neurons, where they were found with the system."""
+    """Network of the reduced system, if the reduction produced its neurons."""
     previous_h2_bound: float = 0.0
-    """The H2 norm of what a network that was given had left out already; bounds of `net` count it too."""
+    """Bound on the H2 norm of what an earlier reduction of the given network left out; counted in bounds of `net`."""
     n_aside: int = 0
-    """States that grow, integrate or may do so: they are kept whole, and counted in the order."""
+    """States that are unstable, integrate, or cannot be distinguished from such; kept and counted in the order."""
     notes: tuple[str, ...] = ()
 
     @property
     def is_certified(self) -> bool:
-        """Whether `error_bound` is proven, rounding included."""
+        """True if `error_bound` is proven, rounding included."""
         return self.error_bound is not None
 
     @cached_property
     def pointwise_bound(self) -> float | None:
-        """Proven: |e(t)| ≤ `pointwise_bound`·‖u‖ in L2(0, t) from rest (the H2 norm); None where nothing is."""
-        found = self.h2_bound()
-        return found if math.isfinite(found) else None
+        """Proven bound from rest: |e(t)| ≤ `pointwise_bound`·‖u‖ in L2(0, t) (the H2 norm). None if nothing is proven."""
+        bound = self.h2_bound()
+        return bound if math.isfinite(bound) else None
 
     @cached_property
     def net(self) -> DynamicNetwork:
-        """The network of the reduced system; its bounds count what the reduction left out."""
+        """Network of the reduced system; its error bounds include the error of the reduction."""
         net = (
             construct(self.system)
             if self.network is None
@@ -93,8 +90,8 @@ class ReductionResult:
 
     @property
     def plot(self) -> ReductionPlots:
-        """Drawings: `result.plot.error(omega)`, `.hankel()`; they need matplotlib."""
-        drawn = ReductionPlotData(
+        """Plots `result.plot.error(omega)` and `result.plot.hankel()`; they require matplotlib."""
+        data = ReductionPlotData(
             errors=self.errors,
             frequencies=self.system.plot_frequencies,
             bound=self.error_bound,
@@ -102,13 +99,24 @@ class ReductionResult:
             hankel_values=self.hankel_values,
             n_kept=self.order - (0 if self.hankel_values is None else self.n_aside),
         )
-        return ReductionPlots(drawn)
+        return ReductionPlots(data)
 
     def errors(self, omega: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ at some frequencies, by solving both systems there; infinite at poles."""
-        whole, small = self.full_order_model.frequency_response(omega), self.system.frequency_response(omega)
+        """Return ‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ by solving both systems; infinite at poles.
+
+        Parameters
+        ----------
+        omega : array_like
+            Angular frequencies, `(K,)`.
+
+        Returns
+        -------
+        error, gain : ndarray
+            Largest singular values of the difference and of the full-order model, `(K,)` each.
+        """
+        full, small = self.full_order_model.frequency_response(omega), self.system.frequency_response(omega)
         with np.errstate(invalid="ignore"):
-            return _spectral_norms(whole - small), _spectral_norms(whole)
+            return _spectral_norms(full - small), _spectral_norms(full)
 
     def _rows(self) -> list[tuple[str, str]]:
         relative = self.gain if self.gain > 0.0 else math.nan
@@ -121,11 +129,12 @@ class ReductionResult:
         rows += [("  of this", parts)] if parts else []
         if self.pointwise_bound is not None:
             rows.append(("at any time", f"|e(t)| ≤ {self.pointwise_bound:.2e} · ‖u‖ in L2(0, t)"))
-        rows += [("gain", f"{self.gain:.4g}"), *self.steps, *(("note", own) for own in self.notes)]
+        rows += [("gain", f"{self.gain:.4g}"), *self.steps, *(("note", note) for note in self.notes)]
         return rows
 
     def __repr__(self) -> str:
-        return f"Reduced(order={self.order}, n_states={self.full_order_model.n_states}, error_bound={self.error_bound})"
+        n_states = self.full_order_model.n_states
+        return f"ReductionResult(order={self.order}, n_states={n_states}, error_bound={self.error_bound})"
 
     def __str__(self) -> str:
         return format_rows("reduced system", self._rows())
@@ -135,9 +144,9 @@ class ReductionResult:
 
 
 def _spectral_norms(values: NDArray[np.complex128]) -> NDArray[np.float64]:
-    """The norm at each frequency; infinite at a pole."""
-    known = np.asarray(np.isfinite(values).all(axis=(1, 2)))
-    return np.where(known, np.linalg.norm(np.where(known[:, None, None], values, 0.0), 2, axis=(1, 2)), np.inf)
+    """Return the spectral norm at each frequency, infinity at a pole."""
+    finite = np.asarray(np.isfinite(values).all(axis=(1, 2)))
+    return np.where(finite, np.linalg.norm(np.where(finite[:, None, None], values, 0.0), 2, axis=(1, 2)), np.inf)
 
 
 def reduce(
@@ -149,59 +158,73 @@ def reduce(
     n_jobs: int = 1,
     callback: ProgressCallback | None = None,
 ) -> ReductionResult:
-    """Reduce a system or a network to fewer states, with a bound on the error that counts rounding too.
+    """Reduce a system or a network to fewer states, with an error bound that includes rounding.
 
-    Dense systems are balanced. Sparse ones of more than 300 states, E symmetric positive definite and A with a negative
-    definite symmetric part, are projected first, never filled in. `result.is_certified` says whether the bound is
-    proven; for sparse systems that are not of this kind there is an estimate.
+    Dense systems are balanced. Sparse ones of more than 300 states, with E symmetric positive definite and a negative
+    definite symmetric part of A, are projected first and never converted to dense matrices. For sparse systems without
+    these properties there is an estimate instead of a bound; `result.is_certified` says which.
 
-    A `SecondOrder` model keeps its structure: each mode that stays is one second-order neuron, two states.
-    Bounds are proven where D = αM + βK, and for all models of up to 1,500 positions.
+    A `SecondOrder` model keeps its structure: each remaining mode is one second-order neuron with two states. Bounds
+    are proven for D = αM + βK, and for all models of up to 1,500 positions.
 
-    Args:
-        system: anything that `as_state_space` takes, a `SecondOrder` model, or a network. A singular E goes through
-            `eliminate_algebraic`, and `result.full_order_model` is what that left.
-        order: the number of states, or
-        tolerance: the largest error, ‖G − G_r‖∞ relative to ‖G_r‖∞; as few states as found.
-        method: "truncation", which None stands for, leaves balanced states out, "singular_perturbation" takes them as
-            at rest, which keeps the gain at zero frequency exactly. Of a network "neurons" leaves out those with the
-            smallest shares in the outputs. For a `SecondOrder` model "modes" or "krylov"; None takes all modes of a
-            small model, and rational Krylov spaces for a large one.
-        n_jobs: processes that share the shifts of a batch (joblib); the result does not depend on it.
-        callback: called with the number of shifts and the relative bound as it falls.
+    Parameters
+    ----------
+    system : object
+        A `SecondOrder` model, a network, or anything that `as_state_space` accepts. A singular E is eliminated with
+        `eliminate_algebraic`; `result.full_order_model` is then the system without it.
+    order : int, optional
+        Number of states of the reduced system. Exclusive with `tolerance`.
+    tolerance : float, optional
+        Largest error ‖G − G_r‖∞ relative to ‖G_r‖∞, between 0 and 1. The smallest order found is taken.
+    method : str, optional
+        "truncation" (default) truncates balanced states; "singular_perturbation" sets their derivatives to zero, which
+        keeps the gain at zero frequency exactly. For a network "neurons" leaves out those with the smallest
+        contributions to the outputs. For a `SecondOrder` model "modes" or "krylov"; by default all modes of a small
+        model are computed, and rational Krylov spaces of a large one.
+    n_jobs : int, optional
+        Number of processes that share the shifts of a batch (joblib). The result does not depend on it.
+    callback : callable, optional
+        Function that is called with the number of shifts and the current relative bound.
 
-    Raises:
-        InvalidSystemError: the system cannot be reduced, or neither or both of order and tolerance were given.
+    Returns
+    -------
+    ReductionResult
+        Reduced system, error bounds and the network.
+
+    Raises
+    ------
+    InvalidSystemError
+        The system cannot be reduced, or not exactly one of `order` and `tolerance` was given.
     """
-    given = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_zero_rows(system)
-    began = time.perf_counter()
-    ignore: ProgressCallback = lambda n_shifts, error: None  # noqa: ARG005, E731
+    model = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_zero_rows(system)
+    start = time.perf_counter()
     options: dict[str, Any] = {"order": order, "tolerance": tolerance, "method": method, "n_jobs": n_jobs}
+    options["callback"] = callback or ignore_progress
     try:
-        small = dispatch_reduction(given, callback=callback or ignore, **options)
+        small = dispatch_reduction(model, **options)
     except InvalidSystemError:
-        regular = eliminate_algebraic(given) if isinstance(given, StateSpace) else given
-        if regular is given:
+        regular = eliminate_algebraic(model) if isinstance(model, StateSpace) else model
+        if regular is model:
             raise
-        given = regular
-        small = dispatch_reduction(given, callback=callback or ignore, **options)
-    seconds, found = time.perf_counter() - began, small.outcome
+        model = regular
+        small = dispatch_reduction(model, **options)
+    seconds, outcome = time.perf_counter() - start, small.outcome
     return ReductionResult(
         system=small.system,
-        full_order_model=given.to_state_space() if isinstance(given, DynamicNetwork) else given,
-        order=found.order,
-        error_bound=found.error_bound,
-        estimate=found.estimate,
-        gain=found.gain,
-        hankel_values=found.hankel_values,
-        error_parts=found.parts,
-        steps=(("done", found.way), ("cost", f"{seconds:.3g} s")),
-        h2_bound=found.mean,
+        full_order_model=model.to_state_space() if isinstance(model, DynamicNetwork) else model,
+        order=outcome.order,
+        error_bound=outcome.error_bound,
+        estimate=outcome.estimate,
+        gain=outcome.gain,
+        hankel_values=outcome.hankel_values,
+        error_parts=outcome.parts,
+        steps=(("done", outcome.algorithm), ("cost", f"{seconds:.3g} s")),
+        h2_bound=outcome.h2_bound,
         second_order=None
-        if found.second_order is None
-        else SecondOrder.of(found.second_order, settings=small.system.signal_settings),
+        if outcome.second_order is None
+        else SecondOrder.of(outcome.second_order, settings=small.system.signal_settings),
         network=small.network,
-        previous_h2_bound=(given.reduction_error or 0.0) if isinstance(given, DynamicNetwork) else 0.0,
-        n_aside=found.n_aside,
-        notes=found.notes,
+        previous_h2_bound=(model.reduction_error or 0.0) if isinstance(model, DynamicNetwork) else 0.0,
+        n_aside=outcome.n_aside,
+        notes=outcome.notes,
     )

@@ -18,17 +18,14 @@ from scipy import linalg
 from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet.reduction.modal_form import Modes
 from ltinet.reduction.separation import DistanceBound, SeparatedSystem, SubsystemForm, separate_stable
-from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square, spectral_norms
+from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square, spectral_norm, spectral_norms
 from ltinet.systems.system_matrices import SystemMatrices
-
-# MERGED ltinet.reduction.balanced_truncation
-# Balanced coordinates of what decays: how much each state is moved and seen (Moore 1981), and all but a few left.
 
 DenseMethod = Literal["truncation", "singular_perturbation"]
 
 
 class StateSpaceMatrices(NamedTuple):
-    """A, B, C and D."""
+    """Matrices A, B, C and D."""
 
     A: Array
     B: Array
@@ -38,7 +35,7 @@ class StateSpaceMatrices(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BalancedForm:
-    """The Hankel singular values of a stable part, and projections W, V onto its balanced states, largest first."""
+    """Hankel singular values of a stable part, and projections W, V onto its balanced states, largest first."""
 
     part: SubsystemForm
     hankel_values: Array
@@ -50,29 +47,23 @@ class BalancedForm:
 
     @property
     def rank(self) -> int:
-        """How many values are more than rounding."""
+        """Number of values above rounding."""
         return int(self.left.shape[1])
 
-    def tail(self, order: int) -> float:
-        """Twice the sum of the values left out: in exact arithmetic a bound on the error (Enns, Glover 1984)."""
-        return 2.0 * float(np.sum(self.hankel_values[order:]))
+    def reduce(self, order: int, *, method: DenseMethod) -> StateSpaceMatrices:
+        """Return the reduced stable part.
 
-    def truncated(self, order: int) -> StateSpaceMatrices:
-        """The first states alone: exact at infinite frequency."""
-        W, V, part = self.left[:, :order], self.right[:, :order], self.part
-        D = np.zeros((len(part.H), part.G.shape[1]))
-        return StateSpaceMatrices(W.T @ part.advanced(V), W.T @ part.G, part.H @ V, D)
-
-    def at_rest(self, order: int) -> StateSpaceMatrices:
-        """The others at rest, x₂' = 0 (singular perturbation): exact at zero frequency.
-
-        That is the truncation of G(1/s), whose states are balanced by the same coordinates: of F⁻¹, F⁻¹G and −H F⁻¹.
+        Truncation keeps the first states, exact at infinite frequency. Singular perturbation sets x₂' = 0, exact at
+        zero frequency: that is the truncation of G(1/s), which has F⁻¹, F⁻¹G and −H F⁻¹ in the same balanced
+        coordinates.
         """
         W, V, part = self.left[:, :order], self.right[:, :order], self.part
         G, H = part.G, part.H
-        still = part.integrated(np.hstack([V, G]))
-        at_zero = -H @ still[:, order:]
-        A, B, C = W.T @ still[:, :order], W.T @ still[:, order:], -H @ still[:, :order]
+        if method == "truncation":
+            return StateSpaceMatrices(W.T @ part.multiply(V), W.T @ G, H @ V, np.zeros((len(H), G.shape[1])))
+        solved = part.solve(np.hstack([V, G]))
+        at_zero = -H @ solved[:, order:]
+        A, B, C = W.T @ solved[:, :order], W.T @ solved[:, order:], -H @ solved[:, :order]
         if order == 0:
             return StateSpaceMatrices(A, B, C, at_zero)
         factors = linalg.lu_factor(A, check_finite=False)
@@ -83,46 +74,31 @@ class BalancedForm:
 
 
 def balance_states(part: SubsystemForm) -> BalancedForm:
-    """Balance a stable part: from factors of its Gramians, never from the Gramians (square-root method)."""
+    """Balance a stable part from factors of its Gramians (square-root method)."""
     L, R = part.factors()
-    U, values, Vt = np.linalg.svd(R.T @ L, full_matrices=False)  # SciPy before 1.14 refuses empty ones
-    values = np.asarray(values[: part.n_states])
+    n = part.n_states
+    U, values, Vt = np.linalg.svd(R.T @ L, full_matrices=False)  # SciPy before 1.14 refuses empty matrices
+    values = np.asarray(values[:n])
     largest = float(np.max(values, initial=0.0))
-    rank = int(np.count_nonzero(values > part.n_states * EPS * largest))
-    if largest <= part.n_states * EPS * float(np.linalg.norm(np.abs(R).T @ np.abs(L))):
-        rank = 0  # inputs do not reach outputs: all of it is what rounding left of the products
+    rank = int(np.count_nonzero(values > n * EPS * largest))
+    if largest <= n * EPS * float(np.linalg.norm(np.abs(R).T @ np.abs(L))):
+        rank = 0  # inputs do not reach outputs: the products consist of rounding
     root = np.sqrt(values[:rank])
-    return BalancedForm(part, _whole(values, part.n_states), R @ (U[:, :rank] / root), L @ (Vt[:rank].T / root))
-
-
-def reduced_matrices(balanced: BalancedForm, order: int, *, method: DenseMethod) -> StateSpaceMatrices:
-    """The reduced stable part by one of both methods."""
-    return balanced.truncated(order) if method == "truncation" else balanced.at_rest(order)
-
-
-def _whole(values: Array, n_states: int) -> Array:
-    """One value for every state: those that no factor reaches are zero."""
-    return np.concatenate([values, np.zeros(n_states - len(values))])
-
-
-# MERGED ltinet.reduction.balanced_truncation
-# Dense systems: balanced truncation or singular perturbation, with a bound on what was made in the end.
-#
-# The bound is not 2Σσ, which holds for exact arithmetic only and is seldom sharp: it is the supremum over all frequencies
-# of the difference between the modes of both systems (`supremum`), and how far those are from the systems (`mismatch`).
+    hankel_values = np.concatenate([values, np.zeros(n - len(values))])  # zero for states beyond the rank of a factor
+    return BalancedForm(part, hankel_values, R @ (U[:, :rank] / root), L @ (Vt[:rank].T / root))
 
 
 @dataclass(frozen=True, eq=False)
 class DenseReduction:
-    """A reduced system and what is known of its distance from the one that it stands for."""
+    """Reduced system with bounds on its distance from the full one."""
 
     matrices: StateSpaceMatrices
     error: float
-    """Sup ‖G − G_r‖ over all frequencies, rounding included; infinite where rounding cannot be bounded."""
+    """Bound on sup ‖G − G_r‖ over all frequencies, rounding included; infinite where rounding cannot be bounded."""
     estimate: float
-    """The same without what rounding did to the coordinates of the given system."""
-    mean: Callable[[], float]
-    """The H2 norm of G − G_r, rounding included, when it is asked for; infinite where it is not known."""
+    """The bound without the rounding of the coordinates of the full system."""
+    h2_bound: Callable[[], float]
+    """Function that bounds the H2 norm of G − G_r, rounding included; infinite where nothing is proven."""
     peak: float
     """Sup ‖G_r‖ of the stable part, or a little less."""
     order: int
@@ -130,7 +106,7 @@ class DenseReduction:
 
 @dataclass(frozen=True, eq=False)
 class DenseReducer:
-    """A system prepared for reductions to any order."""
+    """System that is prepared for reductions to any order."""
 
     system: SystemMatrices
     separated: SeparatedSystem
@@ -138,38 +114,37 @@ class DenseReducer:
 
     @property
     def n_aside(self) -> int:
-        """States that are kept whatever the order."""
+        """Number of states that do not certainly decay and stay at every order."""
         return self.separated.aside.n_states
 
-    def reduced(self, order: int, *, method: DenseMethod) -> DenseReduction:
-        """The reduction to an order, kept states included; to the numerical rank where that is less."""
-        kept = min(order - self.n_aside, self.balanced.rank)
-        small = reduced_matrices(self.balanced, kept, method=method)
-        given = SystemMatrices(small.A, small.B, small.C)
-        own = separate_stable(given)
-        if isinstance(own.stable, Modes) and own.aside.n_states == 0:  # its modes are the reduced system from now on
-            small = _balanced_units(own.stable, small.D)
-            own = SeparatedSystem(own.stable, own.aside, DistanceBound(0.0, 0.0))
-        found = error_norms(self.separated.stable, own, small.D)
-        estimate = found.error + own.distance.peak
-        is_known = self.n_aside == 0 or self.separated.distance.mean == 0.0
+    def reduce(self, order: int, *, method: DenseMethod) -> DenseReduction:
+        """Reduce to an order that includes `n_aside`, or to the numerical rank if that is less."""
+        n_balanced = min(order - self.n_aside, self.balanced.rank)
+        small = self.balanced.reduce(n_balanced, method=method)
+        reduced = separate_stable(SystemMatrices(small.A, small.B, small.C))
+        if isinstance(reduced.stable, Modes) and reduced.aside.n_states == 0:
+            # The computed modes replace the reduced system, so that they are at distance zero from it.
+            small = _scaled_modes(reduced.stable, small.D)
+            reduced = SeparatedSystem(reduced.stable, reduced.aside, DistanceBound(0.0, 0.0))
+        norms = error_norms(self.separated.stable, reduced, small.D)
+        distance, aside = self.separated.distance, self.separated.aside
+        estimate = norms.error + reduced.distance.peak
+        h2_is_known = self.n_aside == 0 or distance.h2 == 0.0
         return DenseReduction(
-            matrices=self._whole(small),
-            error=estimate + self.separated.distance.peak,
-            estimate=estimate if math.isfinite(estimate) else self.balanced.tail(kept),
-            mean=lambda: found.mean() + own.distance.mean + self.separated.distance.mean if is_known else math.inf,
-            peak=found.peak,
-            order=kept + self.n_aside,
-        )
-
-    def _whole(self, small: StateSpaceMatrices) -> StateSpaceMatrices:
-        """With the states that were kept aside, and the feedthrough."""
-        aside = self.separated.aside
-        return StateSpaceMatrices(
-            np.asarray(linalg.block_diag(aside.F, small.A)),
-            np.vstack([aside.G, small.B]),
-            np.hstack([aside.H, small.C]),
-            self.system.D + small.D,
+            matrices=StateSpaceMatrices(
+                np.asarray(linalg.block_diag(aside.F, small.A)),
+                np.vstack([aside.G, small.B]),
+                np.hstack([aside.H, small.C]),
+                self.system.D + small.D,
+            ),
+            error=estimate + distance.peak,
+            # Without a bound, that of exact arithmetic (Enns, Glover 1984): twice the sum of the truncated values.
+            estimate=estimate
+            if math.isfinite(estimate)
+            else 2.0 * float(np.sum(self.balanced.hankel_values[n_balanced:])),
+            h2_bound=lambda: norms.h2_bound() + reduced.distance.h2 + distance.h2 if h2_is_known else math.inf,
+            peak=norms.peak,
+            order=n_balanced + self.n_aside,
         )
 
 
@@ -179,75 +154,71 @@ def prepare_reducer(system: SystemMatrices) -> DenseReducer:
     return DenseReducer(system, separated, balance_states(separated.stable))
 
 
-def _balanced_units(modes: Modes, D: Array) -> StateSpaceMatrices:
-    """The real blocks of modes, in units in which each is moved as much as it is seen; powers of two, so exactly."""
+def _scaled_modes(modes: Modes, D: Array) -> StateSpaceMatrices:
+    """Return real blocks of modes, in units that give B and C rows and columns of equal norm; exact powers of two."""
     F, G, H = modes.F, modes.G, modes.H
     heads = np.flatnonzero(modes.rates.imag >= 0.0)
-    moved = np.sqrt(np.add.reduceat((G**2).sum(axis=1), heads)) if len(heads) else np.zeros(0)
-    seen = np.sqrt(np.add.reduceat((H**2).sum(axis=0), heads)) if len(heads) else np.zeros(0)
+    norms_G = np.sqrt(np.add.reduceat((G**2).sum(axis=1), heads)) if len(heads) else np.zeros(0)
+    norms_H = np.sqrt(np.add.reduceat((H**2).sum(axis=0), heads)) if len(heads) else np.zeros(0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where((moved > 0.0) & (seen > 0.0), moved / seen, 1.0)
+        ratio = np.where((norms_G > 0.0) & (norms_H > 0.0), norms_G / norms_H, 1.0)
     units = np.ldexp(1.0, np.rint(0.5 * np.log2(ratio)).astype(np.intp))
     per_state = np.repeat(units, np.where(modes.rates.imag[heads] > 0.0, 2, 1))
     return StateSpaceMatrices(F, G / per_state[:, None], H * per_state, D)
 
 
 class ErrorNorms(NamedTuple):
-    """Sup ‖G − G_r‖ and the H2 norm, with rounding of the evaluation, and sup ‖G_r‖."""
+    """Sup ‖G − G_r‖ and a function for the H2 norm, with rounding of the evaluation, and sup ‖G_r‖."""
 
     error: float
-    mean: Callable[[], float]
+    h2_bound: Callable[[], float]
     peak: float
 
 
-def error_norms(given: SubsystemForm, own: SeparatedSystem, D: Array) -> ErrorNorms:
-    """Compare a stable part with its reduction over all frequencies."""
-    if own.aside.n_states:
+def error_norms(full: SubsystemForm, reduced: SeparatedSystem, D: Array) -> ErrorNorms:
+    """Compare a stable part with its reduction and that one's feedthrough D over all frequencies."""
+    if reduced.aside.n_states:
         return ErrorNorms(math.inf, lambda: math.inf, math.inf)
-    poles = np.concatenate([given.poles, own.stable.poles])
+    poles = np.concatenate([full.poles, reduced.stable.poles])
 
-    def gaps(omega: Array, norm: Callable[[Complex], Array]) -> tuple[Array, Array]:
-        whole, rounding = given.response(omega)
-        small, small_rounding = own.stable.response(omega)
-        return norm(whole - (small + D)) + rounding + small_rounding, norm(small + D)
+    def differences(omega: Array, norm: Callable[[Complex], Array]) -> tuple[Array, Array]:
+        values, rounding = full.response(omega)
+        small, small_rounding = reduced.stable.response(omega)
+        return norm(values - (small + D)) + rounding + small_rounding, norm(small + D)
 
-    places = frequency_grid(poles)
-    errors, sizes = gaps(places.omega, spectral_norms)
-    at_infinity = float(np.linalg.norm(D, 2)) if D.size else 0.0
+    def h2_bound() -> float:
+        if D.any():
+            return math.inf
+        return math.sqrt(mean_square(poles, lambda omega: differences(omega, frobenius_norms)[0] ** 2))
 
-    def mean() -> float:
-        return (
-            math.inf if D.any() else math.sqrt(mean_square(poles, lambda omega: gaps(omega, frobenius_norms)[0] ** 2))
-        )
-
-    return ErrorNorms(places.supremum(errors, at_infinity), mean, max(float(np.max(sizes, initial=0.0)), at_infinity))
-
-
-# MERGED ltinet.reduction.balanced_truncation
-# The smallest order whose bound is small enough.
+    grid = frequency_grid(poles)
+    errors, gains = differences(grid.omega, spectral_norms)
+    at_infinity = spectral_norm(D)
+    peak = max(float(np.max(gains, initial=0.0)), at_infinity)
+    return ErrorNorms(grid.supremum(errors, at_infinity), h2_bound, peak)
 
 
 def smallest_order(
     reducer: DenseReducer, is_enough: Callable[[DenseReduction], bool], *, allowed: float, method: DenseMethod
 ) -> DenseReduction:
-    """Bisect between the order that Hankel values forbid to go below and the one that they promise to suffice.
+    """Return the smallest sufficient reduction, by bisection between the orders that Hankel values exclude and promise.
 
-    No model of order r is nearer than σ_{r+1}, and balanced ones are not farther than 2Σσ. If none is enough, because
-    rounding is more than was allowed, the one of the numerical rank comes back.
+    No model of order r is nearer than σ_{r+1}, and balanced ones are not farther than 2Σσ. If none suffices, because
+    rounding exceeds the allowed error, the reduction to the numerical rank is returned.
     """
     values = reducer.balanced.hankel_values[: reducer.balanced.rank]
     low = int(np.count_nonzero(values > allowed))
     tails = 2.0 * (np.sum(values) - np.cumsum(values))
     high = min(int(np.count_nonzero(tails > allowed)) + 1, reducer.balanced.rank)
-    best = reducer.reduced(high + reducer.n_aside, method=method)
+    best = reducer.reduce(high + reducer.n_aside, method=method)
     if not is_enough(best):
         low, high = high, reducer.balanced.rank
-        best = reducer.reduced(high + reducer.n_aside, method=method)
+        best = reducer.reduce(high + reducer.n_aside, method=method)
     while low < high:
         middle = (low + high) // 2
-        found = reducer.reduced(middle + reducer.n_aside, method=method)
-        if is_enough(found):
-            best, high = found, middle
+        reduction = reducer.reduce(middle + reducer.n_aside, method=method)
+        if is_enough(reduction):
+            best, high = reduction, middle
         else:
             low = middle + 1
     return best

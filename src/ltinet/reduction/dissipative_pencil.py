@@ -23,45 +23,45 @@ from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array
 from ltinet.systems.sparse_lu import SingularMatrixError, factorize_superlu
 
-# MERGED ltinet.reduction.dissipative_pencil
-# Symmetric positive definite sparse matrices: a factorisation whose pivots prove it, and solves with it.
-#
-# SuperLU in symmetric mode, without pivoting: P M Pᵀ = L U with U = D Lᵀ up to rounding. All pivots positive prove that
-# M + ΔM is positive definite for |ΔM_ij| ≤ 2k·eps·√(M_ii M_jj) on the pattern of L, k the most entries of a row of it
-# (Demmel 1989 for Cholesky; both triangles are rounded here), so that λ_min(M) ≥ −c with c = 2k²·eps·max M_ii.
+# Definite matrices.
 
-_DEFINITE_TRIES = (0.5, 0.1, 0.01)  # of an estimate of the smallest eigenvalue
-_INVERSE_ITERATIONS = 6  # of inverse iteration
+_DEFINITE_TRIES = (0.5, 0.1, 0.01)  # multiples of an estimate of the smallest eigenvalue for which a proof is tried
+_INVERSE_ITERATIONS = 6
+Sparse = sparse.csc_array
 
 
 @dataclass(frozen=True, eq=False)
 class DefiniteMatrix:
-    """A symmetric positive definite matrix that can be solved with, and a proven lower bound of its eigenvalues."""
+    """Factored symmetric positive definite matrix with a proven lower bound on its eigenvalues."""
 
-    matrix: sparse.csc_array
+    matrix: Sparse
     factors: SuperLU | None
     """None for a diagonal matrix."""
     smallest: float
 
     def solve(self, right: Array) -> Array:
-        """M⁻¹ times columns; what they leave is for the caller to measure."""
+        """Return M⁻¹ times columns; callers measure the residual."""
         if self.factors is None:
             return np.asarray(right / self.matrix.diagonal()[:, None])
         return np.asarray(self.factors.solve(np.asarray(right)))
 
 
 def prove_definite(matrix: Any) -> DefiniteMatrix | None:
-    """Factor a symmetric matrix and prove that it is positive definite; None where it is not, or no proof was found."""
+    """Factor a symmetric matrix and prove that it is positive definite; None if it is not, or no proof succeeded."""
     M = sparse.csc_array(matrix)
-    diagonal = M.diagonal()
+    n, diagonal = M.shape[0], M.diagonal()
     if not (diagonal > 0.0).all():
         return None
-    if M.nnz == M.shape[0]:
+    if M.nnz == n:
         return DefiniteMatrix(M, None, float(np.min(diagonal)))
     factors = factor_symmetric(M)
     if factors is None:
         return None
-    estimate = _smallest_estimate(M, factors)
+    x = np.random.default_rng(0).standard_normal(n)
+    for _ in range(_INVERSE_ITERATIONS):
+        x = factors.solve(x / np.linalg.norm(x))
+    x /= np.linalg.norm(x)
+    estimate = float(x @ (M @ x))  # of the smallest eigenvalue, from above
     for share in _DEFINITE_TRIES:
         bound = _proven_smallest(M, share * estimate)
         if bound is not None:
@@ -69,22 +69,21 @@ def prove_definite(matrix: Any) -> DefiniteMatrix | None:
     return None
 
 
-def _proven_smallest(M: sparse.csc_array, moved: float) -> float | None:
-    """A lower bound of the eigenvalues, if M less `moved` on its diagonal has positive pivots beyond rounding."""
-    shifted = sparse.csc_array(M - moved * sparse.eye_array(M.shape[0], format="csc"))
-    factors = factor_symmetric(shifted)
+def _proven_smallest(M: Sparse, shift: float) -> float | None:
+    """Return a lower bound on the eigenvalues if M − shift·I has positive pivots beyond rounding."""
+    factors = factor_symmetric(sparse.csc_array(M - shift * sparse.eye_array(M.shape[0], format="csc")))
     if factors is None:
         return None
     L, U = factors.L, factors.U
     if not (np.array_equal(factors.perm_r, factors.perm_c) and (U.diagonal() > 0.0).all()):
         return None
-    most = int(np.max(np.bincount(L.indices, minlength=1)))
-    rounding = 2.0 * most * most * EPS * float(np.max(M.diagonal()))
-    return moved - rounding if moved > 2.0 * rounding else None
+    k = max_row_entries(L)
+    rounding = 2.0 * k * k * EPS * float(np.max(M.diagonal()))
+    return shift - rounding if shift > 2.0 * rounding else None
 
 
-def factor_symmetric(M: sparse.csc_array) -> SuperLU | None:
-    """Factors without pivoting; None for a zero pivot."""
+def factor_symmetric(M: Sparse) -> SuperLU | None:
+    """Factor without pivoting; None for a zero pivot."""
     try:
         factors: SuperLU = factorize_superlu(M, pivoting=0.0)
     except SingularMatrixError:
@@ -92,19 +91,12 @@ def factor_symmetric(M: sparse.csc_array) -> SuperLU | None:
     return factors
 
 
-def _smallest_estimate(M: sparse.csc_array, factors: SuperLU) -> float:
-    """The smallest eigenvalue, from above, by inverse iteration from a fixed start."""
-    x = np.random.default_rng(0).standard_normal(M.shape[0])
-    for _ in range(_INVERSE_ITERATIONS):
-        x = factors.solve(x / np.linalg.norm(x))
-    x /= np.linalg.norm(x)
-    return float(x @ (M @ x))
+def max_row_entries(L: Any) -> int:
+    """Return the largest number of entries in a row of a sparse factor in CSC format."""
+    return int(np.max(np.bincount(L.indices, minlength=1)))
 
 
-# MERGED ltinet.reduction.dissipative_pencil
-# A large sparse system E x' = A x + B u, y = C x + D u, and what its structure lets one prove.
-
-Sparse = sparse.csc_array
+# Systems.
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +111,12 @@ class Pencil:
 
     @property
     def n_states(self) -> int:
-        """The number of states."""
+        """Number of states."""
         return int(self.A.shape[0])
 
     @cached_property
     def is_symmetric(self) -> bool:
-        """Whether A and E are, bit for bit."""
+        """True if A and E are exactly symmetric."""
         return is_symmetric(self.A) and is_symmetric(self.E)
 
     @cached_property
@@ -141,69 +133,58 @@ class Pencil:
 
 
 def make_pencil(A: Any, B: Any, C: Any, D: Any = None, E: Any = None) -> Pencil:
-    """A pencil of matrices that were checked already; E is the identity where it is left out."""
+    """Return a pencil of validated matrices; E defaults to the identity, D to zero."""
     A = sparse.csc_array(A, dtype=np.float64)
     E = sparse.eye_array(A.shape[0], format="csc") if E is None else sparse.csc_array(E, dtype=np.float64)
-    B, C = _filled(B), _filled(C)
-    D = np.zeros((len(C), B.shape[1])) if D is None else _filled(D)
+    B, C = _to_dense(B), _to_dense(C)
+    D = np.zeros((len(C), B.shape[1])) if D is None else _to_dense(D)
     return Pencil(A, E, B, C, D)
 
 
-def _filled(matrix: Any) -> Array:
-    filled: Any = matrix.toarray() if hasattr(matrix, "toarray") else matrix
-    return np.ascontiguousarray(filled, dtype=np.float64)
+def _to_dense(matrix: Any) -> Array:
+    dense: Any = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+    return np.ascontiguousarray(dense, dtype=np.float64)
 
 
 def is_symmetric(matrix: Sparse) -> bool:
-    """Whether a matrix equals its transpose, bit for bit."""
-    difference = sparse.csc_array(matrix - matrix.T)
-    return not difference.data.any()
+    """Return whether a matrix is exactly symmetric."""
+    return not sparse.csc_array(matrix - matrix.T).data.any()
 
 
-# MERGED ltinet.reduction.dissipative_pencil
-# How far a dissipative pencil turns: |xᴴN x| ≤ γ xᴴS x, S and N the symmetric and the skew part of −A and A.
-#
-# In coordinates that are orthonormal for E the numerical range of A then lies in a sector of the left half plane, iω is
-# at least ω/√(1 + γ²) away from it, and ‖(iωE − A)⁻¹‖ ≤ √(1 + γ²)/|ω| as an operator from E⁻¹ to E. The proof is a
-# factorisation of the Hermitian γS + iN without pivoting, whose pivots are positive.
+# Sectors.
 
 _POWER_ITERATIONS = 12
-_SECTOR_TRIES = (1.1, 2.0, 8.0)  # times an estimate from below
+_SECTOR_TRIES = (1.1, 2.0, 8.0)  # multiples of an estimate of γ, from below, for which a proof is tried
 
 
 def sector_bound(system: Pencil, weight: DefiniteMatrix) -> float:
-    """√(1 + γ²), or a little more; infinite where no γ could be proven. One complex factorisation, n² nowhere."""
+    """Return √(1 + γ²), or a little more; infinite if no γ could be proven. Each try is one complex factorization."""
     skew = sparse.csc_array(0.5 * (system.A - system.A.T))
     if skew.count_nonzero() == 0:
         return 1.0
-    estimate = _estimate(skew, weight)
-    for share in _SECTOR_TRIES:
-        lost = _lost(share * estimate, skew, weight)
-        if lost is not None:
-            return math.hypot(1.0, share * estimate + lost / weight.smallest)
-    return math.inf
-
-
-def _estimate(skew: sparse.csc_array, weight: DefiniteMatrix) -> float:
-    """The largest |eigenvalue| of S⁻¹N, from below, by power iteration in pairs of steps."""
+    # The largest |eigenvalue| of S⁻¹N, from below; its eigenvalues are imaginary pairs, so norms are compared.
     x = np.random.default_rng(0).standard_normal((skew.shape[0], 1))
     size = 0.0
     for _ in range(_POWER_ITERATIONS):
         x = x / math.sqrt(float((x.T @ (weight.matrix @ x)).item()))
         x = weight.solve(skew @ x)
         size = math.sqrt(float((x.T @ (weight.matrix @ x)).item()))
-    return max(size, EPS)
+    estimate = max(size, EPS)
+    for share in _SECTOR_TRIES:
+        rounding = _sector_rounding(share * estimate, skew, weight)
+        if rounding is not None:
+            return math.hypot(1.0, share * estimate + rounding / weight.smallest)
+    return math.inf
 
 
-def _lost(gamma: float, skew: sparse.csc_array, weight: DefiniteMatrix) -> float | None:
-    """What rounding may have hidden in a factorisation with positive pivots; None where one is not positive."""
-    H = sparse.csc_array(gamma * weight.matrix + 1j * skew)
-    factors = factor_symmetric(H)
+def _sector_rounding(gamma: float, skew: Sparse, weight: DefiniteMatrix) -> float | None:
+    """Bound the rounding of a factorization of γS + iN with positive pivots; None if a pivot is not positive."""
+    factors = factor_symmetric(sparse.csc_array(gamma * weight.matrix + 1j * skew))
     if factors is None or not np.array_equal(factors.perm_r, factors.perm_c):
         return None
     pivots = factors.U.diagonal()
     if not (np.isfinite(pivots).all() and (pivots.real > 0.0).all()):
         return None
-    most = int(np.max(np.bincount(factors.L.indices, minlength=1)))
-    off = float(np.max(np.abs(pivots.imag)))  # real but for rounding
-    return 4.0 * most * most * EPS * gamma * float(np.max(weight.matrix.diagonal())) + off
+    k = max_row_entries(factors.L)
+    imaginary = float(np.max(np.abs(pivots.imag)))  # pivots are real except for rounding
+    return 4.0 * k * k * EPS * gamma * float(np.max(weight.matrix.diagonal())) + imaginary

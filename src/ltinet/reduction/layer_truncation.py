@@ -23,23 +23,16 @@ from ltinet.reduction.balanced_truncation import StateSpaceMatrices, error_norms
 from ltinet.reduction.matrix_reduction import ReductionOutcome
 from ltinet.reduction.mechanical_modes import bisect_smallest, peak_gains
 from ltinet.reduction.modal_form import modes_from_blocks
-from ltinet.reduction.separation import DistanceBound, SeparatedSystem, separate_stable
+from ltinet.reduction.separation import UNBOUNDED, DistanceBound, SeparatedSystem, separate_stable
 from ltinet.systems.matrices import make_read_only
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.reduction.layer_truncation
-# Which layers of a network are left out: those with the smallest shares in its outputs, each with a proven bound.
-#
-# A layer is z' = F z + G u, y = H z, on its own. One first-order neuron has the share ‖h‖‖g‖/|f|. One second-order neuron
-# is (N₀ + sN₁)/(s² + ds + k) with N₁ = H G: at most ‖N₀‖h + ‖N₁‖/d, h its peak gain. Neurons that feed each other are one
-# system, whose supremum comes from places that suffice.
-
-_TOGETHER = 600  # states left out, up to which their sum is looked at over all frequencies
-_UP = 1.0 + 64.0 * EPS  # rounds up what a few operations computed
+_MAX_JOINT_STATES = 600  # states left out, up to which the supremum of their sum is computed
+_ROUND_UP = 1.0 + 64.0 * EPS  # covers the rounding of a few operations
 
 
 class LayerStates(NamedTuple):
-    """z' = F z + G u, y = H z."""
+    """Layer z' = F z + G u, y = H z."""
 
     F: Array
     G: Array
@@ -48,158 +41,146 @@ class LayerStates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LayerSelection:
-    """Which layers stay, and bounds on what the others did, over all frequencies and in the H2 norm."""
+    """Layers that stay, and bounds on the contribution of the others, over all frequencies and in the H2 norm."""
 
-    kept: NDArray[np.intp]
+    indices: NDArray[np.intp]
     left_out: DistanceBound
-    shares: Array
-    """The largest gain of each layer, infinite for one that does not surely decay."""
+    contributions: Array
+    """Largest gain of each layer, infinite for one that does not certainly decay."""
 
 
-def provably_stable(layers: Sequence[LayerStates]) -> NDArray[np.intp]:
-    """Which layers have a share that is finite."""
-    return np.flatnonzero([math.isfinite(_gains(own).peak) for own in layers])
+def select_layers(layers: Sequence[LayerStates], *, order: int | None, tolerance: float) -> LayerSelection:
+    """Select the layers with the largest contributions: those that fit into `order` states, or to a tolerance."""
+    gains = [_layer_gain(layer) for layer in layers]
+    contributions = np.array([gain.peak for gain in gains])
+    ranking = np.argsort(-contributions, kind="stable")
 
-
-def select_layers(layers: Sequence[LayerStates], *, order: int | None, allowed: float) -> LayerSelection:
-    """Keep layers with the largest shares: as many as fit into `order` states, or as leave out `allowed` at most."""
-    found = [_gains(own) for own in layers]
-    shares = np.array([own.peak for own in found])
-    ranked, sizes = np.argsort(-shares, kind="stable"), np.array([len(own.F) for own in layers], dtype=np.intp)
-
-    def first(count: int) -> LayerSelection:
-        dropped = np.sort(ranked[count:])
-        summed = DistanceBound(float(np.sum(shares[dropped])), float(sum(found[own].mean for own in dropped)))
-        return LayerSelection(
-            np.sort(ranked[:count]), _joint_distance([layers[own] for own in dropped], summed), shares
-        )
+    def select(count: int) -> LayerSelection:
+        dropped = np.sort(ranking[count:])
+        summed = DistanceBound(float(np.sum(contributions[dropped])), float(sum(gains[i].h2 for i in dropped)))
+        left_out = _joint_gain([layers[i] for i in dropped], summed)
+        return LayerSelection(np.sort(ranking[:count]), left_out, contributions)
 
     if order is not None:
-        return first(int(np.count_nonzero(np.cumsum(sizes[ranked]) <= order)))
-    return bisect_smallest(len(layers), first, lambda own: own.left_out.peak <= allowed)
+        sizes = np.array([len(layer.F) for layer in layers], dtype=np.intp)
+        return select(int(np.count_nonzero(np.cumsum(sizes[ranking]) <= order)))
+    return bisect_smallest(len(layers), select, lambda selection: selection.left_out.peak <= tolerance)
 
 
-def _joint_distance(dropped: Sequence[LayerStates], summed: DistanceBound) -> DistanceBound:
-    """Layers may cancel each other: the lesser of the sum of shares and the share of the sum."""
-    if not 1 < sum(len(own.F) for own in dropped) <= _TOGETHER or not math.isfinite(summed.peak):
+def _joint_gain(dropped: Sequence[LayerStates], summed: DistanceBound) -> DistanceBound:
+    """Return the lesser of the sum of gains and the gain of the sum: layers may cancel each other."""
+    if not 1 < sum(len(layer.F) for layer in dropped) <= _MAX_JOINT_STATES or not math.isfinite(summed.peak):
         return summed
-    F = np.asarray(linalg.block_diag(*(own.F for own in dropped)))
-    whole = LayerStates(F, np.vstack([own.G for own in dropped]), np.hstack([own.H for own in dropped]))
-    found = _by_places(whole)
-    return DistanceBound(min(found.peak, summed.peak), min(found.mean, summed.mean))
+    F = np.asarray(linalg.block_diag(*(layer.F for layer in dropped)))
+    G, H = np.vstack([layer.G for layer in dropped]), np.hstack([layer.H for layer in dropped])
+    joint = _computed_gain(LayerStates(F, G, H))
+    return DistanceBound(min(joint.peak, summed.peak), min(joint.h2, summed.h2))
 
 
-def _gains(own: LayerStates) -> DistanceBound:
-    if len(own.F) == 1:
-        rate, size = float(own.F[0, 0]), float(np.linalg.norm(own.G) * np.linalg.norm(own.H)) * _UP
+def _layer_gain(layer: LayerStates) -> DistanceBound:
+    """Bound the gain of a layer, in closed form for single neurons."""
+    if len(layer.F) == 1:
+        rate, size = float(layer.F[0, 0]), float(np.linalg.norm(layer.G) * np.linalg.norm(layer.H)) * _ROUND_UP
         if not rate < 0.0:
-            return DistanceBound(0.0, 0.0) if size == 0.0 else DistanceBound(math.inf, math.inf)
+            return DistanceBound(0.0, 0.0) if size == 0.0 else UNBOUNDED
         return DistanceBound(size / -rate, size / math.sqrt(-2.0 * rate))
-    if len(own.F) == 2 and own.F[0, 0] == 0.0:
-        return _of_oscillator(own)
-    return _by_places(own)
+    if len(layer.F) == 2 and layer.F[0, 0] == 0.0:
+        return _oscillator_gain(layer)
+    return _computed_gain(layer)
 
 
-def _of_oscillator(own: LayerStates) -> DistanceBound:
-    """[[0, w], [−k/w, −d]], as second-order neurons are written; their H2 norms are 1/√(2dk) and 1/√(2d)."""
-    w, d = float(own.F[0, 1]), -float(own.F[1, 1])
-    k = -w * float(own.F[1, 0])
+def _oscillator_gain(layer: LayerStates) -> DistanceBound:
+    """Bound the gain of [[0, w], [−k/w, −d]], a second-order neuron; its H2 norms are 1/√(2dk) and 1/√(2d)."""
+    w, d = float(layer.F[0, 1]), -float(layer.F[1, 1])
+    k = -w * float(layer.F[1, 0])
     if not (k > 0.0 and d > 0.0):
-        return DistanceBound(math.inf, math.inf)
-    turned = np.array([[d, w], [-k / w, 0.0]])
-    at_rest, moving = (float(np.linalg.norm(own.H @ matrix @ own.G)) for matrix in (turned, np.eye(2)))
-    lost = 16.0 * EPS * float(np.linalg.norm(own.H) * np.linalg.norm(own.G))  # products may cancel
-    at_rest, moving = at_rest + lost * float(np.linalg.norm(turned)), moving + lost
+        return UNBOUNDED
+    adjugate = np.array([[d, w], [-k / w, 0.0]])  # N₀ = H adj(−F) G
+    N0, N1 = (float(np.linalg.norm(layer.H @ matrix @ layer.G)) for matrix in (adjugate, np.eye(2)))
+    rounding = 16.0 * EPS * float(np.linalg.norm(layer.H) * np.linalg.norm(layer.G))  # products may cancel
+    N0, N1 = N0 + rounding * float(np.linalg.norm(adjugate)), N1 + rounding
     peak = float(peak_gains(np.array([k]), np.array([d]))[0])
-    return DistanceBound(
-        (at_rest * peak + moving / d) * _UP, (at_rest / math.sqrt(k) + moving) / math.sqrt(2.0 * d) * _UP
-    )
+    return DistanceBound((N0 * peak + N1 / d) * _ROUND_UP, (N0 / math.sqrt(k) + N1) / math.sqrt(2.0 * d) * _ROUND_UP)
 
 
-def _by_places(own: LayerStates) -> DistanceBound:
-    found = separate_stable(SystemMatrices(own.F, own.G, own.H))
-    if found.aside.n_states:
-        return DistanceBound(math.inf, math.inf)
-    n_outputs, n_inputs = len(own.H), own.G.shape[1]
-    none = modes_from_blocks(np.zeros(0, dtype=np.complex128), np.zeros((0, n_inputs)), np.zeros((n_outputs, 0)))
-    nothing = SeparatedSystem(none, none, DistanceBound(0.0, 0.0))
-    gap = error_norms(found.stable, nothing, np.zeros((n_outputs, n_inputs)))
-    return DistanceBound(gap.error + found.distance.peak, gap.mean() + found.distance.mean)
+def _computed_gain(layer: LayerStates) -> DistanceBound:
+    """Bound the gain of coupled neurons by a supremum over frequencies."""
+    separated = separate_stable(SystemMatrices(layer.F, layer.G, layer.H))
+    if separated.aside.n_states:
+        return UNBOUNDED
+    D = np.zeros((len(layer.H), layer.G.shape[1]))
+    empty = modes_from_blocks(np.zeros(0, dtype=np.complex128), np.zeros((0, D.shape[1])), np.zeros((len(D), 0)))
+    norms = error_norms(separated.stable, SeparatedSystem(empty, empty, DistanceBound(0.0, 0.0)), D)
+    return DistanceBound(norms.error + separated.distance.peak, norms.h2_bound() + separated.distance.h2)
 
 
-# MERGED ltinet.reduction.layer_truncation
-# Networks with fewer neurons: layers left out of one, and layers made of oscillators.
+# Networks.
 
 
 def reduce_network(network: Network, *, order: int | None, tolerance: float | None) -> tuple[ReductionOutcome, Network]:
-    """Leave out layers with the smallest shares in the outputs; the neurons that stay are the same, bit for bit.
+    """Leave out layers with the smallest contributions to the outputs; the remaining neurons are unchanged.
 
     Raises:
-        InvalidSystemError: neurons that grow or integrate do not fit into the order.
+        InvalidSystemError: neurons that are unstable or integrate do not fit into the order.
     """
     parts = [realize_layer(layer) for layer in network.layers]
-    states = [LayerStates(own.F, own.G, phi) for own, phi in zip(parts, network.Phi, strict=True)]
+    states = [LayerStates(part.F, part.G, phi) for part, phi in zip(parts, network.Phi, strict=True)]
     allowed = 0.0
-    if tolerance is not None:  # of what is left: ‖G_r‖ ≥ ‖G‖ − error
-        allowed = tolerance / (1.0 + tolerance) * _gain(_with_layers(network, parts, provably_stable(states)))
-    found = select_layers(states, order=order, allowed=allowed)
-    n_aside = sum(len(states[own].F) for own in np.flatnonzero(~np.isfinite(found.shares)))
+    if tolerance is not None:  # relative to the reduced network: ‖G_r‖ ≥ ‖G‖ − error
+        decaying = np.flatnonzero([math.isfinite(_layer_gain(layer).peak) for layer in states])
+        allowed = tolerance / (1.0 + tolerance) * _peak_gain(_select_network(network, parts, decaying))
+    selection = select_layers(states, order=order, tolerance=allowed)
+    is_decaying = np.isfinite(selection.contributions)
+    n_aside = sum(len(states[i].F) for i in np.flatnonzero(~is_decaying))
     if order is not None and order < n_aside:
         raise InvalidSystemError(
-            f"order is {order}, but {n_aside} states belong to neurons that grow or integrate, or that cannot be told "
-            f"from such, and are kept; ask for an order of at least {n_aside}"
+            f"order is {order}, but {n_aside} states belong to neurons that are unstable, integrate, or are within "
+            f"rounding of that; they are kept, so pass an order of at least {n_aside}"
         )
-    small = _with_layers(network, parts, found.kept)
-    return _outcome(network, small, found, n_aside), small
-
-
-def _outcome(network: Network, small: Network, found: LayerSelection, n_aside: int) -> ReductionOutcome:
+    small = _select_network(network, parts, selection.indices)
     system = to_state_space(small)
     rounding = 8.0 * EPS * float(np.abs(network.Psi).sum() + np.abs(system.D).sum() + np.abs(small.Psi).sum())
-    error, mean = found.left_out.peak, found.left_out.mean
-    notes = (f"{n_aside} states of neurons that do not surely decay are kept",) if n_aside else ()
-    decaying = found.kept[np.isfinite(found.shares[found.kept])]
-    parts = [realize_layer(layer) for layer in network.layers]
-    return ReductionOutcome(
+    error = selection.left_out.peak
+    outcome = ReductionOutcome(
         matrices=StateSpaceMatrices(system.A, system.B, system.C, system.D),
         order=small.n_states,
-        way=f"neurons with the largest shares in the outputs, {small.n_neurons} of {network.n_neurons}",
+        algorithm=f"neurons with the largest contributions, {small.n_neurons} of {network.n_neurons}",
         error_bound=error + rounding,
         estimate=error,
-        mean=lambda: mean,
-        gain=_gain(_with_layers(network, parts, decaying)),
+        h2_bound=lambda: selection.left_out.h2,
+        gain=_peak_gain(_select_network(network, parts, selection.indices[is_decaying[selection.indices]])),
         hankel_values=None,
         parts={"truncation": error, "rounding": rounding},
         n_aside=n_aside,
-        notes=notes,
+        notes=(f"{n_aside} states of neurons that do not certainly decay are kept",) if n_aside else (),
     )
+    return outcome, small
 
 
-def _with_layers(network: Network, parts: list[LayerRealization], kept: NDArray[np.intp]) -> Network:
-    """Some of the layers; Ψ takes over the inputs that the others passed on at once, J, so that D stays."""
-    left = sorted(set(range(len(parts))) - set(kept.tolist()))
-    Psi = network.Psi + sum((network.Phi[own] @ parts[own].J for own in left), start=np.zeros_like(network.Psi))
-    return Network([network.layers[own] for own in kept], [network.Phi[own] for own in kept], Psi)
+def _select_network(network: Network, parts: list[LayerRealization], indices: NDArray[np.intp]) -> Network:
+    """Return some of the layers; Ψ takes over the direct terms J of the others, so that D is unchanged."""
+    dropped = sorted(set(range(len(parts))) - set(indices.tolist()))
+    Psi = network.Psi + sum((network.Phi[i] @ parts[i].J for i in dropped), start=np.zeros_like(network.Psi))
+    return Network([network.layers[i] for i in indices], [network.Phi[i] for i in indices], Psi)
 
 
-def _gain(network: Network) -> float:
-    """The largest gain at rest and at the poles: the supremum, or a little less."""
+def _peak_gain(network: Network) -> float:
+    """Return the largest gain at zero and at the poles: the supremum, or a little less."""
     values = frequency_response(network, np.unique(np.append(np.abs(poles(network)), 0.0)))
     sizes = np.linalg.norm(np.where(np.isfinite(values), values, 0.0), 2, axis=(1, 2))
     return float(np.max(sizes, initial=0.0))
 
 
-def oscillator_network(found: ReductionOutcome) -> Network | None:
-    """One second-order neuron for every mode of a reduced mechanical model; None where dampings couple them."""
-    model = found.second_order
+def oscillator_network(outcome: ReductionOutcome) -> Network | None:
+    """Return one second-order neuron for every mode of a reduced mechanical model; None if the damping couples them."""
+    model = outcome.second_order
     if model is None:
         return None
     D, K = np.asarray(model.D), np.asarray(model.K)
     if np.count_nonzero(D - np.diag(D.diagonal())):
         return None
     layers, Phi, zero = [], [], np.zeros_like(model.B[:1])
-    for own in range(model.n_positions):
-        rows = ([[1.0]], [[D[own, own]]], [[K[own, own]]], model.B[own : own + 1], zero)
-        layers.append(HorizontalLayer(*rows))
-        Phi.append(make_read_only(np.column_stack([model.C[:, own], np.zeros(len(model.C))])))
+    for j in range(model.n_positions):
+        layers.append(HorizontalLayer([[1.0]], [[D[j, j]]], [[K[j, j]]], model.B[j : j + 1], zero))
+        Phi.append(make_read_only(np.column_stack([model.C[:, j], np.zeros(len(model.C))])))
     return Network(layers, Phi, np.zeros((len(model.C), model.B.shape[1])))

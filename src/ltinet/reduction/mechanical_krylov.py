@@ -18,6 +18,7 @@ of the model by the last frequencies.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,34 +29,35 @@ from ltinet._util.floating_point import Array, Complex
 from ltinet.reduction.mechanical_modes import CoupledOscillators, Oscillators
 from ltinet.reduction.mechanical_pencil import MechanicalPencil
 from ltinet.reduction.projection import Projection, RayleighDamping, ReducedStates, project, residual_space
-from ltinet.reduction.rational_krylov import ProgressCallback, extend_basis
-from ltinet.reduction.residual_bound import ResidualBound, ResidualPair, projection_rounding, weighted_residuals
+from ltinet.reduction.rational_krylov import ProgressCallback, extend_basis, solve_in_parallel
+from ltinet.reduction.residual_bound import (
+    RESIDUAL_SPACING,
+    ResidualBound,
+    ResidualPair,
+    projection_rounding,
+    weighted_residuals,
+)
 from ltinet.reduction.supremum import frequency_grid, mean_square, spectral_norms
 from ltinet.systems.sparse_lu import factorize_superlu
 
-# MERGED ltinet.reduction.mechanical_krylov
-# Solutions (s²M + sD + K)⁻¹[B, Cᵀ] at places on the imaginary axis, and where the next places are.
-
-_APART = 1.05  # ratio of two frequencies of one batch
-_AGAIN = 1e-3  # relative distance from a frequency that was taken
-INITIAL_FREQUENCIES = (0.0, 1.0, 4.0, 16.0)  # times the slowest frequency
-BATCH_SIZE = 3  # fixed, so that the result does not depend on who computes it
+_FREQUENCY_RATIO = 1.05  # least ratio of two frequencies of one batch
+_FREQUENCY_DISTANCE = 1e-3  # least relative distance from a frequency of an earlier batch
+_INITIAL_FREQUENCIES = (0.0, 1.0, 4.0, 16.0)  # times the slowest frequency
+_BATCH_SIZE = 3  # fixed, so that the result does not depend on the number of workers
+_MAX_SHIFTS = 60
+_MAX_STALLED_ROUNDS = 4  # rounds that improve the bound by less than a tenth: only rounding is left of it
+_MIN_DECAY = 1e-6  # of the largest |λ|: least |Re λ| of poles that a frequency grid is made for
 
 PencilMatrices = tuple[Any, Any, Any, Array, Array]
 
+# Bases: solutions on the imaginary axis.
+
 
 def damped_solutions(model: MechanicalPencil, frequencies: Sequence[float], *, n_jobs: int) -> Array:
-    """Real and imaginary parts of the solutions for B and Cᵀ, all frequencies side by side.
-
-    Every frequency is a job of its own, whoever computes it, so that the result does not depend on the workers.
-    """
-    own = model.pencil
-    matrices: PencilMatrices = (own.E, model.D, -own.A, own.B, own.C)
-    if n_jobs == 1:
-        return np.hstack([_solutions(matrices, omega) for omega in frequencies])
-    from joblib import Parallel, delayed  # here, because few reductions share their work
-
-    return np.hstack(Parallel(n_jobs=n_jobs)(delayed(_solutions)(matrices, omega) for omega in frequencies))
+    """Return real and imaginary parts of the solutions for B and Cᵀ, all frequencies side by side."""
+    pencil = model.pencil
+    matrices: PencilMatrices = (pencil.E, model.D, -pencil.A, pencil.B, pencil.C)
+    return solve_in_parallel(partial(_solutions, matrices), frequencies, n_jobs=n_jobs)
 
 
 def _solutions(matrices: PencilMatrices, omega: float) -> Array:
@@ -66,66 +68,62 @@ def _solutions(matrices: PencilMatrices, omega: float) -> Array:
     return np.hstack([columns.real, columns.imag]) if omega else np.asarray(columns)
 
 
+def _first_frequencies(model: MechanicalPencil) -> list[float]:
+    return [ratio * math.sqrt(model.smallest) for ratio in _INITIAL_FREQUENCIES]
+
+
 def next_frequencies(omega: Array, values: Array, taken: Sequence[float]) -> list[float]:
-    """Where a bound peaks, the largest peaks first, apart from each other and from those that are taken."""
-    inner = (values[1:-1] >= values[:-2]) & (values[1:-1] >= values[2:])
-    peaks = np.concatenate([np.flatnonzero(inner) + 1, [len(values) - 1]])
+    """Return the peaks of a bound, the largest first, apart from each other and from frequencies that are taken."""
+    is_peak = (values[1:-1] >= values[:-2]) & (values[1:-1] >= values[2:])
+    peaks = np.concatenate([np.flatnonzero(is_peak) + 1, [len(values) - 1]])
     peaks = peaks[np.argsort(-values[peaks], kind="stable")]
     chosen: list[float] = []
-    for own in omega[peaks].tolist():
-        is_new = all(abs(own - other) > _AGAIN * own for other in taken)
-        if own > 0.0 and is_new and all(max(own / other, other / own) > _APART for other in chosen):
-            chosen.append(own)
-        if len(chosen) == BATCH_SIZE:
+    for peak in omega[peaks].tolist():
+        is_new = all(abs(peak - other) > _FREQUENCY_DISTANCE * peak for other in taken)
+        if peak > 0.0 and is_new and all(max(peak / other, other / peak) > _FREQUENCY_RATIO for other in chosen):
+            chosen.append(peak)
+        if len(chosen) == _BATCH_SIZE:
             break
     return chosen or [1.5 * max(taken)]
 
 
-# MERGED ltinet.reduction.mechanical_krylov
-# The bound of a Galerkin model of a mechanical one with D = αM + βK, over all frequencies and in the mean.
-#
-# G − G_r = R_c P⁻¹ R_b, P = s²M + sD + K. In the norm of M⁻¹ the gain of P⁻¹ is ρ = max 1/|k − ω² + iω(α + βk)| over all
-# stiffnesses k ≥ k₀; in that of K⁻¹ it is max k/|…|. Over all real k they are at most |1 + iβω|/(ω(α + βω²)) and
-# |iω + α|/(α + βω²), and for ω² ≤ k₀/4 at most 4/(3k₀) and 4/3. With x = ω² ≥ k₀/4 there is α + βx ≥ α' + β'x for α' =
-# α + βk₀/8 and β' = β/2, and √5 ω ≥ |iω + √k₀|, so that these rational functions are above them everywhere:
-#
-#     γ √5 |1 + iβω| / (|iω + √k₀| (α' + β'ω²)),     γ |iω + α + √k₀| / (α' + β'ω²),
-#
-# with γ = max(1, (4/3)(α + βk₀/4)/√k₀).
+# Models with D = αM + βK: the projection keeps the structure and has a bound.
 
-_SPACING = 1.6  # of places in phase: 1.15 of the largest value at most
+DampedStoppingTest = Callable[[Oscillators, ResidualBound], bool]
 
 
 @dataclass(frozen=True, eq=False)
 class Majorant:
-    """A rational function of ω that is nowhere below the gain of P⁻¹ in one of both norms."""
+    """Rational function of ω that is nowhere below the gain of P⁻¹ in one of both norms."""
 
     damping: RayleighDamping
     smallest: float
-    """k₀."""
+    """Smallest stiffness k₀."""
     is_in_masses: bool
-    """In the norm of M⁻¹, or in that of K⁻¹."""
+    """True if the norm is that of M⁻¹, otherwise that of K⁻¹."""
 
     @cached_property
-    def _softer(self) -> RayleighDamping:
+    def _reduced_damping(self) -> RayleighDamping:
+        """Coefficients α' and β'."""
         return RayleighDamping(self.damping.alpha + self.damping.beta * self.smallest / 8.0, 0.5 * self.damping.beta)
 
     @cached_property
     def poles(self) -> Complex:
-        """Real and negative."""
-        alpha, beta = self._softer
+        """Real, negative poles."""
+        alpha, beta = self._reduced_damping
         both = [-math.sqrt(alpha / beta)] * 2 if beta > 0.0 else []
         return np.array([*([-math.sqrt(self.smallest)] if self.is_in_masses else []), *both], dtype=np.complex128)
 
     def __call__(self, omega: Array) -> Array:
-        """Its values."""
-        (alpha, beta), (soft_alpha, soft_beta) = self.damping, self._softer
+        """Return its values."""
+        (alpha, beta), (reduced_alpha, reduced_beta) = self.damping, self._reduced_damping
         root = math.sqrt(self.smallest)
-        below = soft_alpha + soft_beta * omega**2
+        denominator = reduced_alpha + reduced_beta * omega**2
         gamma = max(1.0, 4.0 / 3.0 * (alpha + 0.25 * beta * self.smallest) / root)
         if self.is_in_masses:
-            return np.asarray(gamma * math.sqrt(5.0) * np.hypot(1.0, beta * omega) / (np.hypot(omega, root) * below))
-        return np.asarray(gamma * np.hypot(omega, alpha + root) / below)
+            numerator = gamma * math.sqrt(5.0) * np.hypot(1.0, beta * omega)
+            return np.asarray(numerator / (np.hypot(omega, root) * denominator))
+        return np.asarray(gamma * np.hypot(omega, alpha + root) / denominator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,67 +132,57 @@ class DampedResidualNorms:
 
     model: MechanicalPencil
     projection: Projection
-    ways: tuple[tuple[ResidualPair, Majorant], ...]
+    norms: tuple[tuple[ResidualPair, Majorant], ...]
 
     @classmethod
     def of(
         cls, model: MechanicalPencil, projection: Projection, V: Array, damping: RayleighDamping
     ) -> "DampedResidualNorms":
-        """Measure the residuals of a basis V."""
+        """Return the residuals of a basis V."""
         space = residual_space(model.pencil, projection, V)
-        ways = [
-            (ResidualPair(*weighted_residuals(space, model.mass)), Majorant(damping, model.smallest, is_in_masses=True))
-        ]
+        norms = [(weighted_residuals(space, model.mass), Majorant(damping, model.smallest, is_in_masses=True))]
         if damping.beta > 0.0:  # without it the gain in the other norm grows with frequency
             stiff = Majorant(damping, model.smallest, is_in_masses=False)
-            ways.append((ResidualPair(*weighted_residuals(space, model.stiffness)), stiff))
-        return cls(model, projection, tuple(ways))
+            norms.append((weighted_residuals(space, model.stiffness), stiff))
+        return cls(model, projection, tuple(norms))
 
     def bound(self) -> ResidualBound:
-        """Over all frequencies, the lesser of both norms; both fall to zero at infinity."""
-        found = self.projection
-        poles = np.concatenate([found.inputs.poles, found.outputs.poles, *(own.poles for _, own in self.ways)])
-        places = frequency_grid(poles, spacing=_SPACING)
-        products = [side.product(found, places.omega) * own(places.omega) for side, own in self.ways]
-        peaks = [places.supremum(own, 0.0) for own in products]
-        of_z, of_y = projection_rounding(self.model.pencil, found)
-        sizes = [float(np.linalg.norm(own.largest)) for own in (found.outputs, found.inputs)]
-        rounding = of_z * sizes[0] + of_y * sizes[1]
-        beta = 0.0 if found.damping is None else found.damping.beta
-        gains = found.inputs.times(found.C, places.omega) / (1.0 + 1j * beta * places.omega)[:, None, None]
+        """Return the bound over all frequencies, the lesser of both norms; both fall to zero at infinity."""
+        inputs, outputs = self.projection.inputs, self.projection.outputs
+        majorants = [majorant for _, majorant in self.norms]
+        poles = np.concatenate([inputs.poles, outputs.poles, *(majorant.poles for majorant in majorants)])
+        grid = frequency_grid(poles, spacing=RESIDUAL_SPACING)
+        products = [pair.product(self.projection, grid.omega) * majorant(grid.omega) for pair, majorant in self.norms]
+        of_z, of_y = projection_rounding(self.model.pencil, self.projection)
+        rounding = of_z * float(np.linalg.norm(outputs.largest)) + of_y * float(np.linalg.norm(inputs.largest))
+        beta = 0.0 if self.projection.damping is None else self.projection.damping.beta
+        gains = inputs.times(self.projection.C, grid.omega) / (1.0 + 1j * beta * grid.omega)[:, None, None]
         gain = float(np.max(spectral_norms(gains), initial=0.0))
-        return ResidualBound(min(peaks) + rounding, places.omega, np.min(products, axis=0), gain, math.nan)
+        peak = min(grid.supremum(values, 0.0) for values in products) + rounding
+        return ResidualBound(peak, grid.omega, np.min(products, axis=0), gain, math.nan)
 
-    def mean(self) -> float:
-        """The H2 norm, by the better of both norms."""
-        found, best = self.projection, math.inf
-        for side, own in self.ways:
+    def h2_bound(self) -> float:
+        """Return the bound on the H2 norm, the lesser of both norms."""
+        projection, inputs, outputs = self.projection, self.projection.inputs, self.projection.outputs
+        best = math.inf
+        for pair, majorant in self.norms:
 
-            def squares(omega: Array, side: ResidualPair = side, own: Majorant = own) -> Array:
-                return side.squares(found, omega) * own(omega) ** 2
+            def squares(omega: Array, pair: ResidualPair = pair, majorant: Majorant = majorant) -> Array:
+                return pair.squares(projection, omega) * majorant(omega) ** 2
 
-            poles = np.concatenate([found.inputs.poles, found.outputs.poles, own.poles])
+            poles = np.concatenate([inputs.poles, outputs.poles, majorant.poles])
             best = min(best, math.sqrt(mean_square(poles, squares)))
-        of_z, of_y = projection_rounding(self.model.pencil, found)
-        return best + of_z * found.outputs.mean + of_y * found.inputs.mean
-
-
-# MERGED ltinet.reduction.mechanical_krylov
-# Galerkin models of large mechanical ones, frequencies where the bound is largest: the projection stays mechanical.
-
-_MOST_SHIFTS = 60
-_STALLED = 4  # rounds without a better bound: rounding is all that is left
-
-DampedStoppingTest = Callable[[Oscillators, ResidualBound], bool]
+        of_z, of_y = projection_rounding(self.model.pencil, projection)
+        return best + of_z * outputs.h2_norm + of_y * inputs.h2_norm
 
 
 @dataclass(frozen=True, eq=False)
 class DampedGalerkinModel:
-    """Ritz modes, each damped for itself, with the bound on their distance from the model."""
+    """Ritz modes, which the damping does not couple, with the bound on their distance from the model."""
 
     oscillators: Oscillators
     bound: ResidualBound
-    mean: Callable[[], float]
+    h2_bound: Callable[[], float]
     n_shifts: int
 
 
@@ -206,37 +194,34 @@ def project_damped(
     n_jobs: int,
     callback: ProgressCallback,
 ) -> DampedGalerkinModel:
-    """Add frequencies until the bound is enough, or rounding is all that is left of it."""
+    """Add frequencies until the bound suffices, or only rounding is left of it."""
     system = model.pencil
-    V, taken = np.zeros((system.n_states, 0)), [0.0][:0]
-    frequencies = [own * math.sqrt(model.smallest) for own in INITIAL_FREQUENCIES]
-    best, since = math.inf, 0
+    V, taken, frequencies = np.zeros((system.n_states, 0)), list[float](), _first_frequencies(model)
+    best, n_stalled = math.inf, 0
     while True:
-        new = extend_basis(system, V, damped_solutions(model, frequencies, n_jobs=n_jobs))
+        columns = extend_basis(system, V, damped_solutions(model, frequencies, n_jobs=n_jobs))
         taken += frequencies
-        projection, V = project(system, np.hstack([V, new]), damping=damping)
+        projection, V = project(system, np.hstack([V, columns]), damping=damping)
         stiffness = -projection.A.diagonal()
-        own = Oscillators(stiffness, damping.of(stiffness), projection.B, projection.C)
-        measured = DampedResidualNorms.of(model, projection, V, damping)
-        bound = measured.bound()
+        modes = Oscillators(stiffness, damping.of(stiffness), projection.B, projection.C)
+        residuals = DampedResidualNorms.of(model, projection, V, damping)
+        bound = residuals.bound()
         callback(len(taken), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
-        since = 0 if bound.peak < 0.9 * best else since + 1
+        n_stalled = 0 if bound.peak < 0.9 * best else n_stalled + 1
         best = min(best, bound.peak)
-        is_over = not new.size or since >= _STALLED or len(taken) >= _MOST_SHIFTS or V.shape[1] >= system.n_states
-        if is_over or is_enough(own, bound):
-            return DampedGalerkinModel(own, bound, measured.mean, len(taken))
+        is_full = not columns.size or V.shape[1] >= system.n_states
+        is_over = is_full or n_stalled >= _MAX_STALLED_ROUNDS or len(taken) >= _MAX_SHIFTS
+        if is_over or is_enough(modes, bound):
+            return DampedGalerkinModel(modes, bound, residuals.h2_bound, len(taken))
         frequencies = next_frequencies(bound.omega, bound.values, taken)
 
 
-# MERGED ltinet.reduction.mechanical_krylov
-# Galerkin models of large mechanical ones whose dampings couple modes: nothing is proven, the last change is told.
-
-_UNSEEN_RATE = 1e-6  # of the largest |λ|
+# Models whose damping couples modes: an estimate only, the change of the model by the last frequencies.
 
 
 @dataclass(frozen=True, eq=False)
 class CoupledGalerkinModel:
-    """Ritz modes with the dampings between them, and by how much the last frequencies changed the model."""
+    """Ritz modes with the damping that couples them, and the change of the model by the last frequencies."""
 
     modes: CoupledOscillators
     change: float
@@ -251,40 +236,40 @@ def project_coupled(
     n_jobs: int,
     callback: ProgressCallback,
 ) -> CoupledGalerkinModel:
-    """Add frequencies where the last ones changed the model most, until that is enough."""
+    """Add frequencies where the last ones changed the model most, until the change is small enough."""
     system = model.pencil
-    V, taken = np.zeros((system.n_states, 0)), [0.0][:0]
-    frequencies = [own * math.sqrt(model.smallest) for own in INITIAL_FREQUENCIES]
-    before: ReducedStates | None = None
-    seen = np.zeros((len(system.C), 0))
+    V, taken, frequencies = np.zeros((system.n_states, 0)), list[float](), _first_frequencies(model)
+    previous: tuple[ReducedStates, Array] | None = None
     while True:
-        new = extend_basis(system, V, damped_solutions(model, frequencies, n_jobs=n_jobs))
+        columns = extend_basis(system, V, damped_solutions(model, frequencies, n_jobs=n_jobs))
         taken += frequencies
-        _, V = project(system, np.hstack([V, new]))
+        _, V = project(system, np.hstack([V, columns]))
         modes = project_mechanical(model, V)
-        own = modes.matrices
-        now = ReducedStates(own.A, own.B)
-        omega = frequency_grid(_decaying(now.poles), spacing=_SPACING).omega
-        response = now.times(own.C, omega)
-        change = spectral_norms(response if before is None else response - before.times(seen, omega))
+        matrices = modes.matrices
+        states = ReducedStates(matrices.A, matrices.B)
+        omega = frequency_grid(_bounded_decay(states.poles), spacing=RESIDUAL_SPACING).omega
+        response = states.times(matrices.C, omega)
+        difference = response if previous is None else response - previous[0].times(previous[1], omega)
+        changes = spectral_norms(difference)
         gain = float(np.max(spectral_norms(response)))
-        largest = math.inf if before is None else float(np.max(change))
-        found = CoupledGalerkinModel(modes, largest, gain, len(taken))
-        callback(len(taken), largest / gain if gain > 0.0 else 0.0)
-        if not new.size or len(taken) >= _MOST_SHIFTS or V.shape[1] >= system.n_states or is_enough(found):
-            return found
-        before, seen = now, own.C
-        frequencies = next_frequencies(omega, change, taken)
+        change = math.inf if previous is None else float(np.max(changes))
+        galerkin = CoupledGalerkinModel(modes, change, gain, len(taken))
+        callback(len(taken), change / gain if gain > 0.0 else 0.0)
+        is_full = not columns.size or V.shape[1] >= system.n_states
+        if is_full or len(taken) >= _MAX_SHIFTS or is_enough(galerkin):
+            return galerkin
+        previous = states, matrices.C
+        frequencies = next_frequencies(omega, changes, taken)
 
 
 def project_mechanical(model: MechanicalPencil, V: Array) -> CoupledOscillators:
-    """A model on a basis that is orthonormal for M and diagonal for K."""
-    own = model.pencil
-    stiffness = -np.einsum("ij,ij->j", V, own.A @ V)
-    return CoupledOscillators(stiffness, V.T @ (model.D @ V), V.T @ own.B, own.C @ V)
+    """Return the projection onto a basis that is orthonormal for M and diagonalizes K."""
+    pencil = model.pencil
+    stiffness = -np.einsum("ij,ij->j", V, pencil.A @ V)
+    return CoupledOscillators(stiffness, V.T @ (model.D @ V), V.T @ pencil.B, pencil.C @ V)
 
 
-def _decaying(poles: Complex) -> Complex:
-    """Poles as places are chosen for them: a model that is not proven to decay may have some that do not."""
-    least = _UNSEEN_RATE * float(np.max(np.abs(poles)))
+def _bounded_decay(poles: Complex) -> Complex:
+    """Return poles for a frequency grid: a model that is not proven to decay may have some that do not."""
+    least = _MIN_DECAY * float(np.max(np.abs(poles)))
     return np.asarray(np.where(np.abs(poles.real) < least, -least, poles.real) + 1j * poles.imag)

@@ -1,7 +1,7 @@
 """Modes of mechanical models as oscillators, Σ c_j b_j/(s² + d_j s + k_j), and selection of the dominant ones.
 
-Peaks and shares of single modes are known in closed form. Modes with the largest shares are kept, as many as
-requested or as few as meet a tolerance.
+Peaks and contributions of single modes are known in closed form. The modes with the largest contributions are kept,
+as many as requested or as few as meet a tolerance.
 
 All modes of a small model. With computed modes V, q = V ξ is exact for any regular V: VᵀM V = I + Ω, VᵀD V = diag(d)
 + Δ_D and VᵀK V = diag(k) + Δ_K are measured. With ΔP = s²Ω + sΔ_D + Δ_K and the diagonal X of all 1/|k − ω² + iωd| ≤
@@ -13,7 +13,7 @@ h the norm of X^½ ΔP X^½ is at most that of the matrix W of √(h_i h_j)(|Δ_
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,24 +26,27 @@ from ltinet.reduction.separation import DistanceBound
 from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square, spectral_norms
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 
-# MERGED ltinet.reduction.mechanical_modes
-# A mechanical model as a sum of its modes, c_j b_j/(s² + d_j s + k_j): response, poles and peaks in closed form.
+_CHUNK = 1 << 21  # complex numbers held at a time, 32 MB
+_ROUND_UP = 1.0 + 16.0 * EPS  # covers the rounding of a few operations
+_MAX_FINE_MODES = 200  # number of modes up to which a fine grid is cheap
+_FINE_SPACING, _COARSE_SPACING = 0.8, 1.6  # rad in phase: a supremum is at most 1.03 or 1.15 times the largest value
+Candidate = TypeVar("Candidate")
 
-_CHUNK = 1 << 21  # complex numbers held at a time
-_UP = 1.0 + 16.0 * EPS  # rounds up what a few operations computed
+
+# Oscillators: response, poles and peaks in closed form.
 
 
 def peak_gains(stiffness: Array, damping: Array) -> Array:
-    """Sup over ω of 1/|k − ω² + iωd|, for k > 0 and d > 0: at ω² = k − d²/2, or at rest where that is negative."""
-    turning = stiffness - 0.25 * damping**2
+    """Return sup over ω of 1/|k − ω² + iωd| for k, d > 0: at ω² = k − d²/2, or at zero where that is negative."""
+    under_root = stiffness - 0.25 * damping**2
     with np.errstate(invalid="ignore", divide="ignore"):
-        peaks = 1.0 / (damping * np.sqrt(turning))
-    return np.asarray(np.where(damping**2 < 2.0 * stiffness, peaks, 1.0 / stiffness) * _UP)
+        peaks = 1.0 / (damping * np.sqrt(under_root))
+    return np.asarray(np.where(damping**2 < 2.0 * stiffness, peaks, 1.0 / stiffness) * _ROUND_UP)
 
 
 @dataclass(frozen=True, eq=False)
 class Oscillators:
-    """ξ_j'' + d_j ξ_j' + k_j ξ_j = b_j u, y = Σ c_j ξ_j: all k and d positive, B (N × m) and C (p × N)."""
+    """Modes ξ_j'' + d_j ξ_j' + k_j ξ_j = b_j u, y = Σ c_j ξ_j: all k and d positive, B (N × m) and C (p × N)."""
 
     stiffness: Array
     damping: Array
@@ -55,7 +58,7 @@ class Oscillators:
 
     @property
     def poles(self) -> Complex:
-        """Both of every mode, without cancellation."""
+        """Both poles of every mode, without cancellation."""
         half = 0.5 * self.damping
         under = np.sqrt(np.maximum(self.stiffness - half**2, 0.0))
         over = np.sqrt(np.maximum(half**2 - self.stiffness, 0.0))
@@ -65,26 +68,31 @@ class Oscillators:
 
     @property
     def peaks(self) -> Array:
-        """The largest gain of every mode from its force to its position."""
+        """Largest gain of every mode from its force to its position."""
         return peak_gains(self.stiffness, self.damping)
 
     @property
-    def shares(self) -> Array:
-        """The largest gain of every mode from inputs to outputs: its whole part in G, in closed form."""
-        return np.asarray(np.linalg.norm(self.B, axis=1) * np.linalg.norm(self.C, axis=0) * self.peaks * _UP)
+    def contributions(self) -> Array:
+        """Largest gain of every mode from inputs to outputs, in closed form."""
+        return np.asarray(np.linalg.norm(self.B, axis=1) * np.linalg.norm(self.C, axis=0) * self.peaks * _ROUND_UP)
 
-    def taken(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> "Oscillators":
-        """Some of them."""
-        return Oscillators(self.stiffness[which], self.damping[which], self.B[which], self.C[:, which])
+    @property
+    def ranking(self) -> NDArray[np.intp]:
+        """Indices of the modes by falling contribution."""
+        return np.argsort(-self.contributions, kind="stable")
+
+    def select(self, indices: NDArray[np.bool_] | NDArray[np.intp]) -> "Oscillators":
+        """Return some of the modes."""
+        return Oscillators(self.stiffness[indices], self.damping[indices], self.B[indices], self.C[:, indices])
 
     def gains(self, omega: Array) -> Complex:
-        """1/(k − ω² + iωd), `(K, N)`."""
+        """Return 1/(k − ω² + iωd), `(K, N)`."""
         return np.asarray(1.0 / ((self.stiffness - (omega**2)[:, None]) + 1j * omega[:, None] * self.damping))
 
     def response(self, omega: Array) -> tuple[Complex, Array]:
-        """Σ c b/(k − ω² + iωd), `(K, p, m)`, and a bound on what rounding took from it, `(K,)`.
+        """Return Σ c b/(k − ω² + iωd), `(K, p, m)`, and a bound on its rounding error, `(K,)`.
 
-        k − ω² cancels near a resonance, by 2 eps ω² against a |denominator|, which is counted.
+        k − ω² cancels near a resonance, by 2 eps ω² against the absolute value of the denominator, which is counted.
         """
         n_outputs, n_inputs = len(self.C), self.B.shape[1]
         products = (self.C.T[:, :, None] * self.B[:, None, :]).reshape(len(self), n_outputs * n_inputs)
@@ -93,12 +101,12 @@ class Oscillators:
         rounding = np.empty(len(omega))
         chunk = max(1, _CHUNK // max(len(self), 1))
         for start in range(0, len(omega), chunk):
-            own = slice(start, start + chunk)
-            gains = self.gains(omega[own])
-            values[own] = gains @ products
+            part = slice(start, start + chunk)
+            gains = self.gains(omega[part])
+            values[part] = gains @ products
             size = np.abs(gains)
-            lost = summation_tolerance(len(self)) + 4.0 * EPS * size * (omega[own] ** 2)[:, None]
-            rounding[own] = (size * lost) @ sizes
+            relative = summation_tolerance(len(self)) + 4.0 * EPS * size * (omega[part] ** 2)[:, None]
+            rounding[part] = (size * relative) @ sizes
         return values.reshape(len(omega), n_outputs, n_inputs), rounding
 
     @property
@@ -113,141 +121,123 @@ class Oscillators:
         return StateSpaceMatrices(A, B, C, np.zeros((p, m)))
 
 
-# MERGED ltinet.reduction.mechanical_modes
-# Modes that dampings couple: ξ'' + Δ ξ' + diag(k) ξ = b u, y = c ξ, with a full Δ.
-
-
 @dataclass(frozen=True, eq=False)
 class CoupledOscillators:
-    """Stiffnesses (N,), dampings between modes (N × N), B (N × m) and C (p × N)."""
+    """Modes ξ'' + Δ ξ' + diag(k) ξ = b u, y = c ξ that a full damping Δ (N × N) couples; B (N × m) and C (p × N)."""
 
     stiffness: Array
-    between: Array
+    damping: Array
     B: Array
     C: Array
 
-    def taken(self, which: NDArray[np.intp]) -> "CoupledOscillators":
-        """Some of the modes, the others at rest."""
-        return CoupledOscillators(
-            self.stiffness[which], self.between[np.ix_(which, which)], self.B[which], self.C[:, which]
-        )
+    def __len__(self) -> int:
+        return len(self.stiffness)
+
+    def select(self, indices: NDArray[np.intp]) -> "CoupledOscillators":
+        """Return some of the modes, with the positions of the others fixed at zero."""
+        damping = self.damping[np.ix_(indices, indices)]
+        return CoupledOscillators(self.stiffness[indices], damping, self.B[indices], self.C[:, indices])
+
+    @property
+    def uncoupled(self) -> Oscillators:
+        """Modes with their own damping only, positive at least by rounding, to rank them by."""
+        damping = np.maximum(self.damping.diagonal(), EPS * np.sqrt(self.stiffness))
+        return Oscillators(self.stiffness, np.asarray(damping), self.B, self.C)
 
     @property
     def matrices(self) -> StateSpaceMatrices:
         """First-order states: all ξ, then all ξ'/w with w near √k and a power of two, so that nothing is rounded."""
-        N, (p, m) = len(self.stiffness), (len(self.C), self.B.shape[1])
+        N, (p, m) = len(self), (len(self.C), self.B.shape[1])
         units = np.ldexp(1.0, np.rint(0.5 * np.log2(self.stiffness)).astype(np.intp))
-        below = [-np.diag(self.stiffness / units), -self.between * units / units[:, None]]
+        below = [-np.diag(self.stiffness / units), -self.damping * units / units[:, None]]
         A = np.block([[np.zeros((N, N)), np.diag(units)], below])
         B, C = np.vstack([np.zeros((N, m)), self.B / units[:, None]]), np.hstack([self.C, np.zeros((p, N))])
         return StateSpaceMatrices(A, B, C, np.zeros((p, m)))
 
 
-# MERGED ltinet.reduction.mechanical_modes
-# Which oscillators are kept: those with the largest shares, as many as asked for or as few as suffice.
-
-Found = TypeVar("Found")
-_FEW = 200  # modes, up to which places may be many
-_FINE, _COARSE = 0.8, 1.6  # spacings in phase: 1.02 and 1.09 of the largest value at most
+# Selection of the modes with the largest contributions.
 
 
 @dataclass(frozen=True, eq=False)
 class SelectedModes:
-    """Some oscillators of many, and what leaving out the others did."""
+    """Selected oscillators, and the error of leaving out the others."""
 
-    places: NDArray[np.intp]
-    """Which of them, ascending."""
     oscillators: Oscillators
     error: float
-    """Sup of the response of those left out over all frequencies, rounding included."""
-    mean: Callable[[], float]
-    """The H2 norm of it."""
+    """Sup of the response of the modes left out over all frequencies, rounding included."""
+    h2_bound: Callable[[], float]
+    """Function that computes the H2 norm of that response."""
     peak: float
-    """Sup of the response of those kept, or a little less."""
+    """Sup of the response of the selected modes, or a little less."""
 
 
-def select_modes(given: Oscillators, count: int) -> SelectedModes:
-    """Keep the `count` modes with the largest shares."""
-    order = _ranked(given)
-    chosen, left = np.sort(order[:count]), np.sort(order[count:])
-    kept, dropped = given.taken(chosen), given.taken(left)
-    return SelectedModes(chosen, kept, _largest(dropped), lambda: _mean(dropped), _peak(kept))
+def select_modes(modes: Oscillators, count: int) -> SelectedModes:
+    """Select the `count` modes with the largest contributions."""
+    ranking = modes.ranking
+    selected, rest = modes.select(np.sort(ranking[:count])), modes.select(np.sort(ranking[count:]))
+
+    def squares(omega: Array) -> Array:
+        values, rounding = rest.response(omega)
+        return np.asarray((frobenius_norms(values) + rounding) ** 2)
+
+    error = 0.0
+    if len(rest):  # the lesser of the supremum on a grid and the sum of all contributions
+        grid = frequency_grid(rest.poles, spacing=_FINE_SPACING if len(rest) <= _MAX_FINE_MODES else _COARSE_SPACING)
+        values, rounding = rest.response(grid.omega)
+        supremum = grid.supremum(spectral_norms(values) + rounding, 0.0)
+        error = min(supremum, float(np.sum(rest.contributions)))
+    return SelectedModes(selected, error, lambda: math.sqrt(mean_square(rest.poles, squares)), _peak(selected))
 
 
-def select_modes_to_tolerance(given: Oscillators, *, tolerance: float, already: float) -> SelectedModes:
-    """As few modes as err by `tolerance` of the largest gain at most, `already` counted; all where none suffice."""
-    shares, ranked = np.sort(given.shares), _ranked(given)
-    below = np.concatenate([[0.0], np.cumsum(shares)])  # the sum of the smallest 0, 1, 2, …
+def select_modes_to_tolerance(modes: Oscillators, *, tolerance: float, already: float) -> SelectedModes:
+    """Select the fewest modes with an error of at most `tolerance` times the largest gain, `already` included.
+
+    If no selection suffices, all modes are returned.
+    """
+    contributions, ranking = np.sort(modes.contributions), modes.ranking
+    smallest_sums = np.concatenate([[0.0], np.cumsum(contributions)])  # of the smallest 0, 1, 2, …
 
     def is_enough(count: int) -> bool:
-        allowed, n_left = tolerance * _peak(given.taken(ranked[:count])) - already, len(given) - count
-        if below[n_left] <= allowed or n_left == 0:
-            return bool(below[n_left] <= allowed)
-        return select_modes(given, count).error <= allowed
+        allowed, n_left = tolerance * _peak(modes.select(ranking[:count])) - already, len(modes) - count
+        if smallest_sums[n_left] <= allowed or n_left == 0:
+            return bool(smallest_sums[n_left] <= allowed)
+        return select_modes(modes, count).error <= allowed
 
-    return select_modes(given, bisect_smallest(len(given), lambda count: count, is_enough))
-
-
-def _ranked(given: Oscillators) -> NDArray[np.intp]:
-    return np.argsort(-given.shares, kind="stable")
+    return select_modes(modes, bisect_smallest(len(modes), lambda count: count, is_enough))
 
 
-def bisect_smallest(n: int, reduced: Callable[[int], Found], is_enough: Callable[[Found], bool]) -> Found:
-    """The first of 0 … n that is enough, by bisection; that of n where none is."""
-    low, high, best = 0, n, reduced(n)
+def bisect_smallest(n: int, reduce: Callable[[int], Candidate], is_enough: Callable[[Candidate], bool]) -> Candidate:
+    """Return the candidate of the smallest of 0 … n that suffices, by bisection; that of n if none does."""
+    low, high, best = 0, n, reduce(n)
     while low < high:
         middle = (low + high) // 2
-        found = reduced(middle)
-        if is_enough(found):
-            best, high = found, middle
+        candidate = reduce(middle)
+        if is_enough(candidate):
+            best, high = candidate, middle
         else:
             low = middle + 1
     return best
 
 
-def _largest(own: Oscillators) -> float:
-    """The lesser of the supremum from places that suffice and the sum of all shares."""
-    if len(own) == 0:
-        return 0.0
-    places = frequency_grid(own.poles, spacing=_FINE if len(own) <= _FEW else _COARSE)
-    values, rounding = own.response(places.omega)
-    return min(places.supremum(spectral_norms(values) + rounding, 0.0), float(np.sum(own.shares)))
-
-
-def _mean(own: Oscillators) -> float:
-    def squares(omega: Array) -> Array:
-        values, rounding = own.response(omega)
-        return np.asarray((frobenius_norms(values) + rounding) ** 2)
-
-    return math.sqrt(mean_square(own.poles, squares))
-
-
-def _peak(own: Oscillators) -> float:
-    """At rest and where single modes peak."""
-    peaks = np.sqrt(np.maximum(own.stiffness - 0.5 * own.damping**2, 0.0))
-    values: Complex = own.response(np.append(peaks, 0.0))[0]
+def _peak(modes: Oscillators) -> float:
+    """Return the largest gain at zero and at the peaks of single modes."""
+    peaks = np.sqrt(np.maximum(modes.stiffness - 0.5 * modes.damping**2, 0.0))
+    values: Complex = modes.response(np.append(peaks, 0.0))[0]
     return float(np.max(spectral_norms(values), initial=0.0))
 
 
-# MERGED ltinet.reduction.mechanical_modes
-# All modes of a small mechanical model, and how far their sum is from it where they diagonalise the damping too.
-#
-# With the modes V, computed and so only nearly what they should be, q = V ξ is exact for any regular V: VᵀM V = I + Ω,
-# VᵀD V = diag(d) + Δ_D and VᵀK V = diag(k) + Δ_K are measured. With ΔP = s²Ω + sΔ_D + Δ_K and the diagonal X of all
-# 1/|k − ω² + iωd| ≤ h the norm of X^½ ΔP X^½ is at most that of the matrix W of √(h_i h_j)(|Δ_K| + √2 (k_i k_j)^¼ |Δ_D| +
-# 2 √(k_i k_j) |Ω|), because ω/|k − ω² + iωd| ≤ √(2k) h and ω²/|k − ω² + iωd| ≤ 2k h. Then
-# ‖G − Σ c b/(…)‖ ≤ ‖C V X^½‖ ‖W‖/(1 − ‖W‖) ‖X^½ VᵀB‖.
+# All modes of a small model.
 
 
 @dataclass(frozen=True, eq=False)
 class CompleteModes:
-    """Every mode of a model, with the dampings between them."""
+    """All modes of a model, with the damping that couples them."""
 
     oscillators: Oscillators
-    between: Array
+    damping: Array
     """VᵀD V, n × n."""
     distance: DistanceBound
-    """Of the model from its oscillators, each damped for itself; infinite where dampings couple them."""
+    """Distance of the model from its oscillators without coupling; infinite where the coupling is strong."""
 
 
 def compute_all_modes(model: SecondOrderMatrices) -> CompleteModes:
@@ -256,7 +246,10 @@ def compute_all_modes(model: SecondOrderMatrices) -> CompleteModes:
     Raises:
         InvalidSystemError: M or K is not symmetric positive definite, or a mode is not damped.
     """
-    M, D, K = (_filled(own) for own in (model.M, model.D, model.K))
+    M, D, K = (
+        np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+        for matrix in (model.M, model.D, model.K)
+    )
     for name, matrix in (("M", M), ("K", K)):
         if not np.array_equal(matrix, matrix.T):
             raise not_definite_error(name, "is not symmetric")
@@ -266,58 +259,57 @@ def compute_all_modes(model: SecondOrderMatrices) -> CompleteModes:
         raise not_definite_error("M", "is not positive definite") from None
     if not stiffness[0] > len(K) * EPS * stiffness[-1]:
         raise not_definite_error("K", "is not positive definite")
-    between = V.T @ (D @ V)
-    damping = between.diagonal().copy()
+    coupling = V.T @ (D @ V)
+    damping = coupling.diagonal().copy()
     require_damped(damping, stiffness)
-    own = Oscillators(np.asarray(stiffness), damping, V.T @ model.B, model.C @ V)
-    off, ends = _distance(own, V, M=M, D=D, K=K), _rounded_ends(own, V, model)
-    return CompleteModes(own, between, DistanceBound(off.peak + ends.peak, off.mean + ends.mean))
+    modes = Oscillators(np.asarray(stiffness), damping, V.T @ model.B, model.C @ V)
+    off, ends = _modal_distance(modes, V, M=M, D=D, K=K), _input_output_rounding(modes, V, model)
+    return CompleteModes(modes, coupling, DistanceBound(off.peak + ends.peak, off.h2 + ends.h2))
 
 
-def _rounded_ends(own: Oscillators, V: Array, model: SecondOrderMatrices) -> DistanceBound:
-    """What rounding in the sums VᵀB and C V does: each mode with its largest gain, and its H2 norm 1/√(2dk)."""
+def _input_output_rounding(modes: Oscillators, V: Array, model: SecondOrderMatrices) -> DistanceBound:
+    """Bound the effect of rounding in VᵀB and C V: each mode with its largest gain, and its H2 norm 1/√(2dk)."""
     eps = (len(V) + 2) * EPS
     off_B = eps * np.linalg.norm(np.abs(V).T @ np.abs(model.B), axis=1)
     off_C = eps * np.linalg.norm(np.abs(model.C) @ np.abs(V), axis=0)
-    sizes = np.linalg.norm(own.C, axis=0) * off_B + off_C * (np.linalg.norm(own.B, axis=1) + off_B)
-    return DistanceBound(float(sizes @ own.peaks), float(sizes @ (1.0 / np.sqrt(2.0 * own.damping * own.stiffness))))
+    sizes = np.linalg.norm(modes.C, axis=0) * off_B + off_C * (np.linalg.norm(modes.B, axis=1) + off_B)
+    h2_norms = 1.0 / np.sqrt(2.0 * modes.damping * modes.stiffness)
+    return DistanceBound(float(sizes @ modes.peaks), float(sizes @ h2_norms))
 
 
-def _distance(own: Oscillators, V: Array, *, M: Array, D: Array, K: Array) -> DistanceBound:
-    off_M = np.abs(V.T @ M @ V - np.eye(len(V))) + _rounded(V, M)
-    off_D = np.abs(V.T @ D @ V - np.diag(own.damping)) + _rounded(V, D)
-    off_K = np.abs(V.T @ K @ V - np.diag(own.stiffness)) + _rounded(V, K)
-    root = np.sqrt(own.peaks)
-    sizes = np.sqrt(np.outer(own.stiffness, own.stiffness))
+def _modal_distance(modes: Oscillators, V: Array, *, M: Array, D: Array, K: Array) -> DistanceBound:
+    """Bound the distance of the model from its oscillators by the norm of W (see the top of the module)."""
+    off_M = np.abs(V.T @ M @ V - np.eye(len(V))) + _congruence_rounding(V, M)
+    off_D = np.abs(V.T @ D @ V - np.diag(modes.damping)) + _congruence_rounding(V, D)
+    off_K = np.abs(V.T @ K @ V - np.diag(modes.stiffness)) + _congruence_rounding(V, K)
+    root = np.sqrt(modes.peaks)
+    sizes = np.sqrt(np.outer(modes.stiffness, modes.stiffness))
     W = np.outer(root, root) * (off_K + math.sqrt(2.0) * np.sqrt(sizes) * off_D + 2.0 * sizes * off_M)
-    lost = float(np.linalg.norm(W))
-    if not lost < 0.5:
+    norm = float(np.linalg.norm(W))
+    if not norm < 0.5:
         return DistanceBound(math.inf, math.inf)
-    inputs, outputs = np.linalg.norm(own.B, axis=1) ** 2, np.linalg.norm(own.C, axis=0) ** 2
-    share = lost / (1.0 - lost)
-    seen, moved = float(outputs @ own.peaks), float(inputs @ own.peaks)
-    in_mean = 2.0 / math.pi * float(inputs @ (own.peaks * np.sqrt(2.0 * own.stiffness)))  # ∫ X dω/2π ≤ √(2k) h · 2/π
-    return DistanceBound(share * math.sqrt(seen * moved), share * math.sqrt(seen * in_mean))
+    inputs, outputs = np.linalg.norm(modes.B, axis=1) ** 2, np.linalg.norm(modes.C, axis=0) ** 2
+    relative = norm / (1.0 - norm)
+    of_outputs, of_inputs = float(outputs @ modes.peaks), float(inputs @ modes.peaks)
+    # ∫ X dω/2π ≤ √(2k) h · 2/π
+    in_mean = 2.0 / math.pi * float(inputs @ (modes.peaks * np.sqrt(2.0 * modes.stiffness)))
+    return DistanceBound(relative * math.sqrt(of_outputs * of_inputs), relative * math.sqrt(of_outputs * in_mean))
 
 
-def _rounded(V: Array, matrix: Array) -> Array:
-    """What rounding may have taken from every entry of Vᵀ matrix V."""
+def _congruence_rounding(V: Array, matrix: Array) -> Array:
+    """Bound the rounding of every entry of Vᵀ matrix V."""
     return np.asarray(2.0 * (len(V) + 2) * EPS * (np.abs(V).T @ (np.abs(matrix) @ np.abs(V))))
 
 
-def _filled(matrix: Any) -> Array:
-    return np.asarray(matrix) if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
-
-
-def not_definite_error(name: str, what: str) -> InvalidSystemError:
-    """The error that says what is wrong with M or K, and the way out."""
-    ways = {
+def not_definite_error(name: str, problem: str) -> InvalidSystemError:
+    """Return the error for an M or K that is not symmetric positive definite."""
+    remedies = {
         "M": "give every position a mass, or eliminate those without",
-        "K": "fix positions that are free to move, or reduce ltinet.as_state_space(model), which keeps free motions of "
-        "up to 1,500 positions whole",
+        "K": "constrain positions that are free to move, or reduce ltinet.as_state_space(model), which keeps free "
+        "motions of up to 1,500 positions",
     }
     return InvalidSystemError(
-        f"{name} {what}, so that the model has no modes to choose from; {ways[name]}; (X + X.T)/2 is symmetric"
+        f"{name} {problem}, so that the model has no modes to choose from; {remedies[name]}; (X + X.T)/2 is symmetric"
     )
 
 
@@ -332,6 +324,6 @@ def require_damped(damping: Array, stiffness: Array) -> None:
         return
     place = int(np.argmin(damping - least))
     raise InvalidSystemError(
-        f"the mode at {math.sqrt(stiffness[place]):.4g} rad per unit of time is not damped (d = {damping[place]:.1e}): "
-        "its gain is infinite, and no error is small beside it; add damping, such as D = alpha * M + beta * K"
+        f"the mode at {math.sqrt(stiffness[place]):.4g} rad per unit of time is not damped (d = {damping[place]:.1e}), "
+        "so that its gain is infinite; add damping, such as D = alpha * M + beta * K"
     )

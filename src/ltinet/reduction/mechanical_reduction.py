@@ -11,21 +11,20 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ltinet._util.blas_threads import single_blas_thread
-from ltinet._util.floating_point import EPS, Array
+from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import error_norms
 from ltinet.reduction.matrix_reduction import ReductionOutcome
 from ltinet.reduction.mechanical_krylov import (
     CoupledGalerkinModel,
-    DampedStoppingTest,
     project_coupled,
     project_damped,
     project_mechanical,
 )
 from ltinet.reduction.mechanical_modes import (
-    CompleteModes,
     CoupledOscillators,
     Oscillators,
     SelectedModes,
@@ -43,296 +42,22 @@ from ltinet.reduction.mechanical_pencil import (
 from ltinet.reduction.projection import RayleighDamping
 from ltinet.reduction.rational_krylov import ProgressCallback
 from ltinet.reduction.residual_bound import ResidualBound
-from ltinet.reduction.separation import SeparatedSystem, separate_stable
+from ltinet.reduction.separation import DistanceBound, SeparatedSystem, separate_stable
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
 from ltinet.systems.sparse_lu import explain_memory_error
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.reduction.mechanical_reduction
-# Small mechanical models: all modes are known, those with the largest shares are kept.
-
-_NEGLIGIBLE_COUPLING = 1e-6  # of the largest share: up to here modes are taken as damped each for itself
-
-
-def reduce_dense_model(model: SecondOrderMatrices, *, order: int | None, tolerance: float | None) -> ReductionOutcome:
-    """Reduce to `order` states, two for a mode, or to an error relative to the largest gain."""
-    found = compute_all_modes(model)
-    if found.distance.peak <= _NEGLIGIBLE_COUPLING * float(np.max(found.oscillators.shares, initial=0.0)):
-        return _modal(found, order=order, tolerance=tolerance)
-    return _coupled(model, found, order=order, tolerance=tolerance)
-
-
-def _modal(found: CompleteModes, *, order: int | None, tolerance: float | None) -> ReductionOutcome:
-    distance = found.distance
-    kept = (
-        select_modes(found.oscillators, order // 2)
-        if order is not None
-        else select_modes_to_tolerance(found.oscillators, tolerance=tolerance or 0.0, already=distance.peak)
-    )
-    return modal_outcome(
-        kept,
-        way=f"modes with the largest gains, {len(kept.oscillators)} of {len(found.oscillators)}",
-        parts={"truncation": kept.error, "rounding": distance.peak},
-        mean=lambda: kept.mean() + distance.mean,
-    )
-
-
-def modal_outcome(
-    kept: SelectedModes, *, way: str, parts: dict[str, float], mean: Callable[[], float]
-) -> ReductionOutcome:
-    """What was found where every mode is damped for itself; the bound is the sum of its parts."""
-    error = sum(parts.values())
-    own = kept.oscillators
-    is_known = math.isfinite(error)
-    return ReductionOutcome(
-        matrices=own.matrices,
-        order=2 * len(own),
-        way=way,
-        error_bound=error if is_known else None,
-        estimate=error if is_known else kept.error,
-        mean=mean,
-        gain=kept.peak,
-        hankel_values=None,
-        parts=parts if is_known else {},
-        second_order=to_second_order_matrices(own),
-    )
-
-
-def to_second_order_matrices(own: Oscillators | CoupledOscillators) -> SecondOrderMatrices:
-    """Modes as a mechanical model with M = I."""
-    N = len(own.stiffness)
-    D = np.diag(own.damping) if isinstance(own, Oscillators) else own.between
-    return SecondOrderMatrices(np.eye(N), D, np.diag(own.stiffness), own.B, own.C)
-
-
-def _coupled(
-    model: SecondOrderMatrices, found: CompleteModes, *, order: int | None, tolerance: float | None
-) -> ReductionOutcome:
-    """Dampings couple modes: what leaving some out does is measured against the model in first-order form."""
-    own = found.oscillators
-    ranked = np.argsort(-own.shares, kind="stable")
-    whole = separate_stable(model.first_order)
-    modes = CoupledOscillators(own.stiffness, found.between, own.B, own.C)
-
-    def reduced(count: int) -> ReductionOutcome:
-        return coupled_outcome(modes.taken(np.sort(ranked[:count])), whole, n_modes=len(own))
-
-    if order is not None:
-        return reduced(order // 2)
-    return bisect_smallest(len(own), reduced, lambda tried: _is_within(tried, tolerance or 0.0))
-
-
-def _is_within(tried: ReductionOutcome, tolerance: float) -> bool:
-    return tried.error_bound is not None and tried.error_bound <= tolerance * tried.gain
-
-
-def coupled_outcome(kept: CoupledOscillators, whole: SeparatedSystem, *, n_modes: int) -> ReductionOutcome:
-    """Kept modes with the dampings between them, compared with the whole model over all frequencies."""
-    small = kept.matrices
-    own = separate_stable(SystemMatrices(small.A, small.B, small.C))
-    found = error_norms(whole.stable, own, small.D)
-    rounding = own.distance.peak + whole.distance.peak
-    is_known = math.isfinite(found.error + rounding) and whole.aside.n_states == 0
-    return ReductionOutcome(
-        matrices=small,
-        order=len(small.A),
-        way=f"modes with the largest gains, {len(kept.stiffness)} of {n_modes}, coupled by their dampings",
-        error_bound=found.error + rounding if is_known else None,
-        estimate=found.error,
-        mean=lambda: found.mean() + own.distance.mean + whole.distance.mean if is_known else math.inf,
-        gain=found.peak,
-        hankel_values=None,
-        parts={"truncation": found.error, "rounding": rounding} if is_known else {},
-        second_order=to_second_order_matrices(kept),
-    )
-
-
-# MERGED ltinet.reduction.mechanical_reduction
-# Large mechanical models whose dampings couple modes: reduced with their structure, with an estimate and no bound.
-
-MIN_MODES, MAX_MODES = 20, 640  # modes that are looked for to meet a tolerance
-_SHARE = 0.6  # of what is allowed that the projection may take
-_UNNOTICED = 4.0  # times the share of the first mode left out
-_UNSEEN = 1e-10  # of the gain
-_NO_BOUND_NOTE = "D is no αM + βK, so that dampings couple modes: no bound is known"
-
-
-def estimated_by_projection(
-    given: MechanicalPencil, *, order: int | None, tolerance: float | None, n_jobs: int, callback: ProgressCallback
-) -> ReductionOutcome:
-    """By rational Krylov spaces that keep the structure; the estimate is what the last frequencies changed."""
-
-    def is_enough(found: CoupledGalerkinModel) -> bool:
-        if order is None:
-            return found.change <= _SHARE * (tolerance or 0.0) * found.gain
-        n_left = len(found.modes.stiffness) - order // 2
-        if n_left <= 0:
-            return False
-        own = found.modes
-        shares = np.sort(Oscillators(own.stiffness, _positive(own), own.B, own.C).shares)
-        return found.change <= max(_UNNOTICED * float(shares[n_left - 1]), _UNSEEN * found.gain)
-
-    found = project_coupled(given, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
-    way = f"Galerkin projection at {found.n_shifts} frequencies to {len(found.modes.stiffness)} modes"
-    return _estimated(found.modes, found.change, order=order, tolerance=tolerance, way=way)
-
-
-def estimated_by_modes(given: MechanicalPencil, *, order: int | None, tolerance: float | None) -> ReductionOutcome:
-    """The slowest modes with the dampings between them, against the slower half of them."""
-    count = MIN_MODES if order is None else max(order, MIN_MODES)
-    while True:
-        modes = compute_lowest_modes(given, count)
-        own = project_mechanical(given, modes.V)
-        slower, n_modes = own.taken(np.arange(len(own.stiffness) // 2)), len(own.stiffness)
-        half = coupled_outcome(slower, _separated(own), n_modes=n_modes)
-        is_enough = order is not None or half.estimate <= _SHARE * (tolerance or 0.0) * half.gain
-        if is_enough or count >= min(MAX_MODES, given.pencil.n_states - 2):
-            way = f"the {n_modes} slowest modes by shift-inverted iteration"
-            return _estimated(own, half.estimate, order=order, tolerance=tolerance, way=way)
-        count = min(2 * count, given.pencil.n_states - 2)
-
-
-def _estimated(
-    own: CoupledOscillators, change: float, *, order: int | None, tolerance: float | None, way: str
-) -> ReductionOutcome:
-    """The modes with the largest shares, judged against all of the projection."""
-    whole, n_modes = _separated(own), len(own.stiffness)
-    ranked = np.argsort(-Oscillators(own.stiffness, _positive(own), own.B, own.C).shares, kind="stable")
-
-    def reduced(count: int) -> ReductionOutcome:
-        return coupled_outcome(own.taken(np.sort(ranked[:count])), whole, n_modes=n_modes)
-
-    if order is not None:
-        best = reduced(order // 2)
-    else:
-        best = bisect_smallest(n_modes, reduced, lambda own: own.estimate + change <= (tolerance or 0.0) * own.gain)
-    way = f"{way}, the largest {best.order // 2} kept"
-    return replace(
-        best,
-        way=way,
-        error_bound=None,
-        estimate=best.estimate + change,
-        mean=lambda: math.inf,
-        parts={},
-        notes=(_NO_BOUND_NOTE,),
-    )
-
-
-def _separated(own: CoupledOscillators) -> SeparatedSystem:
-    small = own.matrices
-    return separate_stable(SystemMatrices(small.A, small.B, small.C))
-
-
-def _positive(own: CoupledOscillators) -> Array:
-    """Dampings of single modes, to rank them by."""
-    damping = own.between.diagonal()
-    return np.asarray(np.maximum(damping, EPS * np.sqrt(own.stiffness)))
-
-
-# MERGED ltinet.reduction.mechanical_reduction
-# Large sparse mechanical models: by rational Krylov spaces or by their slowest modes, the largest shares kept.
-
 MechanicalMethod = Literal["modes", "krylov"]
 
-
-def reduce_sparse_model(
-    model: SecondOrderMatrices,
-    *,
-    order: int | None,
-    tolerance: float | None,
-    method: MechanicalMethod,
-    n_jobs: int,
-    callback: ProgressCallback,
-) -> ReductionOutcome:
-    """Reduce to `order` states, two for a mode, or to an error relative to the largest gain.
-
-    Raises:
-        InvalidSystemError: M or K is not symmetric positive definite, or D does not damp.
-    """
-    given = make_mechanical_pencil(model)
-    if given.D.nnz == 0 or not given.D.diagonal().any():
-        raise InvalidSystemError("D is zero: resonances have infinite gains; add damping, such as alpha * M + beta * K")
-    damping = given.damping
-    if damping is None:
-        if method == "modes":
-            return estimated_by_modes(given, order=order, tolerance=tolerance)
-        return estimated_by_projection(given, order=order, tolerance=tolerance, n_jobs=n_jobs, callback=callback)
-    if method == "modes":
-        return _by_modes(given, damping, order=order, tolerance=tolerance)
-    is_enough = _small_enough(tolerance) if order is None else _far_below(order // 2)
-    found = project_damped(given, damping, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
-    peak = found.bound.peak + given.distance.peak
-    own = found.oscillators
-    return _kept(
-        own,
-        order=order,
-        tolerance=tolerance,
-        already=peak,
-        mean=lambda: found.mean() + given.distance.mean,
-        way=f"Galerkin projection at {found.n_shifts} frequencies to {len(own)} modes, D = αM + βK",
-    )
-
-
-def _kept(
-    own: Oscillators, *, order: int | None, tolerance: float | None, already: float, mean: Callable[[], float], way: str
-) -> ReductionOutcome:
-    """The largest shares of modes that are `already` away from the model."""
-    kept = (
-        select_modes(own, order // 2)
-        if order is not None
-        else select_modes_to_tolerance(own, tolerance=tolerance or 0.0, already=already)
-    )
-    rounded = 8.0 * EPS * float(np.sum(own.shares))  # of d = α + βk
-    parts = {"projection": already + rounded, "truncation": kept.error}
-    way = f"{way}, the largest {len(kept.oscillators)} kept"
-    return modal_outcome(kept, way=way, parts=parts, mean=lambda: mean() + kept.mean())
-
-
-def _by_modes(
-    given: MechanicalPencil, damping: RayleighDamping, *, order: int | None, tolerance: float | None
-) -> ReductionOutcome:
-    """The slowest modes: twice as many as asked for to choose from, or as many as the tolerance needs."""
-    count = MIN_MODES if order is None else max(order, MIN_MODES)
-    while True:
-        modes = compute_lowest_modes(given, count)
-        own, rest = modes.oscillators(given, damping.of(modes.stiffness)), remainder_bound(given, damping, modes)
-        whole = select_modes(own, len(own))
-        is_enough = order is not None or rest.peak <= _SHARE * (tolerance or 0.0) * whole.peak
-        if is_enough or count >= min(MAX_MODES, given.pencil.n_states - 2):
-            break
-        count = min(2 * count, given.pencil.n_states - 2)
-    already = rest.peak + given.distance.peak
-    way = f"the {len(own)} slowest modes by shift-inverted iteration, D = αM + βK"
-    return _kept(
-        own,
-        order=order,
-        tolerance=tolerance,
-        already=already,
-        mean=lambda: rest.mean + given.distance.mean,
-        way=way,
-    )
-
-
-def _small_enough(tolerance: float | None) -> DampedStoppingTest:
-    return lambda _, bound: bound.peak <= _SHARE * (tolerance or 0.0) * bound.gain
-
-
-def _far_below(count: int) -> DampedStoppingTest:
-    """Enough when leaving out modes errs by more than the projection."""
-
-    def is_enough(own: Oscillators, bound: ResidualBound) -> bool:
-        n_left = len(own) - count
-        if n_left <= 0:
-            return False
-        first = float(np.sort(own.shares)[n_left - 1])
-        return bound.peak <= max(_UNNOTICED * first, _UNSEEN * bound.gain)
-
-    return is_enough
-
-
-# MERGED ltinet.reduction.mechanical_reduction
-# Which way a mechanical model is reduced.
+_NEGLIGIBLE_COUPLING = 1e-6  # of the largest contribution of a mode: up to here the coupling of modes is neglected
+_MIN_MODES, _MAX_MODES = 20, 640  # number of modes that are computed to meet a tolerance
+_PROJECTION_SHARE = 0.6  # of the tolerance that the projection may take
+# Ratio of the error of the projection to the contribution of the first mode left out at which the projection
+# suffices. Empirical: bounds and estimates of projections are well above their errors.
+_ACCEPTED_RATIO = 4.0
+_NEGLIGIBLE_ERROR = 1e-10  # of the gain: smaller errors are not worth a shift
+_NO_BOUND_NOTE = "D is not of the form αM + βK, so that the damping couples modes: no bound is known"
 
 
 def reduce_model(
@@ -344,14 +69,19 @@ def reduce_model(
     n_jobs: int,
     callback: ProgressCallback,
 ) -> ReductionOutcome:
-    """All modes of a model that can be filled in; of a larger one Krylov spaces, or its slowest modes if asked.
+    """Reduce to `order` states, two for a mode, or to an error relative to the largest gain.
+
+    All modes of a small model are computed; for a large one rational Krylov spaces, or its slowest modes by request.
 
     Raises:
         InvalidSystemError: the model has no modes to choose from, or there is nothing to reduce.
     """
-    for name, matrix, what in (("B", model.B, "no input pushes anything"), ("C", model.C, "no output sees anything")):
+    for name, matrix, problem in (
+        ("B", model.B, "no input acts on the model"),
+        ("C", model.C, "no output depends on it"),
+    ):
         if not matrix.any():
-            raise InvalidSystemError(f"{name} is zero: {what}, and there is nothing to reduce; the outputs are zero")
+            raise InvalidSystemError(f"{name} is zero: {problem}, and all outputs are zero; there is nothing to reduce")
     n = model.n_positions
     with explain_memory_error(n, model.n_nonzeros):
         if 2 * n <= MAX_DENSE_STATES and method != "krylov":
@@ -360,3 +90,233 @@ def reduce_model(
             return reduce_sparse_model(
                 model, order=order, tolerance=tolerance, method=method or "krylov", n_jobs=n_jobs, callback=callback
             )
+
+
+# Small models: all modes are computed.
+
+
+def reduce_dense_model(model: SecondOrderMatrices, *, order: int | None, tolerance: float | None) -> ReductionOutcome:
+    """Reduce a small model to its modes with the largest contributions."""
+    complete = compute_all_modes(model)
+    modes, distance = complete.oscillators, complete.distance
+    if distance.peak > _NEGLIGIBLE_COUPLING * float(np.max(modes.contributions, initial=0.0)):
+        # The error of leaving out coupled modes is measured against the model in first-order form.
+        coupled = CoupledOscillators(modes.stiffness, complete.damping, modes.B, modes.C)
+        return _select_coupled(
+            coupled,
+            modes.ranking,
+            separate_stable(model.first_order),
+            order=order,
+            is_enough=lambda outcome: (
+                outcome.error_bound is not None and outcome.error_bound <= (tolerance or 0.0) * outcome.gain
+            ),
+        )
+    selection = _select(modes, order=order, tolerance=tolerance, already=distance.peak)
+    return _modal_outcome(
+        selection,
+        algorithm=f"modes with the largest gains, {len(selection.oscillators)} of {len(modes)}",
+        parts={"truncation": selection.error, "rounding": distance.peak},
+        h2_bound=lambda: selection.h2_bound() + distance.h2,
+    )
+
+
+def _select(modes: Oscillators, *, order: int | None, tolerance: float | None, already: float) -> SelectedModes:
+    if order is not None:
+        return select_modes(modes, order // 2)
+    return select_modes_to_tolerance(modes, tolerance=tolerance or 0.0, already=already)
+
+
+def _modal_outcome(
+    selection: SelectedModes, *, algorithm: str, parts: dict[str, float], h2_bound: Callable[[], float]
+) -> ReductionOutcome:
+    """Return the outcome for uncoupled modes; the bound is the sum of its parts."""
+    error, modes = sum(parts.values()), selection.oscillators
+    is_known = math.isfinite(error)
+    return ReductionOutcome(
+        matrices=modes.matrices,
+        order=2 * len(modes),
+        algorithm=algorithm,
+        error_bound=error if is_known else None,
+        estimate=error if is_known else selection.error,
+        h2_bound=h2_bound,
+        gain=selection.peak,
+        hankel_values=None,
+        parts=parts if is_known else {},
+        second_order=_to_second_order(modes),
+    )
+
+
+def _to_second_order(modes: Oscillators | CoupledOscillators) -> SecondOrderMatrices:
+    """Return modes as a mechanical model with M = I."""
+    D = np.diag(modes.damping) if isinstance(modes, Oscillators) else modes.damping
+    return SecondOrderMatrices(np.eye(len(modes)), D, np.diag(modes.stiffness), modes.B, modes.C)
+
+
+def _select_coupled(
+    modes: CoupledOscillators,
+    ranking: NDArray[np.intp],
+    full: SeparatedSystem,
+    *,
+    order: int | None,
+    is_enough: Callable[[ReductionOutcome], bool],
+) -> ReductionOutcome:
+    """Keep the first modes of a ranking: as many as the order has, or the fewest that suffice."""
+
+    def reduce(count: int) -> ReductionOutcome:
+        return _coupled_outcome(modes.select(np.sort(ranking[:count])), full, n_modes=len(modes))
+
+    return reduce(order // 2) if order is not None else bisect_smallest(len(modes), reduce, is_enough)
+
+
+def _coupled_outcome(modes: CoupledOscillators, full: SeparatedSystem, *, n_modes: int) -> ReductionOutcome:
+    """Compare coupled modes with the full model over all frequencies."""
+    reduced, D = _separate(modes), modes.matrices.D
+    norms = error_norms(full.stable, reduced, D)
+    rounding = reduced.distance.peak + full.distance.peak
+    is_known = math.isfinite(norms.error + rounding) and full.aside.n_states == 0
+    return ReductionOutcome(
+        matrices=modes.matrices,
+        order=2 * len(modes),
+        algorithm=f"modes with the largest gains, {len(modes)} of {n_modes}, coupled by the damping",
+        error_bound=norms.error + rounding if is_known else None,
+        estimate=norms.error,
+        h2_bound=lambda: norms.h2_bound() + reduced.distance.h2 + full.distance.h2 if is_known else math.inf,
+        gain=norms.peak,
+        hankel_values=None,
+        parts={"truncation": norms.error, "rounding": rounding} if is_known else {},
+        second_order=_to_second_order(modes),
+    )
+
+
+def _separate(modes: CoupledOscillators) -> SeparatedSystem:
+    A, B, C, _ = modes.matrices
+    return separate_stable(SystemMatrices(A, B, C))
+
+
+# Large models with D = αM + βK: rational Krylov spaces or the slowest modes, with a bound.
+
+
+def reduce_sparse_model(
+    model: SecondOrderMatrices,
+    *,
+    order: int | None,
+    tolerance: float | None,
+    method: MechanicalMethod,
+    n_jobs: int,
+    callback: ProgressCallback,
+) -> ReductionOutcome:
+    """Reduce a large sparse model.
+
+    Raises:
+        InvalidSystemError: M or K is not symmetric positive definite, or D is zero.
+    """
+    pencil = make_mechanical_pencil(model)
+    if pencil.D.nnz == 0 or not pencil.D.diagonal().any():
+        raise InvalidSystemError("D is zero: resonances have infinite gains; add damping, such as alpha * M + beta * K")
+    damping = pencil.damping
+    if damping is None:
+        if method == "modes":
+            return _estimate_by_modes(pencil, order=order, tolerance=tolerance)
+        return _estimate_by_projection(pencil, order=order, tolerance=tolerance, n_jobs=n_jobs, callback=callback)
+    if method == "modes":
+        modes, distance = _slowest_modes(pencil, damping, order=order, tolerance=tolerance)
+        origin = f"the {len(modes)} slowest modes by shift-inverted iteration"
+        h2_bound: Callable[[], float] = lambda: distance.h2  # noqa: E731 - a method in the other case
+        peak = distance.peak
+    else:
+
+        def is_enough(modes: Oscillators, bound: ResidualBound) -> bool:
+            if order is None:
+                return bound.peak <= _PROJECTION_SHARE * (tolerance or 0.0) * bound.gain
+            return _is_below_truncation(bound.peak, modes, order // 2, bound.gain)
+
+        galerkin = project_damped(pencil, damping, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
+        modes, h2_bound, peak = galerkin.oscillators, galerkin.h2_bound, galerkin.bound.peak
+        origin = f"Galerkin projection at {galerkin.n_shifts} frequencies to {len(modes)} modes"
+    already = peak + pencil.distance.peak
+    selection = _select(modes, order=order, tolerance=tolerance, already=already)
+    rounding = 8.0 * EPS * float(np.sum(modes.contributions))  # of d = α + βk
+    return _modal_outcome(
+        selection,
+        algorithm=f"{origin}, D = αM + βK, the largest {len(selection.oscillators)} kept",
+        parts={"projection": already + rounding, "truncation": selection.error},
+        h2_bound=lambda: h2_bound() + pencil.distance.h2 + selection.h2_bound(),
+    )
+
+
+def _slowest_modes(
+    pencil: MechanicalPencil, damping: RayleighDamping, *, order: int | None, tolerance: float | None
+) -> tuple[Oscillators, DistanceBound]:
+    """Return the slowest modes, at least twice as many as requested or as many as the tolerance needs."""
+    count = _MIN_MODES if order is None else max(order, _MIN_MODES)
+    while True:
+        lowest = compute_lowest_modes(pencil, count)
+        modes, distance = lowest.oscillators(pencil, damping), remainder_bound(pencil, damping, lowest)
+        peak = select_modes(modes, len(modes)).peak
+        is_enough = order is not None or distance.peak <= _PROJECTION_SHARE * (tolerance or 0.0) * peak
+        if is_enough or count >= min(_MAX_MODES, pencil.pencil.n_states - 2):
+            return modes, distance
+        count = min(2 * count, pencil.pencil.n_states - 2)
+
+
+def _is_below_truncation(error: float, modes: Oscillators, count: int, gain: float) -> bool:
+    """Return whether leaving out all but `count` modes has a larger error than the projection."""
+    n_left = len(modes) - count
+    if n_left <= 0:
+        return False
+    first = float(np.sort(modes.contributions)[n_left - 1])
+    return error <= max(_ACCEPTED_RATIO * first, _NEGLIGIBLE_ERROR * gain)
+
+
+# Large models whose damping couples modes: an estimate only.
+
+
+def _estimate_by_projection(
+    pencil: MechanicalPencil, *, order: int | None, tolerance: float | None, n_jobs: int, callback: ProgressCallback
+) -> ReductionOutcome:
+    """Project onto rational Krylov spaces; the estimate is the change by the last frequencies."""
+
+    def is_enough(model: CoupledGalerkinModel) -> bool:
+        if order is None:
+            return model.change <= _PROJECTION_SHARE * (tolerance or 0.0) * model.gain
+        return _is_below_truncation(model.change, model.modes.uncoupled, order // 2, model.gain)
+
+    galerkin = project_coupled(pencil, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
+    origin = f"Galerkin projection at {galerkin.n_shifts} frequencies to {len(galerkin.modes)} modes"
+    return _estimated_outcome(galerkin.modes, galerkin.change, order=order, tolerance=tolerance, origin=origin)
+
+
+def _estimate_by_modes(pencil: MechanicalPencil, *, order: int | None, tolerance: float | None) -> ReductionOutcome:
+    """Compute the slowest modes with their coupling; the estimate is the effect of leaving out the faster half."""
+    count = _MIN_MODES if order is None else max(order, _MIN_MODES)
+    while True:
+        modes = project_mechanical(pencil, compute_lowest_modes(pencil, count).V)
+        slower = modes.select(np.arange(len(modes) // 2))
+        half = _coupled_outcome(slower, _separate(modes), n_modes=len(modes))
+        is_enough = order is not None or half.estimate <= _PROJECTION_SHARE * (tolerance or 0.0) * half.gain
+        if is_enough or count >= min(_MAX_MODES, pencil.pencil.n_states - 2):
+            origin = f"the {len(modes)} slowest modes by shift-inverted iteration"
+            return _estimated_outcome(modes, half.estimate, order=order, tolerance=tolerance, origin=origin)
+        count = min(2 * count, pencil.pencil.n_states - 2)
+
+
+def _estimated_outcome(
+    modes: CoupledOscillators, change: float, *, order: int | None, tolerance: float | None, origin: str
+) -> ReductionOutcome:
+    """Keep the modes with the largest contributions, compared with all modes of the projection."""
+    best = _select_coupled(
+        modes,
+        modes.uncoupled.ranking,
+        _separate(modes),
+        order=order,
+        is_enough=lambda outcome: outcome.estimate + change <= (tolerance or 0.0) * outcome.gain,
+    )
+    return replace(
+        best,
+        algorithm=f"{origin}, the largest {best.order // 2} kept",
+        error_bound=None,
+        estimate=best.estimate + change,
+        h2_bound=lambda: math.inf,
+        parts={},
+        notes=(_NO_BOUND_NOTE,),
+    )

@@ -23,35 +23,31 @@ from ltinet.reduction.mechanical_modes import Oscillators
 from ltinet.reduction.separation import solve_triangular_resolvent
 from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square
 
-# MERGED ltinet.reduction.projection
-# States of a small model at many frequencies: in closed form where it is diagonal, else by a triangle.
-#
-# A mechanical model s²M + s(αM + βK) + K is (1 + βs)(σM + K) with σ = (s² + αs)/(1 + βs): its states are those of the
-# first-order model (M, −K) at σ(s), but for the factor.
+# States of the projected model at many frequencies.
 
 
 @dataclass(frozen=True, eq=False)
 class ReducedStates:
-    """y(iω) = (iω − A_r)⁻¹b for many ω."""
+    """States y(iω) = (iω − A_r)⁻¹b: in closed form if A_r is diagonal, otherwise by its Schur form."""
 
     A: Array
     B: Array
 
     @cached_property
     def is_diagonal(self) -> bool:
-        """Whether A_r is."""
+        """True if A_r is diagonal."""
         return bool(np.count_nonzero(self.A) == np.count_nonzero(self.A.diagonal()))
 
     @cached_property
     def poles(self) -> Complex:
-        """The eigenvalues of A_r."""
+        """Eigenvalues of A_r."""
         if self.is_diagonal:
             return np.asarray(self.A.diagonal(), dtype=np.complex128)
         return np.asarray(self._schur[0].diagonal())
 
     @cached_property
     def unsolved(self) -> float:
-        """A bound on b − (iω − A_r) y for the y that are computed: back substitution is backward stable."""
+        """Bound on the residual b − (iω − A_r) y of the computed y: back substitution is backward stable."""
         size = float(np.linalg.norm(self.B))
         if not self.is_diagonal:
             size += float(np.linalg.norm(self.A)) * float(np.linalg.norm(self.largest))
@@ -62,52 +58,48 @@ class ReducedStates:
         """Sup ‖y_j(iω)‖ of each state over all frequencies, or a little more, `(N,)`."""
         if self.is_diagonal:
             return np.asarray(np.linalg.norm(self.B, axis=1) / np.abs(self.A.diagonal()))
-        places = frequency_grid(self.poles)
-        sizes = np.linalg.norm(self.times(np.eye(len(self.A)), places.omega), axis=2).max(axis=0, initial=0.0)
-        return np.asarray(sizes * places.factor)
+        grid = frequency_grid(self.poles)
+        sizes = np.linalg.norm(self.times(np.eye(len(self.A)), grid.omega), axis=2).max(axis=0, initial=0.0)
+        return np.asarray(sizes * grid.factor)
 
     @cached_property
-    def mean(self) -> float:
-        """The H2 norm of all states together."""
+    def h2_norm(self) -> float:
+        """H2 norm of all states together."""
         eye = np.eye(len(self.A))
         return math.sqrt(mean_square(self.poles, lambda omega: frobenius_norms(self.times(eye, omega)) ** 2))
 
     def times(self, matrix: Array, omega: Array) -> Complex:
-        """A real matrix (k × N) times y(iω), `(K, k, m)`."""
+        """Return a real matrix (k × N) times y(iω), `(K, k, m)`."""
         if self.is_diagonal:
             gains = np.asarray(1.0 / (1j * omega[:, None] - self.A.diagonal()), dtype=np.complex128)
-            return _summed(gains, matrix, self.B)
-        return self._by_triangle(matrix, omega)
-
-    def _by_triangle(self, matrix: Array, omega: Array) -> Complex:
+            return _sum_modes(gains, matrix, self.B)
         S, U = self._schur
-        turned = solve_triangular_resolvent(
-            S, np.asarray(1j * omega, dtype=np.complex128), (U.conj().T @ self.B)[:, None, :]
-        )
-        values = ((matrix @ U) @ turned.reshape(len(S), -1)).reshape(len(matrix), *turned.shape[1:])
+        s = np.asarray(1j * omega, dtype=np.complex128)
+        states = solve_triangular_resolvent(S, s, (U.conj().T @ self.B)[:, None, :])
+        values = ((matrix @ U) @ states.reshape(len(S), -1)).reshape(len(matrix), *states.shape[1:])
         return np.ascontiguousarray(values.transpose(1, 0, 2))
 
     @cached_property
     def _schur(self) -> tuple[Complex, Complex]:
-        """S and U with A_r = U S Uᴴ."""
+        """Complex Schur form: S and U with A_r = U S Uᴴ."""
         S, U = linalg.schur(self.A, output="complex", check_finite=False)
         return np.asarray(S), np.asarray(U)
 
 
 class RayleighDamping(NamedTuple):
-    """D = αM + βK, both not negative and one of them positive."""
+    """Damping D = αM + βK, both not negative and one of them positive."""
 
     alpha: float
     beta: float
 
     def of(self, stiffness: Array) -> Array:
-        """The damping of modes, α + βk."""
+        """Return the damping of modes, α + βk."""
         return self.alpha + self.beta * stiffness
 
 
 @dataclass(frozen=True, eq=False)
 class DampedStates:
-    """y(iω) = (σ(iω) − A_r)⁻¹b with a diagonal A_r = −diag(k)."""
+    """States y(iω) = (σ(iω) − A_r)⁻¹b of a mechanical model with a diagonal A_r = −diag(k)."""
 
     A: Array
     B: Array
@@ -115,89 +107,85 @@ class DampedStates:
 
     @cached_property
     def oscillators(self) -> Oscillators:
-        """Each mode from its force to its position."""
+        """Modes with the inputs and outputs Bᵀ: each from its force to its position."""
         stiffness = -self.A.diagonal()
         return Oscillators(stiffness, self.damping.of(stiffness), self.B, self.B.T)
 
     @cached_property
     def poles(self) -> Complex:
-        """Two for each mode."""
+        """Two poles for each mode."""
         return self.oscillators.poles
 
     @cached_property
     def largest(self) -> Array:
         """Sup ‖y_j(iω)‖ of each state, or a little more: |1 + iβω|/|k − ω² + iωd| ≤ √(1 + 2β²k) h."""
-        own = self.oscillators
+        modes = self.oscillators
         return np.asarray(
-            np.linalg.norm(self.B, axis=1) * np.sqrt(1.0 + 2.0 * self.damping.beta**2 * own.stiffness) * own.peaks
+            np.linalg.norm(self.B, axis=1) * np.sqrt(1.0 + 2.0 * self.damping.beta**2 * modes.stiffness) * modes.peaks
         )
 
     @cached_property
     def unsolved(self) -> float:
-        """A bound on b − (σ − A_r) y for the y that are computed: σ + k cancels near a resonance."""
+        """Bound on the residual b − (σ − A_r) y of the computed y: σ + k cancels near a resonance."""
         sizes = float(np.linalg.norm(self.oscillators.stiffness * self.largest))
         return 4.0 * summation_tolerance(len(self.A)) * (float(np.linalg.norm(self.B)) + sizes)
 
     @cached_property
-    def mean(self) -> float:
-        """The H2 norm of all b_j/(s² + d_j s + k_j) together: Σ ‖b_j‖²/(2 d_j k_j) is its square."""
-        own = self.oscillators
-        return math.sqrt(float(np.sum((self.B**2).sum(axis=1) / (2.0 * own.damping * own.stiffness))))
+    def h2_norm(self) -> float:
+        """H2 norm of all b_j/(s² + d_j s + k_j) together: Σ ‖b_j‖²/(2 d_j k_j) is its square."""
+        modes = self.oscillators
+        return math.sqrt(float(np.sum((self.B**2).sum(axis=1) / (2.0 * modes.damping * modes.stiffness))))
 
     def times(self, matrix: Array, omega: Array) -> Complex:
-        """A real matrix (k × N) times y(iω), `(K, k, m)`."""
-        return _summed((1.0 + 1j * self.damping.beta * omega[:, None]) * self.oscillators.gains(omega), matrix, self.B)
+        """Return a real matrix (k × N) times y(iω), `(K, k, m)`."""
+        gains = (1.0 + 1j * self.damping.beta * omega[:, None]) * self.oscillators.gains(omega)
+        return _sum_modes(gains, matrix, self.B)
 
 
-def _summed(gains: Complex, matrix: Array, B: Array) -> Complex:
-    """Σ_j matrix[:, j] gains[:, j] B[j] for real matrices, by two real products."""
+def _sum_modes(gains: Complex, matrix: Array, B: Array) -> Complex:
+    """Return Σ_j matrix[:, j] gains[:, j] B[j] for real matrices, by two real products."""
     k, m, N = len(matrix), B.shape[1], len(B)
-    shares = (matrix.T[:, :, None] * B[:, None, :]).reshape(N, k * m)
+    products = (matrix.T[:, :, None] * B[:, None, :]).reshape(N, k * m)
     values = np.empty((len(gains), k * m), dtype=np.complex128)
-    values.real, values.imag = gains.real @ shares, gains.imag @ shares
+    values.real, values.imag = gains.real @ products, gains.imag @ products
     return values.reshape(len(gains), k, m)
 
 
-# MERGED ltinet.reduction.projection
-# A system projected onto a basis, and the space that all its residuals lie in.
-#
-# With VᵀE V = I the model is A_r = VᵀA V, b = VᵀB, c = C V. With y = (s − A_r)⁻¹b the states V y leave the residual
-# R_b(s) = (B − E V b) + (A V − E V A_r) y, and R_c(s) likewise for the outputs, with Aᵀ and z = (s − A_rᵀ)⁻¹cᵀ. For a
-# symmetric system and rational Krylov spaces all of these columns lie in a space of m + p dimensions.
+# Projection onto a basis, and the space of all residuals.
 
-_ROWS = 2**14  # that are turned at a time
-_NUMBERS, _COLUMNS = 2**20, 16  # that are looked at at a time: so many numbers, of long columns so many of these
-_NOISE = 16.0 * EPS  # of the largest eigenvalue of a Gram matrix: below, it is rounding
+_ROWS = 2**14  # rows of a tall matrix that are multiplied at a time, in its own memory
+_MIN_COLUMNS, _NUMBERS = 16, 2**20  # least number of columns, and numbers, of residuals that are formed at a time
+_GRAM_NOISE = 16.0 * EPS  # of the largest eigenvalue of a Gram matrix, per column: eigenvalues below are rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A_r, b, c, in coordinates in which the symmetric part of A_r is diagonal."""
+    """Projected model A_r, b, c, in coordinates in which the symmetric part of A_r is diagonal."""
 
     A: Array
     B: Array
     C: Array
     E: Array
     """VᵀE V, the identity up to rounding."""
-    projected: Array
-    """VᵀA V as it was computed: A_r, but for a symmetric system not quite diagonal."""
-    moved: Array
+    VAV: Array
+    """VᵀA V as computed: A_r, but for a symmetric system not exactly diagonal."""
+    AV_norms: Array
     """Euclidean norms of the columns of A V, `(N,)`."""
-    carried: Array
-    """Likewise of E V."""
+    EV_norms: Array
+    """Euclidean norms of the columns of E V, `(N,)`."""
     length: float
-    """The Frobenius norm of V: √N for E = I, any other in other units of E."""
+    """Frobenius norm of V: √N for E = I, any other in other units of E."""
     damping: RayleighDamping | None = None
-    """Of a mechanical model with M = E and K = −A, whose residuals are those of (E, A) at σ(s) in the place of s."""
+    """Damping of a mechanical model with M = E and K = −A, whose residuals are those of (E, A) at σ(s) instead of s."""
 
     @cached_property
     def inputs(self) -> ReducedStates | DampedStates:
-        """(s − A_r)⁻¹b."""
+        """States (s − A_r)⁻¹b."""
         return self._states(self.A, self.B)
 
     @cached_property
     def outputs(self) -> ReducedStates | DampedStates:
-        """(s − A_rᵀ)⁻¹cᵀ."""
+        """Adjoint states (s − A_rᵀ)⁻¹cᵀ."""
         return self._states(self.A.T, self.C.T)
 
     def _states(self, A: Array, B: Array) -> ReducedStates | DampedStates:
@@ -206,7 +194,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """R(s) = Q (first + rest·y(s)) up to `off` in the Euclidean norm, at any frequency."""
+    """Residual R(s) = Q (first + rest·y(s)) up to `off` in the Euclidean norm, at any frequency."""
 
     first: Array
     rest: Array
@@ -215,45 +203,47 @@ class Combination:
 
 @dataclass(frozen=True, eq=False)
 class ResidualSpace:
-    """An orthonormal basis Q (n × q) of all residuals, and both residuals in it."""
+    """Orthonormal basis Q (n × q) of all residuals, and both residuals in it."""
 
     Q: Array
     inputs: Combination
     outputs: Combination
     mass: float
-    """A bound on ‖E V‖: √‖E‖, because VᵀE V = I."""
+    """Bound on ‖E V‖: √‖E‖, because VᵀE V = I."""
 
 
 def project(system: Pencil, V: Array, *, damping: RayleighDamping | None = None) -> tuple[Projection, Array]:
-    """Project a system onto an E-orthonormal basis; the basis comes back turned as the projection is."""
+    """Project a system onto an E-orthonormal basis; return the projection and the basis in its coordinates."""
     symmetric_part = V.T @ (system.A @ V)
-    _, turn = np.linalg.eigh(0.5 * (symmetric_part + symmetric_part.T))
-    V = V @ turn
+    _, rotation = np.linalg.eigh(0.5 * (symmetric_part + symmetric_part.T))
+    V = V @ rotation
     AV = np.asarray(system.A @ V)
-    full = V.T @ AV
-    A_r = np.diag(full.diagonal()) if system.is_symmetric else full  # any A_r will do: residuals tell what it costs
+    VAV = V.T @ AV
+    A_r = np.diag(VAV.diagonal()) if system.is_symmetric else VAV  # residuals measure what any A_r costs
     EV = np.asarray(system.E @ V)
-    moved, carried = (np.linalg.norm(own, axis=0) for own in (AV, EV))
+    AV_norms, EV_norms = (np.linalg.norm(columns, axis=0) for columns in (AV, EV))
     length = float(np.linalg.norm(V))
-    return Projection(A_r, V.T @ system.B, system.C @ V, V.T @ EV, full, moved, carried, length, damping), V
+    return Projection(A_r, V.T @ system.B, system.C @ V, V.T @ EV, VAV, AV_norms, EV_norms, length, damping), V
 
 
-def residual_space(system: Pencil, own: Projection, V: Array) -> ResidualSpace:
-    """The space of the residuals, without directions that are rounding; what is left out is counted in `off`.
+def residual_space(system: Pencil, projection: Projection, V: Array) -> ResidualSpace:
+    """Return the space of the residuals; directions that are rounding are left out and counted in `off`.
 
-    Of n × N numbers only V and the basis are there at a time: columns are made again where they are looked at again.
+    Of n × N arrays only V and the basis are in memory: columns of residuals are formed again where they are needed.
     """
-    inputs = _Side(system, V, system.A, system.B, own.A, own.B, own.inputs.largest)
-    outputs = _Side(system, V, system.A.T, system.C.T, own.A.T, own.C.T, own.outputs.largest)
-    Q = _orthonormal(_columns(inputs, outputs))
-    rests = _in_basis(Q, inputs), None if system.is_symmetric else _in_basis(Q, outputs)
-    rounded, ends = _rounded(system, own, V), 4.0 * EPS * math.sqrt(len(own.A))
-    return ResidualSpace(
-        Q,
-        _combination(Q, inputs, rests[0], rounded, ends),
-        _combination(Q, outputs, rests[1] or rests[0], rounded, ends),
-        mass=1.01 * math.sqrt(float(abs(system.E).sum(axis=0).max())),
+    A_r, inputs, outputs = projection.A, projection.inputs, projection.outputs
+    sides = (
+        _Side(system, V, system.A, system.B, A_r, projection.B, inputs.largest),
+        _Side(system, V, system.A.T, system.C.T, A_r.T, projection.C.T, outputs.largest),
     )
+    Q = _orthonormalize(_scaled_columns(*sides))
+    first = _coordinates(Q, sides[0])
+    coordinates = (first, first if system.is_symmetric else _coordinates(Q, sides[1]))
+    rounding, ends = _column_rounding(system, projection, V), 4.0 * EPS * math.sqrt(len(A_r))
+    of_inputs, of_outputs = (
+        _combination(Q, side, rest, rounding, ends) for side, rest in zip(sides, coordinates, strict=True)
+    )
+    return ResidualSpace(Q, of_inputs, of_outputs, 1.01 * math.sqrt(float(abs(system.E).sum(axis=0).max())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,100 +255,101 @@ class _Side:
     A: Sparse | sparse.csr_array
     B: Array
     reduced: Array
-    seen: Array
+    VB: Array
     """VᵀB."""
     largest: Array
-    """Of each state, over all frequencies."""
+    """Largest value of each state, over all frequencies."""
 
     @cached_property
     def first(self) -> Array:
         """B − E V VᵀB."""
-        return np.asarray(self.B - self.system.E @ (self.V @ self.seen))
+        return np.asarray(self.B - self.system.E @ (self.V @ self.VB))
 
     def pieces(self) -> Iterator[tuple[slice, Array]]:
-        """Some columns at a time of A V − E V A_r."""
+        """Yield the columns of A V − E V A_r, some at a time, with their places."""
         n, N = self.V.shape
-        width = max(_COLUMNS, _NUMBERS // n)
-        for begin in range(0, N, width):
-            own = slice(begin, min(begin + width, N))
-            diagonal = self.reduced.diagonal()[own]
-            moved = self.V[:, own] * diagonal if self.system.is_symmetric else self.V @ self.reduced[:, own]
-            yield own, np.asarray(self.A @ self.V[:, own] - self.system.E @ moved)
+        width = max(_MIN_COLUMNS, _NUMBERS // n)
+        for start in range(0, N, width):
+            part = slice(start, min(start + width, N))
+            diagonal = self.reduced.diagonal()[part]
+            product = self.V[:, part] * diagonal if self.system.is_symmetric else self.V @ self.reduced[:, part]
+            yield part, np.asarray(self.A @ self.V[:, part] - self.system.E @ product)
 
 
-def _columns(inputs: _Side, outputs: _Side) -> Array:
-    """All that residuals are combinations of, with the largest values of the states.
+def _scaled_columns(inputs: _Side, outputs: _Side) -> Array:
+    """Return all columns that residuals combine, times the largest values of the states.
 
     Each side is divided by its size, so that what is noise beside one is not lost of the other.
     """
     sides = (inputs,) if inputs.system.is_symmetric else (inputs, outputs)
-    firsts = inputs.first.shape[1], outputs.first.shape[1]
+    m, p = inputs.first.shape[1], outputs.first.shape[1]
     n, N = inputs.V.shape
-    together = np.empty((n, sum(firsts) + len(sides) * N))
+    columns = np.empty((n, m + p + len(sides) * N))
     lengths = np.empty((len(sides), N))
     for place, side in enumerate(sides):
-        begin = sum(firsts) + place * N
-        for own, piece in side.pieces():
-            together[:, begin + own.start : begin + own.stop] = piece
-            lengths[place, own] = np.linalg.norm(piece, axis=0)
-    sizes = [_size_of(inputs, lengths[0]), _size_of(outputs, lengths[-1])]
+        start = m + p + place * N
+        for part, piece in side.pieces():
+            columns[:, start + part.start : start + part.stop] = piece
+            lengths[place, part] = np.linalg.norm(piece, axis=0)
+    sizes = [_residual_size(inputs, lengths[0]), _residual_size(outputs, lengths[-1])]
     scales = np.array([inputs.largest / sizes[0], outputs.largest / sizes[1]])
     if len(sides) == 1:
         scales = np.max(scales, axis=0, keepdims=True)
-    together[:, sum(firsts) :] *= scales.ravel()
-    together[:, : firsts[0]] = inputs.first / sizes[0]
-    together[:, firsts[0] : sum(firsts)] = outputs.first / sizes[1]
-    return together
+    columns[:, m + p :] *= scales.ravel()
+    columns[:, :m] = inputs.first / sizes[0]
+    columns[:, m : m + p] = outputs.first / sizes[1]
+    return columns
 
 
-def _size_of(side: _Side, lengths: Array) -> float:
+def _residual_size(side: _Side, lengths: Array) -> float:
     size = math.hypot(float(np.linalg.norm(side.first)), float(np.linalg.norm(lengths * side.largest)))
     return size if size > 0.0 else 1.0
 
 
 class _BasisCoordinates(NamedTuple):
-    """Columns in a basis, and the lengths of what is left of them."""
+    """Coordinates of columns in a basis, and the lengths of their remainders."""
 
     parts: Array
-    left: Array
+    remainders: Array
 
 
-def _in_basis(Q: Array, side: _Side) -> _BasisCoordinates:
-    parts, left = np.empty((Q.shape[1], side.V.shape[1])), np.empty(side.V.shape[1])
-    for own, piece in side.pieces():
-        parts[:, own] = Q.T @ piece
-        left[own] = np.linalg.norm(piece - Q @ parts[:, own], axis=0)
-    return _BasisCoordinates(parts, left)
+def _coordinates(Q: Array, side: _Side) -> _BasisCoordinates:
+    parts, remainders = np.empty((Q.shape[1], side.V.shape[1])), np.empty(side.V.shape[1])
+    for part, piece in side.pieces():
+        parts[:, part] = Q.T @ piece
+        remainders[part] = np.linalg.norm(piece - Q @ parts[:, part], axis=0)
+    return _BasisCoordinates(parts, remainders)
 
 
-def _combination(Q: Array, side: _Side, rest: _BasisCoordinates, rounded: Array, ends: float) -> Combination:
-    """Both parts in the basis; what is left of them, and rounding, count with the largest values of the states."""
+def _combination(Q: Array, side: _Side, rest: _BasisCoordinates, rounding: Array, ends: float) -> Combination:
+    """Return both parts in the basis; remainders and rounding count with the largest values of the states."""
     first = Q.T @ side.first
     off = float(np.linalg.norm(side.first - Q @ first)) + ends * float(np.linalg.norm(side.B))
-    return Combination(first, rest.parts, off + float((rest.left + rounded) @ side.largest))
+    return Combination(first, rest.parts, off + float((rest.remainders + rounding) @ side.largest))
 
 
-def _orthonormal(columns: Array) -> Array:
-    """An orthonormal basis of the span, in the place of the columns, by two rounds of the Gram matrix."""
-    for noise in (_NOISE * columns.shape[1], 0.0):
+def _orthonormalize(columns: Array) -> Array:
+    """Return an orthonormal basis of the span, in the memory of the columns, by two rounds of the Gram matrix."""
+    for noise in (_GRAM_NOISE * columns.shape[1], 0.0):
         values, vectors = np.linalg.eigh(columns.T @ columns)
-        kept = values > noise * np.max(values, initial=0.0)
-        turn = vectors[:, kept] / np.sqrt(values[kept])
-        for begin in range(0, len(columns), _ROWS):
-            rows = columns[begin : begin + _ROWS]
-            rows[:, : turn.shape[1]] = rows @ turn
-        columns = columns[:, : turn.shape[1]]
+        keep = values > noise * np.max(values, initial=0.0)
+        transform = vectors[:, keep] / np.sqrt(values[keep])
+        for start in range(0, len(columns), _ROWS):
+            rows = columns[start : start + _ROWS]
+            rows[:, : transform.shape[1]] = rows @ transform
+        columns = columns[:, : transform.shape[1]]
     return columns
 
 
-def _rounded(system: Pencil, own: Projection, V: Array) -> Array:
-    """What rounding left in the columns of A V − E V A_r, `(N,)`: each entry is a sum of a few products."""
+def _column_rounding(system: Pencil, projection: Projection, V: Array) -> Array:
+    """Bound the rounding of the columns of A V − E V A_r, `(N,)`: each entry is a sum of a few products."""
     n_terms = int(np.max(np.diff(system.A.tocsr().indptr), initial=1)) + 2
     lengths = np.linalg.norm(V, axis=0)
-    return np.asarray(n_terms * EPS * (_size(system.A) * lengths + _size(system.E) * (lengths @ np.abs(own.A))))
+    sums = _norm_bound(system.A) * lengths + _norm_bound(system.E) * (lengths @ np.abs(projection.A))
+    return np.asarray(n_terms * EPS * sums)
 
 
-def _size(matrix: Sparse) -> float:
-    """A bound on the norm of |matrix|."""
+def _norm_bound(matrix: Sparse) -> float:
+    """Return a bound on the norm of |matrix|."""
     sizes = abs(matrix)
     return math.sqrt(float(sizes.sum(axis=0).max()) * float(sizes.sum(axis=1).max()))

@@ -18,7 +18,6 @@ from ltinet._util.floating_point import Array
 from ltinet.reduction.balanced_truncation import (
     DenseMethod,
     DenseReducer,
-    DenseReduction,
     StateSpaceMatrices,
     balance_states,
     prepare_reducer,
@@ -40,24 +39,35 @@ from ltinet.reduction.supremum import frequency_grid, spectral_norms
 from ltinet.systems.sparse_lu import factorize_superlu
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.reduction.rational_krylov
-# Solutions at shifts: what rational Krylov spaces are made of, in batches over joblib.
+ProgressCallback = Callable[[int, float], None]
+StoppingTest = Callable[[Projection, ResidualBound], bool]
+
+
+def ignore_progress(n_shifts: int, error: float) -> None:
+    """Do nothing: the default callback of a reduction."""
+
+
+# Bases of rational Krylov spaces.
 
 _DIRECTION_CUTOFF = 1e-10  # of the length of a column: what is left of a shorter one is rounding of the subtraction
 
 
 def shifted_solutions(system: Pencil, shifts: Sequence[complex], *, n_jobs: int) -> Array:
-    """(sE − A)⁻¹B and (sE − A)⁻ᵀCᵀ side by side for all shifts; of complex ones the real and imaginary parts.
+    """Return (sE − A)⁻¹B and (sE − A)⁻ᵀCᵀ side by side for all shifts; real and imaginary parts for complex ones."""
+    matrices = (system.A, system.E, system.B, system.C)
+    return solve_in_parallel(partial(_solutions, matrices, is_symmetric=system.is_symmetric), shifts, n_jobs=n_jobs)
 
-    Every shift is a job of its own, whoever computes it, so that the result does not depend on the number of workers.
+
+def solve_in_parallel(solve: Callable[[Any], Array], arguments: Sequence[Any], *, n_jobs: int) -> Array:
+    """Return the columns that belong to all arguments, side by side.
+
+    Every argument is a job of its own, so that the result does not depend on the number of workers.
     """
-    matrices, symmetric = (system.A, system.E, system.B, system.C), system.is_symmetric
     if n_jobs == 1:
-        return np.hstack([_solutions(matrices, shift, is_symmetric=symmetric) for shift in shifts])
-    from joblib import Parallel, delayed  # here, because few reductions share their work
+        return np.hstack([solve(argument) for argument in arguments])
+    from joblib import Parallel, delayed  # imported here, because few reductions are parallel
 
-    jobs = (delayed(_solutions)(matrices, shift, is_symmetric=symmetric) for shift in shifts)
-    return np.hstack(Parallel(n_jobs=n_jobs)(jobs))
+    return np.hstack(Parallel(n_jobs=n_jobs)(delayed(solve)(argument) for argument in arguments))
 
 
 def _solutions(matrices: tuple[Any, Any, Array, Array], shift: complex, *, is_symmetric: bool) -> Array:
@@ -69,7 +79,7 @@ def _solutions(matrices: tuple[Any, Any, Array, Array], shift: complex, *, is_sy
     if is_symmetric:
         return _real_columns(factors.solve(np.hstack([B, C.T]).astype(kind)))
     columns = [factors.solve(B.astype(kind)), factors.solve(C.T.astype(kind), trans="T")]
-    return np.hstack([_real_columns(own) for own in columns])
+    return np.hstack([_real_columns(part) for part in columns])
 
 
 def _real_columns(columns: NDArray[Any]) -> Array:
@@ -102,76 +112,72 @@ def _orthonormalize(system: Pencil, columns: Array, *, most: int) -> Array:
     return np.asarray(columns)
 
 
-# MERGED ltinet.reduction.rational_krylov
-# Large sparse systems: Galerkin projection onto rational Krylov spaces, shifts where the bound is largest.
-#
-# Galerkin, because a dissipative system stays one: the symmetric part of VᵀA V is negative definite with that of A.
+# Galerkin models: shifts are added where the bound is largest.
 
-# Shifts in the first batch and in others, fixed, so that the result does not depend on who computes them. What is
-# judged after each batch takes as long as a factorisation where these are dear: the first then has most of what 1e-3
-# takes of a plate, and others are small.
-_DEAR, _CHEAP = (10, 2), (4, 3)
-_SMALL = 20_000  # states
-# The slowest and the fastest of the first shifts, of a bound on the slowest rate and of the norm of A: with what a
-# shift at infinity sees there, less far is enough.
-_SLOWEST = 1.4
-_FASTEST, _FASTEST_BELOW_INFINITY = 0.5, 0.3
-_APART = 4.0  # ratio of two shifts of one batch
+# Shifts in the first batch and in later ones, fixed, so that the result does not depend on the number of workers.
+# Empirical: for many states the analysis after each batch takes as long as a factorization; the first batch then has
+# most of the shifts that a tolerance of 1e-3 takes for a plate, and later ones are small.
+_LARGE_BATCHES, _SMALL_BATCHES = (10, 2), (4, 3)
+_MAX_CHEAP_STATES = 20_000
+# Range of the first shifts: the lower end is in units of a bound on the slowest rate, the upper end in units of the
+# norm of A. The upper end is lower where the basis has moments at infinity.
+_SLOWEST_SHIFT = 1.4
+_FASTEST_SHIFT, _FASTEST_SHIFT_WITH_INFINITY = 0.5, 0.3
+_SHIFT_RATIO = 4.0  # least ratio of two shifts of one batch
+_SHIFT_DISTANCE = 1e-2  # least relative distance from a shift of an earlier batch
 _OSCILLATION_RATIO = 0.5  # |Im λ|/|Re λ| of Ritz values near a peak, from which on a complex shift pays
-_MOST_SHIFTS = 60
-_STALLED = 3  # rounds without a better bound: rounding is all that is left
-
-ProgressCallback = Callable[[int, float], None]
-StoppingTest = Callable[[Projection, ResidualBound], bool]
+_MAX_SHIFTS = 60
+_MAX_STALLED_ROUNDS = 3  # rounds that improve the bound by less than a tenth: only rounding is left of it
 
 
 @dataclass(frozen=True, eq=False)
 class GalerkinModel:
-    """A projected model x' = A x + B u, y = C x (E = I), with the bound on its distance from the system."""
+    """Projected model x' = A x + B u, y = C x (E = I), with the bound on its distance from the system."""
 
     projection: Projection
     bound: ResidualBound
-    mean: Callable[[], float]
-    """A bound on the H2 norm of the error, computed when it is asked for; infinite where it is not known."""
+    h2_bound: Callable[[], float]
+    """Function that bounds the H2 norm of the error; infinite where nothing is proven."""
     shifts: tuple[complex, ...]
     estimate: float
-    """By how much the last shifts changed the model, over all frequencies."""
+    """Change of the model by the last shifts, over all frequencies."""
 
 
 def project_galerkin(
     system: Pencil, weight: DefiniteMatrix | None, *, is_enough: StoppingTest, n_jobs: int, callback: ProgressCallback
 ) -> GalerkinModel:
-    """Add shifts until the bound is enough, or rounding is all that is left of it.
+    """Add shifts until the bound suffices, or only rounding is left of it.
 
-    Without a proof that the system is dissipative there is no bound. What decides then is how much the last shifts
-    changed the model, and shifts go where the residual is largest.
+    Without a proof that the system is dissipative there is no bound. The change of the model by the last shifts then
+    decides, and shifts are placed where the residual is largest.
     """
-    V = _at_infinity(system, weight)
-    shifts = _first_shifts(system, weight, sees_infinity=V.shape[1] > 0)
+    V = _moments_at_infinity(system, weight)
+    n_first, n_next = _SMALL_BATCHES if system.n_states <= _MAX_CHEAP_STATES else _LARGE_BATCHES
+    shifts = _first_shifts(system, weight, count=n_first, with_infinity=V.shape[1] > 0)
     taken: list[complex] = []
-    before: Projection | None = None
-    best, since = math.inf, 0
+    previous: Projection | None = None
+    best, n_stalled = math.inf, 0
     while True:
-        new = extend_basis(system, V, shifted_solutions(system, shifts, n_jobs=n_jobs))
+        columns = extend_basis(system, V, shifted_solutions(system, shifts, n_jobs=n_jobs))
         taken += shifts
-        projection, V = project(system, np.hstack([V, new]))
-        estimate = math.inf if before is None or weight is not None else _model_change(before, projection)
-        norms_of = _ResidualNorms.of(system, projection, V, weight)
-        bound = norms_of.bound(estimate)
+        projection, V = project(system, np.hstack([V, columns]))
+        estimate = math.inf if previous is None or weight is not None else _model_change(previous, projection)
+        residuals = _ResidualNorms.of(system, projection, V, weight)
+        bound = residuals.bound(estimate)
         callback(len(taken), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
-        since = 0 if bound.peak < 0.9 * best else since + 1
-        best, before = min(best, bound.peak), projection
-        is_over = not new.size or since >= _STALLED or len(taken) >= _MOST_SHIFTS or V.shape[1] >= system.n_states
+        n_stalled = 0 if bound.peak < 0.9 * best else n_stalled + 1
+        best, previous = min(best, bound.peak), projection
+        is_full = not columns.size or V.shape[1] >= system.n_states
+        is_over = is_full or n_stalled >= _MAX_STALLED_ROUNDS or len(taken) >= _MAX_SHIFTS
         if is_over or is_enough(projection, bound):
-            return GalerkinModel(
-                projection, bound, partial(norms_of.mean, bound), tuple(taken), min(bound.peak, estimate)
-            )
-        shifts = _next_shifts(bound, projection.A, taken, count=_batches(system)[1])
+            h2_bound = partial(residuals.h2_bound, bound)
+            return GalerkinModel(projection, bound, h2_bound, tuple(taken), min(bound.peak, estimate))
+        shifts = _next_shifts(bound, projection.A, taken, count=n_next)
 
 
 @dataclass(frozen=True, eq=False)
 class _ResidualNorms:
-    """Residuals in the norms that bound the error; in the Euclidean one where none does."""
+    """Residuals in the norms that bound the error, or in the Euclidean norm if there is no bound."""
 
     system: Pencil
     projection: Projection
@@ -184,110 +190,107 @@ class _ResidualNorms:
     def of(cls, system: Pencil, projection: Projection, V: Array, weight: DefiniteMatrix | None) -> "_ResidualNorms":
         space = residual_space(system, projection, V)
         if weight is None:
-            return cls(system, projection, ResidualPair(*euclidean_residuals(space)), None, None, space)
+            return cls(system, projection, euclidean_residuals(space), None, None, space)
         mass = system.mass if system.is_symmetric else None
-        fast = None if mass is None else ResidualPair(*weighted_residuals(space, mass))
-        return cls(system, projection, ResidualPair(*weighted_residuals(space, weight)), fast, weight, space)
+        fast = None if mass is None else weighted_residuals(space, mass)
+        return cls(system, projection, weighted_residuals(space, weight), fast, weight, space)
 
     def bound(self, estimate: float) -> ResidualBound:
-        found = bound_residuals(self.system, self.projection, self.slow, self.fast)
-        return found if self.weight is not None else replace(found, peak=estimate)
+        bound = bound_residuals(self.system, self.projection, self.slow, self.fast)
+        return bound if self.weight is not None else replace(bound, peak=estimate)
 
-    def mean(self, bound: ResidualBound) -> float:
-        """In the H2 norm: a system that is not symmetric must be proven not to turn too far, which takes a while."""
-        mass, fast, turn = self.system.mass, self.fast, 1.0
+    def h2_bound(self, bound: ResidualBound) -> float:
+        """Bound the H2 norm; a system that is not symmetric needs a proof of its sector, which takes a while."""
+        mass, fast, sector = self.system.mass, self.fast, 1.0
         if self.weight is None or mass is None:
             return math.inf
         if fast is None:
-            fast, turn = ResidualPair(*weighted_residuals(self.space, mass)), sector_bound(self.system, self.weight)
-        found, corner = self.projection, bound.corner
-        return h2_residual_bound(self.system, found, slow=self.slow, fast=fast, corner=corner, turn=turn)
+            fast, sector = weighted_residuals(self.space, mass), sector_bound(self.system, self.weight)
+        return h2_residual_bound(
+            self.system, self.projection, slow=self.slow, fast=fast, corner=bound.corner, sector=sector
+        )
 
 
-def _at_infinity(system: Pencil, weight: DefiniteMatrix | None) -> Array:
-    """What a shift at infinity would see, E⁻¹B and E⁻¹Cᵀ, for systems whose bound does not fall with frequency.
+def _moments_at_infinity(system: Pencil, weight: DefiniteMatrix | None) -> Array:
+    """Return a basis of E⁻¹B and E⁻¹Cᵀ for systems whose bound does not fall with frequency, else an empty one.
 
-    With them both residuals are zero there, where they would otherwise be flat; no factorisation but that of E.
+    With it both residuals are zero at infinity, where they would otherwise be flat. Only E is factored.
     """
-    nothing, mass = np.zeros((system.n_states, 0)), system.mass
+    empty, mass = np.zeros((system.n_states, 0)), system.mass
     if weight is None or mass is None or system.is_symmetric:
-        return nothing
-    return extend_basis(system, nothing, np.hstack([mass.solve(system.B), mass.solve(system.C.T)]))
+        return empty
+    return extend_basis(system, empty, np.hstack([mass.solve(system.B), mass.solve(system.C.T)]))
 
 
-def _model_change(before: Projection, now: Projection) -> float:
-    """Sup of the difference of two models, at places that suffice for the poles of both."""
-    omega = frequency_grid(np.concatenate([before.inputs.poles, now.inputs.poles])).omega
-    values = now.inputs.times(now.C, omega) - before.inputs.times(before.C, omega)
+def _model_change(previous: Projection, current: Projection) -> float:
+    """Return the largest difference of two models on a frequency grid for the poles of both."""
+    omega = frequency_grid(np.concatenate([previous.inputs.poles, current.inputs.poles])).omega
+    values = current.inputs.times(current.C, omega) - previous.inputs.times(previous.C, omega)
     return float(np.max(spectral_norms(values), initial=0.0))
 
 
-def _batches(system: Pencil) -> tuple[int, int]:
-    return _CHEAP if system.n_states <= _SMALL else _DEAR
-
-
-def _first_shifts(system: Pencil, weight: DefiniteMatrix | None, *, sees_infinity: bool) -> list[complex]:
-    """A few real ones between the slowest and the fastest that the matrices have."""
+def _first_shifts(system: Pencil, weight: DefiniteMatrix | None, *, count: int, with_infinity: bool) -> list[complex]:
+    """Return real shifts, spaced geometrically between bounds on the slowest and the fastest rate."""
     mass = float(np.max(abs(system.E).sum(axis=0)))
     fastest = float(np.max(abs(system.A).sum(axis=0))) / mass
-    slowest = max(_SLOWEST * weight.smallest / mass if weight is not None else 1e-6 * fastest, 1e-12 * fastest)
-    share = _FASTEST_BELOW_INFINITY if sees_infinity else _FASTEST
-    return [complex(own) for own in np.geomspace(slowest, max(share * fastest, slowest), _batches(system)[0])]
+    slowest = max(_SLOWEST_SHIFT * weight.smallest / mass if weight is not None else 1e-6 * fastest, 1e-12 * fastest)
+    share = _FASTEST_SHIFT_WITH_INFINITY if with_infinity else _FASTEST_SHIFT
+    return [complex(shift) for shift in np.geomspace(slowest, max(share * fastest, slowest), count)]
 
 
 def _next_shifts(bound: ResidualBound, A_r: Array, taken: list[complex], *, count: int) -> list[complex]:
-    """Where the bound peaks, the largest peaks first, apart from each other and from shifts that are taken."""
+    """Return shifts at the largest values of the bound, apart from each other and from those that are taken."""
     omega, values = bound.omega[1:], bound.values[1:]
-    order = np.argsort(-values, kind="stable")
     ritz = np.linalg.eigvals(A_r)
-    slowest = float(np.min(np.abs(ritz)))  # below, the bound is flat, and a shift sees what one there sees
+    slowest = float(np.min(np.abs(ritz)))  # below, the bound is flat, and one shift serves all frequencies
     chosen: list[complex] = []
-    for place in order.tolist():
+    for place in np.argsort(-values, kind="stable").tolist():
         size = max(omega[place], slowest)
         near = ritz[(np.abs(ritz) < 4.0 * size) & (np.abs(ritz) > 0.25 * size)]
-        turns = len(near) > 0 and bool(np.max(np.abs(near.imag) / np.abs(near.real)) > _OSCILLATION_RATIO)
-        shift = complex(0.0, size) if turns else complex(size)
-        away = [max(abs(shift) / abs(other), abs(other) / abs(shift)) for other in chosen]
-        again = [abs(shift - other) / abs(shift) for other in taken]
-        if all(ratio > _APART for ratio in away) and all(distance > 1e-2 for distance in again):
+        oscillates = len(near) > 0 and bool(np.max(np.abs(near.imag) / np.abs(near.real)) > _OSCILLATION_RATIO)
+        shift = complex(0.0, size) if oscillates else complex(size)
+        ratios = [max(abs(shift) / abs(other), abs(other) / abs(shift)) for other in chosen]
+        distances = [abs(shift - other) / abs(shift) for other in taken]
+        if all(ratio > _SHIFT_RATIO for ratio in ratios) and all(gap > _SHIFT_DISTANCE for gap in distances):
             chosen.append(shift)
         if len(chosen) == count:
             break
     return chosen or [complex(1.5 * abs(taken[-1]))]
 
 
-# MERGED ltinet.reduction.rational_krylov
-# Large sparse systems: a Galerkin model as exact as it is asked for, then the fewest states of that.
+# Reduction: a Galerkin model that is accurate enough, then balanced truncation of it.
 
-_SHARE = 0.9  # of what is allowed that the projection may take: a few more states cost less than another shift
-_UNSEEN = 1e-10  # of the gain: smaller errors are not worth a shift
-_UNNOTICED = 4.0  # times the least error of a truncation: bounds of residuals are an order of magnitude above errors
+_PROJECTION_SHARE = 0.9  # of the tolerance that the projection may take: a few more states cost less than a shift
+_NEGLIGIBLE_ERROR = 1e-10  # of the gain: smaller errors are not worth a shift
+# Ratio of the bound on the projection to the least error of the truncation at which the projection suffices.
+# Empirical: bounds of residuals are an order of magnitude above errors.
+_ACCEPTED_RATIO = 4.0
 
 
 @dataclass(frozen=True, eq=False)
 class SparseReduction:
-    """A reduced system, with the parts of its error."""
+    """Reduced system with the parts of its error."""
 
     matrices: StateSpaceMatrices
     order: int
     projection_error: float
     """Bound on the distance of the Galerkin model; infinite where the system is not proven to be dissipative."""
     truncation_error: float
-    """Bound on what leaving out states of the Galerkin model did."""
-    mean: Callable[[], float]
-    """Bound on the H2 norm of the whole error, computed when it is asked for; infinite where it is not known."""
+    """Bound on the error of truncating the Galerkin model."""
+    h2_bound: Callable[[], float]
+    """Function that bounds the H2 norm of the whole error; infinite where nothing is proven."""
     estimate: float
-    """What the error is thought to be where it is not certified."""
+    """Estimate of the error where it is not certified."""
     peak: float
     """Sup ‖G_r‖, or a little less."""
     hankel_values: Array
-    """Of the Galerkin model."""
+    """Hankel singular values of the Galerkin model."""
     n_projected: int
     shifts: tuple[complex, ...]
 
     @property
     def error(self) -> float:
-        """The whole bound, on sup ‖G − G_r‖."""
+        """Bound on sup ‖G − G_r‖."""
         return self.projection_error + self.truncation_error
 
 
@@ -302,71 +305,58 @@ def reduce_sparse(
 ) -> SparseReduction:
     """Reduce to an order, or to an error relative to sup ‖G_r‖."""
     weight = system.dissipation
-    reducers = lru_cache(maxsize=1)(_reducer)
-    is_enough = _small_enough(tolerance) if order is None else _far_below_truncation(order, reducers)
-    found = project_galerkin(system, weight, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
-    reducer = reducers(found.projection)
-    residual = found.bound.peak
+    reducers = lru_cache(maxsize=1)(_projected_reducer)
+    is_enough = _tolerance_test(tolerance or 0.0) if order is None else _order_test(order, reducers)
+    model = project_galerkin(system, weight, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
+    reducer = reducers(model.projection)
     if order is not None:
-        small = reducer.reduced(min(order, reducer.system.n_states), method=method)
+        small = reducer.reduce(min(order, reducer.system.n_states), method=method)
     else:
-        allowed = max(tolerance * found.bound.gain - residual, 0.0) if tolerance is not None else 0.0
-        small = smallest_order(reducer, lambda own: own.error <= allowed, allowed=allowed, method=method)
-    return _put_together(system, found, reducer, small, is_certified=weight is not None)
-
-
-def _put_together(
-    system: Pencil, found: GalerkinModel, reducer: DenseReducer, small: DenseReduction, *, is_certified: bool
-) -> SparseReduction:
-    own = small.matrices
+        allowed = max((tolerance or 0.0) * model.bound.gain - model.bound.peak, 0.0)
+        small = smallest_order(reducer, lambda candidate: candidate.error <= allowed, allowed=allowed, method=method)
+    A, B, C, D = small.matrices
     return SparseReduction(
-        matrices=StateSpaceMatrices(own.A, own.B, own.C, own.D + system.D),
+        matrices=StateSpaceMatrices(A, B, C, D + system.D),
         order=small.order,
-        projection_error=found.bound.peak if is_certified else math.inf,
+        projection_error=model.bound.peak if weight is not None else math.inf,
         truncation_error=small.error,
-        mean=lambda: found.mean() + small.mean() if is_certified else math.inf,
-        estimate=found.estimate + small.estimate,
+        h2_bound=lambda: model.h2_bound() + small.h2_bound() if weight is not None else math.inf,
+        estimate=model.estimate + small.estimate,
         peak=small.peak,
         hankel_values=reducer.balanced.hankel_values,
-        n_projected=len(found.projection.A),
-        shifts=found.shifts,
+        n_projected=len(model.projection.A),
+        shifts=model.shifts,
     )
 
 
-def _reducer(projection: Projection) -> DenseReducer:
-    """Symmetric systems have their modes already."""
-    given = SystemMatrices(projection.A, projection.B, projection.C)
-    states = projection.inputs
+def _projected_reducer(projection: Projection) -> DenseReducer:
+    """Balance a projected model; that of a symmetric system is diagonal and needs no separation."""
+    matrices, states = SystemMatrices(projection.A, projection.B, projection.C), projection.inputs
     if not (isinstance(states, ReducedStates) and states.is_diagonal):
-        return prepare_reducer(given)
-    modes = modes_from_blocks(projection.inputs.poles, projection.B, projection.C)
-    separated = SeparatedSystem(modes, modes.taken(np.zeros(modes.n_states, dtype=np.bool_)), DistanceBound(0.0, 0.0))
-    return DenseReducer(given, separated, balance_states(modes))
+        return prepare_reducer(matrices)
+    modes = modes_from_blocks(states.poles, projection.B, projection.C)
+    aside = modes.select(np.zeros(modes.n_states, dtype=np.bool_))
+    return DenseReducer(matrices, SeparatedSystem(modes, aside, DistanceBound(0.0, 0.0)), balance_states(modes))
 
 
-def _small_enough(tolerance: float | None) -> StoppingTest:
-    share = _SHARE * (tolerance or 0.0)
-
-    def is_enough(_: Projection, bound: ResidualBound) -> bool:
-        return bound.peak <= share * bound.gain
-
-    return is_enough
+def _tolerance_test(tolerance: float) -> StoppingTest:
+    return lambda _, bound: bound.peak <= _PROJECTION_SHARE * tolerance * bound.gain
 
 
-def _far_below_truncation(order: int, reducers: Callable[[Projection], DenseReducer]) -> StoppingTest:
-    """Enough when the truncation to the order errs by more than the projection: at least by the first value left.
+def _order_test(order: int, reducers: Callable[[Projection], DenseReducer]) -> StoppingTest:
+    """Return a test that the error of the truncation, at least the first Hankel value truncated, exceeds the bound.
 
-    That value hardly changes once it is there: it is looked at again where the bound comes near.
+    That value hardly changes after a few shifts: it is computed again only when the bound comes near.
     """
-    known = math.inf
+    truncated_value = math.inf
 
     def is_enough(projection: Projection, bound: ResidualBound) -> bool:
-        nonlocal known
-        if len(projection.A) <= order or bound.peak > known:
+        nonlocal truncated_value
+        if len(projection.A) <= order or bound.peak > truncated_value:
             return False
-        if bound.peak <= _UNSEEN * bound.gain:
+        if bound.peak <= _NEGLIGIBLE_ERROR * bound.gain:
             return True
-        known = float(reducers(projection).balanced.hankel_values[order])
-        return bound.peak <= _UNNOTICED * known
+        truncated_value = float(reducers(projection).balanced.hankel_values[order])
+        return bound.peak <= _ACCEPTED_RATIO * truncated_value
 
     return is_enough

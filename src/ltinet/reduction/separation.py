@@ -31,14 +31,26 @@ from ltinet.reduction.supremum import frequency_grid
 from ltinet.systems.descriptor import eliminate_descriptor
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.reduction.separation
-# (s I − S)⁻¹ for many s and a complex upper triangular S, as a unitary Schur form has it.
+_TILE = 32  # rows that one product of matrices updates before they are solved
+_CHUNK = 1 << 20  # complex numbers held at a time, 16 MB
+_MAX_BANDS = 600  # of frequencies, each of which counts with its largest gain
+_OFF_AXIS = 4.0  # ratio of |Re λ| to the rounding of λ from which on the sign of Re λ is certain
+_MAX_CONDITION = 1e9  # over n, of eigenvectors; what it costs is measured afterwards
+_NEGLIGIBLE_DISTANCE = 1e-7  # of the largest gain of a mode: up to here modal coordinates are accepted at once
 
-_TILE = 32  # rows that are brought up to date by one product of matrices, before they are solved
+
+class DistanceBound(NamedTuple):
+    """Bounds on ‖G − G̃‖ over all frequencies and in the H2 norm; infinite where nothing is proven."""
+
+    peak: float
+    h2: float
+
+
+UNBOUNDED = DistanceBound(math.inf, math.inf)
 
 
 def solve_triangular_resolvent(S: Complex, s: Complex, right: Complex) -> Complex:
-    """(s I − S)⁻¹ times right-hand sides `(k, len(s) or 1, m)`, by rows from the last, all s together."""
+    """Return (s I − S)⁻¹ times right-hand sides `(k, len(s) or 1, m)` for upper triangular S, for all s together."""
     k, m = len(S), right.shape[-1]
     X = np.empty((k, len(s), m), dtype=np.complex128)
     X[:] = right
@@ -54,15 +66,9 @@ def solve_triangular_resolvent(S: Complex, s: Complex, right: Complex) -> Comple
     return X
 
 
-# MERGED ltinet.reduction.separation
-# A system whose modes lie too close together to stand apart: quasi-triangular, in orthonormal coordinates.
-
-_CHUNK = 1 << 20  # complex numbers held at a time
-
-
 @dataclass(frozen=True, eq=False)
 class TriangularForm:
-    """z' = F z + G u, y = H z with a real, quasi-triangular F."""
+    """System z' = F z + G u, y = H z with a real, quasi-triangular F."""
 
     F: Array
     G: Array
@@ -70,63 +76,63 @@ class TriangularForm:
 
     @property
     def n_states(self) -> int:
-        """The number of states."""
+        """Number of states."""
         return len(self.F)
 
     @cached_property
     def schur(self) -> tuple[Complex, Complex]:
-        """S and U with F = U S Uᴴ."""
+        """Complex Schur form: S and U with F = U S Uᴴ."""
         S, U = linalg.rsf2csf(self.F, np.eye(len(self.F)))
         return np.asarray(S, dtype=np.complex128), np.asarray(U, dtype=np.complex128)
 
     @property
     def poles(self) -> Complex:
-        """The eigenvalues of F."""
+        """Eigenvalues of F."""
         return np.asarray(self.schur[0].diagonal())
 
-    def advanced(self, columns: Array) -> Array:
-        """F times columns."""
+    def multiply(self, columns: Array) -> Array:
+        """Return F times columns."""
         return np.asarray(self.F @ columns)
 
-    def integrated(self, columns: Array) -> Array:
-        """F⁻¹ times columns."""
+    def solve(self, columns: Array) -> Array:
+        """Return F⁻¹ times columns."""
         return np.asarray(linalg.solve(self.F, columns, check_finite=False))
 
     def factors(self) -> tuple[Array, Array]:
-        """Real L and R with P = L Lᵀ and Q = R Rᵀ; F is stable."""
+        """Return real L and R with Gramians P = L Lᵀ and Q = R Rᵀ; F is stable."""
         P = linalg.solve_continuous_lyapunov(self.F, -self.G @ self.G.T)
         Q = linalg.solve_continuous_lyapunov(self.F.T, -self.H.T @ self.H)
-        return _root(np.asarray(P)), _root(np.asarray(Q))
+        return _gramian_factor(np.asarray(P)), _gramian_factor(np.asarray(Q))
 
     def response(self, omega: Array) -> tuple[Complex, Array]:
-        """H(iω) − D, `(K, p, m)`, and a bound on what rounding took from it, `(K,)`.
+        """Return H(iω) − D, `(K, p, m)`, and a bound on its rounding error, `(K,)`.
 
         Back substitution solves a system whose entries are off by n·eps; the triangle itself is off by as much.
         """
-        S, U = self.schur
-        G, H = U.conj().T @ self.G, self.H @ U
+        S = self.schur[0]
         values = np.empty((len(omega), len(self.H), self.G.shape[1]), dtype=np.complex128)
         rounding = np.empty(len(omega))
         chunk = max(1, _CHUNK // max(S.size, 1))
         for start in range(0, len(omega), chunk):
-            own = slice(start, start + chunk)
-            values[own], sizes = triangular_response(S, G, H, omega[own])
-            rounding[own] = 20.0 * len(S) * EPS * (np.linalg.norm(S) + omega[own]) * sizes
+            part = slice(start, start + chunk)
+            values[part], sizes = self.response_and_sizes(omega[part])
+            rounding[part] = 20.0 * len(S) * EPS * (np.linalg.norm(S) + omega[part]) * sizes
         return values, rounding
 
+    def response_and_sizes(self, omega: Array) -> tuple[Complex, Array]:
+        """Return H (iω − F)⁻¹ G and ‖H (iω − F)⁻¹‖ ‖(iω − F)⁻¹ G‖, the factor by which errors of F count."""
+        S, U = self.schur
+        G, H = U.conj().T @ self.G, self.H @ U
+        s = np.asarray(1j * omega, dtype=np.complex128)
+        X = solve_triangular_resolvent(S, s, G[:, None, :])
+        Y = solve_triangular_resolvent(S.T[::-1, ::-1], s, np.ascontiguousarray(H.T[::-1, None, :]))[::-1]
+        values = np.einsum("pi,ikm->kpm", H, X)
+        sizes = np.linalg.norm(X, axis=(0, 2)) * np.linalg.norm(Y, axis=(0, 2))
+        return np.asarray(values), np.asarray(sizes)
 
-def triangular_response(S: Complex, G: Complex, H: Complex, omega: Array) -> tuple[Complex, Array]:
-    """H (iω − S)⁻¹ G, and ‖H (iω − S)⁻¹‖ ‖(iω − S)⁻¹ G‖, which what is wrong with S is multiplied by."""
-    s = np.asarray(1j * omega, dtype=np.complex128)
-    X = solve_triangular_resolvent(S, s, G[:, None, :])
-    Y = solve_triangular_resolvent(S.T[::-1, ::-1], s, np.ascontiguousarray(H.T[::-1, None, :]))[::-1]
-    values = np.einsum("pi,ikm->kpm", H, X)
-    sizes = np.linalg.norm(X, axis=(0, 2)) * np.linalg.norm(Y, axis=(0, 2))
-    return np.asarray(values), np.asarray(sizes)
 
-
-def _root(gramian: Array) -> Array:
-    """L with L Lᵀ = the Gramian, in units in which its diagonal is one; what is negative is rounding."""
+def _gramian_factor(gramian: Array) -> Array:
+    """Return L with L Lᵀ = the Gramian, scaled to unit diagonal first; negative eigenvalues are rounding."""
     gramian = 0.5 * (gramian + gramian.T)
     units = np.sqrt(np.maximum(gramian.diagonal(), 0.0))
     safe = np.where(units > 0.0, units, 1.0)
@@ -134,19 +140,12 @@ def _root(gramian: Array) -> Array:
     return np.asarray(units[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-# MERGED ltinet.reduction.separation
-# How far a system in other coordinates is from the one that it stands for, on the whole imaginary axis.
-#
-# With x = X z the given system is z' = (F + ΔF) z + (G + ΔG) u, y = (H + ΔH) z. Residuals of X, in many more digits than
-# the products have, bound ΔF, ΔG and ΔH; (s − F − ΔF)⁻¹ = (s − F)⁻¹ Σ (ΔF (s − F)⁻¹)^k does the rest.
-
-_BANDS = 600  # of frequencies in which a gain counts with its largest value
-_SURELY = 4.0  # times what rounding moves a pole: farther from the axis it is surely on its side
+# Bounds on the distance between a system and its form in other coordinates.
 
 
 @dataclass(frozen=True, eq=False)
 class CoordinateResidual:
-    """Sizes of ΔF, ΔG and ΔH, entry by entry."""
+    """Bounds on ΔF, ΔG and ΔH, entry by entry."""
 
     F: Array
     G: Array
@@ -156,46 +155,42 @@ class CoordinateResidual:
 def coordinate_residual(
     system: SystemMatrices, X: Array, X_inv: Array, *, F: Array, G: Array, H: Array
 ) -> CoordinateResidual:
-    """Measure what is left of a system in the coordinates x = X z."""
+    """Bound the residual of a system in the coordinates x = X z."""
     if system.descriptor is None:
-        in_states, in_inputs = commutator(system.A, X, F), product_difference(system.B, X, G)
+        residual_F, residual_G = commutator(system.A, X, F), product_difference(system.B, X, G)
     else:
         E, A, B = system.descriptor
         both = np.hstack([descriptor_commutator(A, E, X, F), descriptor_product_difference(B, E, X, G)])
-        in_states, in_inputs = np.split(eliminate_descriptor(E, both), [len(F)], axis=1)
-    own = np.abs(np.eye(len(F)) - X_inv @ X) + (len(F) + 4) * EPS * (np.abs(X_inv) @ np.abs(X))
-    share = float(np.max(own.sum(axis=1), initial=0.0))  # X_inv is off by so much of X⁻¹
-    if not share < 0.5:
+        residual_F, residual_G = np.split(eliminate_descriptor(E, both), [len(F)], axis=1)
+    # The exact inverse of X is (I − R)⁻¹ X_inv with |R| ≤ error; its norm bounds the tail of the Neumann series.
+    error = np.abs(np.eye(len(F)) - X_inv @ X) + (len(F) + 4) * EPS * (np.abs(X_inv) @ np.abs(X))
+    norm = float(np.max(error.sum(axis=1), initial=0.0))
+    if not norm < 0.5:
         return CoordinateResidual(np.full_like(F, np.inf), np.full_like(G, np.inf), np.full_like(H, np.inf))
-    in_F, in_G = np.abs(X_inv @ in_states), np.abs(X_inv @ in_inputs)
-    in_F, in_G = in_F + own @ in_F / (1.0 - share), in_G + own @ in_G / (1.0 - share)
-    return CoordinateResidual(in_F, in_G, np.abs(product_difference(H, system.C, X)))
+    off_F, off_G = np.abs(X_inv @ residual_F), np.abs(X_inv @ residual_G)
+    off_F, off_G = off_F + error @ off_F / (1.0 - norm), off_G + error @ off_G / (1.0 - norm)
+    return CoordinateResidual(off_F, off_G, np.abs(product_difference(H, system.C, X)))
 
 
-def residual_by_modes(found: CoordinateResidual, modes: Modes) -> CoordinateResidual:
-    """The same by modes: a pair is one, measured by the modulus of both of its states."""
+def residual_by_modes(residual: CoordinateResidual, modes: Modes) -> CoordinateResidual:
+    """Return one row and column for each pair: the Euclidean norm over its two states."""
     heads = np.flatnonzero(modes.rates.imag >= 0.0)
-    F = np.sqrt(np.add.reduceat(np.add.reduceat(found.F**2, heads, axis=0), heads, axis=1))
+    F = np.sqrt(np.add.reduceat(np.add.reduceat(residual.F**2, heads, axis=0), heads, axis=1))
     return CoordinateResidual(
-        F, np.sqrt(np.add.reduceat(found.G**2, heads, axis=0)), np.sqrt(np.add.reduceat(found.H**2, heads, axis=1))
+        F,
+        np.sqrt(np.add.reduceat(residual.G**2, heads, axis=0)),
+        np.sqrt(np.add.reduceat(residual.H**2, heads, axis=1)),
     )
 
 
-def certainly_off_axis(found: CoordinateResidual, rates: Array) -> NDArray[np.bool_]:
-    """Which modes, by their real parts, are surely not on the imaginary axis: farther than rounding moves them."""
-    moved = np.maximum(found.F.sum(axis=0), found.F.sum(axis=1))
-    return np.asarray(np.abs(rates) > _SURELY * moved)
+def certainly_off_axis(residual: CoordinateResidual, real_parts: Array) -> NDArray[np.bool_]:
+    """Return which modes are certainly not on the imaginary axis: farther from it than rounding moves them."""
+    perturbation = np.maximum(residual.F.sum(axis=0), residual.F.sum(axis=1))
+    return np.asarray(np.abs(real_parts) > _OFF_AXIS * perturbation)
 
 
-class DistanceBound(NamedTuple):
-    """Bounds on ‖G − G̃‖ over all frequencies, and on the H2 norm; infinite where there is none."""
-
-    peak: float
-    mean: float
-
-
-def modal_distance(found: CoordinateResidual, modes: Modes) -> DistanceBound:
-    """How far the modes G̃ are from their system G; infinitely where a pole may be on the axis.
+def modal_distance(residual: CoordinateResidual, modes: Modes) -> DistanceBound:
+    """Bound the distance of the modes G̃ from their system G; infinite if a pole may be on the axis.
 
     Entry by entry |z − z̃| ≤ y (I − M)⁻¹(|ΔF| y |G| + |ΔG|) with y = 1/|iω − λ| and M = |ΔF| max y, in every band of
     frequencies with the largest y of the band. Beyond four times the largest |λ| all of it falls at least as 1/ω.
@@ -204,154 +199,143 @@ def modal_distance(found: CoordinateResidual, modes: Modes) -> DistanceBound:
     if len(heads) == 0:
         return DistanceBound(0.0, 0.0)
     rates = modes.rates[heads]
-    if not certainly_off_axis(found, rates.real).all():
-        return DistanceBound(math.inf, math.inf)
+    if not certainly_off_axis(residual, rates.real).all():
+        return UNBOUNDED
     sizes = residual_by_modes(CoordinateResidual(modes.F, modes.G, modes.H), modes)
-    through = np.eye(len(heads)) - found.F / np.abs(rates.real)
-    K = np.linalg.solve(through, np.hstack([found.F, found.G])) * (1.0 + 1e3 * len(heads) * EPS)
+    system_matrix = np.eye(len(heads)) - residual.F / np.abs(rates.real)
+    K = np.linalg.solve(system_matrix, np.hstack([residual.F, residual.G])) * (1.0 + 1e3 * len(heads) * EPS)
     K_F, K_G = K[:, : len(heads)], K[:, len(heads) :]
-    edges = _edges(modes)
-    wrong = []
+    edges = _band_edges(modes)
+    errors = []
     for y in _largest_gains(rates, edges):
         states = y[:, None] * (K_F @ (y[:, None] * sizes.G) + K_G)
-        wrong.append(float(np.linalg.norm(sizes.H @ states + found.H @ (y[:, None] * sizes.G + states))))
-    widths = np.append(np.diff(edges), edges[-1])  # the last stands for all beyond: ∫ (ω₁/ω)² dω = ω₁
-    return DistanceBound(max(wrong), math.sqrt(float(np.sum(widths * np.square(wrong))) / math.pi))
+        errors.append(float(np.linalg.norm(sizes.H @ states + residual.H @ (y[:, None] * sizes.G + states))))
+    widths = np.append(np.diff(edges), edges[-1])  # the last band extends to infinity: ∫ (ω₁/ω)² dω = ω₁
+    return DistanceBound(max(errors), math.sqrt(float(np.sum(widths * np.square(errors))) / math.pi))
 
 
-def _edges(modes: Modes) -> Array:
-    """Where bands of frequencies begin, the last of which has no end."""
+def _band_edges(modes: Modes) -> Array:
+    """Return the lower edges of frequency bands; the last band extends to infinity."""
     omega = frequency_grid(modes.rates).omega
-    some = omega[np.unique(np.linspace(0, len(omega) - 1, min(len(omega), _BANDS)).astype(np.intp))]
+    edges = omega[np.unique(np.linspace(0, len(omega) - 1, min(len(omega), _MAX_BANDS)).astype(np.intp))]
     last = 4.0 * float(np.max(np.abs(modes.rates)))
-    return np.append(some[some < last], last)
+    return np.append(edges[edges < last], last)
 
 
 def _largest_gains(rates: Complex, edges: Array) -> Array:
-    """The largest 1/|iω − λ| of every mode in each band, `(bands, modes)`."""
+    """Return the largest 1/|iω − λ| of every mode in each band, `(bands, modes)`."""
     low, high = edges[:, None], np.append(edges[1:], np.inf)[:, None]
-    away = np.maximum(np.maximum(low - rates.imag, rates.imag - high), 0.0)
-    gains = np.asarray(1.0 / np.hypot(rates.real, away))
+    distance = np.maximum(np.maximum(low - rates.imag, rates.imag - high), 0.0)
+    gains = np.asarray(1.0 / np.hypot(rates.real, distance))
     gains[-1] = 4.0 / 3.0 / edges[-1]  # |iω − λ| ≥ ω − |λ|
     return gains
 
 
-def triangular_distance(found: CoordinateResidual, stable: TriangularForm, aside: TriangularForm) -> DistanceBound:
-    """The same for coupled modes, by norms: ‖H (s − F)⁻¹‖ ‖ΔF‖ ‖(s − F)⁻¹G‖ and what follows from ΔG and ΔH."""
+def triangular_distance(residual: CoordinateResidual, stable: TriangularForm, aside: TriangularForm) -> DistanceBound:
+    """Bound the distance for coupled modes by norms: ‖H (s − F)⁻¹‖ ‖ΔF‖ ‖(s − F)⁻¹G‖ and terms of ΔG and ΔH."""
     resolvent = max(resolvent_bound(stable.F), resolvent_bound(-aside.F))
-    in_F, in_G, in_H = (float(np.linalg.norm(own)) for own in (found.F, found.G, found.H))
-    if not in_F * resolvent < 0.5:
-        return DistanceBound(math.inf, math.inf)
-    product = sum(_product(own) for own in (stable, aside))
-    sizes = math.hypot(*(float(np.linalg.norm(own.G)) for own in (stable, aside)))
-    seen = math.hypot(*(float(np.linalg.norm(own.H)) for own in (stable, aside)))
-    ends = resolvent * (seen * in_G + in_H * (sizes + in_G))
-    return DistanceBound((2.0 * product * in_F + ends) / (1.0 - in_F * resolvent), math.inf)
+    off_F, off_G, off_H = (float(np.linalg.norm(matrix)) for matrix in (residual.F, residual.G, residual.H))
+    if not off_F * resolvent < 0.5:
+        return UNBOUNDED
+    parts = (stable, aside)
+    product = sum(_largest_product(part) for part in parts)
+    norm_G = math.hypot(*(float(np.linalg.norm(part.G)) for part in parts))
+    norm_H = math.hypot(*(float(np.linalg.norm(part.H)) for part in parts))
+    ends = resolvent * (norm_H * off_G + off_H * (norm_G + off_G))
+    return DistanceBound((2.0 * product * off_F + ends) / (1.0 - off_F * resolvent), math.inf)
 
 
-def _product(part: TriangularForm) -> float:
-    """Sup ‖H (iω − F)⁻¹‖ ‖(iω − F)⁻¹G‖."""
+def _largest_product(part: TriangularForm) -> float:
+    """Return sup ‖H (iω − F)⁻¹‖ ‖(iω − F)⁻¹G‖."""
     if part.n_states == 0:
         return 0.0
-    S, U = part.schur
-    places = frequency_grid(np.concatenate([S.diagonal(), S.diagonal()]))
-    pieces = np.array_split(places.omega, max(1, len(places.omega) * S.size // (1 << 22)))
-    G, H = U.conj().T @ part.G, part.H @ U
-    return places.supremum(np.concatenate([triangular_response(S, G, H, own)[1] for own in pieces]), 0.0)
+    poles = part.poles
+    grid = frequency_grid(np.concatenate([poles, poles]))
+    pieces = np.array_split(grid.omega, max(1, len(grid.omega) * len(poles) ** 2 // (1 << 22)))
+    return grid.supremum(np.concatenate([part.response_and_sizes(omega)[1] for omega in pieces]), 0.0)
 
 
 def resolvent_bound(F: Array) -> float:
-    """A bound on sup ‖(iω − F)⁻¹‖: 2‖Y‖/(1 − ‖R‖) for any symmetric Y with FᵀY + Y F = −I + R."""
+    """Return a bound on sup ‖(iω − F)⁻¹‖: 2‖Y‖/(1 − ‖R‖) for any symmetric Y with FᵀY + Y F = −I + R."""
     if len(F) == 0:
         return 0.0
     Y = np.asarray(linalg.solve_continuous_lyapunov(F.T, -np.eye(len(F))))
     Y = 0.5 * (Y + Y.T)
-    rest = F.T @ Y + Y @ F + np.eye(len(F))
-    wrong = float(np.linalg.norm(rest)) + 4.0 * len(F) * EPS * float(np.linalg.norm(F)) * float(np.linalg.norm(Y))
-    return 2.0 * float(np.linalg.norm(Y)) / (1.0 - wrong) if wrong < 0.5 else math.inf
+    R = F.T @ Y + Y @ F + np.eye(len(F))
+    norm = float(np.linalg.norm(R)) + 4.0 * len(F) * EPS * float(np.linalg.norm(F)) * float(np.linalg.norm(Y))
+    return 2.0 * float(np.linalg.norm(Y)) / (1.0 - norm) if norm < 0.5 else math.inf
 
 
-# MERGED ltinet.reduction.separation
-# A system in coordinates in which what decays stands apart from what does not, and how exact these coordinates are.
+# The separation itself.
 
 SubsystemForm = Modes | TriangularForm
-
-_APART = 1e9  # condition number of modes: what it costs is measured afterwards
-_UNNOTICED = 1e-7  # of the largest share of a mode: up to here nobody looks for better coordinates
 
 
 @dataclass(frozen=True, eq=False)
 class SeparatedSystem:
-    """G(s) = stable(s) + aside(s) + D up to `distance`, on the whole imaginary axis."""
+    """Parts with G(s) = stable(s) + aside(s) + D up to `distance`, on the whole imaginary axis."""
 
     stable: SubsystemForm
     aside: SubsystemForm
-    """Modes that grow, that integrate, or of which rounding cannot tell; they are kept as they are."""
+    """Modes that are unstable, integrate, or are within rounding of the axis; no reduction changes them."""
     distance: DistanceBound
-    """From the system as it was given."""
+    """Distance from the given system."""
 
 
 def separate_stable(system: SystemMatrices) -> SeparatedSystem:
-    """Separate by modes, or by one Schur form where modes lie too close together to stand apart. O(n³)."""
-    form = compute_eigenmodes(system.A, most=_APART)
-    by_modes = None if form is None else _by_modes(system, form)
-    if by_modes is not None and by_modes.distance.peak <= _UNNOTICED * _size(by_modes.stable):
-        return by_modes
-    together = _by_schur_form(system)
-    return together if by_modes is None or together.distance.peak < by_modes.distance.peak else by_modes
+    """Separate by modes, or by one Schur form if modes are ill conditioned. O(n³)."""
+    eigenmodes = compute_eigenmodes(system.A, max_condition=_MAX_CONDITION)
+    modal = None if eigenmodes is None else _separate_modes(system, eigenmodes)
+    if modal is not None and modal.distance.peak <= _NEGLIGIBLE_DISTANCE * _largest_modal_gain(modal.stable):
+        return modal
+    triangular = _separate_schur(system)
+    return triangular if modal is None or triangular.distance.peak < modal.distance.peak else modal
 
 
-def _by_modes(system: SystemMatrices, form: Eigenmodes) -> SeparatedSystem:
+def _separate_modes(system: SystemMatrices, form: Eigenmodes) -> SeparatedSystem:
     modes = modes_from_blocks(form.rates, form.X_inv @ system.B, system.C @ form.X)
-    found = residual_by_modes(coordinate_residual(system, form.X, form.X_inv, F=modes.F, G=modes.G, H=modes.H), modes)
+    residual = coordinate_residual(system, form.X, form.X_inv, F=modes.F, G=modes.G, H=modes.H)
+    residual = residual_by_modes(residual, modes)
     heads = np.flatnonzero(modes.rates.imag >= 0.0)
-    apart = certainly_off_axis(found, modes.rates.real[heads])
+    off_axis = certainly_off_axis(residual, modes.rates.real[heads])
     decays = np.zeros(modes.n_states, dtype=np.bool_)
-    decays[heads] = apart & (modes.rates.real[heads] < 0.0)
+    decays[heads] = off_axis & (modes.rates.real[heads] < 0.0)
     decays[modes.pairs + 1] = decays[modes.pairs]
-    return SeparatedSystem(modes.taken(decays), modes.taken(~decays), _distance(found, modes, apart))
+    # Modes on the axis whose residuals are exactly zero, such as integrators, contribute no distance.
+    exact = ~off_axis & (
+        residual.F.sum(axis=0) + residual.F.sum(axis=1) + residual.G.sum(axis=1) + residual.H.sum(axis=0) == 0.0
+    )
+    inexact, others = modes, residual
+    if exact.any():
+        rest = ~exact
+        inexact = modes.select(np.repeat(rest, np.where(modes.rates.imag[heads] > 0.0, 2, 1)))
+        others = CoordinateResidual(residual.F[np.ix_(rest, rest)], residual.G[rest], residual.H[:, rest])
+    return SeparatedSystem(modes.select(decays), modes.select(~decays), modal_distance(others, inexact))
 
 
-def _distance(found: CoordinateResidual, modes: Modes, apart: NDArray[np.bool_]) -> DistanceBound:
-    """Of all modes but those on the axis that are exactly what they were: they cannot be off."""
-    exact = ~apart & (found.F.sum(axis=0) + found.F.sum(axis=1) + found.G.sum(axis=1) + found.H.sum(axis=0) == 0.0)
-    if not exact.any():
-        return modal_distance(found, modes)
-    kept = ~exact
-    whole = np.repeat(kept, np.where(modes.rates.imag[modes.rates.imag >= 0.0] > 0.0, 2, 1))
-    rest = CoordinateResidual(found.F[np.ix_(kept, kept)], found.G[kept], found.H[:, kept])
-    return modal_distance(rest, modes.taken(whole))
-
-
-def _by_schur_form(system: SystemMatrices) -> SeparatedSystem:
+def _separate_schur(system: SystemMatrices) -> SeparatedSystem:
     units = balance_matrix(system.A, rescale_states=True)
-    n = system.n_states
-    limit = -rounding_tolerance(n, float(np.linalg.norm(units.matrix, 1)))
+    limit = -rounding_tolerance(system.n_states, float(np.linalg.norm(units.matrix, 1)))
     R, Z, n_stable = linalg.schur(units.matrix, output="real", sort=lambda re, im: re < limit)  # noqa: ARG005
-    k = int(n_stable)
-    Y = _decoupling(np.asarray(R), k)
+    R, k = np.asarray(R), int(n_stable)
+    Y = np.zeros((k, len(R) - k))
+    if 0 < k < len(R):  # [[I, −Y], [0, I]] R [[I, Y], [0, I]] is block diagonal
+        decoupling = decouple(R, np.array([0, k, len(R)], dtype=np.intp)).X
+        Y = np.asarray(decoupling[:k, k:] / decoupling[k, k])
     X, X_inv = np.array(Z), np.array(Z.T)
     X[:, k:] += X[:, :k] @ Y
     X_inv[:k] -= Y @ X_inv[k:]
     X, X_inv = units.scaling[:, None] * X, X_inv / units.scaling
     F = np.asarray(linalg.block_diag(R[:k, :k], R[k:, k:])) * units.factor
     G, H = X_inv @ system.B, system.C @ X
-    found = coordinate_residual(system, X, X_inv, F=F, G=G, H=H)
+    residual = coordinate_residual(system, X, X_inv, F=F, G=G, H=H)
     stable, aside = TriangularForm(F[:k, :k], G[:k], H[:, :k]), TriangularForm(F[k:, k:], G[k:], H[:, k:])
-    return SeparatedSystem(stable, aside, triangular_distance(found, stable, aside))
+    return SeparatedSystem(stable, aside, triangular_distance(residual, stable, aside))
 
 
-def _decoupling(R: Array, k: int) -> Array:
-    """Y with [[I, −Y], [0, I]] R [[I, Y], [0, I]] block diagonal."""
-    if not 0 < k < len(R):
-        return np.zeros((k, len(R) - k))
-    X = decouple(R, np.array([0, k, len(R)], dtype=np.intp)).X
-    return np.asarray(X[:k, k:] / X[k, k])
-
-
-def _size(modes: SubsystemForm) -> float:
-    """The largest gain of a single mode."""
+def _largest_modal_gain(modes: SubsystemForm) -> float:
+    """Return the largest gain of a single mode."""
     if not isinstance(modes, Modes) or modes.n_states == 0:
         return 0.0
-    sizes = np.linalg.norm(modes.B, axis=1) * np.linalg.norm(modes.C, axis=0) / np.abs(modes.rates.real)
-    return float(np.max(sizes))
+    gains = np.linalg.norm(modes.B, axis=1) * np.linalg.norm(modes.C, axis=0) / np.abs(modes.rates.real)
+    return float(np.max(gains))

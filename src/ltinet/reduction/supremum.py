@@ -140,7 +140,7 @@ def _invert_phase(poles: Complex, phases: Array, *, steps: int) -> Array:
     low, high = table[above - 1].copy(), table[above].copy()
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.clip((phases - theta[above - 1]) / (theta[above] - theta[above - 1]), 0.0, 1.0)
-        omega = low + (high - low) * share
+        omega: Array = low + (high - low) * share
     # Newton's method for all values at once, each within its bracket, until Θ is exact to rounding.
     tolerance = 64.0 * EPS * math.pi * len(poles)
     active = np.arange(len(phases))

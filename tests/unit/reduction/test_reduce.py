@@ -33,7 +33,7 @@ def test_what_does_not_decay_is_kept_whole() -> None:
     found = ltinet.reduce((A, B, C), order=6)
     assert found.n_aside == 2
     assert np.sort(found.system.poles().real)[-2:] == pytest.approx([0.0, 0.5], abs=1e-12)
-    with pytest.raises(ltinet.InvalidSystemError, match="2 states grow"):
+    with pytest.raises(ltinet.InvalidSystemError, match="2 states are unstable"):
         ltinet.reduce((A, B, C), order=1)
 
 
@@ -140,7 +140,7 @@ def test_a_network_is_reduced_through_its_system() -> None:
         (lambda A, E, B, C: (A, E, B, 0.0 * C), "C is zero"),
         (lambda A, E, B, C: (A, E, B * np.nan, C), "not finite"),
         (lambda A, E, B, C: (A, -E, B, C), "E is not symmetric positive definite"),
-        (lambda A, E, B, C: (A + 1e-13 * abs(A).max() * sparse.eye_array(4000, k=1), E, B, C), "but for rounding"),
+        (lambda A, E, B, C: (A + 1e-13 * abs(A).max() * sparse.eye_array(4000, k=1), E, B, C), "except for rounding"),
         (lambda A, E, B, C: (_without_edges(A), E, B, C), "A is singular"),
     ],
 )
@@ -175,7 +175,7 @@ def test_disconnected_parts_are_no_trouble() -> None:
              {"order": 2, "method": "modal"}],
 )  # fmt: skip
 def test_wishes_that_make_no_sense(wish: dict) -> None:
-    with pytest.raises(ltinet.InvalidSystemError, match=r"give"):
+    with pytest.raises(ltinet.InvalidSystemError, match=r"must be|required"):
         ltinet.reduce(ltinet.named_system("heat_rod", n_states=10), **wish)
 
 
