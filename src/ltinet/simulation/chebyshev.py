@@ -17,22 +17,21 @@ from numpy.polynomial import chebyshev
 from ltinet._util.floating_point import Array
 from ltinet.simulation.propagators import DoubleDouble, add, multiply
 
-# MERGED ltinet.simulation.chebyshev
-# Solver output as piecewise polynomials: what every dense output is, in one form that many neurons can share.
+# Piecewise polynomials: the common form of all dense outputs.
 
 
 @dataclass(frozen=True, eq=False)
 class PiecewisePolynomial:
-    """On piece k, from breaks[k] to breaks[k + 1], a Chebyshev series: coefficients `(pieces, degree + 1, components)`.
+    """Piecewise polynomial: piece k, from breaks[k] to breaks[k + 1], is a Chebyshev series.
 
-    Right-continuous at breaks; the last piece includes its end.
+    Coefficients are `(pieces, degree + 1, components)`. It is right-continuous; the last piece includes its end.
     """
 
     breaks: Array
     coefficients: Array
 
     def __call__(self, t: Array) -> Array:
-        """Values `(len(t), components)`."""
+        """Return values `(len(t), components)`."""
         piece = np.clip(np.searchsorted(self.breaks, t, side="right") - 1, 0, len(self.coefficients) - 1)
         left, width = self.breaks[piece], self.breaks[piece + 1] - self.breaks[piece]
         x = np.where(width > 0.0, 2.0 * (t - left) / np.where(width > 0.0, width, 1.0) - 1.0, 0.0)
@@ -40,7 +39,7 @@ class PiecewisePolynomial:
 
 
 def _clenshaw(series: Array, x: Array) -> Array:
-    """Σ a_k T_k(x) along the middle axis of a `(points, degree + 1, components)`."""
+    """Return Σ a_k T_k(x) along the middle axis of a series `(points, degree + 1, components)`."""
     later = np.zeros_like(series[:, 0])
     latest = np.zeros_like(later)
     for k in range(series.shape[1] - 1, 0, -1):
@@ -50,76 +49,75 @@ def _clenshaw(series: Array, x: Array) -> Array:
 
 @cache
 def chebyshev_points(degree: int) -> Array:
-    """Chebyshev points in (−1, 1): values there determine a polynomial of that degree, without ill-conditioning."""
+    """Return the Chebyshev points in (−1, 1) at which values determine a polynomial of a degree."""
     return chebyshev.chebpts1(degree + 1)
 
 
 @cache
 def values_to_coefficients(degree: int) -> Array:
-    """The matrix from values at the nodes to Chebyshev coefficients."""
+    """Return the matrix from values at the Chebyshev points to coefficients."""
     return np.asarray(np.linalg.inv(chebyshev.chebvander(chebyshev_points(degree), degree)), dtype=np.float64)
 
 
 def node_times(left: Array, right: Array, degree: int) -> Array:
-    """The nodes of every piece, `(pieces, degree + 1)`."""
+    """Return the Chebyshev points of every piece, `(pieces, degree + 1)`."""
     half = 0.5 * (right - left)
     return np.asarray((left + half)[:, None] + half[:, None] * chebyshev_points(degree))
 
 
 def from_node_values(breaks: Array, values: Array) -> PiecewisePolynomial:
-    """The piecewise polynomial with given values `(pieces, degree + 1, components)` at the nodes of its pieces."""
+    """Return the piecewise polynomial with values `(pieces, degree + 1, components)` at the nodes of its pieces."""
     transform = values_to_coefficients(values.shape[1] - 1)
     return PiecewisePolynomial(breaks, np.einsum("ij,pjc->pic", transform, values))
 
 
-# MERGED ltinet.simulation.chebyshev
-# Functions of the length of a step as Chebyshev series between two lengths: Σ c_k T_k(x), x from −1 to 1.
-#
-# The highest degree comes first: sums then end with their largest terms, and round least.
+# Functions of the step length: the highest degree comes first.
 
 
 def interpolation_lengths(low: float, high: float, degree: int) -> Array:
-    """The `degree + 1` lengths, from the high end to the low one, at which a series is interpolated.
+    """Return the `degree + 1` lengths, in descending order, at which a series is interpolated.
 
-    Those of half the degree are every second of them.
+    Every second of them is a length for half the degree.
     """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     return np.asarray(middle + half * np.cos(np.pi / degree * np.arange(degree + 1)))
 
 
 def interpolation_coefficients(values: Array) -> Array:
-    """The series `(degree + 1, …)` through values at the nodes, first axis."""
-    found = np.asarray(scipy.fft.dct(values, type=1, axis=0)) / (len(values) - 1)
-    found[[0, -1]] /= 2.0
-    return found[::-1]
+    """Return the series `(degree + 1, …)` through values at the interpolation lengths, first axis."""
+    coefficients = np.asarray(scipy.fft.dct(values, type=1, axis=0)) / (len(values) - 1)
+    coefficients[[0, -1]] /= 2.0
+    return coefficients[::-1]
 
 
 def evaluate_polynomials(h: Array, low: float, high: float, *, out: Array) -> None:
-    """T_{count−1} … T_1, T_0 at lengths h, one for each row of `(count, len(h))`."""
+    """Write T_{count−1} … T_1, T_0 at lengths h to the rows of `out`, `(count, len(h))`."""
     x = (h - 0.5 * (low + high)) / (0.5 * (high - low))
     twice, ascending = 2.0 * x, out[::-1]
     ascending[0], ascending[1:2] = 1.0, x
-    for two_before, before, own in zip(ascending, ascending[1:], ascending[2:], strict=False):
-        np.multiply(twice, before, out=own)
-        own -= two_before
+    for two_before, before, polynomial in zip(ascending, ascending[1:], ascending[2:], strict=False):
+        np.multiply(twice, before, out=polynomial)
+        polynomial -= two_before
 
 
 def double_double_polynomials(x: Array, *, count: int) -> DoubleDouble:
-    """The same at some x, `(len(x), count)`, with twice the digits."""
-    found = [DoubleDouble(np.ones_like(x), np.zeros_like(x)), DoubleDouble(x, np.zeros_like(x))]
-    while len(found) < count:
-        twice = multiply(DoubleDouble(2.0 * x, np.zeros_like(x)), found[-1])
-        found.append(add(twice, DoubleDouble(-found[-2].high, -found[-2].low)))
-    return DoubleDouble(*(np.column_stack(parts[::-1]) for parts in zip(*found[:count], strict=True)))
+    """Return T_{count−1} … T_0 at some x, `(len(x), count)`, in double-double precision."""
+    zeros = np.zeros_like(x)
+    ascending = [DoubleDouble(np.ones_like(x), zeros), DoubleDouble(x, zeros)]
+    while len(ascending) < count:
+        twice = multiply(DoubleDouble(2.0 * x, zeros), ascending[-1])
+        ascending.append(add(twice, DoubleDouble(-ascending[-2].high, -ascending[-2].low)))
+    return DoubleDouble(*(np.column_stack(parts[::-1]) for parts in zip(*ascending[:count], strict=True)))
 
 
-def exponential_degree(rho: float, *, left: float) -> int:
-    """A degree beyond which coefficients of e^{zx}, |z| ≤ ρ, are below a share of its largest value.
+def exponential_degree(rho: float, *, tolerance: float) -> int:
+    """Return a degree beyond which the coefficients of e^{zx}, |z| ≤ ρ, are below a fraction of its largest value.
 
-    They are 2 I_k(z), and |I_k(z)| ≤ (|z|/2)^k/k! e^{|Re z|} (Watson 1922). Averages of such functions need no more.
+    They are 2 I_k(z), and |I_k(z)| ≤ (|z|/2)^k/k! e^{|Re z|} (Watson 1922). φ-functions, which are averages of e^{zx},
+    need no higher degree.
     """
     term, k = 2.0, 0
-    while term > left or k < rho:
+    while term > tolerance or k < rho:
         k += 1
         term *= 0.5 * rho / k
     return max(k, 2)
