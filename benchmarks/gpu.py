@@ -69,15 +69,15 @@ def times_of(shape: Shape, dtype: torch.dtype, rounds: int) -> float:
     model = shape.net.to_torch(shape.dt).to("cuda")
     batch, steps, m = samples.shape
     chosen = select_plan(
-        ProblemSizes(batch, steps, model.n_states, m, model.n_outputs, on_gpu=True, number_size=samples.element_size())
+        ProblemSizes(batch, steps, model.n_states, m, model.n_outputs, on_gpu=True, bytes_per_number=samples.element_size())
     )
     print(f"{shape.name}, {dtype}: the model chooses {chosen}", flush=True)
     own = measured("ltinet as it is", model, samples, truth, rounds)
     for plan in _PLANS:
         forced = shape.net.to_torch(shape.dt).to("cuda")
-        measured(f"{plan.way} {plan.width}", Forced(forced, plan), samples, truth, rounds)
-        if forced.recordings.failure:
-            print(f"    not recorded: {forced.recordings.failure}")
+        measured(f"{plan.algorithm} {plan.width}", Forced(forced, plan), samples, truth, rounds)
+        if forced.cuda_graphs.failure:
+            print(f"    not captured: {forced.cuda_graphs.failure}")
     few = samples[:, :_FEW_STEPS]
     stepped = Forced(shape.net.to_torch(shape.dt).to("cuda"), Plan("steps", 1))
     scaled = median_of(partial(both, stepped, few), 3) * shape.steps / _FEW_STEPS

@@ -70,18 +70,18 @@ def compare(model: nn.Feedback, u: Tensor, tallies: dict[str, _Tally]) -> bool:
     """Count a network; whether it can be walked."""
     with torch.no_grad():
         loop = model.loop()
-        start = model.start(loop, u)
-        expected = states_of(model, loop, u, start, window=0, most_damped=0)
+        start = model.rest_state(loop, u)
+        expected = states_of(model, loop, u, start, window=0, max_damped_passes=0)
         for name, tally in tallies.items():
             begun = time.process_time()
-            run = states_of(model, loop, u, start, window=1024, most_damped=_WAYS[name])
+            run = states_of(model, loop, u, start, window=1024, max_damped_passes=_WAYS[name])
             if (run is None) != (expected is None):
                 raise AssertionError("one way explodes and another does not")
             if run is None or expected is None:
                 continue
             tally.seconds += time.process_time() - begun
-            tally.networks += run.n_walked > 0
-            tally.steps += run.n_walked
+            tally.networks += run.n_sequential > 0
+            tally.steps += run.n_sequential
             tally.passes += run.n_passes
             off = float((run.states - expected.states).abs().max() / expected.states.abs().max())
             tally.worst = max(tally.worst, off)
@@ -89,11 +89,11 @@ def compare(model: nn.Feedback, u: Tensor, tallies: dict[str, _Tally]) -> bool:
 
 
 def states_of(
-    model: nn.Feedback, loop: FeedbackLoop, u: Tensor, start: Tensor, *, window: int, most_damped: int
+    model: nn.Feedback, loop: FeedbackLoop, u: Tensor, start: Tensor, *, window: int, max_damped_passes: int
 ) -> Trajectory | None:
     """A run, None where it explodes."""
     try:
-        return solve_trajectory(loop, u, start, model.map, window=window, most_damped=most_damped)
+        return solve_trajectory(loop, u, start, model.map, window=window, max_damped_passes=max_damped_passes)
     except ltinet.SimulationError:
         return None
 

@@ -40,5 +40,7 @@ def test_only_the_command_imports_the_examples():
 @pytest.mark.parametrize("module", ["ltinet", "ltinet.cli.app"])
 def test_examples_are_not_imported_with_the_library(module):
     code = f"import sys, {module}; print([name for name in sys.modules if name.startswith('ltinet.paper')])"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert run.stdout == "[]\n"

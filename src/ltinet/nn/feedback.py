@@ -6,7 +6,7 @@ The last inputs of a linear network are v = φ(ξ), a map of its last outputs: f
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
@@ -26,38 +26,51 @@ from ltinet.torch.feedback_loop import (
 )
 from ltinet.torch.linear_network import LinearNetwork
 from ltinet.torch.newton import Trajectory, solve_trajectory
-from ltinet.torch.validation import all_finite, compute_dtype, validate_input, validate_states
+from ltinet.torch.planner import InitialState
+from ltinet.torch.validation import all_finite, compute_dtype, validate_input
 
-# MERGED ltinet.nn.feedback
-# Networks with a static map in their own loop, as a cubic spring in the equation of its neuron.
-
-_WINDOW_STEPS = 1024
-
-
-class _FeedbackState(NamedTuple):
-    """A state in the coordinates of the network: the one that awaits the first sample, or the one at it."""
-
-    z: Tensor
-    awaits: bool
+_WINDOW_STEPS = 1024  # samples that Newton's method solves together
 
 
 @final
 class Feedback(nn.Module):
-    """A network whose last inputs are a map of its last outputs: ξ̈ + c ξ̇ + k ξ = u + φ(ξ) for a neuron of second order.
+    """A network whose last inputs are a static map of its last outputs.
 
-    `network` has m + q inputs and p + r outputs, `map` takes r numbers to q. The model has the m inputs and p outputs
-    that are left. What is fed back is held as the network holds its inputs. Solved by Newton's method on windows of
-    `window` samples, parallel in time, damped where it would explode, and one by one where that does not converge
-    either or where `window` is 0; `last_run` says which. Derivatives are those of the solution and not of the
-    iterations; the work is in float64.
+    A network with m + q inputs and p + r outputs and a map from r to q channels give a model with m inputs and p
+    outputs. What is fed back is held as the network holds its inputs. Windows of time are solved by Newton's method,
+    parallel in time, damped where it diverges, and step by step where that does not converge either; `last_run` has
+    the counts. Derivatives are those of the solution and not of the iterations. Computation is in float64.
+
+    Parameters
+    ----------
+    network : LinearNetwork
+        Network without delays and operating point.
+    map : nn.Module
+        Static map with `n_inputs` and `n_outputs`.
+    window : int
+        Samples in a window; 0 solves all steps one by one.
+
+    Raises
+    ------
+    InvalidNetworkError
+        `network` is not a `LinearNetwork`, or has fewer inputs or outputs than the map needs.
+
+    Examples
+    --------
+    >>> import ltinet, torch
+    >>> from ltinet import nn
+    >>> net = ltinet.construct(([[0.0, 1.0], [-1.0, -0.1]], [[0.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]))
+    >>> model = nn.Feedback(net.to_torch(0.1), nn.Polynomial(1, 3, start="zero"))
+    >>> model(torch.ones(50, 1)).shape
+    torch.Size([50, 1])
     """
 
     def __init__(self, network: nn.Module, map: nn.Module, *, window: int = _WINDOW_STEPS) -> None:
         super().__init__()
         if isinstance(network, DelayedNetwork):
             raise InvalidNetworkError(
-                "network has delays or an operating point, which Feedback does not support: its map would see them; "
-                "leave them out with net.with_signal_settings(input_delay=0, output_delay=0, u0=0, y0=0).to_torch(dt)"
+                "Feedback does not support delays and operating points, which its map would see; leave them out with "
+                "net.with_signal_settings(input_delay=0, output_delay=0, u0=0, y0=0).to_torch(dt)"
             )
         if not isinstance(network, LinearNetwork):
             raise InvalidNetworkError(f"network is a {type(network).__name__}; give a network: net.to_torch(dt)")
@@ -69,131 +82,172 @@ class Feedback(nn.Module):
                 "inputs; the network needs at least as many"
             )
         self.last_run: Trajectory | None = None
-        self._kept: SolutionCache | None = None
+        self._solution_cache: SolutionCache | None = None
 
     def forward(
         self, u: Tensor, *, state: Tensor | None = None, x0: Tensor | None = None, return_state: bool = False
     ) -> Any:
-        """Outputs `(…, T, p)` for samples `(…, T, m)`; `state`, `x0` and `return_state` as those of a network.
+        """Run the model on samples.
 
-        Raises:
-            InvalidSignalError: u or a state has another shape, type or device, or numbers that are not finite.
-            SimulationError: states exceed the largest floating-point number.
+        Parameters
+        ----------
+        u : Tensor
+            Samples `(…, T, m)`.
+        state : Tensor, optional
+            Final state of a previous run, to continue it.
+        x0 : Tensor, optional
+            State at the first sample in the user's coordinates, instead of `state`; at rest by default.
+        return_state : bool
+            Return the outputs and the final state.
+
+        Returns
+        -------
+        Tensor or tuple
+            Outputs `(…, T, p)`, with `return_state` a pair of the outputs and the state.
+
+        Raises
+        ------
+        InvalidSignalError
+            u or a state has a wrong shape, type or device, or numbers that are not finite.
+        SimulationError
+            States or outputs overflow.
         """
         u = validate_input(u, n_inputs=self.n_inputs, device=self.network.B.device)
         if torch._C._functorch.is_batchedtensor(u):
             raise InvalidSignalError(
-                "u is batched by torch.func.vmap, where a loop cannot look whether it has settled; give the batch as "
-                "an axis of u"
+                "u is batched by torch.func.vmap, inside which convergence cannot be tested; give the batch as an axis "
+                "of u"
             )
         batch, steps = tuple(u.shape[:-2]), u.shape[-2]
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(self.network.B.dtype).reshape(-1, steps, self.n_inputs)
             loop = self.loop()
-            if not len(samples):  # a batch of nothing: the linear part has its shapes
+            if not len(samples):  # an empty batch: the linear part has its shapes
                 y, end = samples @ loop.y_u.mT, samples.new_zeros(0, self.network.n_states)
             else:
-                begun = self._begun(samples, batch, state, x0)
-                found = self._solution(loop, samples, begun)
-                start = self._awaiting(loop, samples[:, 0], begun, found.first)
-                y, end = run_linearized(found, loop, samples, start, self.map)
-                _require_finite(y)
+                initial = self.network.initial_state(batch, state, x0)
+                solution = self._solve(loop, samples, initial)
+                w = self._first_w(loop, samples, initial, solution.first)
+                y, end = run_linearized(solution, loop, samples, w, self.map)
+                if not all_finite(y):
+                    raise SimulationError(
+                        "the outputs of a feedback network exceed the largest floating-point number; take shorter "
+                        "steps, smaller inputs, or a map that grows less"
+                    )
         y = y.reshape(*batch, steps, self.n_outputs).to(compute_dtype(u.dtype)).to(u.dtype)
         return (y, end.reshape(*batch, self.network.n_states)) if return_state else y
 
     def step(self, u: Tensor, state: Tensor | None = None, *, x0: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The output at one sample `(…, m)` and the state that awaits the next."""
+        """Run the model on one sample.
+
+        Parameters
+        ----------
+        u : Tensor
+            Sample `(…, m)`.
+        state : Tensor, optional
+            State from the previous step.
+        x0 : Tensor, optional
+            State at the sample in the user's coordinates, instead of `state`; at rest by default.
+
+        Returns
+        -------
+        y : Tensor
+            Output `(…, p)`.
+        state : Tensor
+            State for the next step.
+        """
         y, end = self(u.unsqueeze(-2), state=state, x0=x0, return_state=True)
         return y.squeeze(-2), end
 
     def to_network(self) -> Any:
-        """The linear part: the network with all its inputs and outputs, those of the loop included."""
+        """Convert the linear part back to a network, with the inputs and outputs of the loop.
+
+        Returns
+        -------
+        DynamicNetwork
+            The network.
+        """
         return self.network.to_network()
 
     def loop(self) -> FeedbackLoop:
-        """The matrices of a step, split into what comes from outside and what is fed back."""
-        return split_feedback(self.network.one_step(), fed_back=self.map.n_outputs, seen=self.map.n_inputs)
+        """Split the matrices of a step into those of external and of fed-back signals.
 
-    def start(self, loop: FeedbackLoop, u: Tensor) -> Tensor:
-        """The state that awaits the first of some samples `(batch, T, m)` from rest, without derivatives."""
-        begun = self._begun(u, (len(u),), None, None)
+        Returns
+        -------
+        FeedbackLoop
+            The matrices.
+        """
+        return split_feedback(self.network.one_step(), n_map_inputs=self.map.n_inputs, n_map_outputs=self.map.n_outputs)
+
+    def rest_state(self, loop: FeedbackLoop, u: Tensor) -> Tensor:
+        """Compute the state w = z − G₁ (u, v) before the first sample of a run from rest, without derivatives.
+
+        Parameters
+        ----------
+        loop : FeedbackLoop
+            Matrices of a step.
+        u : Tensor
+            Samples `(B, T, m)`.
+
+        Returns
+        -------
+        Tensor
+            State w `(B, n)`.
+        """
         with no_derivatives():
-            return self._awaiting(loop, u[:, 0], begun, self._seen_first(loop, u, begun))
+            return self._first_w(loop, u, InitialState(), self._linearize_first(loop, u, InitialState()))
 
-    def _begun(
-        self, samples: Tensor, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None
-    ) -> _FeedbackState:
-        network = self.network
-        if state is not None and x0 is not None:
-            raise InvalidSignalError("both state and x0 are given; give the one that the run is to begin in")
-        if state is not None:
-            return _FeedbackState(
-                validate_states(state, network.B, n=network.n_states, batch=batch, name="state"), True
-            )
-        if x0 is None:
-            return _FeedbackState(samples.new_zeros(len(samples), network.n_states), False)
-        x = validate_states(x0, network.B, n=network.n_states, batch=batch, name="x0")
-        return _FeedbackState(x @ network.from_user.mT, False)
-
-    def _solution(self, loop: FeedbackLoop, u: Tensor, begun: _FeedbackState) -> LoopSolution:
-        """The states of a run: kept ones, where derivatives are taken of a run that was solved before."""
-        if self._kept is not None and self._kept.is_complete:
-            return self._kept.next()
+    def _solve(self, loop: FeedbackLoop, u: Tensor, initial: InitialState) -> LoopSolution:
+        """Return the trajectory and its linearization, from the cache where it was solved before."""
+        if self._solution_cache is not None and self._solution_cache.is_complete:
+            return self._solution_cache.next()
         with no_derivatives():
-            first = self._seen_first(loop, u, begun)
-            start = self._awaiting(loop, u[:, 0], begun, first)
-            run = solve_trajectory(loop, u, start, self.map, window=self.window)
+            first = self._linearize_first(loop, u, initial)
+            run = solve_trajectory(loop, u, self._first_w(loop, u, initial, first), self.map, window=self.window)
             self.last_run = run._replace(states=run.states[:, :0])
-            found = linearize_trajectory(loop, u, run.states, self.map, first=first)
-        if self._kept is not None:
-            self._kept.found.append(found)
-        return found
+            solution = linearize_trajectory(loop, u, run.states, self.map, first=first)
+        if self._solution_cache is not None:
+            self._solution_cache.solutions.append(solution)
+        return solution
 
-    def _seen_first(self, loop: FeedbackLoop, u: Tensor, begun: _FeedbackState) -> LoopLinearization | None:
-        """What the map sees at x0, where a run begins in one."""
-        return None if begun.awaits else linearize_map_input(*self._at_first(loop, u[:, 0], begun.z), self.map)
+    def _linearize_first(self, loop: FeedbackLoop, u: Tensor, initial: InitialState) -> LoopLinearization | None:
+        """Linearize the map input at the first sample, where a run begins in a state z."""
+        return None if initial.w is not None else linearize_map_input(*self._first_equation(loop, u, initial), self.map)
 
-    def _at_first(self, loop: FeedbackLoop, first: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
-        """The c and d_v of ξ = c + d_v φ(ξ) at the first sample, where no hold lies behind."""
+    def _first_equation(self, loop: FeedbackLoop, u: Tensor, initial: InitialState) -> tuple[Tensor, Tensor]:
+        """Return c and d_v of ξ = c + d_v φ(ξ) at the first sample, which no held input precedes."""
         D = self.network.D[self.n_outputs :]
-        return z @ loop.C_xi.mT + first @ D[:, : self.n_inputs].mT, D[:, self.n_inputs :]
+        c = u[:, 0] @ D[:, : self.n_inputs].mT
+        return c if initial.z is None else initial.z @ loop.C_xi.mT + c, D[:, self.n_inputs :]
 
-    def _awaiting(
-        self, loop: FeedbackLoop, first: Tensor, begun: _FeedbackState, at: LoopLinearization | None
-    ) -> Tensor:
-        """The state that awaits the first sample: that given, or w = z − G₁ (u, v) with v what the map makes of z."""
-        if at is None:
-            return begun.z
-        v = self.map(at.at(*self._at_first(loop, first, begun.z), self.map))
-        return begun.z - torch.cat([first, v], -1) @ self.network.one_step().G1.mT
+    def _first_w(self, loop: FeedbackLoop, u: Tensor, initial: InitialState, first: LoopLinearization | None) -> Tensor:
+        """Return the state before the first sample: the given w, or w = z − G₁ (u, v) with v = φ(ξ) at the sample."""
+        if initial.w is not None:
+            return initial.w
+        assert first is not None  # noqa: S101 - `_linearize_first` gives one for runs that begin in z
+        v = self.map(first.evaluate(*self._first_equation(loop, u, initial), self.map))
+        drive = torch.cat([u[:, 0], v], -1) @ self.network.one_step().G1.mT
+        return -drive if initial.z is None else initial.z - drive
 
 
 @contextmanager
 def reuse_solutions(model: nn.Module) -> Iterator[Callable[[], None]]:
-    """Within it, the loops in a model are solved at its first evaluation and never again.
+    """Solve the loops of a model at its first evaluation only.
 
-    What comes is to be called before every evaluation but the first. All must have the inputs and parameters of the
-    first: derivatives are what may differ.
+    Yields a function to call before every later evaluation. All evaluations must have the inputs and parameters of the
+    first; only derivatives may differ.
     """
-    loops = [own for own in model.modules() if isinstance(own, Feedback)]
-    kept = [SolutionCache() for _ in loops]
+    loops = [module for module in model.modules() if isinstance(module, Feedback)]
+    caches = [SolutionCache() for _ in loops]
 
-    def again() -> None:
-        for own in kept:
-            own.rewind()
+    def rewind() -> None:
+        for cache in caches:
+            cache.rewind()
 
-    for own, each in zip(loops, kept, strict=True):
-        own._kept = each
+    for loop, cache in zip(loops, caches, strict=True):
+        loop._solution_cache = cache
     try:
-        yield again
+        yield rewind
     finally:
-        for own in loops:
-            own._kept = None
-
-
-def _require_finite(y: Tensor) -> None:
-    if not all_finite(y):
-        raise SimulationError(
-            "the outputs of a feedback network exceed the largest floating-point number; take shorter steps, smaller "
-            "inputs, or a map that grows less"
-        )
+        for loop in loops:
+            loop._solution_cache = None

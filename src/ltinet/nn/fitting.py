@@ -22,78 +22,69 @@ from ltinet._util.text import format_path
 from ltinet.errors import FileFormatError, InvalidNetworkError, SimulationError
 from ltinet.io.file_access import as_path, error_text
 from ltinet.nn.maps import require_positive_integers
-from ltinet.nn.optimizers import AdamOptimizer, LBFGSOptimizer, LevenbergMarquardtOptimizer, Optimizer
+from ltinet.nn.optimizers import (
+    AdamOptimizer,
+    LBFGSOptimizer,
+    LevenbergMarquardtOptimizer,
+    Optimizer,
+    Residuals,
+    mean_square,
+)
 from ltinet.nn.serialization import describe_module, read_model, write_model
 from ltinet.nn.training_data import (
     TrainingRecord,
     draw_windows,
     make_training_records,
     output_scale,
-    require_checkpoint,
-    require_learning_rate,
     require_model,
     require_samples,
+    require_start_options,
 )
 from ltinet.plotting.error_curves import draw_learning_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# MERGED ltinet.nn.fitting
-# What holds the parameters of a fit to where they began.
-
-Residuals = Callable[[list[TrainingRecord]], Tensor]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ProximalPenalty:
-    """A model, where its trained parameters began, and the weight of their squared distance from there."""
-
-    model: nn.Module
-    weight: float
-    start: dict[str, Tensor]
-
-    @classmethod
-    def of(cls, model: nn.Module, weight: float) -> "ProximalPenalty":
-        """Hold a model to its parameters of now.
-
-        Raises:
-            InvalidNetworkError: the weight is negative or not finite.
-        """
-        if not (math.isfinite(weight) and weight >= 0.0):
-            raise InvalidNetworkError(f"ridge is {weight}; give a finite number of at least zero")
-        named = {name: own for name, own in model.named_parameters() if own.requires_grad and own.numel()}
-        return cls(model, float(weight), {name: own.detach().clone() for name, own in named.items()})
-
-    def beside(self, residuals: Residuals) -> Residuals:
-        """Residuals whose mean square has, beside that of the errors, the weighted distance."""
-        if not self.weight:
-            return residuals
-
-        def both(records: list[TrainingRecord]) -> Tensor:
-            errors = residuals(records)
-            return torch.cat([errors, math.sqrt(self.weight * errors.numel()) * self._away()])
-
-        return both
-
-    def penalty(self) -> float:
-        """The weighted distance."""
-        return self.weight * float(self._away().detach().square().sum()) if self.weight else 0.0
-
-    def _away(self) -> Tensor:
-        now = dict(self.model.named_parameters())  # those of the moment, which derivatives may have replaced
-        return torch.cat([(now[name] - own).flatten() for name, own in self.start.items()])
-
-
-# MERGED ltinet.nn.fitting
-# What happened while a model was fitted.
+MethodName = Literal["adam", "lbfgs", "lm"]
+_MAX_REJECTED_STEPS = 10
+_DEFAULT_EVALUATIONS = 100  # error evaluations in a run of Adam, unless `every` is given
+_CONVERGENCE_TOLERANCE = 1e-12  # relative change of the loss below which L-BFGS and Levenberg–Marquardt end
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class History:
-    """Errors at steps, each output in units of its deviation; the model has the parameters of `best_step`."""
+    """Course of a fit: errors at the evaluated steps, in units of the standard deviation of each output.
+
+    The model has the parameters of `best_step`.
+
+    Parameters
+    ----------
+    method : str
+        Optimizer.
+    steps : ndarray
+        Numbers of the steps at which errors were evaluated.
+    train : ndarray
+        Root mean square error on the training records at these steps.
+    validation : ndarray or None
+        Root mean square error on the validation records.
+    best_step : int
+        Step with the smallest error.
+    stopped : str
+        Reason for the end: "steps", "patience" or "settled".
+    notes : tuple of str
+        Unexpected events, such as rejected steps.
+
+    Examples
+    --------
+    >>> import ltinet, numpy as np
+    >>> from ltinet import nn
+    >>> net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]]))
+    >>> u = np.random.default_rng(0).standard_normal((50, 1))
+    >>> history = nn.fit(net.to_torch(0.1), (u, 2.0 * u), steps=3, method="lm")
+    >>> history.best < 2.0
+    True
+    """
 
     method: str
     steps: Array
@@ -101,18 +92,27 @@ class History:
     validation: Array | None
     best_step: int
     stopped: str
-    """Why it ended: "steps", "patience" or "settled"."""
     notes: tuple[str, ...] = ()
-    """What one might not expect, as steps that were taken back."""
 
     @property
     def best(self) -> float:
-        """The smallest error: on validation data where there were any."""
+        """Smallest error, on validation records if there are any."""
         errors = self.train if self.validation is None else self.validation
         return float(np.nanmin(errors))
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw errors against steps; needs matplotlib."""
+        """Draw the errors against the steps; requires matplotlib.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        Axes
+            The axes with the curves.
+        """
         return draw_learning_curve(self.steps, self.train, self.validation, best_step=self.best_step, ax=ax)
 
     def __str__(self) -> str:
@@ -123,16 +123,7 @@ class History:
         )
 
 
-# MERGED ltinet.nn.fitting
-# `fit`: from a model and measured records to the parameters that explain them.
-
-MethodName = Literal["adam", "lbfgs", "lm"]
-_MAX_REJECTED_STEPS = 10
-_DEFAULT_EVALUATIONS = 100  # of a run by Adam, unless another number is given
-_CONVERGENCE_TOLERANCE = 1e-12  # of the error: what a step of L-BFGS or Levenberg–Marquardt must change to go on
-
-
-def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
+def fit(  # noqa: PLR0913
     model: nn.Module,
     data: Any,
     *,
@@ -150,228 +141,290 @@ def fit(  # noqa: PLR0913 - every option of a fit is a keyword of this one door
     checkpoint: str | Path | None = None,
     resume: bool = False,
 ) -> History:
-    """Fit a model of `ltinet.nn` to records by the mean square of its errors, each output in units of its deviation.
+    """Fit a model of `ltinet.nn` to records by the mean square error, each output in units of its standard deviation.
 
-    The model is trained in place and has, in the end, the parameters with the smallest error on `validation`, or on the
-    data where there is none. A step to where the model explodes is taken back, and smaller ones follow.
+    The model is trained in place. It ends with the parameters that have the smallest error on the validation records,
+    or on the training records if there are none. A step after which the model overflows is rejected and followed by
+    smaller ones.
 
-    Args:
-        model: a network (`net.to_torch(dt)`), a `Triangular`, `Feedback` or `Stack`; what is trained is what requires
-            gradients.
-        data: a record (u, y), `(T, m)` and `(T, p)` or batches of them, or a list of records.
-        validation: records of the same kind that only decide when to stop and what to keep.
-        method: "adam"; "lbfgs"; "lm" (Levenberg–Marquardt), for some hundred parameters at most.
-        steps: how many steps are taken at most.
-        lr: the rate of Adam (0.01 if left out) and the first step of L-BFGS (1).
-        window: Adam: train on windows of this length, drawn at random, and not on whole records.
-        n_windows: how many windows a step takes.
-        warmup: samples at the beginning of each record and window, run from rest, that do not count.
-        every: how many steps lie between two looks at the errors; a hundredth of all for Adam, else one.
-        patience: end after so many looks without a smaller error; never if left out.
-        ridge: beside the mean square of errors, this times the squared distance of all parameters from where they
-            began is made small too: the fewer samples, the more a model should stay what it was.
-        seed: for the windows.
-        checkpoint: a safetensors file that is written at every look, whole or not at all.
-        resume: go on from that file where it exists.
+    Parameters
+    ----------
+    model : nn.Module
+        Network (`net.to_torch(dt)`), `Triangular`, `Feedback` or `Stack`; parameters that require gradients are
+        trained.
+    data : tuple or list of tuple
+        Record (u, y), `(T, m)` and `(T, p)` or batches of them, or a list of records.
+    validation : tuple or list of tuple, optional
+        Records that decide when to stop and which parameters to keep.
+    method : {"adam", "lbfgs", "lm"}
+        Optimizer; "lm" is Levenberg–Marquardt, for up to some hundred parameters.
+    steps : int
+        Maximum number of steps.
+    lr : float, optional
+        Learning rate of Adam, 0.01 by default, or first step of L-BFGS, 1 by default.
+    window : int, optional
+        Length of the windows, drawn at random, on which Adam trains; whole records by default.
+    n_windows : int
+        Number of windows in a step.
+    warmup : int
+        Samples at the beginning of each record and window, run from rest, whose errors do not count.
+    every : int, optional
+        Steps between two evaluations of the errors; a hundredth of all steps for Adam, else 1, by default.
+    patience : int, optional
+        Number of evaluations without a smaller error after which the fit ends; unlimited by default.
+    ridge : float
+        Weight of the squared distance of all parameters from their initial values in the loss. The fewer samples
+        there are, the closer a model should stay to its start.
+    seed : int
+        Seed of the windows.
+    checkpoint : str or Path, optional
+        Safetensors file, written atomically at every evaluation.
+    resume : bool
+        Continue from the checkpoint if it exists.
 
-    Raises:
-        InvalidSignalError: a record has other shapes, or numbers that are not finite.
-        InvalidNetworkError: nothing is trainable, or an option does not exist or is no number of its kind.
-        FileFormatError: the checkpoint is damaged, or that of another model or another method.
+    Returns
+    -------
+    History
+        Errors at the evaluated steps.
+
+    Raises
+    ------
+    InvalidSignalError
+        A record has a wrong shape, or numbers that are not finite.
+    InvalidNetworkError
+        Nothing is trainable, or an option is not valid.
+    FileFormatError
+        The checkpoint is damaged, or belongs to another model or method.
+
+    Examples
+    --------
+    >>> import ltinet, numpy as np
+    >>> from ltinet import nn
+    >>> net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]]))
+    >>> u = np.random.default_rng(0).standard_normal((50, 1))
+    >>> y = 2.0 * net.simulate(u, 0.1 * np.arange(50)).y
+    >>> nn.fit(net.to_torch(0.1), (u, y), steps=20, method="lm").best < 1e-6
+    True
     """
     require_model(model)
     require_positive_integers(steps=steps, window=window, n_windows=n_windows, every=every, patience=patience)
-    require_learning_rate(lr)
-    require_checkpoint(checkpoint, resume)
+    require_start_options(lr, checkpoint, resume=resume)
     device = next(model.parameters()).device
     sizes = {"n_inputs": model.n_inputs, "n_outputs": model.n_outputs, "device": device}
     train = make_training_records(data, "data", **sizes)
     held_out = None if validation is None else make_training_records(validation, "validation", **sizes)
     require_samples(train, "data", warmup=warmup, window=window)
     require_samples(held_out or [], "validation", warmup=warmup)
-    residuals = make_residuals(model, output_scale(train, warmup), warmup)
-    held = ProximalPenalty.of(model, ridge)
-    own = make_optimizer(method, model, held.beside(residuals), lr)
-    draw = torch.Generator().manual_seed(seed)
-    looks = every or (max(steps // _DEFAULT_EVALUATIONS, 1) if method == "adam" else 1)
-    course = _FitRun(model, own, residuals, train, held_out, draw, held)
-    if checkpoint is not None and resume and Path(checkpoint).exists():
-        course.restore(checkpoint)
-    chosen = (lambda: draw_windows(train, window, n_windows, draw)) if window else (lambda: train)
-    stopped = course.run(
-        steps, looks, patience=patience, checkpoint=checkpoint, chosen=chosen, settles=method != "adam"
-    )
-    return course.finished(method, stopped)
-
-
-def make_residuals(model: nn.Module, scale: Tensor, warmup: int) -> Callable[[list[TrainingRecord]], Tensor]:
-    """Errors of a model over records, in units of the outputs, without those of the warm-up."""
+    scale = output_scale(train, warmup)
 
     def residuals(records: list[TrainingRecord]) -> Tensor:
         return torch.cat([((model(u) - y) / scale)[:, warmup:].flatten() for u, y in records])
 
-    return residuals
+    penalty = ProximalPenalty(model, ridge)
+    optimizer = make_optimizer(method, model, penalty.extend(residuals), lr)
+    generator = torch.Generator().manual_seed(seed)
+    run = _FitRun(model, optimizer, residuals, train, held_out, generator, penalty)
+    if checkpoint is not None and resume and Path(checkpoint).exists():
+        run.restore(checkpoint)
+    return run.run(
+        method,
+        steps,
+        every=every or (max(steps // _DEFAULT_EVALUATIONS, 1) if method == "adam" else 1),
+        patience=patience,
+        checkpoint=checkpoint,
+        next_records=(lambda: draw_windows(train, window, n_windows, generator)) if window else (lambda: train),
+    )
 
 
-def make_optimizer(name: str, model: nn.Module, residuals: Callable[..., Tensor], lr: float | None) -> Optimizer:
-    """The method of a name.
+class ProximalPenalty:
+    """Weighted squared distance of the trained parameters of a model from their values at construction.
 
-    Raises:
-        InvalidNetworkError: there is none, or nothing to train.
+    Raises InvalidNetworkError if the weight is negative or not finite.
     """
-    named = {key: own for key, own in model.named_parameters() if own.requires_grad and own.numel()}
-    if not named:
-        raise InvalidNetworkError("nothing of the model is trainable; name parts: net.to_torch(dt, trainable=True)")
+
+    def __init__(self, model: nn.Module, weight: float) -> None:
+        if not (math.isfinite(weight) and weight >= 0.0):
+            raise InvalidNetworkError(f"ridge must be a finite number of at least zero, got {weight}.")
+        self.model, self.weight = model, float(weight)
+        self.start = {name: values.detach().clone() for name, values in _trained_parameters(model).items()}
+
+    def extend(self, residuals: Residuals) -> Residuals:
+        """Append residuals to those of the errors so that the mean square is that of the errors plus the penalty."""
+        if not self.weight:
+            return residuals
+
+        def extended(records: list[TrainingRecord]) -> Tensor:
+            errors = residuals(records)
+            return torch.cat([errors, math.sqrt(self.weight * errors.numel()) * self._distance()])
+
+        return extended
+
+    def value(self) -> float:
+        """Return the penalty."""
+        return self.weight * float(self._distance().detach().square().sum()) if self.weight else 0.0
+
+    def _distance(self) -> Tensor:
+        current = dict(self.model.named_parameters())  # looked up at each call: `functional_call` replaces them
+        return torch.cat([(current[name] - start).flatten() for name, start in self.start.items()])
+
+
+def make_optimizer(name: str, model: nn.Module, residuals: Residuals, lr: float | None) -> Optimizer:
+    """Return the optimizer of a name; raise InvalidNetworkError if it does not exist or nothing is trainable."""
+    parameters = _trained_parameters(model)
+    if not parameters:
+        raise InvalidNetworkError("the model has no trainable parameters; name parts: net.to_torch(dt, trainable=True)")
     if name == "adam":
-        return AdamOptimizer(list(named.values()), residuals, 0.01 if lr is None else lr)
+        return AdamOptimizer(list(parameters.values()), residuals, 0.01 if lr is None else lr)
     if name == "lbfgs":
-        return LBFGSOptimizer(list(named.values()), residuals, 1.0 if lr is None else lr)
+        return LBFGSOptimizer(list(parameters.values()), residuals, 1.0 if lr is None else lr)
     if name == "lm":
-        return LevenbergMarquardtOptimizer(model, named, residuals)
-    raise InvalidNetworkError(f"method is {name!r}; there are 'adam', 'lbfgs' and 'lm'")
+        return LevenbergMarquardtOptimizer(model, parameters, residuals)
+    raise InvalidNetworkError(f"method must be 'adam', 'lbfgs' or 'lm', got {name!r}.")
+
+
+def _trained_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    return {name: values for name, values in model.named_parameters() if values.requires_grad and values.numel()}
 
 
 class _FitRun:
-    """A fit under way: where it stands, what was best, and what was taken back."""
+    """State of a running fit: current step, errors, best parameters and rejected steps."""
 
     def __init__(
         self,
         model: nn.Module,
-        method: Optimizer,
-        residuals: Callable[[list[TrainingRecord]], Tensor],
+        optimizer: Optimizer,
+        residuals: Residuals,
         train: list[TrainingRecord],
         held_out: list[TrainingRecord] | None,
-        draw: torch.Generator,
-        held: ProximalPenalty,
+        generator: torch.Generator,
+        penalty: ProximalPenalty,
     ) -> None:
-        self.model, self.method, self.residuals = model, method, residuals
-        self.train, self.held_out, self.draw, self.held = train, held_out, draw, held
-        self.step, self.waited, self.taken_back = 0, 0, 0
+        self.model, self.optimizer, self.residuals = model, optimizer, residuals
+        self.train, self.held_out, self.generator, self.penalty = train, held_out, generator, penalty
+        self.step, self.n_without_progress, self.n_rejected = 0, 0, 0
         self.steps: list[float] = []
         self.errors: tuple[list[float], list[float]] = ([], [])
         self.best, self.best_step = math.inf, 0
-        self.kept = copy.deepcopy(model.state_dict())
+        self.best_state = copy.deepcopy(model.state_dict())
 
     def run(
         self,
+        method: MethodName,
         steps: int,
-        looks: int,
         *,
+        every: int,
         patience: int | None,
         checkpoint: str | Path | None,
-        chosen: Callable[[], list[TrainingRecord]],
-        settles: bool,
-    ) -> str:
-        """Take steps until something ends them; says what it was."""
+        next_records: Callable[[], list[TrainingRecord]],
+    ) -> History:
+        """Take steps until one of the criteria ends them, and set the best parameters."""
         if not self.steps:
-            self._look()
-        last = math.inf
+            self._evaluate()
+        last_loss, stopped = math.inf, "steps"
         for _ in track_progress(range(self.step, steps), total=steps - self.step, noun="steps"):
-            loss = self._take(chosen())
+            loss = self._take_step(next_records())
             self.step += 1
-            if self.step % looks == 0 or self.step == steps:
-                self._look()
+            if self.step % every == 0 or self.step == steps:
+                self._evaluate()
                 if checkpoint is not None:
                     self._save(checkpoint)
-                if patience is not None and self.waited >= patience:
-                    return "patience"
-            if settles and abs(last - loss) <= _CONVERGENCE_TOLERANCE * loss:
-                return "settled"
-            last = loss
-        return "steps"
+                if patience is not None and self.n_without_progress >= patience:
+                    stopped = "patience"
+                    break
+            if method != "adam" and abs(last_loss - loss) <= _CONVERGENCE_TOLERANCE * loss:
+                stopped = "settled"
+                break
+            last_loss = loss
+        self.model.load_state_dict(self.best_state)
+        notes = (f"{self.n_rejected} steps were rejected because the model overflowed",) if self.n_rejected else ()
+        validation = None if self.held_out is None else np.array(self.errors[1])
+        return History(
+            method, np.array(self.steps), np.array(self.errors[0]), validation, self.best_step, stopped, notes
+        )
 
-    def _take(self, records: list[TrainingRecord]) -> float:
-        """A step; where the model explodes it is taken back."""
+    def _take_step(self, records: list[TrainingRecord]) -> float:
+        """Take a step and return the loss before it; reject the step if the model overflows."""
         try:
-            loss = self.method.step(records)
+            loss = self.optimizer.step(records)
         except SimulationError:
             loss = math.nan
         if not math.isfinite(loss) or not self._is_finite():
-            if self.taken_back == _MAX_REJECTED_STEPS:
-                raise SimulationError(f"the model explodes again and again after step {self.step}; give a smaller lr")
-            self.taken_back += 1
-            self.model.load_state_dict(self.kept)
-            self.method.slower()
+            if self.n_rejected == _MAX_REJECTED_STEPS:
+                raise SimulationError(
+                    f"the model overflows after step {self.step}, although {self.n_rejected} steps were rejected; give "
+                    "a smaller lr"
+                )
+            self.n_rejected += 1
+            self.model.load_state_dict(self.best_state)
+            self.optimizer.reduce_steps()
         return loss
 
     def _is_finite(self) -> bool:
-        return all(bool(torch.isfinite(own).all()) for own in self.model.parameters())
+        return all(bool(torch.isfinite(values).all()) for values in self.model.parameters())
 
-    def _look(self) -> None:
-        """Note the errors, and keep the parameters if they are the best."""
-        errors = [self._error(self.train), math.nan if self.held_out is None else self._error(self.held_out)]
+    def _evaluate(self) -> None:
+        """Append the errors to the history, and copy the parameters if they are the best."""
+        train = math.sqrt(mean_square(self.residuals, self.train))
+        validation = math.nan if self.held_out is None else math.sqrt(mean_square(self.residuals, self.held_out))
         self.steps.append(float(self.step))
-        for noted, error in zip(self.errors, errors, strict=True):
-            noted.append(error)
-        decides = math.hypot(errors[0], math.sqrt(self.held.penalty())) if self.held_out is None else errors[1]
-        self.waited += 1
-        if decides < self.best:
-            self.best, self.best_step, self.waited = decides, self.step, 0
-            self.kept = copy.deepcopy(self.model.state_dict())
-
-    def _error(self, records: list[TrainingRecord]) -> float:
-        with torch.no_grad():
-            try:
-                return float(self.residuals(records).square().mean().sqrt())
-            except SimulationError:
-                return math.inf
-
-    def finished(self, method: str, stopped: str) -> History:
-        """The history; the model gets its best parameters back."""
-        self.model.load_state_dict(self.kept)
-        notes = (f"{self.taken_back} steps were taken back, where the model exploded",) if self.taken_back else ()
-        validation = None if self.held_out is None else np.array(self.errors[1])
-        steps, train = np.array(self.steps), np.array(self.errors[0])
-        return History(method, steps, train, validation, self.best_step, stopped, notes)
+        self.errors[0].append(train)
+        self.errors[1].append(validation)
+        criterion = math.hypot(train, math.sqrt(self.penalty.value())) if self.held_out is None else validation
+        self.n_without_progress += 1
+        if criterion < self.best:
+            self.best, self.best_step, self.n_without_progress = criterion, self.step, 0
+            self.best_state = copy.deepcopy(self.model.state_dict())
 
     def _save(self, path: str | Path) -> None:
-        counts = np.array([self.step, self.waited, self.taken_back, self.best_step], dtype=np.int64)
-        errors = np.array([self.steps, *self.errors])
-        extra = {"counts": counts, "errors": errors, "best": np.array([self.best])}
-        extra["draw"] = self.draw.get_state().numpy().astype(np.int64)
-        extra |= {f"began.{name}": own.cpu().numpy() for name, own in self.held.start.items()}
-        extra |= {f"kept.{name}": own.cpu().numpy() for name, own in self.kept.items()}
-        extra |= {f"method.{name}": np.atleast_1d(own.cpu().numpy()) for name, own in self.method.state().items()}
+        """Write a checkpoint; the names of its arrays are a file format."""
+        counts = np.array([self.step, self.n_without_progress, self.n_rejected, self.best_step], dtype=np.int64)
+        extra = {"counts": counts, "errors": np.array([self.steps, *self.errors]), "best": np.array([self.best])}
+        extra["draw"] = self.generator.get_state().numpy().astype(np.int64)
+        extra |= {f"began.{name}": values.cpu().numpy() for name, values in self.penalty.start.items()}
+        extra |= {f"kept.{name}": values.cpu().numpy() for name, values in self.best_state.items()}
+        state = self.optimizer.state()
+        extra |= {f"method.{name}": np.atleast_1d(values.cpu().numpy()) for name, values in state.items()}
         write_model(self.model, path, extra)
 
     def restore(self, path: str | Path) -> None:
-        """Go on from a checkpoint.
-
-        Raises:
-            FileFormatError: it is damaged, no checkpoint, or that of another model or another method.
-        """
+        """Continue from a checkpoint; raise FileFormatError if it is damaged or of another model or method."""
         model, extra = read_model(path)
-        place = format_path(as_path(path))
-        if describe_module(model) != describe_module(self.model) or _parameter_shapes(model) != _parameter_shapes(
-            self.model
-        ):
+        file = format_path(as_path(path))
+        if describe_module(model) != describe_module(self.model) or _shapes(model) != _shapes(self.model):
             raise FileFormatError(
-                f"{place} is a checkpoint of another model; fit that one, or begin anew with resume=False"
+                f"{file} is a checkpoint of another model; fit that one, or start again with resume=False"
             )
         try:
-            self._go_on(extra)
+            self._restore_arrays(extra)
         except (KeyError, ValueError, RuntimeError, IndexError) as error:
             raise FileFormatError(
-                f"{place} is no checkpoint of this method ({error_text(error)}); fit with the method that wrote it, or "
-                "begin anew with resume=False"
+                f"{file} is not a checkpoint of this method ({error_text(error)}); fit with the method that wrote it, "
+                "or start again with resume=False"
             ) from None
         self.model.load_state_dict(model.state_dict())
 
-    def _go_on(self, extra: dict[str, Any]) -> None:
-        self.step, self.waited, self.taken_back, self.best_step = (int(count) for count in extra["counts"])
+    def _restore_arrays(self, extra: dict[str, Any]) -> None:
+        self.step, self.n_without_progress, self.n_rejected, self.best_step = map(int, extra["counts"])
         self.steps, *errors = (list(map(float, row)) for row in extra["errors"])
         self.errors, self.best = (errors[0], errors[1]), float(extra["best"][0])
-        tensors = {name: torch.from_numpy(np.array(own)) for name, own in extra.items()}
-        self.kept = {name[5:]: own for name, own in tensors.items() if name.startswith("kept.")}
-        for name, own in self.held.start.items():
-            own.copy_(tensors[f"began.{name}"])
-        self.draw.set_state(tensors["draw"].to(torch.uint8))
-        state = {name[7:]: own for name, own in tensors.items() if name.startswith("method.")}
-        like = self.method.state()
-        self.method.restore(
-            {name: own.squeeze() if name in like and like[name].dim() == 0 else own for name, own in state.items()}
+        tensors = {name: torch.from_numpy(np.array(values)) for name, values in extra.items()}
+        self.best_state = _with_prefix(tensors, "kept.")
+        for name, start in self.penalty.start.items():
+            start.copy_(tensors[f"began.{name}"])
+        self.generator.set_state(tensors["draw"].to(torch.uint8))
+        like = self.optimizer.state()
+        self.optimizer.restore(
+            {
+                name: values.squeeze() if name in like and like[name].dim() == 0 else values
+                for name, values in _with_prefix(tensors, "method.").items()
+            }
         )
 
 
-def _parameter_shapes(model: nn.Module) -> dict[str, torch.Size]:
-    return {name: own.shape for name, own in model.state_dict().items()}
+def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the tensors whose names begin with a prefix, by the rest of their names."""
+    return {name[len(prefix) :]: values for name, values in tensors.items() if name.startswith(prefix)}
+
+
+def _shapes(model: nn.Module) -> dict[str, torch.Size]:
+    return {name: values.shape for name, values in model.state_dict().items()}

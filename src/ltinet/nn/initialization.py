@@ -23,63 +23,115 @@ from ltinet.torch.packed_system import TrainableParts
 from ltinet.torch.propagators import output_rows
 from ltinet.torch.validation import require_finite, validate_input
 
-# MERGED ltinet.nn.initialization
-# Where models come from, and in which state they begin.
-
 _MAX_STEPS = 10
-_STEP_FRACTIONS = (1.0, 0.3, 0.1)  # of a step that are tried
-_SINGULAR_VALUE_CUTOFF = 1e-6  # of the largest singular value: what the first samples say less of stays at rest
+_STEP_FRACTIONS = (1.0, 0.3, 0.1)  # fractions of a Gauss–Newton step that are tried
+_SINGULAR_VALUE_CUTOFF = 1e-6  # relative to the largest: directions that the first samples determine less stay at rest
 
 
 def from_identified(
-    found: IdentificationResult, *, trainable: TrainableParts = True
+    result: IdentificationResult, *, trainable: TrainableParts = True
 ) -> LinearNetwork[DynamicNetwork] | DelayedNetwork[DynamicNetwork]:
-    """The model of what `ltinet.identify` found: step, hold and delays, for inputs and outputs less their offsets.
+    """Convert an identified system to a model with its time step, hold and delays.
 
-    Raises:
-        InvalidNetworkError: it is nothing that was identified, or it was found in a frequency response, which knows no
-            step of time.
+    The model relates inputs and outputs without their offsets.
+
+    Parameters
+    ----------
+    result : IdentificationResult
+        Result of `ltinet.identify`.
+    trainable : bool, str or iterable of str
+        Parts of the network that are trained, as in `net.to_torch`.
+
+    Returns
+    -------
+    LinearNetwork or DelayedNetwork
+        The model.
+
+    Raises
+    ------
+    InvalidNetworkError
+        `result` is of another type, or was identified from a frequency response, which has no time step.
+
+    Examples
+    --------
+    >>> import ltinet, numpy as np
+    >>> from ltinet import nn
+    >>> u = np.random.default_rng(0).standard_normal((400, 1))
+    >>> net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]]))
+    >>> y = net.simulate(u, 0.1 * np.arange(400)).y
+    >>> nn.from_identified(ltinet.identify(u, y, dt=0.1, order=1)).dt
+    0.1
     """
-    if not isinstance(found, IdentificationResult):
+    if not isinstance(result, IdentificationResult):
         raise InvalidNetworkError(
-            f"found is a {type(found).__name__}; give what ltinet.identify returned, or call net.to_torch(dt)"
+            f"result is a {type(result).__name__}; give the result of ltinet.identify, or call net.to_torch(dt)"
         )
-    if found.dt is None or found.hold is None:
+    if result.dt is None or result.hold is None:
         raise InvalidNetworkError(
-            "this was found in a frequency response, which knows no step of time; give one: found.net.to_torch(dt)"
+            "result was identified from a frequency response, which has no time step; give one: result.net.to_torch(dt)"
         )
-    core = found.system.with_signal_settings(u0=0, y0=0)
-    return construct(core).to_torch(found.dt, hold=found.hold, trainable=trainable)
+    core = result.system.with_signal_settings(u0=0, y0=0)
+    return construct(core).to_torch(result.dt, hold=result.hold, trainable=trainable)
 
 
 def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:
-    """The x0 in the user's coordinates that explains the first samples best, by least squares.
+    """Estimate the initial state that explains the first samples of a record best, by least squares.
 
-    `u` and `y` are the first samples of a record, `(T, m)` and `(T, p)`; of several x0 the smallest in the model's own
-    coordinates is taken. For a network that is one product, and batches `(…, T, m)` are allowed; for other models, of
-    which a `Stack` gets a tuple with None for its maps, the steps of Gauss and Newton that bring outputs nearer.
+    Among several minimizers the smallest in the model's own coordinates is taken. A network needs one matrix product
+    and accepts batches; other models take Gauss–Newton steps as long as the error decreases.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Network, `Triangular`, `Feedback` or `Stack`.
+    u : Tensor
+        First inputs of a record, `(T, m)`, or `(…, T, m)` for a network.
+    y : Tensor
+        Outputs `(T, p)` at the same times.
+
+    Returns
+    -------
+    Tensor or tuple
+        x0 in the user's coordinates; for a `Stack` a tuple with None for its maps.
+
+    Raises
+    ------
+    InvalidNetworkError
+        The model has no states.
+    InvalidSignalError
+        u and y do not match the model or each other.
+
+    Examples
+    --------
+    >>> import ltinet, torch
+    >>> from ltinet import nn
+    >>> model = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]])).to_torch(0.1)
+    >>> u, x0 = torch.zeros(9, 1, dtype=torch.float64), torch.tensor([2.0], dtype=torch.float64)
+    >>> torch.allclose(nn.initial_state(model, u, model(u, x0=x0)), x0)
+    True
     """
     _require_matching_record(model, u, y)
     if isinstance(model, LinearNetwork):
+        # y[k] = (response to u at rest)[k] + C Pᵏ z
         with torch.no_grad():
             rows = output_rows(model.one_step(), u.shape[-2]).flatten(0, 1)
-            unexplained = (y - model(u)).to(rows.dtype).flatten(-2)
-            z = torch.linalg.lstsq(
-                rows, unexplained.reshape(-1, rows.shape[0]).mT, driver=_lstsq_driver(rows)
-            ).solution.mT
+            residual = (y - model(u)).to(rows.dtype).flatten(-2).reshape(-1, rows.shape[0])
+            driver = "gels" if rows.is_cuda else "gelsd"  # a GPU has no routine for rows of deficient rank
+            z = torch.linalg.lstsq(rows, residual.mT, driver=driver).solution.mT
             return (z @ model.to_user.mT).reshape(*u.shape[:-2], -1).to(y.dtype)
     y = y.detach()
     networks = [underlying_network(part) for part in (model.parts if isinstance(model, Stack) else [model])]
-    z = torch.zeros(sum(own.n_states for own in networks if own is not None), dtype=u.dtype, device=u.device)
+    n_states = sum(network.n_states for network in networks if network is not None)
+    z = torch.zeros(n_states, dtype=u.dtype, device=u.device)
     for _ in range(_MAX_STEPS):
         error, J = _error_jacobian(model, networks, u, y, z)
         step = torch.linalg.pinv(J, rtol=_SINGULAR_VALUE_CUTOFF) @ error
-        found = [z - share * step for share in _STEP_FRACTIONS]
-        errors = [_mean_square_error(model, networks, u, y, own) for own in found]
-        best = min(range(len(found)), key=lambda place: errors[place])
+        candidates = [z - fraction * step for fraction in _STEP_FRACTIONS]
+        errors = [_mean_square_error(model, networks, u, y, candidate) for candidate in candidates]
+        best = min(range(len(candidates)), key=lambda index: errors[index])
         if not errors[best] < float(error.square().mean()):
             break
-        z = found[best]
+        z = candidates[best]
     return _user_states(model, networks, z.detach())
 
 
@@ -90,23 +142,21 @@ def _require_matching_record(model: nn.Module, u: Tensor, y: Tensor) -> None:
         raise InvalidSignalError(f"y is a {type(y).__name__}; give a tensor: torch.from_numpy(y)")
     validate_input(u, n_inputs=model.n_inputs, device=y.device)
     require_finite(y, "y")
-    wanted = (*u.shape[:-1], model.n_outputs)
-    if tuple(y.shape) != wanted or not y.numel():
-        raise InvalidSignalError(f"y has shape {tuple(y.shape)}; for these u it must be {wanted}, and not be empty")
+    shape = (*u.shape[:-1], model.n_outputs)
+    if tuple(y.shape) != shape or not y.numel():
+        raise InvalidSignalError(f"y has shape {tuple(y.shape)}; for these u it must be {shape}, and not be empty")
     if u.dim() > 2 and not isinstance(model, LinearNetwork):
         raise InvalidSignalError(f"u has shape {tuple(u.shape)}; give one record (T, {model.n_inputs}) at a time")
 
 
-def _lstsq_driver(rows: Tensor) -> str:
-    """Where a GPU has no routine for rows that may depend on each other, the one that it has."""
-    return "gels" if rows.is_cuda else "gelsd"
-
-
 def _user_states(model: nn.Module, networks: list[LinearNetwork[Any] | None], z: Tensor) -> Any:
-    """What a model takes as x0, from all states in the coordinates of its networks."""
-    sizes = [0 if own is None else own.n_states for own in networks]
-    each = [None if own is None else part @ own.to_user.mT for own, part in zip(networks, z.split(sizes), strict=True)]
-    return tuple(each) if isinstance(model, Stack) else each[0]
+    """Convert the states of all networks, in their own coordinates, to the x0 of the model."""
+    sizes = [0 if network is None else network.n_states for network in networks]
+    states = [
+        None if network is None else part @ network.to_user.mT
+        for network, part in zip(networks, z.split(sizes), strict=True)
+    ]
+    return tuple(states) if isinstance(model, Stack) else states[0]
 
 
 def _outputs(model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Tensor, z: Tensor) -> Tensor:
@@ -118,7 +168,7 @@ def _outputs(model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Ten
 def _mean_square_error(
     model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Tensor, y: Tensor, z: Tensor
 ) -> float:
-    """The mean square; infinite where the model explodes."""
+    """Return the mean square error, infinity where the states of the model overflow."""
     try:
         return float((_outputs(model, networks, u, z) - y).square().mean())
     except SimulationError:
@@ -128,14 +178,12 @@ def _mean_square_error(
 def _error_jacobian(
     model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Tensor, y: Tensor, z: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Errors `(T p,)`, and their Jacobian by the states, column by column by forward derivatives."""
+    """Return the errors `(T p,)` and their Jacobian with respect to z, column by column by forward derivatives."""
     error = (_outputs(model, networks, u, z) - y).flatten()
     columns = []
-    for place in range(len(z)):
-        along = torch.zeros_like(z)
-        along[place] = 1.0
+    for direction in torch.eye(len(z), dtype=z.dtype, device=z.device):
         with forward_ad.dual_level():
-            moved = model(u, x0=_user_states(model, networks, forward_ad.make_dual(z, along)))
-            tangent = forward_ad.unpack_dual(moved).tangent
+            outputs = model(u, x0=_user_states(model, networks, forward_ad.make_dual(z, direction)))
+            tangent = forward_ad.unpack_dual(outputs).tangent
             columns.append(torch.zeros_like(error) if tangent is None else tangent.detach().flatten())
     return error, torch.stack(columns, 1)

@@ -28,14 +28,10 @@ from ltinet.systems.signal_settings import NO_SETTINGS
 from ltinet.torch.delayed_network import DelayedNetwork
 from ltinet.torch.linear_network import LinearNetwork, rebuild_network
 
-# MERGED ltinet.nn.onnx_export
-# Models as ONNX: networks and maps in a row become one graph, as `net.export_onnx` writes that of a network.
+# Limit of cond(T) up to which blocks are split further: single precision then loses one digit at most.
+_MAX_SPLIT_CONDITION = 10.0
 
-_MAX_SPLIT_CONDITION = (
-    10.0  # condition of T from which on states stay coupled: single precision is to lose a digit at most
-)
-
-Start: TypeAlias = ArrayLike | Tensor | None
+InitialStates: TypeAlias = ArrayLike | Tensor | None
 
 
 def export_onnx(
@@ -43,49 +39,72 @@ def export_onnx(
     path: str | PathLike[str],
     *,
     dtype: Precision = "double",
-    x0: Start | Sequence[Start] = None,
+    x0: InitialStates | Sequence[InitialStates] = None,
 ) -> Export:
-    """Write a model without feedback as an ONNX file: u (batch, time, m) and state in, y and next_state out.
+    """Write a model without feedback as an ONNX file.
 
-    Step and hold are those of the model; another step: `network.at(dt)`. The state is those of all networks side by
-    side, the first one first, as `net.export_onnx` has them: zeros begin at rest, `manifest["initial state"]` in x0,
-    and `next_state` goes on with the samples that follow. Needs onnx to write, and anything that runs ONNX to run.
+    The graph maps u `(batch, time, m)` and state to y and next_state. Time step and hold are those of the model;
+    `network.at(dt)` changes the step. The state consists of the states of all networks side by side, in the order of
+    the parts, as `net.export_onnx` has them: zeros are rest, `manifest["initial state"]` is x0, and `next_state`
+    continues with the samples that follow. Writing requires onnx.
 
-    Args:
-        model: a network (`net.to_torch(dt)`), or a `Stack` of networks and maps.
-        path: the file, which ends in .onnx; one of that name is replaced.
-        dtype: "double" or "float", of inputs, outputs and all arithmetic.
-        x0: the initial state in the user's coordinates, zero if left out; of a stack one for each part, None for maps.
+    Parameters
+    ----------
+    model : nn.Module
+        Network (`net.to_torch(dt)`), or `Stack` of networks and maps.
+    path : str or PathLike
+        File, which ends in .onnx; an existing one is replaced.
+    dtype : {"double", "float"}
+        Precision of inputs, outputs and all arithmetic.
+    x0 : array_like or Tensor, or a sequence of these, optional
+        Initial state in the user's coordinates, zero by default; for a stack one entry for each part, None for maps.
 
-    Raises:
-        MissingDependencyError: onnx is not installed.
-        InvalidNetworkError: a part has no form in ONNX, as feedback has none, or time steps differ.
-        FileFormatError: the file cannot be written, or a number does not fit the precision.
-        InvalidSignalError: x0 cannot be used.
+    Returns
+    -------
+    Export
+        The file and its manifest.
+
+    Raises
+    ------
+    MissingDependencyError
+        onnx is not installed.
+    InvalidNetworkError
+        A part, such as feedback, has no form in ONNX, or time steps differ.
+    FileFormatError
+        The file cannot be written, or a number exceeds the range of the precision.
+    InvalidSignalError
+        x0 does not match the model.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> from ltinet import nn
+    >>> model = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]])).to_torch(0.1)
+    >>> export = nn.export_onnx(model, "model.onnx")
     """
-    parts = _parts(model, x0, dtype)
+    parts = _export_parts(model, x0, dtype)
     if isinstance(parts[0], NetworkPart) and len(parts) == 1:
-        own = parts[0]
-        written = write_onnx(own.context, path, settings=own.settings, engine=own.engine)
+        export = write_onnx(parts[0].context, path, settings=parts[0].settings, engine=parts[0].engine)
     else:
-        written = write_stack(parts, path, dtype=dtype, checksum=model_checksum(model))
-    issue_warnings(written.notes)
-    return written
+        export = write_stack(parts, path, dtype=dtype, checksum=model_checksum(model))
+    issue_warnings(export.notes)
+    return export
 
 
-def _parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPart | MapPart]:
-    """The networks and maps of a model, in their order; stacks in stacks are opened."""
+def _export_parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPart | MapPart]:
+    """Return the networks and maps of a model in their order; nested stacks are flattened."""
     if isinstance(model, Stack):
-        starts = [None] * len(model.parts) if x0 is None else x0
-        if isinstance(starts, Tensor | np.ndarray) or not hasattr(starts, "__len__") or len(starts) != len(model.parts):
+        states = [None] * len(model.parts) if x0 is None else x0
+        if isinstance(states, Tensor | np.ndarray) or not hasattr(states, "__len__") or len(states) != len(model.parts):
             raise InvalidSignalError(
-                f"x0 is no list of {len(model.parts)}; give one entry for each part, None for maps and for rest"
+                f"x0 must be a list of {len(model.parts)}; give one entry for each part, None for maps and for rest"
             )
-        both = zip(model.parts, starts, strict=True)
-        return [own for part, start in both for own in _parts(part, start, dtype)]
+        pairs = zip(model.parts, states, strict=True)
+        return [exported for part, state in pairs for exported in _export_parts(part, state, dtype)]
     if isinstance(model, LinearNetwork | DelayedNetwork):
         signals = model.signal_settings if isinstance(model, DelayedNetwork) else NO_SETTINGS
-        settings = validate_settings(model.dt, hold=model.hold, dtype=dtype, x0=_state_array(x0), signals=signals)
+        x0 = x0.detach().cpu().numpy() if isinstance(x0, Tensor) else x0
+        settings = validate_settings(model.dt, hold=model.hold, dtype=dtype, x0=x0, signals=signals)
         network = model.network if isinstance(model, DelayedNetwork) else model
         return [NetworkPart(model.to_network()._context, settings, _prepared_network(network))]
     part = _map_part(model)
@@ -95,28 +114,28 @@ def _parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPart | Ma
 
 
 def _prepared_network(model: LinearNetwork[Any]) -> SimulationContext:
-    """The network in the blocks of the model."""
+    """Return the network in the blocks of the model."""
     maps = {"to_user": model.to_user, "from_user": model.from_user}
-    made = rebuild_network(model.system(), **maps, names=model.names, max_condition=_MAX_SPLIT_CONDITION)
-    return SimulationContext(NetworkParts(made.network, made.form, made.blocks))
+    rebuilt = rebuild_network(model.system(), **maps, names=model.names, max_condition=_MAX_SPLIT_CONDITION)
+    return SimulationContext(NetworkParts(rebuilt.network, rebuilt.form, rebuilt.blocks))
 
 
 def _map_part(model: nn.Module) -> MapPart:
     if isinstance(model, Feedback):
         raise InvalidNetworkError(
-            "a Feedback solves an equation at every sample, for which ONNX has no node; export what has no feedback, "
-            "or its linear part: model.to_network().export_onnx(path, dt)"
+            "a Feedback solves an equation at every sample, for which ONNX has no node; export a model without "
+            "feedback, or its linear part: model.to_network().export_onnx(path, dt)"
         )
     if isinstance(model, Triangular):
         raise InvalidNetworkError(
             "a Triangular has no graph in ONNX; export its linear part: model.to_network().export_onnx(path, dt)"
         )
-    for kind, read in _MAP_CONVERTERS.items():
+    for kind, convert in _MAP_CONVERTERS.items():
         if type(model) is kind:
-            return MapPart(kind.__name__, read(model), model.n_inputs, model.n_outputs)
+            return MapPart(kind.__name__, convert(model), model.n_inputs, model.n_outputs)
     raise InvalidNetworkError(
-        f"a {type(model).__name__} is no module of ltinet.nn that ONNX is written for; give "
-        f"networks and {', '.join(kind.__name__ for kind in _MAP_CONVERTERS)}"
+        f"a {type(model).__name__} cannot be exported to ONNX; give networks and "
+        f"{', '.join(kind.__name__ for kind in _MAP_CONVERTERS)}"
     )
 
 
@@ -129,11 +148,11 @@ def _spline(model: Any) -> MapNodes:
 
 
 def _mlp(model: Any) -> MapNodes:
-    return TanhMap(*(_to_array(own) for own in (model.line, model.W, model.b, model.V)))
+    return TanhMap(*(_to_array(weights) for weights in (model.line, model.W, model.b, model.V)))
 
 
 def _monotone(model: Any) -> MapNodes:
-    at_zero = (model.grown(model.offset.new_zeros(model.n_inputs)) * model.slopes).sum(-1)
+    at_zero = (model.hat_integrals(model.offset.new_zeros(model.n_inputs)) * model.slopes).sum(-1)
     low, high = np.array(model.low), np.array(model.high)
     return MonotoneMap(_to_array(model.offset - at_zero), _to_array(model.slopes), low, high)
 
@@ -148,7 +167,3 @@ _MAP_CONVERTERS: dict[type[nn.Module], Callable[[Any], MapNodes]] = {
 
 def _to_array(tensor: Tensor) -> Array:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
-
-
-def _state_array(given: Any) -> Any:
-    return given.detach().cpu().numpy() if isinstance(given, Tensor) else given

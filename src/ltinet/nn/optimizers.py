@@ -17,76 +17,82 @@ from ltinet.errors import SimulationError
 from ltinet.nn.feedback import reuse_solutions
 from ltinet.nn.training_data import TrainingRecord
 
-# MERGED ltinet.nn.optimizers
-# Three ways to take a step: Adam, L-BFGS, and Levenberg–Marquardt for models of few parameters.
-
 Residuals = Callable[[list[TrainingRecord]], Tensor]
-_GRADIENT_TOLERANCE = 1e-14  # of gradients and steps, in units of the outputs: there L-BFGS has nothing more to win
+# L-BFGS ends below this gradient and step, in units of the outputs: rounding then hides any further decrease.
+_GRADIENT_TOLERANCE = 1e-14
 _MIN_DAMPING, _MAX_DAMPING = 1e-12, 1e12
-_MIN_BATCHED_COLUMNS = 16  # parameters from which columns are taken together: to set that up takes seconds
+_MIN_BATCHED_COLUMNS = 16  # parameters from which columns of J are computed together; setting up vmap takes seconds
 _MAX_BATCHED_ENTRIES = 4_000_000  # residuals times columns
-_MAX_DAMPING_TRIES = 8  # of ten times the damping each
+_MAX_DAMPING_TRIES = 8  # with ten times the damping each
+
+
+def mean_square(residuals: Residuals, records: list[TrainingRecord]) -> float:
+    """Return the mean square of the residuals, infinity where the model overflows."""
+    with torch.no_grad():
+        try:
+            return float(residuals(records).square().mean())
+        except SimulationError:
+            return math.inf
 
 
 class Optimizer(Protocol):
-    """One step on some records: gives back the loss before it."""
+    """An optimizer that takes one step on some records at a time."""
 
     def step(self, records: list[TrainingRecord]) -> float:
-        """Take a step."""
+        """Take a step and return the loss before it."""
         ...
 
-    def slower(self) -> None:
-        """Take smaller steps from now on, and forget those before."""
+    def reduce_steps(self) -> None:
+        """Take smaller steps from now on, and discard the information of the steps before."""
         ...
 
     def state(self) -> dict[str, Tensor]:
-        """All that is needed to go on later."""
+        """Return the tensors from which `restore` continues."""
         ...
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on from there."""
+        """Continue from the result of `state`."""
         ...
 
 
 class AdamOptimizer:
-    """Adam on mean squares."""
+    """Adam on the mean square of the residuals."""
 
     def __init__(self, parameters: list[nn.Parameter], residuals: Residuals, lr: float) -> None:
         self._parameters, self._residuals, self._lr = parameters, residuals, lr
-        self._optimiser = torch.optim.Adam(parameters, lr=lr)
+        self._optimizer = torch.optim.Adam(parameters, lr=lr)
 
     def step(self, records: list[TrainingRecord]) -> float:
-        """A step against the gradient."""
-        self._optimiser.zero_grad()
+        """Take a step and return the loss before it."""
+        self._optimizer.zero_grad()
         loss = self._residuals(records).square().mean()
         loss.backward()
-        self._optimiser.step()
+        self._optimizer.step()
         return float(loss.detach())
 
-    def slower(self) -> None:
-        """Half the rate."""
+    def reduce_steps(self) -> None:
+        """Halve the learning rate and discard the moments."""
         self._lr *= 0.5
-        self._optimiser = torch.optim.Adam(self._parameters, lr=self._lr)
+        self._optimizer = torch.optim.Adam(self._parameters, lr=self._lr)
 
     def state(self) -> dict[str, Tensor]:
-        """Both moments of each parameter, how many steps there were, and the rate."""
-        found = {"lr": torch.tensor(self._lr, dtype=torch.float64)}
-        for place, own in enumerate(self._parameters):
-            moments = self._optimiser.state.get(own)
-            if moments:
-                found |= {f"{place}.{name}": torch.as_tensor(value).double() for name, value in moments.items()}
-        return found
+        """Return the learning rate, and both moments and the number of steps of each parameter."""
+        state = {"lr": torch.tensor(self._lr, dtype=torch.float64)}
+        for index, parameter in enumerate(self._parameters):
+            moments = self._optimizer.state.get(parameter) or {}
+            state |= {f"{index}.{name}": torch.as_tensor(value).double() for name, value in moments.items()}
+        return state
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on from what `state` gave."""
+        """Continue from the result of `state`."""
         self._lr = float(state["lr"])
-        self._optimiser = torch.optim.Adam(self._parameters, lr=self._lr)
-        for place, own in enumerate(self._parameters):
-            names = ("step", "exp_avg", "exp_avg_sq")
-            if f"{place}.step" in state:
-                moments: dict[str, Any] = {name: state[f"{place}.{name}"].clone() for name in names}
+        self._optimizer = torch.optim.Adam(self._parameters, lr=self._lr)
+        for index, parameter in enumerate(self._parameters):
+            if f"{index}.step" in state:
+                names = ("step", "exp_avg", "exp_avg_sq")
+                moments: dict[str, Any] = {name: state[f"{index}.{name}"].clone() for name in names}
                 moments["step"] = moments["step"].float()
-                self._optimiser.state[own] = moments
+                self._optimizer.state[parameter] = moments
 
 
 class LBFGSOptimizer:
@@ -94,22 +100,22 @@ class LBFGSOptimizer:
 
     def __init__(self, parameters: list[nn.Parameter], residuals: Residuals, lr: float) -> None:
         self._parameters, self._residuals, self._lr = parameters, residuals, lr
-        self.slower()
+        self.reduce_steps()
 
     def step(self, records: list[TrainingRecord]) -> float:
-        """Iterations on all records."""
+        """Take up to twenty iterations on all records and return the loss before them."""
 
         def closure() -> Tensor:
-            self._optimiser.zero_grad()
+            self._optimizer.zero_grad()
             loss = self._residuals(records).square().mean()
             loss.backward()
             return loss
 
-        return float(self._optimiser.step(closure).detach())
+        return float(self._optimizer.step(closure).detach())
 
-    def slower(self) -> None:
-        """Forget what was learnt of the curvature."""
-        self._optimiser = torch.optim.LBFGS(
+    def reduce_steps(self) -> None:
+        """Discard the curvature information."""
+        self._optimizer = torch.optim.LBFGS(
             self._parameters,
             lr=self._lr,
             max_iter=20,
@@ -120,121 +126,106 @@ class LBFGSOptimizer:
         )
 
     def state(self) -> dict[str, Tensor]:
-        """Nothing: it begins anew."""
+        """Return nothing: L-BFGS restarts without curvature information."""
         return {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Begin anew."""
+        """Restart without curvature information."""
 
 
 class LevenbergMarquardtOptimizer:
-    """δ = −(JᵀJ + μ diag JᵀJ)⁻¹ Jᵀ r, taken where it lowers the error; J column by column by forward derivatives."""
+    """Levenberg–Marquardt steps δ = −(JᵀJ + μ diag JᵀJ)⁻¹ Jᵀ r, accepted where they lower the error."""
 
     def __init__(self, model: nn.Module, parameters: dict[str, nn.Parameter], residuals: Residuals) -> None:
-        self._model, self._parameters, self._residuals = model, parameters, residuals
+        self._parameters, self._residuals = parameters, residuals
+        self._model, self._module = model, _ResidualModule(model, residuals)
         self._damping = 1e-3
-        self._batches = sum(own.numel() for own in parameters.values()) >= _MIN_BATCHED_COLUMNS
+        self._batches = sum(values.numel() for values in parameters.values()) >= _MIN_BATCHED_COLUMNS
 
     def step(self, records: list[TrainingRecord]) -> float:
-        """One step that lowers the error, with as much damping as it needs."""
-        before, J = self._linearised(records)
+        """Take a step that lowers the error, with as much damping as it needs, and return the loss before it."""
+        before, J = self._linearize(records)
         loss = float(before.square().mean())
-        curvature, slope = J.mT @ J, J.mT @ before
-        start = [own.detach().clone() for own in self._parameters.values()]
+        curvature, gradient = J.mT @ J, J.mT @ before
+        start = [values.detach().clone() for values in self._parameters.values()]
         floor = curvature.diagonal().max() * torch.finfo(J.dtype).eps
         for _ in range(_MAX_DAMPING_TRIES):
             damped = curvature + torch.diag(self._damping * curvature.diagonal() + floor)
-            self._move(start, -torch.linalg.solve(damped, slope))
-            after = self._error(records)
-            if after < loss:
+            self._set_parameters(start, -torch.linalg.solve(damped, gradient))
+            if mean_square(self._residuals, records) < loss:
                 self._damping = max(0.2 * self._damping, _MIN_DAMPING)
                 return loss
             self._damping = min(10.0 * self._damping, _MAX_DAMPING)
-        self._move(start, torch.zeros_like(slope))
+        self._set_parameters(start, torch.zeros_like(gradient))
         return loss
 
-    def _error(self, records: list[TrainingRecord]) -> float:
-        """The mean square; infinite where the model explodes, so that a step there is not taken."""
-        with torch.no_grad():
-            try:
-                return float(self._residuals(records).square().mean())
-            except SimulationError:
-                return math.inf
-
-    def slower(self) -> None:
-        """More damping."""
+    def reduce_steps(self) -> None:
+        """Increase the damping by a factor of 100."""
         self._damping = min(100.0 * self._damping, _MAX_DAMPING)
 
     def state(self) -> dict[str, Tensor]:
-        """The damping."""
+        """Return the damping."""
         return {"damping": torch.tensor(self._damping, dtype=torch.float64)}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on with it."""
+        """Continue from the result of `state`."""
         self._damping = float(state["damping"])
 
-    def _linearised(self, records: list[TrainingRecord]) -> tuple[Tensor, Tensor]:
-        """Residuals and their Jacobian, `(N, P)`: many columns at once, or one by one for what cannot be batched."""
-        given = {name: own.detach() for name, own in self._parameters.items()}
-        with reuse_solutions(self._model) as again:
+    def _linearize(self, records: list[TrainingRecord]) -> tuple[Tensor, Tensor]:
+        """Return the residuals and their Jacobian `(N, P)`, by batches of columns where the model allows that."""
+        parameters = {f"model.{name}": values.detach() for name, values in self._parameters.items()}
+        with reuse_solutions(self._model) as rewind:
             with torch.no_grad():
                 value = self._residuals(records)
             if self._batches:
                 try:
-                    return value, self._together(records, given, value, again)
-                except RuntimeError:  # a map of somebody's own may decide by its numbers
+                    return value, self._batched_jacobian(records, parameters, value, rewind)
+                except RuntimeError:  # a user's map may branch on values, which vmap does not support
                     self._batches = False
             columns = []
-            for name, own in given.items():
-                for place in range(own.numel()):
-                    along = torch.zeros_like(own)
-                    along.view(-1)[place] = 1.0
-                    again()
-                    columns.append(self._slope(records, given, name, along, like=value))
+            for name, values in parameters.items():
+                for index in range(values.numel()):
+                    direction = torch.zeros_like(values)
+                    direction.view(-1)[index] = 1.0
+                    rewind()
+                    with forward_ad.dual_level():
+                        dual = {**parameters, name: forward_ad.make_dual(values, direction)}
+                        tangent = forward_ad.unpack_dual(functional_call(self._module, dual, (records,))).tangent
+                        columns.append(torch.zeros_like(value) if tangent is None else tangent)
         return value, torch.stack(columns, 1)
 
-    def _together(
-        self, records: list[TrainingRecord], given: dict[str, Tensor], value: Tensor, again: Callable[[], None]
+    def _batched_jacobian(
+        self, records: list[TrainingRecord], parameters: dict[str, Tensor], value: Tensor, rewind: Callable[[], None]
     ) -> Tensor:
-        """The Jacobian by as many columns at a time as memory is meant for."""
-        module, sizes = _ResidualModule(self._model, self._residuals), [own.numel() for own in given.values()]
+        """Return the Jacobian, computed in batches of columns of limited memory."""
+        sizes = [values.numel() for values in parameters.values()]
 
-        def residuals(own: dict[str, Tensor]) -> Tensor:
-            found: Tensor = functional_call(module, {f"model.{name}": each for name, each in own.items()}, (records,))
-            return found
+        def residuals(values: dict[str, Tensor]) -> Tensor:
+            return functional_call(self._module, values, (records,))
 
-        def column(along: Tensor) -> Tensor:
-            again()
-            pieces = zip(given.items(), along.split(sizes), strict=True)
-            found: Tensor = jvp(residuals, (given,), ({name: own.view_as(at) for (name, at), own in pieces},))[1]
-            return found
+        def column(direction: Tensor) -> Tensor:
+            rewind()
+            pieces = zip(parameters.items(), direction.split(sizes), strict=True)
+            tangent: Tensor = jvp(
+                residuals, (parameters,), ({name: piece.view_as(values) for (name, values), piece in pieces},)
+            )[1]
+            return tangent
 
         identity = torch.eye(sum(sizes), dtype=value.dtype, device=value.device)
-        at_once = max(1, min(len(identity), _MAX_BATCHED_ENTRIES // max(value.numel(), 1)))
+        chunk_size = max(1, min(len(identity), _MAX_BATCHED_ENTRIES // max(value.numel(), 1)))
         with torch.no_grad():
-            J: Tensor = vmap(column, chunk_size=at_once)(identity)
+            J: Tensor = vmap(column, chunk_size=chunk_size)(identity)
         return J.mT
 
-    def _slope(
-        self, records: list[TrainingRecord], given: dict[str, Tensor], name: str, along: Tensor, *, like: Tensor
-    ) -> Tensor:
-        """The derivative of the residuals along a direction of one parameter."""
-        with forward_ad.dual_level():
-            dual = {f"model.{key}": own for key, own in given.items()}
-            dual[f"model.{name}"] = forward_ad.make_dual(given[name], along)
-            residuals = functional_call(_ResidualModule(self._model, self._residuals), dual, (records,))
-            tangent = forward_ad.unpack_dual(residuals).tangent
-            return torch.zeros_like(like) if tangent is None else tangent
-
-    def _move(self, start: list[Tensor], by: Tensor) -> None:
+    def _set_parameters(self, start: list[Tensor], step: Tensor) -> None:
         with torch.no_grad():
-            sizes = [own.numel() for own in start]
-            for own, before, change in zip(self._parameters.values(), start, by.split(sizes), strict=True):
-                own.copy_(before + change.view_as(before))
+            sizes = [values.numel() for values in start]
+            for values, before, change in zip(self._parameters.values(), start, step.split(sizes), strict=True):
+                values.copy_(before + change.view_as(before))
 
 
 class _ResidualModule(nn.Module):
-    """The residuals as a module, so that its parameters can be replaced."""
+    """The residuals of a model as a module, so that `functional_call` can replace its parameters."""
 
     def __init__(self, model: nn.Module, residuals: Residuals) -> None:
         super().__init__()

@@ -41,10 +41,11 @@ from ltinet.torch.linear_network import LinearNetwork
 from ltinet.torch.packed_system import PARAMETERS_BY_PART
 from ltinet.torch.parameters import NetworkTensors
 
-# MERGED ltinet.nn.serialization
-# The kinds of modules that files know: how each is described, and made anew from its description.
-
+ArrayDict = dict[str, NDArray[Any]]
 ArrayMapping = Mapping[str, NDArray[Any]]
+FORMAT = "ltinet-model"
+VERSION = 1
+_MAX_DESCRIPTION_BYTES = 1 << 20  # limit on the JSON of a damaged file
 _MAP_TYPES: dict[str, Callable[..., nn.Module]] = {
     "polynomial": Polynomial,
     "spline": Spline,
@@ -54,10 +55,9 @@ _MAP_TYPES: dict[str, Callable[..., nn.Module]] = {
 
 
 def describe_module(model: nn.Module) -> dict[str, Any]:
-    """The description of a model and its parts.
+    """Return the description of a model and its parts as plain data.
 
-    Raises:
-        InvalidNetworkError: a part is of a kind that files do not know.
+    Raises InvalidNetworkError for a part of another package.
     """
     if isinstance(model, LinearNetwork):
         facts: dict[str, Any] = {"dt": model.dt, "hold": model.hold, "trainable": list(model.trainable)}
@@ -77,15 +77,14 @@ def describe_module(model: nn.Module) -> dict[str, Any]:
         if type(model) is known:
             return {"kind": kind, **model.description()}
     raise InvalidNetworkError(
-        f"a {type(model).__name__} is no module of ltinet.nn, and files know no others; save its state_dict yourself"
+        f"a {type(model).__name__} is not a module of ltinet.nn and cannot be saved; save its state_dict instead"
     )
 
 
 def build_module(description: Any, tensors: ArrayMapping, *, prefix: str = "") -> nn.Module:
-    """A model from its description; of networks the sizes are those of the tensors under their names.
+    """Build a model from its description; sizes of networks are those of the tensors under their names.
 
-    Raises:
-        ValueError, KeyError, TypeError: the description is not one.
+    Raises ValueError, KeyError or TypeError if the description is not valid.
     """
     facts = dict(description)
     kind = facts.pop("kind")
@@ -95,38 +94,31 @@ def build_module(description: Any, tensors: ArrayMapping, *, prefix: str = "") -
         return DelayedNetwork(_linear_network(dict(facts["network"]), tensors, f"{prefix}network."))
     if kind == "stack":
         parts = enumerate(facts["parts"])
-        return Stack(*(build_module(own, tensors, prefix=f"{prefix}parts.{number}.") for number, own in parts))
+        return Stack(*(build_module(part, tensors, prefix=f"{prefix}parts.{number}.") for number, part in parts))
     if kind in ("feedback", "triangular"):
         network = build_module(facts["network"], tensors, prefix=f"{prefix}network.")
         map = build_module(facts["map"], tensors, prefix=f"{prefix}map.")
         if kind == "feedback":
             return Feedback(network, map)
-        groups = _neuron_groups(facts["n_groups"], tensors, prefix)
+        groups = [
+            NeuronGroup(*(torch.tensor(tensors[f"{prefix}{name}_{number}"]) for name in NeuronGroup._fields))
+            for number in range(facts["n_groups"])
+        ]
         validate_neuron_groups(groups, network.system())
         return Triangular.of_parts(network, map, groups)
     if kind not in _MAP_TYPES:
-        raise ValueError(f"there is no kind of module called {kind!r}")
+        raise ValueError(f"unknown kind of module {kind!r}")
     return _MAP_TYPES[kind](**facts)
 
 
-def _neuron_groups(count: int, tensors: ArrayMapping, prefix: str) -> list[NeuronGroup]:
-    return [
-        NeuronGroup(*(torch.tensor(tensors[f"{prefix}{name}_{number}"]) for name in NeuronGroup._fields))
-        for number in range(count)
-    ]
-
-
 def _linear_network(facts: dict[str, Any], tensors: ArrayMapping, prefix: str) -> LinearNetwork[DynamicNetwork]:
-    own = {name[len(prefix) :]: torch.tensor(values) for name, values in tensors.items() if name.startswith(prefix)}
-    learnt = {name for names in PARAMETERS_BY_PART.values() for name in names}
-    split = NetworkTensors(
-        {name: own[name] for name in learnt}, {name: values for name, values in own.items() if name not in learnt}
-    )
+    values = {name[len(prefix) :]: torch.tensor(array) for name, array in tensors.items() if name.startswith(prefix)}
+    parameters = {name: values.pop(name) for names in PARAMETERS_BY_PART.values() for name in names}
     names = facts["names"] or {}
-    m, p = int(own["D"].shape[1]), int(own["D"].shape[0])
+    p, m = parameters["D"].shape
     settings = SignalSettings.of(n_inputs=m, n_outputs=p, **arguments_from_facts(facts.get("signal_settings", {})))
     return LinearNetwork(
-        split,
+        NetworkTensors(parameters, values),
         dt=facts["dt"],
         hold=facts["hold"],
         trainable=tuple(facts["trainable"]),
@@ -136,84 +128,109 @@ def _linear_network(facts: dict[str, Any], tensors: ArrayMapping, prefix: str) -
     )
 
 
-# MERGED ltinet.nn.serialization
-# Models in files: safetensors with a description and a checksum, nothing executed; what comes back is bit for bit.
-#
-# A file has the tensors of a model by their names in `state_dict`, and a description in JSON: the kind of each module,
-# what it was made with, and its parts. Only the kinds of this package are made anew from it.
-
-FORMAT = "ltinet-model"
-VERSION = 1
-_MAX_DESCRIPTION_BYTES = 1 << 20
-
-ArrayDict = dict[str, NDArray[Any]]
-
-
 def save(model: nn.Module, path: str | Path) -> None:
-    """Write a model of `ltinet.nn` to a safetensors file, whole or not at all; `ltinet.nn.load` restores every bit.
+    """Write a model of `ltinet.nn` atomically to a safetensors file, from which `ltinet.nn.load` restores every bit.
 
-    Raises:
-        FileFormatError: it cannot be written there.
-        InvalidNetworkError: the model has parts that are not of this package.
+    Parameters
+    ----------
+    model : nn.Module
+        Model.
+    path : str or Path
+        File; an existing one is replaced.
+
+    Raises
+    ------
+    FileFormatError
+        The file cannot be written.
+    InvalidNetworkError
+        A part of the model is not of this package.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> from ltinet import nn
+    >>> nn.save(ltinet.construct(([[-1.0]], [[1.0]], [[1.0]])).to_torch(0.1), "model.safetensors")
     """
     write_model(model, path, {})
 
 
 def write_model(model: nn.Module, path: str | Path, extra: Mapping[str, NDArray[Any]]) -> None:
-    """Write a model, and other arrays beside it under names of their own."""
-    place = as_path(path)
+    """Write a model and extra arrays by name; names of tensors of the model have the prefix `model.`."""
+    file = as_path(path)
     content, tensors = _description_and_tensors(model)
     tensors |= {name: np.asarray(values) for name, values in extra.items()}
     metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": _checksum(content, tensors)}
     try:
-        write_file_atomically(place, encode_safetensors(tensors, metadata))
+        write_file_atomically(file, encode_safetensors(tensors, metadata))
     except (OSError, ValueError) as error:
         raise FileFormatError(
-            f"{format_path(place)} cannot be written ({error_reason(error)}); choose another place"
+            f"{format_path(file)} cannot be written ({error_reason(error)}); give another path"
         ) from error
 
 
 def model_checksum(model: nn.Module) -> str:
-    """SHA-256 of a model, the one that its file has where nothing else stands beside it."""
+    """Return the SHA-256 checksum of a model, which its file has if it holds no extra arrays."""
     return _checksum(*_description_and_tensors(model))
 
 
 def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> nn.Module:
     """Read a model that `ltinet.nn.save` wrote.
 
-    Raises:
-        FileFormatError: there is no such file, it is damaged, no model, too large, or of a newer format.
+    Parameters
+    ----------
+    path : str or Path
+        File.
+    max_bytes : float
+        Limit on the memory of its tensors.
+
+    Returns
+    -------
+    nn.Module
+        The model, with the same bits in all tensors.
+
+    Raises
+    ------
+    FileFormatError
+        The file does not exist, is damaged, is not a model, exceeds the limit, or has a newer format.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> from ltinet import nn
+    >>> nn.save(ltinet.construct(([[-1.0]], [[1.0]], [[1.0]])).to_torch(0.1), "model.safetensors")
+    >>> nn.load("model.safetensors").dt
+    0.1
     """
     return read_model(path, max_bytes=max_bytes)[0]
 
 
 def read_model(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> tuple[nn.Module, ArrayDict]:
-    """Read a model and what was written beside it."""
-    place = as_path(path)
-    metadata, tensors = _read(place, max_bytes)
+    """Read a model and the extra arrays in its file."""
+    file = as_path(path)
+    metadata, tensors = _read(file, max_bytes)
     content = metadata.get("content", "")
     if len(content) > _MAX_DESCRIPTION_BYTES or metadata.get("sha256") != _checksum(content, tensors):
-        raise FileFormatError(f"{format_path(place)} is damaged: its checksum does not match; restore it from a copy")
-    own = {name[len("model.") :]: values for name, values in tensors.items() if name.startswith("model.")}
+        raise FileFormatError(f"{format_path(file)} is damaged: its checksum does not match; restore it from a copy")
+    values = {name[len("model.") :]: array for name, array in tensors.items() if name.startswith("model.")}
     try:
-        model = build_module(json.loads(content), own)
-        model.load_state_dict({name: torch.from_numpy(np.array(values)) for name, values in own.items()})
+        model = build_module(json.loads(content), values)
+        model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in values.items()})
     except (LtinetError, ValueError, KeyError, TypeError, IndexError, RuntimeError, RecursionError) as error:
-        raise FileFormatError(f"{format_path(place)} does not hold a complete model: {error_text(error)}") from None
-    return model, {name: values for name, values in tensors.items() if not name.startswith("model.")}
+        raise FileFormatError(f"{format_path(file)} does not hold a complete model: {error_text(error)}") from None
+    return model, {name: array for name, array in tensors.items() if not name.startswith("model.")}
 
 
 def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], ArrayDict]:
-    room = parse_size_limit(max_bytes)
+    size_limit = parse_size_limit(max_bytes)
     with open_regular(path) as file:
         try:
             header = read_header(file)
             if header.metadata.get("format") != FORMAT:
-                raise FileFormatError(f"{format_path(path)} is no model; write one with ltinet.nn.save(model, path)")
+                raise FileFormatError(f"{format_path(path)} is not a model; write one with ltinet.nn.save(model, path)")
             if header.metadata.get("version") != str(VERSION):
                 version = sanitize(repr(header.metadata.get("version")))
                 raise FileFormatError(f"{format_path(path)} has format version {version}; upgrade ltinet to read it")
-            return header.metadata, read_tensors(file, header, room)
+            return header.metadata, read_tensors(file, header, size_limit)
         except LtinetError:
             raise
         except SizeLimitError as error:
@@ -225,13 +242,13 @@ def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], ArrayDict]:
 
 
 def _description_and_tensors(model: nn.Module) -> tuple[str, ArrayDict]:
-    """The description of a model and its tensors, by their names in the file."""
-    tensors: ArrayDict = {f"model.{name}": own.detach().cpu().numpy() for name, own in model.state_dict().items()}
+    """Return the description of a model in JSON, and its tensors by their names in the file."""
+    tensors: ArrayDict = {f"model.{name}": values.detach().cpu().numpy() for name, values in model.state_dict().items()}
     return json.dumps(describe_module(model), sort_keys=True), tensors
 
 
 def _checksum(content: str, tensors: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 of the description and of name, type, shape and bytes of every tensor."""
+    """Return the SHA-256 of the description and of name, type, shape and bytes of every tensor."""
     digest = hashlib.sha256(content.encode())
     for name in sorted(tensors):
         array = np.ascontiguousarray(tensors[name])

@@ -19,48 +19,55 @@ from ltinet.torch.delayed_network import DelayedNetwork
 from ltinet.torch.linear_network import LinearNetwork
 from ltinet.torch.validation import all_finite, validate_input
 
-# MERGED ltinet.nn.stack
-# Parts with states: what a stack hands states to, and takes them from.
-
-_DYNAMIC_TYPES = (LinearNetwork, DelayedNetwork, Feedback, Triangular)
+States = tuple[Tensor | None, ...]
 
 
 def has_states(part: nn.Module) -> bool:
-    """Whether a part has states; others are maps from samples to samples."""
-    return isinstance(part, _DYNAMIC_TYPES)
+    """Return True for networks and models with a network, False for static maps."""
+    return isinstance(part, LinearNetwork | DelayedNetwork | Feedback | Triangular)
 
 
 def underlying_network(part: nn.Module) -> LinearNetwork[Any] | None:
-    """The network whose states are those of a part, None for a map."""
+    """Return the network whose states are those of a part, None for a map."""
     if isinstance(part, DelayedNetwork | Feedback | Triangular):
         return part.network
     return part if isinstance(part, LinearNetwork) else None
 
 
-# MERGED ltinet.nn.stack
-# Networks and static maps in a row: Hammerstein, Wiener, Wiener–Hammerstein and longer ones, parallel in time.
-#
-# Between two networks signals are samples again, held as the next network holds its inputs.
-
-States = tuple[Tensor | None, ...]
-
-
 @final
 class Stack(nn.Module):
-    """Parts in a row: networks (`net.to_torch(dt)`), `Triangular`, `Feedback`, and maps from samples to samples.
+    """Series connection of networks (`net.to_torch(dt)`), `Triangular`, `Feedback` and static maps.
 
-    `stack(u)` takes `(…, T, m)` to `(…, T, p)`. States are tuples with one entry for each part, None for maps.
+    States are tuples with one entry for each part, None for maps.
+
+    Parameters
+    ----------
+    *parts : nn.Module
+        Parts, the one that takes the input first.
+
+    Raises
+    ------
+    InvalidNetworkError
+        There are no parts, or the outputs of one do not match the inputs of the next.
+
+    Examples
+    --------
+    >>> import ltinet, torch
+    >>> from ltinet import nn
+    >>> net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]]))
+    >>> nn.Stack(nn.Polynomial(1), net.to_torch(0.1))(torch.ones(20, 1)).shape
+    torch.Size([20, 1])
     """
 
     def __init__(self, *parts: nn.Module) -> None:
         super().__init__()
         if not parts:
-            raise InvalidNetworkError("a stack has no parts; give networks and maps, the first one first")
-        for number, (one, other) in enumerate(pairwise(parts)):
-            if one.n_outputs != other.n_inputs:
+            raise InvalidNetworkError("Stack requires at least one part; give networks and maps, the first one first.")
+        for number, (part, following) in enumerate(pairwise(parts)):
+            if part.n_outputs != following.n_inputs:
                 raise InvalidNetworkError(
-                    f"part {number} has {one.n_outputs} outputs but part {number + 1} takes {other.n_inputs} inputs; "
-                    "they must be equal"
+                    f"part {number} has {part.n_outputs} outputs but part {number + 1} takes {following.n_inputs} "
+                    "inputs; they must be equal"
                 )
         self.parts = nn.ModuleList(parts)
 
@@ -82,51 +89,94 @@ class Stack(nn.Module):
         x0: Sequence[Tensor | None] | None = None,
         return_state: bool = False,
     ) -> Any:
-        """Outputs for samples, and with `return_state` the states that await the next one.
+        """Run the parts on samples, one after the other.
 
-        Raises:
-            InvalidSignalError: u or a state has another shape, type or device, or numbers that are not finite.
-            SimulationError: a part gives numbers that are not finite.
+        Parameters
+        ----------
+        u : Tensor
+            Samples `(…, T, m)`.
+        state : tuple of Tensor or None, optional
+            Final states of a previous run, to continue it.
+        x0 : sequence of Tensor or None, optional
+            Initial state of each part in the user's coordinates, instead of `state`; at rest by default.
+        return_state : bool
+            Return the outputs and the final states.
+
+        Returns
+        -------
+        Tensor or tuple
+            Outputs `(…, T, p)`, with `return_state` a pair of the outputs and the states.
+
+        Raises
+        ------
+        InvalidSignalError
+            u or a state has a wrong shape, type or device, or numbers that are not finite.
+        SimulationError
+            The outputs of a part are not finite.
         """
-        states = self._for_each(state, "state")
-        starts = self._for_each(x0, "x0")
-        signal, ends = self._checked(u, "(…, T, {})"), []
-        for number, (part, own, start) in enumerate(zip(self.parts, states, starts, strict=True)):
+        states = self._per_part(state, "state")
+        initial_states = self._per_part(x0, "x0")
+        signal, end_states = self._validated(u, "(…, T, {})"), []
+        for number, (part, part_state, part_x0) in enumerate(zip(self.parts, states, initial_states, strict=True)):
             end = None
             if has_states(part):
-                signal = part(signal, state=own, x0=start, return_state=return_state)
+                signal = part(signal, state=part_state, x0=part_x0, return_state=return_state)
                 signal, end = signal if return_state else (signal, None)
             else:
                 signal = part(signal)
             self._require_finite(signal, number)
-            ends.append(end)
-        return (signal, tuple(ends)) if return_state else signal
+            end_states.append(end)
+        return (signal, tuple(end_states)) if return_state else signal
 
     def step(self, u: Tensor, state: States | None = None) -> tuple[Tensor, States]:
-        """The output at one sample `(…, m)` and the states that await the next."""
-        signal, ends = self._checked(u, "(…, {})"), []
-        for number, (part, own) in enumerate(zip(self.parts, self._for_each(state, "state"), strict=True)):
-            signal, end = part.step(signal, own) if has_states(part) else (part(signal), None)
+        """Run the parts on one sample.
+
+        Parameters
+        ----------
+        u : Tensor
+            Sample `(…, m)`.
+        state : tuple of Tensor or None, optional
+            States from the previous step; at rest by default.
+
+        Returns
+        -------
+        y : Tensor
+            Output `(…, p)`.
+        state : tuple of Tensor or None
+            States for the next step.
+        """
+        signal, end_states = self._validated(u, "(…, {})"), []
+        for number, (part, part_state) in enumerate(zip(self.parts, self._per_part(state, "state"), strict=True)):
+            signal, end = part.step(signal, part_state) if has_states(part) else (part(signal), None)
             self._require_finite(signal, number)
-            ends.append(end)
-        return signal, tuple(ends)
+            end_states.append(end)
+        return signal, tuple(end_states)
 
     def to_networks(self) -> dict[str, "DynamicNetwork | nn.Module"]:
-        """The parts by name (part0, part1, …): networks as `DynamicNetwork`, maps as they are."""
+        """Convert the parts with states back to networks.
+
+        Returns
+        -------
+        dict
+            `DynamicNetwork` or map by name: part0, part1, ….
+        """
         return {
             f"part{number}": part.to_network() if has_states(part) else part for number, part in enumerate(self.parts)
         }
 
-    def _checked(self, u: Tensor, axes: str) -> Tensor:
-        """The input, checked here where its first part is a map, which does not look at it."""
+    def _validated(self, u: Tensor, axes: str) -> Tensor:
+        """Validate the input where the first part is a map, which does not; networks validate it themselves."""
         if has_states(self.parts[0]):
             return u
-        where = next(self.parameters(), u)
-        device = where.device if isinstance(where, Tensor) else torch.device("cpu")
+        parameter = next(self.parameters(), u)
+        device = parameter.device if isinstance(parameter, Tensor) else torch.device("cpu")
         return validate_input(u, n_inputs=self.n_inputs, device=device, axes=axes)
 
     def _require_finite(self, signal: Tensor, number: int) -> None:
-        """Name the part whose outputs overflowed, before the next one refuses them; a last network may give them."""
+        """Name the part whose outputs overflowed, before the next part rejects them.
+
+        Outputs of a network at the end are returned as they are.
+        """
         part = self.parts[number]
         if (number + 1 < len(self.parts) or not has_states(part)) and not all_finite(signal):
             raise SimulationError(
@@ -134,26 +184,91 @@ class Stack(nn.Module):
                 f"number of {signal.dtype}; give smaller inputs, or a map that grows less"
             )
 
-    def _for_each(self, given: Sequence[Tensor | None] | None, name: str) -> Sequence[Tensor | None]:
-        if given is None:
+    def _per_part(self, states: Sequence[Tensor | None] | None, name: str) -> Sequence[Tensor | None]:
+        if states is None:
             return [None] * len(self.parts)
-        if isinstance(given, Tensor) or len(given) != len(self.parts):
+        if isinstance(states, Tensor) or len(states) != len(self.parts):
             raise InvalidSignalError(
-                f"{name} is no tuple of {len(self.parts)}; give one entry for each part, None for maps and for rest"
+                f"{name} must be a tuple of {len(self.parts)}; give one entry for each part, None for maps and for rest"
             )
-        return given
+        return states
 
 
 def hammerstein(before: nn.Module, network: nn.Module) -> Stack:
-    """A map, then a network."""
+    """Connect a map and a network in series.
+
+    Parameters
+    ----------
+    before : nn.Module
+        Static map of the input.
+    network : nn.Module
+        Network.
+
+    Returns
+    -------
+    Stack
+        The series connection.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> from ltinet import nn
+    >>> net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]]))
+    >>> nn.hammerstein(nn.Spline(1), net.to_torch(0.1)).n_outputs
+    1
+    """
     return Stack(before, network)
 
 
 def wiener(network: nn.Module, after: nn.Module) -> Stack:
-    """A network, then a map."""
+    """Connect a network and a map in series.
+
+    Parameters
+    ----------
+    network : nn.Module
+        Network.
+    after : nn.Module
+        Static map of the output.
+
+    Returns
+    -------
+    Stack
+        The series connection.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> from ltinet import nn
+    >>> net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]]))
+    >>> nn.wiener(net.to_torch(0.1), nn.Polynomial(1)).n_inputs
+    1
+    """
     return Stack(network, after)
 
 
 def wiener_hammerstein(first: nn.Module, between: nn.Module, last: nn.Module) -> Stack:
-    """A network, a map, a network."""
+    """Connect a network, a map and a network in series.
+
+    Parameters
+    ----------
+    first : nn.Module
+        Network that takes the input.
+    between : nn.Module
+        Static map between the networks.
+    last : nn.Module
+        Network that gives the output.
+
+    Returns
+    -------
+    Stack
+        The series connection.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> from ltinet import nn
+    >>> net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]]))
+    >>> len(nn.wiener_hammerstein(net.to_torch(0.1), nn.Monotone(1), net.to_torch(0.1)).parts)
+    3
+    """
     return Stack(first, between, last)

@@ -30,36 +30,28 @@ from ltinet.torch.linear_network import LinearNetwork
 from ltinet.torch.packed_system import PackedSystem, TrainableParts, pack_system
 from ltinet.torch.planner import InitialState, ProblemSizes, run_from_initial_state, select_plan
 from ltinet.torch.propagators import TensorSystem, one_step
-from ltinet.torch.validation import all_finite, compute_dtype, preserve_dtype, validate_input
-
-# MERGED ltinet.nn.triangular
-# The neurons of a model's layers: what enters each of them, and where a force on it acts, by the model's parameters.
-#
-# A layer in its own states (`BlockSystem`): reals ξ_r, then pairs (ξ, η). Neuron i has m ξ̈ + c ξ̇ + k ξ = s + v u̇ with
-# s = e u − Σ_{j>i} (k_ij ξ_j + c_ij ξ̇_j), as the network's own equations (`network.maps`), here in tensors:
-#
-#     first order    s = Σ_{j>i} A_ij z_j + B_i u,                       a force f adds f to ξ̇_i,
-#     second order   s = (A² + c A + k)_i z + (A B + c B)_i u,           a force f adds A_ξη⁻¹ f to η̇.
-#
-# The row of A² has no reals, which stand before all pairs, and its own entries vanish (Cayley and Hamilton).
+from ltinet.torch.validation import DoublePrecisionModule, all_finite, compute_dtype, validate_input
 
 
 class NeuronGroup(NamedTuple):
-    """Layers of k states and N neurons each: constants, the first axis counts the layers."""
+    """Layers of k states and N neurons each, as constants; the first axis counts the layers.
+
+    The names of the fields are also those of buffers in model files.
+    """
 
     basis: Tensor
-    """The states of a layer are basis · z of the model, `(layers, k, k)`."""
+    """States of a layer = basis · z, with z its states in the model, `(layers, k, k)`."""
     inverse: Tensor
     places: Tensor
-    """Where its states stand among all, `(layers, k)`."""
+    """Indices of the states of each layer, `(layers, k)`."""
     members: Tensor
-    """Which of the model's pairs, reals or blocks of this size each one is, `(layers,)`."""
+    """Index of each layer among the pairs, reals or blocks of this size, `(layers,)`."""
     neurons: Tensor
-    """The numbers of its neurons, layer after layer of the network, `(layers, N)`."""
+    """Indices of the neurons of each layer, counted layer after layer of the network, `(layers, N)`."""
 
 
 class NeuronInputs(NamedTuple):
-    """For all N neurons: s = rows · z + direct · u, and ż = … + forces · f."""
+    """Weights of all N neurons: s = rows · z + direct · u, and forces f on neurons add forces · f to ż."""
 
     rows: Tensor
     direct: Tensor
@@ -67,48 +59,56 @@ class NeuronInputs(NamedTuple):
 
 
 def neuron_groups(packed: PackedSystem, blocks: BlockSystem) -> list[NeuronGroup]:
-    """The layers of a network by size, in the states of a model."""
+    """Group the layers of a network by numbers of states and neurons, in the states of a model."""
     n_pairs = len(packed.pair_rates)
-    firsts = {
-        len(group[0].F): start for group, start in zip(packed.groups, _block_group_starts(packed, n_pairs), strict=True)
-    }
-    found: dict[tuple[int, int], list[tuple[NDArray[np.intp], int, slice, int]]] = defaultdict(list)
+    # First state of the coupled blocks of each size.
+    start = 2 * n_pairs + len(packed.real_rates)
+    starts: dict[int, int] = {}
+    for group in packed.groups:
+        starts[len(group[0].F)] = start
+        start += len(group) * len(group[0].F)
+    layers_by_size: dict[tuple[int, int], list[tuple[NDArray[np.intp], int, slice, range]]] = defaultdict(list)
     first_neuron = 0
     for rows, n_reals in zip(blocks.slices, blocks.reals_per_block, strict=True):
-        own = np.flatnonzero(packed.to_blocks[rows].any(axis=0))
-        k = len(own)
+        states = np.flatnonzero(packed.to_blocks[rows].any(axis=0))
+        k = len(states)
         n_neurons = (k + n_reals) // 2
-        member = int(own[0])
+        member = int(states[0])
         if k == 1:
             member -= 2 * n_pairs
         elif n_neurons > 1:
-            member = (member - firsts[k]) // k
-        found[k, n_neurons].append((own, member, rows, first_neuron))
+            member = (member - starts[k]) // k
+        layers_by_size[k, n_neurons].append((states, member, rows, range(first_neuron, first_neuron + n_neurons)))
         first_neuron += n_neurons
-    return [_make_group(packed, layers, n_neurons) for (_, n_neurons), layers in found.items()]
+    return [
+        NeuronGroup(
+            basis=torch.from_numpy(np.stack([packed.to_blocks[rows][:, states] for states, _, rows, _ in layers])),
+            inverse=torch.from_numpy(np.stack([packed.from_blocks[states][:, rows] for states, _, rows, _ in layers])),
+            places=torch.from_numpy(np.stack([states for states, _, _, _ in layers]).astype(np.int64)),
+            members=torch.tensor([member for _, member, _, _ in layers], dtype=torch.int64),
+            neurons=torch.tensor([list(neurons) for _, _, _, neurons in layers], dtype=torch.int64),
+        )
+        for layers in layers_by_size.values()
+    ]
 
 
 def neuron_inputs(system: TensorSystem, groups: list[NeuronGroup]) -> NeuronInputs:
-    """What enters all neurons, and where forces act; differentiable in the system."""
+    """Compute the weights of the inputs of all neurons and of forces on them; differentiable in the system."""
     n_neurons = sum(group.neurons.numel() for group in groups)
     n, m = system.B.shape
     rows, direct = system.B.new_zeros(n_neurons, n), system.B.new_zeros(n_neurons, m)
     forces = system.B.new_zeros(n, n_neurons)
     for group in groups:
-        own = _layer_inputs(_layer_matrices(system, group), group.basis @ system.B[group.places], group)
-        at, states = group.neurons, group.places
-        rows = rows.index_put((at.unsqueeze(2), states.unsqueeze(1)), own.rows)
-        direct = direct.index_put((at,), own.direct)
-        forces = forces.index_put((states.unsqueeze(2), at.unsqueeze(1)), own.forces)
+        layer = _layer_inputs(_layer_matrices(system, group), group.basis @ system.B[group.places], group)
+        neurons, states = group.neurons, group.places
+        rows = rows.index_put((neurons.unsqueeze(2), states.unsqueeze(1)), layer.rows)
+        direct = direct.index_put((neurons,), layer.direct)
+        forces = forces.index_put((states.unsqueeze(2), neurons.unsqueeze(1)), layer.forces)
     return NeuronInputs(rows, direct, forces)
 
 
 def validate_neuron_groups(groups: list[NeuronGroup], system: TensorSystem) -> None:
-    """Refuse layers, as a file may hold them, that are not all states, parts and neurons of a system, each once.
-
-    Raises:
-        ValueError: they are not.
-    """
+    """Raise ValueError unless the layers, read from a file, have all states and neurons of a system, each once."""
     members: dict[object, list[Tensor]] = defaultdict(list)
     for group in groups:
         layers, k = group.places.shape
@@ -118,57 +118,55 @@ def validate_neuron_groups(groups: list[NeuronGroup], system: TensorSystem) -> N
             shapes != ((layers, k, k), (layers, k, k), (layers,), (layers, n_neurons))
             or not n_neurons <= k <= 2 * n_neurons
         ):
-            raise ValueError("layers whose sizes do not fit each other")
+            raise ValueError("sizes of layers do not match")
         if not bool(torch.isfinite(group.basis).all() & torch.isfinite(group.inverse).all()):
-            raise ValueError("layers with states that are not finite")
+            raise ValueError("layers have states that are not finite")
         members["real" if k == 1 else "pair" if n_neurons == 1 else k].append(group.members)
     counts: dict[object, int] = {"real": len(system.real_rates), "pair": len(system.pair_rates)}
-    counts |= {own.shape[-1]: len(own) for own in system.blocks}
-    parts = [(members.get(kind, []), count) for kind, count in counts.items()]
-    parts += [([group.places for group in groups], len(system.B))]
+    counts |= {blocks.shape[-1]: len(blocks) for blocks in system.blocks}
     neurons = [group.neurons for group in groups]
-    parts += [(neurons, sum(own.numel() for own in neurons))]
-    if not members.keys() <= counts.keys() or not all(_is_permutation(*own) for own in parts):
-        raise ValueError("layers that are not all states and neurons, each once")
-
-
-def _is_permutation(numbers: list[Tensor], count: int) -> bool:
-    found = sorted(int(number) for own in numbers for number in own.flatten().tolist())
-    return found == list(range(count))
+    index_sets = [(members.get(kind, []), count) for kind, count in counts.items()]
+    index_sets += [([group.places for group in groups], len(system.B))]
+    index_sets += [(neurons, sum(indices.numel() for indices in neurons))]
+    if not members.keys() <= counts.keys() or any(
+        sorted(index for tensor in tensors for index in tensor.flatten().tolist()) != list(range(count))
+        for tensors, count in index_sets
+    ):
+        raise ValueError("layers do not have all states and neurons, each once")
 
 
 def dependency_levels(groups: list[NeuronGroup]) -> list[Tensor]:
-    """The numbers of the neurons that can be solved together: the last of each layer, then those before them, …."""
-    deepest = max((group.neurons.shape[1] for group in groups), default=0)
+    """Return the indices of neurons that are solved together: the last of each layer, then those before them, …."""
+    n_levels = max((group.neurons.shape[1] for group in groups), default=0)
     return [
         torch.cat([group.neurons[:, -1 - level] for group in groups if group.neurons.shape[1] > level])
-        for level in range(deepest)
+        for level in range(n_levels)
     ]
 
 
 def _layer_inputs(A: Tensor, B: Tensor, group: NeuronGroup) -> NeuronInputs:
-    """The same for layers of one size, in the model's states of each."""
+    """Compute the weights for layers of one size; rows and forces refer to the states of the model."""
     k, n_neurons = A.shape[-1], group.neurons.shape[1]
     n_reals = 2 * n_neurons - k
     xi = [*range(n_reals), *range(n_reals, k, 2)]
     eta = list(range(n_reals + 1, k, 2))
     pairs = xi[n_reals:]
-    own = A[..., pairs, :]
+    A_xi = A[..., pairs, :]
     c = -(A[..., pairs, pairs] + A[..., eta, eta]).unsqueeze(-1)
-    # k ξ_i, and what else stands in its own columns, vanishes: only states of later neurons enter.
+    # Row i of A² + c A + k vanishes in the columns of neuron i and of those before it: only later neurons enter.
     is_later = torch.as_tensor([[column > state + (state in pairs) for column in range(k)] for state in xi])
-    rows = torch.cat([A[..., :n_reals, :], own @ A + c * own], -2) * is_later.to(A)
-    direct = torch.cat([B[..., :n_reals, :], own @ B + c * B[..., pairs, :]], -2)
+    rows = torch.cat([A[..., :n_reals, :], A_xi @ A + c * A_xi], -2) * is_later.to(A)
+    direct = torch.cat([B[..., :n_reals, :], A_xi @ B + c * B[..., pairs, :]], -2)
     unit = torch.eye(k, dtype=A.dtype, device=A.device)
-    solved = torch.linalg.solve_triangular(
+    force_weights = torch.linalg.solve_triangular(
         A[..., pairs, :][..., eta], torch.eye(len(eta)).to(A).expand(len(A), -1, -1), upper=True
     )
-    forces = torch.cat([unit[:, :n_reals].expand(len(A), -1, -1), unit[:, eta] @ solved], -1)
+    forces = torch.cat([unit[:, :n_reals].expand(len(A), -1, -1), unit[:, eta] @ force_weights], -1)
     return NeuronInputs(rows @ group.basis, direct, group.inverse @ forces)
 
 
 def _layer_matrices(system: TensorSystem, group: NeuronGroup) -> Tensor:
-    """A of layers of one size, in their own states."""
+    """Return A of layers of one size, in the states of the layers."""
     k, n_neurons = group.places.shape[1], group.neurons.shape[1]
     if k == 1:
         F = system.real_rates[group.members].reshape(-1, 1, 1)
@@ -176,52 +174,47 @@ def _layer_matrices(system: TensorSystem, group: NeuronGroup) -> Tensor:
         a, omega = system.pair_rates[group.members], system.frequencies[group.members]
         F = torch.stack([torch.stack([a, -omega], -1), torch.stack([omega, a], -1)], -2)
     else:
-        F = next(own for own in system.blocks if own.shape[-1] == k)[group.members]
+        F = next(blocks for blocks in system.blocks if blocks.shape[-1] == k)[group.members]
     return group.basis @ F @ group.inverse
 
 
-def _block_group_starts(packed: PackedSystem, n_pairs: int) -> list[int]:
-    """Where the states of the coupled blocks of each size begin."""
-    sizes = [len(group) * len(group[0].F) for group in packed.groups]
-    first = 2 * n_pairs + len(packed.real_rates)
-    return [first + sum(sizes[:number]) for number in range(len(sizes))]
-
-
-def _make_group(
-    packed: PackedSystem, layers: list[tuple[NDArray[np.intp], int, slice, int]], n_neurons: int
-) -> NeuronGroup:
-    return NeuronGroup(
-        basis=torch.from_numpy(np.stack([packed.to_blocks[rows][:, own] for own, _, rows, _ in layers])),
-        inverse=torch.from_numpy(np.stack([packed.from_blocks[own][:, rows] for own, _, rows, _ in layers])),
-        places=torch.from_numpy(np.stack([own for own, _, _, _ in layers]).astype(np.int64)),
-        members=torch.tensor([member for _, member, _, _ in layers], dtype=torch.int64),
-        neurons=torch.tensor([list(range(first, first + n_neurons)) for _, _, _, first in layers], dtype=torch.int64),
-    )
-
-
-# MERGED ltinet.nn.triangular
-# Networks with activations on what enters their neurons, solved in the triangular order of the paper's Algorithm 3.
-
-_CHANNELWISE = (Polynomial, Spline)
-
-
 @final
-class Triangular(nn.Module):
-    """A network whose neurons get an activation of what enters them: m ξ̈ + c ξ̇ + k ξ = φ(s).
+class Triangular(DoublePrecisionModule):
+    """A network with an activation on the input of each neuron: m ξ̈ + c ξ̇ + k ξ = φ(s).
 
-    What enters is s = e u − Σ (k_ij ξ_j + c_ij ξ̇_j) with the sum over the neurons after it in its layer: a layer is
+    The input is s = e u − Σ (k_ij ξ_j + c_ij ξ̇_j) with the sum over the neurons after it in its layer: a layer is
     solved from its last neuron to its first, all layers side by side, each time parallel in time, in as many runs as
-    the largest layer has neurons. With φ(s) = s + ψ(s) the network itself is exact between samples, and ψ, zero at
-    first, is held as the network holds its inputs. What u̇ gives to a neuron is added beside φ, since a held input has
-    no derivative at its samples.
+    the largest layer has neurons. With φ(s) = s + ψ(s) the linear part is exact between samples, and ψ, zero at first,
+    is held as the network holds its inputs. The contribution of u̇ to a neuron does not pass through φ, since a held
+    input has no derivative at its samples.
 
-    Args:
-        net: the network; neurons count layer after layer, as in `net.layers`.
-        map: φ: a map of one channel for all neurons, or a `Polynomial` or `Spline` with a channel for each.
-        dt: time between samples.
-        hold: "linear" for straight lines between samples, "zero" for steps; that of the network if left out, and
-            "linear" where it has none.
-        trainable: the parts of the network that are trained, as in `net.to_torch`.
+    Parameters
+    ----------
+    net : DynamicNetwork
+        Network; neurons count layer after layer, as in `net.layers`.
+    map : nn.Module
+        Activation φ: a map of one channel for all neurons, or a `Polynomial` or `Spline` with a channel for each.
+    dt : float
+        Time between samples.
+    hold : {"linear", "zero"}, optional
+        Straight lines or steps between samples; by default the hold of the network, or "linear" if it has none.
+    trainable : bool, str or iterable of str
+        Parts of the network that are trained, as in `net.to_torch`.
+
+    Raises
+    ------
+    InvalidNetworkError
+        `net` is not a network, or the channels of the map do not match its neurons.
+    InvalidSignalError
+        The time step or hold is not valid.
+
+    Examples
+    --------
+    >>> import ltinet, torch
+    >>> from ltinet import nn
+    >>> net = ltinet.construct(([[0.0, 1.0], [-1.0, -0.1]], [[0.0], [1.0]], [[1.0, 0.0]]))
+    >>> nn.Triangular(net, nn.Polynomial(1, 3), dt=0.1)(torch.ones(20, 1)).shape
+    torch.Size([20, 1])
     """
 
     def __init__(
@@ -250,26 +243,45 @@ class Triangular(nn.Module):
             settings=settings,
             rebuild=DynamicNetwork,
         )
-        self._take(network, map, groups)
+        self._set_parts(network, map, groups)
 
     @classmethod
     def of_parts(cls, network: LinearNetwork[Any], map: nn.Module, groups: list[NeuronGroup]) -> "Triangular":
-        """The same from its parts, as files hold them."""
+        """Build a model from its parts, as files store them.
+
+        Parameters
+        ----------
+        network : LinearNetwork
+            Linear part.
+        map : nn.Module
+            Activation.
+        groups : list of NeuronGroup
+            Layers by size.
+
+        Returns
+        -------
+        Triangular
+            The model.
+
+        Raises
+        ------
+        InvalidNetworkError
+            The channels of the map do not match the neurons.
+        """
         model = cls.__new__(cls)
         nn.Module.__init__(model)
-        model._take(network, map, groups)
+        model._set_parts(network, map, groups)
         return model
 
-    def _take(self, network: LinearNetwork[Any], map: nn.Module, groups: list[NeuronGroup]) -> None:
+    def _set_parts(self, network: LinearNetwork[Any], map: nn.Module, groups: list[NeuronGroup]) -> None:
         self.network, self.map, self.n_groups = network, map, len(groups)
         self.n_neurons = sum(group.neurons.numel() for group in groups)
         sizes = (getattr(map, "n_inputs", None), getattr(map, "n_outputs", None))
-        fits = sizes == (1, 1) or (isinstance(map, _CHANNELWISE) and sizes[0] == self.n_neurons)
-        if not fits:
+        if sizes != (1, 1) and not (isinstance(map, Polynomial | Spline) and sizes[0] == self.n_neurons):
             raise InvalidNetworkError(
                 f"the map is a {type(map).__name__} from {sizes[0]} to {sizes[1]} channels; give one from 1 to 1 for "
-                f"all neurons, or a Polynomial or Spline with {self.n_neurons}, one for each: what enters a neuron may "
-                "not depend on those before it"
+                f"all neurons, or a Polynomial or Spline with {self.n_neurons}, one for each: the input of a neuron "
+                "must not depend on the neurons before it"
             )
         for number, group in enumerate(groups):
             for name, values in group._asdict().items():
@@ -286,7 +298,18 @@ class Triangular(nn.Module):
         return self.network.n_outputs
 
     def at(self, dt: float) -> "Triangular":
-        """The same model with another time step; both share their parameters."""
+        """Return a model with another time step that shares the parameters.
+
+        Parameters
+        ----------
+        dt : float
+            Time between samples.
+
+        Returns
+        -------
+        Triangular
+            The model.
+        """
         other = copy.copy(self)
         other._modules = {**self._modules, "network": self.network.at(dt)}
         return other
@@ -294,75 +317,121 @@ class Triangular(nn.Module):
     def forward(
         self, u: Tensor, *, state: Tensor | None = None, x0: Tensor | None = None, return_state: bool = False
     ) -> Any:
-        """Outputs `(…, T, p)` for samples `(…, T, m)`; `state`, `x0` and `return_state` as those of a network.
+        """Run the model on samples.
 
-        Raises:
-            InvalidSignalError: u or a state has another shape, type or device, or numbers that are not finite.
-            SimulationError: an activation exceeds the largest floating-point number.
+        Parameters
+        ----------
+        u : Tensor
+            Samples `(…, T, m)`.
+        state : Tensor, optional
+            Final state of a previous run, to continue it.
+        x0 : Tensor, optional
+            State at the first sample in the user's coordinates, instead of `state`; at rest by default.
+        return_state : bool
+            Return the outputs and the final state.
+
+        Returns
+        -------
+        Tensor or tuple
+            Outputs `(…, T, p)`, with `return_state` a pair of the outputs and the state.
+
+        Raises
+        ------
+        InvalidSignalError
+            u or a state has a wrong shape, type or device, or numbers that are not finite.
+        SimulationError
+            An activation overflows.
         """
-        if torch.compiler.is_compiling():  # as networks do
-            run: Any = torch.compiler.disable(self._evaluated)
+        if torch.compiler.is_compiling():  # a graph break, as in `LinearNetwork.forward`
+            run: Any = torch.compiler.disable(self._run_samples)
             return run(u, state, x0, return_state)
-        return self._evaluated(u, state, x0, return_state)
+        return self._run_samples(u, state, x0, return_state)
 
     def step(self, u: Tensor, state: Tensor | None = None, *, x0: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The output at one sample `(…, m)` and the state that awaits the next."""
+        """Run the model on one sample.
+
+        Parameters
+        ----------
+        u : Tensor
+            Sample `(…, m)`.
+        state : Tensor, optional
+            State from the previous step.
+        x0 : Tensor, optional
+            State at the sample in the user's coordinates, instead of `state`; at rest by default.
+
+        Returns
+        -------
+        y : Tensor
+            Output `(…, p)`.
+        state : Tensor
+            State for the next step.
+        """
         u = validate_input(u, n_inputs=self.n_inputs, device=self.network.B.device, axes="(…, {})")
         y, end = self(u.unsqueeze(-2), state=state, x0=x0, return_state=True)
         return y.squeeze(-2), end
 
     def to_network(self) -> Any:
-        """The linear part: the network that is left where every φ is the identity."""
+        """Convert the linear part, with the identity for every φ, back to a network.
+
+        Returns
+        -------
+        DynamicNetwork
+            The network.
+        """
         return self.network.to_network()
 
-    def _evaluated(self, u: Tensor, state: Tensor | None, x0: Tensor | None, return_state: bool) -> Any:
+    def _run_samples(self, u: Tensor, state: Tensor | None, x0: Tensor | None, return_state: bool) -> Any:
         network = self.network
         u = validate_input(u, n_inputs=self.n_inputs, device=network.B.device)
         batch, steps = tuple(u.shape[:-2]), u.shape[-2]
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(compute_dtype(u.dtype)).reshape(-1, steps, self.n_inputs)
-            start = network.start(batch, state, x0)
-            driven, signals = self._driven(samples, start)
-            y, end = self._run(driven, signals, start, with_end=return_state)
+            initial = network.initial_state(batch, state, x0)
+            driven, signals = self._solve_neurons(samples, initial)
+            y, end = self._run(driven, signals, initial, with_end=return_state)
         y = y.reshape(*batch, steps, self.n_outputs).to(u.dtype)
         return (y, end.reshape(*batch, network.n_states)) if return_state and end is not None else y
 
-    def _driven(self, u: Tensor, start: InitialState) -> tuple[TensorSystem, Tensor]:
-        """The network with the ψ of all neurons as further inputs, and these: level by level, from the last neurons."""
+    def _solve_neurons(self, u: Tensor, initial: InitialState) -> tuple[TensorSystem, Tensor]:
+        """Solve the neurons level by level, from the last of each layer.
+
+        Returns the network with the ψ of all neurons as additional inputs, and the samples of all inputs.
+        """
         groups = self.groups
-        plain = self.network.system()
-        found = neuron_inputs(plain, groups)
-        driven, signals = plain, u
-        for number, neurons in enumerate(dependency_levels(groups)):
-            direct = found.direct.index_select(0, neurons)
-            if number:
-                seen = driven._replace(C=found.rows.index_select(0, neurons), D=_extend_feedthrough(direct, driven.B))
-                s = self._run(seen, signals, start, with_end=False)[0]
-            else:  # nothing but the input enters the last neurons
+        driven, signals = self.network.system(), u
+        weights = neuron_inputs(driven, groups)
+        for level, neurons in enumerate(dependency_levels(groups)):
+            direct = weights.direct.index_select(0, neurons)
+            if level:
+                C = weights.rows.index_select(0, neurons)
+                neuron_system = driven._replace(C=C, D=_pad_columns(direct, driven.B))
+                s = self._run(neuron_system, signals, initial, with_end=False)[0]
+            else:  # only the input enters the last neurons
                 s = u @ direct.to(u.dtype).mT
-            signals = torch.cat([signals, self._extra(s, neurons)], -1)
-            driven = _add_force_inputs(driven, found, neurons)
+            signals = torch.cat([signals, self._nonlinear_part(s, neurons)], -1)
+            B = torch.cat([driven.B, weights.forces.index_select(1, neurons)], 1)
+            driven = driven._replace(B=B, D=_pad_columns(driven.D, B))
         return driven, signals
 
-    def _extra(self, s: Tensor, neurons: Tensor) -> Tensor:
-        """ψ(s) = φ(s) − s of some neurons."""
-        one_for_all = self.map.n_inputs == 1
-        v = self.map(s.unsqueeze(-1)) if one_for_all else self.map(s, neurons)
-        if v.shape != (s.unsqueeze(-1) if one_for_all else s).shape:
+    def _nonlinear_part(self, s: Tensor, neurons: Tensor) -> Tensor:
+        """Return ψ(s) = φ(s) − s of some neurons."""
+        is_shared = self.map.n_inputs == 1
+        v = self.map(s.unsqueeze(-1)) if is_shared else self.map(s, neurons)
+        if v.shape != (s.unsqueeze(-1) if is_shared else s).shape:
             raise InvalidNetworkError(
-                f"the map takes {tuple(s.shape)}, a number for each neuron, to {tuple(v.shape)}; it must keep the shape"
+                f"the map takes {tuple(s.shape)}, one value for each neuron, to {tuple(v.shape)}; it must keep the shape"
             )
-        v = v.squeeze(-1) if one_for_all else v
+        v = v.squeeze(-1) if is_shared else v
         if not all_finite(v):
-            number = int(neurons[int((~torch.isfinite(v)).flatten(0, -2).any(0).nonzero()[0])])
+            neuron = int(neurons[int((~torch.isfinite(v)).flatten(0, -2).any(0).nonzero()[0])])
             raise SimulationError(
-                f"the activation of neuron {number} ({type(self.map).__name__}) is not finite: it exceeds the largest "
+                f"the activation of neuron {neuron} ({type(self.map).__name__}) is not finite: it exceeds the largest "
                 f"number of {v.dtype}; take smaller inputs, or a map that grows less"
             )
         return v - s
 
     def _run(
-        self, system: TensorSystem, u: Tensor, start: InitialState, *, with_end: bool
+        self, system: TensorSystem, u: Tensor, initial: InitialState, *, with_end: bool
     ) -> tuple[Tensor, Tensor | None]:
         network, growth = self.network, self.network.growth
         step = one_step(system, network.dt, linear=network.hold == "linear")
@@ -374,27 +443,17 @@ class Triangular(nn.Module):
             n_outputs=system.C.shape[-2],
             growth=max(growth, 0.0) * network.dt * u.shape[1],
             on_gpu=u.is_cuda,
-            number_size=u.element_size(),
+            bytes_per_number=u.element_size(),
         )
-        return run_from_initial_state(step, u, start, select_plan(sizes), growth=growth, with_end=with_end)
+        return run_from_initial_state(step, u, initial, select_plan(sizes), growth=growth, with_end=with_end)
 
     @property
     def groups(self) -> list[NeuronGroup]:
-        """The layers by size, as constants."""
+        """Layers by size, as constants."""
         names = NeuronGroup._fields
         return [NeuronGroup(*(getattr(self, f"{name}_{number}") for name in names)) for number in range(self.n_groups)]
 
-    def _apply(self, fn: Any, recurse: bool = True) -> Any:
-        """Move to devices, but keep float64."""
-        return super()._apply(preserve_dtype(fn), recurse)
 
-
-def _extend_feedthrough(direct: Tensor, B: Tensor) -> Tensor:
-    """The feedthrough of s from u, and none from what else drives: the weights of the forces in s are zero."""
-    return torch.cat([direct, direct.new_zeros(len(direct), B.shape[1] - direct.shape[1])], 1)
-
-
-def _add_force_inputs(driven: TensorSystem, found: NeuronInputs, neurons: Tensor) -> TensorSystem:
-    """A system with forces on some neurons as further inputs."""
-    B = torch.cat([driven.B, found.forces.index_select(1, neurons)], 1)
-    return driven._replace(B=B, D=_extend_feedthrough(driven.D, B))
+def _pad_columns(D: Tensor, B: Tensor) -> Tensor:
+    """Append zero columns to D for the additional inputs of B: forces have no feedthrough."""
+    return torch.cat([D, D.new_zeros(len(D), B.shape[1] - D.shape[1])], 1)

@@ -14,24 +14,17 @@ from ltinet.signals.sampled import Hold
 from ltinet.simulation.context import SimulationContext
 from ltinet.state_space import StateSpace
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
-from ltinet.torch.packed_system import TrainableParts
+from ltinet.torch.packed_system import TrainableParts, pack_system
 
 if TYPE_CHECKING:
     from ltinet.torch.delayed_network import DelayedNetwork
     from ltinet.torch.linear_network import LinearNetwork
 
-# MERGED ltinet.torch.api
-# The door from networks to PyTorch, which is imported when somebody goes through it.
-
 NetworkType = TypeVar("NetworkType")
 
 
 def require_torch() -> None:
-    """Refuse to go on without PyTorch.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-    """
+    """Raise MissingDependencyError if PyTorch is not installed."""
     try:
         import torch  # noqa: F401
     except ImportError as error:
@@ -47,23 +40,20 @@ def to_torch(
     settings: SignalSettings = NO_SETTINGS,
     rebuild: Callable[[Network, BlockDiagonalForm, StateSpace, BlockSystem], NetworkType],
 ) -> "LinearNetwork[NetworkType]":
-    """A prepared network as a module; `rebuild` makes a network for users of what the way back constructs.
+    """Convert a prepared network to a module; `rebuild` constructs the result of its `to_network`.
 
-    Its states are those of its layers, which learning keeps stable. There T may lose up to log₁₀ cond(T) digits of the
-    largest state, which `simulate` of few states keeps. Delays and the operating point are not in it, but in what its
-    `to_network` gives back; `wrap_delays` adds them.
+    The states of the module are those of the layers, which stay stable in training. In these coordinates up to
+    log₁₀ cond(T) digits of the largest state may be lost, which `simulate` of small systems keeps. The module does not
+    apply delays and operating point, which its `to_network` restores; `wrap_delays` adds them.
 
-    Raises:
-        MissingDependencyError: PyTorch is not installed.
+    Raises MissingDependencyError if PyTorch is not installed.
     """
     require_torch()
     from ltinet.torch.linear_network import LinearNetwork
-    from ltinet.torch.packed_system import pack_system
     from ltinet.torch.parameters import initial_tensors
 
-    tensors = initial_tensors(pack_system(prepared))
     return LinearNetwork(
-        tensors,
+        initial_tensors(pack_system(prepared)),
         dt=dt,
         hold=hold,
         trainable=trainable,
@@ -74,10 +64,9 @@ def to_torch(
 
 
 def wrap_delays(network: "LinearNetwork[NetworkType]") -> "DelayedNetwork[NetworkType]":
-    """A module with the delays and the operating point of its network.
+    """Add the delays and the operating point of its network to a module.
 
-    Raises:
-        InvalidSystemError: a delay is no multiple of the time step.
+    Raises InvalidSystemError if a delay is not a multiple of the time step.
     """
     from ltinet.torch.delayed_network import DelayedNetwork
 

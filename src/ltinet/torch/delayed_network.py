@@ -12,39 +12,42 @@ its first sample arrives, and no line leads there. x0 belongs to the inputs with
 from typing import Any, Generic, TypeVar, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ltinet.errors import InvalidSignalError, InvalidSystemError
 from ltinet.simulation.delayed_stepper import delays_in_samples
 from ltinet.systems.signal_names import SignalNames
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.torch.linear_network import LinearNetwork
-from ltinet.torch.validation import preserve_dtype, validate_input, validate_states
-
-# MERGED ltinet.torch.delayed_network
-# A network with delays and an operating point as a PyTorch module: `LinearNetwork` with shifted inputs and outputs.
-#
-# With whole numbers of samples d_j for inputs and e_i for outputs the output is a sum over the different delays d,
-#
-#     y_i[k] = y0_i + Σ_d w_i^(d)[k − d − e_i],
-#
-# where w^(d) is the run of the core for the inputs of delay d alone, u_j − u0_j from their first sample on. All these
-# runs are one batch. Unlike a shift of the inputs, this leaves the beginning of a linear hold as it is: the input is zero
-# until its first sample arrives, and no line leads there. x0 belongs to the inputs without a delay.
+from ltinet.torch.validation import DoublePrecisionModule, validate_input, validate_states
 
 NetworkType = TypeVar("NetworkType")
 
 
 @final
-class DelayedNetwork(nn.Module, Generic[NetworkType]):
-    """A network that learns, with delays of whole samples and an operating point; it is used as `LinearNetwork` is.
+class DelayedNetwork(DoublePrecisionModule, Generic[NetworkType]):
+    """Trainable network with delays of whole samples and an operating point, used as `LinearNetwork`.
 
-    `net.to_torch(dt)` makes one of a model that has them. Delays and the buffers `u0` and `y0` are not trained.
+    `net.to_torch(dt)` constructs one from a network with these settings. Delays and the buffers `u0` and `y0` are not
+    trained.
+
+    Parameters
+    ----------
+    network : LinearNetwork
+        Network whose signal settings have the delays and the operating point.
 
     Raises
     ------
     InvalidSystemError
-        A delay is no multiple of dt.
+        A delay is not a multiple of dt.
+
+    Examples
+    --------
+    >>> import ltinet, torch
+    >>> net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]])).with_signal_settings(input_delay=0.3)
+    >>> model = net.to_torch(0.1)
+    >>> int(model(torch.ones(20, 1)).flatten().nonzero()[0])
+    3
     """
 
     u0: Tensor
@@ -66,7 +69,7 @@ class DelayedNetwork(nn.Module, Generic[NetworkType]):
 
     @property
     def hold(self) -> str:
-        """What inputs do between samples."""
+        """Inputs between samples: "linear" for straight lines, "zero" for steps."""
         return self.network.hold
 
     @property
@@ -96,15 +99,32 @@ class DelayedNetwork(nn.Module, Generic[NetworkType]):
 
     @property
     def trainable(self) -> tuple[str, ...]:
-        """The parts that are trained."""
+        """Names of the trained parts."""
         return self.network.trainable
 
     def at(self, dt: float) -> "DelayedNetwork[NetworkType]":
-        """Return the same network with another time step; both share their parameters."""
+        """Return a model with another time step that shares the parameters.
+
+        Parameters
+        ----------
+        dt : float
+            Time between samples.
+
+        Returns
+        -------
+        DelayedNetwork
+            The model.
+        """
         return DelayedNetwork(self.network.at(dt))
 
     def to_network(self) -> NetworkType:
-        """Return the network that the parameters stand for now, with its delays and operating point."""
+        """Convert the current parameters back to a network with the delays and the operating point.
+
+        Returns
+        -------
+        DynamicNetwork
+            The network.
+        """
         return self.network.to_network()
 
     def forward(
@@ -116,109 +136,130 @@ class DelayedNetwork(nn.Module, Generic[NetworkType]):
         x0: Tensor | None = None,
         return_state: bool = False,
     ) -> Any:
-        """Return outputs `(…, T, p)` for samples `(…, T, m)` that are `dt` apart.
+        """Run the network on samples.
 
         Parameters
         ----------
         u : Tensor
-            Samples as they are measured.
+            Measured samples `(…, T, m)`.
         times : Tensor, optional
             Times of samples that are not `dt` apart, for models without delays.
         state : Tensor, optional
-            What a run before this one gave back; outputs that are on their way are in it.
+            Final state of a previous run, which includes the delayed outputs, to continue it.
         x0 : Tensor, optional
-            State of the core at the first sample, in the user's coordinates, instead of `state`.
+            State of the core at the first sample in the user's coordinates, instead of `state`; at rest by default.
         return_state : bool
-            Give back a pair, the outputs and the state that awaits the next sample.
+            Return the outputs and the final state.
+
+        Returns
+        -------
+        Tensor or tuple
+            Outputs `(…, T, p)`, with `return_state` a pair of the outputs and the state.
 
         Raises
         ------
         InvalidSignalError
-            u or a state has another shape, type or device, or numbers that are not finite; or times are given to a
+            u or a state has a wrong shape, type or device, or numbers that are not finite; or times are given to a
             model with delays.
         """
-        if torch.compiler.is_compiling():  # as `LinearNetwork`
-            run: Any = torch.compiler.disable(self._evaluated)
+        if torch.compiler.is_compiling():  # a graph break, as in `LinearNetwork.forward`
+            run: Any = torch.compiler.disable(self._run_samples)
             return run(u, times, state, x0, return_state)
-        return self._evaluated(u, times, state, x0, return_state)
+        return self._run_samples(u, times, state, x0, return_state)
 
-    def _evaluated(
+    def _run_samples(
         self, u: Tensor, times: Tensor | None, state: Tensor | None, x0: Tensor | None, return_state: bool
     ) -> Any:
         u = validate_input(u, n_inputs=self.n_inputs, device=self.u0.device)
-        # Offsets are often large beside what happens around them: the difference is rounded once.
+        # Offsets are often large relative to the deviations from them: subtract in float64, then round once.
         v = (u.to(self.u0.dtype) - self.u0).to(u.dtype)
         if not any(self.input_steps) and not any(self.output_steps):
-            found = self.network(v, times=times, state=state, x0=x0, return_state=return_state)
-            y, end = found if return_state else (found, None)
-            y = (y.to(self.y0.dtype) + self.y0).to(u.dtype)
-            return (y, end) if return_state else y
-        if times is not None:
+            result = self.network(v, times=times, state=state, x0=x0, return_state=return_state)
+            y, end = result if return_state else (result, None)
+        elif times is not None:
             raise InvalidSignalError(
-                "times are given to a model with delays, whose delays are whole samples; leave times out, or run "
+                "times cannot be given to a model with delays, which are whole samples; leave times out, or run "
                 "model.to_network().simulate(u, times)"
             )
-        y, end = self._delayed(v, state, x0)
+        else:
+            y, end = self._run_delayed(v, state, x0)
         y = (y.to(self.y0.dtype) + self.y0).to(u.dtype)
         return (y, end) if return_state else y
 
     def step(self, u: Tensor, state: Tensor | None = None, *, x0: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return the output at one sample `(…, m)` and the state that awaits the next."""
+        """Run the network on one sample.
+
+        Parameters
+        ----------
+        u : Tensor
+            Sample `(…, m)`.
+        state : Tensor, optional
+            State from the previous step.
+        x0 : Tensor, optional
+            State at the sample in the user's coordinates, instead of `state`; at rest by default.
+
+        Returns
+        -------
+        y : Tensor
+            Output `(…, p)`.
+        state : Tensor
+            State for the next step.
+        """
         y, end = self(u.unsqueeze(-2), state=state, x0=x0, return_state=True)
         return y.squeeze(-2), end
 
-    def _delayed(self, v: Tensor, state: Tensor | None, x0: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Run the core once for all different delays, and add what arrives."""
+    def _run_delayed(self, v: Tensor, state: Tensor | None, x0: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Run the core once for all different delays, and add the delayed outputs.
+
+        The state consists of the core states of all runs, then, for each run and output, the outputs that have been
+        computed but not yet returned.
+        """
         if state is not None and x0 is not None:
-            raise InvalidSignalError("both state and x0 are given; give the one that the run is to begin in")
+            raise InvalidSignalError("both state and x0 are given; give one of them")
         batch, n, steps = tuple(v.shape[:-2]), self.n_states, v.shape[-2]
         delays = self._delays(x0, state)
         lags = [[d + e for e in self.output_steps] for d in delays]
-        steps_of_inputs = torch.tensor(self.input_steps, device=v.device)
-        runs = torch.stack([v * (steps_of_inputs == d) for d in delays])
-        waiting: list[Tensor] = []
-        begun = None
+        input_steps = torch.tensor(self.input_steps, device=v.device)
+        runs = torch.stack([v * (input_steps == d) for d in delays])
+        pending: list[Tensor] = []
+        core_states = None
         if state is not None:
             size = len(delays) * n + sum(map(sum, lags))
-            given = validate_states(state, self.u0, n=size, batch=batch, name="state").reshape(*batch, size)
-            begun = torch.stack(given[..., : len(delays) * n].split(n, -1)) if n else None
-            waiting = list(given[..., len(delays) * n :].split([lag for own in lags for lag in own], -1))
-        start = None
+            rows = validate_states(state, self.u0, n=size, batch=batch, name="state").reshape(*batch, size)
+            core_states = torch.stack(rows[..., : len(delays) * n].split(n, -1)) if n else None
+            pending = list(rows[..., len(delays) * n :].split([lag for run_lags in lags for lag in run_lags], -1))
+        core_x0 = None
         if x0 is not None and n:
             x = validate_states(x0, self.u0, n=n, batch=batch, name="x0").reshape(1, *batch, n)
-            start = torch.cat([x, x.new_zeros(len(delays) - 1, *batch, n)])
-        w, ends = self.network(runs, state=begun, x0=start, return_state=True)
-        arrived = [w.new_zeros(*batch, steps) for _ in self.output_steps]
-        kept = []
-        for group, own in enumerate(lags):
-            for i, lag in enumerate(own):
-                before = waiting[group * len(own) + i].to(w.dtype) if waiting else w.new_zeros(*batch, lag)
-                line = torch.cat([before, w[group, ..., i]], -1)
-                arrived[i] = arrived[i] + line[..., :steps]
-                kept.append(line[..., steps:].to(ends.dtype))
-        y = torch.stack(arrived, -1) if arrived else w.new_zeros(*batch, steps, 0)
-        return y, torch.cat([*ends.unbind(0), *kept], -1)
+            core_x0 = torch.cat([x, x.new_zeros(len(delays) - 1, *batch, n)])
+        w, ends = self.network(runs, state=core_states, x0=core_x0, return_state=True)
+        outputs = [w.new_zeros(*batch, steps) for _ in self.output_steps]
+        new_pending = []
+        for run, run_lags in enumerate(lags):
+            for i, lag in enumerate(run_lags):
+                earlier = pending[run * len(run_lags) + i].to(w.dtype) if pending else w.new_zeros(*batch, lag)
+                delayed = torch.cat([earlier, w[run, ..., i]], -1)
+                outputs[i] = outputs[i] + delayed[..., :steps]
+                new_pending.append(delayed[..., steps:].to(ends.dtype))
+        y = torch.stack(outputs, -1) if outputs else w.new_zeros(*batch, steps, 0)
+        return y, torch.cat([*ends.unbind(0), *new_pending], -1)
 
     def _delays(self, x0: Tensor | None, state: Tensor | None) -> list[int]:
-        """Return the different delays of inputs, with a run from x0 where no input is there at once."""
+        """Return the different delays of inputs, and a delay 0 for the response to x0, which a state may contain."""
         delays = sorted(set(self.input_steps)) or [0]
         if delays[0] == 0:
             return delays
-        with_start = [0, *delays]
-        size = len(with_start) * self.n_states + sum(d + e for d in with_start for e in self.output_steps)
-        from_start = state is not None and isinstance(state, Tensor) and state.dim() > 0 and state.shape[-1] == size
-        return with_start if x0 is not None or from_start else delays
-
-    def _apply(self, fn: Any, recurse: bool = True) -> Any:
-        """Move to devices, but keep float64."""
-        return super()._apply(preserve_dtype(fn), recurse)
+        with_zero = [0, *delays]
+        size = len(with_zero) * self.n_states + sum(d + e for d in with_zero for e in self.output_steps)
+        has_zero = isinstance(state, Tensor) and state.dim() > 0 and state.shape[-1] == size
+        return with_zero if x0 is not None or has_zero else delays
 
 
 def _delays_in_samples(settings: SignalSettings, name: str, count: int, dt: float) -> list[int]:
-    late = delays_in_samples(settings.array(name, count), dt)
-    if late.rest.any():
+    delays = delays_in_samples(settings.array(name, count), dt)
+    if delays.rest.any():
         raise InvalidSystemError(
-            f"{name} is {list(getattr(settings, name))}, but a PyTorch module knows samples alone, dt = {dt:g} apart; "
+            f"{name} is {list(getattr(settings, name))}, but a PyTorch module supports whole samples only, dt = {dt:g}; "
             f"choose a dt that divides the delays, or leave them out: net.with_signal_settings({name}=0).to_torch(dt)"
         )
-    return [int(own) for own in late.whole]
+    return [int(count) for count in delays.whole]

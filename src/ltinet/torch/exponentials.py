@@ -23,43 +23,37 @@ from torch import Tensor
 
 from ltinet.error_bounds.extended_precision import balancing_units
 
-# MERGED ltinet.torch.exponentials
-# The signature of a function, found once: PyTorch asks for that of an operation's forward pass in every call.
-
 Forward = TypeVar("Forward", bound=Callable[..., Any])
+_SERIES_RADIUS = 1.0  # |z| below which φₖ comes from a Taylor series, because (φₖ − 1/k!)/z would cancel
+_ROWS, _COLUMNS = 5, 4  # coefficients: twenty terms, below rounding for |z| ≤ 1
+_MAX_DOUBLINGS = 1100  # covers the whole range of doubles
+_FIXED_DOUBLINGS = 40  # for norms up to 1e12, where torch.func.vmap hides the values
 
 
 def cache_signature(forward: Forward) -> Forward:
-    """The same function, which `inspect.signature` no longer takes apart: 50 µs of each call."""
+    """Store the signature of a forward function: PyTorch inspects it in every call, which takes 50 µs."""
     forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
     return forward
 
 
-# MERGED ltinet.torch.exponentials
-# φ₁(z) = (eᶻ − 1)/z and φ₂(z) = (φ₁(z) − 1)/z of pairs z = x ± iy, and of reals with y = 0.
-#
-# Equal to `ltinet.simulation.propagators.phi_functions`. One operation with derivatives of its own, φₖ′ = φₖ − k φₖ₊₁:
-# those that PyTorch would find have some hundred steps, and are infinite at z = 0.
-
-_SERIES_RADIUS = 1.0  # |z| below which they come from a Taylor series: subtractions in (φₖ − 1/k!)/z would lose digits
-_ROWS, _COLUMNS = 5, 4  # of coefficients: twenty terms, below rounding for |z| ≤ 1
+# Scalars
 
 
 class ComplexPair(NamedTuple):
-    """Complex numbers by their real and imaginary parts."""
+    """Complex numbers as their real and imaginary parts."""
 
     re: Tensor
     im: Tensor
 
 
 def pair_phi(x: Tensor, y: Tensor) -> tuple[ComplexPair, ComplexPair]:
-    """φ₁ and φ₂ of x + iy."""
+    """Compute φ₁ and φ₂ of x + iy."""
     re, im = _Phi.apply(2, x, y)
     return ComplexPair(re[0], im[0]), ComplexPair(re[1], im[1])
 
 
 class _Phi(torch.autograd.Function):
-    """φ₁ … φ_{n+1}, each by its parts; the last one is there for derivatives of the others, and has none itself."""
+    """φ₁ … φ_{n+1} as real and imaginary parts; the last serves the derivatives of the others and has none itself."""
 
     generate_vmap_rule = True
 
@@ -77,10 +71,10 @@ class _Phi(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_re: Tensor, grad_im: Tensor) -> tuple[None, Tensor, Tensor]:
-        """Of a holomorphic f: ∂ Re f/∂x = Re f′ = ∂ Im f/∂y and ∂ Im f/∂x = Im f′ = −∂ Re f/∂y."""
+        """Apply the Cauchy–Riemann equations: ∂ Re f/∂x = Re f′ = ∂ Im f/∂y and ∂ Im f/∂x = Im f′ = −∂ Re f/∂y."""
         x, y, re, im = ctx.saved_tensors
-        if torch.is_grad_enabled():  # to be differentiated again: with one function more
-            re, im = (own[: ctx.n + 1] for own in _Phi.apply(ctx.n + 1, x, y))
+        if torch.is_grad_enabled():  # differentiable again with one more function
+            re, im = (values[: ctx.n + 1] for values in _Phi.apply(ctx.n + 1, x, y))
         slope_re, slope_im = _phi_derivatives(re), _phi_derivatives(im)
         grad_re, grad_im = grad_re[: ctx.n], grad_im[: ctx.n]
         return (
@@ -94,20 +88,23 @@ class _Phi(torch.autograd.Function):
         _, _, re, im = ctx.saved_tensors
         slope_re, slope_im = _phi_derivatives(re), _phi_derivatives(im)
         last = torch.zeros_like(re[:1])
-        moved_re = slope_re * along_x - slope_im * along_y
-        moved_im = slope_im * along_x + slope_re * along_y
-        return torch.cat([moved_re, last]), torch.cat([moved_im, last])
+        tangent_re = slope_re * along_x - slope_im * along_y
+        tangent_im = slope_im * along_x + slope_re * along_y
+        return torch.cat([tangent_re, last]), torch.cat([tangent_im, last])
 
 
 def _phi_derivatives(values: Tensor) -> Tensor:
-    """φₖ − k φₖ₊₁ for all k but the last."""
+    """Return φₖ′ = φₖ − k φₖ₊₁ for all k but the last."""
     n = len(values) - 1
     k = torch.arange(1, n + 1, dtype=values.dtype, device=values.device).view(-1, *(1 for _ in values.shape[1:]))
     return values[:-1] - k * values[1:]
 
 
 def _phi_values(count: int, x: Tensor, y: Tensor) -> Tensor:
-    """φ₁ … φ_count, `(count, …)`, as complex numbers."""
+    """Return φ₁ … φ_count, `(count, …)`, as complex numbers.
+
+    φₖ = 1/k! + z φₖ₊₁ is applied downwards from a series near zero, and upwards from φ₁ elsewhere.
+    """
     small = x * x + y * y < _SERIES_RADIUS
     z = torch.complex(x, y)
     near, far = torch.where(small, z, 0.0), torch.where(small, 1.0, z)
@@ -120,14 +117,14 @@ def _phi_values(count: int, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _complex_expm1(z: Tensor) -> Tensor:
-    """eᶻ − 1 without the digits that the subtraction would take."""
+    """Return eᶻ − 1 without cancellation: expm1(x) cos y − 2 sin²(y/2) + i eˣ sin y."""
     x, y = z.real, z.imag
     half = torch.sin(0.5 * y)
     return torch.complex(torch.expm1(x) * torch.cos(y) - 2.0 * half * half, torch.exp(x) * torch.sin(y))
 
 
 def _scalar_series(z: Tensor, order: int) -> Tensor:
-    """Σ zᵏ/(k + order)!: rows of four terms with powers 1, z, z², z³, then Horner's rule in z⁴."""
+    """Evaluate Σ zᵏ/(k + order)!: rows of four terms with powers 1, z, z², z³, then Horner's rule in z⁴."""
     square = z * z
     powers = torch.stack([torch.ones_like(z), z, square, square * z], -1)
     rows = powers @ _coefficients(order, z.dtype, z.device)
@@ -140,7 +137,7 @@ def _scalar_series(z: Tensor, order: int) -> Tensor:
 
 @cache
 def _coefficients(order: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Once for each device: a copy to a GPU makes it wait, and cannot be recorded."""
+    """Return the Taylor coefficients, cached: a copy to a GPU synchronizes it and cannot be captured in a CUDA graph."""
     terms = [
         [1.0 / math.factorial(_COLUMNS * row + column + order) for row in range(_ROWS)] for column in range(_COLUMNS)
     ]
@@ -148,99 +145,84 @@ def _coefficients(order: int, dtype: torch.dtype, device: torch.device) -> Tenso
         return torch.tensor(terms, dtype=dtype, device=device)
 
 
-# MERGED ltinet.torch.exponentials
-# e^M, φ₁(M) and φ₂(M) of square matrices: a Taylor series of M/2ˢ, then s doublings.
-#
-# PyTorch's own exponential chooses too low a degree at some norms and is off by 2e-11 there (2.13, float64). The series
-# here ends at M¹⁹/21!, below rounding for a norm of one.
-#
-# Rounding e^M = 1 + E loses the digits of E that are below those of 1, and squaring doubles that error each time: beside
-# fast states, whose norm decides s, slow ones would lose the last s bits of their E. Doublings are therefore those of E,
-# which becomes 2 E + E² and keeps digits of its own size (N. J. Higham, Functions of Matrices, 2008, section 10.3, on
-# halving too often). Where ‖e^M‖ ≤ ½, squaring no longer increases its error, at most 2 ‖e^M‖ times the one before, and
-# what is left of e^M keeps digits of its own size by that.
-#
-# Where states are in units that are decades apart, norms tell of units, and doublings that only these call for cost
-# digits: matrices are halved and doubled in units that suit them, powers of two that cost no digit there and back.
+# Matrices
 
 _COEFFICIENTS = [[1.0 / math.factorial(4 * row + column + 2) for column in range(4)] for row in range(5)]
-_MAX_DOUBLINGS = 1100  # beyond the largest double there is nothing to halve
-_FIXED_DOUBLINGS = 40  # where values cannot be looked at: norms up to 1e12
 
 
 def matrix_phi(M: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """e^M, φ₁(M) and φ₂(M) for matrices `(…, k, k)`.
+    """Compute e^M, φ₁(M) and φ₂(M) for matrices `(…, k, k)`.
 
-    φ₁(2z) = φ₁(z)(1 + E/2) and φ₂(2z) = (φ₁(z)² + 2 φ₂(z))/4. Cost 9 + 3 s products.
+    Doublings use φ₁(2z) = φ₁(z)(1 + E/2) and φ₂(2z) = (φ₁(z)² + 2 φ₂(z))/4. Cost 9 + 3 s products.
     """
     units = _scaling_units(M)
     M = M * units
-    doublings, most = _n_doublings(M)
+    doublings, max_doublings = _n_doublings(M)
     identity = torch.eye(M.shape[-1], dtype=M.dtype, device=M.device)
-    small = M * torch.exp2(-doublings)
-    second = _phi2_series(small, identity)
-    first = identity + small @ second
-    power = _MatrixExponential(less_one=small @ first, whole=identity + small @ first)
-    for count in range(most):
-        goes_on = doublings > count
-        second = torch.where(goes_on, 0.25 * (first @ first + 2.0 * second), second)
-        first = torch.where(goes_on, first + 0.5 * (power.less_one @ first), first)
-        power = _double(power, identity, goes_on)
-    return power.whole / units, first / units, second / units
+    scaled = M * torch.exp2(-doublings)
+    second = _phi2_series(scaled, identity)
+    first = identity + scaled @ second
+    power = _MatrixExponential(E=scaled @ first, full=identity + scaled @ first)
+    for count in range(max_doublings):
+        is_active = doublings > count
+        second = torch.where(is_active, 0.25 * (first @ first + 2.0 * second), second)
+        first = torch.where(is_active, first + 0.5 * (power.E @ first), first)
+        power = _double(power, identity, is_active)
+    return power.full / units, first / units, second / units
 
 
 def matrix_exponential(M: Tensor) -> Tensor:
-    """e^M alone. Cost 9 + s products."""
+    """Compute e^M for matrices `(…, k, k)`. Cost 9 + s products."""
     units = _scaling_units(M)
     M = M * units
-    doublings, most = _n_doublings(M)
+    doublings, max_doublings = _n_doublings(M)
     identity = torch.eye(M.shape[-1], dtype=M.dtype, device=M.device)
-    small = M * torch.exp2(-doublings)
-    less_one = small @ (identity + small @ _phi2_series(small, identity))
-    power = _MatrixExponential(less_one, identity + less_one)
-    for count in range(most):
+    scaled = M * torch.exp2(-doublings)
+    E = scaled @ (identity + scaled @ _phi2_series(scaled, identity))
+    power = _MatrixExponential(E, identity + E)
+    for count in range(max_doublings):
         power = _double(power, identity, doublings > count)
-    return power.whole / units
+    return power.full / units
 
 
 class _MatrixExponential(NamedTuple):
-    """E = e^M − 1 and e^M, of which one may have digits that the other has not."""
+    """E = e^M − 1 and e^M, stored both because each may have digits that the other has lost."""
 
-    less_one: Tensor
-    whole: Tensor
+    E: Tensor
+    full: Tensor
 
 
-def _double(power: _MatrixExponential, identity: Tensor, goes_on: Tensor) -> _MatrixExponential:
-    """The same of 2 M, for the matrices that go on; cost one product."""
-    E, whole = power
-    decayed = _norm(whole) <= 0.5
-    factor = torch.where(decayed, whole, E)
+def _double(power: _MatrixExponential, identity: Tensor, is_active: Tensor) -> _MatrixExponential:
+    """Return the exponential of 2 M for the active matrices; cost one product."""
+    E, full = power
+    decayed = _norm(full) <= 0.5
+    factor = torch.where(decayed, full, E)
     square = factor @ factor
-    less_one = torch.where(decayed, square - identity, 2.0 * E + square)
+    E_doubled = torch.where(decayed, square - identity, 2.0 * E + square)
     return _MatrixExponential(
-        torch.where(goes_on, less_one, E),
-        torch.where(goes_on, torch.where(decayed, square, identity + less_one), whole),
+        torch.where(is_active, E_doubled, E),
+        torch.where(is_active, torch.where(decayed, square, identity + E_doubled), full),
     )
 
 
 def _scaling_units(M: Tensor) -> Tensor:
-    """Units of the columns over those of the rows, `(k, k)`, the same for all matrices; 1 where none need doubling."""
-    sizes, none = M.detach().abs(), torch.ones((), dtype=M.dtype, device=M.device)
+    """Return the units of the columns over those of the rows, `(k, k)`, for all matrices; 1 if none needs doublings."""
+    sizes, one = M.detach().abs(), torch.ones((), dtype=M.dtype, device=M.device)
     norms = sizes.sum(-2, keepdim=True).amax(-1, keepdim=True)
     try:
         if not M.numel() or not bool((norms > 1.0).any()) or not bool(torch.isfinite(norms).all()):
-            return none
-        shapes = (sizes / torch.where(norms > 0.0, norms, none)).reshape(-1, *M.shape[-2:]).amax(0)
+            return one
+        shapes = (sizes / torch.where(norms > 0.0, norms, one)).reshape(-1, *M.shape[-2:]).amax(0)
         units = balancing_units(shapes.double().cpu().numpy())
-    except RuntimeError:  # within torch.func.vmap values cannot be asked for
-        return none
+    except RuntimeError:  # values are not available inside torch.func.vmap
+        return one
     scale = torch.as_tensor(units, dtype=M.dtype, device=M.device)
     ratios = scale / scale[:, None]
-    return ratios if bool(torch.isfinite(ratios).all() & (ratios > 0.0).all()) else none
+    return ratios if bool(torch.isfinite(ratios).all() & (ratios > 0.0).all()) else one
 
 
 def _phi2_series(M: Tensor, identity: Tensor) -> Tensor:
-    """φ₂ of matrices of norm one at most: rows of four terms with 1, M, M², M³, then Horner's rule in M⁴."""
+    """Compute φ₂ of matrices of norm at most one: rows of four terms with 1, M, M², M³, then Horner's rule in M⁴."""
     square = M @ M
     powers = (identity, M, square, square @ M)
     fourth = square @ square
@@ -252,15 +234,15 @@ def _phi2_series(M: Tensor, identity: Tensor) -> Tensor:
 
 
 def _n_doublings(M: Tensor) -> tuple[Tensor, int]:
-    """How often each matrix is halved until its norm is one, `(…, 1, 1)`, and the most of it."""
+    """Return the number of halvings that bring the norm of each matrix to one, `(…, 1, 1)`, and its maximum."""
     doublings = torch.ceil(torch.log2(_norm(M).clamp(1.0, torch.finfo(M.dtype).max)))
     try:
-        most = int(doublings.max()) if doublings.numel() else 0
-    except RuntimeError:  # within torch.func.vmap values cannot be asked for
+        max_doublings = int(doublings.max()) if doublings.numel() else 0
+    except RuntimeError:  # values are not available inside torch.func.vmap
         return doublings, _FIXED_DOUBLINGS
-    return doublings, min(most, _MAX_DOUBLINGS)
+    return doublings, min(max_doublings, _MAX_DOUBLINGS)
 
 
 def _norm(M: Tensor) -> Tensor:
-    """The largest sum of a column, `(…, 1, 1)`, as a number without derivatives."""
+    """Return the 1-norm, `(…, 1, 1)`, without derivatives."""
     return M.detach().abs().sum(-2, keepdim=True).amax(-1, keepdim=True)

@@ -24,19 +24,13 @@ from torch.autograd import forward_ad
 from ltinet.torch.propagators import OneStep
 from ltinet.torch.scan import scan_time_varying
 
-# MERGED ltinet.torch.feedback_loop
-# A linear network whose last inputs are a static map of its last outputs, v = φ(ξ): the equations of its steps.
-#
-# With w the state that awaits a sample: ξ = C_ξ w + d_u u + d_v φ(ξ), w⁺ = P w + Γ_u u + Γ_v φ(ξ). A linear hold makes
-# d_v small and not zero, so that ξ is found by Newton's method at each sample.
-
 StaticMap = Callable[[Tensor], Tensor]
-_MAX_ITERATIONS = 30  # steps at a sample; three or four are taken
-_MAP_INPUT_TOLERANCE = 1e-14  # of the size of ξ
+_MAX_ITERATIONS = 30  # iterations at a sample; three or four usually suffice
+_MAP_INPUT_TOLERANCE = 1e-14  # relative to 1 + |ξ|
 
 
 class FeedbackLoop(NamedTuple):
-    """The matrices of a step, split into what comes from outside and what is fed back."""
+    """Matrices of a step, split into those of external (u, y) and of static_map-back signals (v, ξ)."""
 
     P: Tensor
     Gamma_u: Tensor
@@ -49,9 +43,9 @@ class FeedbackLoop(NamedTuple):
     xi_v: Tensor
 
 
-def split_feedback(step: OneStep, *, fed_back: int, seen: int) -> FeedbackLoop:
-    """The loop of a step whose last `fed_back` inputs are a map of its last `seen` outputs."""
-    m, p = step.Gamma.shape[1] - fed_back, step.direct.shape[0] - seen
+def split_feedback(step: OneStep, *, n_map_inputs: int, n_map_outputs: int) -> FeedbackLoop:
+    """Split the matrices of a step whose last inputs are a map of its last outputs."""
+    m, p = step.Gamma.shape[1] - n_map_outputs, step.direct.shape[0] - n_map_inputs
     identity = torch.eye(step.Gamma.shape[0], dtype=step.Gamma.dtype, device=step.Gamma.device)
     direct = step.direct
     return FeedbackLoop(
@@ -67,22 +61,22 @@ def split_feedback(step: OneStep, *, fed_back: int, seen: int) -> FeedbackLoop:
     )
 
 
-def solve_map_input(c: Tensor, xi_v: Tensor, fed: StaticMap) -> Tensor:
-    """ξ = c + d_v φ(ξ) for c `(…, r)`, without derivatives.
+def solve_map_input(c: Tensor, xi_v: Tensor, static_map: StaticMap) -> Tensor:
+    """Solve ξ = c + d_v φ(ξ) for c `(…, r)`, without derivatives.
 
-    By inserting ξ as long as that brings it nearer, which a small d_v makes fast, then by Newton's method.
+    Fixed-point iteration as long as it halves the change, which is fast for a small d_v, then Newton's method.
     """
-    if not bool(xi_v.any()):  # what is fed back comes a step later, as with a zero hold
+    if not bool(xi_v.any()):  # no feedthrough around the loop, as with a zero hold
         return c
-    xi, last = c, math.inf
+    xi, last_change = c, math.inf
     for _ in range(_MAX_ITERATIONS):
-        new = c + fed(xi) @ xi_v.mT
+        new = c + static_map(xi) @ xi_v.mT
         change, xi = _largest_change(new - xi, new), new
-        if change == 0.0 or not change < 0.5 * last:
+        if change == 0.0 or not change < 0.5 * last_change:
             break
-        last = change
+        last_change = change
     for _ in range(0 if change == 0.0 else _MAX_ITERATIONS):
-        correction = solve_per_sample(algebraic_jacobian(xi, xi_v, fed), xi - c - fed(xi) @ xi_v.mT)
+        correction = solve_per_sample(algebraic_jacobian(xi, xi_v, static_map), xi - c - static_map(xi) @ xi_v.mT)
         xi = xi - correction
         if _largest_change(correction, xi) == 0.0:
             break
@@ -90,129 +84,131 @@ def solve_map_input(c: Tensor, xi_v: Tensor, fed: StaticMap) -> Tensor:
 
 
 def _largest_change(change: Tensor, xi: Tensor) -> float:
-    """The largest change of all samples that have not settled, each by its own size; those that are lost have."""
+    """Return the largest change of the samples that have not converged; samples with infinities count as converged."""
     size = change.abs()
-    beyond = size - _MAP_INPUT_TOLERANCE * (1.0 + xi.abs())  # of infinities no number, and not positive
-    return float(torch.where(beyond > 0.0, size, 0.0).max()) if size.numel() else 0.0
+    excess = size - _MAP_INPUT_TOLERANCE * (1.0 + xi.abs())  # NaN for infinities, which compares as not positive
+    return float(torch.where(excess > 0.0, size, 0.0).max()) if size.numel() else 0.0
 
 
-def map_jacobian(xi: Tensor, fed: StaticMap) -> Tensor:
-    """∂φ/∂ξ at every sample, `(…, q, r)`: a map takes each sample by itself, so that one pass gives a row for all."""
+def map_jacobian(xi: Tensor, static_map: StaticMap) -> Tensor:
+    """Compute ∂φ/∂ξ at every sample, `(…, q, r)`.
+
+    A map acts on each sample separately, so that one backward pass gives a row for all samples.
+    """
     with torch.enable_grad():
-        given = xi.detach().requires_grad_()
-        v = fed(given)
-        rows = [torch.autograd.grad(v[..., row].sum(), given, retain_graph=True)[0] for row in range(v.shape[-1])]
+        xi = xi.detach().requires_grad_()
+        v = static_map(xi)
+        rows = [torch.autograd.grad(v[..., row].sum(), xi, retain_graph=True)[0] for row in range(v.shape[-1])]
     return torch.stack(rows, -2)
 
 
-def state_jacobian(loop: FeedbackLoop, xi: Tensor, fed: StaticMap) -> Tensor:
-    """∂w⁺/∂w at every sample, `(…, n, n)`: P + Γ_v M (1 − d_v M)⁻¹ C_ξ with M = ∂φ/∂ξ."""
-    M = map_jacobian(xi, fed)
+def state_jacobian(loop: FeedbackLoop, xi: Tensor, static_map: StaticMap) -> Tensor:
+    """Compute ∂w⁺/∂w at every sample, `(…, n, n)`: P + Γ_v M (1 − d_v M)⁻¹ C_ξ with M = ∂φ/∂ξ."""
+    M = map_jacobian(xi, static_map)
     identity = torch.eye(xi.shape[-1], dtype=xi.dtype, device=xi.device)
-    seen = torch.linalg.solve_ex(identity - loop.xi_v @ M, loop.C_xi.expand(*M.shape[:-2], -1, -1)).result
-    return loop.P + loop.Gamma_v @ M @ seen
+    xi_of_w = torch.linalg.solve_ex(identity - loop.xi_v @ M, loop.C_xi.expand(*M.shape[:-2], -1, -1)).result
+    return loop.P + loop.Gamma_v @ M @ xi_of_w
 
 
-def map_input(loop: FeedbackLoop, w: Tensor, u: Tensor, fed: StaticMap) -> Tensor:
-    """ξ at samples, from the states that await them."""
-    return solve_map_input(w @ loop.C_xi.mT + u @ loop.xi_u.mT, loop.xi_v, fed)
+def map_input(loop: FeedbackLoop, w: Tensor, u: Tensor, static_map: StaticMap) -> Tensor:
+    """Solve for ξ at samples u, from the states w before them."""
+    return solve_map_input(w @ loop.C_xi.mT + u @ loop.xi_u.mT, loop.xi_v, static_map)
 
 
 def advance_states(loop: FeedbackLoop, w: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """The states that await the next samples."""
+    """Return w⁺, the states before the next samples."""
     return w @ loop.P.mT + u @ loop.Gamma_u.mT + v @ loop.Gamma_v.mT
 
 
 def loop_outputs(loop: FeedbackLoop, w: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """Y at samples."""
+    """Return the outputs at samples."""
     return w @ loop.C_y.mT + u @ loop.y_u.mT + v @ loop.y_v.mT
 
 
-def algebraic_jacobian(xi: Tensor, xi_v: Tensor, fed: StaticMap) -> Tensor:
-    """1 − d_v ∂φ/∂ξ at every sample, `(…, r, r)`."""
+def algebraic_jacobian(xi: Tensor, xi_v: Tensor, static_map: StaticMap) -> Tensor:
+    """Compute 1 − d_v ∂φ/∂ξ at every sample, `(…, r, r)`."""
     identity = torch.eye(xi.shape[-1], dtype=xi.dtype, device=xi.device)
-    return identity - xi_v @ map_jacobian(xi, fed)
+    return identity - xi_v @ map_jacobian(xi, static_map)
 
 
 def solve_per_sample(matrices: Tensor, vectors: Tensor) -> Tensor:
-    """J⁻¹ v at every sample; where a matrix is singular the result is no number, which callers look for."""
+    """Compute J⁻¹ v at every sample; singular matrices give numbers that are not finite, which callers test for."""
     return torch.linalg.solve_ex(matrices, vectors.unsqueeze(-1)).result.squeeze(-1)
 
 
-# MERGED ltinet.torch.feedback_loop
-# A loop about its solution: the states that were found, with the derivatives of one Newton step more.
-#
-# With the solution a constant, that step has no loop and no decision in it: derivatives of any kind pass through, many
-# directions at once too, and whoever takes them again and again needs to solve but once.
-
-
 class LoopLinearization(NamedTuple):
-    """ξ = c + d_v φ(ξ) at samples, and 1 − d_v φ′ there: constants to derivatives."""
+    """Solution ξ* of ξ = c + d_v φ(ξ) at samples and J = 1 − d_v φ′(ξ*), constant to derivatives."""
 
     xi: Tensor
-    slope: Tensor
+    jacobian: Tensor
 
-    def at(self, c: Tensor, xi_v: Tensor, fed: StaticMap) -> Tensor:
-        """ξ as a function of c, d_v and the map: ξ* − J⁻¹(ξ* − c − d_v φ(ξ*)), the implicit function about ξ*."""
-        return self.xi - solve_per_sample(self.slope, self.xi - c - fed(self.xi) @ xi_v.mT)
+    def evaluate(self, c: Tensor, xi_v: Tensor, static_map: StaticMap) -> Tensor:
+        """Return ξ as a function of c, d_v and the map: ξ* − J⁻¹(ξ* − c − d_v φ(ξ*)), the implicit function at ξ*."""
+        return self.xi - solve_per_sample(self.jacobian, self.xi - c - static_map(self.xi) @ xi_v.mT)
 
 
 class LoopSolution(NamedTuple):
-    """The states that await each sample, what the map sees there, and ∂w⁺/∂w: constants to derivatives."""
+    """Solved trajectory and its linearization, constant to derivatives."""
 
     first: LoopLinearization | None
-    """At x0, where a run begins in one."""
+    """Map input at the first sample of a run that begins in x0 or at rest; None if it continues another."""
     states: Tensor
-    seen: LoopLinearization
+    """States w before each sample."""
+    map_inputs: LoopLinearization
     A: Tensor
+    """∂w⁺/∂w at each sample."""
 
 
-def linearize_map_input(c: Tensor, xi_v: Tensor, fed: StaticMap) -> LoopLinearization:
-    """Solve ξ = c + d_v φ(ξ) for c `(…, r)`."""
-    xi = solve_map_input(c, xi_v, fed)
-    return LoopLinearization(xi, algebraic_jacobian(xi, xi_v, fed))
+def linearize_map_input(c: Tensor, xi_v: Tensor, static_map: StaticMap) -> LoopLinearization:
+    """Solve ξ = c + d_v φ(ξ) for c `(…, r)` and linearize it there."""
+    xi = solve_map_input(c, xi_v, static_map)
+    return LoopLinearization(xi, algebraic_jacobian(xi, xi_v, static_map))
 
 
 def linearize_trajectory(
-    loop: FeedbackLoop, u: Tensor, states: Tensor, fed: StaticMap, *, first: LoopLinearization | None
+    loop: FeedbackLoop, u: Tensor, states: Tensor, static_map: StaticMap, *, first: LoopLinearization | None
 ) -> LoopSolution:
-    """What derivatives are taken about, from the states that were found."""
-    at = linearize_map_input(states @ loop.C_xi.mT + u @ loop.xi_u.mT, loop.xi_v, fed)
-    return LoopSolution(first, states, at, state_jacobian(loop, at.xi, fed))
+    """Linearize the loop about the states of a solved trajectory."""
+    map_inputs = linearize_map_input(states @ loop.C_xi.mT + u @ loop.xi_u.mT, loop.xi_v, static_map)
+    return LoopSolution(first, states, map_inputs, state_jacobian(loop, map_inputs.xi, static_map))
 
 
 def run_linearized(
-    found: LoopSolution, loop: FeedbackLoop, u: Tensor, start: Tensor, fed: StaticMap
+    solution: LoopSolution, loop: FeedbackLoop, u: Tensor, start: Tensor, static_map: StaticMap
 ) -> tuple[Tensor, Tensor]:
-    """Outputs and the last state. What the step adds to the states is zero but for its derivatives."""
+    """Return outputs and last state after one further Newton step, whose value is zero but whose derivatives are not.
+
+    With w* the solution, a constant, the step is δ_{k+1} = A_k δ_k + (f(w*_k) − f(w*_k).detach()).
+    """
     direct = u @ loop.xi_u.mT
-    xi = found.seen.at(found.states @ loop.C_xi.mT + direct, loop.xi_v, fed)
-    after = advance_states(loop, found.states, u, fed(xi))
-    moved, moved_end = scan_time_varying(found.A, after - after.detach(), start - start.detach())
-    w, end = found.states + moved, after[:, -1].detach() + moved_end
-    return loop_outputs(loop, w, u, fed(found.seen.at(w @ loop.C_xi.mT + direct, loop.xi_v, fed))), end
+    xi = solution.map_inputs.evaluate(solution.states @ loop.C_xi.mT + direct, loop.xi_v, static_map)
+    after = advance_states(loop, solution.states, u, static_map(xi))
+    delta, delta_end = scan_time_varying(solution.A, after - after.detach(), start - start.detach())
+    w, end = solution.states + delta, after[:, -1].detach() + delta_end
+    xi = solution.map_inputs.evaluate(w @ loop.C_xi.mT + direct, loop.xi_v, static_map)
+    return loop_outputs(loop, w, u, static_map(xi)), end
 
 
 @final
 class SolutionCache:
-    """Solutions in the order in which they were found, given again in that order as often as one asks."""
+    """Solutions of the runs of a loop, returned again in the same order after `rewind`."""
 
     def __init__(self) -> None:
-        self.found: list[LoopSolution] = []
-        self.is_complete, self._place = False, 0
+        self.solutions: list[LoopSolution] = []
+        self.is_complete, self._n_returned = False, 0
 
     def next(self) -> LoopSolution:
-        """The next one."""
-        self._place += 1
-        return self.found[self._place - 1]
+        """Return the next solution."""
+        self._n_returned += 1
+        return self.solutions[self._n_returned - 1]
 
     def rewind(self) -> None:
-        """All are found; begin with the first again."""
-        self.is_complete, self._place = True, 0
+        """Mark the solutions as complete, and continue with the first."""
+        self.is_complete, self._n_returned = True, 0
 
 
 @contextmanager
 def no_derivatives() -> Iterator[None]:
-    """Without derivatives, neither backward nor forward ones."""
+    """Disable backward and forward derivatives."""
     with torch.no_grad(), forward_ad._set_fwd_grad_enabled(False):
         yield

@@ -47,12 +47,15 @@ from ltinet.torch.planner import (
 )
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
 from ltinet.torch.uniform import advance_one_step
-from ltinet.torch.validation import compute_dtype, preserve_dtype, validate_input, validate_states, validate_times
+from ltinet.torch.validation import (
+    DoublePrecisionModule,
+    compute_dtype,
+    validate_input,
+    validate_states,
+    validate_times,
+)
 
-# MERGED ltinet.torch.linear_network
-# The way back: the network of a model's linear part, in the states of the user that it began with.
-
-_DEFAULT_MAX_CONDITION = 1e4  # as `ltinet.construct` has it
+_DEFAULT_MAX_CONDITION = 1e4  # limit on cond(T), as in `ltinet.construct`
 
 
 def rebuild_network(
@@ -63,24 +66,24 @@ def rebuild_network(
     names: SignalNames,
     max_condition: float = _DEFAULT_MAX_CONDITION,
 ) -> ConstructionResult:
-    """Algorithms 1 and 2 in the model's own coordinates, which are sparse already; T then leads on to the user's.
+    """Apply Algorithms 1 and 2 in the model's coordinates, which are already sparse, and map T to the user's.
 
-    A, B and C of the user's states are products with the maps between the two, and stand beside the network only to be
-    looked at: it runs in its blocks, whose digits they do not touch.
+    A, B and C in the user's states are products with these maps. They are for information only: the network is
+    simulated in its blocks, whose digits they do not affect.
     """
     A, B, C, D = dense_matrices(system)
-    own = SystemMatrices(A, B, C, D)
     with limit_blas_threads(len(A)):
-        found = construct_network(own, BlockChoice(max_condition, None, None, count_name="n_layers"), balance=None)
+        choice = BlockChoice(max_condition, None, None, count_name="n_layers")
+        result = construct_network(SystemMatrices(A, B, C, D), choice, balance=None)
     T, T_inv = to_user.detach().cpu().numpy(), from_user.detach().cpu().numpy()
-    given = SystemMatrices(T @ A @ T_inv, T @ B, C @ T_inv, D, names=names)
-    transformation = DenseTransformation(T @ found.form.T, found.form.T_inv @ T_inv)
-    form = replace(found.form, transformation=transformation, original=given.A, scaling=np.ones(len(A)))
-    return ConstructionResult(found.network, form, given, found.blocks)
+    matrices = SystemMatrices(T @ A @ T_inv, T @ B, C @ T_inv, D, names=names)
+    transformation = DenseTransformation(T @ result.form.T, result.form.T_inv @ T_inv)
+    form = replace(result.form, transformation=transformation, original=matrices.A, scaling=np.ones(len(A)))
+    return ConstructionResult(result.network, form, matrices, result.blocks)
 
 
 def dense_matrices(system: TensorSystem) -> tuple[Array, Array, Array, Array]:
-    """A, B, C and D in the model's own coordinates, as arrays."""
+    """Return A, B, C and D in the model's coordinates as dense arrays."""
     with torch.no_grad():
         layout = system.layout
         n, pairs = layout.n_states, layout.n_pairs
@@ -104,22 +107,51 @@ def _to_array(tensor: Tensor) -> Array:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
 
 
-# MERGED ltinet.torch.linear_network
-# A network as a PyTorch module: parameters, and a thin forward over the algorithms of this room.
-
 NetworkType = TypeVar("NetworkType")
 
 
 @final
-class LinearNetwork(nn.Module, Generic[NetworkType]):
-    """A network that learns: `model(u)` takes `(…, T, m)` to `(…, T, p)`, at first exactly as `net.simulate` does.
+class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
+    """Trainable network: `model(u)` maps `(…, T, m)` to `(…, T, p)`, before training exactly as `net.simulate` does.
 
-    Parameters are float64 on any device and stay so; kernels are built in float64 and rounded once to the type of the
-    input, in which the record is run (half precision in float32). `net.to_torch(dt)` makes one.
+    `net.to_torch(dt)` constructs one. Parameters are float64 on any device; kernels are built in float64 and rounded
+    once to the type of the input, in which the record is computed (half precision in float32).
 
-    The parts of `trainable`: "poles" (decays and frequencies), "couplings" inside coupled blocks, "B", "C", "D", and
-    "held": the rates of integrators, undamped and unstable poles, which nothing keeps stable. Decays are e^p, p kept
-    within 16 of where it began.
+    Trainable parts are "poles" (decay rates and frequencies), "couplings" inside coupled blocks, "B", "C", "D" and
+    "held", the rates of integrators, undamped and unstable poles, which training may make unstable. Decay rates are
+    e^p with p limited to ±16 around its initial value.
+
+    Parameters
+    ----------
+    tensors : NetworkTensors
+        Initial parameters and constants.
+    dt : float
+        Time between samples.
+    hold : {"linear", "zero"}
+        Straight lines or steps between samples.
+    trainable : bool, str or iterable of str
+        Parts that are trained; True for all but "held".
+    names : SignalNames
+        Names of inputs, outputs and states.
+    signal_settings : SignalSettings
+        Delays and operating point for `to_network`; the model itself does not apply them.
+    rebuild : callable
+        Constructor of the result of `to_network`.
+
+    Raises
+    ------
+    InvalidSignalError
+        The time step or hold is not valid.
+    InvalidNetworkError
+        `trainable` names an unknown part.
+
+    Examples
+    --------
+    >>> import ltinet, torch
+    >>> net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]]))
+    >>> model = net.to_torch(0.1)
+    >>> model(torch.ones(20, 1)).shape
+    torch.Size([20, 1])
     """
 
     def __init__(
@@ -136,15 +168,15 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
         super().__init__()
         self.dt, self.hold = as_time_step(dt, "dt"), validate_hold(hold)
         self.names, self._rebuild = names, rebuild
-        self.signal_settings = signal_settings  # not used here: what `to_network` gives back
-        learnt = {name for part in validate_parts(trainable) for name in PARAMETERS_BY_PART[part]}
+        self.signal_settings = signal_settings
+        trained = {name for part in validate_parts(trainable) for name in PARAMETERS_BY_PART[part]}
         for name, values in tensors.parameters.items():
-            self.register_parameter(name, nn.Parameter(values, requires_grad=name in learnt))
+            self.register_parameter(name, nn.Parameter(values, requires_grad=name in trained))
         for name, values in tensors.constants.items():
             self.register_buffer(name, values)
         self.growth = float(tensors.parameters["held_rates"].detach().max()) if len(self.held_rates) else 0.0
-        self._kept: tuple[Any, OneStep] | None = None
-        self.recordings = CudaGraphCache()
+        self._step_cache: tuple[Any, OneStep] | None = None
+        self.cuda_graphs = CudaGraphCache()
 
     @property
     def n_inputs(self) -> int:
@@ -163,13 +195,24 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
 
     @property
     def trainable(self) -> tuple[str, ...]:
-        """The parts that are trained."""
+        """Names of the trained parts."""
         return tuple(part for part, names in PARAMETERS_BY_PART.items() if getattr(self, names[0]).requires_grad)
 
     def at(self, dt: float) -> "LinearNetwork[NetworkType]":
-        """The same network with another time step; both share their parameters."""
+        """Return a model with another time step that shares the parameters.
+
+        Parameters
+        ----------
+        dt : float
+            Time between samples.
+
+        Returns
+        -------
+        LinearNetwork
+            The model.
+        """
         other = copy.copy(self)
-        other.dt, other._kept, other.recordings = as_time_step(dt, "dt"), None, CudaGraphCache()
+        other.dt, other._step_cache, other.cuda_graphs = as_time_step(dt, "dt"), None, CudaGraphCache()
         return other
 
     def forward(
@@ -182,26 +225,40 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
         return_state: bool = False,
         plan: Plan | None = None,
     ) -> Any:
-        """Outputs `(…, T, p)` for samples `(…, T, m)` that are `dt` apart.
+        """Run the network on samples.
 
-        Args:
-            u: samples; all numbers are looked at once, NaN and infinities refused.
-            times: ascending times `(T,)` or `(…, T)` of the samples where these are not `dt` apart. Such runs are
-                worked through in float64; their state `(…, n + m + 1)` has the last sample and its time with it.
-            state: what a run before this one gave back, `(…, n)`, to go on from there; at rest if left out.
-            x0: the state at the first sample in the user's coordinates, `(…, n)`, instead of `state`.
-            return_state: give back a pair, the outputs and the state that awaits the next sample.
-            plan: the way through the record; the one that the cost model says is fastest if left out.
+        Parameters
+        ----------
+        u : Tensor
+            Samples `(…, T, m)`.
+        times : Tensor, optional
+            Ascending times `(T,)` or `(…, T)` of samples that are not `dt` apart. Such runs are computed in float64;
+            their state `(…, n + m + 1)` includes the last sample and its time.
+        state : Tensor, optional
+            Final state `(…, n)` of a previous run, to continue it.
+        x0 : Tensor, optional
+            State `(…, n)` at the first sample in the user's coordinates, instead of `state`; at rest by default.
+        return_state : bool
+            Return the outputs and the final state.
+        plan : Plan, optional
+            Algorithm; by default the fastest according to the cost model.
 
-        Raises:
-            InvalidSignalError: u or a state has another shape, type or device, or numbers that are not finite.
+        Returns
+        -------
+        Tensor or tuple
+            Outputs `(…, T, p)`, with `return_state` a pair of the outputs and the state.
+
+        Raises
+        ------
+        InvalidSignalError
+            u or a state has a wrong shape, type or device, or numbers that are not finite.
         """
         if torch.compiler.is_compiling():  # hundreds of small operations: a graph break costs less than compiling them
-            run: Any = torch.compiler.disable(self._evaluated)
+            run: Any = torch.compiler.disable(self._run_samples)
             return run(u, times, state, x0, return_state, plan)
-        return self._evaluated(u, times, state, x0, return_state, plan)
+        return self._run_samples(u, times, state, x0, return_state, plan)
 
-    def _evaluated(
+    def _run_samples(
         self,
         u: Tensor,
         times: Tensor | None,
@@ -212,94 +269,123 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
     ) -> Any:
         u = validate_input(u, n_inputs=self.n_inputs, device=self.B.device)
         if times is not None:
-            return self._at_times(u, times, state=state, x0=x0, return_state=return_state)
+            return self._run_at_times(u, times, state=state, x0=x0, return_state=return_state)
         batch, steps = tuple(u.shape[:-2]), u.shape[-2]
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(compute_dtype(u.dtype)).reshape(-1, steps, self.n_inputs)
-            chosen = plan or select_plan(self._sizes(samples))
-            start = self.start(batch, state, x0)
-            kernels = self._recorded(samples, start, chosen, with_end=return_state)
+            plan = plan or select_plan(self._sizes(samples))
+            initial = self.initial_state(batch, state, x0)
+            kernels = self._captured_kernels(samples, initial, plan, with_end=return_state)
             if kernels is not None:
-                y, end = run_kernels(kernels, samples, start.awaiting)
+                y, end = run_kernels(kernels, samples, initial.w)
             else:
                 y, end = run_from_initial_state(
-                    self.one_step(), samples, start, chosen, growth=self.growth, with_end=return_state
+                    self.one_step(), samples, initial, plan, growth=self.growth, with_end=return_state
                 )
         y = y.reshape(*batch, steps, self.n_outputs).to(u.dtype)
         return (y, end.reshape(*batch, self.n_states)) if return_state and end is not None else y
 
     def step(self, u: Tensor, state: Tensor | None = None, *, x0: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The output `(…, p)` at a sample `(…, m)`, and the state that awaits the next one.
+        """Run the network on one sample.
 
-        With parameters that are not trained, or under `torch.no_grad()`, what a step needs is prepared once.
+        The matrices of a step are cached for parameters that are not trained, and under `torch.no_grad()`.
+
+        Parameters
+        ----------
+        u : Tensor
+            Sample `(…, m)`.
+        state : Tensor, optional
+            State from the previous step.
+        x0 : Tensor, optional
+            State at the sample in the user's coordinates, instead of `state`; at rest by default.
+
+        Returns
+        -------
+        y : Tensor
+            Output `(…, p)`.
+        state : Tensor
+            State for the next step.
         """
         u = validate_input(u, n_inputs=self.n_inputs, device=self.B.device, axes="(…, {})")
         batch = tuple(u.shape[:-1])
         with torch.autocast(u.device.type, enabled=False):
             sample = u.to(compute_dtype(u.dtype)).reshape(-1, self.n_inputs)
             step = self.one_step()
-            start = self.start(batch, state, x0)
-            if start.awaiting is None:
-                y, after = run_first_sample(step, sample, start.z)
+            initial = self.initial_state(batch, state, x0)
+            if initial.w is None:
+                y, after = run_first_sample(step, sample, initial.z)
             else:
-                y, after = advance_one_step(step, sample, start.awaiting)
+                y, after = advance_one_step(step, sample, initial.w)
         return y.reshape(*batch, self.n_outputs).to(u.dtype), after.reshape(*batch, self.n_states)
 
     def to_network(self) -> NetworkType:
-        """The network that the parameters stand for now, with all that a network can do, in the user's states."""
-        made = rebuild_network(self.system(), to_user=self.to_user, from_user=self.from_user, names=self.names)
-        system = StateSpace.of(made.system, settings=self.signal_settings)
-        return self._rebuild(made.network, made.form, system, made.blocks)
+        """Convert the current parameters back to a network in the user's states.
+
+        Returns
+        -------
+        DynamicNetwork
+            The network.
+        """
+        result = rebuild_network(self.system(), to_user=self.to_user, from_user=self.from_user, names=self.names)
+        system = StateSpace.of(result.system, settings=self.signal_settings)
+        return self._rebuild(result.network, result.form, system, result.blocks)
 
     def system(self) -> TensorSystem:
-        """The continuous-time system that the parameters stand for, as tensors that derivatives flow through."""
+        """Return the continuous-time system of the current parameters.
+
+        Returns
+        -------
+        TensorSystem
+            Matrices as tensors, differentiable in the parameters.
+        """
         return build_system({**self._parameters, **self._buffers})
 
     def _sizes(self, samples: Tensor) -> ProblemSizes:
         batch, steps, m = samples.shape
-        growth = max(self.growth, 0.0) * self.dt * steps
         return ProblemSizes(
             batch=batch,
             steps=steps,
             n_states=self.n_states,
             n_inputs=m,
             n_outputs=self.n_outputs,
-            growth=growth,
+            growth=max(self.growth, 0.0) * self.dt * steps,
             on_gpu=samples.is_cuda,
-            number_size=samples.element_size(),
+            bytes_per_number=samples.element_size(),
         )
 
-    def _recorded(self, samples: Tensor, start: InitialState, plan: Plan, *, with_end: bool) -> Kernels | None:
-        """On a GPU, kernels that are made in one call; None where they are to be made one by one."""
-        named = list(self._parameters.values())
-        begins_plainly = start.z is None and not grows_fast(self.growth * self.dt)
-        needs_state = plan.way == "convolution" and (with_end or start.awaiting is not None)
-        if needs_state or not begins_plainly or not can_capture(named, plan) or n_block_sizes(self._buffers):
+    def _captured_kernels(
+        self, samples: Tensor, initial: InitialState, plan: Plan, *, with_end: bool
+    ) -> Kernels | None:
+        """Return kernels computed by a CUDA graph, or None where they are computed without one."""
+        parameters = list(self._parameters.values())
+        starts_in_w = initial.z is None and not grows_fast(self.growth * self.dt)
+        needs_state = plan.algorithm == "convolution" and (with_end or initial.w is not None)
+        if needs_state or not starts_in_w or not can_capture(parameters, plan) or n_block_sizes(self._buffers):
             return None
         names, buffers, steps, dtype = tuple(self._parameters), dict(self._buffers), samples.shape[1], samples.dtype
 
-        def make(*given: Tensor) -> Kernels:
-            system = build_system({**dict(zip(names, given, strict=True)), **buffers})
+        def kernels_of(*values: Tensor) -> Kernels:
+            system = build_system({**dict(zip(names, values, strict=True)), **buffers})
             return build_kernels(one_step(system, self.dt, linear=self.hold == "linear"), plan, steps, dtype)
 
-        key = (*graph_key(plan, steps, dtype), *(id(own) for own in buffers.values()))
-        return self.recordings.kernels(key, make, tuple(named))
+        key = (*graph_key(plan, steps, dtype), *(id(values) for values in buffers.values()))
+        return self.cuda_graphs.kernels(key, kernels_of, tuple(parameters))
 
-    def _at_times(
+    def _run_at_times(
         self, u: Tensor, times: Tensor, *, state: Tensor | None, x0: Tensor | None, return_state: bool
     ) -> Any:
-        """A run over samples at any ascending times; one that goes on begins at the last sample of the run before."""
+        """Run samples at ascending times; a continued run begins at the last sample of the previous one."""
         batch, n, m = tuple(u.shape[:-2]), self.n_states, self.n_inputs
         samples = u.to(self.B.dtype).reshape(-1, u.shape[-2], m)
         t = validate_times(times, u).to(self.B.dtype)
         if state is not None:
-            before = validate_states(state, self.B, n=n + m + 1, batch=batch, name="state of a run at given times")
-            z, last, time = before.split([n, m, 1], -1)
-            samples = torch.cat([last.unsqueeze(1), samples], 1)
-            t = torch.cat([time, t.expand(len(time), -1)], 1)
+            previous = validate_states(state, self.B, n=n + m + 1, batch=batch, name="state of a run at given times")
+            z, last_sample, last_time = previous.split([n, m, 1], -1)
+            samples = torch.cat([last_sample.unsqueeze(1), samples], 1)
+            t = torch.cat([last_time, t.expand(len(last_time), -1)], 1)
         else:
-            start = self.start(batch, None, x0)
-            z = samples.new_zeros(len(samples), n) if start.z is None else start.z
+            initial = self.initial_state(batch, None, x0)
+            z = samples.new_zeros(len(samples), n) if initial.z is None else initial.z
         with torch.autocast(u.device.type, enabled=False):
             y, z = run_nonuniform(self.system(), samples, t, z, linear=self.hold == "linear")
         y = y[:, y.shape[1] - u.shape[-2] :].reshape(*batch, u.shape[-2], self.n_outputs).to(u.dtype)
@@ -307,29 +393,55 @@ class LinearNetwork(nn.Module, Generic[NetworkType]):
             return y
         return y, torch.cat([z, samples[:, -1], t[:, -1:].expand(len(z), 1)], -1).reshape(*batch, n + m + 1)
 
-    def start(self, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None) -> InitialState:
-        """How a run of a batch begins, from what was given, checked."""
+    def initial_state(self, batch: tuple[int, ...], state: Tensor | None, x0: Tensor | None) -> InitialState:
+        """Validate the initial state of a run.
+
+        Parameters
+        ----------
+        batch : tuple of int
+            Shape of the batch.
+        state : Tensor, optional
+            State w from a previous run.
+        x0 : Tensor, optional
+            State at the first sample in the user's coordinates.
+
+        Returns
+        -------
+        InitialState
+            State in the coordinates of the model, one row for each member of the batch.
+
+        Raises
+        ------
+        InvalidSignalError
+            Both are given, or one does not match the model.
+        """
         if state is not None and x0 is not None:
-            raise InvalidSignalError("both state and x0 are given; give the one that the run is to begin in")
+            raise InvalidSignalError("both state and x0 are given; give one of them")
         if state is not None:
-            return InitialState(awaiting=validate_states(state, self.B, n=self.n_states, batch=batch, name="state"))
+            return InitialState(w=validate_states(state, self.B, n=self.n_states, batch=batch, name="state"))
         if x0 is None:
             return InitialState()
         x = validate_states(x0, self.B, n=self.n_states, batch=batch, name="x0")
         return InitialState(z=x @ self.from_user.mT)
 
     def one_step(self) -> OneStep:
-        """What a step needs; kept as long as no parameter changes and no derivatives are asked for."""
-        named = list(self._parameters.values())
-        is_plain = all(type(own) is nn.Parameter for own in named)
-        if not is_plain or (torch.is_grad_enabled() and any(own.requires_grad for own in named)):
+        """Return the matrices of a step, cached while parameters do not change and no derivatives are required.
+
+        Returns
+        -------
+        OneStep
+            Matrices of the exact step.
+        """
+        parameters = list(self._parameters.values())
+        is_plain = all(type(values) is nn.Parameter for values in parameters)  # not replaced by a transform
+        if not is_plain or (torch.is_grad_enabled() and any(values.requires_grad for values in parameters)):
             return one_step(self.system(), self.dt, linear=self.hold == "linear")
-        version = [(id(own), own._version) for own in named]
-        if self._kept is None or self._kept[0] != version:
-            self._kept = version, one_step(self.system(), self.dt, linear=self.hold == "linear")
-        return self._kept[1]
+        version = [(id(values), values._version) for values in parameters]
+        if self._step_cache is None or self._step_cache[0] != version:
+            self._step_cache = version, one_step(self.system(), self.dt, linear=self.hold == "linear")
+        return self._step_cache[1]
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        """Move to devices, but keep float64."""
-        self._kept, self.recordings = None, CudaGraphCache()
-        return super()._apply(preserve_dtype(fn), recurse)
+        """Discard the caches when the tensors are moved."""
+        self._step_cache, self.cuda_graphs = None, CudaGraphCache()
+        return super()._apply(fn, recurse)

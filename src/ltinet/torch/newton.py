@@ -24,17 +24,7 @@ from torch import Tensor
 from ltinet.errors import SimulationError
 from ltinet.torch.feedback_loop import FeedbackLoop, StaticMap, advance_states, map_input, state_jacobian
 from ltinet.torch.scan import scan_time_varying
-
-# MERGED ltinet.torch.newton
-# A damped Newton pass over a window: the steps Δ that bring all states nearer to their recursion, and stay small.
-#
-# With A_k = ∂w_{k+1}/∂w_k and r_k = f(w_k) − w_{k+1}, the Δ_1 … Δ_T with the least
-#
-#     Σ |Δ_{k+1} − A_k Δ_k − r_k|² + λ Σ |Δ_k|²,   Δ_0 = 0.
-#
-# λ = 0 is Newton's method, which explodes where the A_k of a poor guess do; λ > 0 is a trust region (ELK, Gonzalez et al.
-# 2024, who find the same Δ by a Kalman smoother). The normal equations are block tridiagonal and positive definite:
-# here they are solved by cyclic reduction, log₂ T rounds of T/2, T/4, … solves side by side, parallel in time.
+from ltinet.torch.validation import all_finite
 
 
 class _BlockTridiagonal(NamedTuple):
@@ -46,7 +36,11 @@ class _BlockTridiagonal(NamedTuple):
 
 
 def solve_damped_step(A: Tensor, r: Tensor, damping: float) -> Tensor:
-    """Δ_1 … Δ_T `(B, T, n)` from A `(B, T, n, n)`, whose first is not used, and residuals `(B, T, n)`; cost O(T n³)."""
+    """Compute Δ_1 … Δ_T `(B, T, n)` from A `(B, T, n, n)`, whose first matrix is not used, and residuals `(B, T, n)`.
+
+    The normal equations have the diagonal blocks (1 + λ) + A_kᵀ A_k, the blocks −A_kᵀ above them, and the right-hand
+    sides r_{k−1} − A_kᵀ r_k, for k = 1 … T with A_T = 0. Cost O(T n³).
+    """
     n = r.shape[-1]
     later = A[:, 1:]
     identity = torch.eye(n, dtype=A.dtype, device=A.device)
@@ -58,212 +52,207 @@ def solve_damped_step(A: Tensor, r: Tensor, damping: float) -> Tensor:
 
 
 def _solve_cyclic_reduction(chain: _BlockTridiagonal) -> Tensor:
-    """All x of a chain: every other block is put into its neighbours, until one is left."""
+    """Solve a block tridiagonal system by eliminating every other block until one is left."""
     D, U, g = chain
     count, n = D.shape[1], D.shape[-1]
     if count == 1:
         return torch.linalg.solve_ex(D, g).result
-    if count % 2 == 0:  # one more that is not coupled to any: each that stays then has two neighbours that go
+    if count % 2 == 0:  # append an uncoupled block, so that each remaining block has two eliminated neighbors
         identity = torch.eye(n, dtype=D.dtype, device=D.device).expand(len(D), 1, n, n)
-        nothing = torch.zeros_like(g[:, :1])
-        D, U, g = torch.cat([D, identity], 1), torch.cat([U, 0.0 * identity], 1), torch.cat([g, nothing], 1)
-    before = torch.cat([torch.zeros_like(U[:, :1]), U[:, :-1].mT], 1)  # the blocks left of the diagonal
-    # Blocks 0, 2, 4 … go: x = own − right x_next − left x_before.
-    gone = torch.linalg.solve_ex(D[:, ::2], torch.cat([U[:, ::2], before[:, ::2], g[:, ::2]], -1)).result
-    right, left, own = gone.split([n, n, 1], -1)
-    U_before, U_after = before[:, 1::2], U[:, 1::2]
-    kept = _solve_cyclic_reduction(
+        zeros = torch.zeros_like(g[:, :1])
+        D, U, g = torch.cat([D, identity], 1), torch.cat([U, 0.0 * identity], 1), torch.cat([g, zeros], 1)
+    lower = torch.cat([torch.zeros_like(U[:, :1]), U[:, :-1].mT], 1)  # the blocks left of the diagonal
+    # Eliminate blocks 0, 2, 4 …: x = constant − right x_next − left x_previous.
+    eliminated = torch.linalg.solve_ex(D[:, ::2], torch.cat([U[:, ::2], lower[:, ::2], g[:, ::2]], -1)).result
+    right, left, constant = eliminated.split([n, n, 1], -1)
+    U_before, U_after = lower[:, 1::2], U[:, 1::2]
+    odd = _solve_cyclic_reduction(
         _BlockTridiagonal(
             D[:, 1::2] - U_before @ right[:, :-1] - U_after @ left[:, 1:],
             -U_after @ right[:, 1:],
-            g[:, 1::2] - U_before @ own[:, :-1] - U_after @ own[:, 1:],
+            g[:, 1::2] - U_before @ constant[:, :-1] - U_after @ constant[:, 1:],
         )
     )
-    nothing = torch.zeros_like(kept[:, :1])
-    found = own - right @ torch.cat([kept, nothing], 1) - left @ torch.cat([nothing, kept], 1)
-    both = torch.stack([found[:, :-1], kept], 2).flatten(1, 2)
-    return torch.cat([both, found[:, -1:]], 1)[:, :count]
+    zeros = torch.zeros_like(odd[:, :1])
+    even = constant - right @ torch.cat([odd, zeros], 1) - left @ torch.cat([zeros, odd], 1)
+    interleaved = torch.stack([even[:, :-1], odd], 2).flatten(1, 2)
+    return torch.cat([interleaved, even[:, -1:]], 1)[:, :count]
 
 
-# MERGED ltinet.torch.newton
-# All states of a window by damped Newton passes, as Levenberg and Marquardt take them: where plain ones explode.
-#
-# A pass is taken where it lowers Σ |f(w_k) − w_{k+1}|², and the next has less damping; else it is taken back for one with
-# more. Near the solution damping is gone, and the passes are those of Newton's method.
+# Damped Newton passes over a window
 
-_STEP_TOLERANCE = 1e-12  # of the largest state so far: what a pass may still change
-_RESIDUAL_TOLERANCE = 1e-14  # of the same: how far a state may be from its recursion, about what rounding leaves
-_INITIAL_DAMPING, _MIN_DAMPING = 1e-2, 1e-5  # damping, in units of |∂r/∂w|² = 1; below the least there is none
+
+# Relative to the largest state so far: change in a pass, and residual of the recurrence (about 50 units of rounding),
+# up to which states count as converged.
+_STEP_TOLERANCE, _RESIDUAL_TOLERANCE = 1e-12, 1e-14
+_INITIAL_DAMPING, _MIN_DAMPING = 1e-2, 1e-5  # λ, in units of |∂r/∂w|² = 1; below the minimum λ = 0
 _DAMPING_INCREASE, _DAMPING_DECREASE = 4.0, 0.1
 
 
 class _Iterate(NamedTuple):
-    """States after each sample of a window, and how far they are from their recursion."""
+    """States after and before each sample of a window, map inputs, f(before), and Σ |f(before) − after|²."""
 
     after: Tensor
     before: Tensor
     xi: Tensor
-    wanted: Tensor
-    """f of the states before, which those after should be."""
+    image: Tensor
     distance: float
 
 
 def solve_damped_newton(
-    loop: FeedbackLoop, u: Tensor, start: Tensor, fed: StaticMap, *, most: int
+    loop: FeedbackLoop, u: Tensor, start: Tensor, static_map: StaticMap, *, max_passes: int
 ) -> tuple[Tensor, int]:
-    """The states after the first samples, `(B, T, n)` or fewer, that settle in so many passes; and passes taken."""
-    guess = _evaluate_iterate(loop, u, start, fed, start.unsqueeze(1).expand(-1, u.shape[1], -1))
-    if not math.isfinite(guess.distance):
-        return guess.after[:, :0], 0
-    A, damping = state_jacobian(loop, guess.xi, fed), _INITIAL_DAMPING
-    for count in range(1, most + 1):
-        new = _updated_states(A, guess, start, damping)
-        if damping < _MIN_DAMPING and has_converged(new, guess.after):
-            return new, count
-        judged = _evaluate_iterate(loop, u, start, fed, new)
-        if judged.distance < guess.distance:
-            guess, A, damping = judged, state_jacobian(loop, judged.xi, fed), _DAMPING_DECREASE * damping
+    """Return the states after the first samples, `(B, T, n)` or fewer, that converge, and the number of passes."""
+    current = _evaluate_iterate(loop, u, start, static_map, start.unsqueeze(1).expand(-1, u.shape[1], -1))
+    if not math.isfinite(current.distance):
+        return current.after[:, :0], 0
+    A, damping = state_jacobian(loop, current.xi, static_map), _INITIAL_DAMPING
+    for count in range(1, max_passes + 1):
+        states = _updated_states(A, current, start, damping)
+        if damping < _MIN_DAMPING and has_converged(states, current.after):
+            return states, count
+        candidate = _evaluate_iterate(loop, u, start, static_map, states)
+        if candidate.distance < current.distance:
+            current, A, damping = candidate, state_jacobian(loop, candidate.xi, static_map), _DAMPING_DECREASE * damping
         else:
             damping = _DAMPING_INCREASE * max(damping, _MIN_DAMPING)
-    return converged_prefix(guess.after, guess.wanted), most
+    return converged_prefix(current.after, current.image), max_passes
 
 
-def converged_prefix(after: Tensor, wanted: Tensor) -> Tensor:
-    """The first of the states after samples, as many as are what their recursion wants but for rounding."""
-    return wanted[:, : _n_converged(after, wanted, _RESIDUAL_TOLERANCE)]
+def converged_prefix(after: Tensor, image: Tensor) -> Tensor:
+    """Return the first states, as many as satisfy the recurrence after = f(before) = image up to rounding."""
+    return image[:, : _n_converged(after, image, _RESIDUAL_TOLERANCE)]
 
 
 def has_converged(new: Tensor, old: Tensor) -> bool:
-    """Whether a pass changed no state of a window by more than rounding may."""
+    """Return True if a pass changed no state of a window by more than the tolerance."""
     return _n_converged(new, old, _STEP_TOLERANCE) == int(new.shape[1])
 
 
-def _n_converged(one: Tensor, other: Tensor, share: float) -> int:
-    """How many states from the first on are alike but for a share of the largest so far, in all records `(B, T, n)`.
+def _n_converged(states: Tensor, reference: Tensor, tolerance: float) -> int:
+    """Count the states from the first on that agree in all records `(B, T, n)`, relative to the largest so far.
 
-    So far, lest states that explode later hide what is wrong before.
+    The largest so far and not of the window: states that grow later must not hide earlier errors.
     """
-    size = other.abs().amax(2).cummax(1).values
-    is_off = ~((one - other).abs().amax(2) <= share * size).all(0)  # those that are no numbers are off too
-    return int(is_off.nonzero()[0]) if bool(is_off.any()) else one.shape[1]
+    size = reference.abs().amax(2).cummax(1).values
+    differs = ~((states - reference).abs().amax(2) <= tolerance * size).all(0)  # True for NaN
+    return int(differs.nonzero()[0]) if bool(differs.any()) else states.shape[1]
 
 
-def _evaluate_iterate(loop: FeedbackLoop, u: Tensor, start: Tensor, fed: StaticMap, after: Tensor) -> _Iterate:
+def _evaluate_iterate(loop: FeedbackLoop, u: Tensor, start: Tensor, static_map: StaticMap, after: Tensor) -> _Iterate:
     before = torch.cat([start.unsqueeze(1), after[:, :-1]], 1)
-    xi = map_input(loop, before, u, fed)
-    wanted = advance_states(loop, before, u, fed(xi))
-    return _Iterate(after, before, xi, wanted, float((wanted - after).square().sum()))
+    xi = map_input(loop, before, u, static_map)
+    image = advance_states(loop, before, u, static_map(xi))
+    return _Iterate(after, before, xi, image, float((image - after).square().sum()))
 
 
-def _updated_states(A: Tensor, guess: _Iterate, start: Tensor, damping: float) -> Tensor:
-    """The states after each sample after one more pass."""
+def _updated_states(A: Tensor, current: _Iterate, start: Tensor, damping: float) -> Tensor:
+    """Return the states after each sample after one more pass."""
     if damping >= _MIN_DAMPING:
-        return guess.after + solve_damped_step(A, guess.wanted - guess.after, damping)
-    states, end = scan_time_varying(A, guess.wanted - (A @ guess.before.unsqueeze(-1)).squeeze(-1), start)
+        return current.after + solve_damped_step(A, current.image - current.after, damping)
+    states, end = scan_time_varying(A, current.image - (A @ current.before.unsqueeze(-1)).squeeze(-1), start)
     return torch.cat([states[:, 1:], end.unsqueeze(1)], 1)
 
 
-# MERGED ltinet.torch.newton
-# The states of a loop over a record: by Newton's method on whole windows of time, or one by one where that fails.
-#
-# Newton's method on all states of a window at once (Lim et al. 2024, DEER): linearise every step about the last guess,
-# solve the linear recursion by a scan, and again. It needs few passes where the loop is weakly nonlinear and may explode
-# elsewhere. States settle from the first to the last, so that those that have are kept. Where they are few, passes are
-# damped (`damped_newton`), then windows become shorter, and of the shortest those that fail are walked, which always
-# gives the right states.
+# Windows of a record. The constants are empirical: `benchmarks.learning.loops` counts passes and steps.
 
-_MIN_WINDOW = 32  # steps: of shorter windows passes cost more than walking
+_MIN_WINDOW = 32  # steps; in shorter windows passes cost more than single steps
 _MAX_PASSES = 20
-_MAX_PASSES_TO_GROW = 8  # after which a longer window is tried
-_MIN_DAMPED_PASSES, _MAX_DAMPED_PASSES = 16, 30  # passes with damping that a window may take
-_STEPS_PER_PASS = 8  # steps: after more passes than these walking the window would have cost less
+_MAX_PASSES_TO_GROW = 8  # passes up to which the next window is twice as long
+_MIN_DAMPED_PASSES, _MAX_DAMPED_PASSES = 16, 30  # limits on damped passes in a window
+_STEPS_PER_PASS = 8  # steps of equal cost as a damped pass; more passes than steps divided by this do not pay
 
 
 class Trajectory(NamedTuple):
-    """The states `(B, T, n)` that await each sample, and how they were found."""
+    """States `(B, T, n)` before each sample, and statistics of the solver."""
 
     states: Tensor
     n_passes: int
-    """Newton passes over windows, all together."""
-    n_walked: int
-    """Steps that were walked one by one."""
+    """Total number of Newton passes over windows."""
+    n_sequential: int
+    """Number of steps that were solved one by one."""
     n_damped: int
-    """Steps in windows that needed damping."""
+    """Number of steps in windows that needed damping."""
 
 
 def solve_trajectory(
-    loop: FeedbackLoop, u: Tensor, start: Tensor, fed: StaticMap, *, window: int, most_damped: int = _MAX_DAMPED_PASSES
+    loop: FeedbackLoop,
+    u: Tensor,
+    start: Tensor,
+    static_map: StaticMap,
+    *,
+    window: int,
+    max_damped_passes: int = _MAX_DAMPED_PASSES,
 ) -> Trajectory:
-    """All states from inputs `(B, T, m)` and the first state, without derivatives; a window of 0 walks.
+    """Solve for all states from inputs `(B, T, m)` and the first state, without derivatives.
 
-    Raises:
-        SimulationError: they exceed the largest floating-point number.
+    With a window of 0 all steps are solved one by one. Raises SimulationError if the states overflow.
     """
-    found, now, place = [], start, 0
-    passes = walked = damped = 0
+    pieces, state, first = [], start, 0
+    n_passes = n_sequential = n_damped = 0
     width = window or u.shape[1]
     with torch.no_grad():
-        while place < u.shape[1]:
-            own = u[:, place : place + width]
-            states, taken, is_damped = own[:, :0], 0, False
+        while first < u.shape[1]:
+            samples = u[:, first : first + width]
+            states, passes, is_damped = samples[:, :0], 0, False
             if window:
-                states, taken, is_damped = _solve_window(loop, own, now, fed, most_damped)
-            passes += taken
-            if states.shape[1] < min(own.shape[1], _MIN_WINDOW // 2):
-                if window and own.shape[1] > _MIN_WINDOW:
-                    width = max(own.shape[1] // 4, _MIN_WINDOW)
+                states, passes, is_damped = _solve_window(loop, samples, state, static_map, max_damped_passes)
+            n_passes += passes
+            if states.shape[1] < min(samples.shape[1], _MIN_WINDOW // 2):
+                if window and samples.shape[1] > _MIN_WINDOW:
+                    width = max(samples.shape[1] // 4, _MIN_WINDOW)
                     continue
-                states = _step_sequentially(loop, own, now, fed, first=place)
-                walked += own.shape[1]
+                states = _step_sequentially(loop, samples, state, static_map, first=first)
+                n_sequential += samples.shape[1]
             elif is_damped:
-                damped += states.shape[1]
-            if states.shape[1] < own.shape[1]:
+                n_damped += states.shape[1]
+            if states.shape[1] < samples.shape[1]:
                 width = max(states.shape[1], _MIN_WINDOW)
-            elif taken <= _MAX_PASSES_TO_GROW:
+            elif passes <= _MAX_PASSES_TO_GROW:
                 width = min(window or width, 2 * width)
-            found.append(torch.cat([now.unsqueeze(1), states[:, :-1]], 1))
-            now, place = states[:, -1], place + states.shape[1]
-    return Trajectory(torch.cat(found, 1), passes, walked, damped)
+            pieces.append(torch.cat([state.unsqueeze(1), states[:, :-1]], 1))
+            state, first = states[:, -1], first + states.shape[1]
+    return Trajectory(torch.cat(pieces, 1), n_passes, n_sequential, n_damped)
 
 
 def _solve_window(
-    loop: FeedbackLoop, u: Tensor, start: Tensor, fed: StaticMap, most_damped: int
+    loop: FeedbackLoop, u: Tensor, start: Tensor, static_map: StaticMap, max_damped_passes: int
 ) -> tuple[Tensor, int, bool]:
-    """The states after the first samples of a window, as many as have settled; passes taken, and whether damped."""
-    states, taken = _solve_newton(loop, u, start, fed)
-    most = min(most_damped, max(_MIN_DAMPED_PASSES, u.shape[1] // _STEPS_PER_PASS))
-    if states.shape[1] >= min(u.shape[1], _MIN_WINDOW // 2) or not most:
-        return states, taken, False
-    damped, more = solve_damped_newton(loop, u, start, fed, most=most)
-    return damped, taken + more, True
+    """Return the states after the first samples of a window that converge, the number of passes, and True if damped."""
+    states, passes = _solve_newton(loop, u, start, static_map)
+    max_passes = min(max_damped_passes, max(_MIN_DAMPED_PASSES, u.shape[1] // _STEPS_PER_PASS))
+    if states.shape[1] >= min(u.shape[1], _MIN_WINDOW // 2) or not max_passes:
+        return states, passes, False
+    states, damped_passes = solve_damped_newton(loop, u, start, static_map, max_passes=max_passes)
+    return states, passes + damped_passes, True
 
 
-def _solve_newton(loop: FeedbackLoop, u: Tensor, start: Tensor, fed: StaticMap) -> tuple[Tensor, int]:
-    """The states after the first samples of a window that plain passes settle, all of them or fewer; and passes."""
+def _solve_newton(loop: FeedbackLoop, u: Tensor, start: Tensor, static_map: StaticMap) -> tuple[Tensor, int]:
+    """Return the states after the first samples of a window that converge without damping, and the number of passes."""
     w = start.unsqueeze(1).expand(-1, u.shape[1], -1)
     change = float("inf")
     for count in range(1, _MAX_PASSES + 1):
-        xi = map_input(loop, w, u, fed)
-        A, after = state_jacobian(loop, xi, fed), advance_states(loop, w, u, fed(xi))
-        new, end = scan_time_varying(A, after - (A @ w.unsqueeze(-1)).squeeze(-1), start)
-        before, change = change, float((new - w).abs().max())
-        if has_converged(new, w):
-            return torch.cat([new[:, 1:], end.unsqueeze(1)], 1), count
-        if not math.isfinite(change) or (count > 4 and change > before):  # it moves away
+        xi = map_input(loop, w, u, static_map)
+        A, after = state_jacobian(loop, xi, static_map), advance_states(loop, w, u, static_map(xi))
+        states, end = scan_time_varying(A, after - (A @ w.unsqueeze(-1)).squeeze(-1), start)
+        last_change, change = change, float((states - w).abs().max())
+        if has_converged(states, w):
+            return torch.cat([states[:, 1:], end.unsqueeze(1)], 1), count
+        if not math.isfinite(change) or (count > 4 and change > last_change):  # it diverges
             break
-        w = new
+        w = states
     return converged_prefix(torch.cat([w[:, 1:], after[:, -1:]], 1), after), count
 
 
-def _step_sequentially(loop: FeedbackLoop, u: Tensor, start: Tensor, fed: StaticMap, *, first: int) -> Tensor:
-    """The same one by one."""
-    states, now = [], start
+def _step_sequentially(loop: FeedbackLoop, u: Tensor, start: Tensor, static_map: StaticMap, *, first: int) -> Tensor:
+    """Return the states after the samples of a window, computed one by one."""
+    states, state = [], start
     for step in range(u.shape[1]):
-        now = advance_states(loop, now, u[:, step], fed(map_input(loop, now, u[:, step], fed)))
-        if not math.isfinite(float(now.sum())) and not bool(torch.isfinite(now).all()):
+        state = advance_states(loop, state, u[:, step], static_map(map_input(loop, state, u[:, step], static_map)))
+        if not all_finite(state):
             raise SimulationError(
                 f"the states of a feedback network exceed the largest floating-point number after sample {first + step}"
                 "; take shorter steps, smaller inputs, or a map that grows less"
             )
-        states.append(now)
+        states.append(state)
     return torch.stack(states, 1)

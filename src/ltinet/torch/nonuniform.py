@@ -13,17 +13,11 @@ from torch.utils.checkpoint import checkpoint
 from ltinet.torch.exponentials import matrix_phi, pair_phi
 from ltinet.torch.propagators import BlockStep, Propagator, TensorSystem
 
-# MERGED ltinet.torch.nonuniform
-# Samples at any ascending times, in chunks of steps; equal to what `net.simulate(u, t)` does at such times.
-#
-# A chunk has factors for its own steps only, `(K, n)`; for derivatives it is worked through again on the way back, so
-# that nothing of the size of all steps times all states is ever kept.
-
-_CHUNK_STEPS = 128
+_CHUNK_STEPS = 128  # steps that are recomputed together in the backward pass
 
 
 class VariableSteps(NamedTuple):
-    """Steps of different lengths `(…, K)`: P of each, and h φ₁ and h φ₂ as what B u is multiplied by."""
+    """Steps of different lengths `(…, K)`: P, and the factors h φ₁ and h φ₂ of B u, all as propagators."""
 
     decay: Propagator
     first: Propagator
@@ -31,44 +25,43 @@ class VariableSteps(NamedTuple):
 
 
 def run_nonuniform(system: TensorSystem, u: Tensor, times: Tensor, z: Tensor, *, linear: bool) -> tuple[Tensor, Tensor]:
-    """Outputs `(B, T, p)` and the last state from samples `(B, T, m)`, times `(B or 1, T)` and a start `(B, n)`.
+    """Return outputs `(B, T, p)` and the last state for samples `(B, T, m)`, times `(B or 1, T)` and a state `(B, n)`.
 
-    All in the type of the system, float64: differences of large times are small.
+    All arithmetic is in float64, the type of the system, because time steps are differences of large times.
     """
-    entering = u @ system.B.mT
+    drive = u @ system.B.mT
     lengths = times.diff(dim=-1)
-    states = []
+    outputs = []
     n_steps = lengths.shape[-1]
-    keeps = n_steps > _CHUNK_STEPS and torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
+    recomputes = n_steps > _CHUNK_STEPS and torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
     for start in range(0, n_steps, _CHUNK_STEPS):
         stop = min(start + _CHUNK_STEPS, n_steps)
-        given = (system, lengths[:, start:stop], entering[:, start : stop + 1], z)
-        own, z = checkpoint(_chunk, *given, linear, use_reentrant=False) if keeps else _chunk(*given, linear)
-        states.append(own @ system.C.mT)
-    states.append((z @ system.C.mT).unsqueeze(1))
-    return torch.cat(states, 1) + u @ system.D.mT, z
+        arguments = (system, lengths[:, start:stop], drive[:, start : stop + 1], z, linear)
+        before, z = checkpoint(_run_chunk, *arguments, use_reentrant=False) if recomputes else _run_chunk(*arguments)
+        outputs.append(before @ system.C.mT)
+    outputs.append((z @ system.C.mT).unsqueeze(1))
+    return torch.cat(outputs, 1) + u @ system.D.mT, z
 
 
-def _chunk(system: TensorSystem, lengths: Tensor, entering: Tensor, z: Tensor, linear: bool) -> tuple[Tensor, Tensor]:
-    """States before each step of a chunk, and after the last; `entering` is B u at all samples of it."""
-    steps = propagators_of_steps(system, lengths)
-    now = entering[:, :-1]
-    drive = steps.first.times(now)
+def _run_chunk(system: TensorSystem, lengths: Tensor, Bu: Tensor, z: Tensor, linear: bool) -> tuple[Tensor, Tensor]:
+    """Return the states before each step of a chunk and after the last step, from B u at all of its samples."""
+    steps = variable_steps(system, lengths)
+    drive = steps.first.times(Bu[:, :-1])
     if linear:
-        drive = drive + steps.second.times(entering[:, 1:] - now)
+        drive = drive + steps.second.times(Bu[:, 1:] - Bu[:, :-1])
     layout = system.layout
-    scalars = 2 * layout.n_pairs + layout.n_reals
-    alone = _scan_scalars(steps.decay, drive[..., :scalars], z[:, :scalars])
-    coupled = [
-        _scan_blocks(P, d, own)
-        for P, d, own in zip(steps.decay.blocks, layout.split(drive)[3], layout.split(z)[3], strict=True)
+    n_scalars = 2 * layout.n_pairs + layout.n_reals
+    scalars = _scan_scalars(steps.decay, drive[..., :n_scalars], z[:, :n_scalars])
+    blocks = [
+        _scan_blocks(P, d, x).flatten(-2)
+        for P, d, x in zip(steps.decay.blocks, layout.split(drive)[3], layout.split(z)[3], strict=True)
     ]
-    after = torch.cat([alone, *(own.flatten(-2) for own in coupled)], -1)
+    after = torch.cat([scalars, *blocks], -1)
     return torch.cat([z.unsqueeze(1), after[:, :-1]], 1), after[:, -1]
 
 
-def propagators_of_steps(system: TensorSystem, lengths: Tensor) -> VariableSteps:
-    """The steps of lengths `(B or 1, K)`."""
+def variable_steps(system: TensorSystem, lengths: Tensor) -> VariableSteps:
+    """Compute the steps of lengths `(B or 1, K)`."""
     h = lengths.unsqueeze(-1)
     x, y = system.scalar_rates * h, system.scalar_frequencies * h
     n_pairs = system.frequencies.shape[-1]
@@ -77,47 +70,42 @@ def propagators_of_steps(system: TensorSystem, lengths: Tensor) -> VariableSteps
         BlockStep(P, h[..., None, None] * first, h[..., None, None] * second)
         for P, first, second in (matrix_phi(F * h[..., None, None]) for F in system.blocks)
     ]
-    size = torch.exp(x)
-    re, im = size * torch.cos(y), size * torch.sin(y)
+    magnitude = torch.exp(x)
 
-    def parts(re: Tensor, im: Tensor, place: int) -> Propagator:
-        return Propagator(re[..., :n_pairs], im[..., :n_pairs], re[..., n_pairs:], tuple(own[place] for own in blocks))
+    def propagator(re: Tensor, im: Tensor, matrices: list[Tensor]) -> Propagator:
+        return Propagator(re[..., :n_pairs], im[..., :n_pairs], re[..., n_pairs:], tuple(matrices))
 
-    return VariableSteps(parts(re, im, 0), parts(h * first.re, h * first.im, 1), parts(h * second.re, h * second.im, 2))
+    return VariableSteps(
+        propagator(magnitude * torch.cos(y), magnitude * torch.sin(y), [block.P for block in blocks]),
+        propagator(h * first.re, h * first.im, [block.first for block in blocks]),
+        propagator(h * second.re, h * second.im, [block.second for block in blocks]),
+    )
 
 
 def _scan_scalars(decay: Propagator, drive: Tensor, start: Tensor) -> Tensor:
-    """The states after each step of pairs and reals: each pass joins stretches of twice the length."""
-    only = Propagator(decay.re, decay.im, decay.reals, ())
-    total = torch.cat([drive[:, :1] + _select_steps(only, slice(0, 1)).times(start.unsqueeze(1)), drive[:, 1:]], 1)
+    """Return the states of pairs and reals after each step by a scan: each pass joins segments of twice the length."""
+    total = torch.cat([drive[:, :1] + _select_steps(decay, slice(0, 1)).times(start.unsqueeze(1)), drive[:, 1:]], 1)
     shift = 1
     while shift < drive.shape[1]:
-        late = _select_steps(only, slice(shift, None))
-        total = torch.cat([total[:, :shift], total[:, shift:] + late.times(total[:, :-shift])], 1)
-        only = _compose_stretches(only, late, shift)
+        later = _select_steps(decay, slice(shift, None))
+        total = torch.cat([total[:, :shift], total[:, shift:] + later.times(total[:, :-shift])], 1)
+        # P over the segment that ends at each step: that of its later half times that of its earlier half.
+        product = later.compose(_select_steps(decay, slice(None, -shift)))
+        re, im, reals = (torch.cat([P[:, :shift], Q], 1) for P, Q in zip(decay[:3], product[:3], strict=True))
+        decay = Propagator(re, im, reals, ())
         shift *= 2
     return total
 
 
 def _select_steps(decay: Propagator, steps: slice) -> Propagator:
+    """Return the propagators of pairs and reals for some of the steps."""
     return Propagator(decay.re[:, steps], decay.im[:, steps], decay.reals[:, steps], ())
 
 
-def _compose_stretches(decay: Propagator, late: Propagator, shift: int) -> Propagator:
-    """P over a stretch of steps that ends at each: that of the later half times that of the earlier one."""
-    re, im, reals = decay.re[:, :-shift], decay.im[:, :-shift], decay.reals[:, :-shift]
-    return Propagator(
-        torch.cat([decay.re[:, :shift], late.re * re - late.im * im], 1),
-        torch.cat([decay.im[:, :shift], late.re * im + late.im * re], 1),
-        torch.cat([decay.reals[:, :shift], late.reals * reals], 1),
-        (),
-    )
-
-
 def _scan_blocks(P: Tensor, drive: Tensor, start: Tensor) -> Tensor:
-    """The states `(B, K, count, k)` after each step of coupled blocks, one by one."""
-    states, now = [], start
+    """Return the states `(B, K, count, k)` of coupled blocks after each step, one by one."""
+    states, state = [], start
     for step in range(drive.shape[1]):
-        now = (P[:, step] @ now.unsqueeze(-1)).squeeze(-1) + drive[:, step]
-        states.append(now)
+        state = (P[:, step] @ state.unsqueeze(-1)).squeeze(-1) + drive[:, step]
+        states.append(state)
     return torch.stack(states, 1)

@@ -32,24 +32,21 @@ from ltinet.torch.uniform import (
     scan_kernels,
 )
 
-# MERGED ltinet.torch.planner
-# What a run costs by each way through time: estimates fitted to measurements, for a processor and for a GPU.
-
 AlgorithmName = Literal["chunks", "convolution", "scan", "steps"]
 ALGORITHMS: tuple[AlgorithmName, ...] = ("chunks", "convolution", "scan", "steps")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A way through a record, and the width of its chunks."""
+    """An algorithm, and the number of samples in its chunks."""
 
-    way: AlgorithmName
+    algorithm: AlgorithmName
     width: int
 
 
 @dataclass(frozen=True)
 class ProblemSizes:
-    """What the cost of a run hangs on."""
+    """Quantities on which the cost of a run depends."""
 
     batch: int
     steps: int
@@ -57,53 +54,53 @@ class ProblemSizes:
     n_inputs: int
     n_outputs: int
     growth: float = 0.0
-    """The logarithm of how much states grow over the record: a transform has errors of the size of the last outputs."""
+    """Logarithm of the growth of states over the record: an FFT has errors of the size of the largest outputs."""
     on_gpu: bool = False
-    number_size: int = 8
-    """Bytes of a number of the record."""
+    bytes_per_number: int = 8
 
 
 def estimate_cost(plan: Plan, sizes: ProblemSizes) -> float:
-    """The time of a forward and backward pass in nanoseconds."""
+    """Estimate the time of a forward and a backward pass in nanoseconds."""
     return estimate_gpu_cost(plan, sizes) if sizes.on_gpu else estimate_cpu_cost(plan, sizes)
 
 
 def estimate_cpu_cost(plan: Plan, sizes: ProblemSizes) -> float:
-    """Fitted to one core, within a third of what was measured."""
+    """Estimate the time on one CPU core; empirical: within a third of the measured times."""
     samples, n, m, p = sizes.batch * sizes.steps, sizes.n_states, sizes.n_inputs, sizes.n_outputs
-    if plan.way == "convolution":
-        per_lag = 200.0 + 0.6 * n  # its transform, and C Pᵏ Γ
+    if plan.algorithm == "convolution":
+        per_lag = 200.0 + 0.6 * n  # FFT of the impulse response, and C Pᵏ Γ
         return 11e6 + samples * (45.0 * (m + p) + 2.0 * m * p) + sizes.steps * m * p * per_lag
-    products = 0.6 * n * (m + p)  # into states and out of them
-    if plan.way == "scan":
+    products = 0.6 * n * (m + p)  # u to states and states to y
+    if plan.algorithm == "scan":
         return 13e6 + samples * (products + 80.0 * n)
-    if plan.way == "steps":
+    if plan.algorithm == "steps":
         return sizes.steps * 2e5 + samples * (products + 10.0 * n)
     width = plan.width
     kernels = 40.0 * width * n * (m + p) + 15.0 * width * width * m * p
     return 13e6 + samples * (0.4 * width * m * p + products + 120.0 * n / width) + kernels
 
 
-_NS_PER_LAUNCH = 1e4  # ns from one call of a kernel to the next, as PyTorch makes them
-_NS_PER_BYTE = 4e-4  # ns to move a byte to or from memory
-_NS_PER_MULTIPLY_ADD = 5e-5  # ns for a multiplication and an addition inside products of matrices
+# Empirical, measured on an NVIDIA H200 with PyTorch.
+_NS_PER_LAUNCH = 1e4  # ns from one kernel call to the next
+_NS_PER_BYTE = 4e-4  # ns to read or write a byte of memory
+_NS_PER_MULTIPLY_ADD = 5e-5  # ns for a multiplication and an addition in a matrix product
 
 
 def estimate_gpu_cost(plan: Plan, sizes: ProblemSizes) -> float:
-    """Of one H200: calls, bytes moved and products, as many as each way has in its two passes."""
+    """Estimate the time on an NVIDIA H200 from kernel calls, bytes moved and multiplications of both passes."""
     samples, n, m, p = sizes.batch * sizes.steps, sizes.n_states, sizes.n_inputs, sizes.n_outputs
-    size = sizes.number_size
-    if plan.way == "convolution":  # numbers of the record are twice as many when padded, lags are float64 at first
+    size = sizes.bytes_per_number
+    if plan.algorithm == "convolution":  # the record is padded to twice its length; lags are built in float64
         moved = 40.0 * samples * (m + p) * size + sizes.steps * m * p * (160 + 20 * size)
         return (
             100 * _NS_PER_LAUNCH
             + _NS_PER_BYTE * moved
             + _NS_PER_MULTIPLY_ADD * (12 * samples * m * p + 6 * sizes.steps * m * p * n)
         )
-    if plan.way == "steps":
+    if plan.algorithm == "steps":
         return sizes.steps * 60 * _NS_PER_LAUNCH
     products = 3 * samples * n * (m + p)
-    if plan.way == "scan":  # drives and states, their gradients, and the states once more for the gradient of P
+    if plan.algorithm == "scan":  # drives and states, their gradients, and the states again for the gradient of P
         return (
             120 * _NS_PER_LAUNCH
             + _NS_PER_BYTE * samples * (9 * n + 6 * (m + p)) * size
@@ -114,91 +111,82 @@ def estimate_gpu_cost(plan: Plan, sizes: ProblemSizes) -> float:
     return 140 * _NS_PER_LAUNCH + _NS_PER_BYTE * moved + _NS_PER_MULTIPLY_ADD * (products + 3 * samples * width * m * p)
 
 
-# MERGED ltinet.torch.planner
-# Which algorithm runs a record: the one that a cost model, fitted to measurements, says is fastest.
-
-
 Kernels: TypeAlias = ChunkKernels | ResponseKernels | ScanKernels
-"""What a way needs of a network before it sees a record."""
-_MAX_CONVOLUTION_GROWTH = 1.0  # e: what states may grow by in a record that is run by a transform
+"""Arrays of an algorithm that depend on the network only."""
+_MAX_CONVOLUTION_GROWTH = 1.0  # logarithm of the growth of states: an FFT then loses less than a digit
 _CHUNK_WIDTHS = (16, 32, 64, 128, 256, 512)
 
 
 @lru_cache(maxsize=256)
 def select_plan(sizes: ProblemSizes) -> Plan:
-    """The plan with the smallest estimate; kept, as records of one size come again and again."""
+    """Return the plan with the smallest estimated time."""
     plans = [Plan("scan", 1), Plan("steps", 1)]
     plans += [Plan("chunks", width) for width in _CHUNK_WIDTHS if width < 2 * sizes.steps]
     if sizes.growth <= _MAX_CONVOLUTION_GROWTH:
-        plans.append(Plan("convolution", _end_state_width(sizes)))
+        # Chunks for the end state alone: about as many samples in a chunk as there are chunks.
+        plans.append(Plan("convolution", max(16, min(512, math.isqrt(sizes.steps)))))
     return min(plans, key=lambda plan: estimate_cost(plan, sizes))
 
 
 def run_plan(
     step: OneStep, u: Tensor, start: Tensor | None, plan: Plan, *, with_end: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Outputs, and the state after the last step where it is wanted, by a plan; no start is a start from rest."""
-    if plan.way != "steps" and (plan.way != "convolution" or (start is None and not with_end)):
+    """Run a record and return the outputs and, if required, the state after the last step; start None is rest."""
+    if plan.algorithm != "steps" and (plan.algorithm != "convolution" or (start is None and not with_end)):
         return run_kernels(build_kernels(step, plan, u.shape[1], u.dtype), u, start)
-    begun = _state_at_rest(-step.G1.mT, u) if start is None else start
-    if plan.way == "steps":
-        return run_steps(step, u, begun)
+    w = _state_at_rest(-step.G1.mT, u) if start is None else start
+    if plan.algorithm == "steps":
+        return run_steps(step, u, w)
     if start is None:
         y = run_convolution(response_kernels(step, u.shape[1], u.dtype), u)
     else:
         y = run_convolution_from_state(step, u, start)
-    return y, compute_end_state(step, u, begun, width=plan.width) if with_end else None
+    return y, compute_end_state(step, u, w, width=plan.width) if with_end else None
 
 
 def build_kernels(step: OneStep, plan: Plan, steps: int, dtype: torch.dtype) -> Kernels:
-    """What a plan other than single steps needs for records of a length and a type."""
-    if plan.way == "convolution":
+    """Build the kernels of a plan other than single steps for records of a length and a type."""
+    if plan.algorithm == "convolution":
         return response_kernels(step, steps, dtype)
-    if plan.way == "scan":
+    if plan.algorithm == "scan":
         return scan_kernels(step, dtype)
     return chunk_kernels(step, plan.width, steps, dtype)
 
 
 def run_kernels(kernels: Kernels, u: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Outputs, and the state after the last step where the way has it; responses are for a start from rest."""
+    """Run a record with kernels and return the outputs and the last state; a convolution starts at rest and has none."""
     if isinstance(kernels, ResponseKernels):
         return run_convolution(kernels, u), None
-    begun = _state_at_rest(kernels.at_rest, u) if start is None else start
+    w = _state_at_rest(kernels.rest_weights, u) if start is None else start
     if isinstance(kernels, ScanKernels):
-        return run_scan(kernels, u, begun)
-    return run_chunks(kernels, u, begun)
+        return run_scan(kernels, u, w)
+    return run_chunks(kernels, u, w)
 
 
 def _state_at_rest(weights: Tensor, u: Tensor) -> Tensor:
-    """The state w = z − G₁ u that awaits the first sample, for z = 0."""
+    """Return the state w = z − G₁ u before the first sample, for z = 0."""
     return u[:, 0].to(weights.dtype) @ weights
 
 
-def _end_state_width(sizes: ProblemSizes) -> int:
-    """Chunks for the last state alone: as many samples in one as there are chunks."""
-    return max(16, min(512, math.isqrt(sizes.steps)))
+# Start of a run
 
-
-# MERGED ltinet.torch.planner
-# How a run begins: at rest, in a state of the user's, or where another run ended.
-
-_MAX_GROWTH_PER_STEP = 0.5  # λh up to which G₁ is of the size of h: w = z − G₁ u loses nothing (`solve.steps.one_step`)
+_MAX_GROWTH_PER_STEP = 0.5  # λh up to which G₁ is of the size of h, so that w = z − G₁ u keeps the digits of z
 
 
 class InitialState(NamedTuple):
-    """The state that awaits the first sample, or the state z at it; at rest both are None."""
+    """State w = z − G₁ u before the first sample, as another run returned it, or z at the sample; None for rest."""
 
-    awaiting: Tensor | None = None
+    w: Tensor | None = None
     z: Tensor | None = None
 
 
 def grows_fast(growth: float) -> bool:
-    """Whether a state grows so much in a step that the first sample must stand apart."""
+    """Return True if states grow so much in a step that the first sample must be computed apart."""
     return growth > _MAX_GROWTH_PER_STEP
 
 
 def run_first_sample(step: OneStep, u: Tensor, z: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The output at the first sample `(B, m)` and the state after it: y = C z + D u, w⁺ = P z + G₀ u."""
+    """Compute the output at the first sample `(B, m)` and the state after it: y = C z + D u, w⁺ = P z + G₀ u."""
     sample = u.to(step.G0.dtype)
     y, after = sample @ step.system.D.mT, sample @ step.G0.mT
     if z is not None:
@@ -207,16 +195,14 @@ def run_first_sample(step: OneStep, u: Tensor, z: Tensor | None) -> tuple[Tensor
 
 
 def run_from_initial_state(
-    step: OneStep, u: Tensor, start: InitialState, plan: Plan, *, growth: float, with_end: bool
+    step: OneStep, u: Tensor, initial: InitialState, plan: Plan, *, growth: float, with_end: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Outputs and last state; where a state grows fast, the first sample stands apart: w = z − G₁ u would lose z."""
-    if start.awaiting is None and grows_fast(growth * step.length):
-        y, after = run_first_sample(step, u[:, 0], start.z)
+    """Run a record and return the outputs and the last state; the first sample apart where states grow fast."""
+    if initial.w is None and grows_fast(growth * step.length):
+        y, after = run_first_sample(step, u[:, 0], initial.z)
         if u.shape[1] == 1:
             return y.unsqueeze(1), after
         rest, end = run_plan(step, u[:, 1:], after, plan, with_end=with_end)
         return torch.cat([y.unsqueeze(1), rest], 1), end
-    awaiting = start.awaiting
-    if start.z is not None:
-        awaiting = start.z - u[:, 0].to(step.G1.dtype) @ step.G1.mT
-    return run_plan(step, u, awaiting, plan, with_end=with_end)
+    w = initial.w if initial.z is None else initial.z - u[:, 0].to(step.G1.dtype) @ step.G1.mT
+    return run_plan(step, u, w, plan, with_end=with_end)

@@ -21,28 +21,25 @@ from torch import Tensor
 from ltinet.torch.exponentials import cache_signature
 from ltinet.torch.propagators import Propagator, StateLayout
 
-# MERGED ltinet.torch.scan
-# All states of x⁺ = P x + d, as one differentiable operation whose derivatives are again such scans.
-#
-# Little data by doubling: every pass joins stretches of twice the length, log₂ T passes in all. Much data in two levels:
-# about √T chunks of time side by side, each walked step by step, then the walk over the chunks by the same function, then
-# each chunk once more from its true start. That is 2 T steps in about 3 √T calls.
+_MAX_SEQUENTIAL_STEPS = 4  # steps up to which a record is scanned step by step
+_MAX_DOUBLING_SIZE = 1 << 19  # numbers up to which log₂ T passes over all of them cost less than √T calls; empirical
 
-_MAX_SEQUENTIAL_STEPS = 4  # steps that are walked one by one
-_MAX_DOUBLING_SIZE = 1 << 19  # numbers that log₂ T passes over all of them cost less than √T calls
+
+# Recurrence with a constant P
 
 
 def add_group_axis(decay: Propagator) -> Propagator:
-    """One P as several, as scans take them."""
-    re, im, reals = (own.unsqueeze(0) for own in decay[:3])
-    return Propagator(re, im, reals, tuple(own.unsqueeze(0) for own in decay.blocks))
+    """Return P with a leading axis of length one: scans take several P, one for each group of states."""
+    re, im, reals = (factors.unsqueeze(0) for factors in decay[:3])
+    return Propagator(re, im, reals, tuple(P.unsqueeze(0) for P in decay.blocks))
 
 
 def scan_states(decay: Propagator, drive: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """The states before each of T steps `(B, T, n)` and after the last `(B, n)`, from drives d, a start and a `add_group_axis` P.
+    """Return the states before each of T steps `(B, T, n)` and after the last `(B, n)`.
 
-    States are walked in the type of P and the start, float64, and stored in that of the drives: in single precision the
-    rounding of P alone would cost three digits where states ring for thousands of steps.
+    `decay` has a group axis, the drive d is `(B, T, n)` and the start `(B, n)`. The recurrence is computed in the type
+    of P and the start, float64, and states are stored in the type of the drive: in single precision the rounding of P
+    alone would cost three digits of states that ring for thousands of steps.
     """
     parts = (decay.re, decay.im, decay.reals)
     states, end = StateScan.apply(False, *parts, start.unsqueeze(0), drive.unsqueeze(0), *decay.blocks)
@@ -50,10 +47,10 @@ def scan_states(decay: Propagator, drive: Tensor, start: Tensor) -> tuple[Tensor
 
 
 class StateScan(torch.autograd.Function):
-    """The scan for several P at once: P `(G, …)`, start `(G, B, n)`, drive `(G, B, T, n)`; backwards in time if asked.
+    """Scan for several P at once: P `(G, …)`, start `(G, B, n)`, drive `(G, B, T, n)`; in reverse time on request.
 
     With λ_T the gradient of the last state and λ_t = g_t + Pᵀ λ_{t+1}, the gradient of d_t is λ_{t+1}, that of the
-    start λ_0, and that of P Σ λ_{t+1} x_tᵀ. The recursion of λ is the same scan with Pᵀ, in the other direction.
+    start λ_0, and that of P Σ λ_{t+1} x_tᵀ. The recurrence of λ is the same scan with Pᵀ in the other direction.
     """
 
     @staticmethod
@@ -61,14 +58,14 @@ class StateScan(torch.autograd.Function):
     def forward(
         reverse: bool, re: Tensor, im: Tensor, reals: Tensor, start: Tensor, drive: Tensor, *blocks: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The states before each step, and the one after the last."""
+        """Return the states before each step, and the one after the last."""
         states = torch.empty_like(drive, memory_format=torch.contiguous_format)
         end = _select_scan(drive, blocks)(Propagator(re, im, reals, blocks), drive, start, states, reverse=reverse)
         return states, end
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        """Keep P and the states."""
+        """Save P and the states."""
         reverse, re, im, reals, _, _, *blocks = inputs
         ctx.reverse = reverse
         ctx.save_for_backward(re, im, reals, output[0], *blocks)
@@ -76,69 +73,65 @@ class StateScan(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_states: Tensor, grad_end: Tensor) -> tuple[Any, ...]:
-        """The scan of λ."""
+        """Compute the gradients by the scan of λ."""
         re, im, reals, states, *blocks = ctx.saved_tensors
         if _has_kernel(grad_states, blocks) and not torch.is_grad_enabled():
             return (None, *_backward_on_gpu(ctx.reverse, Propagator(re, im, reals, ()), states, grad_states, grad_end))
-        turned = (own.mT for own in blocks)
-        grad_drive, grad_start = StateScan.apply(not ctx.reverse, re, -im, reals, grad_end, grad_states, *turned)
+        transposed = (P.mT for P in blocks)
+        grad_drive, grad_start = StateScan.apply(not ctx.reverse, re, -im, reals, grad_end, grad_states, *transposed)
         layout = Propagator(re, im, reals, tuple(blocks)).layout
-        if not any(ctx.needs_input_grad[place] for place in (1, 2, 3, *range(6, 6 + len(blocks)))):
+        if not any(ctx.needs_input_grad[index] for index in (1, 2, 3, *range(6, 6 + len(blocks)))):
             return (None, None, None, None, grad_start, grad_drive, *(None for _ in blocks))
         l_re, l_im, l_reals, l_blocks = layout.split(grad_drive)
         x_re, x_im, x_reals, x_blocks = layout.split(states)
         over = "gbtn,gbtn->gn"
         grad_re = torch.einsum(over, l_re, x_re) + torch.einsum(over, l_im, x_im)
         grad_im = torch.einsum(over, l_im, x_re) - torch.einsum(over, l_re, x_im)
-        grad_blocks = (torch.einsum("gbtci,gbtcj->gcij", own, x) for own, x in zip(l_blocks, x_blocks, strict=True))
-        decays = (grad_re, grad_im, torch.einsum(over, l_reals, x_reals))
-        own_type = re.dtype
+        grad_reals = torch.einsum(over, l_reals, x_reals)
+        grad_blocks = (torch.einsum("gbtci,gbtcj->gcij", lam, x) for lam, x in zip(l_blocks, x_blocks, strict=True))
         return (
             None,
-            *(own.to(own_type) for own in decays),
+            *(grad.to(re.dtype) for grad in (grad_re, grad_im, grad_reals)),
             grad_start,
             grad_drive,
-            *(own.to(own_type) for own in grad_blocks),
+            *(grad.to(re.dtype) for grad in grad_blocks),
         )
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, Tensor]:
-        """x′⁺ = P x′ + (P′ x + d′): the same scan again."""
+        """Return the tangents of the states, x′⁺ = P x′ + (P′ x + d′), by the same scan."""
         re, im, reals, states, *blocks = ctx.saved_tensors
         _, t_re, t_im, t_reals, t_start, t_drive, *t_blocks = tangents
-        given = [
-            torch.zeros_like(own) if tangent is None else tangent
-            for own, tangent in zip((re, im, reals, *blocks), (t_re, t_im, t_reals, *t_blocks), strict=True)
-        ]
-        drive = _multiply(
-            _insert_axes(Propagator(given[0], given[1], given[2], tuple(given[3:])), states.dim()), states.to(re.dtype)
+        tangent_re, tangent_im, tangent_reals, *tangent_blocks = (
+            torch.zeros_like(values) if tangent is None else tangent
+            for values, tangent in zip((re, im, reals, *blocks), (t_re, t_im, t_reals, *t_blocks), strict=True)
         )
+        tangent_decay = Propagator(tangent_re, tangent_im, tangent_reals, tuple(tangent_blocks))
+        drive = _multiply(_insert_axes(tangent_decay, states.dim()), states.to(re.dtype))
         drive = drive.to(states.dtype) if t_drive is None else drive.to(states.dtype) + t_drive
         start = torch.zeros_like(states[:, :, 0], dtype=re.dtype) if t_start is None else t_start
-        moved: tuple[Tensor, Tensor] = StateScan.apply(ctx.reverse, re, im, reals, start, drive, *blocks)
-        return moved
+        result: tuple[Tensor, Tensor] = StateScan.apply(ctx.reverse, re, im, reals, start, drive, *blocks)
+        return result
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], reverse: bool, *tensors: Tensor) -> tuple[Any, Any]:
-        """One more axis: of several P where P has it, else of the batch."""
+        """Fold the mapped axis into the group axis if P has it, else into the batch axis."""
         dims = in_dims[1:]
-        decays_have_it = any(dim is not None for place, dim in enumerate(dims) if place not in (3, 4))
         count = info.batch_size
-        front = [
-            own.movedim(dim, 0) if dim is not None else own.unsqueeze(0).expand(count, *own.shape)
-            for own, dim in zip(tensors, dims, strict=True)
+        mapped = [
+            values.movedim(dim, 0) if dim is not None else values.unsqueeze(0).expand(count, *values.shape)
+            for values, dim in zip(tensors, dims, strict=True)
         ]
-        if decays_have_it:
-            folded = [own.flatten(0, 1) for own in front]
-            states, end = StateScan.apply(reverse, *folded)
+        if any(dim is not None for index, dim in enumerate(dims) if index not in (3, 4)):
+            states, end = StateScan.apply(reverse, *(values.flatten(0, 1) for values in mapped))
             return (states.unflatten(0, (count, -1)), end.unflatten(0, (count, -1))), (0, 0)
-        start, drive = (own.movedim(0, 1).flatten(1, 2) for own in front[3:5])
+        start, drive = (values.movedim(0, 1).flatten(1, 2) for values in mapped[3:5])
         states, end = StateScan.apply(reverse, *tensors[:3], start, drive, *tensors[5:])
         return (states.unflatten(1, (count, -1)), end.unflatten(1, (count, -1))), (1, 1)
 
 
 def _has_kernel(drive: Tensor, blocks: tuple[Tensor, ...] | list[Tensor]) -> bool:
-    """Whether a GPU has a kernel for this: for pairs and reals, where there is Triton to compile it."""
+    """Return True if there is a Triton kernel: for pairs and reals on a GPU, where Triton is installed."""
     return not blocks and drive.is_cuda and _has_triton()
 
 
@@ -158,17 +151,17 @@ def _select_scan(drive: Tensor, blocks: tuple[Tensor, ...]) -> Callable[..., Ten
 def _backward_on_gpu(
     reverse: bool, decay: Propagator, states: Tensor, grad_states: Tensor, grad_end: Tensor
 ) -> tuple[Tensor, ...]:
-    """Gradients of P by its parts, of the start and of the drives; not to be differentiated again."""
+    """Return the gradients of the parts of P, the start and the drive; not differentiable again."""
     from ltinet.torch.triton_scan import scan_backward_on_gpu
 
-    turned = Propagator(decay.re, -decay.im, decay.reals, ())
-    grad_drive, grad_start, sums = scan_backward_on_gpu(turned, grad_states, grad_end, states, reverse=not reverse)
+    transposed = Propagator(decay.re, -decay.im, decay.reals, ())
+    grad_drive, grad_start, sums = scan_backward_on_gpu(transposed, grad_states, grad_end, states, reverse=not reverse)
     grad_re, grad_im, grad_reals, _ = decay.layout.split(sums)
     return grad_re, grad_im, grad_reals, grad_start, grad_drive
 
 
 def scan_into(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
-    """Fill `states` and return the one after the last step; no derivatives are kept."""
+    """Fill `states` and return the one after the last step, without derivatives."""
     steps = drive.shape[2]
     if steps <= _MAX_SEQUENTIAL_STEPS:
         return _scan_sequentially(decay, drive, start, states, reverse=reverse)
@@ -179,27 +172,27 @@ def scan_into(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, *
     rest = steps - count * width
     body, tail = (slice(rest, None), slice(0, rest)) if reverse else (slice(0, steps - rest), slice(steps - rest, None))
     shape = (count, width)
-    chunks, filled = drive[:, :, body].unflatten(2, shape), states[:, :, body].unflatten(2, shape)
-    local = _chunk_end_states(decay, chunks, reverse=reverse)
-    starts = torch.empty_like(local)
-    end = scan_into(_propagator_power(decay, width), local, start, starts, reverse=reverse)
-    _scan_sequentially(decay, chunks, starts, filled, reverse=reverse)
+    drive_chunks, state_chunks = drive[:, :, body].unflatten(2, shape), states[:, :, body].unflatten(2, shape)
+    ends_from_rest = _chunk_end_states(decay, drive_chunks, reverse=reverse)
+    starts = torch.empty_like(ends_from_rest)
+    end = scan_into(_propagator_power(decay, width), ends_from_rest, start, starts, reverse=reverse)
+    _scan_sequentially(decay, drive_chunks, starts, state_chunks, reverse=reverse)
     if rest:
         end = _scan_sequentially(decay, drive[:, :, tail], end, states[:, :, tail], reverse=reverse)
     return end
 
 
 def _scan_by_doubling(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
-    """The start before all drives, then passes in which each place takes what stands 1, 2, 4, … places before it."""
+    """Fill `states` in passes that add to each position the value 1, 2, 4, … positions before it, times a power of P."""
     steps = drive.shape[2]
-    given = drive.to(start.dtype)
-    total = torch.cat([given, start.unsqueeze(2)] if reverse else [start.unsqueeze(2), given], 2)
+    drive = drive.to(start.dtype)
+    total = torch.cat([drive, start.unsqueeze(2)] if reverse else [start.unsqueeze(2), drive], 2)
     shift, power = 1, decay
     while shift <= steps:
         early, late = slice(0, -shift), slice(shift, None)
         source, target = (late, early) if reverse else (early, late)
-        moved = _multiply(_insert_axes(power, 4), total[:, :, source])
-        total[:, :, target] += moved
+        product = _multiply(_insert_axes(power, 4), total[:, :, source])  # before the sum: the slices overlap
+        total[:, :, target] += product
         shift *= 2
         power = power.squared() if shift <= steps else power
     states.copy_(total[:, :, 1:] if reverse else total[:, :, :-1])
@@ -207,28 +200,28 @@ def _scan_by_doubling(decay: Propagator, drive: Tensor, start: Tensor, states: T
 
 
 def _scan_sequentially(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
-    """Walk along the last axis but one, all before it side by side."""
+    """Fill `states` step by step along the last axis but one, all axes before it in parallel."""
     steps = drive.shape[-2]
-    now, decay = start, _insert_axes(decay, start.dim())
+    state, decay = start, _insert_axes(decay, start.dim())
     for step in range(steps - 1, -1, -1) if reverse else range(steps):
-        states[..., step, :] = now
-        now = _advance(decay, now, drive[..., step, :])
-    return now
+        states[..., step, :] = state
+        state = _advance(decay, state, drive[..., step, :])
+    return state
 
 
 def _chunk_end_states(decay: Propagator, drive: Tensor, *, reverse: bool) -> Tensor:
-    """The states at the end of chunks that begin at rest."""
+    """Return the states at the end of chunks that begin at rest."""
     steps = drive.shape[-2]
     order = range(steps - 1, -1, -1) if reverse else range(steps)
-    now = drive[..., order[0], :].to(decay.re.dtype).contiguous()
-    decay = _insert_axes(decay, now.dim())
+    state = drive[..., order[0], :].to(decay.re.dtype).contiguous()
+    decay = _insert_axes(decay, state.dim())
     for step in order[1:]:
-        now = _advance(decay, now, drive[..., step, :])
-    return now
+        state = _advance(decay, state, drive[..., step, :])
+    return state
 
 
 def _advance(decay: Propagator, states: Tensor, drive: Tensor) -> Tensor:
-    """P x + d in a new tensor."""
+    """Return P x + d in a new tensor, with one kernel call for each product and sum."""
     layout = decay.layout
     after = torch.empty_like(states)
     re, im, reals, blocks = layout.split(states)
@@ -245,7 +238,7 @@ def _advance(decay: Propagator, states: Tensor, drive: Tensor) -> Tensor:
 
 
 def _multiply(decay: Propagator, states: Tensor) -> Tensor:
-    """P x, kept for derivatives."""
+    """Return P x for P `(G, …)` and x `(G, …, n)`, differentiable."""
     re, im, reals, blocks = decay.layout.split(states)
     return StateLayout.join(
         decay.re * re - decay.im * im,
@@ -256,56 +249,43 @@ def _multiply(decay: Propagator, states: Tensor) -> Tensor:
 
 
 def _propagator_power(decay: Propagator, exponent: int) -> Propagator:
-    """P to a power, by squaring."""
+    """Return a power of P by repeated squaring."""
     result: Propagator | None = None
     square = decay
     while exponent:
         if exponent & 1:
-            result = square if result is None else _compose(result, square)
+            result = square if result is None else result.compose(square)
         exponent >>= 1
         square = square.squared() if exponent else square
     return decay if result is None else result
 
 
-def _compose(one: Propagator, other: Propagator) -> Propagator:
-    return Propagator(
-        one.re * other.re - one.im * other.im,
-        one.re * other.im + one.im * other.re,
-        one.reals * other.reals,
-        tuple(a @ b for a, b in zip(one.blocks, other.blocks, strict=True)),
-    )
-
-
 def _insert_axes(decay: Propagator, n_axes: int) -> Propagator:
-    """P with axes of length one for those of states between the first and the last; blocks as they are."""
+    """Insert axes of length one into P for the axes of states between the first and the last; not into blocks."""
     shape = (slice(None), *(None for _ in range(n_axes - 2)))
     return Propagator(decay.re[shape], decay.im[shape], decay.reals[shape], decay.blocks)
 
 
 def _multiply_blocks(P: Tensor, states: Tensor) -> Tensor:
-    """Matrices `(G, count, k, k)` times states `(G, …, count, k)`, as one product for each matrix."""
+    """Multiply matrices `(G, count, k, k)` and states `(G, …, count, k)`, by one product for each matrix."""
     by_block = states.movedim(-2, 1)
     return (by_block.flatten(2, -2) @ P.mT).reshape(by_block.shape).movedim(1, -2)
 
 
-# MERGED ltinet.torch.scan
-# All states of x⁺ = A_k x + b_k with a matrix for every step, parallel in time, and derivatives by b and the start.
-#
-# About √T chunks side by side: in each the product of its matrices and its own response, then the walk over the chunks,
-# then each chunk once more from its true start; 3 √T calls. Cost O(T n³), for the few states that feed back.
+# Recurrence with a matrix for every step
 
 
 def scan_time_varying(A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """The states before each step `(B, T, n)` and after the last, from A `(B, T, n, n)`, b `(B, T, n)` and a start.
+    """Return the states before each step `(B, T, n)` and after the last, for A `(B, T, n, n)`, b `(B, T, n)` and a start.
 
-    A is a constant to derivatives: those who linearise about a solution have all of them in b.
+    A is a constant to derivatives: a linearization about a solution has all of them in b.
     """
     states, end = _TimeVaryingScan.apply(A, b, start)
     return states, end
 
 
 class _TimeVaryingScan(torch.autograd.Function):
-    """With λ_T the gradient of the last state, λ_k = g_k + A_kᵀ λ_{k+1}: the gradient of b_k is λ_{k+1}."""
+    """Scan with derivatives by b and the start: the gradient of b_k is λ_{k+1}, with λ_k = g_k + A_kᵀ λ_{k+1}."""
 
     @staticmethod
     def forward(A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
@@ -318,16 +298,17 @@ class _TimeVaryingScan(torch.autograd.Function):
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int | None, ...], *given: Tensor
+        info: Any, in_dims: tuple[int | None, ...], *tensors: Tensor
     ) -> tuple[tuple[Tensor, Tensor], tuple[int | None, int | None]]:
-        """Those of all directions side by side."""
+        """Fold the mapped axis into the batch."""
         if all(dim is None for dim in in_dims):
-            return _TimeVaryingScan.apply(*given), (None, None)
-        both = zip(given, in_dims, strict=True)
-        batches = [own.expand(info.batch_size, *own.shape) if dim is None else own.movedim(dim, 0) for own, dim in both]
-        found = _TimeVaryingScan.apply(*(own.flatten(0, 1) for own in batches))
-        states, end = (own.unflatten(0, (info.batch_size, -1)) for own in found)
-        return (states, end), (0, 0)
+            return _TimeVaryingScan.apply(*tensors), (None, None)
+        mapped = (
+            values.expand(info.batch_size, *values.shape) if dim is None else values.movedim(dim, 0)
+            for values, dim in zip(tensors, in_dims, strict=True)
+        )
+        states, end = _TimeVaryingScan.apply(*(values.flatten(0, 1) for values in mapped))
+        return (states.unflatten(0, (info.batch_size, -1)), end.unflatten(0, (info.batch_size, -1))), (0, 0)
 
     @staticmethod
     def jvp(ctx: Any, _: Tensor | None, b: Tensor | None, start: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -349,26 +330,27 @@ def _time_varying_scan(A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Ten
     count = steps // width
     whole = count * width
     A_chunks, b_chunks = A[:, :whole].unflatten(1, (count, width)), b[:, :whole].unflatten(1, (count, width))
-    product, local = A_chunks[:, :, 0], b_chunks[:, :, 0]
+    product, end_from_rest = A_chunks[:, :, 0], b_chunks[:, :, 0]
     for step in range(1, width):
-        own = A_chunks[:, :, step]
-        product, local = own @ product, _apply_matrices(own, local) + b_chunks[:, :, step]
-    starts, end = _time_varying_sequential(product, local, start)
+        A_step = A_chunks[:, :, step]
+        product = A_step @ product
+        end_from_rest = _apply_matrices(A_step, end_from_rest) + b_chunks[:, :, step]
+    starts, end = _time_varying_sequential(product, end_from_rest, start)
     states, _ = _time_varying_sequential(A_chunks.transpose(1, 2), b_chunks.transpose(1, 2), starts)
-    found = states.transpose(1, 2).flatten(1, 2)
+    states = states.transpose(1, 2).flatten(1, 2)
     if whole == steps:
-        return found, end
+        return states, end
     rest, end = _time_varying_sequential(A[:, whole:], b[:, whole:], end)
-    return torch.cat([found, rest], 1), end
+    return torch.cat([states, rest], 1), end
 
 
 def _time_varying_sequential(A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """Walk along the second axis, all after it side by side."""
-    states, now = [], start
+    """Compute the states step by step along the second axis, the axes after it in parallel."""
+    states, state = [], start
     for step in range(b.shape[1]):
-        states.append(now)
-        now = _apply_matrices(A[:, step], now) + b[:, step]
-    return torch.stack(states, 1), now
+        states.append(state)
+        state = _apply_matrices(A[:, step], state) + b[:, step]
+    return torch.stack(states, 1), state
 
 
 def _apply_matrices(A: Tensor, states: Tensor) -> Tensor:

@@ -14,24 +14,18 @@ from torch import Tensor
 
 from ltinet.torch.propagators import Propagator
 
-# MERGED ltinet.torch.triton_scan
-# The scan of states on a GPU, by a Triton kernel where PyTorch brings Triton: tiles of time, the carry in registers.
-#
-# Equal to `state_scan.walk` for pairs and reals. Each number is read and written once; inside, all is in float64. Types
-# of kernels are quoted: Triton compiles what stands there.
-
-_TILE_STEPS, _TILE_STATES = 64, 16  # of a tile
+_TILE_STEPS, _TILE_STATES = 64, 16  # empirical, on an NVIDIA H200
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _combine(ar: "Any", ai: "Any", br: "Any", bi: "Any", cr: "Any", ci: "Any", dr: "Any", di: "Any") -> "Any":
-    """Two stretches of x⁺ = a x + b after each other, in complex numbers by their parts."""
+    """Compose two segments of x⁺ = a x + b, in complex numbers by their parts."""
     return ar * cr - ai * ci, ar * ci + ai * cr, cr * br - ci * bi + dr, cr * bi + ci * br + di
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _load_complex(ptr: "Any", re_at: "Any", im_at: "Any", mask: "Any", REAL: tl.constexpr) -> "Any":
-    """Real and imaginary parts; reals have none."""
+    """Load real and imaginary parts; reals have imaginary part zero."""
     re = tl.load(ptr + re_at, mask, 0.0).to(tl.float64)
     im = tl.zeros_like(re)
     if not REAL:
@@ -56,7 +50,7 @@ def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
     drive_ptr: "Any",
     states_ptr: "Any",
     end_ptr: "Any",
-    beside_ptr: "Any",
+    forward_ptr: "Any",
     sums_ptr: "Any",
     B: "Any",
     T: "Any",
@@ -80,9 +74,9 @@ def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
     cr, ci = _load_complex(start_ptr + row * n_all + n, re_at, im_at, mask, REAL)
     one = tl.full((BT, BN), 1.0, tl.float64)
     sr, si = cr, ci
-    if SUMS:  # Σ over time of conj(x) λ, λ the states here and x those beside
+    if SUMS:  # Σ over time of conj(x) λ, with λ the scanned states and x the forward ones
         first = (row * T + (T - 1 if REVERSE else 0)) * n_all + n
-        fr, fi = _load_complex(beside_ptr + first, re_at, im_at, mask, REAL)
+        fr, fi = _load_complex(forward_ptr + first, re_at, im_at, mask, REAL)
         sr, si = cr * fr + ci * fi, ci * fr - cr * fi
     for begin in range(0, T, BT):
         t = begin + k
@@ -98,7 +92,7 @@ def _scan(  # noqa: PLR0913 - a kernel takes pointers and sizes one by one
         yi = xi + pr * ci[None, :] + pi * cr[None, :]
         _store_complex(states_ptr + to, re_at, im_at, yr, yi, stored, REAL)
         if SUMS:
-            hr, hi = _load_complex(beside_ptr + to, re_at, im_at, stored, REAL)
+            hr, hi = _load_complex(forward_ptr + to, re_at, im_at, stored, REAL)
             sr += tl.sum(yr * hr + yi * hi, 0)
             si += tl.sum(yi * hr - yr * hi, 0)
         last = (t == tl.minimum(begin + BT, T) - 1)[:, None]
@@ -115,22 +109,23 @@ def scan_on_gpu(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor,
 
 
 def scan_backward_on_gpu(
-    decay: Propagator, drive: Tensor, start: Tensor, beside: Tensor, *, reverse: bool
+    decay: Propagator, drive: Tensor, start: Tensor, forward_states: Tensor, *, reverse: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """λ `(G, B, T, n)` of a pass back, the last one, and Σ conj(x) λ `(G, n)` for the states x beside, in one pass."""
-    found = torch.empty_like(drive, memory_format=torch.contiguous_format)
-    end, sums = _launch(decay, drive, start, found, beside.contiguous(), reverse=reverse)
-    return found, end, sums.sum(1)
+    """Return λ `(G, B, T, n)`, the last λ, and Σ conj(x) λ `(G, n)` for the states x of the forward pass."""
+    adjoint = torch.empty_like(drive, memory_format=torch.contiguous_format)
+    end, sums = _launch(decay, drive, start, adjoint, forward_states.contiguous(), reverse=reverse)
+    return adjoint, end, sums.sum(1)
 
 
 def _launch(
-    decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, beside: Tensor | None, *, reverse: bool
+    decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, forward_states: Tensor | None, *, reverse: bool
 ) -> tuple[Tensor, Tensor]:
     groups, batch, steps, n_all = drive.shape
     n_pairs, n_reals = decay.re.shape[-1], decay.reals.shape[-1]
     drive, start = drive.contiguous(), start.contiguous()
     end = torch.empty_like(start)
-    looked_at, sums = (states, end) if beside is None else (beside, torch.empty_like(start))
+    # Without sums the kernel does not access the last two tensors; any pointers will do.
+    x, sums = (states, end) if forward_states is None else (forward_states, torch.empty_like(start))
     states[:, :, steps - 1 if reverse else 0] = start
     kinds = [
         (n_pairs, decay.re, decay.im, 0, n_pairs, False),
@@ -139,8 +134,8 @@ def _launch(
     for count, re, im, re_at, im_at, is_real in kinds:
         if count:
             grid = (groups * batch, triton.cdiv(count, _TILE_STATES))
-            given = (re.contiguous(), im.contiguous(), start, drive, states, end, looked_at, sums)
+            tensors = (re.contiguous(), im.contiguous(), start, drive, states, end, x, sums)
             sizes = (batch, steps, count, n_all, re_at, im_at)
-            flags = {"REAL": is_real, "REVERSE": reverse, "SUMS": beside is not None}
-            _scan[grid](*given, *sizes, **flags, BT=_TILE_STEPS, BN=_TILE_STATES)
+            flags = {"REAL": is_real, "REVERSE": reverse, "SUMS": forward_states is not None}
+            _scan[grid](*tensors, *sizes, **flags, BT=_TILE_STEPS, BN=_TILE_STATES)
     return end, sums

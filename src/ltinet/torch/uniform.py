@@ -31,20 +31,17 @@ from ltinet.torch.propagators import (
 )
 from ltinet.torch.scan import add_group_axis, scan_states
 
-# MERGED ltinet.torch.uniform
-# The whole record by one convolution with the response, through FFTs; equal to `ltinet.simulation.convolution`.
-
 
 class ResponseKernels(NamedTuple):
-    """What each sample does to all that follow, of a record that begins at rest; both `(T, p, m)`."""
+    """Impulse responses for a record that begins at rest; both `(T, p, m)`."""
 
     response: Tensor
     of_first: Tensor
-    """C Pᵏ G₁. At rest w = −G₁ u₀ with a linear hold, so that the start is a response to u₀ like others."""
+    """C Pᵏ G₁: with a linear hold the state at rest is w = −G₁ u₀, so that the start is a response to u₀."""
 
 
 def response_kernels(step: OneStep, steps: int, dtype: torch.dtype) -> ResponseKernels:
-    """The responses of all lags, built in the type of the system and rounded once."""
+    """Compute the responses of all lags in the type of the system and round them once."""
     m = step.Gamma.shape[1]
     tail = impulse_responses(step, torch.cat([step.Gamma, step.G1], 1), steps)
     response = torch.cat([step.direct.unsqueeze(0), tail[:-1, :, :m]])
@@ -52,14 +49,14 @@ def response_kernels(step: OneStep, steps: int, dtype: torch.dtype) -> ResponseK
 
 
 def run_convolution(kernels: ResponseKernels, u: Tensor) -> Tensor:
-    """Outputs `(B, T, p)` from inputs `(B, T, m)`, from rest."""
+    """Return outputs `(B, T, p)` for inputs `(B, T, m)`, from rest."""
     y = fft_convolve(u, kernels.response)
     of_first = kernels.of_first.flatten(0, 1)
     return torch.addmm(y.flatten(1), u[:, 0], of_first.mT, alpha=-1.0).view(y.shape)
 
 
 def run_convolution_from_state(step: OneStep, u: Tensor, start: Tensor) -> Tensor:
-    """The same from w at the first sample."""
+    """Return outputs `(B, T, p)` for inputs `(B, T, m)`, from the state w before the first sample."""
     steps, dtype = u.shape[1], u.dtype
     tail = impulse_responses(step, step.Gamma, steps)
     response = torch.cat([step.direct.unsqueeze(0), tail[:-1]]).to(dtype)
@@ -68,16 +65,17 @@ def run_convolution_from_state(step: OneStep, u: Tensor, start: Tensor) -> Tenso
 
 
 def fft_convolve(u: Tensor, response: Tensor) -> Tensor:
-    """Σ H_k u_{t−k} `(B, T, p)` of samples `(B, T, m)` and a response H `(T, p, m)`."""
+    """Compute Σ H_k u_{t−k} `(B, T, p)` for samples `(B, T, m)` and a response H `(T, p, m)`."""
     y: Tensor = _Convolution.apply(u.mT.contiguous(), response.permute(1, 2, 0).contiguous())
     return y.mT.contiguous()
 
 
 class _Convolution(torch.autograd.Function):
-    """Along the last axis, samples `(B, m, T)` and responses `(p, m, T)` to `(B, p, T)`.
+    """Convolution along the last axis of samples `(B, m, T)` and responses `(p, m, T)` to `(B, p, T)`.
 
-    The gradient of each is a correlation of the other with that of y: transforms again, one for each tensor, where
-    PyTorch's own derivatives of real transforms take complex ones of the full length. Only what was given is kept.
+    The gradient with respect to each argument is the correlation of the other one with the gradient of y: one real FFT
+    for each tensor, where PyTorch's derivatives of real FFTs take complex ones of the full length. Only the arguments
+    are saved.
     """
 
     generate_vmap_rule = True
@@ -111,17 +109,18 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, along_u: Tensor | None, along_h: Tensor | None) -> Tensor | None:
         u, h = ctx.saved_tensors
-        moved = [
-            _Convolution.apply(*own) for own in ((along_u, h), (u, along_h)) if all(part is not None for part in own)
+        terms = [
+            _Convolution.apply(*pair) for pair in ((along_u, h), (u, along_h)) if all(part is not None for part in pair)
         ]
-        return sum(moved[1:], moved[0]) if moved else None
+        return sum(terms[1:], terms[0]) if terms else None
 
 
-_MAX_OUTER_PRODUCT_CHANNELS = 16  # inputs times outputs up to which products at each frequency are sums of outer ones
+# Inputs times outputs up to which broadcasting is faster than einsum; empirical.
+_MAX_OUTER_PRODUCT_CHANNELS = 16
 
 
 def _multiply_spectra(weights: Tensor, signals: Tensor) -> Tensor:
-    """At each frequency weights `(p, m)` times signals `(B, m)`."""
+    """Multiply weights `(p, m)` and signals `(B, m)` at each frequency."""
     if weights.shape[0] * weights.shape[1] == 1:
         return signals * weights[0]
     if weights.shape[0] * weights.shape[1] <= _MAX_OUTER_PRODUCT_CHANNELS:
@@ -130,14 +129,14 @@ def _multiply_spectra(weights: Tensor, signals: Tensor) -> Tensor:
 
 
 def _sum_outer_products(one: Tensor, other: Tensor) -> Tensor:
-    """At each frequency Σ over the batch of outer products of `(B, p)` and `(B, m)`."""
+    """Sum the outer products of `(B, p)` and `(B, m)` over the batch at each frequency."""
     if one.shape[1] * other.shape[1] <= _MAX_OUTER_PRODUCT_CHANNELS:
         return (one.unsqueeze(2) * other.unsqueeze(1)).sum(0)
     return torch.einsum("bpf,bmf->pmf", one, other)
 
 
 def _transform(signals: Tensor, length: int) -> Tensor:
-    """Transforms; of nothing none, which not every library of them takes."""
+    """Return the real FFT; empty tensors, which not every FFT library accepts, give empty ones."""
     if not signals.numel():
         shape = (*signals.shape[:-1], length // 2 + 1)
         return torch.zeros(shape, dtype=signals.dtype.to_complex(), device=signals.device)
@@ -145,7 +144,7 @@ def _transform(signals: Tensor, length: int) -> Tensor:
 
 
 def _inverse_transform(transformed: Tensor, length: int) -> Tensor:
-    """And back."""
+    """Return the inverse real FFT."""
     if not transformed.numel():
         shape = (*transformed.shape[:-1], length)
         return torch.zeros(shape, dtype=transformed.dtype.to_real(), device=transformed.device)
@@ -153,54 +152,49 @@ def _inverse_transform(transformed: Tensor, length: int) -> Tensor:
 
 
 def _padded_length(signals: Tensor) -> int:
-    """One at which nothing comes around."""
+    """Return a length at which the circular convolution equals the linear one."""
     return fast_fft_length(2 * signals.shape[-1] - 1)
 
 
 @lru_cache(maxsize=256)
-def fast_fft_length(least: int) -> int:
-    """The smallest 2ᵃ 3ᵇ 5ᶜ that is even and not less."""
-    best = 1 << max(least - 1, 1).bit_length()
-    five = 1
-    while five < best:
-        three = five
-        while three < best:
-            number = three * 2
-            while number < least:
-                number *= 2
-            best = min(best, number)
-            three *= 3
-        five *= 5
+def fast_fft_length(minimum: int) -> int:
+    """Return the smallest even 2ᵃ 3ᵇ 5ᶜ that is not below a minimum."""
+    best = 1 << max(minimum - 1, 1).bit_length()
+    power_of_5 = 1
+    while power_of_5 < best:
+        odd_part = power_of_5
+        while odd_part < best:
+            length = odd_part * 2
+            while length < minimum:
+                length *= 2
+            best = min(best, length)
+            odd_part *= 3
+        power_of_5 *= 5
     return best
 
 
-# MERGED ltinet.torch.uniform
-# Chunks of time with carries: inside a chunk a product with a Toeplitz matrix, between chunks a scan of states.
-#
-# Equal to `ltinet.simulation.time_blocks`. For one record of T samples and chunks of K: T K m p + T n (m + p) products,
-# T/K states. What goes through states is worked on in float64 whatever the input is: outputs are small differences of
-# states in many networks, of which single precision would leave four digits; the rest is in the type of the input.
+# Time blocks (chunks)
 
 
 class ChunkKernels(NamedTuple):
-    """What a chunk of K samples does, as matrices."""
+    """Matrices of a chunk of K samples."""
 
     toeplitz: Tensor
-    """From its inputs to its outputs, `(K m, K p)`."""
+    """Inputs to outputs, `(K m, K p)`."""
     into: Tensor
-    """From its inputs to the state after it, `(K m, n)`."""
+    """Inputs to the state after the chunk, `(K m, n)`."""
     out: Tensor
-    """From the state before it to its outputs, `(n, K p)`."""
+    """State before the chunk to outputs, `(n, K p)`."""
     decay: Propagator
-    """From the state before it to that after it, as scans take it."""
-    decay_of_rest: Propagator
-    """The same for the samples that fill no chunk."""
-    at_rest: Tensor
-    """−G₁ᵀ: from the first sample to the state that awaits it at rest."""
+    """State before the chunk to the state after it, with a group axis."""
+    decay_of_remainder: Propagator
+    """State before the remaining samples, fewer than K, to the state after them."""
+    rest_weights: Tensor
+    """−G₁ᵀ: first sample to the state w before it, at rest."""
 
 
 def chunk_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> ChunkKernels:
-    """The matrices of a record in chunks of some width, built in the type of the system, the first rounded once."""
+    """Compute the matrices of chunks in the type of the system; the Toeplitz matrix is rounded once to `dtype`."""
     width = min(width, steps)
     powers = scalar_power_table(step, width + 1)
     below: ScalarPowers = (powers[0][:-1], powers[1][:-1], powers[2][:-1])
@@ -208,18 +202,23 @@ def chunk_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> 
     into = input_columns(step, step.Gamma, width, scalars=below)
     response = torch.cat([step.direct.unsqueeze(0), out[:-1] @ step.Gamma]).to(dtype)
     p, m = response.shape[1:]
-    # Of [0 … 0, H₀ … H_{K−1}] the window that begins at K − 1 − i has H_{j−i} at j: what sample i does to output j.
+    # The window of [0 … 0, H₀ … H_{K−1}] that begins at K − 1 − i has H_{j−i} at j: the response of output j to sample i.
     padded = torch.cat([response.new_zeros(width - 1, p, m), response])
     toeplitz = padded.unfold(0, width, 1).flip(0).permute(0, 2, 3, 1).reshape(width * m, width * p)
     decay = propagator_power(step, width, powers)
-    rest = propagator_power(step, steps % width) if steps % width else decay
+    decay_of_remainder = propagator_power(step, steps % width) if steps % width else decay
     return ChunkKernels(
-        toeplitz, into.flip(0).flatten(0, 1), out.flatten(0, 1).mT, add_group_axis(decay), rest, -step.G1.mT
+        toeplitz,
+        into.flip(0).flatten(0, 1),
+        out.flatten(0, 1).mT,
+        add_group_axis(decay),
+        decay_of_remainder,
+        -step.G1.mT,
     )
 
 
 def run_chunks(kernels: ChunkKernels, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs `(B, T, p)` and the state after the last step, from inputs `(B, T, m)` and w at the first sample."""
+    """Return outputs `(B, T, p)` and the state after the last step, for inputs `(B, T, m)` and a state w."""
     batch, steps, m = u.shape
     width = kernels.toeplitz.shape[0] // m
     p = kernels.toeplitz.shape[1] // width
@@ -227,59 +226,57 @@ def run_chunks(kernels: ChunkKernels, u: Tensor, start: Tensor) -> tuple[Tensor,
     whole = u[:, : count * width].reshape(batch, count, width * m)
     states, end = scan_states(kernels.decay, whole.to(start.dtype) @ kernels.into, start)
     y = (whole @ kernels.toeplitz + (states @ kernels.out).to(u.dtype)).reshape(batch, count * width, p)
-    rest = steps - count * width
-    if not rest:
+    n_left = steps - count * width
+    if not n_left:
         return y, end
-    last = u[:, count * width :].reshape(batch, rest * m)
-    own = last @ kernels.toeplitz[: rest * m, : rest * p] + (end @ kernels.out[:, : rest * p]).to(u.dtype)
-    end = kernels.decay_of_rest.times(end) + last.to(end.dtype) @ kernels.into[(width - rest) * m :]
-    return torch.cat([y, own.reshape(batch, rest, p)], dim=1), end
+    last = u[:, count * width :].reshape(batch, n_left * m)
+    y_last = last @ kernels.toeplitz[: n_left * m, : n_left * p] + (end @ kernels.out[:, : n_left * p]).to(u.dtype)
+    end = kernels.decay_of_remainder.times(end) + last.to(end.dtype) @ kernels.into[(width - n_left) * m :]
+    return torch.cat([y, y_last.reshape(batch, n_left, p)], dim=1), end
 
 
 def compute_end_state(step: OneStep, u: Tensor, start: Tensor, *, width: int) -> Tensor:
-    """Only the state after the last step."""
+    """Return the state after the last step; the samples that do not fill a chunk come first."""
     batch, steps, m = u.shape
     width = min(width, steps)
     into = input_columns(step, step.Gamma, width).flip(0).flatten(0, 1)
     u = u.to(into.dtype)
-    rest = steps % width
-    if rest:
-        start = propagator_power(step, rest).times(start) + u[:, :rest].flatten(1) @ into[(width - rest) * m :]
-    whole = u[:, rest:].reshape(batch, steps // width, width * m)
+    n_first = steps % width
+    if n_first:
+        start = propagator_power(step, n_first).times(start) + u[:, :n_first].flatten(1) @ into[(width - n_first) * m :]
+    whole = u[:, n_first:].reshape(batch, steps // width, width * m)
     return scan_states(add_group_axis(propagator_power(step, width)), whole @ into, start)[1]
 
 
-# MERGED ltinet.torch.uniform
-# Two ways that go through states: all of them by a scan, for layers with many inputs and outputs, or one by one.
+# Scan of all states, and single steps
 
 
 class ScanKernels(NamedTuple):
-    """What a step does, its products in the type of the input and transposed."""
+    """Matrices of a step, transposed: Γ, C and D + C G₁ in the type of the input, P and −G₁ in that of the system."""
 
     Gamma: Tensor
     C: Tensor
     direct: Tensor
     decay: Propagator
-    """As scans take it."""
-    at_rest: Tensor
-    """−G₁ᵀ: from the first sample to the state that awaits it at rest."""
+    rest_weights: Tensor
+    """−G₁ᵀ: first sample to the state w before it, at rest."""
 
 
 def scan_kernels(step: OneStep, dtype: torch.dtype) -> ScanKernels:
-    """The matrices of a step, rounded once."""
-    Gamma, C, direct = (own.to(dtype).mT for own in (step.Gamma, step.system.C, step.direct))
+    """Return the matrices of a step, rounded once."""
+    Gamma, C, direct = (matrix.to(dtype).mT for matrix in (step.Gamma, step.system.C, step.direct))
     return ScanKernels(Gamma, C, direct, add_group_axis(step.decay), -step.G1.mT)
 
 
 def run_scan(kernels: ScanKernels, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs `(B, T, p)` and the state after the last step, by all states `(B, T, n)`."""
+    """Return outputs `(B, T, p)` and the state after the last step, by way of all states `(B, T, n)`."""
     states, end = scan_states(kernels.decay, u @ kernels.Gamma, start)
     y = torch.addmm(u.flatten(0, 1) @ kernels.direct, states.flatten(0, 1), kernels.C)
     return y.view(*u.shape[:2], kernels.C.shape[1]), end
 
 
 def run_steps(step: OneStep, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """The same, one step at a time."""
+    """Return outputs `(B, T, p)` and the state after the last step, one step at a time."""
     state, outputs = start, []
     for k in range(u.shape[1]):
         y, state = advance_one_step(step, u[:, k], state)
@@ -288,7 +285,7 @@ def run_steps(step: OneStep, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def advance_one_step(step: OneStep, u: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-    """The output `(B, p)` at a sample `(B, m)` from w there, and w at the next, which is float64 as the step is."""
+    """Return the output `(B, p)` at a sample `(B, m)` from the state w before it, and the next w in float64."""
     sample = u.to(state.dtype)
     y = state @ step.system.C.mT + sample @ step.direct.mT
     return y.to(u.dtype), step.decay.times(state) + sample @ step.Gamma.mT

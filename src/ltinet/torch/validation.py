@@ -5,55 +5,49 @@ digits that a conversion to single precision has removed.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ltinet._util.text import format_count
 from ltinet.errors import InvalidSignalError
 
-# MERGED ltinet.torch.validation
-# Moves between devices that leave numbers in double precision: what single precision costs, training cannot undo.
 
+class DoublePrecisionModule(nn.Module):
+    """A module whose tensors keep their types when it is moved: `.to(…)` and `.float()` change the device only."""
 
-def preserve_dtype(move: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """What a module applies to its tensors, but for a change of type."""
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        def move(tensor: Tensor) -> Tensor:
+            moved: Tensor = fn(tensor)
+            return moved if moved.dtype == tensor.dtype else tensor.to(moved.device)
 
-    def moved(tensor: Tensor) -> Tensor:
-        asked = move(tensor)
-        return asked if asked.dtype == tensor.dtype else tensor.to(asked.device)
+        return super()._apply(move, recurse)
 
-    return moved
-
-
-# MERGED ltinet.torch.validation
-# What is refused at the door of a model, each with what came, what was expected and what to do.
 
 _COMPUTE_DTYPES = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 
 
 def compute_dtype(dtype: torch.dtype) -> torch.dtype:
-    """The type in which inputs of a type are worked on: half precision in float32, others in their own."""
+    """Return the type in which inputs of a type are processed: float32 for half precision, else their own."""
     return _COMPUTE_DTYPES.get(dtype, dtype)
 
 
 def validate_input(u: Any, *, n_inputs: int, device: torch.device, name: str = "u", axes: str = "(…, T, {})") -> Tensor:
-    """Samples as they came, known to fit."""
+    """Return the samples after checks of type, shape, device and finiteness; raise InvalidSignalError otherwise."""
     shape = axes.format(n_inputs)
-    least = 2 if "T" in axes else 1
+    min_axes = 2 if "T" in axes else 1
     if not isinstance(u, Tensor):
         raise InvalidSignalError(f"{name} is a {type(u).__name__}; give a tensor {shape}: torch.as_tensor({name})")
     if u.dtype not in (torch.float64, torch.float32, *_COMPUTE_DTYPES):
         raise InvalidSignalError(
-            f"{name} has the type {u.dtype}; give real floating-point numbers, as {name}.double() has"
+            f"{name} has type {u.dtype}; give real floating-point numbers, for example {name}.double()"
         )
     if u.layout != torch.strided:
         raise InvalidSignalError(f"{name} is stored as {u.layout}; give a dense tensor: {name}.to_dense()")
-    if u.dim() < least or u.shape[-1] != n_inputs or (least == 2 and u.shape[-2] == 0):
+    if u.dim() < min_axes or u.shape[-1] != n_inputs or (min_axes == 2 and u.shape[-2] == 0):
         raise InvalidSignalError(
-            f"{name} has shape {tuple(u.shape)}; it must be {shape}: batches first, {'then time, ' * (least == 2)}"
+            f"{name} has shape {tuple(u.shape)}; it must be {shape}: batches first, {'then time, ' * (min_axes == 2)}"
             f"{format_count(n_inputs, 'input')} last"
         )
     if u.device != device:
@@ -63,51 +57,51 @@ def validate_input(u: Any, *, n_inputs: int, device: torch.device, name: str = "
 
 
 def all_finite(values: Tensor) -> bool:
-    """Whether all numbers are; one pass over them, and on a GPU one wait for it.
+    """Return True if all numbers are finite; one pass over them, and one synchronization of a GPU.
 
-    A sum is finite only if all numbers are; where it is not, it may have overflown, and they are looked at.
+    A sum is finite only if all summands are. Where it is not, it may have overflowed, and the numbers are tested.
     """
     try:
         return math.isfinite(float(values.detach().sum())) or bool(torch.isfinite(values).all())
-    except RuntimeError:  # within torch.func.vmap values cannot be asked for
+    except RuntimeError:  # values are not available inside torch.func.vmap
         return True
 
 
 def require_finite(values: Tensor, name: str) -> None:
-    """Refuse NaN and infinities."""
+    """Raise InvalidSignalError if there are NaN or infinities."""
     if not all_finite(values):
         raise InvalidSignalError(f"{name} has entries that are not finite; replace NaN and infinities")
 
 
-def validate_states(given: Any, like: Tensor, *, n: int, batch: tuple[int, ...], name: str) -> Tensor:
-    """States `(…, n)` for inputs in a batch, in the type that these are worked on, one row for each of the batch."""
-    if not isinstance(given, Tensor):
+def validate_states(state: Any, like: Tensor, *, n: int, batch: tuple[int, ...], name: str) -> Tensor:
+    """Return states `(…, n)` broadcast to a batch of inputs, as rows in the type of `like`."""
+    if not isinstance(state, Tensor):
         raise InvalidSignalError(
-            f"{name} is a {type(given).__name__}; give a tensor with {n} numbers along its last axis"
+            f"{name} is a {type(state).__name__}; give a tensor with {n} numbers along its last axis"
         )
-    if given.dim() == 0 or given.shape[-1] != n or given.is_complex():
+    if state.dim() == 0 or state.shape[-1] != n or state.is_complex():
         raise InvalidSignalError(
-            f"{name} has shape {tuple(given.shape)}; it must have {n} real numbers along its last axis"
+            f"{name} has shape {tuple(state.shape)}; it must have {n} real numbers along its last axis"
         )
-    if given.device != like.device:
-        raise InvalidSignalError(f"{name} is on {given.device} but the model on {like.device}; move it: {name}.to(…)")
+    if state.device != like.device:
+        raise InvalidSignalError(f"{name} is on {state.device} but the model on {like.device}; move it: {name}.to(…)")
     try:
-        spread = given.expand(*batch, n)
+        rows = state.expand(*batch, n)
     except RuntimeError:
         raise InvalidSignalError(
-            f"{name} has shape {tuple(given.shape)} but u comes in a batch of shape {batch}; give one, or one for each "
-            "of the batch"
+            f"{name} has shape {tuple(state.shape)} but u comes in a batch of shape {batch}; give one state, or one for each "
+            "member of the batch"
         ) from None
-    require_finite(given, name)
-    return spread.to(like.dtype).reshape(math.prod(batch), n)
+    require_finite(state, name)
+    return rows.to(like.dtype).reshape(math.prod(batch), n)
 
 
 def validate_times(times: Any, u: Tensor) -> Tensor:
-    """Times `(1 or B, T)` that do not descend."""
+    """Return ascending times `(1 or B, T)` of the samples u."""
     batch, steps = tuple(u.shape[:-2]), u.shape[-2]
     if not isinstance(times, Tensor) or not times.is_floating_point():
         raise InvalidSignalError(
-            "times are no floating-point tensor; give one time for each sample: torch.as_tensor(t)"
+            "times must be a floating-point tensor; give one time for each sample: torch.as_tensor(t)"
         )
     if tuple(times.shape) not in ((steps,), (*batch, steps)):
         raise InvalidSignalError(
@@ -119,8 +113,8 @@ def validate_times(times: Any, u: Tensor) -> Tensor:
     require_finite(times, "times")
     try:
         descends = bool((times.diff(dim=-1) < 0.0).any())
-    except RuntimeError:  # within torch.func.vmap values cannot be asked for
+    except RuntimeError:  # values are not available inside torch.func.vmap
         descends = False
     if descends:
-        raise InvalidSignalError("times descend somewhere; sort the samples by time")
+        raise InvalidSignalError("times descend; sort the samples by time")
     return times.reshape(-1, steps)

@@ -34,10 +34,10 @@ def test_two_hundred_networks_agree_with_walking() -> None:
         u = torch.from_numpy(rng.standard_normal((1, 24, 1)))
         with torch.no_grad():
             y = model(u)
-            walked += model.last_run.n_walked > 0
+            walked += model.last_run.n_sequential > 0
             model.window = 0
             expected = model(u)
-        assert model.last_run.n_walked == 24
+        assert model.last_run.n_sequential == 24
         assert bool(torch.isfinite(expected).all())
         worst = max(worst, float((y - expected).abs().max() / expected.abs().max()))
     assert worst <= 1e-9
@@ -53,11 +53,11 @@ def test_damping_spares_walks_where_plain_passes_explode() -> None:
         u = torch.from_numpy(rng.standard_normal((1, 160, 1)))
         with torch.no_grad():
             loop = model.loop()
-            start = model.start(loop, u)
+            start = model.rest_state(loop, u)
             expected = solve_trajectory(loop, u, start, model.map, window=0).states
             for most in walked:
-                run = solve_trajectory(loop, u, start, model.map, window=1024, most_damped=most)
-                walked[most] += run.n_walked
+                run = solve_trajectory(loop, u, start, model.map, window=1024, max_damped_passes=most)
+                walked[most] += run.n_sequential
                 worst = max(worst, float((run.states - expected).abs().max() / expected.abs().max()))
     assert worst <= 1e-9
     assert 4 * walked[30] < walked[0]

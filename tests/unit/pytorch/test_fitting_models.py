@@ -103,9 +103,9 @@ def test_patience_ends_a_fit_and_the_best_parameters_are_kept() -> None:
 
 def test_what_cannot_be_fitted_is_refused() -> None:
     model, data = TRUE.to_torch(DT), record(TRUE.to_torch(DT))
-    with pytest.raises(ltinet.InvalidNetworkError, match="there are 'adam', 'lbfgs' and 'lm'"):
+    with pytest.raises(ltinet.InvalidNetworkError, match="must be 'adam', 'lbfgs' or 'lm'"):
         nn.fit(model, data, method="sgd")
-    with pytest.raises(ltinet.InvalidNetworkError, match="nothing of the model is trainable"):
+    with pytest.raises(ltinet.InvalidNetworkError, match="no trainable parameters"):
         nn.fit(TRUE.to_torch(DT, trainable=False), data)
     with pytest.raises(ltinet.InvalidSignalError, match="data is empty"):
         nn.fit(model, [])

@@ -43,7 +43,7 @@ def test_outputs_and_gradients(kind: str, way: str, hold: str) -> None:
         with torch.no_grad():  # a replay must see what an optimiser changed
             here.C.mul_(1.1)
             there.C.mul_(1.1)
-    assert there.recordings.failure is None
+    assert there.cuda_graphs.failure is None
 
 
 @pytest.mark.parametrize("way", ["convolution", "scan", "chunks"])

@@ -34,11 +34,13 @@ def test_columns_are_those_of_backward_passes(hold: str, monkeypatch: pytest.Mon
     gradient = torch.autograd.grad(residuals(records).square().sum(), list(named.values()))
     expected = torch.cat([each.flatten() for each in gradient])
     solved = []
-    monkeypatch.setattr(feedback, "find_states", lambda *a, **k: solved.append(1) or newton.solve_trajectory(*a, **k))
+    monkeypatch.setattr(
+        feedback, "solve_trajectory", lambda *a, **k: solved.append(1) or newton.solve_trajectory(*a, **k)
+    )
     found = []
     for many in (1, 1000):  # together, and one by one
-        monkeypatch.setattr(optimizers, "_MANY", many)
-        value, J = optimizers.LevenbergMarquardtOptimizer(own, named, residuals)._linearised(records)
+        monkeypatch.setattr(optimizers, "_MIN_BATCHED_COLUMNS", many)
+        value, J = optimizers.LevenbergMarquardtOptimizer(own, named, residuals)._linearize(records)
         found.append(J)
         torch.testing.assert_close(2.0 * value @ J, expected, rtol=1e-10, atol=1e-10 * float(expected.abs().max()))
     assert len(solved) == 2 * len(records)

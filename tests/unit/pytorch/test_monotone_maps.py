@@ -69,5 +69,5 @@ def test_what_makes_no_increasing_map_is_refused() -> None:
         nn.Monotone(1, slope=0.0)
     with pytest.raises(ltinet.InvalidNetworkError, match="or 2 of them"):
         nn.Monotone(2, low=(0.0, 1.0, 2.0), high=5.0)
-    with pytest.raises(ltinet.InvalidNetworkError, match="n_pieces is 0"):
+    with pytest.raises(ltinet.InvalidNetworkError, match="n_pieces must be an integer"):
         nn.Monotone(1, 0)

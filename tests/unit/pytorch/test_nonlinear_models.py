@@ -120,9 +120,9 @@ def test_damaged_files_and_other_modules_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ltinet.FileFormatError, match="not a readable safetensors"):
         nn.load(path)
     network_of("coupled").save(path)
-    with pytest.raises(ltinet.FileFormatError, match="is no model"):
+    with pytest.raises(ltinet.FileFormatError, match="is not a model"):
         nn.load(path)
-    with pytest.raises(ltinet.InvalidNetworkError, match=r"ReLU is no module of ltinet\.nn"):
+    with pytest.raises(ltinet.InvalidNetworkError, match=r"ReLU is not a module of ltinet\.nn"):
         nn.save(nn.Stack(network(), relu()), path)
 
 
@@ -135,11 +135,11 @@ def relu() -> torch.nn.Module:
 def test_parts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ltinet.InvalidNetworkError, match="part 0 has 2 outputs but part 1 takes 1"):
         nn.Stack(network(1, 2), nn.Polynomial(1))
-    with pytest.raises(ltinet.InvalidNetworkError, match="no parts"):
+    with pytest.raises(ltinet.InvalidNetworkError, match="at least one part"):
         nn.Stack()
     with pytest.raises(ltinet.InvalidNetworkError, match="the map takes 2 of 1 outputs"):
         nn.Feedback(network(), nn.Polynomial(2))
-    with pytest.raises(ltinet.InvalidNetworkError, match="degree is 0"):
+    with pytest.raises(ltinet.InvalidNetworkError, match="degree must be an integer of at least 1, got 0"):
         nn.Polynomial(1, 0)
     with pytest.raises(ltinet.InvalidSignalError, match="tuple of 2"):
         nn.wiener(network(), nn.Polynomial(1))(samples(10, 1), state=samples(1, 5))
@@ -159,7 +159,7 @@ def test_the_part_that_overflows_is_named() -> None:
 def test_a_fit_takes_back_a_step_to_where_a_map_overflows() -> None:
     model, u = nn.wiener(network(), nn.Polynomial(1, 3)), samples(20, 1)
     history = nn.fit(model, (u, model(u).detach() + 0.1), steps=3, lr=1e200)
-    assert "taken back" in history.notes[0]
+    assert "rejected" in history.notes[0]
 
 
 def test_networks_of_a_stack_by_name() -> None:

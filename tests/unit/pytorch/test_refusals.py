@@ -37,7 +37,7 @@ BAD_CALLS = {
     "times of another length": (U, {"times": torch.arange(19.0)}, r"times have shape \(19,\) but u has 20 samples"),
     "times that descend": (U, {"times": -torch.arange(20.0)}, "times descend"),
     "times with NaN": (U, {"times": torch.full((20,), float("nan"))}, "times has entries that are not finite"),
-    "whole times": (U, {"times": torch.arange(20)}, "times are no floating-point tensor"),
+    "whole times": (U, {"times": torch.arange(20)}, "times must be a floating-point tensor"),
     "even state at given times": (
         U,
         {"times": torch.arange(20.0), "state": torch.zeros(3, N)},

@@ -43,5 +43,5 @@ def test_a_fit_that_goes_on_is_held_to_where_it_first_began(tmp_path: Path) -> N
 
 def test_what_is_no_weight_is_refused() -> None:
     for ridge in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(ltinet.InvalidNetworkError, match="ridge is"):
+        with pytest.raises(ltinet.InvalidNetworkError, match="ridge must be"):
             nn.fit(model(), data(), ridge=ridge)

@@ -23,9 +23,9 @@ def data(steps: int = 60) -> tuple[np.ndarray, np.ndarray]:
     ("options", "message"),
     [
         ({"warmup": 60}, r"data\[0\] has 1 x 60 samples, of which the first 60 are warm-up"),
-        ({"warmup": -1}, "warmup is -1"),
+        ({"warmup": -1}, "warmup must be a number of samples, got -1"),
         ({"warmup": 40, "validation": data(30)}, r"validation\[0\] has 1 x 30 samples"),
-        ({"warmup": 20, "window": 20}, "window is 20 and warmup 20, which leaves nothing"),
+        ({"warmup": 20, "window": 20}, "window is 20 and warmup 20, which leaves no samples"),
         ({"validation": []}, "validation is empty"),
     ],
 )
@@ -37,7 +37,7 @@ def test_records_of_which_nothing_is_left(options: dict[str, object], message: s
 @pytest.mark.parametrize("name", ["steps", "window", "n_windows", "every", "patience"])
 @pytest.mark.parametrize("count", [0, -3, 1.5, True])
 def test_counts_that_are_none(name: str, count: object) -> None:
-    with pytest.raises(ltinet.InvalidNetworkError, match=rf"{name} is {count!r}; give a whole number"):
+    with pytest.raises(ltinet.InvalidNetworkError, match=rf"{name} must be an integer of at least 1, got {count!r}"):
         nn.fit(NET.to_torch(DT), data(), **{name: count})
 
 
@@ -46,9 +46,9 @@ def test_counts_that_are_none(name: str, count: object) -> None:
     [
         (torch.nn.Linear(1, 1), {}, "model is a Linear that"),
         (NET, {}, "model is a DynamicNetwork that"),
-        (NET.to_torch(DT), {"lr": 0.0}, "lr is 0.0"),
-        (NET.to_torch(DT), {"lr": float("nan")}, "lr is nan"),
-        (NET.to_torch(DT), {"resume": True}, "without a checkpoint"),
+        (NET.to_torch(DT), {"lr": 0.0}, "lr must be a positive number, got 0.0"),
+        (NET.to_torch(DT), {"lr": float("nan")}, "lr must be a positive number, got nan"),
+        (NET.to_torch(DT), {"resume": True}, "requires a checkpoint"),
     ],
 )
 def test_models_and_options_that_are_none(model: object, options: dict[str, object], message: str) -> None:
@@ -60,11 +60,11 @@ def test_models_and_options_that_are_none(model: object, options: dict[str, obje
     ("record", "message"),
     [
         ((data()[0] + 1j, data()[1]), "complex"),
-        ((["a"], ["b"]), "no array of numbers"),
-        (([[1.0], [1.0, 2.0]], [1.0, 2.0]), "no array of numbers"),
+        ((["a"], ["b"]), "arrays of numbers"),
+        (([[1.0], [1.0, 2.0]], [1.0, 2.0]), "arrays of numbers"),
         (data()[0], r"give a pair \(u, y\)"),
         ((data()[0].T, data()[1].T), r"inputs \(1, 1, 60\)"),
-        ((np.zeros((0, 1)), np.zeros((0, 1))), "nothing is left"),
+        ((np.zeros((0, 1)), np.zeros((0, 1))), "no samples are left"),
     ],
 )
 def test_records_that_are_none(record: object, message: str) -> None:
@@ -84,7 +84,7 @@ def foreign(kind: str, path: Path) -> str:
     """Write a file that is no checkpoint of the fit below, and say what is to be told of it."""
     if kind == "model":
         nn.save(NET.to_torch(DT), path)
-        return "no checkpoint of this method"
+        return "not a checkpoint of this method"
     nn.fit(NET.to_torch(0.2 if kind == "step" else DT), data(), steps=2, every=1, checkpoint=path)
     if kind == "truncated":
         path.write_bytes(path.read_bytes()[:-100])
@@ -94,7 +94,7 @@ def foreign(kind: str, path: Path) -> str:
         return "not a readable safetensors"
     if kind == "other":
         nn.fit(nn.wiener(NET.to_torch(DT), nn.Polynomial(1)), data(), steps=1, method="lm", checkpoint=path)
-    return "no checkpoint of this method" if kind == "method" else "checkpoint of another model"
+    return "not a checkpoint of this method" if kind == "method" else "checkpoint of another model"
 
 
 @pytest.mark.default_cases(2)
@@ -131,7 +131,9 @@ def test_an_interrupted_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_starts_from_nothing_that_was_found() -> None:
-    with pytest.raises(ltinet.InvalidNetworkError, match=r"found is a DynamicNetwork; give what ltinet\.identify"):
+    with pytest.raises(
+        ltinet.InvalidNetworkError, match=r"result is a DynamicNetwork; give the result of ltinet\.identify"
+    ):
         nn.from_identified(NET)
     u, y = data()
     with pytest.raises(ltinet.InvalidSignalError, match="y is a ndarray; give a tensor"):
