@@ -144,7 +144,7 @@ def test_times_counted_from_an_offset_stay_the_same_input():
         (lambda: ltinet.PolynomialSignal([0.0, 1.0], [[np.nan]]), "finite"),
         (lambda: ltinet.PolynomialSignal([0.0, 1.0], [[1j]]), "complex"),
         (lambda: ltinet.SignalBatch([]), "at least one"),
-        (lambda: ltinet.SignalBatch([np.sin]), "no single signals"),
+        (lambda: ltinet.SignalBatch([np.sin]), "not single signals"),
         (lambda: ltinet.SignalBatch([Toy(), ltinet.FunctionSignal(np.sin, n_inputs=2)]), r"\[1, 2\] inputs"),
     ],
 )

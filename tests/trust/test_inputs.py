@@ -260,7 +260,7 @@ NO_TIMES = {
 @given(st.sampled_from(sorted(NO_TIMES)), st.integers(9, 600), st.floats(1e-3, 10.0))
 def test_exchanged_inputs_and_times_are_recognised(kind, n_times, h):
     net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]]))
-    with pytest.raises(ltinet.InvalidSignalError, match=r"u comes first, simulate\(u, t\)"):
+    with pytest.raises(ltinet.InvalidSignalError, match=r"The order is simulate\(u, t\)"):
         net.simulate(h * np.arange(n_times), NO_TIMES[kind](n_times))
 
 

@@ -1,1 +1,1 @@
-"""Algorithm 1: block diagonalisation of A subject to a limit on cond(T)."""
+"""Block diagonalization of A subject to a limit on cond(T) (Algorithm 1)."""

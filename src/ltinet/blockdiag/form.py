@@ -30,25 +30,38 @@ class BlockDiagonalForm:
     Each block has the pattern G_r, G_c or G of the paper (Definition 4). Blocks are ordered by their largest real part,
     descending. Inside a block real eigenvalues come first, and pairs a ± iω stand as [[a, b], [c, a]] with b > 0, bc =
     −ω². The new coordinates are z = T⁻¹ x.
+
+    Parameters
+    ----------
+    A : ndarray
+        A_bd; of a large structured model `DiagonalBlocks`, which are indexed as an array.
+    transformation : Transformation
+        T and its inverse as factors or operators, from which `T` and `T_inv` are computed on first use.
+    block_sizes : tuple of int
+        Number of states of each block.
+    eigenvalues : tuple of ndarray
+        Eigenvalues of each block in the order of its diagonal; of a pair, the one with positive imaginary part first.
+    scaling : ndarray
+        Powers of two that balance the given matrix; ones where it was not balanced.
+    original : ndarray or sparse array
+        Given matrix; sparse where the model is large.
+    candidates : tuple of (int, float)
+        Number of blocks and condition number of each partition evaluated by the search before this form.
+    budget : float, optional
+        Limit on the condition number that determined the blocks; None if they were chosen in another way.
+    decisions : tuple of str
+        Decisions of the algorithm that a user may not expect, one sentence each; the first of the `notes`.
     """
 
     A: Matrix
-    """A_bd; of a large structured model `DiagonalBlocks`, which are indexed as an array."""
     transformation: Transformation
-    """T and its inverse as factors or operators, from which `T` and `T_inv` are computed on first use."""
     block_sizes: tuple[int, ...]
     eigenvalues: tuple[NDArray[np.complex128], ...]
-    """Eigenvalues of each block in the order of its diagonal; of a pair, the one with positive imaginary part first."""
     scaling: NDArray[np.float64]
-    """Powers of two that balance the given matrix; ones where it was not balanced."""
     original: Matrix = field(repr=False)
-    """Given matrix; sparse where the model is large."""
     candidates: tuple[tuple[int, float], ...] = field(default=(), repr=False)
-    """Number of blocks and condition number of each partition evaluated by the search before this form."""
     budget: float | None = None
-    """Limit on the condition number that determined the blocks; None if they were chosen in another way."""
     decisions: tuple[str, ...] = ()
-    """Decisions of the algorithm that a user may not expect, one sentence each; the first of the `notes`."""
 
     @property
     def T(self) -> Matrix:

@@ -264,7 +264,7 @@ class BlockChoice:
 
     @property
     def is_free(self) -> bool:
-        """Whether only max_condition constrains the blocks."""
+        """True if only max_condition constrains the blocks."""
         return self.n_blocks is None and self.clustering is None
 
 

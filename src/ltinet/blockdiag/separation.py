@@ -27,7 +27,7 @@ class Separation:
     schur: SchurForm
     bases: BlockBases
     is_orthogonal: bool = False
-    """Whether the Schur form has no couplings, so that the basis only rotates the planes of pairs."""
+    """True if the Schur form has no couplings, so that the basis only rotates the planes of pairs."""
 
     @property
     def n_blocks(self) -> int:

@@ -119,7 +119,7 @@ class Structure:
 
     @property
     def has_pairs(self) -> bool:
-        """Whether some eigenvalues are complex."""
+        """True if some eigenvalues are complex."""
         return bool(np.any(self.rates.imag != 0.0))
 
 

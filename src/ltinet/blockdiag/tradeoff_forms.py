@@ -231,7 +231,7 @@ class _PartitionSearch:
 
     @cached_property
     def is_uncertain(self) -> bool:
-        """Whether angles are uncertain: vectors are nearly dependent, or eigenvalues nearly coincide.
+        """Uncertainty of angles: true where vectors are nearly dependent, or eigenvalues nearly coincide.
 
         The joint span of nearly dependent vectors is known to few digits, and vectors of nearly equal eigenvalues may
         depend on their order in the Schur form.

@@ -114,7 +114,7 @@ class HorizontalLayer:
 
     @cached_property
     def is_second_order(self) -> NDArray[np.bool_]:
-        """Whether each neuron is of second order."""
+        """Boolean array, true for second-order neurons."""
         return np.asarray(self.M.diagonal() != 0.0)
 
     @property

@@ -27,7 +27,15 @@ class Term(NamedTuple):
 @final
 @dataclass(frozen=True, repr=False)
 class NeuronEquation:
-    """Differential equation m ξ̈ + c ξ̇ + k ξ = w u of one neuron in five digits, as text or LaTeX."""
+    """Differential equation m ξ̈ + c ξ̇ + k ξ = w u of one neuron in five digits, as text or LaTeX.
+
+    Parameters
+    ----------
+    left : tuple of Term
+        Terms of the left-hand side.
+    right : tuple of Term
+        Terms of the right-hand side.
+    """
 
     left: tuple[Term, ...]
     right: tuple[Term, ...]
@@ -103,21 +111,31 @@ class Neuron:
 
     Its inputs are u, u̇ and the outputs of the neurons after it in the layer: w = [e | v | −k_ij −c_ij for each of
     those]. Two neurons are equal when their place and all their numbers are.
+
+    Parameters
+    ----------
+    index : int
+        Place in the layer, counted from zero.
+    m, c, k : float
+        Mass, damping and stiffness.
+    e : array_like
+        Weights of u.
+    v : array_like
+        Weights of u̇; zero for first-order neurons of a constructed network.
+    stiffness_couplings : array_like
+        Weights k_ij of ξ_j for j = index + 1, …, which enter the right-hand side with a minus sign.
+    damping_couplings : array_like
+        Weights c_ij of ξ̇_j for j = index + 1, …, which enter the right-hand side with a minus sign.
     """
 
     index: int
-    """Place in the layer, counted from zero."""
     m: float
     c: float
     k: float
     e: Vector
-    """Weights of u."""
     v: Vector
-    """Weights of u̇; zero for first-order neurons of a constructed network."""
     stiffness_couplings: Vector
-    """Weights k_ij of ξ_j for j = index + 1, …, which enter the right-hand side with a minus sign."""
     damping_couplings: Vector
-    """Weights c_ij of ξ̇_j for j = index + 1, …, which enter the right-hand side with a minus sign."""
 
     def __post_init__(self) -> None:
         for name in ("e", "v", "stiffness_couplings", "damping_couplings"):

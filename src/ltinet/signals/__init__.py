@@ -1,1 +1,1 @@
-"""What an input can be: samples with a hold, or a function; each knows its value, derivative, knots and jumps."""
+"""Input signals: samples with a hold, functions, piecewise polynomials, batches and delays; time axes."""

@@ -16,70 +16,51 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
 
-# MERGED ltinet.signals.arrays
-# Shapes that signals speak in: times `(T,)`, values `(..., T, n_inputs)` with batches in front.
-
 Times = NDArray[np.float64]
 Values = NDArray[np.float64]
 
 
-# MERGED ltinet.signals.arrays
-# Whether numbers are finite: asked of every input and output, so it must cost next to nothing.
-
-_MIN_BLAS_SIZE, _CHUNK_SIZE = (
-    1_000,
-    10_000,
-)  # numbers: fewer are looked at as fast one by one, for more some BLAS would wake threads
+_MIN_BLAS_SIZE = 1_000  # numbers from which on sums by BLAS are faster than isfinite; measured
+_CHUNK_SIZE = 10_000  # numbers per sum, so that no BLAS starts threads
 
 
 def all_finite(values: Array) -> bool:
-    """Whether no entry is NaN or infinite."""
+    """Return whether no entry is NaN or infinite; sums of absolute values make it almost free for large arrays."""
     if values.size > _MIN_BLAS_SIZE and values.flags.c_contiguous and values.dtype == np.float64:
         flat = values.reshape(-1)
         for begin in range(0, len(flat), _CHUNK_SIZE):
             if not math.isfinite(dasum(flat[begin : begin + _CHUNK_SIZE])):
-                break  # one of them is not finite, or their sum is not
+                break  # an entry is not finite, or the sum overflows
         else:
             return True
     return bool(np.count_nonzero(np.isfinite(values)) == values.size)  # faster than all()
 
 
-# MERGED ltinet.signals.arrays
-# The one conversion of what a user calls numbers: real float64 arrays, or an error that says what came.
-#
-# NumPy converts more than means the same: a masked array becomes the values below its mask, a complex one loses its
-# imaginary part, a date becomes a count of nanoseconds. None of them reaches the engines.
-
-_REAL_KINDS = "biuf"  # NumPy dtype kinds that are cast: bool, signed, unsigned, floating
+_REAL_KINDS = "biuf"  # dtype kinds of NumPy that are converted: bool, signed, unsigned, floating
 
 
 def as_real_array(value: Any, name: str) -> NDArray[np.float64]:
-    """Real numbers as float64, of any shape; an array that is that already is returned as it is, not copied.
+    """Return real numbers as float64, of any shape; a float64 array is returned as it is, not copied.
 
-    Raises:
-        InvalidSignalError: `value` is masked, complex, text, dates or objects; the message calls it `name`.
+    Raises InvalidSignalError with `name` in its message if the value is masked, complex, text, dates or objects.
     """
-    given = as_array(value, name)
-    if given.dtype == np.float64:
-        return given
-    if given.dtype.kind == "c":
+    array = as_array(value, name)
+    if array.dtype == np.float64:
+        return array
+    if array.dtype.kind == "c":
         raise InvalidSignalError(
-            f"{name} is complex ({given.dtype}); it must be made of real numbers: pass {name}.real if that is meant"
+            f"{name} is complex ({array.dtype}); expected real numbers: pass {name}.real to drop the imaginary part"
         )
-    if given.dtype.kind not in _REAL_KINDS:
+    if array.dtype.kind not in _REAL_KINDS:
         raise InvalidSignalError(
-            f"{name} {_describe_dtype(given)}; it must be made of real numbers{_conversion_hint(given, name)}"
+            f"{name} {_describe_dtype(array)}; expected real numbers{_conversion_hint(array, name)}"
         )
     with np.errstate(over="ignore"):  # a number too large for float64 becomes inf, which is reported as not finite
-        return np.asarray(given, dtype=np.float64)
+        return np.asarray(array, dtype=np.float64)
 
 
 def validate_state(x: NDArray[np.float64], n: int) -> None:
-    """Refuse what is no state of n numbers, or no batch of such.
-
-    Raises:
-        InvalidSignalError: another number of entries along the last axis, or one that is not finite.
-    """
+    """Raise InvalidSignalError unless x is a finite state of n numbers, or a batch of states."""
     if x.ndim == 0 or x.shape[-1] != n:
         raise InvalidSignalError(f"x0 has shape {x.shape}; its last axis must have {n} entries, one per state")
     if not np.isfinite(x).all():
@@ -88,39 +69,41 @@ def validate_state(x: NDArray[np.float64], n: int) -> None:
 
 
 def as_array(value: Any, name: str) -> NDArray[Any]:
-    """An array of whatever dtype the value has, unless it hides some of its entries or has no shape."""
+    """Return the value as an array of its own dtype; raise InvalidSignalError for masked entries and ragged lists."""
     if type(value) is np.ndarray:
         return value
     if _has_masked_entries(value):
-        leave_out = f", or leave those times out of u and t alike with ~np.ma.getmaskarray({name})"
+        alternative = f", or leave those times out of u and t alike with ~np.ma.getmaskarray({name})"
         raise InvalidSignalError(
-            f"{name} has masked entries, and what lies below a mask is not meant; fill them with {name}.filled(…)"
-            f"{leave_out if name in ('u', 't') else ''}"
+            f"{name} has masked entries, whose values are not meant to be used; fill them with {name}.filled(…)"
+            f"{alternative if name in ('u', 't') else ''}"
         )
     try:
         return np.asarray(value)
-    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; other libraries' arrays that refuse
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, or arrays of other libraries that refuse
         raise InvalidSignalError(
             f"{name} cannot be read as an array: {sanitize(error, longest=200)}; pass an array or rows of equal length"
         ) from None
 
 
 def _has_masked_entries(value: Any) -> bool:
+    """Return whether a value, or an item of nested lists, has masked entries."""
     if isinstance(value, list | tuple):
         return any(_has_masked_entries(part) for part in value)
     return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
 
 
-def _describe_dtype(given: NDArray[Any]) -> str:
-    """What an array of no numbers is, with its first entry."""
-    if given.dtype.kind in "US":
-        return f"is text, {sanitize(repr(given.flat[0].item()) if given.size else given.dtype)}"
-    if given.dtype == object and given.size:
-        return f"has entries of type {sanitize(type(given.flat[0]).__qualname__)}"
-    return f"has dtype {sanitize(given.dtype)}"
+def _describe_dtype(array: NDArray[Any]) -> str:
+    """Return a description of a non-numeric array, with its first entry."""
+    if array.dtype.kind in "US":
+        return f"is text, {sanitize(repr(array.flat[0].item()) if array.size else array.dtype)}"
+    if array.dtype == object and array.size:
+        return f"has entries of type {sanitize(type(array.flat[0]).__qualname__)}"
+    return f"has dtype {sanitize(array.dtype)}"
 
 
-def _conversion_hint(given: NDArray[Any], name: str) -> str:
-    if given.dtype == object and given.ndim == 0 and hasattr(given.item(), "toarray"):
+def _conversion_hint(array: NDArray[Any], name: str) -> str:
+    """Return a hint on how to convert a value to real numbers."""
+    if array.dtype == object and array.ndim == 0 and hasattr(array.item(), "toarray"):
         return f": pass {name}.toarray()"
     return f", such as np.asarray({name}, dtype=float)"

@@ -19,35 +19,31 @@ from ltinet.signals.sampled import Hold, SampledSignal
 from ltinet.signals.signal import Signal
 from ltinet.signals.times import TimeAxis
 
-# MERGED ltinet.signals.conversion
-# u comes before t here, t before u in python-control: where the two were exchanged, the error says so.
+# Exchanged arguments
 
 
 def suggest_swapped_arguments(error: InvalidSignalError, u: Any) -> InvalidSignalError:
-    """A complaint about t, which says that u comes first where what came as u could be times.
+    """Return an error about t, extended by a hint that u comes first if the value of u could be times.
 
-    Inputs and times that both ascend strictly cannot be told apart; every other input is no list of times: it
-    descends somewhere, stays equal, has channels, or is not made of numbers.
+    python-control takes t first. Values that do not ascend strictly in one channel cannot be times.
     """
     if not _could_be_times(u):
         return error
-    return InvalidSignalError(
-        f"{error}. What came as u ascends as times do: u comes first, simulate(u, t), and t second"
-    )
+    return InvalidSignalError(f"{error}. u ascends as times do; were u and t exchanged? The order is simulate(u, t)")
 
 
 def _could_be_times(u: Any) -> bool:
+    """Return whether u is one row of strictly ascending numbers."""
     if u is None or callable(u):
         return False
     try:
-        given = np.asarray(u)
-        return given.ndim == 1 and len(given) > 1 and bool(np.all(given[1:] > given[:-1]))
+        values = np.asarray(u)
+        return values.ndim == 1 and len(values) > 1 and bool(np.all(values[1:] > values[:-1]))
     except (TypeError, ValueError, RuntimeError):
         return False
 
 
-# MERGED ltinet.signals.conversion
-# Inputs that come by name, a dictionary, a table or a DataFrame, as those that come in the order of the network.
+# Named inputs
 
 Names = tuple[str, ...]
 _MAX_LISTED_NAMES = 5  # unknown names in one message
@@ -55,20 +51,18 @@ _MAX_LISTED_NAMES = 5  # unknown names in one message
 
 @runtime_checkable
 class NamedColumns(Protocol):
-    """A table: values `(T, k)`, one column for each of the names."""
+    """Table with values `(T, k)` and one name for each column."""
 
     names: Names
     values: Values
 
 
 def order_inputs(u: Any, names: Names, *, are_given: bool, n_times: int) -> Any:
-    """What came as u with one channel for each input, in the order of their names; what has no names stays as it is.
+    """Return u with one channel for each input, in the order of their names; u without names is returned as it is.
 
     A dictionary has samples `(..., T)`, a number or a function of time for each input. Columns of a table or a
-    DataFrame are placed as `match_columns` says if the names were given, and stay in their order if they only count.
-
-    Raises:
-        InvalidSignalError: names are missing, unknown, or contradict the order of columns.
+    DataFrame are ordered by `match_columns` if the user gave names of inputs, otherwise they keep their order. Raises
+    InvalidSignalError if names are missing, unknown, or contradict the order of columns.
     """
     if u is None or isinstance(u, list):
         return u
@@ -84,10 +78,9 @@ def order_inputs(u: Any, names: Names, *, are_given: bool, n_times: int) -> Any:
 
 
 def match_columns(columns: Sequence[str], inputs: Names, title: str) -> list[int] | None:
-    """For each input the place of its column, where columns are called exactly as the inputs are; None for their order.
+    """Return for each input the index of the column with its name; None if columns are to be taken in their order.
 
-    Raises:
-        InvalidSignalError: some are, but stand where another input would be taken from.
+    Raises InvalidSignalError if a column has the name of an input but stands at the position of another one.
     """
     if len(columns) != len(inputs) or tuple(columns) == inputs:
         return None
@@ -105,11 +98,13 @@ def match_columns(columns: Sequence[str], inputs: Names, title: str) -> list[int
 
 
 def _from_mapping(u: Mapping[Any, Any], names: Names, n_times: int) -> Any:
+    """Return the samples or the function of a dictionary of inputs."""
     missing, unknown = [name for name in names if name not in u], [name for name in u if name not in names]
     if missing or unknown:
         lacking = [f"it lacks {format_names([repr(name) for name in missing])}"] if missing else []
         strange = [
-            f"{sanitize(repr(name))} is no input ({suggest_names(name, names)})" for name in unknown[:_MAX_LISTED_NAMES]
+            f"{sanitize(repr(name))} is not an input ({suggest_names(name, names)})"
+            for name in unknown[:_MAX_LISTED_NAMES]
         ]
         raise InvalidSignalError(f"u does not name every input once: {'; '.join([*strange, *lacking])}")
     values = [u[name] for name in names]
@@ -117,15 +112,17 @@ def _from_mapping(u: Mapping[Any, Any], names: Names, n_times: int) -> Any:
         return _function_of(values, names)
     samples = [_named_samples(value, name, n_times) for name, value in zip(names, values, strict=True)]
     try:
-        together = np.broadcast_arrays(*samples, np.empty(n_times))
+        broadcast = np.broadcast_arrays(*samples, np.empty(n_times))
     except ValueError:
-        shapes = ", ".join(f"{sanitize(name)} {own.shape}" for name, own in zip(names, samples, strict=True))
-        raise InvalidSignalError(f"the batches of u do not fit each other: {shapes}; give the same for all") from None
-    return np.stack(together[:-1], axis=-1) if names else np.empty((n_times, 0))
+        shapes = ", ".join(f"{sanitize(name)} {array.shape}" for name, array in zip(names, samples, strict=True))
+        raise InvalidSignalError(
+            f"the batches of u have different shapes: {shapes}; give the same batch for all inputs"
+        ) from None
+    return np.stack(broadcast[:-1], axis=-1) if names else np.empty((n_times, 0))
 
 
 def _function_of(values: Sequence[Any], names: Names) -> Callable[[Any], Any]:
-    """All inputs as one function of time; numbers are constant."""
+    """Return all inputs as one function of time; numbers are constant."""
     for name, value in zip(names, values, strict=True):
         if not callable(value) and np.ndim(value):
             raise InvalidSignalError(
@@ -141,38 +138,36 @@ def _function_of(values: Sequence[Any], names: Names) -> Callable[[Any], Any]:
 
 
 def _named_samples(value: Any, name: str, n_times: int) -> Values:
-    own = as_real_array(value, f"u[{sanitize(repr(name))}]")
-    if own.ndim and own.shape[-1] != n_times:
+    """Return the samples of one input, `(..., T)`, or a number."""
+    samples = as_real_array(value, f"u[{sanitize(repr(name))}]")
+    if samples.ndim and samples.shape[-1] != n_times:
         raise InvalidSignalError(
-            f"u[{sanitize(repr(name))}] has shape {own.shape}, but there are {n_times} times; give (T,), or a number "
-            "that stays"
+            f"u[{sanitize(repr(name))}] has shape {samples.shape}, but there are {n_times} times; give (T,), or a number "
+            "for a constant"
         )
-    return own
+    return samples
 
 
-# MERGED ltinet.signals.conversion
-# Whatever a user passes as u becomes a signal here, or an error: nothing is guessed.
+# Signals
 
 
 def _is_piecewise_polynomial(u: Any) -> bool:
-    """Whether it is SciPy's; whoever holds one has imported that part of SciPy, which takes its time."""
+    """Return whether u is a PPoly of SciPy; scipy.interpolate is slow to import and must be loaded if u is one."""
     interpolate = sys.modules.get("scipy.interpolate")
     return interpolate is not None and isinstance(u, interpolate.PPoly)
 
 
-# Objects that are recognised, and what they become; the first that fits is taken.
+# Predicates and conversions to signals; the first that matches is used.
 CONVERTERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Signal]], ...] = (
     (_is_piecewise_polynomial, lambda u, _: PolynomialSignal.of(u)),
     (callable, lambda u, n_inputs: FunctionSignal(u, n_inputs=n_inputs)),
 )
 
-
-_ARRAYS = (np.ndarray, list)
-_NAMES = sorted(name for kind in Signal.__mro__ for name in vars(kind) if not name.startswith("_"))
+_MEMBERS = sorted(name for kind in Signal.__mro__ for name in vars(kind) if not name.startswith("_"))
 
 
 def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
-    """Samples at the given times, a function of time, a signal as it is, or None for no input at all."""
+    """Return a signal for samples at the given times, a function of time, a signal itself, or None for zero input."""
     t = axis.t
     if u is None:
         return SampledSignal(axis, np.zeros((len(t), n_inputs)), hold=hold)
@@ -183,25 +178,23 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
             f"u has {format_count(signal.n_inputs, 'channel')}{shape} but the network has {format_count(n_inputs, 'input')}; "
             "its last axis must have one entry per input"
         )
-    at_these_times = getattr(signal, "axis", None) is axis
-    if not at_these_times and (t[0] < signal.start or t[-1] > signal.stop):
+    if getattr(signal, "axis", None) is not axis and (t[0] < signal.start or t[-1] > signal.stop):
         raise InvalidSignalError(
-            f"times from {t[0]:g} to {t[-1]:g} were asked for, but u is known only from {signal.start:g} to "
-            f"{signal.stop:g}"
+            f"the times reach from {t[0]:g} to {t[-1]:g}, but u is known only from {signal.start:g} to {signal.stop:g}"
         )
     return signal
 
 
 def _convert(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
-    """The signal that u is or becomes."""
-    # To ask an object for all names of a signal takes longer than a short run: arrays are not asked.
-    if not isinstance(u, _ARRAYS):
+    """Return the signal that u is, or is converted to."""
+    # The check for the members of a signal takes longer than a short run: it is skipped for arrays.
+    if not isinstance(u, (np.ndarray, list)):
         if isinstance(u, Signal):
             return u
         for fits, make in CONVERTERS:
             if fits(u):
                 return make(u, n_inputs)
         if hasattr(u, "value") and hasattr(u, "n_inputs"):
-            missing = [name for name in _NAMES if not hasattr(u, name)]
-            raise InvalidSignalError(f"u is a {type(u).__name__}; to be a signal it lacks {', '.join(missing)}")
+            missing = [name for name in _MEMBERS if not hasattr(u, name)]
+            raise InvalidSignalError(f"u is a {type(u).__name__} without members of a signal: {', '.join(missing)}")
     return SampledSignal(axis, u, hold=hold)

@@ -24,140 +24,126 @@ from ltinet.signals.sampled import SampledApproximation, SampledSignal
 from ltinet.signals.signal import Signal, SignalBatch
 from ltinet.signals.times import TimeAxis
 
-# MERGED ltinet.signals.delayed
-# Inputs that act late and are counted from an operating point: v_j(t) = u_j(t − τ_j) − u0_j.
-#
-# Nothing is resampled. The knots of a signal move with it: samples stay samples at t_k + τ_j, lines stay lines, and a
-# function is asked for its value at t − τ_j. Before the signal is known, v_j is zero: samples are known from their first
-# one on, a function from the first time of the run on. Where v_j is not zero there, it jumps.
-#
-# A moved knot that rounding puts beside an output time, or beside a knot of another input, is taken to be at that time:
-# a delay of whole samples makes samples meet samples. By how far knots were moved is reported, and bounds count it.
-
-_SNAP_ROUNDING = 8.0  # units of eps max |t|: as for times that are even, t₀ + k h plus a delay, each rounded
-_SNAP_SHARE = 1e-6  # of the shortest step: times that stand closer than rounding are still told apart
-_N_MAGNITUDE_SAMPLES = 200  # times at which the size of a function is looked at
+_SNAP_ROUNDING = 8.0  # in eps max |t|: rounding of uniform times t₀ + k h and of a delay, as in `times._GRID_ROUNDING`
+_MAX_SNAP = 1e-6  # relative to the shortest step, so that distinct times stay distinct
+_N_MAGNITUDE_SAMPLES = 200  # times at which the magnitude of a function is evaluated
 
 
 class DelayedInput(NamedTuple):
-    """A moved signal, and how far it may be from the exact one for each input, `(..., m)`."""
+    """Delayed signal, with bounds on its difference to the exact one for each input, `(..., m)`."""
 
     signal: Signal
-    off: Values
-    """Largest distance at times that are not beside a jump."""
-    moved: Values
-    """Σ |jump|·|displacement of its time|: the integral of the distance beside jumps."""
+    error: Values
+    """Largest difference at times that are not beside a jump."""
+    jump_error: Values
+    """Integral of the difference beside jumps: Σ |jump|·|displacement of its time|."""
 
 
 def delayed_input(signal: Signal, axis: TimeAxis, *, delays: Times, offsets: Values) -> DelayedInput:
     """Return v_j(t) = u_j(t − τ_j) − u0_j for a run over the times of `axis`; cost O(T m) for samples.
 
-    Raises
-    ------
-    InvalidSignalError
-        The signal is of a user's own kind with several axes of batches.
+    Raises InvalidSignalError for a user-defined signal with several batch axes.
     """
     if isinstance(signal, SampledSignal):
         return _delayed_samples(signal, axis, delays, offsets)
     if signal.batch_shape:
         if len(signal.batch_shape) > 1:
             raise InvalidSignalError("a batch of inputs with delays has one axis; give SignalBatch([…])")
-        parts = [delayed_input(own, axis, delays=delays, offsets=offsets) for own in signal.unbatched()]
+        parts = [delayed_input(one, axis, delays=delays, offsets=offsets) for one in signal.unbatched()]
         return DelayedInput(
-            SignalBatch([own.signal for own in parts]),
-            np.stack([own.off for own in parts]),
-            np.stack([own.moved for own in parts]),
+            SignalBatch([part.signal for part in parts]),
+            np.stack([part.error for part in parts]),
+            np.stack([part.jump_error for part in parts]),
         )
-    moved = DelayedSignal.of(signal, axis, delays=delays, offsets=offsets)
-    return DelayedInput(moved, *moved.distances(axis.t))
+    delayed = DelayedSignal.of(signal, axis, delays=delays, offsets=offsets)
+    return DelayedInput(delayed, *delayed.errors(axis.t))
 
 
-def snap_to_targets(times: Times, lost: Times, targets: Times) -> tuple[Times, Times]:
-    """Return times moved onto targets that rounding separates them from, and by how far each is from its exact place.
+def snap_to_targets(times: Times, remainder: Times, targets: Times) -> tuple[Times, Times]:
+    """Return times snapped to targets that rounding separates them from, and the distance of each from its exact value.
 
-    `times + lost` are the exact places, `targets` ascend strictly.
+    `times + remainder` are the exact values, `targets` ascend strictly.
     """
     if not len(targets) or not len(times):
-        return times, np.abs(lost)
+        return times, np.abs(remainder)
     largest = max(abs(float(targets[0])), abs(float(targets[-1])), float(np.abs(times).max()))
     steps = np.diff(targets)
-    limit = min(_SNAP_ROUNDING * EPS * largest, _SNAP_SHARE * float(steps.min(initial=np.inf)))
+    limit = min(_SNAP_ROUNDING * EPS * largest, _MAX_SNAP * float(steps.min(initial=np.inf)))
     after = np.clip(np.searchsorted(targets, times), 0, len(targets) - 1)
     before = np.maximum(after - 1, 0)
     nearest = np.where(
         np.abs(targets[after] - times) <= np.abs(times - targets[before]), targets[after], targets[before]
     )
     snapped = np.where(np.abs(nearest - times) <= limit, nearest, times)
-    return snapped, np.abs((snapped - times) - lost)
+    return snapped, np.abs((snapped - times) - remainder)
 
 
 def _delayed_samples(signal: SampledSignal, axis: TimeAxis, delays: Times, offsets: Values) -> DelayedInput:
+    """Return delayed samples on one grid that contains the knots of all inputs and the output times."""
     u = signal.u - offsets
-    size = np.abs(u).max(axis=-2, initial=0.0)
-    off = np.where(offsets != 0.0, 0.5 * EPS, 0.0) * size
-    moved = np.zeros_like(off)
+    magnitude = np.abs(u).max(axis=-2, initial=0.0)
+    error = np.where(offsets != 0.0, 0.5 * EPS, 0.0) * magnitude
+    jump_error = np.zeros_like(error)
     if not delays.any():
-        return DelayedInput(SampledSignal(signal.axis, u, hold=signal.hold), off, moved)
+        return DelayedInput(SampledSignal(signal.axis, u, hold=signal.hold), error, jump_error)
     first, last, linear = axis.t[0], axis.t[-1], signal.hold == "linear"
     targets = np.unique(np.concatenate([axis.t, signal.t]))
     groups = []
     for delay in np.unique(delays).tolist():
         columns = np.flatnonzero(delays == delay)
-        times, lost = two_sum(signal.t, np.array([delay]))
-        times, by = snap_to_targets(times, lost, targets) if delay else (signal.t, np.zeros(len(signal.t)))
-        own = u[..., columns]
-        groups.append((columns, times, own, delay > 0.0))
-        # Lines are off by their slope times the displacement of their ends, jumps for as long as they are displaced.
-        rises, widths = np.abs(np.diff(own, axis=-2)), np.diff(signal.t)
-        at_once = (widths == 0.0) if linear else np.ones(len(widths), dtype=bool)
-        jumps = np.concatenate(
-            [np.abs(own[..., :1, :]) if delay else 0.0 * own[..., :1, :], rises * at_once[:, None]], -2
+        times, remainder = two_sum(signal.t, np.array([delay]))
+        times, displacement = (
+            snap_to_targets(times, remainder, targets) if delay else (signal.t, np.zeros(len(signal.t)))
         )
-        moved[..., columns] = (jumps * by[:, None]).sum(axis=-2)
+        u_group = u[..., columns]
+        groups.append((columns, times, u_group, delay > 0.0))
+        # The error of lines is their slope times the displacement of their ends; that of jumps lasts for the displacement.
+        increments, widths = np.abs(np.diff(u_group, axis=-2)), np.diff(signal.t)
+        is_jump = (widths == 0.0) if linear else np.ones(len(widths), dtype=bool)
+        jumps = np.concatenate(
+            [np.abs(u_group[..., :1, :]) if delay else 0.0 * u_group[..., :1, :], increments * is_jump[:, None]], -2
+        )
+        jump_error[..., columns] = (jumps * displacement[:, None]).sum(axis=-2)
         if linear and len(widths):
-            slopes = rises / np.where(at_once, np.inf, widths)[:, None]
-            ends = np.maximum(by[1:], by[:-1])[:, None]
-            off[..., columns] += (slopes * ends).max(axis=-2) + 4.0 * EPS * size[..., columns]
-    knots = np.concatenate([times for _, times, _, is_late in groups] + [axis.t])
+            slopes = increments / np.where(is_jump, np.inf, widths)[:, None]
+            displacements = np.maximum(displacement[1:], displacement[:-1])[:, None]
+            error[..., columns] += (slopes * displacements).max(axis=-2) + 4.0 * EPS * magnitude[..., columns]
+    knots = np.concatenate([times for _, times, _, is_delayed in groups] + [axis.t])
     grid = np.unique(knots[(knots >= first) & (knots <= last)])
     before, after = (np.zeros((*u.shape[:-2], len(grid), u.shape[-1])) for _ in range(2))
-    for columns, times, own, is_late in groups:
-        part = SampledSignal(TimeAxis(times), own, hold=signal.hold)
+    for columns, times, u_group, is_delayed in groups:
+        part = SampledSignal(TimeAxis(times), u_group, hold=signal.hold)
         after[..., columns], before[..., columns] = part.value(grid), part.value_before(grid)
-        if is_late:
+        if is_delayed:
             after[..., : np.searchsorted(grid, times[0]), columns] = 0.0
             before[..., : np.searchsorted(grid, times[0], side="right"), columns] = 0.0
     axes = (*range(after.ndim - 2), after.ndim - 1)
     jumps_at = np.any(before != after, axis=axes)
-    if not linear:  # steps need no second sample, unless outputs before and after the jump are both asked for
+    if not linear:  # steps need a second sample only where outputs before and after the jump are requested
         jumps_at &= np.isin(grid, axis.t[1:][axis.t[1:] == axis.t[:-1]])
-    places = np.flatnonzero(jumps_at[1:]) + 1
-    times = np.insert(grid, places, grid[places])
-    values = np.insert(after, places, before[..., places, :], axis=-2)
-    own_axis = axis if np.array_equal(times, axis.t) else TimeAxis(_read_only(times))
-    return DelayedInput(SampledSignal(own_axis, values, hold=signal.hold), off, moved)
-
-
-def _read_only(times: Times) -> Times:
+    jump_indices = np.flatnonzero(jumps_at[1:]) + 1
+    times = np.insert(grid, jump_indices, grid[jump_indices])
+    values = np.insert(after, jump_indices, before[..., jump_indices, :], axis=-2)
     times.setflags(write=False)
-    return times
+    result_axis = axis if np.array_equal(times, axis.t) else TimeAxis(times)
+    return DelayedInput(SampledSignal(result_axis, values, hold=signal.hold), error, jump_error)
 
 
 class _Channels(NamedTuple):
-    """Inputs of one delay: which they are, when they begin, and their knots before and after they were moved."""
+    """Inputs with equal delay: their columns, first time, and knots before and after the delay."""
 
     columns: NDArray[np.intp]
     delay: float
     start: float
     sources: Times
     knots: Times
-    moved_by: Times
+    displacements: Times
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class DelayedSignal:
-    """A function, a polynomial or a signal of a user's own kind, delayed and counted from an operating point."""
+    """Delayed function, polynomial or user-defined signal, relative to an operating point."""
 
     base: Signal
     channels: tuple[_Channels, ...]
@@ -175,27 +161,32 @@ class DelayedSignal:
         for delay in np.unique(delays).tolist():
             columns = np.flatnonzero(delays == delay)
             sources = np.concatenate([[known_from], inner]) if delay else base.knots
-            knots, by = sources, np.zeros(len(sources))
+            knots, displacements = sources, np.zeros(len(sources))
             if delay:
-                times, lost = two_sum(sources, np.array([delay]))
-                knots, by = snap_to_targets(times, lost, targets)
+                times, remainder = two_sum(sources, np.array([delay]))
+                knots, displacements = snap_to_targets(times, remainder, targets)
             start = float(knots[0]) if delay else -np.inf
-            channels.append(_Channels(columns, delay, start, sources, knots, by))
+            channels.append(_Channels(columns, delay, start, sources, knots, displacements))
         return cls(base, tuple(channels), known_from, offsets)
 
-    def distances(self, t: Times) -> tuple[Values, Values]:
-        """Return `off` and `moved` of `DelayedInput`; the size of a function is looked at in some places."""
-        off, moved = np.zeros(len(self.offsets)), np.zeros(len(self.offsets))
-        looks = t[:: max(1, len(t) // _N_MAGNITUDE_SAMPLES)]
-        sizes = np.abs(self._unweighted(looks, before=False)).max(axis=0, initial=0.0)
-        off += np.where(self.offsets != 0.0, 2.0 * EPS, 0.0) * sizes
-        for own in self.channels:
-            inside = (own.knots >= t[0]) & (own.knots <= t[-1]) & (own.moved_by > 0.0)
+    def errors(self, t: Times) -> tuple[Values, Values]:
+        """Return `error` and `jump_error` of `DelayedInput`.
+
+        The magnitude of a function is evaluated at a limited number of times.
+        """
+        error, jump_error = np.zeros(len(self.offsets)), np.zeros(len(self.offsets))
+        sample_times = t[:: max(1, len(t) // _N_MAGNITUDE_SAMPLES)]
+        magnitudes = np.abs(self._unweighted(sample_times, before=False)).max(axis=0, initial=0.0)
+        error += np.where(self.offsets != 0.0, 2.0 * EPS, 0.0) * magnitudes
+        for channel in self.channels:
+            inside = (channel.knots >= t[0]) & (channel.knots <= t[-1]) & (channel.displacements > 0.0)
             if inside.any():
-                at = own.knots[inside]
+                at = channel.knots[inside]
                 jumps = self._unweighted(at, before=False) - self._unweighted(at, before=True)
-                moved[own.columns] = (np.abs(jumps) * own.moved_by[inside, None]).sum(axis=0)[own.columns]
-        return off, moved
+                jump_error[channel.columns] = (np.abs(jumps) * channel.displacements[inside, None]).sum(axis=0)[
+                    channel.columns
+                ]
+        return error, jump_error
 
     @property
     def n_inputs(self) -> int:
@@ -204,27 +195,27 @@ class DelayedSignal:
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """A single signal."""
+        """Shape of the batch, () for a single signal."""
         return ()
 
     @property
     def start(self) -> float:
-        """Zero before it begins, and so known at any time."""
+        """First time, −∞: the signal is zero before the delay has passed."""
         return -np.inf
 
     @property
     def stop(self) -> float:
-        """The last time at which the signal itself is known."""
+        """Last time at which the undelayed signal is defined."""
         return float(self.base.stop)
 
     @cached_property
     def knots(self) -> Times:
-        """Those of all inputs."""
-        return np.unique(np.concatenate([own.knots for own in self.channels]))
+        """Knots of all inputs."""
+        return np.unique(np.concatenate([channel.knots for channel in self.channels]))
 
     @property
     def degree(self) -> int | None:
-        """As before."""
+        """Degree of the undelayed signal."""
         return self.base.degree
 
     def value(self, t: Times) -> Values:
@@ -236,16 +227,18 @@ class DelayedSignal:
         return self._weighted(self._unweighted(t, before=True))
 
     def derivative(self, t: Times) -> Values:
-        """Return v̇(t), after a knot."""
+        """Return v̇(t), the value after a knot."""
         values = np.zeros((len(t), len(self.offsets)))
-        for own in self.channels:
-            now = t >= own.start
-            if now.any():
-                values[np.ix_(now, own.columns)] = self.base.derivative(self._source(t[now], own))[:, own.columns]
+        for channel in self.channels:
+            is_started = t >= channel.start
+            if is_started.any():
+                values[np.ix_(is_started, channel.columns)] = self.base.derivative(
+                    self._source(t[is_started], channel)
+                )[:, channel.columns]
         return self._weighted(values)
 
     def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
-        """Samples so dense that lines between them are within tolerance · max |v| of it; exact for straight lines."""
+        """Return samples whose linear interpolant is within tolerance · max |v|; exact for piecewise linear signals."""
         samples, per_interval = sample_function(self, t, tolerance=tolerance)
         is_line = self.degree is not None and self.degree <= 1
         return SampledApproximation(
@@ -253,39 +246,41 @@ class DelayedSignal:
         )
 
     def unbatched(self) -> Sequence["DelayedSignal"]:
-        """A single signal."""
+        """Return the signal itself, which is a single one."""
         return [self]
 
     def through(self, weights: Values) -> "DelayedSignal":
-        """Return weights · v."""
+        """Return the signal weights · v."""
         return replace(self, weights=weights if self.weights is None else weights @ self.weights)
 
     def counted_from(self, origin: float) -> None:  # noqa: ARG002
-        """Return None: knots and functions are kept at the times that they were given at."""
+        """Return None: knots and functions keep their given times."""
         return
 
     def _weighted(self, values: Values) -> Values:
+        """Return weights · values."""
         return values if self.weights is None else np.asarray(values @ self.weights.T)
 
     def _unweighted(self, t: Times, *, before: bool) -> Values:
+        """Return the values of all inputs, before or after a jump."""
         values = np.zeros((len(t), len(self.offsets)))
         read = self.base.value_before if before else self.base.value
-        for own in self.channels:
-            now = (t > own.start) if before else (t >= own.start)
-            if now.any():
-                read_there = read(self._source(t[now], own))[:, own.columns]
-                values[np.ix_(now, own.columns)] = read_there - self.offsets[own.columns]
+        for channel in self.channels:
+            is_started = (t > channel.start) if before else (t >= channel.start)
+            if is_started.any():
+                values_at_source = read(self._source(t[is_started], channel))[:, channel.columns]
+                values[np.ix_(is_started, channel.columns)] = values_at_source - self.offsets[channel.columns]
         return values
 
-    def _source(self, t: Times, own: _Channels) -> Times:
-        """Return t − τ, kept between the knots that t lies between, so that rounding does not carry it over a jump."""
-        if not own.delay:
+    def _source(self, t: Times, channel: _Channels) -> Times:
+        """Return t − τ, limited to the knots that enclose t, so that rounding does not move it across a jump."""
+        if not channel.delay:
             return t
-        place = np.searchsorted(own.knots, t, side="right") - 1  # ≥ 0: t is not before the start
-        upper = np.append(own.sources[1:], np.inf)[place]
-        low = np.where(t > own.knots[place], np.nextafter(own.sources[place], np.inf), own.sources[place])
-        source = np.maximum(np.minimum(t - own.delay, np.nextafter(upper, -np.inf)), low)
-        source = np.where(t == own.knots[place], own.sources[place], source)
+        place = np.searchsorted(channel.knots, t, side="right") - 1  # ≥ 0: t is not before the start
+        upper = np.append(channel.sources[1:], np.inf)[place]
+        lower = np.where(t > channel.knots[place], np.nextafter(channel.sources[place], np.inf), channel.sources[place])
+        source = np.maximum(np.minimum(t - channel.delay, np.nextafter(upper, -np.inf)), lower)
+        source = np.where(t == channel.knots[place], channel.sources[place], source)
         return np.minimum(source, self.base.stop)
 
     def __repr__(self) -> str:

@@ -19,28 +19,33 @@ from ltinet.signals.arrays import Times, Values, as_array
 from ltinet.signals.sampled import SampledApproximation
 from ltinet.signals.times import as_times
 
-# MERGED ltinet.signals.function
-# An input given as a function of time.
-
-# Of a time; may take an array of times as well, which is faster where many are asked for.
+# Function of one time; it may accept an array of times as well, which is faster.
 Function = Callable[[Any], ArrayLike]
 MAX_CALLS = 5_000_000
-"""How often a function is called at most, for one time or for many at once."""
-_MIN_VECTORISED = 16  # times from which on one call with all of them is tried
-_N_CHECKED = 7  # places at which what that call gives is compared with calls for single times
+"""Largest number of calls of a function, each for one time or for many."""
+_MIN_VECTORIZED = 16  # number of times from which on a call with all of them is tried
+_N_CHECKED = 7  # number of times at which the result of that call is compared with calls for single times
 
 
 @final
 @dataclass(frozen=True, init=False, eq=False)
 class FunctionSignal:
-    """u(t) as a function of one time that returns the n_inputs values, with its derivative and knots where needed.
+    """Input signal u(t) given as a function of one time.
 
-    For a single input it may return a number. A function that also takes times `(T,)` and returns values
-    `(T, n_inputs)` is asked for many at once; so is one that then returns a list with a number or an array `(T,)` for
-    each input, as formulas written with NumPy do. Such answers are used only if they agree with those for single times.
+    For a single input the function may return a number. A function that also accepts times `(T,)` and returns values
+    `(T, n_inputs)`, or a list with a number or an array `(T,)` for each input, as formulas written with NumPy do, is
+    called once for many times. Such results are used only if they agree with those for single times.
 
-    `knots` are the times at which u is not smooth (kinks and jumps): integration stops there. At a jump the function
-    gives the value after it. The derivative is asked for only by the engines that need one.
+    Parameters
+    ----------
+    function : callable
+        Function of a time in seconds that returns n_inputs values; at a jump, the values after it.
+    n_inputs : int
+        Number of inputs.
+    derivative : callable, optional
+        Derivative of the function, which only some engines need.
+    knots : sequence of float
+        Times at which u is not smooth (kinks and jumps), at which integration stops.
     """
 
     function: Function
@@ -57,7 +62,7 @@ class FunctionSignal:
         knots: Sequence[float] = (),
     ) -> None:
         if not callable(function) or (derivative is not None and not callable(derivative)):
-            raise InvalidSignalError("a function signal needs functions of time; give samples as an array instead")
+            raise InvalidSignalError("function and derivative must be callable; give samples as an array to simulate")
         inner = as_times(knots, "knots") if np.size(knots) else np.empty(0)
         for name, value in (
             ("function", function),
@@ -69,58 +74,102 @@ class FunctionSignal:
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """A function is a single signal."""
+        """Shape of the batch, () for a single signal."""
         return ()
 
     @property
     def start(self) -> float:
-        """A function is defined everywhere."""
+        """First time, −∞: functions are defined everywhere."""
         return -np.inf
 
     @property
     def stop(self) -> float:
-        """A function is defined everywhere."""
+        """Last time, ∞: functions are defined everywhere."""
         return np.inf
 
     @property
     def knots(self) -> Times:
-        """The knots that were given."""
+        """Given knots, ascending."""
         return np.unique(np.array(self.inner_knots, dtype=np.float64))
 
     @property
     def degree(self) -> None:
-        """A function is no polynomial as far as anybody knows."""
+        """Degree, None: a function is not known to be a polynomial."""
         return None
 
     def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
-        """Samples so dense that straight lines between them are within tolerance · max |u| of it."""
+        """Return samples whose linear interpolant is within tolerance · max |u| of the signal.
+
+        Parameters
+        ----------
+        t : ndarray
+            Output times; samples are computed from the first to the last.
+        tolerance : float
+            Largest error for each channel, relative to its largest value.
+
+        Returns
+        -------
+        SampledApproximation
+            The samples, their number per interval of `t`, and a bound on the error.
+        """
         samples, per_interval = sample_function(self._limited(tolerance), t, tolerance=tolerance)
         return SampledApproximation(samples, per_interval, tolerance * float(np.abs(samples.u).max(initial=0.0)))
 
     def unbatched(self) -> list["FunctionSignal"]:
-        """A function is a single signal."""
+        """Return the signals of a batch; a single signal returns itself.
+
+        Returns
+        -------
+        sequence of FunctionSignal
+            The signals.
+        """
         return [self]
 
     def through(self, weights: Values) -> "FunctionSignal":
-        """Weights · u, with the weighted derivative if there is one."""
-        given = self.derivative_function
-        derivative = None if given is None else self._weighted(given, weights, "the derivative of u")
+        """Return the signal weights · u.
+
+        Parameters
+        ----------
+        weights : ndarray
+            Matrix `(k, n_inputs)`.
+
+        Returns
+        -------
+        FunctionSignal
+            Signal with k channels.
+        """
+        derivative = self.derivative_function
+        if derivative is not None:
+            derivative = self._weighted(derivative, weights, "the derivative of u")
         function = self._weighted(self.function, weights, "u")
         return FunctionSignal(function, n_inputs=len(weights), derivative=derivative, knots=self.inner_knots)
 
     def _weighted(self, function: Function, weights: Values, name: str) -> Function:
-        def of_time(t: Any) -> ArrayLike:
+        """Return the function weights · function(t)."""
+
+        def weighted(t: Any) -> ArrayLike:
             rows = self._rows(function, np.atleast_1d(t), name) @ weights.T
             return rows if np.ndim(t) else rows[0]
 
-        return of_time
+        return weighted
 
     def counted_from(self, origin: float) -> None:  # noqa: ARG002
-        """None: a function is asked for its values at the times that were given."""
+        """Return None: functions are evaluated at the given times.
+
+        Parameters
+        ----------
+        origin : float
+            New zero of the time axis.
+
+        Returns
+        -------
+        None
+            There is no shifted signal.
+        """
         return
 
     def _limited(self, tolerance: float) -> "FunctionSignal":
-        """The same function, which refuses to be called too often."""
+        """Return the function with a limit on the number of calls."""
         calls = count(1)
 
         def function(t: Any) -> ArrayLike:
@@ -131,16 +180,54 @@ class FunctionSignal:
         return FunctionSignal(function, n_inputs=self.n_inputs, knots=self.inner_knots)
 
     def value(self, t: Times) -> Values:
-        """u(t), the value after a jump."""
+        """Return u(t), the value after a jump.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
         return self._rows(self.function, t, "u")
 
     def value_before(self, t: Times) -> Values:
-        """u(t⁻): the function one unit in the last place earlier at a knot, the function itself elsewhere."""
+        """Return u(t⁻): at a knot the function one unit in the last place earlier, elsewhere the function itself.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
         at_knot = np.isin(t, self.knots)
         return self._rows(self.function, np.where(at_knot, np.nextafter(t, -np.inf), t), "u")
 
     def derivative(self, t: Times) -> Values:
-        """u̇(t), from the function given for it."""
+        """Return u̇(t) from the given derivative.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+
+        Raises
+        ------
+        InvalidSignalError
+            No derivative was given.
+        """
         if self.derivative_function is None:
             raise InvalidSignalError(
                 "this engine needs the derivative of the input, and u is a function without one; pass "
@@ -149,8 +236,10 @@ class FunctionSignal:
         return self._rows(self.derivative_function, t, "the derivative of u")
 
     def _rows(self, function: Function, t: Times, name: str) -> Values:
-        together = _call_vectorised(function, t, self.n_inputs) if len(t) >= _MIN_VECTORISED else None
-        rows = _call_each_time(function, t, n_inputs=self.n_inputs, name=name) if together is None else together
+        """Return finite values `(T, n_inputs)`, by one call where that is equivalent."""
+        rows = _call_vectorized(function, t, self.n_inputs) if len(t) >= _MIN_VECTORIZED else None
+        if rows is None:
+            rows = _call_each_time(function, t, n_inputs=self.n_inputs, name=name)
         if not np.all(np.isfinite(rows)):
             place = int(np.argmin(np.all(np.isfinite(rows), axis=1)))
             raise InvalidSignalError(f"{name} is not finite at t = {float(t[place])!r}")
@@ -158,7 +247,7 @@ class FunctionSignal:
 
 
 def _call_each_time(function: Function, t: Times, *, n_inputs: int, name: str) -> Values:
-    """Values `(len(t), n_inputs)` by one call for each time."""
+    """Return values `(T, n_inputs)` by one call for each time."""
     rows = np.empty((len(t), n_inputs))
     for index, time in enumerate(np.asarray(t, dtype=np.float64).tolist()):
         row = _call_once(function, time, name)
@@ -172,7 +261,7 @@ def _call_each_time(function: Function, t: Times, *, n_inputs: int, name: str) -
 
 
 def _call_once(function: Function, time: float, name: str) -> NDArray[Any]:
-    """One value, whatever it is; 1/0 raises in Python what NumPy calls infinite, and is told in the same way."""
+    """Return the result of one call; ArithmeticError such as 1/0 is reported like the infinity that NumPy returns."""
     try:
         value = function(time)
     except ArithmeticError as error:
@@ -180,10 +269,10 @@ def _call_once(function: Function, time: float, name: str) -> NDArray[Any]:
     return as_array(value, f"{name} at t = {time!r}") if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
 
 
-def _call_vectorised(function: Function, t: Times, n_inputs: int) -> Values | None:
-    """Values `(len(t), n_inputs)` by one call for all times; None unless that is proved to mean the same.
+def _call_vectorized(function: Function, t: Times, n_inputs: int) -> Values | None:
+    """Return values `(T, n_inputs)` by one call for all times; None unless spot checks show that it is equivalent.
 
-    As many times as inputs would leave open which axis is which: then the last time is asked for twice.
+    With as many times as inputs the axes would be ambiguous: then the last time is passed twice.
     """
     times = np.append(t, t[-1]) if len(t) == n_inputs else np.array(t, dtype=np.float64)
     try:
@@ -192,7 +281,7 @@ def _call_vectorised(function: Function, t: Times, n_inputs: int) -> Values | No
             return None
         places = np.linspace(0, len(t) - 1, _N_CHECKED).astype(int)
         expected = _call_each_time(function, t[places], n_inputs=n_inputs, name="u")
-    except Exception:  # whatever a function of one time does with an array; asked for one time, it may speak again
+    except Exception:  # functions of one time may raise anything for an array
         return None
     # NumPy's functions of arrays and of numbers may differ in the last places.
     close = np.abs(rows[places] - expected) <= 16.0 * EPS * np.max(np.abs(rows), initial=0.0)
@@ -200,7 +289,7 @@ def _call_vectorised(function: Function, t: Times, n_inputs: int) -> Values | No
 
 
 def _time_first(values: Any, n_times: int, n_inputs: int) -> Values | None:
-    """Values `(n_times, n_inputs)` from such an array, or from a list with a number or array for each input."""
+    """Return values `(n_times, n_inputs)` from an array, or from a list with a number or array for each input."""
     if isinstance(values, (list, tuple)):
         parts = [np.asarray(part) for part in values]
         if len(parts) != n_inputs or any(part.shape not in ((), (n_times,)) for part in parts):

@@ -13,31 +13,34 @@ from ltinet.signals.arrays import Times, Values, as_real_array
 from ltinet.signals.sampled import SampledApproximation, SampledSignal
 from ltinet.signals.times import as_times
 
-# MERGED ltinet.signals.polynomial
-# An input that is a polynomial between breaks: a spline through measurements, a profile planned in pieces.
-
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class PolynomialSignal:
-    """u(t) = Σ_k c[k, i] (t − t_i)^(d−k) between breaks t_i and t_{i+1}, as SciPy's `PPoly` and its splines have it.
+    """Piecewise polynomial u(t) = Σ_k c[k, i] (t − t_i)^(d−k) between breaks t_i and t_{i+1}, as in SciPy's `PPoly`.
 
-    `breaks` ascend strictly, `(pieces + 1,)`; `coefficients` are `(degree + 1, pieces, n_inputs)`, highest power first
-    (`(degree + 1, pieces)` for a single input). Where pieces do not meet, u jumps.
+    Where adjacent pieces have different values at their break, u jumps.
+
+    Parameters
+    ----------
+    breaks : array_like
+        Breaks, strictly ascending, `(pieces + 1,)`.
+    coefficients : array_like
+        Coefficients `(degree + 1, pieces, n_inputs)`, highest power first; `(degree + 1, pieces)` for a single input.
     """
 
     breaks: Times
     coefficients: NDArray[np.float64]
 
     def __init__(self, breaks: ArrayLike, coefficients: ArrayLike) -> None:
-        times, given = as_times(breaks, "breaks"), np.array(as_real_array(coefficients, "coefficients"))
-        given = given[:, :, None] if given.ndim == 2 else given
-        if given.ndim != 3 or not len(given) or given.shape[1] != len(times) - 1 or not given.shape[1]:
+        times, array = as_times(breaks, "breaks"), np.array(as_real_array(coefficients, "coefficients"))
+        array = array[:, :, None] if array.ndim == 2 else array
+        if array.ndim != 3 or not len(array) or array.shape[1] != len(times) - 1 or not array.shape[1]:
             raise InvalidSignalError(
                 f"coefficients have shape {np.shape(coefficients)} for {len(times)} breaks; they must be (degree + 1, "
                 "pieces, n_inputs) with a piece between every two breaks"
             )
-        if not np.all(np.isfinite(given)):
+        if not np.all(np.isfinite(array)):
             raise InvalidSignalError("coefficients has entries that are not finite; replace NaN and infinities")
         same = np.flatnonzero(times[1:] == times[:-1])
         if len(same):
@@ -45,14 +48,30 @@ class PolynomialSignal:
                 f"breaks[{same[0]}] and the next are both {times[same[0]]:g}; breaks must ascend strictly: a jump "
                 "is one break between two pieces"
             )
-        given.setflags(write=False)
+        array.setflags(write=False)
         times.setflags(write=False)
         object.__setattr__(self, "breaks", times)
-        object.__setattr__(self, "coefficients", given)
+        object.__setattr__(self, "coefficients", array)
 
     @classmethod
     def of(cls, polynomial: Any) -> "PolynomialSignal":
-        """The same as a `scipy.interpolate.PPoly`, a `CubicSpline` for one; beyond its breaks it is not known."""
+        """Return the signal of a `scipy.interpolate.PPoly` such as a `CubicSpline`, defined between its breaks.
+
+        Parameters
+        ----------
+        polynomial : scipy.interpolate.PPoly
+            Piecewise polynomial with times along its first axis.
+
+        Returns
+        -------
+        PolynomialSignal
+            The signal.
+
+        Raises
+        ------
+        InvalidSignalError
+            The array of coefficients has a shape or axis that does not fit.
+        """
         if polynomial.c.ndim > 3 or polynomial.axis != 0:
             raise InvalidSignalError(
                 f"u is a {type(polynomial).__name__} of shape {polynomial.c.shape} along axis {polynomial.axis}; times "
@@ -67,22 +86,22 @@ class PolynomialSignal:
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """A single signal."""
+        """Shape of the batch, () for a single signal."""
         return ()
 
     @property
     def start(self) -> float:
-        """The first break."""
+        """First break."""
         return float(self.breaks[0])
 
     @property
     def stop(self) -> float:
-        """The last break."""
+        """Last break."""
         return float(self.breaks[-1])
 
     @property
     def knots(self) -> Times:
-        """The breaks."""
+        """Breaks."""
         return self.breaks
 
     @property
@@ -91,44 +110,118 @@ class PolynomialSignal:
         return len(self.coefficients) - 1
 
     def value(self, t: Times) -> Values:
-        """u(t), the value after a jump."""
+        """Return u(t), the value after a jump.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
         return self._at(t, np.searchsorted(self.breaks, t, side="right") - 1, self.coefficients)
 
     def value_before(self, t: Times) -> Values:
-        """u(t⁻): at a break the end of the piece before it."""
+        """Return u(t⁻), the value before a jump.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
         return self._at(t, np.searchsorted(self.breaks, t, side="left") - 1, self.coefficients)
 
     def derivative(self, t: Times) -> Values:
-        """u̇(t), after a break."""
+        """Return u̇(t), the value after a knot.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
         powers = np.arange(self.degree, 0, -1, dtype=np.float64)[:, None, None]
         return self._at(t, np.searchsorted(self.breaks, t, side="right") - 1, powers * self.coefficients[:-1])
 
     def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
-        """Samples so dense that straight lines between them are within tolerance · max |u| of it."""
+        """Return samples whose linear interpolant is within tolerance · max |u| of the signal.
+
+        Parameters
+        ----------
+        t : ndarray
+            Output times; samples are computed from the first to the last.
+        tolerance : float
+            Largest error for each channel, relative to its largest value.
+
+        Returns
+        -------
+        SampledApproximation
+            The samples, their number per interval of `t`, and a bound on the error.
+        """
         samples, per_interval = sample_function(self, t, tolerance=tolerance)
-        off = tolerance * float(np.abs(samples.u).max(initial=0.0)) if self.degree > 1 else 0.0
-        return SampledApproximation(samples, per_interval, off)
+        error = tolerance * float(np.abs(samples.u).max(initial=0.0)) if self.degree > 1 else 0.0
+        return SampledApproximation(samples, per_interval, error)
 
     def unbatched(self) -> list["PolynomialSignal"]:
-        """A single signal."""
+        """Return the signals of a batch; a single signal returns itself.
+
+        Returns
+        -------
+        sequence of PolynomialSignal
+            The signals.
+        """
         return [self]
 
     def through(self, weights: Values) -> "PolynomialSignal":
-        """Weights · u."""
+        """Return the signal weights · u.
+
+        Parameters
+        ----------
+        weights : ndarray
+            Matrix `(k, n_inputs)`.
+
+        Returns
+        -------
+        PolynomialSignal
+            Signal with k channels.
+        """
         return PolynomialSignal(self.breaks, self.coefficients @ weights.T)
 
     def counted_from(self, origin: float) -> "PolynomialSignal | None":
-        """The same with times counted from an origin, where that takes nothing from its breaks."""
-        moved = SampledSignal(self.breaks, np.zeros((len(self.breaks), 0))).counted_from(origin)
-        return None if moved is None else PolynomialSignal(moved.t, self.coefficients)
+        """Return the signal with times relative to an origin, if that changes neither times nor values by rounding.
+
+        Parameters
+        ----------
+        origin : float
+            New zero of the time axis.
+
+        Returns
+        -------
+        PolynomialSignal or None
+            The signal, None where rounding would change it.
+        """
+        shifted = SampledSignal(self.breaks, np.zeros((len(self.breaks), 0))).counted_from(origin)
+        return None if shifted is None else PolynomialSignal(shifted.t, self.coefficients)
 
     def _at(self, t: Times, piece: NDArray[np.intp], coefficients: NDArray[np.float64]) -> Values:
-        """Polynomials of the pieces at times, by Horner's rule; the first and last piece go on beyond their breaks."""
+        """Return the given pieces at times, by Horner's rule; the outer pieces continue beyond their breaks."""
         piece = np.clip(piece, 0, coefficients.shape[1] - 1)
         since = (t - self.breaks[piece])[:, None]
         values = np.zeros((len(t), self.n_inputs))
-        for own in coefficients[:, piece]:
-            values = values * since + own
+        for power in coefficients[:, piece]:
+            values = values * since + power
         return values
 
     def __repr__(self) -> str:

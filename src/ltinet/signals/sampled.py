@@ -15,31 +15,34 @@ from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import Times, Values, all_finite, as_real_array
 from ltinet.signals.times import TimeAxis
 
-# MERGED ltinet.signals.sampled
-# Samples with a hold: what a measurement or another program's output is.
-
 Hold = Literal["linear", "zero", "foh", "zoh"]
-"""Lines or steps between samples; "foh" and "zoh" are other names for them, first- and zero-order hold."""
+"""Lines or steps between samples; "foh" (first-order hold) and "zoh" (zero-order hold) are synonyms."""
 _HOLDS: Mapping[str, Literal["linear", "zero"]] = {"linear": "linear", "zero": "zero", "foh": "linear", "zoh": "zero"}
 
 
 class SampledApproximation(NamedTuple):
-    """An input as samples joined by their hold, as the exact engine takes it."""
+    """Approximation of a signal by samples and their hold, as required by the exact engine."""
 
     samples: "SampledSignal"
-    per_interval: int
-    """How many samples there are between two output times, 1 where those that were given are taken as they are."""
-    off: float
-    """How far the input may be from them."""
+    samples_per_interval: int
+    """Number of samples between two output times; 1 for samples that are used as given."""
+    error: float
+    """Bound on the difference to the signal."""
 
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class SampledSignal:
-    """Samples u_k at times t_k, joined by straight lines (`hold="linear"`) or kept until the next (`hold="zero"`).
+    """Samples u_k at times t_k, joined by straight lines (`hold="linear"`) or held until the next (`hold="zero"`).
 
-    Times ascend; a time given twice marks a jump from the first of its samples to the second. Values are
-    `(..., len(t), n_inputs)`; a single input may be given as `(len(t),)`.
+    Parameters
+    ----------
+    t : array_like
+        Ascending times; a time given twice marks a jump from the first of its samples to the second.
+    u : array_like
+        Values, `(..., T, n_inputs)`; a single input may be given as `(T,)`.
+    hold : str
+        "linear" or "foh", "zero" or "zoh".
     """
 
     axis: TimeAxis
@@ -57,7 +60,7 @@ class SampledSignal:
 
     @property
     def t(self) -> Times:
-        """The times of the samples."""
+        """Times of the samples."""
         return self.axis.t
 
     @property
@@ -82,43 +85,81 @@ class SampledSignal:
 
     @cached_property
     def knots(self) -> Times:
-        """The distinct sample times."""
+        """Distinct sample times."""
         return np.unique(self.t)
 
     @property
     def step(self) -> float | None:
-        """The common distance of the samples, None if they are not evenly spaced to rounding."""
+        """Common step of the times, None if they are not evenly spaced to rounding."""
         return self.axis.step
 
     @property
     def longest_step(self) -> float:
-        """The longest distance between two samples that follow each other, 0 for a single one."""
+        """Longest step between two consecutive samples, 0 for a single one."""
         return self.axis.longest_step
 
     @property
     def degree(self) -> int:
-        """Straight lines, or constants."""
+        """Degree between samples: 1 for lines, 0 for steps."""
         return 1 if self.hold == "linear" else 0
 
     def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:  # noqa: ARG002
-        """The samples from the first of the times on; one is added there if there is none."""
+        """Return the samples from the first of the times on; one is added there if there is none.
+
+        Parameters
+        ----------
+        t : ndarray
+            Output times; samples are computed from the first to the last.
+        tolerance : float
+            Largest error for each channel, relative to its largest value.
+
+        Returns
+        -------
+        SampledApproximation
+            The samples, their number per interval of `t`, and a bound on the error.
+        """
         return SampledApproximation(self._from(float(t[0])), 1, 0.0)
 
     def unbatched(self) -> list["SampledSignal"]:
-        """The signals of a batch, one by one."""
+        """Return the signals of a batch; a single signal returns itself.
+
+        Returns
+        -------
+        sequence of SampledSignal
+            The signals.
+        """
         if not self.batch_shape:
             return [self]
         flat = self.u.reshape(math.prod(self.batch_shape), *self.u.shape[-2:])
-        return [SampledSignal(self.axis, own, hold=self.hold) for own in flat]
+        return [SampledSignal(self.axis, u, hold=self.hold) for u in flat]
 
     def through(self, weights: Values) -> "SampledSignal":
-        """Weights · u."""
+        """Return the signal weights · u.
+
+        Parameters
+        ----------
+        weights : ndarray
+            Matrix `(k, n_inputs)`.
+
+        Returns
+        -------
+        SampledSignal
+            Signal with k channels.
+        """
         return SampledSignal(self.axis, self.u @ weights.T, hold=self.hold)
 
     def counted_from(self, origin: float) -> "SampledSignal | None":
-        """The same with times counted from an origin, if all lie between half and twice of it.
+        """Return the signal with times relative to an origin, if all lie between half and twice of it.
 
-        Then differences are exact (Sterbenz).
+        Parameters
+        ----------
+        origin : float
+            New zero of the time axis.
+
+        Returns
+        -------
+        SampledSignal or None
+            The signal; None where differences would not be exact (Sterbenz lemma).
         """
         ends = np.array([self.start, self.stop]) / origin if origin else np.zeros(2)
         if not np.all((ends >= 0.5) & (ends <= 2.0)):
@@ -126,6 +167,7 @@ class SampledSignal:
         return SampledSignal(self.t - origin, self.u, hold=self.hold)
 
     def _from(self, start: float) -> "SampledSignal":
+        """Return the samples from a time on, with an interpolated first one where there is none."""
         if start == self.start:
             return self
         first = int(np.searchsorted(self.t, start, side="right")) - 1
@@ -136,34 +178,65 @@ class SampledSignal:
         return SampledSignal(times, np.concatenate([head, self.u[..., first + 1 :, :]], axis=-2), hold=self.hold)
 
     def value(self, t: Times) -> Values:
-        """u(t), the value after a jump; the last sample at the end."""
+        """Return u(t), the value after a jump.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
         return self._interpolate(t, np.searchsorted(self.t, t, side="right") - 1)
 
     def value_before(self, t: Times) -> Values:
-        """u(t⁻), the value before a jump; the first sample at the start."""
+        """Return u(t⁻), the value before a jump.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
         return self._interpolate(t, np.searchsorted(self.t, t, side="left") - 1)
 
     def derivative(self, t: Times) -> Values:
-        """The paper's finite difference (u_{k+1} − u_k)/(t_{k+1} − t_k) of the piece with t; 0 for steps."""
-        piece = self._piece(np.searchsorted(self.t, t, side="right") - 1)
+        """Return the finite difference (u_{k+1} − u_k)/(t_{k+1} − t_k) of the interval that contains t; 0 for steps.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
+        piece = np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, max(len(self.t) - 2, 0))
         if self.hold == "zero" or len(self.t) == 1:
             return np.zeros((*self.batch_shape, len(piece), self.n_inputs))
         width = self.t[piece + 1] - self.t[piece]
         rise = self.u[..., piece + 1, :] - self.u[..., piece, :]
         return np.asarray(rise / np.where(width > 0.0, width, 1.0)[:, None])
 
-    def _piece(self, piece: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.clip(piece, 0, max(len(self.t) - 2, 0))
-
     def _interpolate(self, t: Times, piece: NDArray[np.intp]) -> Values:
+        """Return values at times in the given intervals."""
         last = len(self.t) - 1
         if self.hold == "zero" or last == 0:
             return np.asarray(self.u[..., np.clip(piece, 0, last), :])
         piece = np.clip(piece, 0, last)
         after = np.minimum(piece + 1, last)
         width = self.t[after] - self.t[piece]
-        share = np.where(width > 0.0, (t - self.t[piece]) / np.where(width > 0.0, width, 1.0), 0.0)[:, None]
-        return np.asarray((1.0 - share) * self.u[..., piece, :] + share * self.u[..., after, :])
+        fraction = np.where(width > 0.0, (t - self.t[piece]) / np.where(width > 0.0, width, 1.0), 0.0)[:, None]
+        return np.asarray((1.0 - fraction) * self.u[..., piece, :] + fraction * self.u[..., after, :])
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "axis")
@@ -174,11 +247,7 @@ class SampledSignal:
 
 
 def validate_hold(hold: Any) -> Literal["linear", "zero"]:
-    """The hold by the name that it has here.
-
-    Raises:
-        InvalidSignalError: there is no such hold.
-    """
+    """Return the canonical name of a hold, or raise InvalidSignalError."""
     if not isinstance(hold, str) or hold not in _HOLDS:
         raise InvalidSignalError(
             f'hold is {sanitize(repr(hold))}; it must be "linear" or "foh" (straight lines), "zero" or "zoh" (steps)'
@@ -187,25 +256,26 @@ def validate_hold(hold: Any) -> Literal["linear", "zero"]:
 
 
 def _as_samples(u: ArrayLike, n_times: int) -> Values:
-    given = as_real_array(u, "u")
-    values = np.array(given, order="C")
+    """Return finite samples `(..., T, n_inputs)` as a new array."""
+    array = as_real_array(u, "u")
+    values = np.array(array, order="C")
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim < 2 or values.shape[-2] != n_times:
-        raise InvalidSignalError(_count_mismatch_message(given.shape, n_times))
+        raise InvalidSignalError(_count_mismatch_message(array.shape, n_times))
     if not all_finite(values):
         raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
     return values
 
 
 def _count_mismatch_message(shape: tuple[int, ...], n_times: int) -> str:
-    """What to do about samples of which there are more or fewer than times."""
+    """Return a message for samples whose number differs from that of the times."""
     times = format_count(n_times, "time")
     if len(shape) > 1 and shape[-1] == n_times:
-        turned = "u.T" if len(shape) == 2 else "np.swapaxes(u, -1, -2)"
+        transposed = "u.T" if len(shape) == 2 else "np.swapaxes(u, -1, -2)"
         return (
             f"u has shape {shape} but there are {times}; it must be (n_times, n_inputs) or (batch, n_times, n_inputs), "
-            f"time before channels: pass {turned} if channels come first"
+            f"time before channels: pass {transposed} if channels come first"
         )
     n_samples = shape[-2] if len(shape) > 1 else shape[0] if shape else 1
     return (

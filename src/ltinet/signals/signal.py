@@ -17,15 +17,11 @@ from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.sampled import SampledApproximation, SampledSignal
 
-# MERGED ltinet.signals.signal
-# What every kind of input can do, so that whoever runs one need not know which kind it is.
-#
-# A new kind is a class with these names, in a file of this room; `simulate` takes it as it is. One that users give as
-# another library's object, to be recognised, gets a line in `as_signal.KINDS`.
+# Protocols of signals
 
 
 class PiecewiseSmooth(Protocol):
-    """Values of an input: smooth between knots, right-continuous at them."""
+    """Function of time that is smooth between knots and right-continuous at them."""
 
     @property
     def n_inputs(self) -> int:
@@ -34,21 +30,46 @@ class PiecewiseSmooth(Protocol):
 
     @property
     def knots(self) -> Times:
-        """All times at which it is not smooth, ascending."""
+        """Times at which the function is not smooth, ascending."""
         ...
 
     def value(self, t: Times) -> Values:
-        """u(t), `(..., len(t), n_inputs)`, the value after a jump."""
+        """Return u(t), the value after a jump.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
         ...
 
     def value_before(self, t: Times) -> Values:
-        """u(t⁻), the value before a jump."""
+        """Return u(t⁻), the value before a jump.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
         ...
 
 
 @runtime_checkable
 class Signal(PiecewiseSmooth, Protocol):
-    """An input, or a batch of them."""
+    """Protocol of an input signal, or of a batch of signals.
+
+    `simulate` accepts any object with these members.
+    """
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -57,61 +78,118 @@ class Signal(PiecewiseSmooth, Protocol):
 
     @property
     def start(self) -> float:
-        """The first time at which it is known."""
+        """First time at which the signal is defined."""
         ...
 
     @property
     def stop(self) -> float:
-        """The last."""
+        """Last time at which the signal is defined."""
         ...
 
     @property
     def degree(self) -> int | None:
-        """Its degree if it is a polynomial between knots, None if it is not."""
+        """Degree of the polynomials between knots, None if the signal is not piecewise polynomial."""
         ...
 
     def derivative(self, t: Times) -> Values:
-        """u̇(t), after a knot."""
+        """Return u̇(t), the value after a knot.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
         ...
 
     def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
-        """Samples from t[0] to t[-1] within `tolerance` of it, for each channel relative to its largest value."""
+        """Return samples whose linear interpolant is within tolerance · max |u| of the signal.
+
+        Parameters
+        ----------
+        t : ndarray
+            Output times; samples are computed from the first to the last.
+        tolerance : float
+            Largest error for each channel, relative to its largest value.
+
+        Returns
+        -------
+        SampledApproximation
+            The samples, their number per interval of `t`, and a bound on the error.
+        """
         ...
 
     def unbatched(self) -> Sequence["Signal"]:
-        """The signals of a batch, one by one; itself if it is a single one."""
+        """Return the signals of a batch; a single signal returns itself.
+
+        Returns
+        -------
+        sequence of Signal
+            The signals.
+        """
         ...
 
     def through(self, weights: Values) -> "Signal":
-        """Weights · u, a signal of as many channels as the weights have rows."""
+        """Return the signal weights · u.
+
+        Parameters
+        ----------
+        weights : ndarray
+            Matrix `(k, n_inputs)`.
+
+        Returns
+        -------
+        Signal
+            Signal with k channels.
+        """
         ...
 
     def counted_from(self, origin: float) -> "Signal | None":
-        """The same with times counted from an origin, None where that would take digits from them or change it."""
+        """Return the signal with times relative to an origin, if that changes neither times nor values by rounding.
+
+        Parameters
+        ----------
+        origin : float
+            New zero of the time axis.
+
+        Returns
+        -------
+        Signal or None
+            The signal, None where rounding would change it.
+        """
         ...
 
 
-# MERGED ltinet.signals.signal
-# Several inputs of any kinds as one batch.
+# Batches
 
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class SignalBatch:
-    """Signals that run side by side: functions, polynomials and samples at their own times in one batch."""
+    """Batch of signals of any kinds: functions, polynomials and samples at times of their signal.
+
+    Parameters
+    ----------
+    signals : sequence of Signal
+        Single signals with equal numbers of inputs.
+    """
 
     signals: tuple[Signal, ...]
 
     def __init__(self, signals: Sequence[Signal]) -> None:
-        own = tuple(signals) if isinstance(signals, list | tuple) else (signals,)
-        wrong = [type(one).__name__ for one in own if not isinstance(one, Signal) or one.batch_shape]
-        if not own or wrong or len({one.n_inputs for one in own}) > 1:
+        members = tuple(signals) if isinstance(signals, list | tuple) else (signals,)
+        wrong = [type(one).__name__ for one in members if not isinstance(one, Signal) or one.batch_shape]
+        if not members or wrong or len({one.n_inputs for one in members}) > 1:
             raise InvalidSignalError(
-                f"a batch is made of single signals with equal numbers of inputs, at least one; got {len(own)} of "
-                f"{[getattr(one, 'n_inputs', None) for one in own]} inputs"
-                + (f", of which {wrong} are no single signals: SampledSignal(t, u) is one" if wrong else "")
+                f"a batch requires at least one single signal, all with equal numbers of inputs; got {len(members)} with "
+                f"{[getattr(one, 'n_inputs', None) for one in members]} inputs"
+                + (f", of which {wrong} are not single signals such as SampledSignal(t, u)" if wrong else "")
             )
-        object.__setattr__(self, "signals", own)
+        object.__setattr__(self, "signals", members)
 
     @property
     def n_inputs(self) -> int:
@@ -120,82 +198,160 @@ class SignalBatch:
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """How many signals there are."""
+        """Shape of the batch, one axis with the number of signals."""
         return (len(self.signals),)
 
     @property
     def start(self) -> float:
-        """The first time at which all are known."""
-        return max(own.start for own in self.signals)
+        """First time at which all signals are defined."""
+        return max(signal.start for signal in self.signals)
 
     @property
     def stop(self) -> float:
-        """The last."""
-        return min(own.stop for own in self.signals)
+        """Last time at which all signals are defined."""
+        return min(signal.stop for signal in self.signals)
 
     @cached_property
     def knots(self) -> Times:
-        """Those of all."""
-        return np.unique(np.concatenate([own.knots for own in self.signals]))
+        """Knots of all signals."""
+        return np.unique(np.concatenate([signal.knots for signal in self.signals]))
 
     @property
     def degree(self) -> int | None:
-        """The largest, None if one is no polynomial."""
-        degrees = [own.degree for own in self.signals]
-        return None if None in degrees else max(own for own in degrees if own is not None)
+        """Largest degree, None if a signal is not piecewise polynomial."""
+        degrees = [signal.degree for signal in self.signals if signal.degree is not None]
+        return max(degrees) if len(degrees) == len(self.signals) else None
 
     def value(self, t: Times) -> Values:
-        """u(t), the value after a jump."""
-        return np.stack([own.value(t) for own in self.signals])
+        """Return u(t), the value after a jump.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
+        return np.stack([signal.value(t) for signal in self.signals])
 
     def value_before(self, t: Times) -> Values:
-        """u(t⁻), the value before a jump."""
-        return np.stack([own.value_before(t) for own in self.signals])
+        """Return u(t⁻), the value before a jump.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
+        return np.stack([signal.value_before(t) for signal in self.signals])
 
     def derivative(self, t: Times) -> Values:
-        """u̇(t), after a knot."""
-        return np.stack([own.derivative(t) for own in self.signals])
+        """Return u̇(t), the value after a knot.
+
+        Parameters
+        ----------
+        t : ndarray
+            Times, `(T,)`.
+
+        Returns
+        -------
+        ndarray
+            Values, `(..., T, n_inputs)`.
+        """
+        return np.stack([signal.derivative(t) for signal in self.signals])
 
     def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
-        """Samples of all on one grid, joined by straight lines, with a time given twice where one of them jumps."""
-        lines = [own.sampled_over(t, tolerance=tolerance) for own in self.signals]
-        within = [own.samples.t[(own.samples.t >= t[0]) & (own.samples.t <= t[-1])] for own in lines]
-        times = np.unique(np.concatenate(within))
-        before = np.stack([own.samples.value_before(times) for own in lines])
-        after = np.stack([own.samples.value(times) for own in lines])
+        """Return samples of all signals on one grid, with linear interpolation and repeated times at jumps.
+
+        Parameters
+        ----------
+        t : ndarray
+            Output times; samples are computed from the first to the last.
+        tolerance : float
+            Largest error for each channel, relative to its largest value.
+
+        Returns
+        -------
+        SampledApproximation
+            The samples, their number per interval of `t`, and a bound on the error.
+        """
+        approximations = [signal.sampled_over(t, tolerance=tolerance) for signal in self.signals]
+        samples = [approximation.samples for approximation in approximations]
+        times = np.unique(np.concatenate([one.t[(one.t >= t[0]) & (one.t <= t[-1])] for one in samples]))
+        before = np.stack([one.value_before(times) for one in samples])
+        after = np.stack([one.value(times) for one in samples])
         jumps = np.flatnonzero(np.any(before != after, axis=(0, 2)))
-        jumps = jumps[jumps > 0]  # at the first time there is nothing before
+        jumps = jumps[jumps > 0]  # no jump at the first time
         grid, u = np.insert(times, jumps, times[jumps]), np.insert(after, jumps, before[:, jumps], axis=1)
         return SampledApproximation(
-            SampledSignal(grid, u), max(own.per_interval for own in lines), max(own.off for own in lines)
+            SampledSignal(grid, u),
+            max(approximation.samples_per_interval for approximation in approximations),
+            max(approximation.error for approximation in approximations),
         )
 
     def unbatched(self) -> Sequence[Signal]:
-        """The signals."""
+        """Return the signals.
+
+        Returns
+        -------
+        sequence of Signal
+            The signals of the batch.
+        """
         return self.signals
 
     def through(self, weights: Values) -> "SignalBatch":
-        """Weights · u."""
-        return SignalBatch([own.through(weights) for own in self.signals])
+        """Return the signal weights · u.
+
+        Parameters
+        ----------
+        weights : ndarray
+            Matrix `(k, n_inputs)`.
+
+        Returns
+        -------
+        SignalBatch
+            Signal with k channels.
+        """
+        return SignalBatch([signal.through(weights) for signal in self.signals])
 
     def counted_from(self, origin: float) -> "SignalBatch | None":
-        """The same with times counted from an origin, if all can be."""
-        moved = [own.counted_from(origin) for own in self.signals]
-        return None if any(own is None for own in moved) else SignalBatch([own for own in moved if own is not None])
+        """Return the signal with times relative to an origin, if that changes neither times nor values by rounding.
+
+        Parameters
+        ----------
+        origin : float
+            New zero of the time axis.
+
+        Returns
+        -------
+        SignalBatch or None
+            The signal, None where rounding would change it.
+        """
+        shifted = [shift for signal in self.signals if (shift := signal.counted_from(origin)) is not None]
+        return SignalBatch(shifted) if len(shifted) == len(self.signals) else None
 
     def __repr__(self) -> str:
         return f"SignalBatch({format_count(len(self.signals), 'signal')} of {format_count(self.n_inputs, 'input')})"
 
 
-# MERGED ltinet.signals.signal
-# An input as the points that a picture joins by straight lines.
+# Plotting
 
 
 def polyline_points(signal: PiecewiseSmooth, t: Array) -> tuple[Array, Array]:
-    """Each time twice, with the values before and after it, so that holds look like steps and jumps stand upright."""
+    """Return each time twice, with the values before and after it.
+
+    Holds are so drawn as steps, and jumps as vertical lines.
+    """
     first, last = t[0], t[-1]
     knots = signal.knots
     times = np.union1d(t, knots[(knots > first) & (knots < last)])
     values = np.stack([signal.value_before(times), signal.value(times)], axis=-2)
-    values[..., 0, 0, :] = values[..., 0, 1, :]  # what was before the start has no part in the run
+    values[..., 0, 0, :] = values[..., 0, 1, :]  # values before the start are not part of the run
     return np.repeat(times, 2), values.reshape(*values.shape[:-3], 2 * len(times), values.shape[-1])

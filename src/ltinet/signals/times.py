@@ -18,8 +18,7 @@ from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import Times, all_finite, as_array, as_real_array
 
-# MERGED ltinet.signals.times
-# Times that are no plain numbers: a duration is seconds, in one way only; a date is no duration and is refused.
+# Durations and dates
 
 _SECOND = datetime.timedelta(seconds=1)
 _SECONDS_PER_UNIT = {
@@ -27,30 +26,31 @@ _SECONDS_PER_UNIT = {
     "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9), "ps": Fraction(1, 10**12),
     "fs": Fraction(1, 10**15), "as": Fraction(1, 10**18),
 }  # fmt: skip
-_LARGEST_EXACT_INTEGER = 2**53  # integers up to this size are float64 numbers
+_LARGEST_EXACT_INTEGER = 2**53  # integers up to this size are exact in float64
 
 
-def has_durations(given: NDArray[Any]) -> bool:
-    """Whether an array is made of durations, NumPy's or Python's."""
-    return given.dtype.kind == "m" or (given.dtype == object and _all_are(given, datetime.timedelta))
+def has_durations(array: NDArray[Any]) -> bool:
+    """Return whether an array consists of durations of NumPy or Python."""
+    return array.dtype.kind == "m" or (array.dtype == object and _all_are(array, datetime.timedelta))
 
 
-def durations_to_seconds(given: NDArray[Any], name: str) -> Times:
-    """Durations in seconds, rounded once; those beyond 2⁵³ of their unit to within a unit in the last place.
+def durations_to_seconds(array: NDArray[Any], name: str) -> Times:
+    """Return durations in seconds, rounded once; beyond 2⁵³ of their unit accurate to a unit in the last place.
 
-    Raises:
-        InvalidSignalError: they have no unit, are months or years, whose length varies, or are not a time at all.
+    Raises InvalidSignalError for durations without a unit, in months or years, whose length varies, and for NaT.
     """
-    if given.dtype == object:
-        return np.array([own / _SECOND for own in given.ravel().tolist()], dtype=np.float64).reshape(given.shape)
-    unit, count = np.datetime_data(given.dtype)
+    if array.dtype == object:
+        return np.array([duration / _SECOND for duration in array.ravel().tolist()], dtype=np.float64).reshape(
+            array.shape
+        )
+    unit, count = np.datetime_data(array.dtype)
     if unit not in _SECONDS_PER_UNIT:
         what = "no unit" if unit == "generic" else f"the unit {unit}, whose length varies"
-        raise InvalidSignalError(f"{name} is made of durations with {what}; give them in seconds, as numbers")
-    if np.isnat(given).any():
-        raise InvalidSignalError(f"{name} has durations that are no time (NaT); leave them out")
+        raise InvalidSignalError(f"{name} is made of durations with {what}; give numbers in seconds")
+    if np.isnat(array).any():
+        raise InvalidSignalError(f"{name} has durations that are NaT; remove them")
     size = _SECONDS_PER_UNIT[unit] * count
-    counts = given.astype(np.int64)
+    counts = array.astype(np.int64)
     if size.denominator == 1:
         return counts.astype(np.float64) * float(size)
     if np.max(np.abs(counts), initial=0) <= _LARGEST_EXACT_INTEGER:  # a quotient of two float64 numbers is rounded once
@@ -59,56 +59,50 @@ def durations_to_seconds(given: NDArray[Any], name: str) -> Times:
     return (whole.astype(np.float64) + part.astype(np.float64) / float(size.denominator)) * float(size.numerator)
 
 
-def reject_dates(given: NDArray[Any], name: str) -> None:
-    """Refuse dates: only the user knows which of them is zero.
-
-    Raises:
-        InvalidSignalError: the array is made of dates, NumPy's or Python's.
-    """
-    if given.dtype.kind == "M":
+def reject_dates(array: NDArray[Any], name: str) -> None:
+    """Raise InvalidSignalError for dates: only the user knows which of them is zero."""
+    if array.dtype.kind == "M":
         raise InvalidSignalError(
-            f"{name} is made of dates ({given.dtype}); times are seconds: pass "
-            f'({name} - {name}[0]) / np.timedelta64(1, "s")'
+            f'{name} is made of dates ({array.dtype}); times are seconds: pass ({name} - {name}[0]) / np.timedelta64(1, "s")'
         )
-    if given.dtype == object and _all_are(given, datetime.date | datetime.time):
+    if array.dtype == object and _all_are(array, datetime.date | datetime.time):
         raise InvalidSignalError(
-            f"{name} is made of dates ({type(given.flat[0]).__name__}); times are seconds: pass "
-            f"[(own - {name}[0]).total_seconds() for own in {name}]"
+            f"{name} is made of dates ({type(array.flat[0]).__name__}); times are seconds: pass "
+            f"[(date - {name}[0]).total_seconds() for date in {name}]"
         )
 
 
-def _all_are(given: NDArray[Any], kind: Any) -> bool:
-    return given.size > 0 and all(isinstance(own, kind) for own in given.ravel().tolist())
+def _all_are(array: NDArray[Any], kind: Any) -> bool:
+    """Return whether an array has entries, all of them instances of a type."""
+    return array.size > 0 and all(isinstance(entry, kind) for entry in array.ravel().tolist())
 
 
-# MERGED ltinet.signals.times
-# Times: checked once, and asked whether they are evenly spaced only once.
+# Time axes
 
-# What rounding leaves of t₀ + k h, in units of eps max |t|: a half for the sum and up to one for the product, since the
-# span may be twice as long as max |t|. It enters with the given time and with the last one, which the step is taken
-# from; the division for the step, the comparison, and an end that linspace sets, add one or two each.
+# Rounding error of t₀ + k h in units of eps max |t|: 0.5 for the sum and up to 1 for the product, since the span may be
+# twice as long as max |t|. It enters with the given time and with the last one, from which the step is computed; the
+# division for the step, the comparison, and the end that linspace sets, add one or two each.
 _GRID_ROUNDING = 8.0
-# Times that are off by a share of the step are treated as if they were not, at the price of an error of this share of
-# what happens in a step. The rounding of 10⁹ even times without an offset is within it; larger shares are not rounding
-# of the grid but of an offset, and such times are taken as they were given.
+# Largest deviation from a uniform grid relative to the step; results then err by this fraction of the change in a step.
+# The rounding of 10⁹ uniform times without an offset is within it. Larger deviations are due to a large offset of all
+# times, and such times are treated as nonuniform.
 _GRID_TOLERANCE = 1e-6
-_CHUNK_SIZE = 2**18  # times that are looked at together
+_CHUNK_SIZE = 2**18  # times per chunk, to limit temporary memory
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TimeAxis:
-    """Ascending, finite times that nobody changes; a time given twice marks a jump."""
+    """Ascending, finite, read-only times; a time given twice marks a jump."""
 
     t: Times
 
     @classmethod
     def of(cls, t: Any) -> "TimeAxis":
-        """Check times and keep a copy of them.
+        """Validate times and return an axis with a copy of them.
 
-        Raises:
-            InvalidSignalError: they are no times, or one of them is given more than twice: samples between the first
-                and the last of these would act for no time, which is never what was measured.
+        Raises InvalidSignalError if they are not valid, or one is given more than twice: samples between the first and
+        the last of these would have no effect.
         """
         times = as_times(t, "t")
         _reject_triple_times(times)
@@ -117,38 +111,41 @@ class TimeAxis:
 
     @cached_property
     def step(self) -> float | None:
-        """The common distance of the times, None if they are not evenly spaced to rounding."""
+        """Common step of the times, None if they are not evenly spaced to rounding."""
         return uniform_step(self.t)
 
     @cached_property
     def longest_step(self) -> float:
-        """The longest distance between two times that follow each other, 0 for a single one."""
+        """Longest step between two consecutive times, 0 for a single one."""
         if self.step is not None:
             return self.step
-        # Piece by piece: a difference of all would take memory.
-        pieces = (self.t[begin : begin + _CHUNK_SIZE + 1] for begin in range(0, len(self.t), _CHUNK_SIZE))
-        return max(float(np.diff(own).max(initial=0.0)) for own in pieces)
+        # By chunks, since the difference of all times would double the memory.
+        chunks = (self.t[begin : begin + _CHUNK_SIZE + 1] for begin in range(0, len(self.t), _CHUNK_SIZE))
+        return max(float(np.diff(chunk).max(initial=0.0)) for chunk in chunks)
 
     @cached_property
-    def beside_grid(self) -> float:
-        """How far even times stand beside their grid because of an offset; 0 without one, where rounding is as ever."""
+    def grid_deviation(self) -> float:
+        """Largest deviation of uniform times from their grid that is due to an offset.
+
+        It is 0 without an offset, where the deviation is the usual rounding.
+        """
         first, last = float(self.t[0]), float(self.t[-1])
         if self.step is None or max(abs(first), abs(last)) <= 2.0 * (last - first):
             return 0.0
         return float(np.abs(_grid_deviation(self.t, self.step)).max())
 
-    def as_given(self) -> "TimeAxis":
-        """The same times, each of them taken as it was given, whether they are even or not."""
+    def without_step(self) -> "TimeAxis":
+        """Return an axis of the same times that is treated as nonuniform."""
         axis = TimeAxis(self.t)
         axis.__dict__["step"] = None
         return axis
 
 
 def as_times(t: Any, name: str) -> Times:
-    """A copy of ascending, finite times with at least one entry, in seconds if they were durations."""
+    """Return a copy of ascending, finite times with at least one entry, in seconds."""
     times = np.array(as_real_times(t, name))
     if times.ndim != 1 or len(times) == 0:
-        raise InvalidSignalError(f"{name} has shape {times.shape}; give one row of at least one time")
+        raise InvalidSignalError(f"{name} has shape {times.shape}; expected one row of at least one time")
     if not all_finite(times):
         raise InvalidSignalError(
             f"{name} has times that are not finite, the first at index {np.argmin(np.isfinite(times))}"
@@ -166,18 +163,18 @@ def as_times(t: Any, name: str) -> Times:
 
 
 def as_real_times(t: Any, name: str) -> Times:
-    """Times as float64, durations in seconds, in whatever order and shape they came; not copied if they need not be.
+    """Return times as float64, durations in seconds, in any order and shape; copied only if necessary.
 
-    Raises:
-        InvalidSignalError: they are dates, or no real numbers, or so large that float64 takes different ones for equal.
+    Raises InvalidSignalError for dates, for values that are not real numbers, and for different times that are equal in
+    float64.
     """
     if type(t) is np.ndarray and t.dtype == np.float64:
         return t
-    given = as_array(t, name)
-    reject_dates(given, name)
-    times = durations_to_seconds(given, name) if has_durations(given) else as_real_array(given, name)
-    if times.ndim == 1 and given.dtype != times.dtype:
-        merged = (times[1:] == times[:-1]) & (given[1:] != given[:-1])
+    array = as_array(t, name)
+    reject_dates(array, name)
+    times = durations_to_seconds(array, name) if has_durations(array) else as_real_array(array, name)
+    if times.ndim == 1 and array.dtype != times.dtype:
+        merged = (times[1:] == times[:-1]) & (array[1:] != array[:-1])
         if merged.any():
             place = int(np.argmax(merged))
             raise InvalidSignalError(
@@ -188,11 +185,7 @@ def as_real_times(t: Any, name: str) -> Times:
 
 
 def as_time_step(dt: Any, name: str) -> float:
-    """A positive, finite length of time, in seconds if it is a duration.
-
-    Raises:
-        InvalidSignalError: it is not.
-    """
+    """Return a positive, finite time step in seconds, or raise InvalidSignalError."""
     length = as_real_times(dt, name)
     if length.ndim:
         raise InvalidSignalError(f"{name} has shape {length.shape}; give one number, a positive time step")
@@ -202,36 +195,37 @@ def as_time_step(dt: Any, name: str) -> float:
 
 
 def uniform_step(t: Times) -> float | None:
-    """The step of evenly spaced times, None if they are not even.
+    """Return the step of evenly spaced times, None if they are not evenly spaced.
 
-    Even means: each is as close to t[0] + k·step as rounding brings it, and that is little compared with the step. The
-    first alone would take any times for even whose steps are near the rounding of a large offset.
+    Each time must be as close to t[0] + k·step as rounding allows, and this must be small compared with the step. The
+    first condition alone would accept any times whose steps are near the rounding of a large offset.
     """
     if len(t) < 2:
         return None
     step = float((t[-1] - t[0]) / (len(t) - 1))
     if step <= 0.0:
         return None
-    off = _grid_deviation(t, step)
+    deviation = _grid_deviation(t, step)
     bound = min(_GRID_ROUNDING * EPS * max(abs(float(t[0])), abs(float(t[-1]))), _GRID_TOLERANCE * step)
-    return step if off.max() <= bound and off.min() >= -bound else None
+    return step if deviation.max() <= bound and deviation.min() >= -bound else None
 
 
 def _grid_deviation(t: Times, step: float) -> NDArray[np.float64]:
-    """(t − t₀) − k·step. The difference comes first: it is exact where the offset is large."""
-    off: NDArray[np.float64] = t - t[0]
-    off -= step * np.arange(len(t), dtype=np.float64)
-    return off
+    """Return (t − t₀) − k·step; t − t₀ is exact where the offset is large."""
+    deviation: NDArray[np.float64] = t - t[0]
+    deviation -= step * np.arange(len(t), dtype=np.float64)
+    return deviation
 
 
 def _reject_triple_times(t: Times) -> None:
-    stays = t[1:] == t[:-1]
-    thrice = stays[1:] & stays[:-1] if stays.any() else stays[:0]
-    if thrice.any():
-        place = int(np.argmax(thrice))
+    """Raise InvalidSignalError if a time is given more than twice."""
+    repeats = t[1:] == t[:-1]
+    is_third = repeats[1:] & repeats[:-1] if repeats.any() else repeats[:0]
+    if is_third.any():
+        place = int(np.argmax(is_third))
         count = int(np.searchsorted(t, t[place], side="right")) - place
         what = f"all {count} times are" if count == len(t) else f"t[{place}] and the {count - 1} times after it are all"
         raise InvalidSignalError(
-            f"{what} {float(t[place])!r}; a time given twice marks a jump of u, and what is given between the two has "
+            f"{what} {float(t[place])!r}; a time given twice marks a jump of u, and samples between the two have "
             "no effect: keep the first and the last sample, or give times that tell the samples apart"
         )

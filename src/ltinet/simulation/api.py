@@ -152,7 +152,7 @@ def bound_reduction_error(norm: float, signal: Signal, t: Array, *, n_outputs: i
         mean_square = ((first * first + first * second + second * second) / 3.0).sum(axis=-1)
     energy = np.cumsum(mean_square * np.diff(samples.t), axis=-1)
     energy = np.concatenate([np.zeros_like(mean_square[..., :1]), energy], axis=-1)
-    input_error = polyline.off * math.sqrt(u.shape[-1])
+    input_error = polyline.error * math.sqrt(u.shape[-1])
     if input_error > 0.0:
         # ‖u‖ ≤ ‖polyline‖ + ‖u − polyline‖ in L2, and (a + b)² ≤ 1.01 a² + 101 b².
         energy = 1.01 * energy + 101.0 * input_error**2 * (samples.t - samples.t[0])

@@ -99,12 +99,12 @@ class Realization:
         In a time δ a state moves by up to |λ|δ of its size; a state that decays between two samples does not. The
         outputs of a growing state depend in the end on the first inputs alone, each of which adds δ/h of its share.
         """
-        if axis.step is None or axis.beside_grid == 0.0:
+        if axis.step is None or axis.grid_deviation == 0.0:
             return False
         speed = min(self._spectral_radius, _DECAYED_EXPONENT / axis.step)
         if self._has_growing_states:
             speed = max(speed, _FIRST_INPUT_AMPLIFICATION / axis.step)
-        return axis.beside_grid * speed > _SHIFT_TOLERANCE
+        return axis.grid_deviation * speed > _SHIFT_TOLERANCE
 
     @cached_property
     def _spectral_radius(self) -> float:

@@ -185,9 +185,9 @@ class DelayedTrajectory:
             # Between the times asked for a difference of two numbers is rounded by half a unit of either.
             most = max(float(by.max(initial=0.0)), EPS * float(np.abs(self.t).max())) if delay else 0.0
             read_late = np.where(self.delays == delay, most, read_late)
-        if self.seen is not None and (np.any(self.seen.off) or np.any(self.seen.moved)):
+        if self.seen is not None and (np.any(self.seen.error) or np.any(self.seen.jump_error)):
             gains = self._gains(horizon)
-            total += self.seen.off @ (gains.integral + np.abs(self.D)).T + self.seen.moved @ gains.peak.T
+            total += self.seen.error @ (gains.integral + np.abs(self.D)).T + self.seen.jump_error @ gains.peak.T
         if read_late.any():
             speed = self._speed(horizon)
             total += read_late * (speed if self.one_output is None else speed[..., self.one_output, None])

@@ -83,7 +83,7 @@ class ExactEngine:
         samples, refinement, off = signal.sampled_over(t, tolerance=tolerance)
         realization = _realization(prepared, samples, options.get("coordinates", "auto"))
         if realization.resolves_shift(samples.axis):
-            samples = SampledSignal(samples.axis.as_given(), samples.u, hold=samples.hold)
+            samples = SampledSignal(samples.axis.without_step(), samples.u, hold=samples.hold)
             realization = _realization(prepared, samples, options.get("coordinates", "auto"))
         trajectory = ExactTrajectory(realization, samples, x0, network=prepared, input_error=off)
         y = _outputs_at(trajectory, t, threads=threads)

@@ -97,7 +97,7 @@ def test_pieces_give_what_the_whole_gives(monkeypatch):
     network = random_network(ORDERS, n_inputs=2, n_outputs=3)
     omega = np.geomspace(1e-2, 1e2, 37)
     whole = frequency_response(network, omega)
-    monkeypatch.setattr(realization, "_CHUNK", 100)
+    monkeypatch.setattr(realization, "_CHUNK_SIZE", 100)
     # The same sums in products of other sizes: a few roundings of what is summed.
     error = np.abs(frequency_response(network, omega) - whole)
     assert np.all(error <= np.stack([tolerance(network, value) for value in omega]))

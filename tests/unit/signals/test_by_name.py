@@ -50,14 +50,14 @@ def test_numbers_of_inputs_are_names_where_nobody_gave_any():
     [
         (
             {"force (N)": 0.0, WIND: 0.0},
-            r"'force \(N\)' is no input \(did you mean 'Force \(N\)'.*; it lacks 'Force \(N\)'$",
+            r"'force \(N\)' is not an input \(did you mean 'Force \(N\)'.*; it lacks 'Force \(N\)'$",
         ),
         ({}, r"it lacks 'Force \(N\)', 'Wind \(N\)'"),
-        ({FORCE: 0.0, WIND: 0.0, "zzz": 1.0}, r"'zzz' is no input \(known are Force \(N\), Wind \(N\)\)$"),
-        ({FORCE: 0.0, WIND: 0.0, 3: 1.0}, "3 is no input"),
+        ({FORCE: 0.0, WIND: 0.0, "zzz": 1.0}, r"'zzz' is not an input \(known are Force \(N\), Wind \(N\)\)$"),
+        ({FORCE: 0.0, WIND: 0.0, 3: 1.0}, "3 is not an input"),
         ({FORCE: U[:5, 0], WIND: 0.0}, r"u\['Force \(N\)'\] has shape \(5,\), but there are 31 times"),
         ({FORCE: U[:, :1], WIND: 0.0}, r"shape \(31, 1\)"),
-        ({FORCE: np.zeros((2, 31)), WIND: np.zeros((3, 31))}, "batches of u do not fit"),
+        ({FORCE: np.zeros((2, 31)), WIND: np.zeros((3, 31))}, "batches of u have different shapes"),
         ({FORCE: np.sin, WIND: U[:, 0]}, r"samples of 'Wind \(N\)' and a function"),
         ({FORCE: "1", WIND: 0.0}, "is text"),
         ({FORCE: "\x1b[2J", WIND: 0.0}, "is text"),

@@ -57,12 +57,12 @@ def test_those_of_python_too(durations):
         (np.array(["2024-01-01", "2024-01-02"], dtype="M8[ns]"), r'pass \(t - t\[0\]\) / np\.timedelta64\(1, "s"\)'),
         (
             [datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)],
-            r"pass \[\(own - t\[0\]\)\.total_seconds\(\) for own in t\]",
+            r"pass \[\(date - t\[0\]\)\.total_seconds\(\) for date in t\]",
         ),
         ([datetime.date(2024, 1, 1)], "made of dates"),
         (np.array([1, 2], dtype="m8"), "durations with no unit"),
         (np.array([1, 2], dtype="m8[Y]"), "the unit Y, whose length varies"),
-        (np.array([1, "NaT"], dtype="m8[s]"), "no time"),
+        (np.array([1, "NaT"], dtype="m8[s]"), "NaT"),
         ([datetime.timedelta(1), 2.0], "entries of type timedelta"),
     ],
 )

@@ -105,7 +105,7 @@ def test_a_function_of_one_input_may_return_a_number_and_no_other_shape():
         FunctionSignal(np.cos, n_inputs=2).value(np.zeros(1))
     with pytest.raises(ltinet.InvalidSignalError, match="not finite"):
         FunctionSignal(lambda _: np.nan, n_inputs=1).value(np.zeros(1))
-    with pytest.raises(ltinet.InvalidSignalError, match="functions of time"):
+    with pytest.raises(ltinet.InvalidSignalError, match="must be callable"):
         FunctionSignal([1.0], n_inputs=1)
 
 
@@ -185,7 +185,7 @@ def test_a_function_that_is_nowhere_smooth_is_refused_soon():
         calls.append(np.size(t))
         return (1e9 * t) % 1.0
 
-    with pytest.raises(ltinet.SimulationError, match="name them"):
+    with pytest.raises(ltinet.SimulationError, match="declare them"):
         sample_function(FunctionSignal(noise, n_inputs=1), np.linspace(0.0, 10.0, 101), tolerance=1e-8)
     assert sum(calls) < 100_000
 
@@ -295,7 +295,7 @@ def test_an_object_that_is_nearly_a_signal_is_told_what_it_lacks():
         def value(self, t):
             return t[:, None]
 
-    with pytest.raises(ltinet.InvalidSignalError, match=r"to be a signal it lacks batch_shape, .*value_before"):
+    with pytest.raises(ltinet.InvalidSignalError, match=r"without members of a signal: batch_shape, .*value_before"):
         ltinet.construct(([[-1.0]], [[1.0]], [[1.0]])).simulate(Nearly(), [0.0, 1.0])
 
 
