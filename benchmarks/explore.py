@@ -169,7 +169,7 @@ def _drag(page: Any, *, forwards: bool) -> tuple[int, bool]:
     last = page.evaluate("() => Number(document.querySelector('[data-id=budget]').value)")
     page.wait_for_function("() => document.getElementById('explorer').getAttribute('aria-busy') === 'false'")
     shown = page.evaluate("() => window.shown")
-    place = page.evaluate("() => document.querySelectorAll('[data-id=trade] .rung.now').length")
+    place = page.evaluate("() => document.querySelectorAll('[data-id=trade] .point.now').length")
     budget = page.inner_text("[data-id=budget-value]")
     right = place == 1 and f"network {int(last) + 1} of" in budget
     return len(set(shown)), right
@@ -197,13 +197,13 @@ def _served(file: Any, *, latest: float) -> Iterator[PageServer]:
     """A page whose answers are late by up to so many seconds, drawn at random."""
     rng = random.Random(19)  # noqa: S311 - for delays
     with running_server(file) as server:
-        ask = server.reception.staff.ask
+        ask = server.session.backend.ask
 
         def late(*given: Any, **more: Any) -> Any:
             time.sleep(rng.uniform(0.0, latest))
             return ask(*given, **more)
 
-        server.reception.staff.ask = late  # type: ignore[method-assign]
+        server.session.backend.ask = late  # type: ignore[method-assign]
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()

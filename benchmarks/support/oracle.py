@@ -30,7 +30,7 @@ _SMALL = 2.0**-4  # norm at which the series begins
 def reference_outputs(system: ltinet.StateSpace, u: Array, *, step: float) -> Array:
     """Outputs `(T, p)` for samples u `(T, m)` a step apart, straight lines between them, from rest.
 
-    They are the doubles next to the true ones, or their neighbours. Cost: about 50 products of n × n balls (half a
+    They are the doubles next to the true ones, or their neighbors. Cost: about 50 products of n × n balls (half a
     second each for 350 states), and for few inputs and outputs some hundred products of numbers a sample.
 
     Raises:

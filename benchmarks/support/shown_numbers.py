@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import ltinet
-from ltinet.explorer.subject import MOST_STATES, Subject, example_system
+from ltinet.explorer.subject import MAX_STATES, Subject, example_system
 
 TABLES = ("response", "poles", "bode", "phase", "trade")
 FACTS = ("n_layers", "n_neurons", "n_connections", "n_weights")
@@ -54,7 +54,7 @@ class Expected:
     def of(cls, name: str) -> "Expected":
         """The example of this name, reduced first where the page does that."""
         system = example_system(name)
-        found = ltinet.reduce(system, tolerance=1e-6) if system.n_states > MOST_STATES else None
+        found = ltinet.reduce(system, tolerance=1e-6) if system.n_states > MAX_STATES else None
         small = system if found is None else found.system
         return cls(Subject(name, system, small, found), ltinet.condition_tradeoff(small))
 
@@ -71,7 +71,7 @@ class Expected:
         found = [name for name in FACTS if json.loads(shown.facts[name]) != getattr(net, name)]
         if net.form is None or json.loads(shown.facts["condition"]) != net.form.condition:
             found.append("condition")
-        if f"{_n_entries(self.subject)} of {self.subject.given.n_states}²" not in shown.patterns[0]:
+        if f"{_n_entries(self.subject)} of {self.subject.full_order_system.n_states}²" not in shown.patterns[0]:
             found.append("entries of A")
         if not shown.patterns[1].endswith("%)") or f" of {net.n_states}² entries" not in shown.patterns[1]:
             found.append("entries of the blocks")
@@ -105,8 +105,8 @@ def _columns(expected: Expected, net: ltinet.DynamicNetwork) -> dict[tuple[str, 
 
 
 def _n_entries(subject: Subject) -> int:
-    large = subject.given.sparse
-    return int(np.count_nonzero(subject.given.A) if large is None else large.state.count_nonzero())
+    large = subject.full_order_system.sparse
+    return int(np.count_nonzero(subject.full_order_system.A) if large is None else large.state.count_nonzero())
 
 
 def _thinned(values: ArrayLike) -> ArrayLike:

@@ -32,14 +32,14 @@ ENDED = """([stop, count]) => {
 def test_a_drag_ends_on_the_right_budget(
     browser: Any, served: ServedPage, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    rng, staff = random.Random(seed), served.server.reception.staff  # noqa: S311 - for delays
-    ask = staff.ask
+    rng, backend = random.Random(seed), served.server.session.backend  # noqa: S311 - for delays
+    ask = backend.ask
 
     def late(*given: Any, **more: Any) -> Any:
         time.sleep(rng.uniform(0.0, 0.2))
         return ask(*given, **more)
 
-    monkeypatch.setattr(staff, "ask", late)
+    monkeypatch.setattr(backend, "ask", late)
     page = Explored(browser, served.server.address)
     page.tab.evaluate(WATCH)
     box = page.part("budget").bounding_box()

@@ -34,51 +34,51 @@ DROP = """(text) => {
 
 
 @pytest.fixture(params=["alone", "processes"])
-def reception(request: pytest.FixtureRequest) -> Iterator[PageSession]:
+def session(request: pytest.FixtureRequest) -> Iterator[PageSession]:
     """With a thread that computes, as where nothing forks, and with processes."""
     if request.param == "alone":
         yield PageSession(InProcessWorker())
         return
-    with closing(WorkerManager(start_fork_server())) as staff:
-        yield PageSession(staff)
+    with closing(WorkerManager(start_fork_server())) as backend:
+        yield PageSession(backend)
 
 
-def asked(reception: PageSession, kind: str, *buffers: bytes | memoryview, **query: str) -> tuple[int, Any]:
-    told, content = handle_message(reception, {"id": 3, "kind": kind, "query": query}, buffers, tab="one")
+def asked(session: PageSession, kind: str, *buffers: bytes | memoryview, **query: str) -> tuple[int, Any]:
+    told, content = handle_message(session, {"id": 3, "kind": kind, "query": query}, buffers, tab="one")
     assert told["id"] == 3
     return told["status"], json.loads(content) if told["type"] == "application/json" else content
 
 
-def test_messages_are_answered_as_requests_are(reception: PageSession) -> None:
-    status, view = asked(reception, "view", system="example:masses")
+def test_messages_are_answered_as_requests_are(session: PageSession) -> None:
+    status, view = asked(session, "view", system="example:masses")
     assert (status, view["facts"]["n_neurons"]) == (200, 10)
-    assert asked(reception, "open")[0] == asked(reception, "start")[0] == 404
-    assert asked(reception, "view", k="0")[0] == 400
-    assert asked(reception, "network", system="example:masses")[1][8:10] == b'{"'
-    assert asked(reception, "cancel") == (200, {})
+    assert asked(session, "open")[0] == asked(session, "start")[0] == 404
+    assert asked(session, "view", k="0")[0] == 400
+    assert asked(session, "network", system="example:masses")[1][8:10] == b'{"'
+    assert asked(session, "cancel") == (200, {})
 
 
-def test_files_are_dropped_in_a_notebook(reception: PageSession, tmp_path: Path) -> None:
+def test_files_are_dropped_in_a_notebook(session: PageSession, tmp_path: Path) -> None:
     ltinet.save_system(ltinet.named_system("mass_spring_damper", n_masses=3), tmp_path / "three.npz")
     content = (tmp_path / "three.npz").read_bytes()
-    status, told = asked(reception, "upload", memoryview(content), name="three.npz")
+    status, told = asked(session, "upload", memoryview(content), name="three.npz")
     assert (status, told["kind"], told["n_states"]) == (200, "system", 6)
-    assert asked(reception, "view", system=f"file:{told['hash']}")[1]["facts"]["n_neurons"] == 3
-    status, told = asked(reception, "upload", b"nothing of the kind", name="broken.mat")
+    assert asked(session, "view", system=f"file:{told['hash']}")[1]["facts"]["n_neurons"] == 3
+    status, told = asked(session, "upload", b"nothing of the kind", name="broken.mat")
     assert status == 400
     assert "broken.mat" in told["error"]
-    assert len(reception.uploads.listed()) == 1
+    assert len(session.uploads.listed()) == 1
 
 
 def test_a_widget_keeps_the_kernel_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked is answered later, by another thread; what is cancelled in the meantime is answered as stopped."""
     pytest.importorskip("anywidget", reason="anywidget is not installed (extra jupyter)")
-    with closing(WorkerManager(start_fork_server())) as staff:
-        monkeypatch.setattr("ltinet.explorer.widget._shared_backend", lambda: staff)
+    with closing(WorkerManager(start_fork_server())) as backend:
+        monkeypatch.setattr("ltinet.explorer.widget._shared_backend", lambda: backend)
         widget, answers = create_widget(None), queue.SimpleQueue[Any]()
         monkeypatch.setattr(type(widget), "send", lambda _, told, buffers: answers.put((told, buffers)))
         widget._handle_custom_msg({"id": 1, "kind": "view", "query": {"system": "example:plate"}}, [])
-        while not staff.n_waiting:
+        while not backend.n_waiting:
             time.sleep(0.01)
         widget._handle_custom_msg({"id": 2, "kind": "cancel", "query": {}}, [])
         found = {told["id"]: told["status"] for told, _ in (answers.get(timeout=60) for _ in range(2))}

@@ -84,12 +84,12 @@ def test_files_that_cannot_be_shown_are_told_in_a_sentence(page: Explored) -> No
 
 
 def test_whoever_leaves_a_long_computation_does_not_wait_for_it(page: Explored, served: ServedPage) -> None:
-    worker = served.server.reception.staff.process
+    worker = served.server.session.backend.process
     page.part("system").select_option("example:plate")
     page.part("system").select_option("example:masses")
     page.tab.wait_for_function(LEFT)
     assert page.part("error").is_hidden()
-    assert served.server.reception.staff.process != worker  # it was ended, and did not answer
+    assert served.server.session.backend.process != worker  # it was ended, and did not answer
 
 
 def test_rapid_changes_back_forward_and_reload_end_where_the_address_says(page: Explored) -> None:

@@ -117,7 +117,7 @@ def test_a_table_is_identified_from_the_page(page: Explored, tmp_path: Path) -> 
     page.part("columns").wait_for(state="visible")
     page.tab.get_by_role("button", name="Identify a system").click()
     page.tab.wait_for_function(
-        "() => document.querySelector('[data-fact=told]')?.textContent.includes('identified: 1 states')"
+        "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 states')"
     )
     page.wait_shown()
     pole = float(page.table("poles")[0][0])
@@ -147,7 +147,7 @@ def test_a_long_computation_is_shown_and_cancelled(page: Explored) -> None:
 
 
 def test_the_page_goes_on_when_its_worker_dies(page: Explored, served: ServedPage) -> None:
-    os.kill(served.server.reception.staff.process, signal.SIGKILL)
+    os.kill(served.server.session.backend.process, signal.SIGKILL)
     page.turn("system=example%3Arod")
     if page.part("error").is_visible():  # it was asked in the very moment
         page.turn("system=example%3Arod")

@@ -52,7 +52,7 @@ def stranger() -> Iterator[str]:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_other_pages_are_refused(browser: Any, served: ServedPage, stranger: str, attack: str) -> None:
-    before = served.server.reception.uploads.listed()
+    before = served.server.session.uploads.listed()
     tab = browser.new_page()
     tab.goto(stranger)
     outcome = tab.evaluate(
@@ -60,12 +60,12 @@ def test_other_pages_are_refused(browser: Any, served: ServedPage, stranger: str
         served.server.address,
     )
     assert outcome[0] == "refused"
-    assert served.server.reception.uploads.listed() == before
+    assert served.server.session.uploads.listed() == before
     tab.close()
 
 
 def test_a_form_of_another_page_is_refused(browser: Any, served: ServedPage, stranger: str) -> None:
-    before = served.server.reception.uploads.listed()
+    before = served.server.session.uploads.listed()
     tab = browser.new_page()
     tab.goto(stranger)
     with tab.expect_navigation():
@@ -74,6 +74,6 @@ def test_a_form_of_another_page_is_refused(browser: Any, served: ServedPage, str
             " document.body.append(form); form.submit(); }",
             f"{served.server.address}upload?name=a.csv",
         )
-    assert "answers to itself only" in tab.inner_text("body")
-    assert served.server.reception.uploads.listed() == before
+    assert "requests from other pages are not accepted" in tab.inner_text("body")
+    assert served.server.session.uploads.listed() == before
     tab.close()

@@ -22,25 +22,41 @@ def explore(
     browser: bool = True,
     callback: Callable[[str], None] = print,
 ) -> Any:
-    """Open a page in the browser on which the budget is slid and the network seen; it ends with Ctrl-C.
+    """Open a page in the browser with a slider for the limit on cond(T); Ctrl-C stops it.
 
-    In a notebook the page is a widget in the cell, which needs the extra `jupyter`. Elsewhere the address is printed
-    once; it answers to this machine alone and works without a network.
+    In a notebook the page is a widget in the cell, which needs the extra `jupyter`. Elsewhere the address is printed;
+    the page is served to this machine only and works without a network connection.
 
-    Args:
-        system: a network, or anything that `as_state_space` takes; without one the page begins with an example.
-        page: write the page to this file instead, every budget computed beforehand: it needs no server and can be
-            sent to somebody.
-        title: how to call it on the page.
-        port: where to listen, any free one if left out.
-        browser: whether to open a browser.
-        callback: called with the address.
+    Parameters
+    ----------
+    system
+        A network, or any argument of `as_state_space`; an example by default.
+    page
+        Write a standalone page to this file instead, with the views of all limits; it needs no server.
+    title
+        Title of the page.
+    port
+        Port to listen on, by default any free one.
+    browser
+        Open a browser.
+    callback
+        Called with the address.
 
-    Raises:
-        InvalidSystemError: `system` is none.
-        MissingDependencyError: this is a notebook, and anywidget is not installed.
-        FileFormatError: the page cannot be written there.
-        LtinetError: the port is taken, or this is a system without processes that fork (Windows).
+    Returns
+    -------
+    object
+        The widget in a notebook, the path of a standalone page, else None.
+
+    Raises
+    ------
+    InvalidSystemError
+        `system` is not a system.
+    MissingDependencyError
+        anywidget is not installed in a notebook.
+    FileFormatError
+        The page cannot be written.
+    LtinetError
+        The port is in use, or this is Windows.
     """
     file = None if system is None else _upload_of(system, title)
     if page is not None:
@@ -49,19 +65,19 @@ def explore(
         return write_shared_page(page, file)
     if _in_notebook():
         from ltinet.explorer.widget import (
-            create_widget,  # here: whoever imports ltinet needs neither widgets nor servers
-        )
+            create_widget,
+        )  # here, since `import ltinet` needs neither widgets nor servers
 
         return create_widget(file)
     if sys.platform == "win32":
-        raise LtinetError("explore needs processes that fork, which Windows has not; use it in WSL")
+        raise LtinetError("explore needs os.fork, which Windows does not have; use it in WSL")
     from ltinet.explorer.server import run_page
 
     return run_page(file, port=port, browser=browser, callback=callback)
 
 
 def _in_notebook() -> bool:
-    """Whether this is a kernel behind a notebook."""
+    """Return whether this process is the kernel of a notebook."""
     shell = sys.modules.get("IPython")
     running = None if shell is None else shell.get_ipython()
     return running is not None and hasattr(running, "kernel")
@@ -71,8 +87,8 @@ def _upload_of(system: Any, title: str | None) -> "Upload":
     from ltinet.explorer.files import to_upload
 
     is_network = isinstance(system, DynamicNetwork)
-    shown = system if is_network else as_state_space(system)
-    return to_upload(shown, title or ("network" if is_network else "system"))
+    model = system if is_network else as_state_space(system)
+    return to_upload(model, title or ("network" if is_network else "system"))
 
 
 register_explorer(explore)

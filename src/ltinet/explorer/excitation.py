@@ -18,15 +18,15 @@ from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.tables.table import Table
 
 N_TIMES = 801
-_MOST_SAMPLES = 200_000  # of a table
-CHIRP = "np.sin(2.0 * np.pi * (share + 19.5 * share**2))"  # of the share of time: from 1 to 40 periods over all of it
+_MAX_SAMPLES = 200_000  # of a table
+CHIRP = "np.sin(2.0 * np.pi * (share + 19.5 * share**2))"  # frequency from 1 to 40 periods per end time
 
 
 class ExcitationRun(NamedTuple):
-    """A run as `net.simulate(u, t, x0=x0, hold=hold)` takes it, of the network with other signal settings.
+    """Arguments of `net.simulate(u, t, x0=x0, hold=hold)`, and the signal settings of that network.
 
-    Steps, impulses and chirps are deviations from the operating point. An impulse is a run from x0 = b, which input
-    delays do not act on: there the output is late by both.
+    Steps, impulses and chirps are deviations from the operating point. An impulse is a run from x0 = b, on which input
+    delays do not act: its outputs are delayed by the sum of both delays.
     """
 
     t: Array
@@ -38,11 +38,7 @@ class ExcitationRun(NamedTuple):
 
 
 def build_run(subject: Subject, state: ViewState, net: DynamicNetwork, files: UploadsByHash) -> ExcitationRun:
-    """What the state asks to be run.
-
-    Raises:
-        InvalidStateError: an input or output is not there, or a table does not fit.
-    """
+    """Return the run of a state; raise `InvalidStateError` for a wrong channel or a table that does not fit."""
     driven = channel_index(state.input, net.n_inputs, "input")
     if state.u.startswith("file:"):
         return _table_run(state, net, files)
@@ -51,47 +47,39 @@ def build_run(subject: Subject, state: ViewState, net: DynamicNetwork, files: Up
     u = np.zeros((N_TIMES, net.n_inputs))
     settings = net.signal_settings.delays_only
     if state.u == "impulse":
-        late = net.output_delay + net.input_delay[driven]
-        return ExcitationRun(
-            t, u, subject.system.B[:, driven], "zero", SignalSettings(output_delay=tuple(late.tolist()))
-        )
+        delays = net.output_delay + net.input_delay[driven]
+        settings = SignalSettings(output_delay=tuple(delays.tolist()))
+        return ExcitationRun(t, u, subject.system.B[:, driven], "zero", settings)
     u[:, driven] = 1.0 if state.u == "step" else _chirp(t / end)
     return ExcitationRun(t, u, None, "zero" if state.u == "step" else "linear", settings)
 
 
 def simulate_run(net: DynamicNetwork, run: ExcitationRun, *, engine: str = "exact") -> Solution:
-    """The run by the library."""
-    own = run.settings
-    moved = net.with_signal_settings(
-        input_delay=own.input_delay, output_delay=own.output_delay, u0=own.u0, y0=own.y0, hold=own.hold
-    )
-    return moved.simulate(run.u, run.t, x0=run.x0, hold=run.hold, engine=engine)
+    """Simulate a run."""
+    settings = {name: getattr(run.settings, name) for name in ("input_delay", "output_delay", "u0", "y0", "hold")}
+    return net.with_signal_settings(**settings).simulate(run.u, run.t, x0=run.x0, hold=run.hold, engine=engine)
 
 
 def channel_index(number: int, count: int, what: str) -> int:
-    """A number that counts from 1 as an index that counts from 0.
-
-    Raises:
-        InvalidStateError: there is no such channel.
-    """
+    """Return an index from 0 for a channel number from 1; raise `InvalidStateError` if there is no such channel."""
     if number > count:
         raise InvalidStateError(f"{what} is {number} in the address; the system has {count}")
     return number - 1
 
 
 def _chirp(share: Array) -> Array:
-    """`CHIRP`: a sine whose frequency rises in a straight line, at shares of the whole time."""
+    """Return `CHIRP` at fractions of the end time."""
     return np.asarray(np.sin(2.0 * np.pi * (share + 19.5 * share**2)))
 
 
 def _table_run(state: ViewState, net: DynamicNetwork, files: UploadsByHash) -> ExcitationRun:
     table = read_upload(find_upload(files, state.u.removeprefix("file:")))
     if not isinstance(table, Table):
-        raise InvalidStateError("the file that is to drive the response is no table; drop a .csv")
-    if table.values.shape[1] < net.n_inputs or len(table.t) > _MOST_SAMPLES:
+        raise InvalidStateError("the input of the response must be a table; upload a .csv")
+    if table.values.shape[1] < net.n_inputs or len(table.t) > _MAX_SAMPLES:
         raise InvalidStateError(
             f"the table has {table.values.shape[1]} columns and {len(table.t)} rows; it needs {net.n_inputs} columns, "
-            f"one for each input, and at most {_MOST_SAMPLES} rows"
+            f"one for each input, and at most {_MAX_SAMPLES} rows"
         )
     chosen = state.drive if len(state.drive) == net.n_inputs else tuple(range(1, net.n_inputs + 1))
     return ExcitationRun(table.t, table_columns(table, chosen), None, net.hold or "linear", net.signal_settings)

@@ -38,17 +38,17 @@ _TYPES = {
 
 @cache
 def load_assets() -> dict[str, tuple[str, bytes]]:
-    """Type and content of every file of the page by its name."""
-    found = {}
+    """Return type and content of every static file by its name."""
+    assets = {}
     for entry in files("ltinet.explorer").joinpath("static").iterdir():
         suffix = entry.name[entry.name.rfind(".") :]
         if suffix in _TYPES:
-            found[entry.name] = (_TYPES[suffix], entry.read_bytes())
-    return found
+            assets[entry.name] = (_TYPES[suffix], entry.read_bytes())
+    return assets
 
 
 def asset_text(name: str) -> str:
-    """A file of the page as text."""
+    """Return a static file as text."""
     return load_assets()[name][1].decode()
 
 
@@ -58,7 +58,7 @@ _EXPORT = re.compile(r"^export (?=function|async function|const|class)", re.MULT
 
 @cache
 def bundle_script(entry: str) -> str:
-    """A module with everything that it imports, in the order in which that must stand; exports of the entry stay."""
+    """Return a module with everything that it imports in one script; exports of the entry module stay."""
     order: list[str] = []
     _visit(entry, order, ())
     parts = [_IMPORT.sub("", asset_text(name)) for name in order]
@@ -66,7 +66,7 @@ def bundle_script(entry: str) -> str:
 
 
 def script_names() -> list[str]:
-    """Names of all modules of the page."""
+    """Return the names of all modules."""
     return sorted(name for name in load_assets() if name.endswith(".js"))
 
 
@@ -84,11 +84,7 @@ DATA_MARK = "<!-- data -->"
 
 
 def render_page(contents: Mapping[str, str]) -> str:
-    """The HTML with marks replaced by contents.
-
-    Raises:
-        ValueError: a mark does not stand in it exactly once.
-    """
+    """Return the HTML with marks replaced by contents; each mark must occur once."""
     page = asset_text("index.html")
     for mark, content in contents.items():
         if page.count(mark) != 1:
@@ -98,26 +94,26 @@ def render_page(contents: Mapping[str, str]) -> str:
 
 
 def data_block(name: str, data: Mapping[str, Any]) -> str:
-    """Data inside of HTML, which no browser runs and no text in it can end."""
+    """Return data as JSON in HTML, which browsers do not execute and which no text in it can end."""
     written = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{written}</script>'
 
 
 @cache
 def page_files() -> dict[str, tuple[str, bytes]]:
-    """Type and content of what the page asks for: its style, and all its scripts as one, which is one journey."""
+    """Return type and content of the two files that the page loads: its style, and all its scripts as one."""
     return {
         STYLE_FILE: load_assets()[STYLE_FILE],
         SCRIPT_FILE: (load_assets()[SCRIPT_FILE][0], bundle_script(SCRIPT_FILE).encode()),
     }
 
 
-_MOST_RUNGS = 48
-_SAME = ("before", "title", "notes", "reduction")  # at every budget
+_MAX_POINTS = 48  # of the trade-off curve in a standalone page, which has some 60 kB for each
+_COMMON = ("before", "title", "notes", "reduction")  # parts of a view that do not depend on the limit on cond(T)
 
 
-def render_shared_page(desk: ViewService, state: ViewState) -> str:
-    """The HTML of a page on which a reader can slide the budget of one system."""
+def render_shared_page(service: ViewService, state: ViewState) -> str:
+    """Return the HTML of a standalone page of one system."""
     script, style = bundle_script("shared.js"), asset_text(STYLE_FILE)
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:"
     return render_page(
@@ -125,24 +121,23 @@ def render_shared_page(desk: ViewService, state: ViewState) -> str:
             '<link rel="stylesheet" href="page.css">': f"<style>{style}</style>",
             '<script type="module" src="main.js"></script>': f'<script type="module">{script}</script>',
             "<!-- policy -->": f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            DATA_MARK: data_block("data", shared_data(desk, state)),
+            DATA_MARK: data_block("data", shared_data(service, state)),
         }
     )
 
 
 def write_shared_page(path: str | PathLike[str], file: Upload | None) -> Path:
-    """Write the page of a file, or of the first example; its path.
+    """Write the standalone page of an upload, or of the first example; return its path.
 
-    Raises:
-        FileFormatError: it cannot be written there, or does not end in .html.
+    Raise `FileFormatError` if it cannot be written, or does not end in .html.
     """
-    target, desk, state = Path(path), ViewService(), ViewState()
+    target, service, state = Path(path), ViewService(), ViewState()
     if target.suffix.lower() not in (".html", ".htm"):
-        raise FileFormatError(f"{format_path(path)} does not end in .html, as the file of a page does")
+        raise FileFormatError(f"{format_path(path)} is not the name of a page; it must end in .html")
     if file is not None:
-        desk.files[upload_hash(file)] = file
+        service.files[upload_hash(file)] = file
         state = ViewState(system=f"file:{upload_hash(file)}")
-    content = render_shared_page(desk, state).encode()
+    content = render_shared_page(service, state).encode()
     try:
         write_file_atomically(target, content)
     except OSError as error:
@@ -152,19 +147,19 @@ def write_shared_page(path: str | PathLike[str], file: Upload | None) -> Path:
     return target
 
 
-def shared_data(desk: ViewService, state: ViewState) -> JSONObject:
-    """What every budget buys, told once where it is the same."""
-    subject = desk.subject(state)
-    chosen = _select_points(len(subject.budgets), subject.place(state.k))
+def shared_data(service: ViewService, state: ViewState) -> JSONObject:
+    """Return the views of all limits, with common parts stored once."""
+    subject = service.subject(state)
+    chosen = _select_points(len(subject.budgets), subject.point_index(state.k))
     views = []
     for place in chosen:
-        own = replace(state, k=subject.budgets[place], pick=None)
-        views.append({**desk.view(own), "band": desk.band(own)})
+        point = replace(state, k=subject.budgets[place], pick=None)
+        views.append({**service.view(point), "band": service.band(point)})
     first = views[0]
     bode = {name: first["bode"][name] for name in ("omega", "system", "system_phase")}
     return {
         "state": state.query(),
-        "same": {name: first[name] for name in _SAME},
+        "same": {name: first[name] for name in _COMMON},
         "bode": bode,
         "trade": first["trade"],
         "places": chosen,
@@ -173,15 +168,15 @@ def shared_data(desk: ViewService, state: ViewState) -> JSONObject:
 
 
 def _without_common_parts(view: JSONObject) -> JSONObject:
-    """Without what is the same in all of them."""
-    kept: dict[str, Any] = {name: own for name, own in view.items() if name not in (*_SAME, "trade")}
-    kept["bode"] = {name: view["bode"][name] for name in ("network", "network_phase", "difference")}
-    return kept
+    """Return a view without the parts that all views have in common."""
+    parts: dict[str, Any] = {name: part for name, part in view.items() if name not in (*_COMMON, "trade")}
+    parts["bode"] = {name: view["bode"][name] for name in ("network", "network_phase", "difference")}
+    return parts
 
 
 def _select_points(count: int, place: int) -> list[int]:
-    """All rungs, or of very many some that are spread over all, this one among them."""
-    spread = np.linspace(0, count - 1, min(count, _MOST_RUNGS)).round().astype(int).tolist()
+    """Return the indices of all points, or of at most `_MAX_POINTS`, with the current one."""
+    spread = np.linspace(0, count - 1, min(count, _MAX_POINTS)).round().astype(int).tolist()
     return sorted({*spread, place})
 
 

@@ -19,82 +19,82 @@ from ltinet.explorer.view_service import ViewService
 
 @final
 class InProcessWorker:
-    """A desk, and one question after the other."""
+    """Backend in the calling thread, which answers one request after the other."""
 
     def __init__(self) -> None:
-        self._desk, self._lock = ViewService(), threading.Lock()
+        self._service, self._lock = ViewService(), threading.Lock()
 
     def ask(self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, Upload]) -> PageResponse:  # noqa: ARG002
-        """The answer to a question."""
+        """Return the response to a request."""
         with self._lock:
-            self._desk.files.update(files)
-            return answer_request(self._desk, kind, query)
+            self._service.files.update(files)
+            return answer_request(self._service, kind, query)
 
     def cancel(self, tab: str, kind: str = "") -> None:
-        """Nothing: a thread cannot be ended."""
+        """Do nothing: a thread cannot be stopped."""
 
     def forget(self, digest: str) -> None:
-        """Drop a file."""
+        """Remove a file."""
         with self._lock:
-            self._desk.files.pop(digest, None)
+            self._service.files.pop(digest, None)
 
 
 class ComputeBackend(Protocol):
-    """Who answers questions, and can be told to stop."""
+    """Backend that responds to requests and can cancel them."""
 
     def ask(self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, Upload]) -> PageResponse:
-        """The answer to a question."""
+        """Return the response to a request."""
         ...
 
     def cancel(self, tab: str, kind: str = "") -> None:
-        """End whatever a tab waits for, or what it waits for of one kind."""
+        """Cancel the requests of a tab, or those of one kind."""
         ...
 
     def forget(self, digest: str) -> None:
-        """Drop a file."""
+        """Remove a file."""
         ...
 
 
 @final
 class PageSession:
-    """One page: what it begins with, its files, and who computes for it."""
+    """State of one page: its first view, its files, and its backend."""
 
-    def __init__(self, staff: ComputeBackend, file: Upload | None = None) -> None:
-        self.staff, self.uploads, self.first = staff, UploadStore(), ViewState()
+    def __init__(self, backend: ComputeBackend, file: Upload | None = None) -> None:
+        self.backend, self.uploads, self.first = backend, UploadStore(), ViewState()
         if file is not None:
             digest = self.uploads.keep(file, {"name": file.title, "kind": "given"})
             self.first = ViewState(system=f"file:{digest}")
 
-    def told(self) -> dict[str, Any]:
-        """What the page begins with: what there is to choose from."""
+    def start_data(self) -> dict[str, Any]:
+        """Return the data with which the page starts: its first view, examples and files."""
         return {
             "first": self.first.query(),
-            "examples": [{"name": f"example:{name}", "title": own.title} for name, own in EXAMPLES.items()],
+            "examples": [{"name": f"example:{name}", "title": example.title} for name, example in EXAMPLES.items()],
             "files": self.uploads.listed(),
             "most_bytes": MAX_UPLOAD_BYTES,
         }
 
     def ask(self, kind: str, query: Mapping[str, str], *, tab: str) -> PageResponse:
-        """The answer to a question about a state."""
+        """Return the response to a request for a state."""
         try:
             state = parse_state(query)
         except LtinetError as error:
             return error_response(str(error), 400)
-        return self.staff.ask(kind, query, tab=tab, files=self.uploads.of(state.files))
+        return self.backend.ask(kind, query, tab=tab, files=self.uploads.of(state.files))
 
     def drop(self, file: Upload, *, tab: str) -> PageResponse:
-        """What a file holds; one that cannot be read is not kept."""
+        """Return the description of an uploaded file; one that cannot be read is not stored."""
         digest = upload_hash(file)
-        answer = self.staff.ask("open", {"system": f"file:{digest}"}, tab=tab, files={digest: file})
+        answer = self.backend.ask("open", {"system": f"file:{digest}"}, tab=tab, files={digest: file})
         if answer.status != 200:
-            self.staff.forget(digest)
+            self.backend.forget(digest)
             return answer
-        told = {"hash": digest, **json.loads(answer.content)}
-        for gone in self.uploads.add(file, told):
-            self.staff.forget(gone)
-        return PageResponse(200, json.dumps(told).encode())
+        description = {"hash": digest, **json.loads(answer.content)}
+        for removed in self.uploads.add(file, description):
+            self.backend.forget(removed)
+        return PageResponse(200, json.dumps(description).encode())
 
 
 def upload_too_large() -> PageResponse:
-    """What is said of a file that is not taken."""
-    return error_response(f"the file is too large: at most {MAX_UPLOAD_BYTES // 2**20} MB are taken here", 413)
+    """Return the response to a file above the size limit."""
+    return error_response(f"the file is too large; the limit is {MAX_UPLOAD_BYTES // 2**20} MB", 413)

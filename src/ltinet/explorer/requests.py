@@ -28,7 +28,7 @@ JSON_TYPE = "application/json"
 
 
 class PageResponse(NamedTuple):
-    """What is sent back; `name` is that of a download."""
+    """Response to a request of the page; `name` is the file name of a download."""
 
     status: int
     content: bytes
@@ -37,22 +37,27 @@ class PageResponse(NamedTuple):
 
 
 def error_response(sentence: str, status: int) -> PageResponse:
-    """A sentence for the page."""
+    """Return a response with an error message."""
     return PageResponse(status, json.dumps({"error": sentence}).encode())
 
 
-def describe_upload(desk: ViewService, state: ViewState) -> JSONObject:
-    """The kind of a file, and of a table its columns."""
-    file = find_upload(desk.files, state.system.removeprefix("file:"))
+def describe_upload(service: ViewService, state: ViewState) -> JSONObject:
+    """Return the kind of a file, its name and its sizes; for a table its columns."""
+    file = find_upload(service.files, state.system.removeprefix("file:"))
     held = read_upload(file)
-    told: JSONObject = {"name": sanitize(file.name)}
+    name = sanitize(file.name)
     if isinstance(held, Table):
-        return {**told, "kind": "table", "columns": [sanitize(name) for name in held.names], "rows": len(held.t)}
-    kind = "network" if isinstance(held, DynamicNetwork) else "system"
-    return {**told, "kind": kind, "n_states": held.n_states, "n_inputs": held.n_inputs, "n_outputs": held.n_outputs}
+        return {
+            "name": name,
+            "kind": "table",
+            "columns": [sanitize(column) for column in held.names],
+            "rows": len(held.t),
+        }
+    sizes = {"n_states": held.n_states, "n_inputs": held.n_inputs, "n_outputs": held.n_outputs}
+    return {"name": name, "kind": "network" if isinstance(held, DynamicNetwork) else "system", **sizes}
 
 
-_BEGINNING = '''"""A view of `ltinet explore`, reproduced; {address}"""
+_HEADER = '''"""Reproduces a view of `ltinet explore`: {address}"""
 
 import dataclasses
 
@@ -62,19 +67,19 @@ import ltinet
 '''
 
 
-def generate_script(desk: ViewService, state: ViewState) -> str:
-    """Python that ends with `net`, its `solution` and its answer `H` to the frequencies `omega`."""
-    run = desk.run(state)[0]
+def generate_script(service: ViewService, state: ViewState) -> str:
+    """Return a Python script that computes `net`, its `solution` and its frequency response `H` at `omega`."""
+    run = service.run(state)[0]
     parts = [
-        _BEGINNING.format(address=state.query().replace('"', "")),
-        *_system(desk, state),
-        *_reduction(desk, state),
+        _HEADER.format(address=state.query().replace('"', "")),
+        *_system(service, state),
+        *_reduction(service, state),
         f"net = ltinet.condition_tradeoff(system).within({state.k!r}).network",
-        *_reduction_error_lines(desk, state),
+        *_reduction_error_lines(service, state),
         "print(net)",
         "",
-        *_input_lines(desk, state, run),
-        *_signal_setting_lines(run, desk.seen(state).net),
+        *_input_lines(service, state, run),
+        *_signal_setting_lines(run, service.cached_view(state).net),
         f"solution = moved.simulate(u, t, x0=x0, hold={run.hold!r})",
         f'print("largest |y|", np.abs(solution.y[:, {state.output - 1}]).max())',
         f'print("certified error", solution.error_bound()[{state.output - 1}])',
@@ -84,48 +89,47 @@ def generate_script(desk: ViewService, state: ViewState) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _system(desk: ViewService, state: ViewState) -> list[str]:
+def _system(service: ViewService, state: ViewState) -> list[str]:
     kind, _, name = state.system.partition(":")
     if kind == "example":
-        own = EXAMPLES[name]
-        given = "".join(f", {key}={value!r}" for key, value in own.parameters.items())
-        return [f"system = ltinet.named_system({own.name!r}{given})"]
-    file = find_upload(desk.files, name)
+        example = EXAMPLES[name]
+        parameters = "".join(f", {key}={value!r}" for key, value in example.parameters.items())
+        return [f"system = ltinet.named_system({example.name!r}{parameters})"]
+    file = find_upload(service.files, name)
     if file.suffix == ".safetensors":
-        return [f"given = ltinet.load({file.name!r})", "system = given.system or given.to_state_space()"]
+        return [f"network = ltinet.load({file.name!r})", "system = network.system or network.to_state_space()"]
     held = read_upload(file)
     if isinstance(held, Table):
         return [
             f"table = ltinet.read_table({file.name!r})",
             f"u, y = table.values[:, {_indices(state.drive)}], table.values[:, {_indices(state.answer)}]",
-            "found = ltinet.identify(u, y, dt=(table.t[-1] - table.t[0]) / (len(table.t) - 1))",
-            f"system = found.system.with_names(inputs={_names(held, state.drive)}, "
+            "result = ltinet.identify(u, y, dt=(table.t[-1] - table.t[0]) / (len(table.t) - 1))",
+            f"system = result.system.with_names(inputs={_names(held, state.drive)}, "
             f"outputs={_names(held, state.answer)})",
         ]
     return [f"system = ltinet.load_system({file.name!r})"]
 
 
-def _reduction(desk: ViewService, state: ViewState) -> list[str]:
-    found = desk.subject(state).reduction
-    if found is None:
+def _reduction(service: ViewService, state: ViewState) -> list[str]:
+    if service.subject(state).reduction is None:
         return []
-    wanted = f"order={state.order}" if state.order is not None else "tolerance=1e-06"
-    return [f"reduced = ltinet.reduce(system, {wanted})", "system = reduced.system"]
+    goal = f"order={state.order}" if state.order is not None else "tolerance=1e-06"
+    return [f"reduced = ltinet.reduce(system, {goal})", "system = reduced.system"]
 
 
-def _reduction_error_lines(desk: ViewService, state: ViewState) -> list[str]:
-    """Bounds count what a reduction left out."""
-    subject = desk.subject(state)
+def _reduction_error_lines(service: ViewService, state: ViewState) -> list[str]:
+    """Return the lines by which bounds include the error of a reduction."""
+    subject = service.subject(state)
     if subject.reduction is not None:
         return ["net = dataclasses.replace(net, reduction_error=reduced.h2_bound())"]
     if subject.reduction_error is not None:
-        return ["net = dataclasses.replace(net, reduction_error=given.reduction_error)"]
+        return ["net = dataclasses.replace(net, reduction_error=network.reduction_error)"]
     return []
 
 
-def _input_lines(desk: ViewService, state: ViewState, run: ExcitationRun) -> list[str]:
+def _input_lines(service: ViewService, state: ViewState, run: ExcitationRun) -> list[str]:
     if state.u.startswith("file:"):
-        file, count = find_upload(desk.files, state.u.removeprefix("file:")), run.u.shape[1]
+        file, count = find_upload(service.files, state.u.removeprefix("file:")), run.u.shape[1]
         chosen = state.drive if len(state.drive) == count else tuple(range(1, count + 1))
         return [
             f"table = ltinet.read_table({file.name!r})",
@@ -144,16 +148,13 @@ def _input_lines(desk: ViewService, state: ViewState, run: ExcitationRun) -> lis
 
 
 def _signal_setting_lines(run: ExcitationRun, net: DynamicNetwork) -> list[str]:
-    """The network with the signal settings of the run: curves are deviations from the operating point."""
-    own = run.settings
-    if own == net.signal_settings or not net.signal_settings.shifts_signals:
+    """Return the lines that set the signal settings of the run, in deviations from the operating point."""
+    settings = run.settings
+    if settings == net.signal_settings or not net.signal_settings.shifts_signals:
         return ["moved = net"]
-    changes = f"input_delay={_listed(own.input_delay)}, output_delay={_listed(own.output_delay)}, u0=0, y0=0"
+    delays = (f"{name}={list(getattr(settings, name) or ()) or 0}" for name in ("input_delay", "output_delay"))
+    changes = f"{', '.join(delays)}, u0=0, y0=0"
     return [f"moved = net.with_signal_settings({changes})"]
-
-
-def _listed(numbers: tuple[float, ...] | None) -> list[float] | int:
-    return 0 if numbers is None else list(numbers)
 
 
 def _names(table: Table, numbers: tuple[int, ...]) -> list[str]:
@@ -164,28 +165,30 @@ def _indices(numbers: tuple[int, ...]) -> list[int]:
     return [number - 1 for number in numbers]
 
 
-_BYTES = "application/octet-stream"
+_BINARY_TYPE = "application/octet-stream"
 
 
-def network_file(desk: ViewService, state: ViewState) -> PageResponse:
-    """The network as `net.save` writes it."""
-    return PageResponse(200, file_bytes(desk.seen(state).net.save, ".safetensors"), _BYTES, "network.safetensors")
+def network_file(service: ViewService, state: ViewState) -> PageResponse:
+    """Return the network as `net.save` writes it."""
+    return PageResponse(
+        200, file_bytes(service.cached_view(state).net.save, ".safetensors"), _BINARY_TYPE, "network.safetensors"
+    )
 
 
-def script_file(desk: ViewService, state: ViewState) -> PageResponse:
-    """The script that gives the numbers of the view again."""
-    return PageResponse(200, generate_script(desk, state).encode(), "text/x-python; charset=utf-8", "view.py")
+def script_file(service: ViewService, state: ViewState) -> PageResponse:
+    """Return the script that reproduces the view."""
+    return PageResponse(200, generate_script(service, state).encode(), "text/x-python; charset=utf-8", "view.py")
 
 
-def onnx_file(desk: ViewService, state: ViewState) -> PageResponse:
-    """The network as an ONNX graph, for the time step of the response."""
-    net, dt = desk.seen(state).net, _step(desk, state)
-    return PageResponse(200, file_bytes(lambda path: net.export_onnx(path, dt), ".onnx"), _BYTES, "network.onnx")
+def onnx_file(service: ViewService, state: ViewState) -> PageResponse:
+    """Return the network as an ONNX graph, for the time step of the response."""
+    net, dt = service.cached_view(state).net, _step(service, state)
+    return PageResponse(200, file_bytes(lambda path: net.export_onnx(path, dt), ".onnx"), _BINARY_TYPE, "network.onnx")
 
 
-def c_file(desk: ViewService, state: ViewState) -> PageResponse:
-    """The network as a folder of C99 in an archive, for the time step of the response."""
-    net, dt = desk.seen(state).net, _step(desk, state)
+def c_file(service: ViewService, state: ViewState) -> PageResponse:
+    """Return the network as a zipped folder of C99, for the time step of the response."""
+    net, dt = service.cached_view(state).net, _step(service, state)
     archive = io.BytesIO()
 
     def export(path: Path) -> None:
@@ -199,20 +202,20 @@ def c_file(desk: ViewService, state: ViewState) -> PageResponse:
     return PageResponse(200, file_bytes(export, ""), "application/zip", "network_c.zip")
 
 
-def page_file(desk: ViewService, state: ViewState) -> PageResponse:
-    """The page as one file that needs no server."""
-    return PageResponse(200, render_shared_page(desk, state).encode(), "text/html; charset=utf-8", "explore.html")
+def page_file(service: ViewService, state: ViewState) -> PageResponse:
+    """Return the standalone page."""
+    return PageResponse(200, render_shared_page(service, state).encode(), "text/html; charset=utf-8", "explore.html")
 
 
-def _step(desk: ViewService, state: ViewState) -> float:
-    t = desk.run(state)[0].t
+def _step(service: ViewService, state: ViewState) -> float:
+    t = service.run(state)[0].t
     return float((t[-1] - t[0]) / (len(t) - 1))
 
 
 RequestHandler = Callable[[ViewService, ViewState], Any]
 
-VIEWS: Mapping[str, RequestHandler] = {"view": ViewService.written_view}
-"""What is answered at once, by the process that keeps what it computed."""
+VIEWS: Mapping[str, RequestHandler] = {"view": ViewService.view_json}
+"""Requests that the process with the caches answers itself."""
 JOBS: Mapping[str, RequestHandler] = {
     "band": ViewService.band,
     "engines": ViewService.engines,
@@ -223,22 +226,21 @@ JOBS: Mapping[str, RequestHandler] = {
     "onnx": onnx_file,
     "page": page_file,
 }
-"""What may take long, by a process of its own that can be ended."""
+"""Requests that may take long; a separate process answers them, so that they can be cancelled."""
 
 
-def answer_request(desk: ViewService, kind: str, query: Mapping[str, str]) -> PageResponse:
-    """The answer to a question, or a sentence that says why there is none."""
+def answer_request(service: ViewService, kind: str, query: Mapping[str, str]) -> PageResponse:
+    """Return the response to a request; errors become messages."""
     try:
-        found = {**VIEWS, **JOBS}[kind](desk, parse_state(query))
+        result = {**VIEWS, **JOBS}[kind](service, parse_state(query))
     except LtinetError as error:
         return error_response(str(error), 400)
     except MemoryError:
-        return error_response("there is not enough memory for this; try a smaller system, or reduce it first", 400)
+        return error_response("not enough memory; use a smaller system, or reduce it first", 400)
     except Exception as error:
-        # Whatever it is, the page says it and goes on.
-        return error_response(
-            f"ltinet could not compute this ({type(error).__name__}: {sanitize(error, longest=200)})", 500
-        )
-    if isinstance(found, PageResponse):
-        return found
-    return PageResponse(200, found if isinstance(found, bytes) else encode_json(found))
+        # The page shows any error and continues.
+        reason = f"{type(error).__name__}: {sanitize(error, longest=200)}"
+        return error_response(f"ltinet could not compute this ({reason})", 500)
+    if isinstance(result, PageResponse):
+        return result
+    return PageResponse(200, result if isinstance(result, bytes) else encode_json(result))

@@ -41,52 +41,52 @@ SECURITY_HEADERS = {
 
 
 class Refusal(NamedTuple):
-    """Why a request is not answered."""
+    """Status and message of a request that is rejected."""
 
     status: int
     sentence: str
 
 
 def check_request(method: str, path: str, headers: Mapping[str, str], *, port: int, token: str) -> Refusal | None:
-    """Why a request is refused; None where it may be answered.
+    """Return why a request is rejected; None if it is accepted.
 
-    Names of `headers` are small letters. The token is the first part of the path: no other page knows it, and no
-    browser adds it by itself as it would a cookie.
+    Names of `headers` are lower case. The token is the first part of the path: no other page knows it, and no browser
+    adds it by itself as it would a cookie.
     """
     hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
     host = headers.get("host", "")
     if host not in hosts:
-        return Refusal(403, "this page answers to 127.0.0.1 only")
+        return Refusal(403, "requests must name 127.0.0.1 as their host")
     origin = headers.get("origin")
     if origin is not None and origin != f"http://{host}":
-        return Refusal(403, "this page answers to itself only")
+        return Refusal(403, "requests from other pages are not accepted")
     site = headers.get("sec-fetch-site")
     if site not in (None, "same-origin") and not (site == "none" and method == "GET"):
-        return Refusal(403, "this page answers to itself only")
+        return Refusal(403, "requests from other pages are not accepted")
     if "upgrade" in headers:
-        return Refusal(400, "there is nothing to upgrade to")
-    given = path.split("/", 2)[1] if path.startswith("/") else ""
-    if not hmac.compare_digest(given.encode(), token.encode()):
-        return Refusal(403, "the address lacks its token; open the one that was printed when the page was started")
+        return Refusal(400, "protocol upgrades are not supported")
+    first_part = path.split("/", 2)[1] if path.startswith("/") else ""
+    if not hmac.compare_digest(first_part.encode(), token.encode()):
+        return Refusal(403, "the address has no valid token; open the address that was printed when the page started")
     return None
 
 
-_MOST_CONNECTIONS = 96
+_MAX_CONNECTIONS = 96
 _READ_TIMEOUT = 15.0  # seconds for the next bytes of a request
-_LONGEST_UPLOAD = 120.0  # seconds for all of a file
+_UPLOAD_TIMEOUT = 120.0  # seconds for a complete file
 _TAB = re.compile(r"[0-9a-z]{1,24}", re.ASCII)
 
 
 @final
 class PageServer(ThreadingHTTPServer):
-    """One page behind its token."""
+    """Server of one page behind its token."""
 
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, reception: PageSession, *, port: int = 0) -> None:
-        self.reception = reception
+    def __init__(self, session: PageSession, *, port: int = 0) -> None:
+        self.session = session
         self.token = secrets.token_urlsafe(18)
         self._open: OrderedDict[socket.socket, bool] = OrderedDict()
         self._open_lock = threading.Lock()
@@ -94,40 +94,41 @@ class PageServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where the page is, token included."""
+        """Address of the page, token included."""
         return f"http://127.0.0.1:{self.server_port}/{self.token}/"
 
     def trust(self, connection: socket.socket) -> None:
-        """Note that a connection has shown the token."""
+        """Mark a connection that has sent the token."""
         with self._open_lock:
             if connection in self._open:
                 self._open[connection] = True
                 self._open.move_to_end(connection)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection; where there are too many, the oldest that never showed the token is closed."""
+        """Serve a connection; if there are too many, close the oldest that never sent the token."""
         with self._open_lock:
             self._open[request] = False
-            if len(self._open) > _MOST_CONNECTIONS:
-                oldest = next((own for own, trusted in self._open.items() if not trusted), next(iter(self._open)))
+            if len(self._open) > _MAX_CONNECTIONS:
+                untrusted = (connection for connection, trusted in self._open.items() if not trusted)
+                oldest = next(untrusted, next(iter(self._open)))
                 with suppress(OSError):
                     oldest.shutdown(socket.SHUT_RDWR)
                 self._open.pop(oldest)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Forget a connection that ends."""
+        """Remove a connection that ends."""
         with self._open_lock:
             self._open.pop(request, None)
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of connections that break off: browsers do that all the time."""
+        """Ignore broken connections, which browsers cause all the time."""
 
 
 @final
 class PageRequest(BaseHTTPRequestHandler):
-    """Answers to GET, and to POST for what changes something: a file that is dropped, a computation that is ended."""
+    """Handler of GET requests, and of POST requests for uploads and cancellations."""
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "ltinet", ""
@@ -137,19 +138,19 @@ class PageRequest(BaseHTTPRequestHandler):
     server: PageServer
 
     def do_GET(self) -> None:
-        """The page, its files, and views."""
-        self._answer({"": self._page, **dict.fromkeys((*VIEWS, *JOBS), self._ask)})
+        """Respond with the page, its files, or views."""
+        self._respond({"": self._page, **dict.fromkeys((*VIEWS, *JOBS), self._view)})
 
     def do_POST(self) -> None:
-        """A dropped file, or the end of what a tab waits for."""
-        self._answer({"upload": self._upload, "cancel": self._cancel})
+        """Store an uploaded file, or cancel requests of a tab."""
+        self._respond({"upload": self._upload, "cancel": self._cancel})
 
-    def _answer(self, routes: dict[str, Callable[[str], PageResponse]]) -> None:
+    def _respond(self, routes: dict[str, Callable[[str], PageResponse]]) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        found = check_request(self.command, self.path, headers, port=self.server.server_port, token=self.server.token)
-        if found is not None:
+        refusal = check_request(self.command, self.path, headers, port=self.server.server_port, token=self.server.token)
+        if refusal is not None:
             self.close_connection = True
-            self._send(error_response(found.sentence, found.status))
+            self._send(error_response(refusal.sentence, refusal.status))
             return
         self.server.trust(self.connection)
         place = urlsplit(self.path).path.split("/", 2)[2:]
@@ -161,41 +162,41 @@ class PageRequest(BaseHTTPRequestHandler):
             self._send(PageResponse(200, content, kind))
         else:
             self.close_connection = True
-            self._send(error_response("there is nothing of this name here", 404))
+            self._send(error_response("not found", 404))
 
     def _page(self, _: str) -> PageResponse:
-        page = render_page({DATA_MARK: data_block("start", self.server.reception.told())})
+        page = render_page({DATA_MARK: data_block("start", self.server.session.start_data())})
         return PageResponse(200, page.encode(), "text/html; charset=utf-8")
 
-    def _ask(self, kind: str) -> PageResponse:
+    def _view(self, kind: str) -> PageResponse:
         query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True, max_num_fields=32))
         tab = self._tab(query.pop("tab", ""))
-        return self.server.reception.ask(kind, query, tab=tab)
+        return self.server.session.ask(kind, query, tab=tab)
 
     def _upload(self, _: str) -> PageResponse:
         length = self.headers.get("content-length", "")
         if not (length.isascii() and length.isdigit()) or "transfer-encoding" in self.headers:
-            return self._closing(error_response("a file comes with its length", 411))
+            return self._closing(error_response("an upload needs its length (Content-Length)", 411))
         if int(length[:12]) > MAX_UPLOAD_BYTES:
             return self._closing(upload_too_large())
         content = self._body(int(length))
         if content is None:
-            return self._closing(error_response("the file broke off", 400))
+            return self._closing(error_response("the upload is incomplete; try again", 400))
         query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=4))
         file = Upload(query.get("name", "")[-200:], content)
-        return self.server.reception.drop(file, tab=self._tab(query.get("tab", "")))
+        return self.server.session.drop(file, tab=self._tab(query.get("tab", "")))
 
     def _cancel(self, _: str) -> PageResponse:
-        self.close_connection = True  # whatever else was sent is not read
+        self.close_connection = True  # the rest of the request is not read
         query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=4))
-        self.server.reception.staff.cancel(self._tab(query.get("tab", "")), query.get("kind", ""))
+        self.server.session.backend.cancel(self._tab(query.get("tab", "")), query.get("kind", ""))
         return PageResponse(200, b"{}")
 
     def _tab(self, text: str) -> str:
         return text if _TAB.fullmatch(text) else "?"
 
     def _body(self, length: int) -> bytes | None:
-        parts, deadline = [], time.monotonic() + _LONGEST_UPLOAD
+        parts, deadline = [], time.monotonic() + _UPLOAD_TIMEOUT
         while length:
             part = self.rfile.read1(min(length, 1 << 20))
             if not part or time.monotonic() > deadline:
@@ -204,25 +205,25 @@ class PageRequest(BaseHTTPRequestHandler):
             length -= len(part)
         return b"".join(parts)
 
-    def _closing(self, answer: PageResponse) -> PageResponse:
+    def _closing(self, response: PageResponse) -> PageResponse:
         self.close_connection = True
-        return answer
+        return response
 
-    def _send(self, answer: PageResponse) -> None:
-        self.send_response(answer.status)
+    def _send(self, response: PageResponse) -> None:
+        self.send_response(response.status)
         for name, value in SECURITY_HEADERS.items():
             self.send_header(name, value)
-        self.send_header("Content-Type", answer.type)
-        self.send_header("Content-Length", str(len(answer.content)))
-        if answer.name:
-            self.send_header("Content-Disposition", f'attachment; filename="{answer.name}"')
+        self.send_header("Content-Type", response.type)
+        self.send_header("Content-Length", str(len(response.content)))
+        if response.name:
+            self.send_header("Content-Disposition", f'attachment; filename="{response.name}"')
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(answer.content)
+        self.wfile.write(response.content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: the address of the page was printed, and that is all."""
+        """Log nothing."""
 
 
 def run_page(file: Upload | None, *, port: int, browser: bool, callback: Callable[[str], None]) -> None:
@@ -239,26 +240,26 @@ def run_page(file: Upload | None, *, port: int, browser: bool, callback: Callabl
 
 @contextmanager
 def running_server(file: Upload | None = None, *, port: int = 0) -> Iterator[PageServer]:
-    """A server that is ready to serve and has begun to compute; it ends with the block."""
-    staff = WorkerManager(start_fork_server())
+    """Yield a server that is ready to serve and computes its first view; stop it at the end of the block."""
+    backend = WorkerManager(start_fork_server())
     try:
-        server = _server(PageSession(staff, file), port)
+        server = _server(PageSession(backend, file), port)
         try:
             threading.Thread(target=_prepare_first_view, args=(server,), daemon=True).start()
             yield server
         finally:
             server.server_close()
     finally:
-        staff.close()
+        backend.close()
 
 
-def _server(reception: PageSession, port: int) -> PageServer:
+def _server(session: PageSession, port: int) -> PageServer:
     try:
-        return PageServer(reception, port=port)
+        return PageServer(session, port=port)
     except (OSError, OverflowError) as error:
         raise LtinetError(f"port {port} cannot be used ({error}); leave it out to take any that is free") from None
 
 
 def _prepare_first_view(server: PageServer) -> None:
     """Compute the first view while the browser starts."""
-    server.reception.ask("view", {"system": server.reception.first.system}, tab="first")
+    server.session.ask("view", {"system": server.session.first.system}, tab="first")

@@ -21,11 +21,11 @@ _SYSTEM = re.compile(rf"example:[a-z_]{{1,40}}|file:{_HASH}", re.ASCII)
 _RECORD = re.compile(rf"file:{_HASH}", re.ASCII)
 _PICK = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _COLUMNS = re.compile(r"\d{1,4}(,\d{1,4}){0,63}", re.ASCII)
-_MOST_STATES = 1000
+_MAX_COUNT = 1000  # of orders, inputs and outputs
 
 
 class InvalidStateError(LtinetError, ValueError):
-    """An address asks for something that the page cannot show."""
+    """An address asks for a view that the page cannot show."""
 
 
 @final
@@ -34,35 +34,35 @@ class ViewState:
     """One view of one system."""
 
     system: str = "example:triangular"
-    """A built-in system, or a file by the hash of its bytes."""
+    """A built-in system, or a file by its hash."""
     k: float = DEFAULT_BUDGET
-    """The budget: the largest condition number of T."""
+    """Limit on cond(T)."""
     order: int | None = None
-    """States that a reduction is to keep; None for the system as it is."""
+    """Order of a reduction; None for the full system."""
     u: str = "step"
-    """What drives the response: step, impulse, chirp, or a table."""
+    """Input of the response: step, impulse, chirp, or a table."""
     T: float | None = None
-    """The end of the response; None for one that suits the system."""
+    """End of the response; None for an automatic choice."""
     input: int = 1
-    """The input that is driven and seen in the Bode diagram, counted from 1."""
+    """Input of the response and of the Bode plot, counted from 1."""
     output: int = 1
-    """The output that is looked at."""
+    """Output of the response and of the Bode plot, counted from 1."""
     pick: tuple[int, int] | None = None
-    """The layer and neuron whose share in the output is shown, counted from 0 as in `net.layers[0].neurons[1]`."""
+    """Layer and neuron whose contribution to the output is shown, counted from 0 as in `net.layers[0].neurons[1]`."""
     drive: tuple[int, ...] = ()
-    """Columns of a table of measurements that drive, counted from 1."""
+    """Columns of a table that are inputs, counted from 1."""
     answer: tuple[int, ...] = ()
-    """Columns that answer: the system between both is identified."""
+    """Columns that are outputs; a system is identified from both."""
 
     def query(self) -> str:
-        """The part of an address that says all of this; what is as usual is left out."""
-        usual = asdict(ViewState())
-        told = {key: value for key, value in asdict(self).items() if value != usual[key] or key == "system"}
-        return urlencode({key: _encode_value(key, value) for key, value in told.items()})
+        """Return the query of the address, without values that are the default."""
+        defaults = asdict(ViewState())
+        values = {key: value for key, value in asdict(self).items() if value != defaults[key] or key == "system"}
+        return urlencode({key: _encode_value(key, value) for key, value in values.items()})
 
     @property
     def subject(self) -> tuple[Any, ...]:
-        """What decides which system it is: the rest chooses how to look at it."""
+        """Key of the system; all other values choose a view of it."""
         columns = (self.drive, self.answer) if self.system.startswith("file:") else ()
         return self.system, self.order, *columns
 
@@ -73,16 +73,10 @@ class ViewState:
 
 
 def parse_state(query: Mapping[str, str]) -> ViewState:
-    """The state that an address asks for.
-
-    Raises:
-        InvalidStateError: something in it is no state of the page.
-    """
+    """Return the state of an address; raise `InvalidStateError` for unknown parameters or invalid values."""
     unknown = sorted(set(query) - set(ViewState.__dataclass_fields__))
     if unknown:
-        raise InvalidStateError(
-            f"the address has {sanitize(repr(unknown[0]))}, which the page does not know; leave it out"
-        )
+        raise InvalidStateError(f"the address has an unknown parameter {sanitize(repr(unknown[0]))}; remove it")
     return ViewState(**{key: _READERS[key](key, text) for key, text in query.items() if text != ""})
 
 
@@ -94,27 +88,27 @@ def _encode_value(key: str, value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _invalid_value(key: str, text: str, wanted: str) -> InvalidStateError:
-    return InvalidStateError(f"{key} is {sanitize(repr(text))} in the address; it must be {wanted}")
+def _invalid_value(key: str, text: str, expected: str) -> InvalidStateError:
+    return InvalidStateError(f"{key} is {sanitize(repr(text))} in the address; it must be {expected}")
 
 
 def _system(key: str, text: str) -> str:
     if not _SYSTEM.fullmatch(text):
-        raise _invalid_value(key, text, "example:NAME, or file: and the hash of one that was dropped here")
+        raise _invalid_value(key, text, "example:NAME, or file: and the hash of an uploaded file")
     return text
 
 
 def _budget(key: str, text: str) -> float:
     value = _number(text)
     if not value >= 1.0:
-        raise _invalid_value(key, text, "a number of at least 1, which every condition number is")
+        raise _invalid_value(key, text, "a condition number, at least 1")
     return value
 
 
 def _end(key: str, text: str) -> float:
     value = _number(text)
     if not 0.0 < value < math.inf:
-        raise _invalid_value(key, text, "a time after 0")
+        raise _invalid_value(key, text, "a positive time")
     return value
 
 
@@ -126,24 +120,22 @@ def _number(text: str) -> float:
 
 
 def _count(key: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MOST_STATES):
-        raise _invalid_value(key, text, f"a whole number from 1 to {_MOST_STATES}")
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MAX_COUNT):
+        raise _invalid_value(key, text, f"an integer from 1 to {_MAX_COUNT}")
     return int(text[:9])
 
 
 def _driving(key: str, text: str) -> str:
     if text not in INPUT_KINDS and not _RECORD.fullmatch(text):
-        raise _invalid_value(
-            key, text, f"{', '.join(INPUT_KINDS)}, or file: and the hash of a table that was dropped here"
-        )
+        raise _invalid_value(key, text, f"{', '.join(INPUT_KINDS)}, or file: and the hash of an uploaded table")
     return text
 
 
 def _pick(key: str, text: str) -> tuple[int, int]:
-    found = _PICK.fullmatch(text)
-    if not found:
+    match = _PICK.fullmatch(text)
+    if not match:
         raise _invalid_value(key, text, "a layer and a neuron, such as 3.1")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def _columns(key: str, text: str) -> tuple[int, ...]:

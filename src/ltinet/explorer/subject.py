@@ -1,9 +1,9 @@
-"""Systems that can be explored: built-in examples, uploads, and models identified from uploaded tables.
+"""Systems of the page: built-in examples, uploads, and models identified from uploaded tables.
 
-`Subject` holds a system with its trade-off curve, and whatever is the same for every budget, computed once. Systems
-that are too large to decompose are reduced first. Each point of the curve has a readable budget: the shortest
+`Subject` holds a system with its trade-off curve and all results that do not depend on the limit on cond(T). Systems
+that are too large to decompose are reduced first. Each point of the curve has a readable limit ("budget"): the shortest
 decimal at least as large as its condition number and below that of the next point. Frequencies of Bode plots are
-thinned to 600, peaks and dips of the gain included.
+thinned to 600, with peaks and dips of the gain kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,42 +32,43 @@ from ltinet.tradeoff import TradeoffCurve, TradeoffPoint, condition_tradeoff
 if TYPE_CHECKING:
     from ltinet.reduction.api import ReductionResult
 
-_MIN_DIGITS, _MAX_DIGITS = 3, 17  # digits; 17 tell every double apart
+_MIN_DIGITS, _MAX_DIGITS = 3, 17  # significant digits; 17 distinguish all doubles
 
 
 def readable_budgets(conditions: Sequence[float]) -> tuple[float, ...]:
-    """One budget for each of rising condition numbers: at least that one, below the next."""
+    """Return for each of ascending condition numbers a limit that is at least as large and below the next one."""
     after = [*conditions[1:], float("inf")]
-    return tuple(_between(own, later) for own, later in zip(conditions, after, strict=True))
+    return tuple(_shortest_decimal(low, high) for low, high in zip(conditions, after, strict=True))
 
 
-def _between(condition: float, later: float) -> float:
+def _shortest_decimal(low: float, high: float) -> float:
+    """Return the shortest decimal in [low, high)."""
     for digits in range(_MIN_DIGITS, _MAX_DIGITS + 1):
-        rounded = float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(condition))
-        if condition <= rounded < later:
+        rounded = float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(low))
+        if low <= rounded < high:
             return rounded
-    return condition
+    return low
 
 
 _MAX_FREQUENCIES = 600
 
 
 def plot_frequencies(system: StateSpace) -> Array:
-    """At most 600 angular frequencies, those at peaks and dips of the gain among them."""
+    """Return at most 600 angular frequencies, with those at peaks and dips of the gain."""
     omega = system.plot_frequencies()
     if len(omega) <= _MAX_FREQUENCIES:
         return omega
     size = np.linalg.norm(system.frequency_response(omega), axis=(1, 2))
     turns = np.flatnonzero(np.diff(np.sign(np.diff(size))) != 0) + 1
-    if len(turns) > _MAX_FREQUENCIES // 2:  # the sharpest ones
-        bend = np.abs(np.log(size[turns - 1] * size[turns + 1] / size[turns] ** 2))
-        turns = turns[np.argsort(-bend)[: _MAX_FREQUENCIES // 2]]
+    if len(turns) > _MAX_FREQUENCIES // 2:  # keep the sharpest ones
+        sharpness = np.abs(np.log(size[turns - 1] * size[turns + 1] / size[turns] ** 2))
+        turns = turns[np.argsort(-sharpness)[: _MAX_FREQUENCIES // 2]]
     even = np.linspace(0, len(omega) - 1, _MAX_FREQUENCIES - len(turns)).astype(np.intp)
     return omega[np.union1d(turns, even)]
 
 
 class Example(NamedTuple):
-    """A built-in system with the parameters that suit the page."""
+    """A built-in system with parameters that suit the page."""
 
     title: str
     name: str
@@ -76,8 +77,8 @@ class Example(NamedTuple):
 
 EXAMPLES: Mapping[str, Example] = MappingProxyType(
     {
-        "triangular": Example("Triangular, 10 states: each connection costs", "triangular", {}),
-        "transport": Example("Convection and diffusion, 16 states", "convection_diffusion", {"points": 4}),
+        "triangular": Example("Triangular, 10 states", "triangular", {}),
+        "transport": Example("Convection–diffusion, 16 states", "convection_diffusion", {"points": 4}),
         "masses": Example("Ten masses on springs", "mass_spring_damper", {}),
         "rod": Example("Heat in a rod, 40 states", "heat_rod", {"n_states": 40}),
         "penzl": Example("Penzl's three resonances, 106 states", "penzl", {"n_real": 100}),
@@ -88,18 +89,14 @@ EXAMPLES: Mapping[str, Example] = MappingProxyType(
 
 
 def example_system(name: str) -> StateSpace:
-    """The system that is offered under this name.
-
-    Raises:
-        InvalidStateError: there is none.
-    """
+    """Return a built-in system; raise `InvalidStateError` for an unknown name."""
     if name not in EXAMPLES:
         raise InvalidStateError(f"there is no example {name!r}; {suggest_names(name, list(EXAMPLES))}")
     return named_system(EXAMPLES[name].name, **EXAMPLES[name].parameters)
 
 
 class TableModel(NamedTuple):
-    """What was identified, and how far to trust it."""
+    """A model identified from a table, with its fit."""
 
     system: StateSpace
     notes: tuple[str, ...]
@@ -107,44 +104,38 @@ class TableModel(NamedTuple):
 
 
 def identify_table(table: Table, drive: Sequence[int], answer: Sequence[int]) -> TableModel:
-    """The system between columns of a table, counted from 1.
+    """Return the system between columns of a table, counted from 1.
 
-    Raises:
-        InvalidStateError: the columns are not chosen yet, or there are no such columns.
-        LtinetError: nothing can be identified from them.
+    Raise `InvalidStateError` for missing or wrong columns and for uneven times.
     """
-    from ltinet.identification.api import identify  # here: most pages identify nothing
+    from ltinet.identification.api import identify  # here, since most pages do not need it
 
     if not drive or not answer:
-        raise InvalidStateError("this is a table; say which of its columns drive and which answer")
+        raise InvalidStateError("this file is a table; choose its input and output columns")
     u, y = (_named_columns(table, numbers) for numbers in (drive, answer))
     step = TimeAxis.of(table.t).step
     if step is None or not step > 0.0:
         raise InvalidStateError("the times of the table are not evenly spaced; resample it first")
-    found = identify(u, y, dt=step)
-    fits = ", ".join(f"{fit:.1f} %" for fit in found.fit(u, y))
-    return TableModel(found.system, table.notes, {"identified": f"{found.order} states, fit {fits}"})
+    result = identify(u, y, dt=step)
+    fits = ", ".join(f"{fit:.1f} %" for fit in result.fit(u, y))
+    return TableModel(result.system, table.notes, {"identified": f"{result.order} states, fit {fits}"})
 
 
 def _named_columns(table: Table, numbers: Sequence[int]) -> Table:
-    """Columns by their numbers from 1, under their names."""
+    """Return columns by their numbers from 1, with their names."""
     values = table_columns(table, numbers)
     return Table(table.t, values, tuple(table.names[number - 1] for number in numbers), table.start, ())
 
 
 def table_columns(table: Table, numbers: Sequence[int]) -> Array:
-    """Columns of a table by their numbers from 1, `(T, k)`.
-
-    Raises:
-        InvalidStateError: one of them is not there.
-    """
+    """Return columns of a table by their numbers from 1, `(T, k)`; raise `InvalidStateError` for a wrong number."""
     for number in numbers:
         if not 1 <= number <= table.values.shape[1]:
-            raise InvalidStateError(f"the table has columns 1 to {table.values.shape[1]}, and no column {number}")
+            raise InvalidStateError(f"the table has no column {number}; its columns are 1 to {table.values.shape[1]}")
     return table.values[:, [number - 1 for number in numbers]]
 
 
-MOST_STATES = 400  # of a system that is taken apart as it is; larger ones are reduced first
+MAX_STATES = 400  # of a system that is decomposed directly, within seconds; larger ones are reduced first
 _TOLERANCE = 1e-6  # of such a reduction, relative to the largest gain
 
 UploadsByHash = Mapping[str, Upload]
@@ -153,37 +144,37 @@ UploadsByHash = Mapping[str, Upload]
 @final
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A system under a title, reduced where that was asked for or needed; nothing here depends on a budget."""
+    """A system with a title, reduced if asked for or needed; nothing here depends on the limit on cond(T)."""
 
     title: str
-    given: StateSpace
+    full_order_system: StateSpace
     system: StateSpace
-    """What the ladder is of: the system that was given, or its reduction."""
+    """The system of the trade-off curve: the full-order system or its reduction."""
     reduction: "ReductionResult | None" = None
     notes: tuple[str, ...] = ()
     reduction_error: float | None = None
-    """What a network that was given says of its own reduction."""
+    """Error of its reduction that an uploaded network states."""
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def ladder(self) -> TradeoffCurve:
-        """Every form that some budget buys."""
+    def curve(self) -> TradeoffCurve:
+        """Trade-off curve between cond(T) and connections."""
         return condition_tradeoff(self.system)
 
     @cached_property
     def budgets(self) -> tuple[float, ...]:
-        """For each rung a budget that buys it, in as few digits as there are."""
-        return readable_budgets([rung.condition for rung in self.ladder])
+        """For each point of the curve a limit that selects it, in as few digits as possible."""
+        return readable_budgets([point.condition for point in self.curve])
 
-    def place(self, k: float) -> int:
-        """The number of the rung that a budget buys."""
-        return sum(rung.condition <= k for rung in self.ladder) - 1
+    def point_index(self, k: float) -> int:
+        """Return the index of the point that a limit selects."""
+        return sum(point.condition <= k for point in self.curve) - 1
 
-    def network(self, place: int) -> DynamicNetwork:
-        """The network of a rung; its bounds count what a reduction left out."""
-        rung = self.ladder[place]
-        # A rung of its own: those of the ladder would keep every network that was ever looked at.
-        net = TradeoffPoint(replace(rung.candidate), rung.system).network
+    def network(self, index: int) -> DynamicNetwork:
+        """Return the network of a point; its bounds include the error of a reduction."""
+        point = self.curve[index]
+        # A copy of the point: points of the curve would keep every network that was ever shown.
+        net = TradeoffPoint(replace(point.candidate), point.system).network
         lost = self.reduction_error if self.reduction is None else self.reduction.h2_bound()
         return net if lost is None else replace(net, reduction_error=lost)
 
@@ -194,12 +185,12 @@ class Subject:
 
     @cached_property
     def response(self) -> NDArray[np.complex128] | None:
-        """H(jω) of the system that was given, `(frequencies, outputs, inputs)`; None where that would take minutes."""
-        is_large = self.given.sparse is not None and self.given.n_states > MOST_STATES
-        return None if is_large else self.given.frequency_response(self.frequencies)
+        """H(jω) of the full-order system, `(frequencies, outputs, inputs)`; None where that would take minutes."""
+        is_large = self.full_order_system.sparse is not None and self.full_order_system.n_states > MAX_STATES
+        return None if is_large else self.full_order_system.frequency_response(self.frequencies)
 
     def end(self, input: int, output: int) -> float:
-        """A time by which a step response shows what there is to see, its delay included; the same for every budget."""
+        """Return an end time that suits a step response, delays included; the same for every limit."""
         late = float(self.system.input_delay[input] + self.system.output_delay[output])
         return late + suggest_end_time(self._first._context, self.system.matrices, input=input, output=output)
 
@@ -210,65 +201,63 @@ class Subject:
 
 
 def build_subject(state: ViewState, files: UploadsByHash) -> Subject:
-    """The system that a state names, reduced where it says so or where nothing else is possible.
+    """Return the system of a state, reduced if the state asks for it or if it is too large.
 
-    Raises:
-        LtinetError: there is no such system, or nothing can be made of it.
+    Raise `LtinetError` if there is no such system, or if it cannot be used.
     """
     kind, _, name = state.system.partition(":")
     if kind == "example":
-        return _with_order(Subject(name, *_order_two_subject(example_system(name))), state)
+        return _with_order(Subject(name, *_check_system(example_system(name))), state)
     file = find_upload(files, name)
     return _with_order(_subject_of_upload(file.title, read_upload(file), state), state)
 
 
 def find_upload(files: UploadsByHash, digest: str) -> Upload:
-    """A file that was dropped.
-
-    Raises:
-        InvalidStateError: it is not here any more, or never was.
-    """
+    """Return an uploaded file; raise `InvalidStateError` if it is not loaded."""
     if digest not in files:
-        raise InvalidStateError("the file of this address is not here (any more); drop it again")
+        raise InvalidStateError("the file of this address is not loaded; upload it again")
     return files[digest]
 
 
 def _subject_of_upload(title: str, held: UploadContent, state: ViewState) -> Subject:
     if isinstance(held, Table):
-        found = identify_table(held, state.drive, state.answer)
-        return Subject(title, *_order_two_subject(found.system), notes=found.notes, facts=found.facts)
+        model = identify_table(held, state.drive, state.answer)
+        return Subject(title, *_check_system(model.system), notes=model.notes, facts=model.facts)
     if isinstance(held, DynamicNetwork):
         system = held.system or held.to_state_space()
         condition = "" if held.form is None else f" with cond(T) = {held.form.condition:.4g}"
-        told = f"the file holds a network of {held.n_layers} layers{condition}; the ladder is that of its system"
-        return Subject(title, *_order_two_subject(system), notes=(told,), reduction_error=held.reduction_error)
-    return Subject(title, *_order_two_subject(held))
+        note = (
+            f"the file holds a network of {held.n_layers} layers{condition}; the trade-off curve is that of its system"
+        )
+        return Subject(title, *_check_system(system), notes=(note,), reduction_error=held.reduction_error)
+    return Subject(title, *_check_system(held))
 
 
-def _order_two_subject(system: StateSpace) -> tuple[StateSpace, StateSpace]:
+def _check_system(system: StateSpace) -> tuple[StateSpace, StateSpace]:
+    """Return the system as full-order and as reduced one; raise `InvalidSystemError` if the page cannot show it."""
     if system.dt is not None:
         raise InvalidSystemError(
-            f"the system is discrete in time (dt = {system.dt:g}), and networks live in continuous time; convert it "
-            "first: ltinet.load_system(path).to_continuous()"
+            f"the system is discrete in time (dt = {system.dt:g}), and networks need continuous time; convert it first: "
+            "ltinet.load_system(path).to_continuous()"
         )
     if not system.n_inputs or not system.n_outputs:
-        raise InvalidSystemError("the system has no inputs or no outputs, so that there is nothing to see of it")
+        raise InvalidSystemError("the system has no inputs or no outputs; the page needs at least one of each")
     return system, system
 
 
 def _with_order(subject: Subject, state: ViewState) -> Subject:
-    """The subject, reduced to the order that the state asks for, or because it is too large to be taken apart."""
-    n_states = subject.given.n_states
-    if (MOST_STATES if state.order is None else state.order) >= n_states:
+    """Return the subject, reduced to the order of the state, or because it is too large to decompose."""
+    n_states = subject.full_order_system.n_states
+    if (MAX_STATES if state.order is None else state.order) >= n_states:
         return subject
-    from ltinet.reduction.api import reduce  # here: most pages reduce nothing
+    from ltinet.reduction.api import reduce  # here, since most pages do not need it
 
     if state.order is not None:
-        found = reduce(subject.given, order=state.order)
-        return replace(subject, system=found.system, reduction=found)
-    found = reduce(subject.given, tolerance=_TOLERANCE)
-    told = (
-        f"{n_states} states are more than can be taken apart at once: reduced first, to {found.order} states, "
-        f"with an error of at most {_TOLERANCE:g} of the largest gain asked for"
+        result = reduce(subject.full_order_system, order=state.order)
+        return replace(subject, system=result.system, reduction=result)
+    result = reduce(subject.full_order_system, tolerance=_TOLERANCE)
+    note = (
+        f"{n_states} states are too many to decompose: the system was reduced first, to {result.order} states, with a "
+        f"relative error tolerance of {_TOLERANCE:g}"
     )
-    return replace(subject, system=found.system, reduction=found, notes=(*subject.notes, told))
+    return replace(subject, system=result.system, reduction=result, notes=(*subject.notes, note))

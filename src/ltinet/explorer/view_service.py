@@ -32,25 +32,21 @@ from ltinet.explorer.views import (
 )
 from ltinet.simulation.solution import Solution
 
-_SUBJECTS, _VIEWS_CACHED, _RUNS, _WRITTEN = (
-    3,
-    8,
-    8,
-    64,
-)  # a network keeps megabytes, a view as it was written some 60 kB
+# Sizes of caches: a subject or network takes megabytes, a view as JSON some 60 kB.
+_N_SUBJECTS, _N_VIEWS, _N_RUNS, _N_JSON = 3, 8, 8, 64
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class CachedView:
-    """A rung of a subject, with what all views of it share."""
+    """A point of a subject's trade-off curve, with results that all its views share."""
 
     subject: Subject
     place: int
 
     @cached_property
     def net(self) -> DynamicNetwork:
-        """Its network."""
+        """Network of the point."""
         return self.subject.network(self.place)
 
     @cached_property
@@ -60,7 +56,7 @@ class CachedView:
 
     @cached_property
     def drawings(self) -> JSONObject:
-        """What depends on the network alone."""
+        """Parts of a view that depend on the network alone."""
         return {
             "facts": facts_view(self.subject, self.net),
             "architecture": architecture_view(self.net),
@@ -71,24 +67,24 @@ class CachedView:
 
 @final
 class ViewService:
-    """Files that were dropped, and what was last computed from them."""
+    """Uploaded files, and caches of the results computed from them."""
 
     def __init__(self) -> None:
         self.files: dict[str, Upload] = {}
-        self._subjects: LRUCache[Subject] = LRUCache(_SUBJECTS)
-        self._seen: LRUCache[CachedView] = LRUCache(_VIEWS_CACHED)
-        self._runs: LRUCache[tuple[ExcitationRun, Solution]] = LRUCache(_RUNS)
-        self._written: LRUCache[bytes] = LRUCache(_WRITTEN)
+        self._subjects: LRUCache[Subject] = LRUCache(_N_SUBJECTS)
+        self._views: LRUCache[CachedView] = LRUCache(_N_VIEWS)
+        self._runs: LRUCache[tuple[ExcitationRun, Solution]] = LRUCache(_N_RUNS)
+        self._json: LRUCache[bytes] = LRUCache(_N_JSON)
         self._before: dict[tuple[Any, ...], int] = {}
 
-    def written_view(self, state: ViewState) -> bytes:
-        """The view as JSON; the last ones are kept as they were written."""
-        return self._written.get(state, lambda: encode_json(self.view(state)))
+    def view_json(self, state: ViewState) -> bytes:
+        """Return the view as JSON, from the cache if possible."""
+        return self._json.get(state, lambda: encode_json(self.view(state)))
 
     def view(self, state: ViewState) -> JSONObject:
-        """Everything that is drawn at once."""
-        seen = self.seen(state)
-        subject, net = seen.subject, seen.net
+        """Return all parts of a view."""
+        cached = self.cached_view(state)
+        subject, net = cached.subject, cached.net
         run, solution = self.run(state)
         input, output = self.channels(state, net)
         share, missed = self._share(state)
@@ -96,76 +92,76 @@ class ViewService:
             "title": subject.title,
             "notes": [*subject.notes, *missed, *_counted_from(net, run)],
             "k": state.k,
-            **seen.drawings,
+            **cached.drawings,
             "before": original_pattern_view(subject),
-            "trade": tradeoff_view(subject, seen.place),
+            "trade": tradeoff_view(subject, cached.place),
             "reduction": reduction_view(subject),
-            "bode": bode_view(subject, seen.answer, input=input, output=output),
+            "bode": bode_view(subject, cached.answer, input=input, output=output),
             "response": response_view(run, solution, input=input, output=output),
             "share": share,
         }
 
     def band(self, state: ViewState) -> JSONObject:
-        """The certified band, which takes longer than the curve."""
-        seen = self.seen(state)
-        return band_view(seen.net, self.run(state)[0], output=self.channels(state, seen.net)[1])
+        """Return the certified band, which takes longer than the curve."""
+        cached = self.cached_view(state)
+        return band_view(cached.net, self.run(state)[0], output=self.channels(state, cached.net)[1])
 
     def engines(self, state: ViewState) -> JSONObject:
-        """The engines compared."""
-        seen = self.seen(state)
-        return engines_view(seen.net, self.run(state)[0], output=self.channels(state, seen.net)[1])
+        """Return the comparison of engines."""
+        cached = self.cached_view(state)
+        return engines_view(cached.net, self.run(state)[0], output=self.channels(state, cached.net)[1])
 
     def subject(self, state: ViewState) -> Subject:
-        """What the state is about."""
+        """Return the subject of a state."""
         return self._subjects.get(state.subject, lambda: build_subject(state, self.files))
 
-    def seen(self, state: ViewState) -> CachedView:
-        """The rung that the state buys."""
+    def cached_view(self, state: ViewState) -> CachedView:
+        """Return the point of the trade-off curve that the state selects."""
         subject = self.subject(state)
-        return self._at(state, subject.place(state.k))
+        return self._at(state, subject.point_index(state.k))
 
     def run(self, state: ViewState) -> tuple[ExcitationRun, Solution]:
-        """The run that the state asks for."""
-        seen = self.seen(state)
-        key = (state.subject, seen.place, state.u, state.T, state.input, state.output)
+        """Return the run of a state and its solution."""
+        cached = self.cached_view(state)
+        key = (state.subject, cached.place, state.u, state.T, state.input, state.output)
 
-        def made() -> tuple[ExcitationRun, Solution]:
-            run = build_run(seen.subject, state, seen.net, self.files)
-            return run, simulate_run(seen.net, run)
+        def compute() -> tuple[ExcitationRun, Solution]:
+            run = build_run(cached.subject, state, cached.net, self.files)
+            return run, simulate_run(cached.net, run)
 
-        return self._runs.get(key, made)
+        return self._runs.get(key, compute)
 
-    def neighbours(self, state: ViewState) -> Iterator[ViewState]:
-        """States that a press of a key may ask for next; preparing one is a call of `written_view`."""
+    def neighbors(self, state: ViewState) -> Iterator[ViewState]:
+        """Yield states that the next key press may request; `view_json` prepares them."""
         subject = self.subject(state)
-        place, before = subject.place(state.k), self._before.get(state.subject, 0)
+        place, before = subject.point_index(state.k), self._before.get(state.subject, 0)
         self._before = {state.subject: place}
-        ahead = -1 if place < before else 1  # whoever goes one way goes on
+        ahead = -1 if place < before else 1  # the slider mostly continues in the same direction
         for other in (place + ahead, place + 2 * ahead, place - ahead):
             if 0 <= other < len(subject.budgets):
-                wanted = replace(state, k=subject.budgets[other], pick=None)
-                if wanted not in self._written:
-                    yield wanted
+                neighbor = replace(state, k=subject.budgets[other], pick=None)
+                if neighbor not in self._json:
+                    yield neighbor
 
     def channels(self, state: ViewState, net: DynamicNetwork) -> tuple[int, int]:
-        """Input and output, counted from 0."""
+        """Return the indices of input and output."""
         return (
             channel_index(state.input, net.n_inputs, "input"),
             channel_index(state.output, net.n_outputs, "output"),
         )
 
     def _share(self, state: ViewState) -> tuple[JSONObject | None, list[str]]:
-        """What the neuron that was picked adds to the output; another budget may have no such neuron, which is told."""
+        """Return the contribution of the picked neuron, or a note if the network has no such neuron."""
         if state.pick is None:
             return None, []
-        net, (run, solution) = self.seen(state).net, self.run(state)
+        net, (run, solution) = self.cached_view(state).net, self.run(state)
         try:
             return share_view(net, run, solution, pick=state.pick, output=self.channels(state, net)[1]), []
         except InvalidNetworkError as error:
             return None, [str(error)]
 
     def _at(self, state: ViewState, place: int) -> CachedView:
-        return self._seen.get((state.subject, place), lambda: CachedView(self.subject(state), place))
+        return self._views.get((state.subject, place), lambda: CachedView(self.subject(state), place))
 
 
 def _counted_from(net: DynamicNetwork, run: ExcitationRun) -> list[str]:

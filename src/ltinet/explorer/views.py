@@ -31,22 +31,22 @@ JSONObject = dict[str, Any]
 
 
 def rounded_list(values: Array) -> list[float | None]:
-    """Values of a curve in seven digits, more than a pixel is worth."""
+    """Return values of a curve with seven digits, null for those that are not finite."""
     return [float(f"{value:.7g}") if math.isfinite(value) else None for value in np.asarray(values).ravel().tolist()]
 
 
 def encode_json(view: JSONObject) -> bytes:
-    """A view as JSON, in which everything is a finite number or null."""
+    """Return a view as JSON; all its numbers must be finite."""
     return json.dumps(view, allow_nan=False, separators=(",", ":")).encode()
 
 
 def finite_or_none(value: float | None) -> float | None:
-    """A number as it is; None where it is none."""
+    """Return a finite number, else None."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def round_coordinates(values: Iterable[float]) -> list[float]:
-    """Places in a drawing, in hundredths of its unit."""
+    """Return coordinates of a drawing, rounded to hundredths of its unit."""
     return [round(float(value), 2) for value in values]
 
 
@@ -54,7 +54,7 @@ MAX_POINTS = 1000
 
 
 def thin_curve(values: Array, most: int = MAX_POINTS) -> NDArray[np.intp]:
-    """Indices of at most so many of the values `(T,)`, ascending: both ends, and each stretch's extremes."""
+    """Return ascending indices of at most `most` of the values `(T,)`: both ends, and each stretch's extremes."""
     count = len(values)
     if count <= most:
         return np.arange(count)
@@ -66,20 +66,17 @@ def thin_curve(values: Array, most: int = MAX_POINTS) -> NDArray[np.intp]:
 
 
 _ASPECT = 0.62  # height over width
-_MOST_ARCS = 1200  # of a layer: more are a grey cloud, and are counted in words
+_MAX_ARCS = 1200  # drawn in a layer; more cannot be distinguished, and only their number is shown
 
 
 def architecture_view(net: DynamicNetwork) -> JSONObject:
-    """Bands with balls and arcs in the coordinates of the drawing, y upwards; every ball with its equation."""
+    """Return bands with balls and arcs in the coordinates of the drawing, y upwards; balls have their equations."""
     layers = net.layers
     sizes = [layer.n_neurons for layer in layers]
-    found = arrange_layers(sizes, connected=[layer.n_connections > 0 for layer in layers], aspect=_ASPECT)
+    layout = arrange_layers(sizes, connected=[layer.n_connections > 0 for layer in layers], aspect=_ASPECT)
     return {
-        "width": round(found.width, 2),
-        "height": round(found.height, 2),
-        "left": round(found.left, 2),
-        "right": round(found.right, 2),
-        "bands": [_band(band, net) for band in found.bands],
+        **{name: round(getattr(layout, name), 2) for name in ("width", "height", "left", "right")},
+        "bands": [_band(band, net) for band in layout.bands],
         "inputs": list(net.input_names),
         "outputs": list(net.output_names),
     }
@@ -100,21 +97,21 @@ def _band(band: LayerBand, net: DynamicNetwork) -> JSONObject:
         ],
         "arcs": [] if layer is None else _arcs(band, layer),
         "n_connections": 0 if layer is None else layer.n_connections,
-        "room": round(band.room, 2),
+        "arc_height": round(band.room, 2),
     }
 
 
 def _arcs(band: LayerBand, layer: HorizontalLayer) -> list[list[float]]:
-    """From and to which x neurons feed each other, those that are drawn."""
+    """Return the x coordinates of pairs of connected neurons."""
     x = {ball.neuron: ball.x for ball in band.balls}
     drawn = [(x[j], x[i]) for i, j in layer.edges if i in x and j in x]
-    return [round_coordinates(pair) for pair in drawn[:_MOST_ARCS]]
+    return [round_coordinates(pair) for pair in drawn[:_MAX_ARCS]]
 
 
 def bode_view(subject: Subject, answer: NDArray[np.complex128], *, input: int, output: int) -> JSONObject:
-    """|H| and the phase in degrees between one input and one output; `answer` is `net.frequency_response`.
+    """Return |H| and the phase in degrees between one input and one output; `answer` is `net.frequency_response`.
 
-    The answer of a large sparse system is not computed: what is proven of the reduction bounds the difference.
+    The response of a large sparse system is not computed: the bound of its reduction bounds the difference.
     """
     network = answer[:, output, input]
     late = float(subject.system.input_delay[input] + subject.system.output_delay[output])
@@ -138,32 +135,32 @@ def bode_view(subject: Subject, answer: NDArray[np.complex128], *, input: int, o
 
 
 def _phase(values: NDArray[np.complex128], delay: Array) -> Array:
-    """The phase in degrees, made continuous without the angles of the delay, which are then taken off."""
+    """Return the phase in degrees, unwrapped without the phase of the delay, which is then subtracted."""
     return np.asarray(np.degrees(np.unwrap(np.angle(values * np.exp(1j * delay))) - delay))
 
 
-_TIMES = 100  # at which engines are compared where the input has no knots
+_N_COMPARED_TIMES = 100  # for constant inputs: ODE solvers restart at each sample
 
 
 def engines_view(net: DynamicNetwork, run: ExcitationRun, *, output: int) -> JSONObject:
-    """A row for each engine; `error` is the distance from the exact engine, `bound` what each promises of itself."""
+    """Return a row for each engine with its distance from the exact engine and its own error bound."""
     run = _without_knots(run)
-    found = {name: _timed(net, run, name) for name in ENGINES}
-    exact_y = found["exact"][0].y
-    return {"engines": [_row(name, *found[name], exact_y=exact_y, output=output) for name in ENGINES]}
+    runs = {name: _timed(net, run, name) for name in ENGINES}
+    exact_y = runs["exact"][0].y
+    return {"engines": [_row(name, *runs[name], exact_y=exact_y, output=output) for name in ENGINES]}
 
 
 def _without_knots(run: ExcitationRun) -> ExcitationRun:
-    """An input that stays what it is, by two samples and at fewer times: at each of them solvers begin anew."""
+    """Replace a constant input by two samples, and use fewer times, since ODE solvers restart at each sample."""
     if (run.u != run.u[0]).any():
         return run
-    times = run.t[:: max(1, (len(run.t) - 1) // _TIMES)]
+    times = run.t[:: max(1, (len(run.t) - 1) // _N_COMPARED_TIMES)]
     return run._replace(t=times, u=SampledSignal(run.t[[0, -1]], run.u[[0, -1]], hold="zero"))
 
 
 def _timed(net: DynamicNetwork, run: ExcitationRun, name: str) -> tuple[Solution, float]:
-    began = time.perf_counter()
-    return simulate_run(net, run, engine=name), time.perf_counter() - began
+    start = time.perf_counter()
+    return simulate_run(net, run, engine=name), time.perf_counter() - start
 
 
 def _row(name: str, found: Solution, seconds: float, *, exact_y: Array, output: int) -> JSONObject:
@@ -178,11 +175,11 @@ def _row(name: str, found: Solution, seconds: float, *, exact_y: Array, output: 
 
 
 def facts_view(subject: Subject, net: DynamicNetwork) -> JSONObject:
-    """Counts and evidence, each as the library has it."""
+    """Return counts, condition number and settings of the network."""
     form = net.form
     return {
         "n_states": net.n_states,
-        "n_given": subject.given.n_states,
+        "n_full_order": subject.full_order_system.n_states,
         "n_layers": net.n_layers,
         "n_neurons": net.n_neurons,
         "n_connections": net.n_connections,
@@ -193,44 +190,44 @@ def facts_view(subject: Subject, net: DynamicNetwork) -> JSONObject:
         "weight_norm": finite_or_none(net.weight_norm),
         "inputs": list(net.input_names),
         "outputs": list(net.output_names),
-        "told": {**subject.facts, **_settings(net)},
+        "details": {**subject.facts, **_settings(net)},
     }
 
 
 def _settings(net: DynamicNetwork) -> dict[str, str]:
-    """Delays, operating point, hold and sample time, each in words, and notes together."""
-    told: dict[str, str] = {}
-    for label, words in net.signal_settings.rows:
-        told[label] = f"{told[label]}; {words}" if label in told else words
-    return told
+    """Return delays, operating point, hold and sample time as texts."""
+    settings: dict[str, str] = {}
+    for label, text in net.signal_settings.rows:
+        settings[label] = f"{settings[label]}; {text}" if label in settings else text
+    return settings
 
 
 def reduction_view(subject: Subject) -> JSONObject | None:
-    """What a reduction left out, and whether that is proven; None where nothing was reduced."""
-    found = subject.reduction
-    if found is None:
+    """Return the error of a reduction and whether it is proven; None without a reduction."""
+    reduction = subject.reduction
+    if reduction is None:
         return None
     return {
-        "order": found.order,
-        "n_states": subject.given.n_states,
-        "error_bound": finite_or_none(found.error_bound),
-        "estimate": finite_or_none(found.estimate),
-        "gain": finite_or_none(found.gain),
-        "notes": list(found.notes),
+        "order": reduction.order,
+        "n_states": subject.full_order_system.n_states,
+        "error_bound": finite_or_none(reduction.error_bound),
+        "estimate": finite_or_none(reduction.estimate),
+        "gain": finite_or_none(reduction.gain),
+        "notes": list(reduction.notes),
     }
 
 
-_MOST_CELLS = 160  # on a side: beyond, a cell stands for several entries
+_MAX_CELLS = 160  # per side of a drawn matrix; in larger matrices a cell stands for several entries
 
 
 def original_pattern_view(subject: Subject) -> JSONObject:
-    """The pattern of the matrix that was given."""
-    large = subject.given.sparse
-    return _pattern(sparse.coo_array(subject.given.A if large is None else large.state))
+    """Return the sparsity pattern of the full-order system's A."""
+    system = subject.full_order_system
+    return _pattern(sparse.coo_array(system.A if system.sparse is None else system.sparse.state))
 
 
 def block_pattern_view(net: DynamicNetwork) -> JSONObject:
-    """The pattern of the block-diagonal matrix, or of a network that has no form that of its own equations."""
+    """Return the sparsity pattern of the block-diagonal matrix, or of the network's own A if it has no form."""
     if net.form is None:
         return _pattern(sparse.coo_array(net.to_state_space().A))
     return _pattern(
@@ -239,11 +236,11 @@ def block_pattern_view(net: DynamicNetwork) -> JSONObject:
 
 
 def _pattern(matrix: "sparse.coo_array") -> JSONObject:
-    """Runs of cells that are not zero, row by row, with how many entries that are."""
+    """Return runs of nonzero cells, row by row, and the number of nonzero entries."""
     n = matrix.shape[0]
     is_set = matrix.data != 0
     rows, columns = matrix.row[is_set], matrix.col[is_set]
-    side = min(n, _MOST_CELLS)
+    side = min(n, _MAX_CELLS)
     cells = np.zeros((side, side), dtype=bool)
     cells[rows * side // max(n, 1), columns * side // max(n, 1)] = True
     return {"n": n, "side": side, "count": int(np.count_nonzero(is_set)), "runs": _runs(cells)}
@@ -253,17 +250,17 @@ def _runs(cells: NDArray[np.bool_]) -> list[list[int]]:
     edges = np.diff(np.pad(cells, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     _, stops = np.nonzero(edges == -1)
-    found: list[list[int]] = np.column_stack([rows, starts, stops - starts]).tolist()
-    return found
+    runs: list[list[int]] = np.column_stack([rows, starts, stops - starts]).tolist()
+    return runs
 
 
 def response_view(run: ExcitationRun, solution: Solution, *, input: int, output: int) -> JSONObject:
-    """Times, what drives and what answers."""
-    kept = thin_curve(solution.y[:, output])
+    """Return times, input and output."""
+    samples = thin_curve(solution.y[:, output])
     return {
-        "t": rounded_list(run.t[kept]),
-        "u": rounded_list(run.u[kept, input]),
-        "y": rounded_list(solution.y[kept, output]),
+        "t": rounded_list(run.t[samples]),
+        "u": rounded_list(run.u[samples, input]),
+        "y": rounded_list(solution.y[samples, output]),
         "end": finite_or_none(float(run.t[-1])),
         "largest": finite_or_none(float(np.abs(solution.y[:, output]).max())),
         "notes": list(solution.notes),
@@ -273,50 +270,49 @@ def response_view(run: ExcitationRun, solution: Solution, *, input: int, output:
 def share_view(
     net: DynamicNetwork, run: ExcitationRun, solution: Solution, *, pick: tuple[int, int], output: int
 ) -> JSONObject:
-    """What one neuron adds to the output, and its equation."""
+    """Return the contribution of one neuron to the output, and its equation."""
     layer, neuron = pick
     share = _delayed_share(net, run, solution, layer=layer, neuron=neuron, output=output)
-    own = net.layers[layer].neurons[neuron]
-    kept = thin_curve(share)
+    chosen, samples = net.layers[layer].neurons[neuron], thin_curve(share)
     return {
         "pick": f"{layer}.{neuron}",
-        "t": rounded_list(run.t[kept]),
-        "share": rounded_list(share[kept]),
-        "y": rounded_list(solution.y[kept, output]),
-        "equation": str(own.equation),
-        "poles": [[finite_or_none(pole.real), finite_or_none(pole.imag)] for pole in own.poles],
+        "t": rounded_list(run.t[samples]),
+        "share": rounded_list(share[samples]),
+        "y": rounded_list(solution.y[samples, output]),
+        "equation": str(chosen.equation),
+        "poles": [[finite_or_none(pole.real), finite_or_none(pole.imag)] for pole in chosen.poles],
     }
 
 
 def _delayed_share(
     net: DynamicNetwork, run: ExcitationRun, solution: Solution, *, layer: int, neuron: int, output: int
 ) -> Array:
-    """The share of a neuron in an output, as late as the output is; neuron states themselves are not."""
-    late = float(run.settings.array("output_delay", net.n_outputs)[output])
-    if not late:
+    """Return the contribution of a neuron to an output, delayed as the output is; neuron states are not delayed."""
+    delay = float(run.settings.array("output_delay", net.n_outputs)[output])
+    if not delay:
         return neuron_contribution(net.network, solution.neuron_states, layer=layer, neuron=neuron)[:, output]
     share = np.zeros(len(run.t))
-    now = run.t >= run.t[0] + late
-    if now.any():
-        states = solution.trajectory.neuron_states(np.maximum(run.t[now] - late, run.t[0]))
-        share[now] = neuron_contribution(net.network, states, layer=layer, neuron=neuron)[:, output]
+    has_arrived = run.t >= run.t[0] + delay
+    if has_arrived.any():
+        states = solution.trajectory.neuron_states(np.maximum(run.t[has_arrived] - delay, run.t[0]))
+        share[has_arrived] = neuron_contribution(net.network, states, layer=layer, neuron=neuron)[:, output]
     return share
 
 
 def band_view(net: DynamicNetwork, run: ExcitationRun, *, output: int) -> JSONObject:
-    """How far the output may be from the true one, at the times that are drawn and at all times."""
+    """Return the error bound of the output at the drawn times and over all times."""
     solution = simulate_run(net, run)
-    kept = thin_curve(solution.y[:, output])
-    parts = {name: finite_or_none(float(own[output])) for name, own in solution.error_parts().items()}
+    samples = thin_curve(solution.y[:, output])
+    parts = {name: finite_or_none(float(bounds[output])) for name, bounds in solution.error_parts().items()}
     return {
-        "bound": rounded_list(solution.error_bound(run.t[kept])[:, output]),
+        "bound": rounded_list(solution.error_bound(run.t[samples])[:, output]),
         "largest": finite_or_none(float(solution.error_bound()[output])),
         "parts": parts,
     }
 
 
 def poles_view(net: DynamicNetwork) -> JSONObject:
-    """Real and imaginary parts as `net.poles()` has them, layer by layer."""
+    """Return real and imaginary parts as in `net.poles()`, layer by layer."""
     poles = net.poles()
     counts = [layer.n_states for layer in net.layers]
     return {
@@ -327,12 +323,12 @@ def poles_view(net: DynamicNetwork) -> JSONObject:
 
 
 def tradeoff_view(subject: Subject, place: int) -> JSONObject:
-    """Every rung of the ladder, a budget that buys it, and the one that is bought now."""
-    rungs = subject.ladder
+    """Return every point of the trade-off curve, a limit that selects it, and the index of the current one."""
+    curve = subject.curve
     return {
-        "condition": [finite_or_none(rung.condition) for rung in rungs],
-        "layers": [rung.n_layers for rung in rungs],
-        "connections": [rung.n_connections for rung in rungs],
+        "condition": [finite_or_none(point.condition) for point in curve],
+        "layers": [point.n_layers for point in curve],
+        "connections": [point.n_connections for point in curve],
         "budgets": list(subject.budgets),
         "place": place,
     }

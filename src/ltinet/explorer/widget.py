@@ -1,7 +1,7 @@
-"""Notebook widget with the page of the explorer, which talks to the kernel instead of an HTTP server.
+"""Notebook widget with the page of the explorer, which sends its requests to the kernel instead of an HTTP server.
 
-Views are computed in a separate process, as for the page in a browser, so that the kernel stays free and requests
-can be cancelled. All widgets of a kernel share that process.
+Views are computed in a separate process, as for the page in a browser, so that the kernel stays responsive and
+requests can be cancelled. All widgets of a kernel share that process.
 """
 
 import atexit
@@ -23,10 +23,9 @@ _REQUEST_KINDS = {*VIEWS, *JOBS} - {"open"}
 
 
 def create_widget(file: Upload | None) -> Any:
-    """The widget of a system, a network, or an example.
+    """Return the widget of an upload, or of an example.
 
-    Raises:
-        MissingDependencyError: anywidget is not installed.
+    Raise `MissingDependencyError` if anywidget is not installed.
     """
     try:
         import anywidget
@@ -41,52 +40,52 @@ def create_widget(file: Upload | None) -> Any:
         page = traitlets.Unicode(asset_text("index.html")).tag(sync=True)
         start = traitlets.Dict().tag(sync=True)
 
-    reception, tab = PageSession(_shared_backend(), file), secrets.token_hex(8)
-    widget = ExploreWidget(start=reception.told())
+    session, tab = PageSession(_shared_backend(), file), secrets.token_hex(8)
+    widget = ExploreWidget(start=session.start_data())
 
-    def take(source: Any, message: Any, buffers: Sequence[Any]) -> None:
-        def answer() -> None:
-            told, content = handle_message(reception, message, buffers, tab=tab)
-            source.send(told, [content])
+    def receive(source: Any, message: Any, buffers: Sequence[Any]) -> None:
+        def respond() -> None:
+            header, content = handle_message(session, message, buffers, tab=tab)
+            source.send(header, [content])
 
-        threading.Thread(target=answer, daemon=True).start()  # the kernel goes on, and hears it when this is cancelled
+        threading.Thread(target=respond, daemon=True).start()  # so that the kernel can receive a cancellation
 
-    widget.on_msg(take)
+    widget.on_msg(receive)
     return widget
 
 
 def handle_message(
-    reception: PageSession, message: Any, buffers: Sequence[Any], *, tab: str
+    session: PageSession, message: Any, buffers: Sequence[Any], *, tab: str
 ) -> tuple[dict[str, Any], bytes]:
-    """What a message from the page is answered with: what stands in front, and the content."""
-    query = {str(key): str(own) for key, own in message.get("query", {}).items()}
-    found = _answer(reception, str(message.get("kind")), query, buffers, tab)
-    told = {"id": message.get("id"), "status": found.status, "type": found.type, "name": found.name}
-    return told, found.content
+    """Return the response to a message from the page: its header and its content."""
+    query = {str(key): str(value) for key, value in message.get("query", {}).items()}
+    response = _answer(session, str(message.get("kind")), query, buffers, tab)
+    header = {"id": message.get("id"), "status": response.status, "type": response.type, "name": response.name}
+    return header, response.content
 
 
-def _answer(reception: PageSession, kind: str, query: dict[str, str], buffers: Sequence[Any], tab: str) -> PageResponse:
+def _answer(session: PageSession, kind: str, query: dict[str, str], buffers: Sequence[Any], tab: str) -> PageResponse:
     if kind == "upload":
-        if sum(len(own) for own in buffers) > MAX_UPLOAD_BYTES:
+        if sum(len(buffer) for buffer in buffers) > MAX_UPLOAD_BYTES:
             return upload_too_large()
-        return reception.drop(Upload(query.get("name", "")[-200:], b"".join(buffers)), tab=tab)
+        return session.drop(Upload(query.get("name", "")[-200:], b"".join(buffers)), tab=tab)
     if kind == "cancel":
-        reception.staff.cancel(tab, query.get("kind", ""))
+        session.backend.cancel(tab, query.get("kind", ""))
         return PageResponse(200, json.dumps({}).encode())
     if kind not in _REQUEST_KINDS:
-        return error_response("a notebook has no such view", 404)
-    return reception.ask(kind, query, tab=tab)
+        return error_response("there is no such view in a notebook", 404)
+    return session.ask(kind, query, tab=tab)
 
 
 @cache
 def _shared_backend() -> ComputeBackend:
-    """Who computes for all widgets of this kernel."""
+    """Return the backend of all widgets of this kernel."""
     if sys.platform == "win32":
         from ltinet.explorer.page_session import InProcessWorker
 
         return InProcessWorker()
     from ltinet.explorer.worker_manager import WorkerManager, start_fork_server
 
-    staff = WorkerManager(start_fork_server())
-    atexit.register(staff.close)
-    return staff
+    backend = WorkerManager(start_fork_server())
+    atexit.register(backend.close)
+    return backend

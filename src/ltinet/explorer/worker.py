@@ -15,8 +15,8 @@ import signal
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, final
@@ -32,27 +32,27 @@ _LENGTHS = struct.Struct("!II")
 
 
 class Message(NamedTuple):
-    """One message."""
+    """A message between processes: a JSON header and bytes."""
 
     header: dict[str, Any]
     content: bytes = b""
 
     def packed(self) -> bytes:
-        """As it travels."""
+        """Return the message as bytes."""
         header = json.dumps(self.header).encode()
         return _LENGTHS.pack(len(header), len(self.content)) + header + self.content
 
 
 class Receiver(Protocol):
-    """The end of a socket."""
+    """Receiving end of a socket."""
 
     def recv(self, size: int, /) -> bytes:
-        """Some bytes, none at the end."""
+        """Return some bytes, none at the end."""
         ...
 
 
 def read_message(source: Receiver) -> Message | None:
-    """The next message; None where the other side is gone."""
+    """Return the next message; None if the connection is closed."""
     lengths = _receive_exactly(source, _LENGTHS.size)
     if lengths is None:
         return None
@@ -62,7 +62,7 @@ def read_message(source: Receiver) -> Message | None:
 
 
 def decode_message(content: bytes) -> Message | None:
-    """A message that was gathered; None where it is not complete."""
+    """Return a message from bytes; None if they are incomplete."""
     if len(content) < _LENGTHS.size:
         return None
     n_header, n_content = _LENGTHS.unpack_from(content)
@@ -83,65 +83,56 @@ def _receive_exactly(source: Receiver, count: int) -> bytes | None:
     return b"".join(parts)
 
 
-_COMPUTING = 6 * 2**30  # bytes of addresses for everything that is computed
-_OPENING = 2**30  # more than the process has already, to look at a file that somebody dropped
-_SECONDS = 20  # of processor time for that
+_MAX_ADDRESS_SPACE = 6 * 2**30  # bytes, for computations
+_MAX_READING_SPACE = 2**30  # bytes in addition to those in use, for reading an uploaded file
+_MAX_READING_SECONDS = 20  # of processor time, for reading an uploaded file
 
 
 def limit_memory() -> None:
-    """Refuse memory beyond what computing may take."""
-    _limit(resource.RLIMIT_AS, _COMPUTING)
+    """Limit the address space of this process to that of computations."""
+    _limit(resource.RLIMIT_AS, _MAX_ADDRESS_SPACE)
 
 
 def limit_file_reading() -> None:
-    """Refuse memory and time beyond what reading a file may take."""
-    _limit(resource.RLIMIT_AS, _addresses() + _OPENING)
-    _limit(resource.RLIMIT_CPU, _SECONDS)
+    """Limit memory and time of this process for reading an uploaded file."""
+    _limit(resource.RLIMIT_AS, _addresses() + _MAX_READING_SPACE)
+    _limit(resource.RLIMIT_CPU, _MAX_READING_SECONDS)
     _limit(resource.RLIMIT_CORE, 0)
 
 
 def release_memory() -> None:
-    """Free what nobody holds, and give it back to the system.
+    """Collect garbage and return free memory to the operating system.
 
-    Networks refer to themselves, so that only the collector frees them, which by itself comes rarely; and the C library
-    keeps what was freed.
+    Networks have reference cycles, so that only the collector frees them, and the C library keeps what was freed.
     """
     gc.collect()
-    trim = _trim()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # exists in glibc
     if trim is not None:
         trim(0)
 
 
-@cache
-def _trim() -> Any:
-    """`malloc_trim`, where the C library is glibc."""
-    return getattr(ctypes.CDLL(None), "malloc_trim", None)
-
-
 def _limit(which: int, most: int) -> None:
     _, hard = resource.getrlimit(which)
-    wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    try:
-        resource.setrlimit(which, (wanted, hard))
-    except (ValueError, OSError):  # macOS knows the limit of addresses and refuses it
-        return
+    # macOS defines the limit of the address space, but does not accept it.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(which, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _addresses() -> int:
-    """Bytes of addresses that this process has now."""
+    """Return the size of the address space of this process in bytes."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
     except OSError:
-        return _COMPUTING - _OPENING
+        return _MAX_ADDRESS_SPACE - _MAX_READING_SPACE
 
 
-_VIEWS = 16  # after which memory is tidied: some 20 ms, while nobody asks
-_LAZY_MODULES = ("scipy.fft", "ltinet.reduction.api", "ltinet.identification.api")  # what the first view does without
+_VIEWS_PER_CLEANUP = 16  # memory is released after so many views, when idle: it takes some 20 ms
+_LAZY_MODULES = ("scipy.fft", "ltinet.reduction.api", "ltinet.identification.api")  # not needed by the first view
 
 
 @dataclass
 class _Job:
-    """A child process that answers one question into a pipe."""
+    """A child process that responds to one request through a pipe."""
 
     number: int
     process: int
@@ -149,8 +140,8 @@ class _Job:
 
 
 def run_worker(line: socket.socket) -> None:
-    """Answer what comes over a socket until its other end is closed."""
-    os.setpgid(0, 0)  # with its children it can be ended at one stroke
+    """Respond to messages from a socket until its other end is closed."""
+    os.setpgid(0, 0)  # so that one signal kills it with its children
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are not waited for
     limit_memory()
     with single_blas_thread():
@@ -159,46 +150,48 @@ def run_worker(line: socket.socket) -> None:
 
 @final
 class _Worker:
+    """Worker process: its caches, its jobs by the descriptor of their pipe, and its preparations when idle."""
+
     def __init__(self, line: socket.socket) -> None:
-        self.line, self.desk = line, ViewService()
+        self.line, self.service = line, ViewService()
         self.jobs: dict[int, _Job] = {}  # by the descriptor of their pipe
         self.ahead: Iterator[ViewState] = iter(())
-        self.late: Iterator[str] = iter(())
-        self.n_views = 0  # since the desk was tidied
+        self.pending_imports: Iterator[str] = iter(())
+        self.n_views = 0  # since memory was released
 
     def run(self) -> None:
+        """Handle messages and results of jobs; prepare likely requests when idle."""
         idle = False
         while True:
             line = self.line.fileno()
             ready, _, _ = select.select([line, *self.jobs], [], [], None if idle else 0.0)
-            if line in ready and not self._take(read_message(self.line)):
+            if line in ready and not self._handle(read_message(self.line)):
                 return
-            for pipe in [own for own in ready if own != line]:
+            for pipe in [descriptor for descriptor in ready if descriptor != line]:
                 self._gather(pipe)
             idle = not ready and not self._prepare()
 
-    def _take(self, frame: Message | None) -> bool:
-        """Act on a message; False at the end."""
-        if frame is None:
+    def _handle(self, message: Message | None) -> bool:
+        """Act on a message; return False at the end."""
+        if message is None:
             return False
-        header = frame.header
+        header = message.header
         match header["kind"]:
             case "file":
-                self.desk.files[header["hash"]] = Upload(header["name"], frame.content)
+                self.service.files[header["hash"]] = Upload(header["name"], message.content)
             case "forget":
-                self.desk.files.pop(header["hash"], None)
+                self.service.files.pop(header["hash"], None)
             case "cancel":
                 self._cancel(header["job"])
             case kind if kind in VIEWS:
-                self._send(header["id"], answer_request(self.desk, kind, header["query"]))
+                self._send(header["id"], answer_request(self.service, kind, header["query"]))
                 self._look_ahead(header["query"])
             case _:
                 try:
                     self._fork(header)
                 except OSError as error:  # no memory or no descriptors left for another process
-                    self._send(
-                        header["id"], error_response(f"no process can be started for this ({error.strerror})", 500)
-                    )
+                    reason = f"a process cannot be started ({error.strerror})"
+                    self._send(header["id"], error_response(reason, 500))
         return True
 
     def _fork(self, header: dict[str, object]) -> None:
@@ -219,14 +212,14 @@ class _Worker:
         self.jobs[reading] = _Job(int(str(header["id"])), process)
 
     def _answer_as_child(self, header: dict[str, object], writing: int) -> None:
-        self.line.close()  # its end is the worker's, not this job's
+        self.line.close()  # belongs to the worker
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         kind, query = str(header["kind"]), header["query"]
         if kind == "open":
             limit_file_reading()
-        answer = answer_request(self.desk, kind, query if isinstance(query, dict) else {})
+        response = answer_request(self.service, kind, query if isinstance(query, dict) else {})
         with os.fdopen(writing, "wb") as pipe:
-            pipe.write(_response_message(int(str(header["id"])), answer).packed())
+            pipe.write(_response_message(int(str(header["id"])), response).packed())
 
     def _gather(self, pipe: int) -> None:
         part, job = os.read(pipe, 1 << 20), self.jobs[pipe]
@@ -235,51 +228,50 @@ class _Worker:
             return
         os.close(pipe)
         del self.jobs[pipe]
-        frame = decode_message(bytes(job.content))
-        if frame is None:  # ended in the middle
-            frame = _response_message(
-                job.number, error_response("this was stopped: it took too long, or more memory than it may", 400)
+        message = decode_message(bytes(job.content))
+        if message is None:  # ended in the middle
+            message = _response_message(
+                job.number, error_response("stopped: the computation exceeded its time or memory limit", 400)
             )
-        self.line.sendall(frame.packed())
+        self.line.sendall(message.packed())
 
     def _cancel(self, number: int) -> None:
         for job in self.jobs.values():
             if job.number == number:
                 os.kill(job.process, signal.SIGKILL)
 
-    def _send(self, number: int, answer: PageResponse) -> None:
-        self.line.sendall(_response_message(number, answer).packed())
+    def _send(self, number: int, response: PageResponse) -> None:
+        self.line.sendall(_response_message(number, response).packed())
 
     def _look_ahead(self, query: dict[str, str]) -> None:
-        self.late, self.n_views = iter(_LAZY_MODULES), self.n_views + 1
+        self.pending_imports, self.n_views = iter(_LAZY_MODULES), self.n_views + 1
         try:
-            self.ahead = self.desk.neighbours(parse_state(query))
+            self.ahead = self.service.neighbors(parse_state(query))
         except LtinetError:
             self.ahead = iter(())
 
     def _prepare(self) -> bool:
-        """Compute or import something that may be asked for next, while nobody asks; False where there is nothing."""
+        """Prepare a likely request when idle; return False if nothing is left to do."""
         try:
             state = next(self.ahead, None)
             if state is not None:
-                self.desk.written_view(state)
-        except Exception:  # it will be told when somebody asks for it
+                self.service.view_json(state)
+        except Exception:  # reported when the state is requested
             self.ahead, state = iter(()), None
-        return state is not None or self._import_late() or self._tidy()
-
-    def _import_late(self) -> bool:
-        name = next(self.late, None)
+        if state is not None:
+            return True
+        name = next(self.pending_imports, None)
         if name is not None:
             import_module(name)
-        return name is not None
-
-    def _tidy(self) -> bool:
-        is_due = self.n_views >= _VIEWS
+            return True
+        is_due = self.n_views >= _VIEWS_PER_CLEANUP
         if is_due:
             self.n_views = 0
             release_memory()
         return is_due
 
 
-def _response_message(number: int, answer: PageResponse) -> Message:
-    return Message({"id": number, "status": answer.status, "type": answer.type, "name": answer.name}, answer.content)
+def _response_message(number: int, response: PageResponse) -> Message:
+    return Message(
+        {"id": number, "status": response.status, "type": response.type, "name": response.name}, response.content
+    )

@@ -29,28 +29,24 @@ from ltinet.explorer.worker import Message, read_message, run_worker
 @final
 @dataclass
 class ForkServer:
-    """The end of its line; closing it ends the nursery, and every worker whose line is closed ends as well."""
+    """Connection to the fork server, which stops when it is closed; workers stop when theirs are closed."""
 
     line: socket.socket
     process: "subprocess.Popen[bytes] | int"
 
     def worker(self) -> tuple[socket.socket, int]:
-        """A new worker: the line to it, and the number of its process.
-
-        Raises:
-            LtinetError: the nursery is gone.
-        """
+        """Return the connection to a new worker and its process id; raise `LtinetError` if the fork server is gone."""
         try:
             self.line.sendall(b"n")
             content, descriptors, _, _ = socket.recv_fds(self.line, 32, 1)
         except OSError:
             content, descriptors = b"", []
         if not descriptors:
-            raise LtinetError("the process that computes cannot be started any more; start the page again")
+            raise LtinetError("the compute process cannot be started any more; start the page again")
         return socket.socket(fileno=descriptors[0]), int(content)
 
     def close(self) -> None:
-        """End it."""
+        """Stop it."""
         self.line.close()
         if isinstance(self.process, int):
             with suppress(ChildProcessError):
@@ -61,7 +57,7 @@ class ForkServer:
 
 
 def start_fork_server() -> ForkServer:
-    """A nursery, forked where that is safe and started as a program otherwise."""
+    """Start a fork server: fork it if this process has no other threads, else run it as a program."""
     ours, theirs = socket.socketpair()
     if threading.active_count() == 1:
         process = os.fork()
@@ -84,7 +80,7 @@ def start_fork_server() -> ForkServer:
 
 
 def run_fork_server(descriptor: int) -> None:
-    """Be the nursery at the end of a socket with this descriptor."""
+    """Run the fork server at the end of a socket with this descriptor."""
     _serve_forks(socket.socket(fileno=descriptor))
 
 
@@ -93,7 +89,7 @@ def _serve_forks(line: socket.socket) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which closes the line
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    gc.freeze()  # what is imported is no garbage, and workers share it for as long as nobody looks
+    gc.freeze()  # the collector does not touch imported modules, so that workers share their pages
     while line.recv(1):
         ours, theirs = socket.socketpair()
         process = os.fork()
@@ -109,22 +105,22 @@ def _serve_forks(line: socket.socket) -> None:
         ours.close()
 
 
-_STOPPED = "this was stopped before it was done; change something to go on"
-_SECONDS = {"view": 600.0, "open": 30.0}  # before a worker, or its job, is ended; others may take _LONGEST
-_LONGEST = 600.0
+_STOPPED = "this computation was stopped; change any setting to continue"
+_DEFAULT_TIMEOUT = 600.0  # seconds until a worker or its job is killed
+_TIMEOUTS = {"open": 30.0}
 
 
 class _PendingRequest(NamedTuple):
-    """A question that waits for its answer."""
+    """A request without a response yet."""
 
     tab: str
     kind: str
-    answer: "queue.SimpleQueue[PageResponse]"
+    response: "queue.SimpleQueue[PageResponse]"
 
 
 @dataclass
 class _WorkerHandle:
-    """A worker as the server sees it."""
+    """A worker, its pending requests and its files."""
 
     line: socket.socket
     process: int
@@ -135,77 +131,77 @@ class _WorkerHandle:
 
 @final
 class WorkerManager:
-    """The worker that there is, and the questions that it was asked."""
+    """Manager of the current worker and its requests."""
 
-    def __init__(self, nursery: ForkServer) -> None:
-        self._nursery = nursery
+    def __init__(self, fork_server: ForkServer) -> None:
+        self._fork_server = fork_server
         self._numbers = itertools.count(1)
         self._lock = threading.RLock()
         self._worker: _WorkerHandle | None = None
 
     @property
     def process(self) -> int | None:
-        """The number of the process that computes, None where there is none now."""
+        """Process id of the current worker, None if there is none."""
         worker = self._worker
         return None if worker is None else worker.process
 
     @property
     def n_waiting(self) -> int:
-        """How many questions have no answer yet."""
+        """Number of pending requests."""
         worker = self._worker
         return 0 if worker is None else len(worker.waiting)
 
     def ask(self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, Upload]) -> PageResponse:
-        """The answer to a question; a newer question of the same tab and kind ends one that takes long."""
-        number, answer = next(self._numbers), queue.SimpleQueue[PageResponse]()
+        """Return the response to a request; a newer request of the same tab and kind stops a running job."""
+        number, response = next(self._numbers), queue.SimpleQueue[PageResponse]()
         try:
-            worker = self._present()
+            worker = self._current_worker()
         except LtinetError as error:
             return error_response(str(error), 500)
         try:
             with self._lock:
                 self._supersede(worker, tab, kind)
-                worker.waiting[number] = _PendingRequest(tab, kind, answer)
+                worker.waiting[number] = _PendingRequest(tab, kind, response)
                 self._send_files(worker, files)
                 worker.line.sendall(Message({"kind": kind, "id": number, "query": dict(query)}).packed())
         except OSError:
-            self._lost(worker)
+            self._discard(worker)
         try:
-            return answer.get(timeout=_SECONDS.get(kind, _LONGEST))
+            return response.get(timeout=_TIMEOUTS.get(kind, _DEFAULT_TIMEOUT))
         except queue.Empty:
-            self._end(worker, number)
-            return error_response("this took too long and was stopped; try a smaller system, or reduce it first", 400)
+            self._stop(worker, number)
+            return error_response("the time limit was exceeded; use a smaller system, or reduce it first", 400)
 
     def start(self) -> None:
-        """Have a worker ready before anybody asks."""
-        self._present()
+        """Start a worker before the first request."""
+        self._current_worker()
 
     def cancel(self, tab: str, kind: str = "") -> None:
-        """End whatever a tab waits for, or what it waits for of one kind."""
+        """Cancel the requests of a tab, or those of one kind."""
         worker = self._worker
-        for number, asked in list({} if worker is None else worker.waiting.items()):
-            if asked.tab == tab and worker is not None and kind in ("", asked.kind):
-                self._end(worker, number)
+        for number, request in list({} if worker is None else worker.waiting.items()):
+            if request.tab == tab and worker is not None and kind in ("", request.kind):
+                self._stop(worker, number)
 
     def forget(self, digest: str) -> None:
-        """Let the worker drop a file."""
+        """Remove a file from the worker."""
         with self._lock, suppress(OSError):
             if self._worker is not None and digest in self._worker.known:
                 self._worker.known.discard(digest)
                 self._worker.line.sendall(Message({"kind": "forget", "hash": digest}).packed())
 
     def close(self) -> None:
-        """End everything."""
+        """Stop all processes."""
         with self._lock:
             worker, self._worker = self._worker, None
         if worker is not None:
             _kill(worker)
-        self._nursery.close()
+        self._fork_server.close()
 
-    def _present(self) -> _WorkerHandle:
+    def _current_worker(self) -> _WorkerHandle:
         with self._lock:
             if self._worker is None:
-                line, process = self._nursery.worker()
+                line, process = self._fork_server.worker()
                 self._worker = _WorkerHandle(line, process)
                 threading.Thread(target=self._listen, args=(self._worker,), daemon=True).start()
             return self._worker
@@ -214,48 +210,50 @@ class WorkerManager:
         for digest, file in files.items():
             if digest not in worker.known:
                 worker.known.add(digest)
-                told = {"kind": "file", "hash": digest, "name": file.name}
-                worker.line.sendall(Message(told, file.content).packed())
+                header = {"kind": "file", "hash": digest, "name": file.name}
+                worker.line.sendall(Message(header, file.content).packed())
 
     def _supersede(self, worker: _WorkerHandle, tab: str, kind: str) -> None:
-        for number, asked in list(worker.waiting.items()):
-            if (asked.tab, asked.kind) == (tab, kind) and kind not in VIEWS:
-                self._end(worker, number)
+        for number, request in list(worker.waiting.items()):
+            if (request.tab, request.kind) == (tab, kind) and kind not in VIEWS:
+                self._stop(worker, number)
 
-    def _end(self, worker: _WorkerHandle, number: int) -> None:
-        """End a job alone; a view is computed by the worker itself, which goes with it."""
+    def _stop(self, worker: _WorkerHandle, number: int) -> None:
+        """Stop a job; a view is computed by the worker itself, which is killed."""
         with self._lock, suppress(OSError):
-            asked = worker.waiting.get(number)
-            if asked is None:
+            request = worker.waiting.get(number)
+            if request is None:
                 return
-            if asked.kind in VIEWS:
+            if request.kind in VIEWS:
                 _kill(worker)
             else:
                 worker.line.sendall(Message({"kind": "cancel", "job": number}).packed())
 
     def _listen(self, worker: _WorkerHandle) -> None:
         with suppress(OSError):
-            while (frame := read_message(worker.line)) is not None:
-                told = frame.header
-                asked = worker.waiting.pop(told["id"], None)
-                if asked is not None:
-                    asked.answer.put(PageResponse(told["status"], frame.content, told["type"], told["name"]))
-        self._lost(worker)
+            while (message := read_message(worker.line)) is not None:
+                header = message.header
+                request = worker.waiting.pop(header["id"], None)
+                if request is not None:
+                    request.response.put(
+                        PageResponse(header["status"], message.content, header["type"], header["name"])
+                    )
+        self._discard(worker)
 
-    def _lost(self, worker: _WorkerHandle) -> None:
-        """The worker is gone: whoever waits is told, and the next question meets a new one."""
+    def _discard(self, worker: _WorkerHandle) -> None:
+        """Remove a worker that is gone: its pending requests get an error, and the next request starts a new one."""
         with self._lock:
             if self._worker is worker:
                 self._worker = None
             waiting, worker.waiting = worker.waiting, {}
             with suppress(OSError):
                 worker.line.close()
-        for asked in waiting.values():
-            asked.answer.put(error_response(_STOPPED, 409))
+        for request in waiting.values():
+            request.response.put(error_response(_STOPPED, 409))
 
 
 def _kill(worker: _WorkerHandle) -> None:
-    """End a worker with all its jobs, and wake whoever listens to it."""
+    """Kill a worker with all its jobs, and unblock the thread that reads from it."""
     for end in (os.killpg, os.kill):
         with suppress(ProcessLookupError, PermissionError):
             end(worker.process, signal.SIGKILL)

@@ -21,10 +21,10 @@ TABLE = "t,force,place\n" + "\n".join(
 )
 
 
-def desk_with(file: Upload) -> tuple[ViewService, str]:
-    desk = ViewService()
-    desk.files[upload_hash(file)] = file
-    return desk, f"file:{upload_hash(file)}"
+def service_with(file: Upload) -> tuple[ViewService, str]:
+    service = ViewService()
+    service.files[upload_hash(file)] = file
+    return service, f"file:{upload_hash(file)}"
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def desk_with(file: Upload) -> tuple[ViewService, str]:
     ],
 )
 def test_the_script_gives_the_same_numbers(query: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    desk = ViewService()
-    script = answer_request(desk, "script", query).content.decode()
+    service = ViewService()
+    script = answer_request(service, "script", query).content.decode()
     names: dict = {}
     exec(compile(script, "view.py", "exec"), names)  # noqa: S102 - a script that the page wrote
-    view, output = json.loads(answer_request(desk, "view", query).content), int(query.get("output", "1")) - 1
+    view, output = json.loads(answer_request(service, "view", query).content), int(query.get("output", "1")) - 1
     assert names["net"].n_connections == view["facts"]["n_connections"]
     y = names["solution"].y[:, output]
     np.testing.assert_allclose(view["response"]["y"], y, rtol=6e-7, atol=1e-11 * np.abs(y).max())
@@ -50,8 +50,8 @@ def test_the_script_gives_the_same_numbers(query: dict[str, str], capsys: pytest
 def test_scripts_of_files_name_them_and_nothing_breaks_out(monkeypatch: pytest.MonkeyPatch) -> None:
     name = 'a"b\'c\\n"""; import os; """.npz'
     file = to_upload(ltinet.named_system("triangular"), "x")._replace(name=name)
-    desk, system = desk_with(file)
-    script = answer_request(desk, "script", {"system": system}).content.decode()
+    service, system = service_with(file)
+    script = answer_request(service, "script", {"system": system}).content.decode()
     asked: list[str] = []
     monkeypatch.setattr(ltinet, "load_system", lambda path: asked.append(path) or ltinet.named_system("triangular"))
     exec(compile(script, "view.py", "exec"), {})  # noqa: S102 - a script that the page wrote
@@ -59,10 +59,10 @@ def test_scripts_of_files_name_them_and_nothing_breaks_out(monkeypatch: pytest.M
 
 
 def test_the_network_file_is_the_network() -> None:
-    desk, state = ViewService(), ViewState(k=11.0)
-    content = answer_request(desk, "network", {"k": "11.0"}).content
-    desk2, system = desk_with(Upload("net.safetensors", content))
-    assert desk2.subject(ViewState(system=system)).system == desk.subject(state).system
+    service, state = ViewService(), ViewState(k=11.0)
+    content = answer_request(service, "network", {"k": "11.0"}).content
+    service2, system = service_with(Upload("net.safetensors", content))
+    assert service2.subject(ViewState(system=system)).system == service.subject(state).system
 
 
 def test_the_archive_of_c_has_its_files() -> None:
@@ -114,8 +114,8 @@ def test_the_shared_page_is_one_file_whose_scripts_are_allowed_by_hash() -> None
 
 def test_markup_in_names_stays_data_on_the_shared_page() -> None:
     system = ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], inputs=["</script><img src=x onerror=alert(1)>"])
-    desk, name = desk_with(to_upload(system, "<img onerror>"))
-    page = answer_request(desk, "page", {"system": name}).content.decode()
+    service, name = service_with(to_upload(system, "<img onerror>"))
+    page = answer_request(service, "page", {"system": name}).content.decode()
     assert "<img" not in page
     parts = _Parts(page)
     assert (
@@ -126,12 +126,12 @@ def test_markup_in_names_stays_data_on_the_shared_page() -> None:
 
 @pytest.mark.slow
 def test_a_table_is_identified_and_drives() -> None:
-    desk, name = desk_with(Upload("record.csv", TABLE.encode()))
-    asked = json.loads(answer_request(desk, "view", {"system": name}).content)["error"]
+    service, name = service_with(Upload("record.csv", TABLE.encode()))
+    asked = json.loads(answer_request(service, "view", {"system": name}).content)["error"]
     assert "columns drive" in asked
-    view = json.loads(answer_request(desk, "view", {"system": name, "drive": "1", "answer": "2"}).content)
-    assert "identified" in view["facts"]["told"]
-    driven = json.loads(answer_request(desk, "view", {"system": "example:masses", "u": name}).content)
+    view = json.loads(answer_request(service, "view", {"system": name, "drive": "1", "answer": "2"}).content)
+    assert "identified" in view["facts"]["details"]
+    driven = json.loads(answer_request(service, "view", {"system": "example:masses", "u": name}).content)
     assert driven["response"]["end"] == pytest.approx(29.9)
-    told = json.loads(answer_request(desk, "open", {"system": name}).content)
+    told = json.loads(answer_request(service, "open", {"system": name}).content)
     assert (told["kind"], told["columns"], told["rows"]) == ("table", ["force", "place"], 300)

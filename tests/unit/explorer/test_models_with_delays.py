@@ -31,42 +31,42 @@ def model() -> ltinet.StateSpace:
 
 def opened(thing: ltinet.StateSpace | Upload, name: str = "rig") -> tuple[ViewService, str]:
     file = thing if isinstance(thing, Upload) else to_upload(thing, name)
-    desk = ViewService()
-    desk.files[upload_hash(file)] = file
-    return desk, f"file:{upload_hash(file)}"
+    service = ViewService()
+    service.files[upload_hash(file)] = file
+    return service, f"file:{upload_hash(file)}"
 
 
 @pytest.mark.parametrize("output", [1, 2])
 @pytest.mark.parametrize("kind", ["step", "impulse"])
 def test_curves_over_time_are_the_delayed_responses(model: ltinet.StateSpace, kind: str, output: int) -> None:
-    desk, system = opened(model)
-    view = desk.view(ViewState(system=system, u=kind, output=output))
+    service, system = opened(model)
+    view = service.view(ViewState(system=system, u=kind, output=output))
     t = np.array(view["response"]["t"])
     respond = model.step_response if kind == "step" else model.impulse_response
     y = respond(np.linspace(0.0, view["response"]["end"], 801), input=0, output=output - 1)
     expected = y(t)[:, 0]
     np.testing.assert_allclose(view["response"]["y"], expected, rtol=0.0, atol=1e-5 * np.abs(expected).max())
     assert "curves over time are deviations from the operating point" in view["notes"]
-    assert np.isfinite(desk.band(ViewState(system=system, u=kind, output=output))["largest"])
+    assert np.isfinite(service.band(ViewState(system=system, u=kind, output=output))["largest"])
 
 
 def test_shares_of_neurons_are_as_late_as_the_output(model: ltinet.StateSpace) -> None:
-    desk, system = opened(model)
+    service, system = opened(model)
     state = ViewState(system=system, output=2)
-    net = desk.seen(state).net
+    net = service.cached_view(state).net
     total = 0.0
     for layer, own in enumerate(net.layers):
         for neuron in range(own.n_neurons):
-            share = desk.view(ViewState(system=system, output=2, pick=(layer, neuron)))["share"]
+            share = service.view(ViewState(system=system, output=2, pick=(layer, neuron)))["share"]
             total = total + np.interp(np.linspace(0.0, 5.0, 50), share["t"], share["share"])
-    view = desk.view(state)["response"]
+    view = service.view(state)["response"]
     y = np.interp(np.linspace(0.0, 5.0, 50), view["t"], view["y"])
     np.testing.assert_allclose(total, y, atol=0.02 * np.abs(y).max())  # curves are thinned to what a screen shows
 
 
 def test_phases_follow_the_delay(model: ltinet.StateSpace) -> None:
-    desk, system = opened(model)
-    bode = desk.view(ViewState(system=system, output=2))["bode"]
+    service, system = opened(model)
+    bode = service.view(ViewState(system=system, output=2))["bode"]
     omega = np.array(bode["omega"])
     core = model.with_signal_settings(input_delay=0, output_delay=0)
     phase = np.degrees(np.unwrap(np.angle(core.frequency_response(omega)[:, 1, 0]))) - np.degrees(0.95 * omega)
@@ -75,9 +75,9 @@ def test_phases_follow_the_delay(model: ltinet.StateSpace) -> None:
 
 
 def test_what_is_set_is_told(model: ltinet.StateSpace) -> None:
-    desk, system = opened(model)
-    facts = desk.view(ViewState(system=system))["facts"]
-    assert facts["told"] == {
+    service, system = opened(model)
+    facts = service.view(ViewState(system=system))["facts"]
+    assert facts["details"] == {
         "input delay": "0.25, 0",
         "output delay": "0, 0.7",
         "u0": "1, 2",
@@ -101,9 +101,9 @@ def table() -> Upload:
 
 
 def test_an_identified_table_is_shown_with_its_delay_offset_and_names(table: Upload) -> None:
-    desk, system = opened(table)
-    view = desk.view(ViewState(system=system, drive=(1,), answer=(2,)))
-    told = view["facts"]["told"]
+    service, system = opened(table)
+    view = service.view(ViewState(system=system, drive=(1,), answer=(2,)))
+    told = view["facts"]["details"]
     assert told["input delay"] == "0.6"
     assert told["y0"].startswith("292.8")
     assert (told["hold"], told["sample time"]) == ("zero", "0.1")
@@ -118,12 +118,12 @@ def test_the_script_of_a_view_gives_its_numbers(
     model: ltinet.StateSpace, table: Upload, kind: str, tmp_path, monkeypatch
 ) -> None:
     file = table if kind == "table" else to_upload(model, "rig")
-    desk, system = opened(file)
+    service, system = opened(file)
     own = {"drive": (1,), "answer": (2,), "u": system} if kind == "table" else {"u": kind, "output": 2}
     state = ViewState(system=system, **own)
     (tmp_path / file.name).write_bytes(file.content)
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    exec(compile(generate_script(desk, state), "view.py", "exec"), names)  # noqa: S102
-    _, solution = desk.run(state)
+    exec(compile(generate_script(service, state), "view.py", "exec"), names)  # noqa: S102
+    _, solution = service.run(state)
     assert np.array_equal(names["solution"].y, solution.y)

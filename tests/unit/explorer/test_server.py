@@ -60,11 +60,11 @@ def test_foreign_requests_are_refused(page: ServedPage, headers: dict[str, str])
 
 @pytest.mark.parametrize("headers", [{"Origin": "http://evil.test"}, {"Sec_Fetch_Site": "cross-site"}])
 def test_a_form_of_another_site_uploads_nothing(page: ServedPage, headers: dict[str, str]) -> None:
-    before = page.server.reception.uploads.listed()
+    before = page.server.session.uploads.listed()
     status, _ = page.raw("POST", f"/{page.server.token}/upload?name=a.npz", b"content", **headers)
     assert status == 403
     assert page.raw("POST", f"/{page.server.token}/cancel", b"", **headers)[0] == 403
-    assert page.server.reception.uploads.listed() == before
+    assert page.server.session.uploads.listed() == before
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "x" * 24])
@@ -175,7 +175,7 @@ def test_few_files_are_kept(page: ServedPage) -> None:
     for count in range(12):
         status, _ = page.upload("table.csv", f"t,u,y\n0,0,0\n1,1,{count}\n2,0,1\n".encode())
         assert status == 200
-    assert len(page.server.reception.uploads.listed()) <= 8
+    assert len(page.server.session.uploads.listed()) <= 8
     still_works(page)
 
 
@@ -196,14 +196,14 @@ def test_slow_requests_and_a_thousand_connections_do_not_shut_others_out(page: S
 
 def test_a_worker_that_is_killed_is_replaced(page: ServedPage) -> None:
     still_works(page)
-    first = page.server.reception.staff.process
+    first = page.server.session.backend.process
     assert first is not None
     os.kill(first, signal.SIGKILL)
     deadline = time.monotonic() + 20.0
-    while page.server.reception.staff.process == first and time.monotonic() < deadline:
+    while page.server.session.backend.process == first and time.monotonic() < deadline:
         time.sleep(0.01)
     still_works(page)
-    assert page.server.reception.staff.process not in (None, first)
+    assert page.server.session.backend.process not in (None, first)
 
 
 def test_a_long_computation_is_ended_and_the_page_goes_on(page: ServedPage) -> None:
@@ -220,7 +220,7 @@ def test_a_long_computation_is_ended_and_the_page_goes_on(page: ServedPage) -> N
 
 def test_a_job_that_is_cancelled_leaves_the_worker(page: ServedPage) -> None:
     still_works(page)
-    worker, found = page.server.reception.staff.process, []
+    worker, found = page.server.session.backend.process, []
     query = "system=example:masses&u=chirp&tab=mine"
     asking = threading.Thread(target=lambda: found.append(page.get(f"engines?{query}")))
     asking.start()
@@ -228,4 +228,4 @@ def test_a_job_that_is_cancelled_leaves_the_worker(page: ServedPage) -> None:
     page.raw("POST", f"/{page.server.token}/cancel?tab=mine", b"")
     asking.join(20.0)
     assert found[0][0] == 400
-    assert page.server.reception.staff.process == worker
+    assert page.server.session.backend.process == worker

@@ -26,10 +26,10 @@ def ten_budgets(rungs: ltinet.TradeoffCurve) -> list[float]:
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", QUICK)
 def test_views_have_the_numbers_of_the_library(name: str) -> None:
-    desk, system = ViewService(), example_system(name)
+    service, system = ViewService(), example_system(name)
     rungs = ltinet.condition_tradeoff(system)
     for budget in ten_budgets(rungs):
-        view = desk.view(ViewState(system=f"example:{name}", k=float(budget)))
+        view = service.view(ViewState(system=f"example:{name}", k=float(budget)))
         net = rungs.within(float(budget)).network
         facts = view["facts"]
         assert facts["condition"] == net.form.condition
@@ -64,42 +64,42 @@ def _check_bode(view: dict, system: ltinet.StateSpace, net: ltinet.DynamicNetwor
 def test_a_network_that_was_saved_is_explored_as_its_system() -> None:
     net = ltinet.construct(ltinet.named_system("triangular"), max_condition=100.0)
     file = to_upload(net, "mine")
-    desk = ViewService()
-    desk.files[upload_hash(file)] = file
-    view = desk.view(ViewState(system=f"file:{upload_hash(file)}", k=100.0))
+    service = ViewService()
+    service.files[upload_hash(file)] = file
+    view = service.view(ViewState(system=f"file:{upload_hash(file)}", k=100.0))
     assert view["facts"]["n_connections"] == ltinet.condition_tradeoff(net.system).within(100.0).network.n_connections
     assert "network of" in view["notes"][0]
 
 
 def test_a_reduction_says_what_it_left_out_and_bounds_count_it() -> None:
-    desk, state = ViewService(), ViewState(system="example:penzl", order=4)
-    view, found = desk.view(state), ltinet.reduce(example_system("penzl"), order=4)
+    service, state = ViewService(), ViewState(system="example:penzl", order=4)
+    view, found = service.view(state), ltinet.reduce(example_system("penzl"), order=4)
     assert view["reduction"]["error_bound"] == found.error_bound
     assert view["facts"]["n_states"] == 4
-    assert desk.band(state)["parts"]["reduction"] > 0.0
+    assert service.band(state)["parts"]["reduction"] > 0.0
 
 
 @pytest.mark.parametrize("u", ["step", "impulse", "chirp"])
 def test_bands_hold_what_the_library_certifies(u: str) -> None:
-    desk, state = ViewService(), ViewState(system="example:masses", u=u)
-    run, solution = desk.run(state)
-    band = desk.band(state)
+    service, state = ViewService(), ViewState(system="example:masses", u=u)
+    run, solution = service.run(state)
+    band = service.band(state)
     np.testing.assert_allclose(band["bound"], solution.error_bound(run.t)[:, 0], rtol=DIGITS)
     assert band["largest"] == pytest.approx(solution.error_bound()[0])
 
 
 def test_an_impulse_is_the_impulse_response() -> None:
-    desk, state = ViewService(), ViewState(system="example:masses", u="impulse")
-    run, solution = desk.run(state)
+    service, state = ViewService(), ViewState(system="example:masses", u="impulse")
+    run, solution = service.run(state)
     expected = example_system("masses").impulse_response(run.t, input=0, output=0).y[:, 0]
     np.testing.assert_allclose(solution.y[:, 0], expected, atol=1e-9 * np.abs(expected).max())
 
 
 def test_engines_are_compared_on_the_same_run() -> None:
-    desk = ViewService()
+    service = ViewService()
     file = to_upload(ltinet.StateSpace([[-1.0, 2.0], [-2.0, -1.0]], [[1.0], [0.0]], [[1.0, 1.0]]), "small")
-    desk.files[upload_hash(file)] = file
-    rows = desk.engines(ViewState(system=f"file:{upload_hash(file)}"))["engines"]
+    service.files[upload_hash(file)] = file
+    rows = service.engines(ViewState(system=f"file:{upload_hash(file)}"))["engines"]
     assert [row["name"] for row in rows] == ["exact", "per_neuron", "per_interval"]
     exact = rows[0]
     assert exact["evaluations"] is None
@@ -110,13 +110,13 @@ def test_engines_are_compared_on_the_same_run() -> None:
 
 
 def test_memory_of_what_was_seen_is_limited() -> None:
-    desk = ViewService()
+    service = ViewService()
     for order in (None, 6, 7, 8, 9):
         for budget in np.geomspace(1.0, 1e8, 20):
-            desk.run(ViewState(k=float(budget), order=order))
-    assert len(desk._subjects) <= 3
-    assert len(desk._seen) <= 8
-    assert len(desk._runs) <= 8
+            service.run(ViewState(k=float(budget), order=order))
+    assert len(service._subjects) <= 3
+    assert len(service._views) <= 8
+    assert len(service._runs) <= 8
 
 
 @pytest.mark.parametrize(
@@ -130,10 +130,10 @@ def test_what_cannot_be_shown_is_a_sentence(query: dict[str, str]) -> None:
 
 
 def test_a_neuron_that_another_budget_has_not_is_told_and_the_rest_shown() -> None:
-    desk = ViewService()
-    view = desk.view(ViewState(k=1.0, pick=(0, 9)))
+    service = ViewService()
+    view = service.view(ViewState(k=1.0, pick=(0, 9)))
     assert view["share"]["pick"] == "0.9"
-    view = desk.view(ViewState(k=1e8, pick=(0, 9)))
+    view = service.view(ViewState(k=1e8, pick=(0, 9)))
     assert view["share"] is None
     assert "no neuron 0.9" in view["notes"][0]
 
@@ -141,8 +141,8 @@ def test_a_neuron_that_another_budget_has_not_is_told_and_the_rest_shown() -> No
 def test_views_pass_as_json_without_nan() -> None:
     growing = ltinet.StateSpace(np.array([[1.0]]), np.array([[1.0]]), np.array([[1.0]]))
     file = to_upload(growing, "growing")
-    desk = ViewService()
-    desk.files[upload_hash(file)] = file
+    service = ViewService()
+    service.files[upload_hash(file)] = file
     for system in ("example:masses", f"file:{upload_hash(file)}"):
         for kind in ("view", "band"):
-            json.loads(answer_request(desk, kind, {"system": system}).content, parse_constant=pytest.fail)
+            json.loads(answer_request(service, kind, {"system": system}).content, parse_constant=pytest.fail)

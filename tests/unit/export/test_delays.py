@@ -181,7 +181,7 @@ def test_manifests_and_descriptions_tell_delays_and_hold(tmp_path):
         page = archive.read("documentation/index.html").decode()
         description = archive.read("modelDescription.xml").decode()
     for text in (page, description):
-        assert "Delayed inputs go in straight lines from one communication point to the next" in text
+        assert "Delayed inputs are linear between communication points" in text
         assert "Inputs are delayed by 0.33." in text
     assert 'start="2.0"' in description
     assert 'dependencies=""' in description

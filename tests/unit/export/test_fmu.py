@@ -182,9 +182,9 @@ def test_refusals(tmp_path, mixed_net, monkeypatch):
         mixed_net.export_fmu(tmp_path / "rig.fmu", 0.1, version="4.0")
     with pytest.raises(ltinet.FileFormatError, match=r"does not end in \.fmu"):
         mixed_net.export_fmu(tmp_path / "rig.zip", 0.1)
-    with pytest.raises(ltinet.MissingDependencyError, match="the compiler 'no-such-compiler' is not here"):
+    with pytest.raises(ltinet.MissingDependencyError, match="the compiler 'no-such-compiler' was not found"):
         mixed_net.export_fmu(tmp_path / "rig.fmu", 0.1, compiler="no-such-compiler")
-    with pytest.raises(ltinet.FileFormatError, match="platform 'amiga' is not known"):
+    with pytest.raises(ltinet.FileFormatError, match="platform 'amiga' is unknown"):
         mixed_net.export_fmu(tmp_path / "rig.fmu", 0.1, platforms=["amiga"])
     with pytest.raises(ltinet.FileFormatError, match="cannot compile the FMU"):
         mixed_net.export_fmu(
@@ -192,6 +192,6 @@ def test_refusals(tmp_path, mixed_net, monkeypatch):
         )
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("ltinet.export.fmu.compiler.find_spec", lambda _: None)
-    with pytest.raises(ltinet.MissingDependencyError, match="no C compiler is here; install gcc or clang"):
+    with pytest.raises(ltinet.MissingDependencyError, match="no C compiler was found; install gcc, clang or ziglang"):
         mixed_net.export_fmu(tmp_path / "rig.fmu", 0.1)
     assert list(tmp_path.iterdir()) == []

@@ -121,7 +121,7 @@ def test_a_network_of_operators_and_a_reduced_one(tmp_path):
     net = ltinet.construct(plate)
     written = net.export_c(tmp_path / "c", 0.01)
     assert written.manifest["network"]["states"] == 3600
-    with pytest.raises(ltinet.FileFormatError, match="leave user_states out"):
+    with pytest.raises(ltinet.FileFormatError, match="omit user_states"):
         net.export_c(tmp_path / "d", 0.01, user_states=True)
     reduced = ltinet.reduce(plate, order=4).net
     assert reduced.export_c(tmp_path / "r", 0.01).manifest["reduced by"] == reduced.reduction_error

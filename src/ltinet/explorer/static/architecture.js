@@ -1,4 +1,4 @@
-// Neurons in their layers: hover for the equation, click or Enter for the share in the output.
+// Neurons by layer: hover for the equation, click or press Enter for the contribution to the output.
 
 import { drawing, element, keepFocus, text, widthOf } from "./svg.js";
 
@@ -16,8 +16,8 @@ export function drawArchitecture(host, view, picked, act) {
   const place = { x: (x) => x * unit, y: (y) => (view.height - y) * unit + above, unit };
   drawEnds(svg, view, place);
   for (const band of view.bands) drawBand(svg, band, view, place, picked);
-  svg.addEventListener("pointerover", (event) => tell(event, act));
-  svg.addEventListener("focusin", (event) => tell(event, act));
+  svg.addEventListener("pointerover", (event) => describe(event, act));
+  svg.addEventListener("focusin", (event) => describe(event, act));
   svg.addEventListener("click", (event) => choose(event, act));
   svg.addEventListener("keydown", (event) => {
     if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(event, act); }
@@ -63,7 +63,7 @@ function arcsPath(band, place) {
   const widest = Math.max(...band.arcs.map(([from, to]) => Math.abs(to - from)));
   let path = "";
   for (const [from, to] of band.arcs) {
-    const rise = Math.max(3, Math.min(band.room * place.unit * 0.95, 60) * (Math.abs(to - from) / widest));
+    const rise = Math.max(3, Math.min(band.arc_height * place.unit * 0.95, 60) * (Math.abs(to - from) / widest));
     path += `M${place.x(from).toFixed(1)} ${base.toFixed(1)}C${place.x(from).toFixed(1)} ${(base - rise * 1.3).toFixed(1)} ${place.x(to).toFixed(1)} ${(base - rise * 1.3).toFixed(1)} ${place.x(to).toFixed(1)} ${base.toFixed(1)}`;
   }
   return path;
@@ -83,16 +83,16 @@ function drawEnds(svg, view, place) {
       svg.append(element("path", { class: "wire", d: wires }));
       svg.append(element("circle", { class: "end", cx: place.x(x), cy: place.y(y), r: Math.min(6, place.unit * 0.25) }));
       if (isClose && index > 0 && index < shown.length - 1) return;
-      const room = Math.max(3, Math.floor((1.8 * place.unit) / (0.62 * size)));
-      const short = name.length > room ? `${name.slice(0, room - 1)}…` : name;
+      const maxLength = Math.max(3, Math.floor((1.8 * place.unit) / (0.62 * size))); // a character is 0.62 em wide
+      const short = name.length > maxLength ? `${name.slice(0, maxLength - 1)}…` : name;
       svg.append(text(place.x(x), place.y(y) + (isClose && index > 0 ? size * 1.4 : -size * 0.75), short, { "text-anchor": "middle", "font-size": size }));
     });
   }
 }
 
-function tell(event, act) {
+function describe(event, act) {
   const pick = event.target.dataset?.pick;
-  if (pick) act.tell(event.target.getAttribute("aria-label"));
+  if (pick) act.describe(event.target.getAttribute("aria-label"));
 }
 
 function choose(event, act) {

@@ -1,11 +1,11 @@
-// The columns of a table that was dropped: which drive, which answer.
+// Form that marks the columns of an uploaded table as inputs and outputs.
 
 export function columnsForm(parts, act) {
   let file = null;
 
   function chosen(role) {
     const all = [...parts["columns-list"].querySelectorAll("select")];
-    return all.flatMap((own, index) => (own.value === role ? [index + 1] : [])).join(",");
+    return all.flatMap((select, index) => (select.value === role ? [index + 1] : [])).join(",");
   }
 
   parts.columns.addEventListener("submit", (event) => {
@@ -19,19 +19,19 @@ export function columnsForm(parts, act) {
   });
   parts["columns-close"].addEventListener("click", () => { parts.columns.hidden = true; });
 
-  return (told) => {
-    file = told;
-    parts["columns-title"].textContent = `${told.name}: ${told.rows} rows`;
-    parts["columns-list"].replaceChildren(...told.columns.map((name, index) => {
+  return (upload) => {
+    file = upload;
+    parts["columns-title"].textContent = `${upload.name}: ${upload.rows} rows`;
+    parts["columns-list"].replaceChildren(...upload.columns.map((name, index) => {
       const label = document.createElement("label");
       const select = document.createElement("select");
-      for (const [value, words] of [["drive", "drives"], ["answer", "answers"], ["", "left out"]]) {
+      for (const [value, words] of [["drive", "input"], ["answer", "output"], ["", "unused"]]) {
         const option = document.createElement("option");
         option.value = value;
         option.textContent = words;
         select.append(option);
       }
-      select.value = index === told.columns.length - 1 && index > 0 ? "answer" : "drive";
+      select.value = index === upload.columns.length - 1 && index > 0 ? "answer" : "drive";
       label.append(name, " ", select);
       return label;
     }));

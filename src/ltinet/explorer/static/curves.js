@@ -1,11 +1,11 @@
-// Curves over time or frequency: lines with axes, a band behind them, and the same numbers as a table.
+// Curves over time or frequency: lines with axes, a band behind them, and a table of the values.
 
 import { drawing, element, linearScale, logScale, text, widthOf } from "./svg.js";
 import { curveTable, replaceDrawing } from "./tables.js";
 
 const EDGE = { left: 70, right: 12, top: 8, bottom: 40 };
 
-// spec: label, x, lines [{name, values, kind, isTold}], xName, yName, xLog, yLog, band {low, high}, height
+// spec: label, x, lines [{name, values, kind, inTableOnly}], xName, yName, xLog, yLog, band {low, high}, height
 export function drawCurves(host, spec) {
   const width = widthOf(host, 240);
   const height = spec.height ?? Math.round(Math.min(330, Math.max(190, width * 0.55)));
@@ -28,14 +28,14 @@ function verticalScale(spec, height) {
   const [low, high] = spec.range ?? rangeOf(spec);
   const [from, to] = [height - EDGE.bottom, EDGE.top];
   if (spec.yLog) return logScale(low, high, from, to);
-  const room = (high - low) * 0.05;
-  return linearScale(low - room, high + room, from, to, 42);
+  const margin = (high - low) * 0.05;
+  return linearScale(low - margin, high + margin, from, to, 42);
 }
 
 function rangeOf(spec) {
   let [low, high] = [Infinity, -Infinity];
   for (const line of spec.lines) {
-    for (const value of line.isTold ? [] : line.values) {
+    for (const value of line.inTableOnly ? [] : line.values) {
       if (value === null || (spec.yLog && !(value > 0))) continue;
       if (value < low) low = value;
       if (value > high) high = value;
@@ -47,7 +47,7 @@ function rangeOf(spec) {
   return spec.band ? withBand(spec.band, low, high) : [low, high];
 }
 
-// A band is shown up to a curve's height above and below it; one that is wider runs into the edges.
+// The axis extends by at most the height of the curve for the band; a wider band is clipped.
 function withBand(band, low, high) {
   const span = high - low;
   const [least, most] = [Math.min(...band.low), Math.max(...band.high)];
@@ -99,9 +99,8 @@ function bandPath(spec, scales) {
   return upper && lower ? `${upper}${lower}Z` : "";
 }
 
-// Others stand in the table alone.
 function drawnLines(spec) {
-  return spec.lines.filter((line) => !line.isTold);
+  return spec.lines.filter((line) => !line.inTableOnly);
 }
 
 function legend(spec) {

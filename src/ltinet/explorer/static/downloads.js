@@ -1,4 +1,4 @@
-// What can be taken away: files from the server, and the drawings as they stand on the page.
+// Downloads: files from the server, and the drawings of the page.
 
 const FILES = [["network", "network file"], ["script", "script"], ["c", "C"], ["onnx", "ONNX"], ["page", "shareable page"]];
 const FIGURES = ["architecture", "trade", "poles", "response", "bode", "difference", "phase", "before", "after"];
@@ -39,14 +39,14 @@ function save({ name, blob }) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-// A drawing with its colours written into it, as other programs need them.
+// Return a drawing as SVG text with its styles as attributes, which other programs need.
 export function standalone(svg) {
   const copy = svg.cloneNode(true);
-  const [own, theirs] = [svg.querySelectorAll("*"), copy.querySelectorAll("*")];
-  own.forEach((element, index) => {
+  const [originals, copies] = [svg.querySelectorAll("*"), copy.querySelectorAll("*")];
+  originals.forEach((element, index) => {
     const style = getComputedStyle(element);
-    for (const name of STYLES) theirs[index].setAttribute(name, style.getPropertyValue(name));
-    theirs[index].removeAttribute("class");
+    for (const name of STYLES) copies[index].setAttribute(name, style.getPropertyValue(name));
+    copies[index].removeAttribute("class");
   });
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   return new XMLSerializer().serializeToString(copy);

@@ -1,4 +1,4 @@
-// The page: from a state to what is seen, and from what somebody does to the next state.
+// The page: draws the view of a state, and turns events into the next state.
 
 import { columnsForm } from "./columns.js";
 import { drawDownloads } from "./downloads.js";
@@ -8,7 +8,7 @@ import { drawPanels, drawResponse } from "./panels.js";
 import { budgetSlider } from "./slider.js";
 import { otherSystem, queryOf, stateOf } from "./state.js";
 
-const SOON = 250; // milliseconds before a wait is shown, the address written or a band asked for
+const DELAY = 250; // milliseconds until the page shows that it is busy, writes the address or requests a band
 
 export async function startExplorer(root, source) {
   const parts = {};
@@ -22,6 +22,11 @@ export async function startExplorer(root, source) {
     abandon: () => source.cancel("view"),
   });
   const slider = budgetSlider(parts, (budget, settled) => wish({ k: String(budget) }, settled));
+  const actions = {
+    pick: (pick) => wish({ pick }, true),
+    describe: (text) => { parts.equation.textContent = text; },
+    point: slider.to,
+  };
   const openColumns = columnsForm(parts, {
     identify: (file, drive, answer) => turn(otherSystem(`file:${file.hash}`, { drive, answer })),
     drive: (file, drive) => wish({ u: `file:${file.hash}`, drive: drive || undefined }, true),
@@ -38,19 +43,19 @@ export async function startExplorer(root, source) {
     go(page.state);
   }
 
-  // Browsers allow few changes of the address in a second: the last of a gesture is what counts.
+  // Browsers limit changes of the address per second: write the last one of a gesture.
   function writeAddress(settled) {
     clearTimeout(page.timers.address);
     page.timers.address = setTimeout(() => {
       page.timers.address = null;
       source.remember(queryOf(page.state));
-    }, settled ? SOON : 2 * SOON);
+    }, settled ? DELAY : 2 * DELAY);
   }
 
   function show(view, state, isLast) {
     page.view = view;
     parts.error.hidden = true;
-    drawPanels(parts, view, state, { pick: (pick) => wish({ pick }, true), tell: (words) => { parts.equation.textContent = words; }, rung: slider.to });
+    drawPanels(parts, view, state, actions);
     slider.show(view.trade, view.k, isLast && document.activeElement !== parts.budget);
     if (isLast) showControls(view, state);
     if (page.comparing) stopEngines();
@@ -58,7 +63,7 @@ export async function startExplorer(root, source) {
     parts.band.textContent = "";
     root.dataset.shown = queryOf(state);
     root.dataset.draws = String(Number(root.dataset.draws ?? 0) + 1);
-    if (isLast) page.timers.band = setTimeout(() => askBand(view, state), source.isInstant ? 0 : SOON);
+    if (isLast) page.timers.band = setTimeout(() => askBand(view, state), source.isInstant ? 0 : DELAY);
   }
 
   function showControls(view, state) {
@@ -69,11 +74,11 @@ export async function startExplorer(root, source) {
     fill(parts.drive, drives, state.u ?? "step");
     if (document.activeElement !== parts.end) parts.end.value = String(Number(view.response.end.toPrecision(5)));
     parts.input.disabled = (state.u ?? "").startsWith("file:");
-    const most = Math.min(view.facts.n_given - 1, 100);
-    parts.order.max = String(Math.max(most, 1));
-    parts.order.disabled = most < 1 || !source.offers.includes("order");
-    parts.order.value = String(view.reduction ? view.reduction.order : most);
-    parts["order-value"].textContent = view.reduction ? String(view.reduction.order) : `all ${view.facts.n_given}`;
+    const maxOrder = Math.min(view.facts.n_full_order - 1, 100);
+    parts.order.max = String(Math.max(maxOrder, 1));
+    parts.order.disabled = maxOrder < 1 || !source.offers.includes("order");
+    parts.order.value = String(view.reduction ? view.reduction.order : maxOrder);
+    parts["order-value"].textContent = view.reduction ? String(view.reduction.order) : `all ${view.facts.n_full_order}`;
     parts.whole.disabled = !state.order;
   }
 
@@ -89,7 +94,7 @@ export async function startExplorer(root, source) {
 
   async function askBand(view, state) {
     if (!source.offers.includes("band")) return;
-    parts.band.textContent = "The certified band is being computed …";
+    parts.band.textContent = "Computing the certified band …";
     try {
       const band = await source.ask("band", queryOf(state));
       if (page.view !== view) return;
@@ -106,10 +111,10 @@ export async function startExplorer(root, source) {
     const view = page.view;
     page.comparing = view;
     parts.compare.textContent = "Stop";
-    parts.engines.textContent = "The engines run …";
+    parts.engines.textContent = "Running the engines …";
     try {
-      const found = await source.ask("engines", queryOf(page.state));
-      if (page.view === view) parts.engines.replaceChildren(enginesTable(found));
+      const comparison = await source.ask("engines", queryOf(page.state));
+      if (page.view === view) parts.engines.replaceChildren(enginesTable(comparison));
     } catch (error) {
       if (page.comparing === view) parts.engines.textContent = error.message;
     }
@@ -118,7 +123,7 @@ export async function startExplorer(root, source) {
 
   function stopEngines(isRunning = true) {
     page.comparing = null;
-    parts.compare.textContent = "Compare them";
+    parts.compare.textContent = "Compare engines";
     if (!isRunning) return;
     parts.engines.textContent = "";
     source.cancel("engines");
@@ -131,7 +136,7 @@ export async function startExplorer(root, source) {
     if (page.view === null && state) showSystems(state, state.system);
   }
 
-  // Views and uploads may wait at once: the page is busy until neither does.
+  // Views and uploads may be pending at the same time: the page is busy until neither is.
   function busy(isBusy, began, what = "view") {
     page.waits[what] = isBusy;
     clearInterval(page.timers.busy);
@@ -143,18 +148,18 @@ export async function startExplorer(root, source) {
       const seconds = (performance.now() - began) / 1000;
       parts.busy.hidden = false;
       parts["busy-text"].textContent = `working, ${seconds.toFixed(0)} s`;
-    }, SOON);
+    }, DELAY);
   }
 
   async function take(file) {
     busy(true, performance.now(), "upload");
     try {
-      if (file.size > start.most_bytes) throw new Error(`${file.name} is too large: at most ${start.most_bytes / 2 ** 20} MB are taken here.`);
-      const told = await source.upload(file);
-      start.files = [...start.files.filter((own) => own.hash !== told.hash), told];
+      if (file.size > start.most_bytes) throw new Error(`${file.name} is too large; the limit is ${start.most_bytes / 2 ** 20} MB.`);
+      const upload = await source.upload(file);
+      start.files = [...start.files.filter((known) => known.hash !== upload.hash), upload];
       parts.error.hidden = true;
-      if (told.kind === "table") openColumns(told);
-      else turn(otherSystem(`file:${told.hash}`));
+      if (upload.kind === "table") openColumns(upload);
+      else turn(otherSystem(`file:${upload.hash}`));
     } catch (error) {
       fail(error);
     } finally {
@@ -207,7 +212,7 @@ export async function startExplorer(root, source) {
   function redraw() {
     if (page.view === null || root.clientWidth === lastWidth) return;
     lastWidth = root.clientWidth;
-    drawPanels(parts, page.view, page.state, { pick: (pick) => wish({ pick }, true), tell: (words) => { parts.equation.textContent = words; }, rung: slider.to });
+    drawPanels(parts, page.view, page.state, actions);
   }
 
   parts.file.closest("label").hidden = !source.upload;

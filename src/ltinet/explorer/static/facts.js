@@ -1,35 +1,39 @@
-// The line of numbers above all drawings, and what is said of a reduction and of the certified band.
+// Facts of the network above all drawings, and sentences on a reduction and on the certified band.
 
 import { scientific } from "./svg.js";
 import { tableOf } from "./tables.js";
 
+function count(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
 export function factsLine(facts) {
   const share = Math.round((1000 * facts.n_weights) / facts.n_weights_dense) / 10;
   const parts = [
-    ["n_layers", `${facts.n_layers} layers`],
-    ["n_neurons", `${facts.n_neurons} neurons`],
-    ["n_connections", `${facts.n_connections} connections`],
-    ["n_weights", `${facts.n_weights} weights`],
+    ["n_layers", count(facts.n_layers, "layer")],
+    ["n_neurons", count(facts.n_neurons, "neuron")],
+    ["n_connections", count(facts.n_connections, "connection")],
+    ["n_weights", count(facts.n_weights, "weight")],
     ["dense", `(${share} % of a dense network)`],
     ["condition", `cond(T) = ${scientific(facts.condition, 5)}`],
-    ["told", Object.entries(facts.told).map(([name, words]) => `${name}: ${words}`).join(", ")],
+    ["details", Object.entries(facts.details).map(([name, text]) => `${name}: ${text}`).join(", ")],
   ];
-  return parts.filter(([, words]) => words).map(([name, words]) => {
-    const made = document.createElement("span");
-    made.dataset.fact = name;
-    if (facts[name] !== undefined && name !== "told") made.dataset.value = String(facts[name]);
-    made.textContent = words;
-    return made;
+  return parts.filter(([, text]) => text).map(([name, text]) => {
+    const span = document.createElement("span");
+    span.dataset.fact = name;
+    if (facts[name] !== undefined && name !== "details") span.dataset.value = String(facts[name]);
+    span.textContent = text;
+    return span;
   });
 }
 
 export function reductionSentence(view, facts) {
-  if (view === null) return `All ${facts.n_given} states are there. Slide to keep fewer; the bound on what that leaves out is computed with it.`;
+  if (view === null) return `All ${facts.n_full_order} states. Move the slider to keep fewer; the error bound is computed with the reduction.`;
   const size = view.gain ? ` (${scientific(view.error_bound === null ? view.estimate / view.gain : view.error_bound / view.gain, 2)} of the largest gain)` : "";
   const error = view.error_bound === null
-    ? `an error of about ${scientific(view.estimate)}${size}, which is an estimate: nothing is proven`
-    : `an error of at most ${scientific(view.error_bound)}${size} at all frequencies, proven`;
-  return `${view.order} of ${view.n_states} states are kept, with ${error}.`;
+    ? `estimated error ${scientific(view.estimate)}${size}, not proven`
+    : `error at most ${scientific(view.error_bound)}${size} at all frequencies, proven`;
+  return `${view.order} of ${view.n_states} states kept, ${error}.`;
 }
 
 export function bandSentence(band, output) {

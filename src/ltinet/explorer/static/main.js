@@ -1,4 +1,4 @@
-// The page as its server gives it: questions over HTTP, the state in the address.
+// The page in a browser: requests over HTTP, the state in the address.
 
 import { startExplorer } from "./explorer.js";
 import { persistent } from "./persistent.js";
@@ -13,8 +13,8 @@ async function answerOf(path, options) {
     throw new Error("The page cannot reach its server; start it again with ltinet explore.");
   }
   if (response.ok) return response;
-  const told = await response.json().catch(() => ({ error: `The server answered with status ${response.status}; reload the page.` }));
-  throw Object.assign(new Error(told.error), { status: response.status });
+  const message = await response.json().catch(() => ({ error: `The server responded with status ${response.status}; reload the page.` }));
+  throw Object.assign(new Error(message.error), { status: response.status });
 }
 
 function pathOf(kind, query) {
@@ -48,7 +48,7 @@ const source = {
   onReturn: (turn) => addEventListener("popstate", () => turn(location.search.slice(1))),
 };
 
-// Whoever leaves waits for nothing any more.
+// Cancel all requests when the page is closed.
 addEventListener("pagehide", () => { navigator.sendBeacon(pathOf("cancel", "")); });
 
 startExplorer(document.getElementById("explorer"), source);

@@ -1,8 +1,8 @@
-// One question at a time, and the newest wish waits: a drag draws all that there is time for and ends where it ended.
+// One request at a time; of later ones only the newest is kept, so that a drag ends with the view of its last position.
 
-const PATIENCE = 1000; // milliseconds that an answer may still take which nobody will look at
+const PATIENCE = 1000; // milliseconds after which a request is cancelled whose response will not be shown
 
-// `leaves` says of two states whether whoever wishes for the second has left the first; `abandon` ends what is asked.
+// `leaves` returns whether a second state makes the response for the first useless; `abandon` cancels a request.
 export function newestFirst({ ask, show, fail, busy, leaves, abandon }) {
   let asked = null;
   let began = 0;

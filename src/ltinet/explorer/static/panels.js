@@ -1,4 +1,4 @@
-// All drawings of one view, each a function of it.
+// All drawings of a view.
 
 import { drawArchitecture } from "./architecture.js";
 import { drawCurves } from "./curves.js";
@@ -18,8 +18,8 @@ export function drawPanels(parts, view, state, act) {
   drawPoles(parts.poles, view.poles);
   drawResponse(parts, view, null);
   drawBode(parts, view);
-  drawPattern(parts.before, view.before, "A as given");
-  drawPattern(parts.after, view.after, "the blocks that it became");
+  drawPattern(parts.before, view.before, "A of the system");
+  drawPattern(parts.after, view.after, "block-diagonal A");
   drawShare(parts, view);
   parts.reduction.textContent = reductionSentence(view.reduction, view.facts);
   const notes = [...view.notes, ...view.response.notes, ...(view.reduction?.notes ?? [])];
@@ -40,12 +40,12 @@ export function drawResponse(parts, view, band) {
   if (view.response.largest > 0 && inputHides(u, view.response.largest)) spec.lines.pop();
   if (band?.bound) {
     spec.band = { low: y.map((value, index) => value - band.bound[index]), high: y.map((value, index) => value + band.bound[index]) };
-    spec.lines.push({ name: "certified ±", values: band.bound, kind: "bound", isTold: true });
+    spec.lines.push({ name: "certified ±", values: band.bound, kind: "bound", inTableOnly: true });
   }
   drawCurves(parts.response, spec);
 }
 
-// An input far larger or smaller than the output would press one of them flat.
+// An input far larger or smaller than the output is not drawn: one of them would look flat.
 function inputHides(u, largest) {
   const size = Math.max(...u.map((value) => Math.abs(value ?? 0)));
   return size === 0 || size > 5 * largest || size < largest / 5;
@@ -69,7 +69,7 @@ function drawBode(parts, view) {
   drawCurves(parts.phase, { ...across, label: "Phase of system and network in degrees", yName: "phase, degrees", height: 160, lines: phases });
 }
 
-// Apart from the gains, which it would press flat: mostly it is rounding.
+// In its own plot, since it is far smaller than the gains: mostly rounding errors.
 function drawDifference(host, { values, isBound, ...across }) {
   const name = isBound ? "difference, at most" : "difference";
   const largest = values.reduce((most, value) => Math.max(most, value ?? 0), 0);
@@ -90,11 +90,11 @@ function gainRange(values) {
 function drawShare(parts, view) {
   if (!view.share) return;
   const { t, share, y, pick, equation, poles } = view.share;
-  parts["share-title"].textContent = `Share of neuron ${pick} in the output`;
+  parts["share-title"].textContent = `Contribution of neuron ${pick} to the output`;
   const roots = poles.map(([real, imaginary]) => `${Number(real.toPrecision(5))}${imaginary ? ` ${imaginary < 0 ? "−" : "+"} ${Number(Math.abs(imaginary).toPrecision(5))} i` : ""}`);
   parts["share-equation"].textContent = `${equation}; poles ${roots.join(", ")}`;
   drawCurves(parts.share, {
-    label: `Share of neuron ${pick} in the output over time`, x: t, xName: "time", yName: "output",
+    label: `Contribution of neuron ${pick} to the output over time`, x: t, xName: "time", yName: "output",
     lines: [{ name: "output", values: y, kind: "system" }, { name: `neuron ${pick}`, values: share, kind: "network" }],
   });
 }

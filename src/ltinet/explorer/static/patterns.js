@@ -1,13 +1,13 @@
-// Which entries of a matrix are not zero, as squares.
+// Sparsity pattern of a matrix.
 
 import { drawing, element, widthOf } from "./svg.js";
 
 export function drawPattern(host, view, name) {
   const key = `${JSON.stringify(view)}${widthOf(host, 120)}`;
-  if (host.drawnPattern === key) return; // the matrix that was given is the same at every budget
+  if (host.drawnPattern === key) return; // the pattern of the system does not change with the limit
   host.drawnPattern = key;
   const share = view.n ? Math.round((1000 * view.count) / view.n ** 2) / 10 : 0;
-  const label = `${name}: ${view.count} of ${view.n}² entries are not zero (${share} %)`;
+  const label = `${name}: ${view.count} of ${view.n}² entries are nonzero (${share} %)`;
   const side = Math.min(260, widthOf(host, 120));
   const cell = side / Math.max(view.side, 1);
   const svg = drawing(label, side, side);

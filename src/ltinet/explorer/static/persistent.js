@@ -1,7 +1,7 @@
-// Ending one question ends the process that computes, and with it what others wait for: these ask again.
+// Repeats requests that fail because another one was cancelled, which kills the process that computes both.
 
-const STOPPED = 409; // the process is gone; the next question meets a new one
-const TIMES = 3;
+const STOPPED = 409; // status of a request whose process was killed
+const MAX_ATTEMPTS = 3;
 
 export function persistent(ask) {
   const waiting = new Set();
@@ -17,7 +17,7 @@ export function persistent(ask) {
           try {
             return await ask(...question);
           } catch (error) {
-            if (error.status !== STOPPED || own.isCancelled || turn === TIMES) throw error;
+            if (error.status !== STOPPED || own.isCancelled || turn === MAX_ATTEMPTS) throw error;
           }
         }
       } finally {

@@ -1,4 +1,4 @@
-// Points in a plane: the poles by layer, and what each connection less costs.
+// Scatter plots: poles by layer, and the trade-off between cond(T) and connections.
 
 import { drawAxes, frame } from "./curves.js";
 import { drawing, element, linearScale, logScale, scientific, signedScale, text, widthOf } from "./svg.js";
@@ -23,7 +23,7 @@ export function drawPoles(host, view) {
   replaceDrawing(host, svg, foldedTable("Poles", ["real part", "imaginary part", "layer"], rows.slice(0, MOST_ROWS)));
 }
 
-// Colour says the layer, and beyond the eighth the shape does.
+// Colours distinguish eight layers; shapes distinguish layers with the same colour.
 function mark(x, y, layer, name) {
   const [left, top, size] = [x.toFixed(1), y.toFixed(1), 4];
   const shapes = [
@@ -37,7 +37,7 @@ function mark(x, y, layer, name) {
 }
 
 export function drawTrade(host, view, budget, act) {
-  const { width, height, svg } = sheet(host, "cond(T) of every network of the ladder against its connections");
+  const { width, height, svg } = sheet(host, "cond(T) of all networks against their connections");
   const box = frame(width, height);
   const most = Math.max(...view.connections, 1);
   const top = Math.max(view.condition.at(-1), 3);
@@ -53,19 +53,19 @@ export function drawTrade(host, view, budget, act) {
   svg.append(text(box.right - 2, Math.max(Number(line) - 5, box.top + 11), `κ = ${scientific(budget)}`, { "text-anchor": "end", class: "name" }));
   view.condition.forEach((condition, index) => {
     const isNow = index === view.place;
-    const name = `${view.connections[index]} connections in ${view.layers[index]} layers, cond(T) = ${scientific(condition, 4)}`;
+    const name = `${view.connections[index]} connections, layers: ${view.layers[index]}, cond(T) = ${scientific(condition, 4)}`;
     const point = element("circle", {
-      class: isNow ? "rung now" : "rung", cx: scales.x.at(view.connections[index]).toFixed(1),
+      class: isNow ? "point now" : "point", cx: scales.x.at(view.connections[index]).toFixed(1),
       cy: scales.y.at(condition).toFixed(1), r: isNow ? 6.5 : 3.5,
     }, element("title", {}, name));
-    point.dataset.rung = index;
+    point.dataset.point = index;
     svg.append(point);
   });
   svg.addEventListener("click", (event) => {
-    if (event.target.dataset.rung) act.rung(Number(event.target.dataset.rung));
+    if (event.target.dataset.point) act.point(Number(event.target.dataset.point));
   });
   const rows = view.condition.map((own, index) => [own, view.connections[index], view.layers[index]]);
-  replaceDrawing(host, svg, foldedTable("The ladder", ["cond(T)", "connections", "layers"], rows.slice(0, MOST_ROWS)));
+  replaceDrawing(host, svg, foldedTable("Trade-off", ["cond(T)", "connections", "layers"], rows.slice(0, MOST_ROWS)));
 }
 
 function stairs(view, scales) {

@@ -1,4 +1,4 @@
-// The page without a server: every rung was computed before, and is looked up.
+// Standalone page: the views of all points of the trade-off curve are stored in it.
 
 import { startExplorer } from "./explorer.js";
 import { stateOf } from "./state.js";

@@ -1,4 +1,4 @@
-// The budget: rungs of the ladder are evenly spaced ticks, budgets between two of them lie on the way.
+// Slider of the limit on cond(T): points of the trade-off curve are evenly spaced, limits between them interpolated.
 
 import { scientific } from "./svg.js";
 
@@ -65,9 +65,9 @@ export function budgetSlider(parts, wish) {
         drawTicks();
       }
       if (follow || changed) parts.budget.value = String(valueOf(budget, view.place));
-      const told = `κ = ${scientific(budget, 5)}`;
-      parts["budget-value"].textContent = budgets.length < 2 ? `${told}: every budget buys this network` : `${told}, network ${view.place + 1} of ${budgets.length}`;
-      parts.budget.setAttribute("aria-valuetext", `${told}: ${view.connections[view.place]} connections, ${view.layers[view.place]} layers`);
+      const limit = `κ = ${scientific(budget, 5)}`;
+      parts["budget-value"].textContent = budgets.length < 2 ? `${limit}: all limits give this network` : `${limit}, network ${view.place + 1} of ${budgets.length}`;
+      parts.budget.setAttribute("aria-valuetext", `${limit}: ${view.connections[view.place]} connections, ${view.layers[view.place]} layers`);
     },
   };
 }

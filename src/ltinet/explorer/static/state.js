@@ -1,4 +1,4 @@
-// What the page shows, as it stands in its address: names and texts, what is as usual left out.
+// State of the page in its address; default values are omitted.
 
 const KNOWN = ["system", "k", "order", "u", "T", "input", "output", "pick", "drive", "answer"];
 
@@ -15,7 +15,7 @@ export function queryOf(state) {
   return given.toString();
 }
 
-// The same system seen otherwise keeps its choices; another system begins anew.
+// State of another system, without the choices made for the last one.
 export function otherSystem(system, more = {}) {
   return { system, ...more };
 }

@@ -1,4 +1,4 @@
-// Elements of SVG and the scales that place things in them; text from data is set as text, never as markup.
+// SVG elements and scales; text from data is set as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -15,7 +15,7 @@ export function drawing(label, width, height) {
   return svg;
 }
 
-// Widths are asked for all at once, before anything is drawn: each question in between would lay the page out anew.
+// Measure all widths before drawing: measuring in between would recompute the layout of the page each time.
 export function measure(hosts) {
   for (const host of hosts) host.drawnWidth = host.clientWidth;
 }
@@ -24,10 +24,10 @@ export function widthOf(host, least) {
   return Math.max(least, host.drawnWidth || host.clientWidth);
 }
 
-// Whoever is inside of a drawing by keyboard is inside of the new one as well.
+// Keep the keyboard focus when a drawing is replaced.
 export function keepFocus(host, draw) {
-  const own = host.getRootNode().activeElement;
-  const selector = !host.contains(own) ? null : own.dataset.pick ? `[data-pick="${own.dataset.pick}"]` : own.localName;
+  const active = host.getRootNode().activeElement;
+  const selector = !host.contains(active) ? null : active.dataset.pick ? `[data-pick="${active.dataset.pick}"]` : active.localName;
   draw();
   if (selector) host.querySelector(selector)?.focus({ preventScroll: true });
 }
@@ -36,11 +36,11 @@ export function text(x, y, words, attributes = {}) {
   return element("text", { x, y, ...attributes }, String(words));
 }
 
-// A scale knows its ticks and where a value goes between two pixels.
+// A scale has ticks, and a function `at` from values to pixels.
 export function linearScale(low, high, from, to, apart = 75) {
   if (!(high > low)) [low, high] = low === 0 ? [-1, 1] : [low - Math.abs(low) / 2, low + Math.abs(low) / 2];
   let step = niceStep((high - low) / Math.max(2, Math.abs(to - from) / apart));
-  if (Math.floor(high / step) - Math.ceil(low / step) < 2) step = niceStep(step / 2.5); // two ticks tell little
+  if (Math.floor(high / step) - Math.ceil(low / step) < 2) step = niceStep(step / 2.5); // two ticks are too few
   const ticks = [];
   for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) {
     ticks.push(Math.abs(value) < step * 1e-9 ? 0 : value);
@@ -58,9 +58,9 @@ export function logScale(low, high, from, to) {
     return { ...plain, at, low, high, ticks: plain.ticks.filter((tick) => tick >= low && tick > 0) };
   }
   const every = Math.max(1, Math.ceil((last - first) / Math.max(2, Math.abs(to - from) / 55)));
-  const room = Math.abs(to - from) / (last - first); // pixels for a decade
-  const [most, more] = from > to ? [80, 45] : [170, 110]; // names need more room side by side
-  const between = room > most ? [1, 2, 5] : room > more ? [1, 3] : [1];
+  const pixels = Math.abs(to - from) / (last - first); // per decade
+  const [most, more] = from > to ? [80, 45] : [170, 110]; // labels need more pixels side by side
+  const between = pixels > most ? [1, 2, 5] : pixels > more ? [1, 3] : [1];
   const ticks = [];
   for (let power = Math.floor(first); power <= last + 1e-9; power += every) ticks.push(...between.map((own) => own * 10 ** power));
   const within = ticks.filter((tick) => tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9));
@@ -73,16 +73,16 @@ export function signedScale(values, from, to) {
   const largest = sizes.at(-1) ?? 1;
   const middle = sizes[Math.floor(sizes.length / 2)] ?? 1;
   const [low, high] = [Math.min(...values, 0), Math.max(...values, 0)];
-  const room = (high - low || 1) * 0.06;
-  if (largest < 15 * middle) return linearScale(low - room, high + room, from, to, from > to ? 42 : 75);
+  const margin = (high - low || 1) * 0.06;
+  if (largest < 15 * middle) return linearScale(low - margin, high + margin, from, to, from > to ? 42 : 75);
   const small = Math.max(sizes[Math.floor(sizes.length / 10)], largest * 1e-6);
   const bend = (value) => Math.asinh(value / small);
   const plain = linearScale(bend(low) - 0.4, bend(high) + 0.4, from, to);
   const powers = [];
   for (let power = Math.ceil(Math.log10(small)); power <= Math.log10(largest); power += 1) powers.push(10 ** power);
   const every = Math.max(1, Math.ceil(powers.length / Math.max(1, Math.abs(to - from) / 130)));
-  const kept = powers.filter((_, index) => (powers.length - 1 - index) % every === 0);
-  const ticks = [...kept.map((size) => -size), 0, ...kept].filter((tick) => tick >= low && tick <= high);
+  const labelled = powers.filter((_, index) => (powers.length - 1 - index) % every === 0);
+  const ticks = [...labelled.map((size) => -size), 0, ...labelled].filter((tick) => tick >= low && tick <= high);
   const name = (value) => (value < 0 ? `−${powerOfTen(-value)}` : powerOfTen(value));
   return { at: (value) => plain.at(bend(value)), ticks, low, high, name };
 }
@@ -102,7 +102,7 @@ export function powerOfTen(value) {
   return `10${[...String(power)].map((digit) => RAISED[digit]).join("")}`;
 }
 
-// Of a tick: as many digits as tell it from the next one.
+// Format a number with as many digits as distinguish it from the next tick.
 export function shortNumber(value, step = 0) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -113,7 +113,7 @@ export function shortNumber(value, step = 0) {
 }
 
 export function scientific(value, digits = 3) {
-  if (value === null || value === undefined) return "not known";
+  if (value === null || value === undefined) return "unknown";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(digits - 1).replace("e+", "e");
   return String(Number(value.toPrecision(digits)));

@@ -1,4 +1,4 @@
-// The numbers of a drawing as a table, for those who cannot or would rather not see curves.
+// Tables of the values of a drawing.
 
 import { keepFocus } from "./svg.js";
 
@@ -14,7 +14,7 @@ export function curveTable(spec) {
   return foldedTable(spec.label, [spec.xName, ...spec.lines.map((line) => line.name)], rows);
 }
 
-// Folded away until somebody opens it, and written when the drawings are done, unless newer ones have come.
+// Closed until the user opens it; filled after all drawings, unless newer ones have replaced it.
 export function foldedTable(label, names, rows) {
   const details = document.createElement("details");
   const summary = document.createElement("summary");
@@ -24,7 +24,7 @@ export function foldedTable(label, names, rows) {
   return details;
 }
 
-// A new drawing in the place of the last; a table that somebody opened stays open.
+// Replace a drawing; its table stays open if it was.
 export function replaceDrawing(host, ...parts) {
   const isOpen = host.querySelector("details")?.open === true;
   keepFocus(host, () => host.replaceChildren(...parts));

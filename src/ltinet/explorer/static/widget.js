@@ -1,4 +1,4 @@
-// The page in the cell of a notebook: questions over the line to the kernel.
+// The page in the cell of a notebook: requests are messages to the kernel.
 
 import { startExplorer } from "./explorer.js";
 import { persistent } from "./persistent.js";
@@ -7,12 +7,12 @@ function sourceOf(model) {
   const waiting = new Map();
   let number = 0;
   model.on("msg:custom", (message, buffers) => {
-    const asked = waiting.get(message.id);
+    const request = waiting.get(message.id);
     waiting.delete(message.id);
-    if (!asked) return;
+    if (!request) return;
     const content = new Blob([buffers?.[0] ?? ""], { type: message.type });
-    if (message.status === 200) asked.resolve({ name: message.name, content });
-    else content.text().then((words) => asked.reject(Object.assign(new Error(JSON.parse(words).error), { status: message.status })));
+    if (message.status === 200) request.resolve({ name: message.name, content });
+    else content.text().then((words) => request.reject(Object.assign(new Error(JSON.parse(words).error), { status: message.status })));
   });
 
   function send(kind, query, buffers = []) {
@@ -22,12 +22,12 @@ function sourceOf(model) {
     return new Promise((resolve, reject) => { waiting.set(id, { kind, resolve, reject }); });
   }
 
-  // The kernel may be busy with another cell, or gone: whoever cancels does not wait for it.
-  function leave(wanted) {
+  // Reject cancelled requests at once, since the kernel may be busy with another cell, or gone.
+  function leave(cancelled) {
     for (const [id, { kind, reject }] of waiting) {
-      if (wanted !== "" && kind !== wanted) continue;
+      if (cancelled !== "" && kind !== cancelled) continue;
       waiting.delete(id);
-      reject(new Error("this was stopped before it was done; change something to go on"));
+      reject(new Error("this computation was stopped; change any setting to continue"));
     }
   }
 
