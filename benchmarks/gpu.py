@@ -69,7 +69,9 @@ def times_of(shape: Shape, dtype: torch.dtype, rounds: int) -> float:
     model = shape.net.to_torch(shape.dt).to("cuda")
     batch, steps, m = samples.shape
     chosen = select_plan(
-        ProblemSizes(batch, steps, model.n_states, m, model.n_outputs, on_gpu=True, bytes_per_number=samples.element_size())
+        ProblemSizes(
+            batch, steps, model.n_states, m, model.n_outputs, on_gpu=True, bytes_per_number=samples.element_size()
+        )
     )
     print(f"{shape.name}, {dtype}: the model chooses {chosen}", flush=True)
     own = measured("ltinet as it is", model, samples, truth, rounds)
