@@ -155,10 +155,10 @@ def refused() -> dict[str, tuple[Any, dict[str, Any], str]]:
     return {
         "feedback": (feedback, {}, "a Feedback solves an equation at every sample, for which ONNX has no node"),
         "feedback in a stack": (nn.Stack(linear, feedback), {}, "for which ONNX has no node"),
-        "another module": (torch.nn.ReLU(), {}, "a ReLU is no module of ltinet.nn that ONNX is written for"),
+        "another module": (torch.nn.ReLU(), {}, "a ReLU cannot be exported to ONNX"),
         "no network": (nn.Stack(nn.Polynomial(1)), {}, "the model contains no network"),
         "two steps": (nn.Stack(linear, linear.at(0.5)), {}, "different time steps, 0.2 and 0.5"),
-        "x0 for all": (nn.Stack(linear, nn.Polynomial(1)), {"x0": np.zeros(5)}, "x0 is no list of 2"),
+        "x0 for all": (nn.Stack(linear, nn.Polynomial(1)), {"x0": np.zeros(5)}, "x0 must be a list of 2"),
         "x0 of a map": (nn.Stack(linear, nn.Polynomial(1)), {"x0": [None, [1.0]]}, "a Polynomial has no state"),
         "short x0": (nn.Stack(linear, nn.Polynomial(1)), {"x0": [[1.0], None]}, "x0"),
         "precision": (nn.Stack(linear, nn.Polynomial(1)), {"dtype": "half"}, "dtype is 'half'"),
