@@ -154,7 +154,7 @@ def test_one_over_t_is_refused_within_a_bounded_number_of_calls(net, start):
 
 @pytest.mark.parametrize("tolerance", [np.nan, -1, 0.0, np.inf, "1e-8"])
 def test_input_tolerances_are_positive_and_finite(net, tolerance):
-    with pytest.raises(ltinet.SimulationError, match=r"input_tolerance is .*positive, finite"):
+    with pytest.raises(ltinet.SimulationError, match=r"input_tolerance must be .*positive, finite"):
         net.simulate(np.sin, T, input_tolerance=tolerance)
 
 
@@ -302,5 +302,5 @@ def test_discrete_objects_are_refused_by_name(step):
 def test_options_that_do_not_apply_are_refused(net):
     with pytest.raises(ltinet.SimulationError, match="no method and no rtol and no across_knots"):
         net.simulate(ONES, T, method="nonsense", rtol=-3, across_knots=True)
-    with pytest.raises(ltinet.SimulationError, match="no input_tolerance"):
+    with pytest.raises(ltinet.SimulationError, match="no option input_tolerance"):
         net.simulate(ONES, T, engine="per_neuron", input_tolerance=1e-3)

@@ -360,15 +360,15 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
         t=core.t,
         delays=delays,
         y0=np.zeros(delays.shape[-1]),
-        given=given,
-        seen=seen,
+        signal=given,
+        delayed=seen,
         D=np.zeros((delays.shape[-1], system.n_inputs)),
-        prepared=prepared,
+        context=prepared,
         x0=start,
         state_delays=state_delays,
-        one_output=own,
+        output=own,
     )
-    return replace(core, y=trajectory.outputs(core.t, at_times=core.y), trajectory=trajectory)
+    return replace(core, y=trajectory.outputs(core.t, core_outputs=core.y), trajectory=trajectory)
 
 
 def _extended_times(t: Array, delays: Array) -> Array:

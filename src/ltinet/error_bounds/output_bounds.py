@@ -93,27 +93,40 @@ class UnknownBound:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A priori bounds on the error of every output for |u| ≤ 1 and x(0) = 0 up to a horizon, `(p,)` each.
+    """A priori bounds on the error of every output for |u| ≤ 1 and x(0) = 0 up to a horizon.
 
     They hold for held inputs and for straight lines between samples, on a grid of equal steps. The exact engine is
-    linear: for |u| ≤ a they are a times as large. The part `rounding` is an estimate in so far as roundings are
-    assumed to be independent and errors of propagators are measured at some lengths only.
+    linear: for |u| ≤ a they are a times as large. `rounding` is an estimate in so far as roundings are assumed to be
+    independent and sizes of propagators are evaluated at some lags only.
+
+    Parameters
+    ----------
+    horizon : float
+        Length of time.
+    n_steps : int
+        Number of equal steps.
+    rounding : ndarray
+        Bound on the effect of rounding in the steps of the exact engine, `(p,)`.
+    decomposition : ndarray
+        Bound on the effect of A X − X F, B − X G and C X − Φ, `(p,)`; zero if the network was not made from a system.
+    gain : ndarray
+        Bound on the outputs themselves, `(p,)`: peak-to-peak gain from gains of neurons.
+    paper_constants : tuple of float
+        Constant 1 + C + C² + … of Theorem 2 for every layer.
+    layer_constants : tuple of float
+        Largest row sum of (I − G)⁻¹ of every layer, a smaller constant for the same purpose.
+    reduction : ndarray, optional
+        Bound on the error of a model reduction, ‖G − G_r‖ in the H2 norm times √(m horizon); None without one.
     """
 
     horizon: float
     n_steps: int
     rounding: Array
-    """Estimated bound on the rounding in the steps of the exact engine."""
     decomposition: Array
-    """Bound on the effect of A X − X F, B − X G and C X − Φ; zero for a network that was not made from a system."""
     gain: Array
-    """Bound on the size of the outputs themselves: peak-to-peak gain from gains of neurons."""
     paper_constants: tuple[float, ...]
-    """Constant 1 + C + C² + … of Theorem 2 for every layer."""
     layer_constants: tuple[float, ...]
-    """Largest row sum of (I − G)⁻¹ of every layer, a smaller constant for the same purpose."""
     reduction: Array | None = None
-    """Bound on the error of a model reduction, ‖G − G_r‖ in the H2 norm times √(m horizon); None without one."""
 
     @property
     def total(self) -> Array:

@@ -104,7 +104,7 @@ def simulate(  # noqa: PLR0913
         solution = replace(solution, reduction=bound_reduction_error(norm, signal, axis.t, n_outputs=n_outputs))
     if settings.shifts_signals:
         D = context.system.D if context.origin is None else context.origin.D  # the latter without the network
-        solution = solution_from_core(solution, settings, given=user_signal, seen=core, prepared=context, D=D, x0=x0)
+        solution = solution_from_core(solution, settings, signal=user_signal, delayed=core, context=context, D=D, x0=x0)
     solution = replace(solution, stats={**solution.stats, "hold": getattr(user_signal, "hold", None)})
     return solution if names is UNNAMED or names == UNNAMED else replace(solution, signal_names=names)
 

@@ -10,7 +10,7 @@ other is exact.
 To add an engine, write a class with `options` and `run`, and add it to `ENGINES`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -37,38 +37,21 @@ from ltinet.simulation.solver_errors import bound_single_time, bound_solver_run,
 from ltinet.simulation.step_model import count_threads
 from ltinet.simulation.time_cells import uniform_cells
 
-# MERGED ltinet.simulation.engines
-# The exact engine's trajectory: the path, and how far it may be off.
+_INPUT_TOLERANCE = 1e-8  # default distance of straight lines from an input function, relative to the largest |u|
+_JUMP_TOLERANCE = 1e-8  # relative to u: changes of a function by one unit in the last place of t are smaller
 
 
-class ExactTrajectory(ExactRun):
-    """An exact path that bounds its own error."""
+class Engine(Protocol):
+    """Method that simulates a network."""
 
-    def error_bound(self, start: float, stop: float) -> SolutionErrorBound | UnknownBound:
-        """How far outputs between two times may be off; not known where T is an operator."""
-        if self.realization.has_operator:
-            return UnknownBound(self.samples.batch_shape, self.realization.system.n_outputs)
-        with limit_blas_threads_for_work(self.n_multiplications):
-            return SolutionErrorBound(bound_exact_run(self, start, stop), self.samples.batch_shape)
-
-
-# MERGED ltinet.simulation.engines
-# The exact engine: no step-size control and no stiffness, since between samples the solution has a closed form.
-#
-# It steps the system in the user's coordinates or in those of its blocks (`select_coordinates`), never in the
-# second-order form of neurons.
-
-_INPUT_TOLERANCE = 1e-8  # of the largest |u|: how far straight lines may be from a function
-
-
-class ExactEngine:
-    """Outputs in closed form."""
-
-    options = frozenset({"input_tolerance", "coordinates"})
+    @property
+    def options(self) -> frozenset[str]:
+        """Names of the options that it accepts."""
+        ...
 
     def run(
         self,
-        prepared: SimulationContext,
+        context: SimulationContext,
         signal: Signal,
         t: Array,
         *,
@@ -76,16 +59,52 @@ class ExactEngine:
         n_jobs: int,
         options: Mapping[str, Any],
     ) -> Solution:
-        """Outputs at the times t, from the state x0 at t[0]; a batch is shared by `n_jobs` threads."""
-        given = options.get("input_tolerance")
-        tolerance = _INPUT_TOLERANCE if given is None else validate_input_tolerance(given)
+        """Return the solution at the ascending times t, from the user's state x0 at t[0], zero if it is None.
+
+        All `options` are in the set of the engine and not None; it validates their values.
+        """
+        ...
+
+
+# Exact engine
+
+
+class ExactTrajectory(ExactRun):
+    """Exact run that bounds its own error."""
+
+    def error_bound(self, start: float, stop: float) -> SolutionErrorBound | UnknownBound:
+        """Return the error bound between two times; infinite where T is an operator."""
+        if self.realization.has_operator:
+            return UnknownBound(self.samples.batch_shape, self.realization.system.n_outputs)
+        with limit_blas_threads_for_work(self.n_multiplications):
+            return SolutionErrorBound(bound_exact_run(self, start, stop), self.samples.batch_shape)
+
+
+class ExactEngine:
+    """Outputs in closed form between samples; a batch is shared by `n_jobs` threads."""
+
+    options = frozenset({"input_tolerance", "coordinates"})
+
+    def run(
+        self,
+        context: SimulationContext,
+        signal: Signal,
+        t: Array,
+        *,
+        x0: ArrayLike | None,
+        n_jobs: int,
+        options: Mapping[str, Any],
+    ) -> Solution:
+        """Return the solution at the times t, from the state x0 at t[0]."""
+        tolerance = validate_input_tolerance(options.get("input_tolerance", _INPUT_TOLERANCE))
         threads = count_threads(n_jobs)
-        samples, refinement, off = signal.sampled_over(t, tolerance=tolerance)
-        realization = _realization(prepared, samples, options.get("coordinates", "auto"))
+        samples, refinement, input_error = signal.sampled_over(t, tolerance=tolerance)
+        coordinates = options.get("coordinates", "auto")
+        realization = _select_realization(context, coordinates, samples)
         if realization.resolves_shift(samples.axis):
             samples = SampledSignal(samples.axis.without_step(), samples.u, hold=samples.hold)
-            realization = _realization(prepared, samples, options.get("coordinates", "auto"))
-        trajectory = ExactTrajectory(realization, samples, x0, network=prepared, input_error=off)
+            realization = _select_realization(context, coordinates, samples)
+        trajectory = ExactTrajectory(realization, samples, x0, network=context, input_error=input_error)
         y = _outputs_at(trajectory, t, threads=threads)
         stats: dict[str, Any] = {
             "engine": "exact",
@@ -98,67 +117,134 @@ class ExactEngine:
         return Solution(t, y, trajectory, stats)
 
 
-def _realization(prepared: SimulationContext, samples: SampledSignal, wanted: CoordinateChoice) -> Realization:
-    return select_coordinates(prepared, wanted, is_even=samples.step is not None, longest_step=samples.longest_step)
+def _select_realization(
+    context: SimulationContext, coordinates: CoordinateChoice, samples: SampledSignal
+) -> Realization:
+    is_even = samples.step is not None
+    return select_coordinates(context, coordinates, is_even=is_even, longest_step=samples.longest_step)
 
 
 def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array:
-    """Outputs at the times t: from those at all samples where t are among them, which needs no states in between."""
+    """Return outputs at the times t; from those at all samples, which need no states, if these contain the times."""
     samples = trajectory.samples
     if samples.t is t or np.array_equal(samples.t, t):
         return trajectory.sampled_outputs(threads=threads)
     places = np.searchsorted(samples.t, t, side="right") - 1
-    before = np.flatnonzero(t[1:] == t[:-1])  # of a time given twice the first is the one before the jump
+    before = np.flatnonzero(t[1:] == t[:-1])  # the first of two equal times is before the jump
     places[before] = np.searchsorted(samples.t, t[before], side="left")
     if np.array_equal(samples.t[places], t):
         return trajectory.sampled_outputs(threads=threads)[..., places, :]
     return outputs_at_jumps(trajectory.outputs(t), t, samples, trajectory.realization.system.D)
 
 
-# MERGED ltinet.simulation.engines
-# A run by solvers, and how far it may be off.
+# Solver engines
 
 
 class SolverTrajectory(SolverRun):
-    """Dense outputs that bound their own error."""
+    """Dense outputs of ODE solvers that bound their own error."""
 
     def error_bound(self, start: float, stop: float) -> SolutionErrorBound:
-        """How far outputs between two times may be off."""
+        """Return the error bound between two times."""
         cells = uniform_cells(start, stop)
         bounds = bound_solver_run(self, cells) if stop > start else bound_single_time(self, cells)
         return SolutionErrorBound(bounds, self.signal.batch_shape)
 
     def neuron_shares(self) -> Array:
-        """What the error of each neuron does to the worst output, layer after layer, `(n_neurons,)`."""
+        """Return the effect of the error of each neuron on the worst output, layer after layer, `(n_neurons,)`."""
         return neuron_error_shares(self)
 
 
-# MERGED ltinet.simulation.engines
-# The paper's forward passes: one ODE per neuron, any SciPy solver per neuron, layers independent of each other.
+@dataclass(frozen=True, eq=False)
+class ShiftedTrajectory:
+    """Trajectory whose time is counted from `origin`."""
 
-_JUMP_TOLERANCE = 1e-8  # relative to u: what a function changes by in one unit in the last place of t is no jump
+    inner: SolverTrajectory
+    origin: float
+
+    def outputs(self, t: Array) -> Array:
+        """Return outputs y at any times."""
+        return self.inner.outputs(t - self.origin)
+
+    def user_states(self, t: Array) -> Array:
+        """Return states x at any times."""
+        return self.inner.user_states(t - self.origin)
+
+    def neuron_states(self, t: Array) -> Array:
+        """Return (ξ, ξ̇) at any times."""
+        return self.inner.neuron_states(t - self.origin)
+
+    def input_corners(self, t: Array) -> tuple[Array, Array]:
+        """Return the input for a plot, at the times t and at knots between them."""
+        times, values = self.inner.input_corners(t - self.origin)
+        return times + self.origin, values
+
+    def error_bound(self, start: float, stop: float) -> SolutionErrorBound:
+        """Return the error bound between two times."""
+        return replace(self.inner.error_bound(start - self.origin, stop - self.origin), origin=self.origin)
+
+    def neuron_shares(self) -> Array:
+        """Return the effect of the error of each neuron on the worst output, layer after layer, `(n_neurons,)`."""
+        return self.inner.neuron_shares()
 
 
 @dataclass(frozen=True)
 class SolverPlan:
-    """How the solver engines run."""
+    """Algorithm and options of a run by ODE solvers."""
 
     algorithm: Algorithm
     options: SolverOptions
     n_jobs: int
     across_knots: bool
-    """Integrate over knots of the input as if they were not there, as the paper does; for comparisons only."""
+    """Whether to integrate across knots of the input without a restart, as in the paper; for comparisons only."""
+
+
+@dataclass(frozen=True)
+class SolverEngine:
+    """SciPy's solvers for one ODE per neuron, by Algorithm 3 ("per_neuron") or Algorithm A.1 ("per_interval").
+
+    Layers are shared by `n_jobs` processes.
+    """
+
+    algorithm: Algorithm
+    options = frozenset({"method", "rtol", "atol", "first_step", "max_step", "across_knots"})
+
+    def run(
+        self,
+        context: SimulationContext,
+        signal: Signal,
+        t: Array,
+        *,
+        x0: ArrayLike | None,
+        n_jobs: int,
+        options: Mapping[str, Any],
+    ) -> Solution:
+        """Return the solution at the times t, from the state x0 at t[0].
+
+        Times are counted from t[0]; a signal that cannot be shifted, a function of time, keeps its own.
+        """
+        solver_options = SolverOptions(**{name: options[name] for name in options if name != "across_knots"})
+        plan = SolverPlan(self.algorithm, solver_options, n_jobs, bool(options.get("across_knots")))
+        origin = float(t[0])
+        shifted = signal.counted_from(origin)
+        if shifted is None:
+            return Solution(t, *simulate_with_solvers(context, signal, t, x0=x0, plan=plan))
+        try:
+            y, trajectory, stats = simulate_with_solvers(context, shifted, t - origin, x0=x0, plan=plan)
+        except SimulationError as error:
+            message = str(error).removesuffix(".")
+            raise SimulationError(f"{message} (times are counted from t[0] = {origin!r}).") from None
+        return Solution(t, y, ShiftedTrajectory(trajectory, origin), stats)
 
 
 def simulate_with_solvers(
-    prepared: SimulationContext, signal: Signal, t: Array, *, x0: ArrayLike | None, plan: SolverPlan
+    context: SimulationContext, signal: Signal, t: Array, *, x0: ArrayLike | None, plan: SolverPlan
 ) -> tuple[Array, SolverTrajectory, dict[str, Any]]:
-    """Outputs at the times t by Algorithm 3 or Algorithm A.1, with dense output in between, and what it took."""
-    network = prepared.network
-    plan.options.check_keys([layer.n_neurons for layer in network.layers])
-    z0 = prepared.coordinates.neurons_from_blocks(prepared.initial_state(x0, signal.batch_shape))
+    """Return outputs at the times t, dense output in between, and statistics."""
+    network = context.network
+    plan.options.validate([layer.n_neurons for layer in network.layers])
+    z0 = context.coordinates.neurons_from_blocks(context.initial_state(x0, signal.batch_shape))
     breaks = _restart_times(signal, t, plan)
-    _refuse_jumps_between(signal, breaks)
+    _check_no_jump_is_crossed(signal, breaks)
     singles = signal.unbatched()
     offsets = np.cumsum([0, *(layer.n_states for layer in network.layers)])
     tasks = [
@@ -177,14 +263,14 @@ def simulate_with_solvers(
     ]
     runs = _solve_layers(tasks, n_jobs=plan.n_jobs)
     batches = [runs[index * network.n_layers : (index + 1) * network.n_layers] for index in range(len(singles))]
-    stop = float(t[-1]) if len(breaks) > 1 else np.nan  # at a single time there is no jump left to come
-    trajectory = SolverTrajectory(prepared, signal, tuple(batches), stop=stop)
-    y = outputs_at_jumps(trajectory.outputs(t), t, signal, prepared.system.D)
+    stop = float(t[-1]) if len(breaks) > 1 else np.nan  # at a single time no jump follows
+    trajectory = SolverTrajectory(context, signal, tuple(batches), stop=stop)
+    y = outputs_at_jumps(trajectory.outputs(t), t, signal, context.system.D)
     return y, trajectory, _statistics(batches, plan)
 
 
 def _restart_times(signal: Signal, t: Array, plan: SolverPlan) -> Array:
-    """Where integration restarts: at the knots of the input, and for Algorithm A.1 at all times asked for."""
+    """Return the times at which integration restarts: knots of the input, and for Algorithm A.1 all times t."""
     ends = np.array([t[0], t[-1]])
     knots = signal.knots[(signal.knots > t[0]) & (signal.knots < t[-1])]
     if plan.across_knots:
@@ -192,18 +278,18 @@ def _restart_times(signal: Signal, t: Array, plan: SolverPlan) -> Array:
     return np.unique(np.concatenate([ends, knots, t if plan.algorithm == "per_interval" else ends]))
 
 
-def _refuse_jumps_between(signal: Signal, breaks: Array) -> None:
-    """Integration across kinks is inaccurate, across jumps it is wrong: the impulse in u̇ would be lost."""
+def _check_no_jump_is_crossed(signal: Signal, breaks: Array) -> None:
+    """Raise an error if integration crosses a jump: the impulse in u̇ would be lost. Kinks are only inaccurate."""
     crossed = signal.knots[(signal.knots > breaks[0]) & (signal.knots < breaks[-1])]
     crossed = crossed[~np.isin(crossed, breaks)]
     if len(crossed):
         after, before = signal.value(crossed), signal.value_before(crossed)
         if np.max(np.abs(after - before), initial=0.0) > _JUMP_TOLERANCE * np.max(np.abs(after), initial=0.0):
-            raise SimulationError('across_knots is for inputs without jumps; leave it out, or use hold="linear"')
+            raise SimulationError('across_knots requires an input without jumps. Leave it out, or use hold="linear".')
 
 
 def _solve_layers(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:
-    """All tasks, here or through whatever backend joblib is set to: its own processes, or a cluster."""
+    """Solve all tasks, in this process or with the active joblib backend: processes, or a cluster."""
     if n_jobs == 1:
         return list(track_progress(map(solve_layer, tasks), total=len(tasks), noun="layers"))
     try:
@@ -211,144 +297,30 @@ def _solve_layers(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:
     except ImportError as error:
         raise MissingDependencyError('n_jobs needs joblib; install it with pip install "ltinet[parallel]"') from error
     backend, _ = joblib.parallel.get_active_backend()
-    streams = backend.supports_return_generator  # all do but multiprocessing, whose results come at the end at once
+    streams = backend.supports_return_generator  # all but multiprocessing, which returns all results at the end
     try:
         runs = joblib.Parallel(n_jobs=n_jobs, return_as="generator" if streams else "list")(
             joblib.delayed(solve_layer)(task) for task in tasks
         )
         return list(track_progress(runs, total=len(tasks), noun="layers"))
-    except BrokenExecutor:  # joblib's TerminatedWorkerError is one
+    except BrokenExecutor:  # base class of joblib's TerminatedWorkerError
         raise SimulationError(
-            f"a process that solved layers was ended from outside, as systems do that run out of memory; run it again "
-            f"with fewer processes than n_jobs={n_jobs}"
+            "a worker process was terminated, probably because the system ran out of memory. Use fewer processes than "
+            f"n_jobs={n_jobs}."
         ) from None
 
 
 def _statistics(batches: Sequence[Sequence[LayerRun]], plan: SolverPlan) -> dict[str, Any]:
-    """Evaluations, steps and seconds per layer and neuron, summed over a batch, and in total."""
+    """Return evaluations, steps and seconds per layer and neuron, summed over a batch, and in total."""
     stats: dict[str, Any] = {"engine": plan.algorithm, "across_knots": plan.across_knots}
     for name in ("evaluations", "steps", "seconds"):
-        layers = [np.sum([getattr(own, name) for own in runs], axis=0) for runs in zip(*batches, strict=True)]
-        stats[name] = tuple(tuple(own.tolist()) for own in layers)
-        stats[f"total_{name}"] = sum(sum(own) for own in stats[name])
+        layers = [np.sum([getattr(run, name) for run in runs], axis=0) for runs in zip(*batches, strict=True)]
+        stats[name] = tuple(tuple(layer.tolist()) for layer in layers)
+        stats[f"total_{name}"] = sum(sum(layer) for layer in stats[name])
     return stats
 
 
-# MERGED ltinet.simulation.engines
-# Runs by solvers in times counted from the first: at a large offset a solver's steps would drown in its rounding.
-#
-# The system does not change with time, and a difference of two times within a factor of two of each other is exact.
-
-
-@dataclass(frozen=True, eq=False)
-class ShiftedTrajectory:
-    """A solution whose time zero is at `origin`."""
-
-    inner: SolverTrajectory
-    origin: float
-
-    def outputs(self, t: Array) -> Array:
-        """Outputs y at any times."""
-        return self.inner.outputs(t - self.origin)
-
-    def user_states(self, t: Array) -> Array:
-        """States x at any times."""
-        return self.inner.user_states(t - self.origin)
-
-    def neuron_states(self, t: Array) -> Array:
-        """(ξ, ξ̇) at any times."""
-        return self.inner.neuron_states(t - self.origin)
-
-    def input_corners(self, t: Array) -> tuple[Array, Array]:
-        """The input as a picture shows it, at the times t and at knots between them."""
-        times, values = self.inner.input_corners(t - self.origin)
-        return times + self.origin, values
-
-    def error_bound(self, start: float, stop: float) -> SolutionErrorBound:
-        """How far outputs between two times may be off."""
-        return replace(self.inner.error_bound(start - self.origin, stop - self.origin), origin=self.origin)
-
-    def neuron_shares(self) -> Array:
-        """What the error of each neuron does to the worst output, layer after layer, `(n_neurons,)`."""
-        return self.inner.neuron_shares()
-
-
-def simulate_from_zero(
-    prepared: SimulationContext, signal: Signal, t: Array, *, x0: ArrayLike | None, plan: SolverPlan
-) -> Solution:
-    """Outputs at the times t by solvers, in times counted from t[0] where that takes nothing from them.
-
-    A function of time is asked for its values at the times that were given, and stays as it is.
-    """
-    origin = float(t[0])
-    moved = signal.counted_from(origin)
-    if moved is None:
-        return Solution(t, *simulate_with_solvers(prepared, signal, t, x0=x0, plan=plan))
-    try:
-        y, trajectory, stats = simulate_with_solvers(prepared, moved, t - origin, x0=x0, plan=plan)
-    except SimulationError as error:
-        raise SimulationError(f"{error} (times counted from t[0] = {origin!r})") from None
-    return Solution(t, y, ShiftedTrajectory(trajectory, origin), stats)
-
-
-# MERGED ltinet.simulation.engines
-# The engines "per_neuron" (Algorithm 3) and "per_interval" (Algorithm A.1): one differential equation per neuron.
-
-
-@dataclass(frozen=True)
-class SolverEngine:
-    """Outputs by SciPy's solvers, by one of the paper's two forward passes."""
-
-    algorithm: Algorithm
-    options = frozenset({"method", "rtol", "atol", "first_step", "max_step", "across_knots"})
-
-    def run(
-        self,
-        prepared: SimulationContext,
-        signal: Signal,
-        t: Array,
-        *,
-        x0: ArrayLike | None,
-        n_jobs: int,
-        options: Mapping[str, Any],
-    ) -> Solution:
-        """Outputs at the times t, from the state x0 at t[0]; layers are shared by `n_jobs` processes."""
-        own = {name: value for name, value in options.items() if name != "across_knots"}
-        plan = SolverPlan(self.algorithm, SolverOptions(**own), n_jobs, bool(options.get("across_knots")))
-        return simulate_from_zero(prepared, signal, t, x0=x0, plan=plan)
-
-
-# MERGED ltinet.simulation.engines
-# The engines by name: whoever writes another adds a file, and a line to the table.
-#
-# An engine takes a prepared network, a signal, times and x0, and gives back a solution, whose trajectory knows outputs
-# and states at any time and bounds its own error.
-
-
-class Engine(Protocol):
-    """A way to run a network."""
-
-    @property
-    def options(self) -> frozenset[str]:
-        """The names of the options that it knows."""
-        ...
-
-    def run(
-        self,
-        prepared: SimulationContext,
-        signal: Signal,
-        t: Array,
-        *,
-        x0: ArrayLike | None,
-        n_jobs: int,
-        options: Mapping[str, Any],
-    ) -> Solution:
-        """Outputs at the ascending times t, from the user's state x0 at t[0], zero if it is None.
-
-        `options` are those that were given, all of them known to the engine; it checks their values.
-        """
-        ...
-
+# Engines by name
 
 ENGINES: dict[str, Engine] = {
     "exact": ExactEngine(),
@@ -357,27 +329,29 @@ ENGINES: dict[str, Engine] = {
 }
 
 
-def select_engine(name: Any, given: Mapping[str, Any]) -> tuple[Engine, dict[str, Any]]:
-    """The engine of a name, with the options that were given, not None.
+def select_engine(name: Any, options: Mapping[str, Any]) -> tuple[Engine, dict[str, Any]]:
+    """Return the engine of a name, and the options that are not None.
 
-    Raises:
-        SimulationError: no engine has this name, or it does not know one of the options: it would have no effect.
+    Raises
+    ------
+    SimulationError
+        The name is unknown, or the engine does not accept one of the options.
     """
     if not isinstance(name, str) or name not in ENGINES:
-        raise SimulationError(f"engine is {sanitize(repr(name))}; known are {_listed(map(_quoted, ENGINES))}")
-    engine, options = ENGINES[name], {option: value for option, value in given.items() if value is not None}
-    if not engine.options.issuperset(options):
-        foreign = [option for option in options if option not in engine.options]
-        owners = [f"engine={_quoted(other)}" for other, own in ENGINES.items() if foreign[0] in own.options]
-        way_out = f"leave out what belongs to {_listed(owners)}, or choose that" if owners else "no engine knows it"
-        raise SimulationError(f"engine={_quoted(name)} has no {' and no '.join(foreign)}; {way_out}")
+        raise SimulationError(f"engine must be one of {_join(map(_quote, ENGINES))}, got {sanitize(repr(name))}.")
+    engine, options = ENGINES[name], {option: value for option, value in options.items() if value is not None}
+    unknown = [option for option in options if option not in engine.options]
+    if unknown:
+        owners = [f"engine={_quote(other)}" for other in ENGINES if unknown[0] in ENGINES[other].options]
+        hint = f"{unknown[0]} is an option of {_join(owners)}." if owners else "No engine has it."
+        raise SimulationError(f"engine={_quote(name)} has no option {' and no option '.join(unknown)}. {hint}")
     return engine, options
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return f'"{name}"'
 
 
-def _listed(names: Any) -> str:
+def _join(names: Iterable[str]) -> str:
     *first, last = names
-    return f"{', '.join(first)} and {last}" if first else str(last)
+    return f"{', '.join(first)} and {last}" if first else last

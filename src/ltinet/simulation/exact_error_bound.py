@@ -205,7 +205,7 @@ def _input_errors(model: RoundingModel, error: float) -> Array:
 # Certificate of a network
 
 
-def network_certificate(prepared: SimulationContext, *, horizon: float, n_steps: float) -> Certificate:
+def network_certificate(context: SimulationContext, *, horizon: float, n_steps: float) -> Certificate:
     """Return the certificate for straight lines and held inputs.
 
     Raises
@@ -216,15 +216,15 @@ def network_certificate(prepared: SimulationContext, *, horizon: float, n_steps:
     horizon, steps = validate_positive(horizon, "horizon"), validate_positive(n_steps, "n_steps")
     if steps != int(steps):
         raise SimulationError(f"n_steps must be an integer of at least 1, got {n_steps}.")
-    linear, held = (_certify(prepared, horizon=horizon, n_steps=int(steps), linear=hold) for hold in (True, False))
-    return add_reduction_error(combine_certificates(linear, held), prepared.reduction_error, prepared.system.n_inputs)
+    linear, held = (_certify(context, horizon=horizon, n_steps=int(steps), linear=hold) for hold in (True, False))
+    return add_reduction_error(combine_certificates(linear, held), context.reduction_error, context.system.n_inputs)
 
 
 @IGNORE_OVERFLOW
-def _certify(prepared: SimulationContext, *, horizon: float, n_steps: int, linear: bool) -> Certificate:
+def _certify(context: SimulationContext, *, horizon: float, n_steps: int, linear: bool) -> Certificate:
     """Return the certificate for inputs with |u| ≤ 1 and x(0) = 0, lines or held."""
     step = horizon / n_steps
-    realization = select_coordinates(prepared, is_even=True, longest_step=step)
+    realization = select_coordinates(context, is_even=True, longest_step=step)
     arrays = realization.arrays
     # Without a run there are no states within steps: cells are not shorter than steps.
     cells = divide_into_cells(arrays, 0.0, horizon, n_samples=n_steps + 1, longest=0.0)
@@ -248,7 +248,7 @@ def _certify(prepared: SimulationContext, *, horizon: float, n_steps: int, linea
     ones = np.ones((n_cells, arrays.system.n_inputs))
     sizes = model.sizes(states, ones, input_sums=ones * model.window, input_norms=ones[0] * math.sqrt(n_steps + 1))
     parts = model.parts(sizes, start=np.zeros(states.shape[1]), user_start=np.zeros(arrays.system.n_states))
-    gains = prepared.network_arrays.gains(horizon)
+    gains = context.network_arrays.gains(horizon)
     gain = weighted_sizes(states, arrays.mode_outputs) + np.sum(np.abs(arrays.system.D), axis=1)
     return Certificate(
         horizon=horizon,

@@ -374,7 +374,7 @@ def _solve_over(
     after = state.copy()
     for i in task.layer.solving_order:
         neuron, own = task.layer.neurons[i], places[i]
-        options = task.options.of(task.index, neuron)
+        options = task.options.for_neuron(task.index, neuron)
         polynomial = known.polynomial(neuron, options)
         restarts = breaks if task.across_knots else polynomial.breaks
         moves = np.zeros((len(restarts) - 1, len(own)))

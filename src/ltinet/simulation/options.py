@@ -21,75 +21,71 @@ from ltinet.network.neuron import Neuron
 if TYPE_CHECKING:
     from scipy import integrate
 
-# MERGED ltinet.simulation.options
-# The arguments of a run, checked at its door: what an engine does not know or cannot use is refused, not swallowed.
-
-# Values of a function are rounded themselves: how close lines come to them says nothing below this.
-_SMALLEST_INPUT_TOLERANCE = 8.0 * EPS
+# Degree of the dense output of each SciPy method, per step.
+DEGREES = {"RK23": 3, "RK45": 4, "DOP853": 7, "Radau": 3, "BDF": 5, "LSODA": 12}
+_METHODS_WITH_JACOBIAN = {"Radau", "BDF"}
+# Values of a function are rounded themselves: their distance from straight lines has no meaning below this.
+_MIN_INPUT_TOLERANCE = 8.0 * EPS
 
 
 def validate_input_tolerance(value: Any) -> float:
-    """A distance of lines from a function, relative to it.
+    """Return the largest relative distance of straight lines from an input function.
 
-    Raises:
-        SimulationError: it is not a number between rounding and infinity.
+    Raises
+    ------
+    SimulationError
+        It is not a finite number above rounding.
     """
     tolerance = validate_positive(value, "input_tolerance")
-    if tolerance < _SMALLEST_INPUT_TOLERANCE:
+    if tolerance < _MIN_INPUT_TOLERANCE:
         raise SimulationError(
-            f"input_tolerance is {tolerance:g}; u's own values are rounded themselves: give {_SMALLEST_INPUT_TOLERANCE:.2g} or more"
+            f"input_tolerance must be at least {_MIN_INPUT_TOLERANCE:.2g}, got {tolerance:g}. Values of u are rounded."
         )
     return tolerance
 
 
 def validate_n_jobs(value: Any) -> int:
-    """A number of threads or processes: positive, or negative to count down from all cores, −1 for all.
+    """Return a number of threads or processes: positive, or negative to count down from all cores, −1 for all.
 
-    Raises:
-        SimulationError: it is not an integer, zero, or counts down beyond the first core.
+    Raises
+    ------
+    SimulationError
+        It is not an integer, zero, or counts down beyond the first core.
     """
     try:
         n_jobs = 0 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         n_jobs = 0
-    if n_jobs > 0:
-        return n_jobs
     cores = os.cpu_count() or 1
     if n_jobs == 0 or n_jobs < -cores:
         raise SimulationError(
-            f"n_jobs is {sanitize(repr(value))}; give a whole number of them, or count down from the {cores} cores here: "
-            f"-1 for all of them, -2 for all but one, and so on to -{cores}"
+            f"n_jobs must be a positive integer, or -1 to -{cores} to count down from all {cores} cores, "
+            f"got {sanitize(repr(value))}."
         )
     return n_jobs
 
 
 def validate_positive(value: Any, name: str) -> float:
-    """A positive, finite number; text that looks like one is none.
+    """Return a positive, finite number; strings are not converted.
 
-    Raises:
-        SimulationError: it is not; the message calls it `name`.
+    Raises
+    ------
+    SimulationError
+        It is not positive and finite; the message contains `name`.
     """
     try:
-        given = np.asarray(value)
-    except (TypeError, ValueError, RuntimeError):  # ragged lists; other libraries' arrays that refuse
-        given = np.asarray(None)
-    number = float(given) if given.ndim == 0 and given.dtype.kind in "iuf" else np.nan
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):  # ragged lists; arrays of other libraries that cannot be converted
+        array = np.asarray(None)
+    number = float(array) if array.ndim == 0 and array.dtype.kind in "iuf" else np.nan
     if not 0.0 < number < np.inf:
-        raise SimulationError(f"{name} is {sanitize(repr(value))}; give a positive, finite number")
+        raise SimulationError(f"{name} must be a positive, finite number, got {sanitize(repr(value))}.")
     return number
-
-
-# MERGED ltinet.simulation.options
-# Which solver and tolerances each neuron gets: one for all, by layer, by neuron, or by a function of the neuron.
-
-# Degree of the dense output of each method, per step.
-DEGREES = {"RK23": 3, "RK45": 4, "DOP853": 7, "Radau": 3, "BDF": 5, "LSODA": 12}
-_IMPLICIT = {"Radau", "BDF"}
 
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """Options as a user gives them: one for all, a mapping (from a layer, or a layer and a neuron), or a function."""
+    """Solver options of all neurons: a value, a mapping (from a layer, or a layer and a neuron), or a function."""
 
     method: Any = "DOP853"
     rtol: Any = 1e-8
@@ -97,35 +93,38 @@ class SolverOptions:
     first_step: float | None = None
     max_step: float = np.inf
 
-    def check_keys(self, neurons_per_layer: Sequence[int]) -> None:
-        """Refuse mappings with keys that name no layer and no neuron, and values that no solver takes.
+    def validate(self, neurons_per_layer: Sequence[int]) -> None:
+        """Check the keys of mappings and all values; those that a function returns are checked by `for_neuron`.
 
-        What a function of the neuron returns is checked when it is asked.
-
-        Raises:
-            SimulationError: there are such keys or values.
+        Raises
+        ------
+        SimulationError
+            A key is not a layer or a neuron of the network, or no solver accepts a value.
         """
         layers = range(len(neurons_per_layer))
         known = {*layers, *((layer, neuron) for layer in layers for neuron in range(neurons_per_layer[layer]))}
-        for name, check in (("method", _known_method), ("rtol", validate_positive), ("atol", validate_positive)):
+        for name, check in (("method", _validate_method), ("rtol", validate_positive), ("atol", validate_positive)):
             option = getattr(self, name)
-            unknown = [key for key in option if key not in known] if isinstance(option, Mapping) else []
-            if unknown:
-                raise SimulationError(
-                    f"{name} has the key {unknown[0]!r}; a key is a layer, 0 to {len(layers) - 1}, or (layer, neuron), "
-                    "both counted from zero"
-                )
-            for value in option.values() if isinstance(option, Mapping) else () if callable(option) else (option,):
-                check(value, name)
+            if isinstance(option, Mapping):
+                unknown = [key for key in option if key not in known]
+                if unknown:
+                    raise SimulationError(
+                        f"{name} has the unknown key {unknown[0]!r}. Keys are layers, 0 to {len(layers) - 1}, or "
+                        "(layer, neuron), both counted from zero."
+                    )
+                for value in option.values():
+                    check(value, name)
+            elif not callable(option):
+                check(option, name)
         if self.first_step is not None:
             validate_positive(self.first_step, "first_step")
-        if self.max_step != np.inf:  # which means no limit
+        if self.max_step != np.inf:  # the default, no limit
             validate_positive(self.max_step, "max_step")
 
-    def of(self, layer: int, neuron: Neuron) -> "NeuronOptions":
-        """The options of one neuron, checked."""
+    def for_neuron(self, layer: int, neuron: Neuron) -> "NeuronOptions":
+        """Return the validated options of one neuron."""
         return NeuronOptions(
-            _known_method(_resolve(self.method, layer, neuron, SolverOptions.method), "method"),
+            _validate_method(_resolve(self.method, layer, neuron, SolverOptions.method), "method"),
             validate_positive(_resolve(self.rtol, layer, neuron, SolverOptions.rtol), "rtol"),
             validate_positive(_resolve(self.atol, layer, neuron, SolverOptions.atol), "atol"),
             self.first_step,
@@ -135,7 +134,7 @@ class SolverOptions:
 
 @dataclass(frozen=True)
 class NeuronOptions:
-    """The solver of one neuron."""
+    """Solver options of one neuron."""
 
     method: str
     rtol: float
@@ -151,14 +150,14 @@ class NeuronOptions:
     @property
     def solver_class(self) -> Callable[..., "integrate.OdeSolver[np.float64]"]:
         """SciPy's class for the method."""
-        from scipy import integrate  # here, because it would be a third of the time that importing ltinet takes
+        from scipy import integrate  # imported late: it takes a third of the time of importing ltinet
 
         return getattr(integrate, self.method)  # type: ignore[no-any-return]
 
     @property
     def takes_jacobian(self) -> bool:
-        """Whether the method is implicit and profits from the constant Jacobian."""
-        return self.method in _IMPLICIT
+        """Whether the method is implicit and uses the constant Jacobian."""
+        return self.method in _METHODS_WITH_JACOBIAN
 
 
 def _resolve(option: Any, layer: int, neuron: Neuron, default: Any) -> Any:
@@ -169,7 +168,7 @@ def _resolve(option: Any, layer: int, neuron: Neuron, default: Any) -> Any:
     return option
 
 
-def _known_method(value: Any, name: str) -> str:
+def _validate_method(value: Any, name: str) -> str:
     if not isinstance(value, str) or value not in DEGREES:
-        raise SimulationError(f"{name} is {sanitize(repr(value))}; known are {', '.join(DEGREES)}")
+        raise SimulationError(f"{name} must be one of {', '.join(DEGREES)}, got {sanitize(repr(value))}.")
     return value

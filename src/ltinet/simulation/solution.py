@@ -27,12 +27,12 @@ from ltinet.systems.signal_names import UNNAMED, SignalNames, names_or_defaults
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# MERGED ltinet.simulation.solution
-# Outputs where the input jumps: of a time given twice the first is before the jump, the second after it.
+_MAX_LISTED_OUTPUTS = 5  # outputs whose numbers are listed in one line
+_CHEAP_BOUND_TIMES = 20_000  # times up to which the error bound takes about as long as drawing them (empirical)
 
 
 def outputs_at_jumps(y: Array, t: Array, signal: PiecewiseSmooth, D: Array) -> Array:
-    """Outputs at times t with those before jumps in place, from outputs y after them: states do not jump, D u does."""
+    """Return outputs at times t, with those before a jump at the first of two equal times, from outputs y after it."""
     first = np.flatnonzero(t[1:] == t[:-1])
     if not len(first):
         return y
@@ -41,99 +41,108 @@ def outputs_at_jumps(y: Array, t: Array, signal: PiecewiseSmooth, D: Array) -> A
     return y
 
 
-# MERGED ltinet.simulation.solution
-# What a simulation returns: outputs at the times asked for, and on request outputs and states at any other.
-
-_MAX_LISTED_OUTPUTS = 5  # outputs whose numbers stand in one line
-_CHEAP_BOUND_TIMES = 20_000  # times in all: the bound of so many takes about as long as drawing them
-
-
 class ErrorBound(Protocol):
-    """A bound on the error of a solution, as the sum of named parts."""
+    """Bound on the error of a solution, as a sum of named parts."""
 
     def at(self, t: Array) -> dict[str, Array]:
-        """The parts at any times, `(..., len(t), p)` each."""
+        """Return the parts at any times, `(..., len(t), p)` each."""
         ...
 
     def overall(self) -> dict[str, Array]:
-        """The parts over all times, `(..., p)` each."""
+        """Return the parts over all times, `(..., p)` each."""
         ...
 
 
 class AdditionalError(Protocol):
-    """What else outputs may be off by, beside what a run made of them."""
+    """Bound on an error beside that of the simulation, such as that of a model reduction."""
 
     def at(self, t: Array) -> Array:
-        """At any times, `(..., len(t), p)`."""
+        """Return the bound at any times, `(..., len(t), p)`."""
         ...
 
     def overall(self) -> Array:
-        """Over all times, `(..., p)`."""
+        """Return the bound over all times, `(..., p)`."""
         ...
 
 
 class Trajectory(Protocol):
-    """A solution between its first and last time."""
+    """Solution between its first and last time."""
 
     def outputs(self, t: Array) -> Array:
-        """Outputs y at any times, `(..., len(t), p)`."""
+        """Return outputs y at any times, `(..., len(t), p)`."""
         ...
 
     def user_states(self, t: Array) -> Array:
-        """States x at any times, `(..., len(t), n)`, in the coordinates of the system that was given to `construct`."""
+        """Return states x at any times, `(..., len(t), n)`, in the coordinates of the system given to `construct`."""
         ...
 
     def neuron_states(self, t: Array) -> Array:
-        """(ξ, ξ̇ of second-order neurons) of layer after layer, `(..., len(t), n)`."""
+        """Return (ξ, ξ̇ of second-order neurons) of layer after layer, `(..., len(t), n)`."""
         ...
 
     def error_bound(self, start: float, stop: float) -> ErrorBound:
-        """How far outputs between two times may be off."""
+        """Return a bound on the error of outputs between two times."""
         ...
 
 
 @runtime_checkable
 class HasInput(Protocol):
-    """A trajectory that can show the input which it was driven by."""
+    """Trajectory that knows its input."""
 
     def input_corners(self, t: Array) -> tuple[Array, Array]:
-        """Times `(K,)` and inputs `(..., K, m)`, before and after each of the times t and each knot between them."""
+        """Return times `(K,)` and inputs `(..., K, m)`, before and after each of the times t and knot between them."""
         ...
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution:
-    """Outputs y `(..., T, p)` at times t; `sol(times)` gives them anywhere between the first and the last."""
+    """Outputs of a simulation, with dense output, states and error bounds.
+
+    `sol(times)` evaluates the outputs anywhere between the first and the last time.
+
+    Parameters
+    ----------
+    t : ndarray
+        Times, `(T,)`.
+    y : ndarray
+        Outputs, `(..., T, p)`.
+    trajectory : Trajectory
+        Solution between the times.
+    stats : mapping
+        Engine and its choices; for solver engines evaluations, steps and seconds per neuron.
+    signal_names : SignalNames, optional
+        Names of inputs and outputs.
+    reduction : AdditionalError, optional
+        Error of the model reduction that preceded the simulation; None without one.
+    """
 
     t: Array
     y: Array
     trajectory: Trajectory = field(repr=False)
     stats: Mapping[str, Any]
-    """How it was computed: the engine and its choices; for solver engines evaluations, steps and seconds per neuron."""
     signal_names: SignalNames = UNNAMED
     reduction: AdditionalError | None = field(default=None, repr=False)
-    """What a reduction left out of the system that was run; None where nothing was."""
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """How the outputs are called; y1, y2, … where nobody gave names."""
+        """Names of the outputs; y1, y2, … by default."""
         return names_or_defaults(self.signal_names.outputs, "outputs", self.y.shape[-1])
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What one might not expect: why a response ends where it does, what is not shown."""
+        """Notes on the result: why a response ends where it does, what is not shown."""
         return tuple(self.stats.get("notes", ()))
 
     @property
     def error_estimate(self) -> Array | None:
-        """How wrong each output may be, `(..., p)`, where that is estimated and not bounded; None elsewhere."""
+        """Estimated error of each output, `(..., p)`, of engines without an error bound; None for all others."""
         return self.stats.get("error_estimate")
 
     def __call__(self, t: ArrayLike) -> Array:
-        """Dense output: y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""
+        """Return y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""
         times = as_real_times(t, "t")
-        result = self.trajectory.outputs(self._within(np.atleast_1d(times)))
+        result = self.trajectory.outputs(self._validated_times(times))
         return result[..., 0, :] if times.ndim == 0 else result
 
     @cached_property
@@ -147,32 +156,53 @@ class Solution:
         return self.trajectory.neuron_states(self.t)
 
     def error_bound(self, t: ArrayLike | None = None) -> Array:
-        """How wrong the outputs may be: a bound on |y − exact outputs of the system that was given to `construct`|.
+        """Return a bound on |y − exact outputs of the system given to `construct`|.
 
-        Without t one number per output, `(..., p)`, that holds at all times of the simulated span; with times a bound
-        for each, `(..., len(t), p)`, a single time gives `(..., p)`.
+        It is the sum of `error_parts`, some of which are estimates.
+
+        Parameters
+        ----------
+        t : array_like, optional
+            Times; without them the bound holds at all times of the simulated span.
+
+        Returns
+        -------
+        ndarray
+            `(..., p)` without times or for a single time, else `(..., len(t), p)`.
         """
         return np.asarray(sum(self.error_parts(t).values()))
 
     def error_parts(self, t: ArrayLike | None = None) -> dict[str, Array]:
-        """The parts that `error_bound` is the sum of, by name.
+        """Return the parts of `error_bound` by name.
 
-        "solver" is the error of the solvers, followed through the network; "rounding" holds what could not be followed
-        and all rounding; "decomposition" what the decomposition of the system left; "input" the distance of a function
-        u from the straight lines that the exact engine puts in its place; "times" that of even times from their grid;
-        "reduction" what a reduction left out, where the network stands for a larger system; "delays and operating
-        point" what rounding of delayed times and of sums with the operating point adds.
+        "solver" is the error of ODE solvers; "rounding" contains all rounding, "decomposition" the residuals of the
+        block-diagonalization, "input" the distance of a function u from the straight lines that replace it in the
+        exact engine, "times" that of times from an even grid, "reduction" the error of a model reduction, and "delays
+        and operating point" the rounding of delayed times and of sums with the operating point.
+
+        "rounding" is an estimate, since roundings are assumed to be independent and errors of propagators are measured
+        at some step lengths only; "input" is one since a function is compared with its lines at some times only.
+
+        Parameters
+        ----------
+        t : array_like, optional
+            Times; without them the parts hold at all times of the simulated span.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Parts of the shape of `error_bound`.
         """
-        if 0 in self.y.shape[:-2]:  # a batch of nothing has no errors
+        if 0 in self.y.shape[:-2]:  # an empty batch has no errors
             return {"rounding": np.zeros((*self.y.shape[:-2], *(() if t is None else np.shape(t)), self.y.shape[-1]))}
         if t is None:
             more = {} if self.reduction is None else {"reduction": self.reduction.overall()}
             return {**self._error.overall(), **more}
         times = as_real_times(t, "t")
-        parts = self._error.at(self._within(np.atleast_1d(times)))
+        parts = self._error.at(self._validated_times(times))
         if self.reduction is not None:
             parts = {**parts, "reduction": self.reduction.at(np.atleast_1d(times))}
-        return {name: own[..., 0, :] for name, own in parts.items()} if times.ndim == 0 else parts
+        return {name: part[..., 0, :] for name, part in parts.items()} if times.ndim == 0 else parts
 
     def plot(
         self,
@@ -183,19 +213,30 @@ class Solution:
         bound: bool | None = None,
         ax: "Axes | None" = None,
     ) -> "Axes":
-        """Draw the outputs over time, and the input below, on a new figure, and return the topmost Axes.
+        """Draw the outputs over time, and the input below, on a new figure; needs matplotlib.
 
-        Outputs of other units, or of peaks more than 30 times apart, have axes of their own; `ax` draws outputs alone,
-        all on these. `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all.
-        `names` are those of all outputs, `input_names` of all inputs, instead of those that the system gave them; units
-        stand in brackets at their end, "Force (N)".
+        Outputs of different units, or with peaks more than 30 times apart, have axes of their own.
 
-        `bound=True` draws a band of the width of `error_bound`, and says how large that is: most bands are thinner than
-        the line. It costs more than the simulation did, so without a word it is drawn of up to 20,000 times alone.
-        Needs matplotlib.
+        Parameters
+        ----------
+        outputs : sequence of int or str, optional
+            Outputs by number or name; by default at most ten, evenly spread over all.
+        names, input_names : sequence of str, optional
+            Names of all outputs and of all inputs instead of those of the system, with units in parentheses at their
+            end: "Force (N)".
+        bound : bool, optional
+            Whether to draw a band of the width of `error_bound`, which costs more than the simulation; by default for
+            up to 20,000 times. Most bands are thinner than the line.
+        ax : Axes, optional
+            Axes on which to draw all outputs, without the input.
+
+        Returns
+        -------
+        Axes
+            The topmost axes.
         """
-        wanted = math.prod(self.y.shape[:-1]) <= _CHEAP_BOUND_TIMES if bound is None else bound
-        errors = self.error_bound(self.t) if wanted and self.y.size else None
+        with_bound = math.prod(self.y.shape[:-1]) <= _CHEAP_BOUND_TIMES if bound is None else bound
+        errors = self.error_bound(self.t) if with_bound and self.y.size else None
         names = self.signal_names.outputs if names is None else names
         input_names = self.signal_names.inputs if input_names is None else input_names
         if ax is not None:
@@ -208,15 +249,21 @@ class Solution:
 
     @property
     def _drawn_input(self) -> tuple[Array, Array] | None:
-        """The input, where it is known and more than zero."""
+        """Input where it is known and not zero."""
         if not isinstance(self.trajectory, HasInput) or not len(self.t):
             return None
         times, values = self.trajectory.input_corners(self.t)
         return (times, values) if np.any(values) else None
 
     def to_frame(self) -> Any:
-        """The outputs as a pandas DataFrame: the times as its index, a column for each output; needs pandas."""
-        from ltinet.tables.table import to_data_frame  # here, because few solutions become frames
+        """Return the outputs as a pandas DataFrame; needs pandas.
+
+        Returns
+        -------
+        DataFrame
+            Times as index, and a column for each output.
+        """
+        from ltinet.tables.table import to_data_frame  # imported late: few solutions become frames
 
         return to_data_frame(self.t, self.y, self.output_names)
 
@@ -224,25 +271,26 @@ class Solution:
     def _error(self) -> ErrorBound:
         return self.trajectory.error_bound(float(self.t[0]), float(self.t[-1]))
 
-    def _within(self, times: Array) -> Array:
+    def _validated_times(self, times: Array) -> Array:
+        """Return the times as a vector within the span."""
+        times = np.atleast_1d(times)
         if times.ndim != 1 or not len(times) or not all_finite(times):
-            as_times(times, "t")  # says which of these it is
+            as_times(times, "t")  # raises an error that names the fault
         first, last = float(times.min()), float(times.max())
         if first < self.t[0] or last > self.t[-1]:
             raise InvalidSignalError(
-                f"times from {first:g} to {last:g} were asked for, but the solution goes from "
-                f"{self.t[0]:g} to {self.t[-1]:g}"
+                f"times must be within the solution, {self.t[0]:g} to {self.t[-1]:g}, got {first:g} to {last:g}."
             )
         return times
 
     def __dir__(self) -> list[str]:
-        return dir_without(self, "trajectory", "judge", "signal_names", "reduction")
+        return dir_without(self, "trajectory", "signal_names", "reduction")
 
     def _repr_html_(self) -> str:
         return html_properties(f"solution of {format_count(self.y.shape[-1], 'output')}", self._rows())
 
     def _rows(self) -> list[tuple[str, str]]:
-        """Times, outputs with their peaks, the error bound where it is cheap, and notes."""
+        """Return times, outputs with their peaks, the error bound where it is cheap, and notes."""
         names, shape = self.output_names, self.y.shape
         span = f"{len(self.t)}, from {self.t[0]:g} to {self.t[-1]:g}" if len(self.t) else "none"
         rows = [("engine", str(self.stats.get("engine"))), ("times", span), ("outputs", format_first_names(names))]
@@ -264,7 +312,7 @@ class Solution:
 
 
 def _format_outputs(names: Sequence[str], values: Array) -> str:
-    """A number for each output, of many for the first."""
+    """Return a number for each output, or for the first few."""
     if len(names) == 1:
         return f"{values[0]:.5g}"
     first = [

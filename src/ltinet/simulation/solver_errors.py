@@ -208,17 +208,28 @@ class HasNeuronShares(Protocol):
 
 @dataclass(frozen=True)
 class NeuronTolerances:
-    """Tolerances by (layer, neuron), for `net.simulate(…, rtol=chosen.rtol, atol=chosen.atol)`."""
+    """Tolerances by (layer, neuron), for `net.simulate(…, rtol=chosen.rtol, atol=chosen.atol)`.
+
+    Parameters
+    ----------
+    rtol, atol : mapping of (int, int) to float
+        Tolerances of each neuron.
+    target : float
+        Requested error bound.
+    bound : float
+        Largest `error_bound()` of an output of the run with these tolerances.
+    evaluations : int
+        Number of evaluations of that run.
+    n_runs : int
+        Number of runs that the search took.
+    """
 
     rtol: Tolerances = field(repr=False)
     atol: Tolerances = field(repr=False)
     target: float
     bound: float
-    """Largest `error_bound()` of an output of the run with these tolerances."""
     evaluations: int
-    """Number of evaluations of that run."""
     n_runs: int
-    """Number of runs that the search took."""
 
 
 def search_tolerances(simulate: Simulate, neurons: list[tuple[int, int]], *, target: float) -> NeuronTolerances:

@@ -21,7 +21,7 @@ def solution_of(n_layers):
 @pytest.mark.parametrize("off", [0.0, 1e-9])
 def test_series_that_are_off_show_in_the_bound(n_layers, off):
     solution = solution_of(n_layers)
-    steps = solution.trajectory.any_length
+    steps = solution.trajectory.nonuniform_steps
     for scalars in steps.scalars:
         for way in scalars.steps._prepared.values():
             way.most.series[-1] += off

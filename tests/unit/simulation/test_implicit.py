@@ -75,7 +75,7 @@ def test_a_large_model_runs_as_it_is_and_says_what_it_did():
     # Heat from a quarter of the plate: after 0.1 close to rest, which is H(0) 1.
     modes = (2.0 * np.arange(1, 4) - 1.0) * np.pi
     assert np.all(np.abs(run.y[-1] - system.dcgain().sum(axis=1)) <= np.exp(-2.0 * modes[0] ** 2 * 0.1) * 0.02)
-    with pytest.raises(SimulationError, match="states of a large sparse model are not kept"):
+    with pytest.raises(SimulationError, match="states of a large sparse model are not stored"):
         _ = run.states
     with pytest.raises(SimulationError, match="no neurons"):
         _ = run.neuron_states
@@ -84,7 +84,7 @@ def test_a_large_model_runs_as_it_is_and_says_what_it_did():
 @pytest.mark.parametrize(
     ("system", "options", "error", "message"),
     [
-        (plate(), {"tolerance": 1e-20}, SimulationError, "tolerance is 1e-20; give one from"),
+        (plate(), {"tolerance": 1e-20}, SimulationError, "tolerance must be from"),
         (plate(), {"tolerance": 1e-3, "x0": np.ones(3)}, InvalidSignalError, "x0 has shape"),
         (plate(), {"tolerance": 1e-3, "x0": np.ones((2, 100))}, InvalidSignalError, "batch of shape"),
         (StateSpace([[-1.0]], [1.0], [1.0]), {"tolerance": 1e-3}, SimulationError, "Omit tolerance"),

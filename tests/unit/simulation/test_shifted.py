@@ -63,7 +63,7 @@ def test_tolerances_are_found_at_an_offset_as_well(net):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_failure_says_what_its_time_counts_from():
     growing = ltinet.construct(([[1e3]], [[1.0]], [[1.0]]))  # beyond 1e300 after 0.698
-    with pytest.raises(ltinet.SimulationError, match=r"at t = 0\.6979.*times counted from t\[0\] = 1700000000\.0"):
+    with pytest.raises(ltinet.SimulationError, match=r"at t = 0\.6979.*times are counted from t\[0\] = 1700000000\.0"):
         growing.simulate(np.ones(3), 1.7e9 + np.arange(3.0), engine="per_neuron")
 
 
