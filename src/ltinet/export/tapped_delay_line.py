@@ -105,7 +105,7 @@ def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedMode
     m, p, n = model.n_inputs, model.n_outputs, model.n_states
     input_delay = delays_in_samples(signals.array("input_delay", m), model.dt)
     output_delay = delays_in_samples(signals.array("output_delay", p), model.dt)
-    rest, partial = input_delay.rest, output_delay.rest > 0.0
+    rest, partial = input_delay.remainder, output_delay.remainder > 0.0
     engine, positions = model.context, model.positions
     Gamma = np.concatenate([np.zeros((n, 2 * m)), model.Gamma0, model.Gamma1], axis=1)
     if rest.any():
@@ -118,8 +118,8 @@ def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedMode
     at_end = np.where(rest > 0.0, input_map(rest, 1.0, linear=linear), 0.0)
     D[~partial, : 4 * m] = model.D[~partial] @ at_end.T
     D[~partial, 4 * m :] = np.where(rest > 0.0, 0.0, model.D[~partial])
-    for share in np.unique(1.0 - output_delay.rest[partial]).tolist():
-        rows = np.flatnonzero(partial & (1.0 - output_delay.rest == share))
+    for share in np.unique(1.0 - output_delay.remainder[partial]).tolist():
+        rows = np.flatnonzero(partial & (1.0 - output_delay.remainder == share))
         inside, weights = state_map(engine, model.dt, rest, stop=share, linear=linear), engine.output_weights[rows]
         C[rows] = (weights @ inside[:, :n])[:, positions]
         # The rounding error of the product C e^{Fh} is proportional to |C| |e^{Fh}|.

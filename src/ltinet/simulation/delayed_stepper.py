@@ -25,32 +25,21 @@ from ltinet.simulation.context import Realization
 from ltinet.simulation.stepper import Stepper
 from ltinet.systems.signal_settings import SignalSettings
 
-# MERGED ltinet.simulation.delayed_stepper
-# Streaming of models with delays and an operating point, one sample in, one output out.
-#
-# A delay is τ = (d + f) Δt with a whole number d of samples and 0 ≤ f < 1. While the core goes from t_{k−1} to t_k, an
-# input j passes through the last part, f Δt long, of the piece between its samples k − d − 2 and k − d − 1, and then
-# through the first part of the next piece. States and outputs at t_k are linear in the state at t_{k−1} and the ends of
-# both pieces (a_l, a_r, b_l, b_r): the columns of that map are exact steps between the times at which an input goes from
-# one piece to the next, taken once. An output that is late by (e + g) Δt is that of the core at t_{k−e} − g Δt, an exact
-# step of (1 − g) Δt from t_{k−e−1}; it waits e samples in a buffer. A step costs one product with a matrix of
-# (n + p) × (n + 5m) numbers.
-
-_CHUNK_SAMPLES = 4096  # samples of a chunk whose delayed inputs are gathered together
-_MAX_DENSE_STATES = 150  # states up to which a dense product beats a sparse one
-_WHOLE_SAMPLE_TOLERANCE = 8.0  # units of eps: a delay that is so close to a whole number of samples is one
+_CHUNK_SAMPLES = 4096  # samples whose delayed inputs are gathered together
+_MAX_DENSE_STATES = 150  # states up to which a dense product is faster than a sparse one (empirical)
+_WHOLE_SAMPLE_TOLERANCE = 8.0  # eps: relative distance at which a delay counts as a whole number of samples
 _STATE_KEYS = ("x", "inputs", "outputs", "n_taken", "dt", "hold", "input_delay", "output_delay")
 
 
 class SampleDelays(NamedTuple):
-    """Delays in samples: the whole part and the rest."""
+    """Delays in samples: whole numbers d and remainders f with 0 ≤ f < 1."""
 
     whole: Any
-    rest: Array
+    remainder: Array
 
 
 def delays_in_samples(delays: Array, dt: float) -> SampleDelays:
-    """Return delays as samples; one that rounding separates from a whole number of samples is that number."""
+    """Return delays in samples; those within rounding of a whole number are that number."""
     ratio = delays / dt
     nearest = np.round(ratio)
     is_whole = np.abs(ratio - nearest) <= _WHOLE_SAMPLE_TOLERANCE * EPS * np.maximum(ratio, 1.0)
@@ -60,12 +49,19 @@ def delays_in_samples(delays: Array, dt: float) -> SampleDelays:
 
 @final
 class DelayedStepper(Stepper):
-    """A stepper of a model with delays or an operating point; it is used as `Stepper` is.
+    """Stepper of a model with delays or an operating point, with the methods of `Stepper`.
 
-    `stepper.x` is the state of the core at the time of the last sample, counted from the operating point.
+    `stepper.x` is the state of the core at the time of the last sample, relative to the operating point.
+
+    Parameters
+    ----------
+    core : Stepper
+        Stepper of the model without delays.
+    settings : SignalSettings
+        Delays and operating point.
     """
 
-    def __init__(self, core: Stepper, settings: SignalSettings) -> None:  # all that `Stepper` keeps is kept anew here
+    def __init__(self, core: Stepper, settings: SignalSettings) -> None:  # replaces all attributes of `Stepper`
         self.dt, self.hold = core.dt, core.hold
         engine = self._engine = core._engine
         system = engine.system
@@ -74,7 +70,7 @@ class DelayedStepper(Stepper):
         self._u0, self._y0 = settings.array("u0", self._n_inputs), settings.array("y0", n_outputs)
         self._in = delays_in_samples(settings.array("input_delay", self._n_inputs), self.dt)
         self._out = delays_in_samples(settings.array("output_delay", n_outputs), self.dt)
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at in the output
+        with np.errstate(over="ignore", invalid="ignore"):  # checked in the output
             self._matrix = self._step_matrix()
         self._z = self._start = core._start
         self._C, self._D = engine.output_weights, system.D
@@ -85,7 +81,25 @@ class DelayedStepper(Stepper):
         self._n_taken = 0
 
     def step(self, u: ArrayLike) -> Array:
-        """Take the next input sample `(m,)` and return the output `(p,)` at its time."""
+        """Take the next input sample and return the output at its time.
+
+        Parameters
+        ----------
+        u : array_like
+            Input sample, `(m,)`.
+
+        Returns
+        -------
+        ndarray
+            Output, `(p,)`.
+
+        Raises
+        ------
+        InvalidSignalError
+            u has a wrong shape or is not finite.
+        SimulationError
+            The output overflows.
+        """
         value = np.array(as_real_array(u, "u"), ndmin=1)
         if value.shape != (self._n_inputs,):
             raise InvalidSignalError(
@@ -97,7 +111,25 @@ class DelayedStepper(Stepper):
             return self._advance(value)
 
     def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
-        """Return outputs `(steps, p)` for one chunk of samples `(steps, m)` after the other."""
+        """Return the outputs of chunks of samples, one after the other.
+
+        Parameters
+        ----------
+        chunks : iterable of array_like
+            Input samples, `(steps, m)` each.
+
+        Yields
+        ------
+        ndarray
+            Outputs of a chunk, `(steps, p)`.
+
+        Raises
+        ------
+        InvalidSignalError
+            A chunk has a wrong shape or is not finite.
+        SimulationError
+            The outputs overflow.
+        """
         if not isinstance(chunks, Iterable):
             raise InvalidSignalError(
                 f"chunks is a {type(chunks).__name__}; give a list or a generator of arrays (steps, {self._n_inputs})"
@@ -118,7 +150,7 @@ class DelayedStepper(Stepper):
 
     @property
     def x(self) -> Array:
-        """The state of the core at the time of the last sample, in the user's coordinates."""
+        """State of the core at the time of the last sample, in the user's coordinates."""
         system = self._engine.system
         return np.asarray(self._engine.coordinates.user_from_blocks(system.blocks_from_packed(self._z)))
 
@@ -128,7 +160,13 @@ class DelayedStepper(Stepper):
         self._z = self._packed(as_real_array(state, "x"))
 
     def state(self) -> dict[str, Any]:
-        """Return all that is needed to go on later, buffers included, as numbers and arrays, for `restore`."""
+        """Return everything that `restore` needs to continue, buffers included.
+
+        Returns
+        -------
+        dict
+            Numbers and arrays.
+        """
         return {
             "x": self.x,
             "inputs": self._inputs.copy(),
@@ -141,35 +179,40 @@ class DelayedStepper(Stepper):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` returned; a state that does not fit is refused and changes nothing.
+        """Continue from a saved state; one that is not valid changes nothing.
+
+        Parameters
+        ----------
+        state : mapping
+            Result of `state()` of a stepper of the same network, step and hold.
 
         Raises
         ------
         InvalidSignalError
-            Something is missing, or it belongs to another model, step or hold.
+            Entries are missing or belong to another model, step or hold.
         """
         missing = [key for key in _STATE_KEYS if key not in state]
         if missing:
             raise InvalidSignalError(
-                f"the saved state has no {', '.join(missing)}; give all of what state() returned: "
-                f"{', '.join(_STATE_KEYS)}"
+                f"the saved state has no {', '.join(missing)}. Pass all entries that state() returned: "
+                f"{', '.join(_STATE_KEYS)}."
             )
-        own = self.state()
+        present = self.state()
         for key in ("dt", "hold", "input_delay", "output_delay"):
-            if not np.array_equal(np.asarray(state[key]), np.asarray(own[key])):
-                raise InvalidSignalError(f"the saved state has {key} = {state[key]}; this stepper has {own[key]}")
-        found = {key: as_real_array(state[key], f"the saved {key}") for key in ("x", "inputs", "outputs")}
-        for key, value in found.items():
-            if value.shape != own[key].shape or not np.isfinite(value).all():
+            if not np.array_equal(np.asarray(state[key]), np.asarray(present[key])):
+                raise InvalidSignalError(f"the saved state has {key} = {state[key]}; this stepper has {present[key]}")
+        arrays = {key: as_real_array(state[key], f"the saved {key}") for key in ("x", "inputs", "outputs")}
+        for key, value in arrays.items():
+            if value.shape != present[key].shape or not np.isfinite(value).all():
                 raise InvalidSignalError(
-                    f"the saved {key} has shape {value.shape}; this stepper needs {own[key].shape}, all finite: "
-                    "restore the state of a stepper of the same network"
+                    f"the saved {key} has shape {value.shape}; this stepper needs {present[key].shape}, all finite. "
+                    "Restore the state of a stepper of the same network."
                 )
         n_taken = int(state["n_taken"])
         if n_taken < 0:
-            raise InvalidSignalError(f"the saved n_taken is {n_taken}; it must not be negative")
-        self._z, self._n_taken = self._packed(found["x"]), n_taken
-        self._inputs, self._outputs = found["inputs"].copy(), found["outputs"].copy()
+            raise InvalidSignalError(f"the saved n_taken must not be negative, got {n_taken}.")
+        self._z, self._n_taken = self._packed(arrays["x"]), n_taken
+        self._inputs, self._outputs = arrays["inputs"].copy(), arrays["outputs"].copy()
 
     def _packed(self, x: Array) -> Array:
         engine = self._engine
@@ -180,11 +223,11 @@ class DelayedStepper(Stepper):
         self._inputs[k % len(self._inputs)] = value - self._u0
         last = self._read(k - whole)  # sample k − d; entries that no sample has reached yet are zero
         if k == 0:
-            raw = self._C @ self._z + self._D @ np.where(self._in.rest == 0.0, last, 0.0)
-            raw[self._out.rest > 0.0] = 0.0
+            raw = self._C @ self._z + self._D @ np.where(self._in.remainder == 0.0, last, 0.0)
+            raw[self._out.remainder > 0.0] = 0.0
         else:
             before, earlier = self._read(k - whole - 1), self._read(k - whole - 2)
-            # There is no line to the first sample: what lies before it is zero.
+            # There is no line to the first sample: the input before it is zero.
             a_right = np.where(k - whole - 2 >= 0, before, 0.0)
             b_right = np.where(k - whole - 1 >= 0, last, 0.0)
             both = self._matrix @ np.concatenate([self._z, earlier, a_right, before, b_right, last])
@@ -197,17 +240,17 @@ class DelayedStepper(Stepper):
         return np.asarray(y)
 
     def _advance_all(self, values: Array) -> Array:
-        """Take samples `(S, m)` one after the other; what inputs add to all of these steps is one product."""
+        """Take samples `(S, m)`; the contributions of inputs to all of these steps are one product."""
         if self._n_taken == 0:
             first = self._advance(values[0])[None]
             return first if len(values) == 1 else np.concatenate([first, self._advance_all(values[1:])])
         n, k0, count = self._n_states, self._n_taken, len(values)
         k = np.arange(k0, k0 + count)[:, None]
         size, place = len(self._inputs), self._in.whole
-        known = np.concatenate([self._inputs[np.arange(k0 - size, k0) % size], values - self._u0])
+        samples = np.concatenate([self._inputs[np.arange(k0 - size, k0) % size], values - self._u0])
 
         def read(index: Array) -> Array:
-            return np.asarray(known[index - (k0 - size), self._channels])
+            return np.asarray(samples[index - (k0 - size), self._channels])
 
         last, before, earlier = read(k - place), read(k - place - 1), read(k - place - 2)
         a_right = np.where(k - place - 2 >= 0, before, 0.0)
@@ -216,85 +259,84 @@ class DelayedStepper(Stepper):
         into_state, into_outputs = self._matrix[:n, :n], self._matrix[n:, :n]
         states = np.empty((count, n))
         z = self._z
-        for own, driven in enumerate(added[:, :n]):
-            states[own] = z
+        for number, driven in enumerate(added[:, :n]):
+            states[number] = z
             z = into_state @ z + driven
         raw = (into_outputs @ states.T).T + added[:, n:]
-        late = len(self._outputs)
-        outputs = np.concatenate([self._outputs[np.arange(k0 - late, k0) % late], raw])
-        y = outputs[k - self._out.whole - (k0 - late), self._rows] + self._y0
+        n_buffered = len(self._outputs)
+        outputs = np.concatenate([self._outputs[np.arange(k0 - n_buffered, k0) % n_buffered], raw])
+        y = outputs[k - self._out.whole - (k0 - n_buffered), self._rows] + self._y0
         self._z, self._n_taken = z, k0 + count
-        for buffer, newest in ((self._inputs, known), (self._outputs, outputs)):
-            reached = np.arange(k0 + count - len(buffer), k0 + count)
-            buffer[reached % len(buffer)] = newest[-len(buffer) :]
-        wrong = np.flatnonzero(~np.isfinite(y).all(axis=1))
-        if len(wrong):
-            raise self._overflow(k0 + int(wrong[0]))
+        for buffer, newest in ((self._inputs, samples), (self._outputs, outputs)):
+            numbers = np.arange(k0 + count - len(buffer), k0 + count)
+            buffer[numbers % len(buffer)] = newest[-len(buffer) :]
+        overflown = np.flatnonzero(~np.isfinite(y).all(axis=1))
+        if len(overflown):
+            raise self._overflow(k0 + int(overflown[0]))
         return np.asarray(y)
 
     def _overflow(self, k: int) -> SimulationError:
         return SimulationError(
-            f"the outputs overflow at sample {k}, t = {k * self.dt:.6g} after the first; restore an earlier state"
+            f"the outputs overflow at sample {k}, t = {k * self.dt:.6g} after the first. Restore an earlier state."
         )
 
     def _read(self, index: Any) -> Array:
         return np.asarray(self._inputs[index % len(self._inputs), self._channels])
 
     def _step_matrix(self) -> Any:
-        """From (z, a_l, a_r, b_l, b_r, sample k − d) to the next z, and to the outputs of the core as they are late."""
+        """Return the map from (z, a_l, a_r, b_l, b_r, sample k − d) to the next z and the delayed outputs of the core."""
         n, m = self._n_states, self._n_inputs
-        rest, out_rest, linear = self._in.rest, self._out.rest, self.hold == "linear"
+        remainder, linear = self._in.remainder, self.hold == "linear"
         C, D = self._engine.output_weights, self._engine.system.D
-        into_state = state_map(self._engine, self.dt, rest, stop=1.0, linear=linear)
+        into_state = state_map(self._engine, self.dt, remainder, stop=1.0, linear=linear)
         rows = np.zeros((len(C), n + 5 * m))
-        for i, late in enumerate(out_rest.tolist()):
-            at = 1.0 - late
-            inside = into_state if late == 0.0 else state_map(self._engine, self.dt, rest, stop=at, linear=linear)
-            rows[i, : n + 4 * m] = C[i] @ inside
-            ends = input_map(rest, at, linear=linear)
-            if late > 0.0:
-                rows[i, n : n + 4 * m] += (D[i] * ends).sum(axis=1)
-            else:  # at t_k an input without a rest is at its sample k − d, after a jump
-                rows[i, n : n + 4 * m] += (D[i] * np.where(rest > 0.0, ends, 0.0)).sum(axis=1)
-                rows[i, n + 4 * m :] = np.where(rest > 0.0, 0.0, D[i])
+        for i, delay in enumerate(self._out.remainder.tolist()):
+            at = 1.0 - delay
+            before = state_map(self._engine, self.dt, remainder, stop=at, linear=linear) if delay else into_state
+            rows[i, : n + 4 * m] = C[i] @ before
+            weights = input_map(remainder, at, linear=linear)
+            if not delay:  # at t_k an input without a remainder is at its sample k − d, after a jump
+                weights = np.where(remainder > 0.0, weights, 0.0)
+                rows[i, n + 4 * m :] = np.where(remainder > 0.0, 0.0, D[i])
+            rows[i, n : n + 4 * m] += (D[i] * weights).sum(axis=1)
         matrix = np.zeros((n + len(C), n + 5 * m))
         matrix[:n, : n + 4 * m], matrix[n:] = into_state, rows
         return matrix if n <= _MAX_DENSE_STATES else sparse.csr_array(matrix)
 
 
-def input_map(rest: Array, at: float, *, linear: bool, is_next: Any = None) -> Array:
-    """Return what each of (a_l, a_r, b_l, b_r) of each input adds to it at a share `at` of the step, `(4 m, m)`.
+def input_map(remainder: Array, at: float, *, linear: bool, is_next: Any = None) -> Array:
+    """Return the weights of (a_l, a_r, b_l, b_r) of each input in it at a fraction `at` of the step, `(4 m, m)`.
 
-    `is_next` says which inputs are in their second piece; by default those whose rest has gone by, jumps included.
+    `is_next` are the inputs in their second piece; by default those whose remainder is over, jumps included.
     """
-    m, where = len(rest), np.full(len(rest), at)
-    is_next = rest <= at + _WHOLE_SAMPLE_TOLERANCE * EPS if is_next is None else is_next
+    m, fractions = len(remainder), np.full(len(remainder), at)
+    is_next = remainder <= at + _WHOLE_SAMPLE_TOLERANCE * EPS if is_next is None else is_next
     if not linear:
         a_left, a_right, b_left, b_right = (~is_next).astype(float), np.zeros(m), is_next.astype(float), np.zeros(m)
     else:
-        within = np.where(is_next, where - rest, 1.0 - rest + where)
+        within = np.where(is_next, fractions - remainder, 1.0 - remainder + fractions)
         a_left, a_right = np.where(is_next, 0.0, 1.0 - within), np.where(is_next, 0.0, within)
         b_left, b_right = np.where(is_next, 1.0 - within, 0.0), np.where(is_next, within, 0.0)
-    return np.concatenate([np.diag(own) for own in (a_left, a_right, b_left, b_right)])
+    return np.concatenate([np.diag(weights) for weights in (a_left, a_right, b_left, b_right)])
 
 
 def state_map(
-    engine: Realization, dt: float, rest: Array, *, stop: float, linear: bool, inputs_only: bool = False
+    engine: Realization, dt: float, remainder: Array, *, stop: float, linear: bool, inputs_only: bool = False
 ) -> Array:
-    """Return the map from (z, a_l, a_r, b_l, b_r) to the packed state at a share `stop` of a step, `(n, n + 4 m)`.
+    """Return the map from (z, a_l, a_r, b_l, b_r) to the packed state at a fraction `stop` of a step, `(n, n + 4 m)`.
 
-    With `inputs_only` the columns of z are left out, which are n² numbers.
+    With `inputs_only` the n² numbers of the columns of z are omitted.
     """
-    n, m = engine.system.n_states, len(rest)
-    n_given = 0 if inputs_only else n
-    edges = np.unique(np.concatenate([[0.0], rest[rest < stop], [stop]]))
+    n, m = engine.system.n_states, len(remainder)
+    n_columns = 0 if inputs_only else n
+    edges = np.unique(np.concatenate([[0.0], remainder[remainder < stop], [stop]]))
     steps = engine.grids.nonuniform(dt, linear=linear)
-    z = np.concatenate([np.eye(n_given, n), np.zeros((4 * m, n))])
-    nothing = np.zeros((n_given, m))
+    z = np.concatenate([np.eye(n_columns, n), np.zeros((4 * m, n))])
+    no_input = np.zeros((n_columns, m))
     for begin, end in pairwise(edges):
-        is_next = rest <= begin
+        is_next = remainder <= begin
         now, then = (
-            np.concatenate([nothing, input_map(rest, at, linear=linear, is_next=is_next)]) for at in (begin, end)
+            np.concatenate([no_input, input_map(remainder, at, linear=linear, is_next=is_next)]) for at in (begin, end)
         )
         h = np.array([(end - begin) * dt])
         z = steps.step(h, z[:, None], now[:, None], then[:, None])[:, 0]

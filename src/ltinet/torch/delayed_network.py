@@ -257,7 +257,7 @@ class DelayedNetwork(DoublePrecisionModule, Generic[NetworkType]):
 
 def _delays_in_samples(settings: SignalSettings, name: str, count: int, dt: float) -> list[int]:
     delays = delays_in_samples(settings.array(name, count), dt)
-    if delays.rest.any():
+    if delays.remainder.any():
         raise InvalidSystemError(
             f"{name} is {list(getattr(settings, name))}, but a PyTorch module supports whole samples only, dt = {dt:g}; "
             f"choose a dt that divides the delays, or leave them out: net.with_signal_settings({name}=0).to_torch(dt)"
