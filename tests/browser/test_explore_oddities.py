@@ -30,7 +30,7 @@ SHOWN = {
 REFUSED = {
     "no outputs": ((-np.eye(2), np.ones((2, 1)), np.zeros((0, 2))), "no inputs or no outputs"),
     "not finite": ((np.full((2, 2), np.nan), np.ones((2, 1)), np.ones((1, 2))), "not finite"),
-    "complex": ((-1j * np.eye(2), np.ones((2, 1)), np.ones((1, 2))), "systems here are real"),
+    "complex": ((-1j * np.eye(2), np.ones((2, 1)), np.ones((1, 2))), "systems must be real"),
 }
 FOCUSED = """() => {
   const [own, header] = [document.activeElement, document.querySelector(".top")];

@@ -1,7 +1,7 @@
 """Conversion of tuples, transfer functions and systems of other libraries to `SystemMatrices`.
 
-Systems of scipy.signal, python-control and pyMOR are recognised by their attributes; none of these libraries is
-imported. Polynomials num(s)/den(s) are realised in controller form, transfer matrices column by column (correct but not
+Systems of scipy.signal, python-control and pyMOR are recognized by their attributes; none of these libraries is
+imported. Polynomials num(s)/den(s) are realized in controller form, transfer matrices column by column (correct but not
 minimal), and zeros, poles and gain as a chain of second-order sections, because multiplying out the polynomials loses
 poles to rounding from about 20 of them on. Coefficients are taken unchanged: SciPy's `tf2ss` drops leading numerator
 coefficients below 1e-14 in absolute size, which is wrong for a system measured in small units.
@@ -22,18 +22,11 @@ from ltinet.systems.matrices import Matrix, MatrixLike, as_real_matrix, shape_of
 from ltinet.systems.signal_names import names_from_labels
 from ltinet.systems.system_matrices import SystemMatrices, validate_time_step
 
-# MERGED ltinet.systems.converters
-# State-space realisations of transfer functions, given as polynomials or as zeros, poles and gain.
-#
-# The states are the realization's own, not the user's. Coefficients are taken as they are: SciPy's `tf2ss` drops leading
-# numerator coefficients below 1e-14 in absolute size, which is wrong for a system measured in small units.
 
+def realize_polynomials(num: MatrixLike, den: MatrixLike) -> SystemMatrices:
+    """Realize num(s)/den(s) in controller form, with one input and one output per row of `num`, highest power first.
 
-def realise_polynomials(num: MatrixLike, den: MatrixLike) -> SystemMatrices:
-    """Realise num(s)/den(s), one input and one output per row of `num`, highest power first, in controller form.
-
-    Raises:
-        InvalidSystemError: the denominator is zero or of lower degree than a numerator.
+    Raises InvalidSystemError if the denominator is zero or of lower degree than a numerator.
     """
     numerators = as_real_matrix(num, "num", vector="row")
     denominator = as_real_matrix(den, "den", vector="row")
@@ -53,38 +46,35 @@ def realise_polynomials(num: MatrixLike, den: MatrixLike) -> SystemMatrices:
             "would need derivatives of the input; pass a proper one, for example with a fast pole added to den"
         )
     c = np.zeros((len(numerators), n + 1))
-    kept = numerators[:, excess:]
-    c[:, n + 1 - kept.shape[1] :] = kept
+    trimmed = numerators[:, excess:]
+    c[:, n + 1 - trimmed.shape[1] :] = trimmed
     A, B = np.eye(n, k=-1), np.eye(n, 1)
-    with np.errstate(over="ignore", invalid="ignore"):  # a coefficient beyond float64 is refused by SystemMatrices
+    with np.errstate(over="ignore", invalid="ignore"):  # SystemMatrices refuses overflows
         c, a = c / a[0], a / a[0]
         C, D = c[:, 1:] - c[:, :1] * a[1:], c[:, :1]
     A[:1] = -a[1:]
     return SystemMatrices(A, B, C, D)
 
 
-def realise_polynomial_matrix(
+def realize_polynomial_matrix(
     num: Sequence[Sequence[MatrixLike]], den: Sequence[Sequence[MatrixLike]]
 ) -> SystemMatrices:
-    """Realise the transfer matrix with entries num[i][j]/den[i][j] from input j to output i.
+    """Realize the transfer matrix with entries num[i][j]/den[i][j] from input j to output i, column by column.
 
-    A column whose entries share one denominator is realised once, any other entry by entry, and the columns stand side
-    by side. The result is correct but not minimal: common poles of different entries appear once for each.
+    A column whose entries share one denominator needs one set of states; others are realized entry by entry. Poles that
+    several entries or columns share appear once for each, so the realization is not minimal.
     """
     columns = [
-        _realise_column([row[j] for row in num], [row[j] for row in den], where=f"input {j}")
+        _realize_column([row[j] for row in num], [row[j] for row in den], where=f"input {j}")
         for j in range(len(num[0]))
     ]
     return _parallel_inputs(columns)
 
 
-def realise_zpk(zeros: NDArray[np.complex128], poles: NDArray[np.complex128], gain: float) -> SystemMatrices:
-    """Realise gain·Π(s − zeros)/Π(s − poles), one input and one output, as a chain of sections of order two.
+def realize_zpk(zeros: NDArray[np.complex128], poles: NDArray[np.complex128], gain: float) -> SystemMatrices:
+    """Realize gain·Π(s − zeros)/Π(s − poles) with one input and one output as a chain of second-order sections.
 
-    Multiplying out the polynomials would lose the poles to rounding from about twenty of them on; the chain keeps each.
-
-    Raises:
-        InvalidSystemError: there are more zeros than poles, or complex ones without their conjugates.
+    Raises InvalidSystemError if there are more zeros than poles, or complex ones without their conjugates.
     """
     if len(zeros) > len(poles):
         raise InvalidSystemError(
@@ -93,9 +83,9 @@ def realise_zpk(zeros: NDArray[np.complex128], poles: NDArray[np.complex128], ga
     denominators = _quadratic_factors(poles, "poles")
     numerators = _quadratic_factors(zeros, "zeros")
     numerators += [np.ones(1)] * (len(denominators) - len(numerators))
-    system = realise_polynomials([[gain]], [1.0])
+    system = realize_polynomials([[gain]], [1.0])
     for num, den in zip(numerators, denominators, strict=True):
-        system = _series(system, realise_polynomials(num, den))
+        system = _series(system, realize_polynomials(num, den))
     return system
 
 
@@ -103,15 +93,13 @@ def _degree(numerators: Matrix) -> int:
     return int(numerators.shape[1] - 1 - np.flatnonzero(numerators.any(axis=0))[0])
 
 
-def _realise_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], where: str) -> SystemMatrices:
+def _realize_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], where: str) -> SystemMatrices:
     try:
-        entries = [realise_polynomials(num, den) for num, den in zip(nums, dens, strict=True)]
+        entries = [realize_polynomials(num, den) for num, den in zip(nums, dens, strict=True)]
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{where}: {error}") from None
     first = entries[0]
-    if all(
-        np.array_equal(entry.A, first.A) for entry in entries
-    ):  # one denominator: one set of states serves every output
+    if all(np.array_equal(entry.A, first.A) for entry in entries):  # one denominator, one set of states
         C, D = np.vstack([entry.C for entry in entries]), np.vstack([entry.D for entry in entries])
         return SystemMatrices(first.A, first.B, C, D)
     return SystemMatrices(
@@ -123,7 +111,7 @@ def _realise_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], wher
 
 
 def _parallel_inputs(columns: Sequence[SystemMatrices]) -> SystemMatrices:
-    """One input each, outputs added."""
+    """Combine systems with one input each and add their outputs."""
     return SystemMatrices(
         block_diag(*(column.A for column in columns)),
         block_diag(*(column.B for column in columns)),
@@ -140,7 +128,7 @@ def _series(first: SystemMatrices, second: SystemMatrices) -> SystemMatrices:
 
 
 def _quadratic_factors(roots: NDArray[np.complex128], name: str) -> list[Matrix]:
-    """Real polynomials of degree two, and one of degree one at the end if the number of roots is odd."""
+    """Return real quadratic factors of a polynomial with these roots; the last is linear if their number is odd."""
     tolerance = rounding_tolerance(len(roots)) * np.abs(roots)
     is_real = np.abs(roots.imag) <= tolerance
     real = np.sort(roots[is_real].real)
@@ -153,45 +141,36 @@ def _quadratic_factors(roots: NDArray[np.complex128], name: str) -> list[Matrix]
         lower.remove(partner)
         factors.append(np.array([1.0, -2.0 * root.real, abs(root) ** 2]))
     if lower or len(factors) != len(upper):
-        raise InvalidSystemError(
-            f"{name} has complex entries without their conjugates; a real system has both of each pair"
-        )
+        raise InvalidSystemError(f"{name} has complex entries without their conjugates; pass both of each pair")
     factors += [np.array([1.0, -(one + other), one * other]) for one, other in zip(real[::2], real[1::2], strict=False)]
     return factors + ([np.array([1.0, -real[-1]])] if len(real) % 2 else [])
 
-
-# MERGED ltinet.systems.converters
-# Other libraries' systems become ours; they are known by their attributes, and none of them is imported.
 
 _ACCEPTED_TYPES = (
     "accepted are ltinet.StateSpace; tuples (A, B, C), (A, B, C, D), (A, B, C, D, E) and (num, den); scipy.signal "
     "StateSpace, TransferFunction and ZerosPolesGain; control StateSpace and TransferFunction; pyMOR LTIModel and "
     "SecondOrderModel"
 )
-# Names under which libraries keep the time step of a discrete model.
+# Attributes in which libraries store the time step of a system in discrete time.
 _TIME_STEP_ATTRIBUTES = ("dt", "sampling_time", "Ts", "ts", "sample_time", "sampling_period", "SamplingPeriod")
 
 
 def to_system_matrices(obj: Any) -> SystemMatrices:
-    """The matrices of anything that `ltinet.as_state_space` takes.
-
-    Raises:
-        InvalidSystemError: the object is not one of these, its step has no length, it is improper or parametric.
-    """
+    """Convert any object that `ltinet.as_state_space` accepts to matrices; raise InvalidSystemError for others."""
     if isinstance(obj, SystemMatrices):
         return obj
     if isinstance(obj, str | PathLike):
         raise InvalidSystemError(
             f"{sanitize(repr(str(obj)))} is text and not a system; if it is a path, read the system first: "
-            "load_system(path), as in construct(load_system(path))"
+            "construct(load_system(path))"
         )
     if isinstance(obj, tuple | list):
         return _from_sequence(obj)
-    found = _matrices_from_object(obj).with_time_step(_time_step_of(obj))
+    matrices = _matrices_from_object(obj).with_time_step(_time_step_of(obj))
     names = names_from_labels(obj)
-    return found.with_names(
-        (names if _has_attributes(obj, "A", "B", "C") else names.without_states).with_defaults(found.names)
-    )
+    if not _has_attributes(obj, "A", "B", "C"):  # states of a realization are not those of the object
+        names = names.without_states
+    return matrices.with_names(names.with_defaults(matrices.names))
 
 
 def _matrices_from_object(obj: Any) -> SystemMatrices:
@@ -212,7 +191,7 @@ def _matrices_from_object(obj: Any) -> SystemMatrices:
 
 def _from_sequence(parts: Sequence[Any]) -> SystemMatrices:
     if len(parts) == 2 and isinstance(parts, tuple):
-        return realise_polynomials(*parts)
+        return realize_polynomials(*parts)
     if len(parts) == 3 and len(shape_of(parts[0], "the first part")) != 2:
         raise InvalidSystemError(
             "three parts may mean (A, B, C) or (zeros, poles, gain), and the first does not have two axes; pass A as a "
@@ -220,8 +199,8 @@ def _from_sequence(parts: Sequence[Any]) -> SystemMatrices:
         )
     if len(parts) == 5 and parts[4] is not None and shape_of(parts[4], "the fifth part") == ():
         raise InvalidSystemError(
-            f"the fifth part is a number, {sanitize(parts[4])}, as in scipy.signal's (A, B, C, D, dt) of a system in "
-            "discrete time; pass ltinet.StateSpace(A, B, C, D, dt=…) if that is meant, or E as a matrix, [[…]]"
+            f"the fifth part is a number, {sanitize(parts[4])}, as in (A, B, C, D, dt) of scipy.signal; pass "
+            "ltinet.StateSpace(A, B, C, D, dt=…) for a system in discrete time, or E as a matrix, [[…]]"
         )
     if len(parts) in (3, 4, 5):
         return SystemMatrices(*parts)
@@ -229,9 +208,9 @@ def _from_sequence(parts: Sequence[Any]) -> SystemMatrices:
 
 
 def _time_step_of(obj: Any) -> float | None:
-    """The step of a sampled system, under any of the names in use; None and 0 stand for continuous time.
+    """Return the time step of a system of another library; None for continuous time.
 
-    scipy and control call it `dt`, which may be True for a step that nobody named, pyMOR `sampling_time`, others `Ts`.
+    SciPy and python-control call it `dt`, where True is an unspecified step; pyMOR calls it `sampling_time`.
     """
     for attribute in _TIME_STEP_ATTRIBUTES:
         step = getattr(obj, attribute, None)
@@ -241,20 +220,20 @@ def _time_step_of(obj: Any) -> float | None:
             return validate_time_step(step)
         except InvalidSystemError:
             raise _missing_step_error(obj, f"{attribute} = {sanitize(step)}") from None
-    if any(base.__name__ == "dlti" for base in type(obj).__mro__):  # of dt = 0, which is no continuous time there
+    if any(base.__name__ == "dlti" for base in type(obj).__mro__):  # a dlti with dt = 0 is in discrete time
         raise _missing_step_error(obj, "it is a scipy.signal.dlti")
     return None
 
 
 def _is_zero(step: Any) -> bool:
-    given = np.asarray(step)
-    return given.dtype.kind in "biuf" and given.size == 1 and not given.any()
+    value = np.asarray(step)
+    return value.dtype.kind in "biuf" and value.size == 1 and not value.any()
 
 
-def _missing_step_error(obj: Any, why: str) -> InvalidSystemError:
+def _missing_step_error(obj: Any, reason: str) -> InvalidSystemError:
     return InvalidSystemError(
-        f"the {_type_name(obj)} is discrete in time ({why}), and its time step has no length; give it one, or pass "
-        "ltinet.StateSpace(A, B, C, D, dt=0.1) with the step that is meant"
+        f"the {_type_name(obj)} is discrete in time ({reason}) and has no time step; set one, or pass "
+        "ltinet.StateSpace(A, B, C, D, dt=0.1)"
     )
 
 
@@ -264,7 +243,7 @@ def _from_pymor(model: Any) -> SystemMatrices:
             f"the {_type_name(model)} depends on parameters ({', '.join(model.parameters)}); pass the matrices at "
             "one value of them: as_state_space(model.to_matrices(mu=mu))"
         )
-    # A port-Hamiltonian model's to_matrices() are others (J, R, G, …); to_abcde_matrices() are always these five.
+    # to_matrices() of a port-Hamiltonian model returns J, R, G, …; to_abcde_matrices() always returns A to E.
     matrices = model.to_abcde_matrices() if hasattr(model, "to_abcde_matrices") else model.to_matrices()
     if len(matrices) != 5:
         raise InvalidSystemError(
@@ -274,11 +253,11 @@ def _from_pymor(model: Any) -> SystemMatrices:
 
 
 def _from_transfer_function(obj: Any) -> SystemMatrices:
-    """scipy.signal holds one denominator, python-control a nested list with a polynomial for each output and input."""
+    """Convert a transfer function: scipy.signal has one denominator, python-control one for each output and input."""
     num, den = getattr(obj, "num_list", obj.num), getattr(obj, "den_list", obj.den)
     if isinstance(den, list) and isinstance(den[0], list):
-        return realise_polynomial_matrix(num, den)
-    return realise_polynomials(num, den)
+        return realize_polynomial_matrix(num, den)
+    return realize_polynomials(num, den)
 
 
 def _from_zeros_poles_gain(obj: Any) -> SystemMatrices:
@@ -288,7 +267,7 @@ def _from_zeros_poles_gain(obj: Any) -> SystemMatrices:
             "zeros and poles must be 1-D, for one input and one output; pass each output as its own system"
         )
     gain = as_real_matrix(obj.gain, "gain")
-    return realise_zpk(zeros, poles, float(gain[0, 0]))
+    return realize_zpk(zeros, poles, float(gain[0, 0]))
 
 
 def _has_attributes(obj: Any, *attributes: str) -> bool:

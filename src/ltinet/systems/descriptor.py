@@ -23,30 +23,25 @@ from ltinet.errors import InvalidSystemError
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU
 
-# MERGED ltinet.systems.descriptor
-# Descriptor systems E x' = A x + B u with a non-singular E become x' = E⁻¹A x + E⁻¹B u, without forming E⁻¹.
-
 
 class SingularMassError(InvalidSystemError):
-    """E is singular: there are algebraic equations."""
+    """Singular E: the system contains algebraic equations."""
 
 
 def eliminate_descriptor(E: Matrix, right_hand_side: Matrix) -> Matrix:
-    """Return E⁻¹ times `right_hand_side`, the states staying the user's own; E is n×n, the right-hand side n×k.
+    """Return E⁻¹ times `right_hand_side`, in the coordinates of the user; E is n×n, the right-hand side n×k.
 
-    Rows and columns are scaled by powers of two, which is exact, and E is factored as QR: X = R⁻¹(Qᵀ right_hand_side).
-    Householder QR is stable for every E, but without the scaling it loses the small rows. Measured on the LF10 beam
-    (cond(E) = 3e10, but 11 after scaling), largest error of a row of E⁻¹A relative to that row: scaled QR 1e-15, LU
-    4e-15, plain QR 1e-13. Cost O(n³ + n²k).
+    Scaling by powers of two is exact. Householder QR is stable for every E, but without the scaling small rows lose
+    accuracy. Largest relative error of a row of E⁻¹A for the LF10 beam (cond(E) = 3e10, and 11 after scaling): 1e-15
+    with scaled QR, 4e-15 with LU, 1e-13 with plain QR. Cost O(n³ + n²k).
 
-    Raises:
-        InvalidSystemError: E is singular to working precision, or the result overflows.
+    Raises InvalidSystemError if E is singular to working precision or the result overflows.
     """
     n = len(E)
     if n == 0:
         return right_hand_side
     row_scale, column_scale = _equilibration(E)
-    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported below, not warned about here
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported below
         Q, R = qr(E * row_scale[:, None] * column_scale)
         _require_regular(np.asarray(R, dtype=np.float64), n)
         rotated = Q.T @ (right_hand_side * row_scale[:, None])
@@ -57,7 +52,7 @@ def eliminate_descriptor(E: Matrix, right_hand_side: Matrix) -> Matrix:
 
 
 def _equilibration(E: Matrix) -> tuple[Matrix, Matrix]:
-    """Return powers of two for rows and columns that bring the largest entry of each near 1."""
+    """Return powers of two that scale the largest entry of each row and column to about 1."""
     row_scale, column_scale, _, _, _, info = lapack.dgeequb(E)
     if info > 0:
         n = len(E)
@@ -67,10 +62,10 @@ def _equilibration(E: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _require_regular(R: Matrix, n: int) -> None:
-    """Refuse an E that rounding cannot tell from a singular one.
+    """Refuse an E that is singular to working precision.
 
-    The test is made after scaling: units alone make no E singular (diag(1, 1e−30) is as regular as the identity),
-    whereas a dependence between equations survives every scaling.
+    The test applies to the scaled matrix, because units alone make no E singular: diag(1, 1e−30) is as regular as the
+    identity, whereas a dependence between equations survives every scaling.
     """
     singular_values = np.linalg.svd(R, compute_uv=False)
     reciprocal_condition = singular_values[-1] / singular_values[0]
@@ -82,28 +77,21 @@ def _require_regular(R: Matrix, n: int) -> None:
 
 
 _ELIMINATION_HINT = (
-    "the model contains algebraic equations: ltinet.eliminate_algebraic((A, B, C, D, E)) solves them for their "
-    "variables where that is possible (index 1); else pass a non-singular E"
+    "the model contains algebraic equations, which ltinet.eliminate_algebraic((A, B, C, D, E)) eliminates if the index "
+    "is 1; otherwise pass a non-singular E"
 )
 
 
-# MERGED ltinet.systems.descriptor
-# Descriptor systems of index 1: algebraic equations are solved for their variables, and what is left is a system.
-#
-# E x' = A x + B u with rows of E that are zero says 0 = A₂₁ x₁ + A₂₂ x₂ + B₂ u there, x₂ the variables whose columns of
-# E are zero. If A₂₂ is regular (index 1), x₂ is put into all other equations. Rows and columns that are zero keep what is
-# sparse so; any other E of a small model is brought to this form by its singular value decomposition.
-
-_COLUMN_BLOCK = 256  # of a sparse A₂₁ that are filled in at a time
-_MAX_FILL_FACTOR = 20  # times the entries of A that a result may have
-_UNLIMITED_FILL = 200_000  # entries that are no trouble in any case
+_COLUMN_BLOCK = 256  # columns of a sparse A₂₁ that are solved for at a time
+# A₂₂⁻¹A₂₁ may have _MAX_FILL_FACTOR times the entries of A, plus _UNLIMITED_FILL entries (about 3 MB).
+_MAX_FILL_FACTOR, _UNLIMITED_FILL = 20, 200_000
 
 Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class RegularDescriptor:
-    """E x' = A x + B u, y = C x + D u with a regular E, and which variables stayed; None where they were mixed."""
+    """System E x' = A x + B u, y = C x + D u with regular E."""
 
     E: Any
     A: Any
@@ -111,30 +99,33 @@ class RegularDescriptor:
     C: Array
     D: Array
     variables: Indices | None
+    """Indices of the variables that remain; None if the states are linear combinations of them."""
 
 
 def solve_algebraic_rows(E: Any, A: Any, B: Array, C: Array, D: Array) -> RegularDescriptor | None:
-    """Eliminate by rows and columns of E that are zero; None where E has none, or not as many of both.
+    """Eliminate algebraic variables by zero rows and columns of E; None if E has none, or different numbers of both.
 
-    Raises:
-        InvalidSystemError: the index is 2 or more, the equations do not determine their variables, or the result would
-            fill in.
+    Raises InvalidSystemError if the index is 2 or more, the equations do not determine their variables, or the result
+    would fill in.
     """
-    used = abs(E)
-    rows, columns = (np.asarray(used.sum(axis=axis)).ravel() > 0.0 for axis in (1, 0))
+    sizes = abs(E)
+    rows, columns = (np.asarray(sizes.sum(axis=axis)).ravel() > 0.0 for axis in (1, 0))
     if rows.all() or int(rows.sum()) != int(columns.sum()):
         return None
-    r1, r2, c1, c2 = (np.flatnonzero(own) for own in (rows, ~rows, columns, ~columns))
+    r1, r2, c1, c2 = map(np.flatnonzero, (rows, ~rows, columns, ~columns))
     A11, A12, A21, A22 = (A[r, :][:, c] for r, c in ((r1, c1), (r1, c2), (r2, c1), (r2, c2)))
-    solve = _make_solver(A22, lambda: _singular_pencil_error(E, A))
+    try:
+        solve = _make_solver(A22)
+    except SingularMatrixError:
+        raise _singular_pencil_error(E, A) from None
     by_input = solve(B[r2])
     by_state = _solve_columns(solve, A21, limit=_MAX_FILL_FACTOR * getattr(A, "nnz", A.size) + _UNLIMITED_FILL)
-    own = A11 - A12 @ by_state
+    schur = A11 - A12 @ by_state
     if np.array_equal(r1, c1) and _is_symmetric(A):
-        own = 0.5 * (own + own.T)  # a Schur complement of a symmetric matrix; rounding may have taken that
+        schur = 0.5 * (schur + schur.T)  # the Schur complement is symmetric, too, except for rounding
     return RegularDescriptor(
         E[r1, :][:, c1],
-        own,
+        schur,
         B[r1] - A12 @ by_input,
         C[:, c1] - (by_state.T @ C[:, c2].T).T,
         D - C[:, c2] @ by_input,
@@ -143,49 +134,58 @@ def solve_algebraic_rows(E: Any, A: Any, B: Array, C: Array, D: Array) -> Regula
 
 
 def solve_algebraic_svd(E: Array, A: Array, B: Array, C: Array, D: Array) -> RegularDescriptor:
-    """Eliminate where E is singular in any way, by its singular value decomposition. O(n³).
+    """Eliminate the algebraic equations of any singular E of index 1 by its singular value decomposition, in O(n³).
 
-    Raises:
-        InvalidSystemError: the index is 2 or more, or the pencil is singular.
+    Raises InvalidSystemError if the index is 2 or more, or the pencil is singular.
     """
-    found = solve_algebraic_rows(E, A, B, C, D)
-    if found is not None and (len(found.E) == 0 or np.linalg.cond(found.E) < 1.0 / rounding_tolerance(len(found.E))):
-        return found
+    result = solve_algebraic_rows(E, A, B, C, D)
+    if result is not None and (
+        len(result.E) == 0 or np.linalg.cond(result.E) < 1.0 / rounding_tolerance(len(result.E))
+    ):
+        return result
     U, values, Vt = linalg.svd(E)
     rank = int(np.count_nonzero(values > rounding_tolerance(len(E), float(values[0]))))
-    turned, B_turned, C_turned = U.T @ A @ Vt.T, U.T @ B, C @ Vt.T
+    A_rotated, B_rotated, C_rotated = U.T @ A @ Vt.T, U.T @ B, C @ Vt.T
     first, second = slice(0, rank), slice(rank, None)
-    solve = _make_solver(turned[second, second], lambda: _singular_pencil_error(E, A), size=float(np.linalg.norm(A)))
-    by_state, by_input = solve(turned[second, first]), solve(B_turned[second])
+    try:
+        solve = _make_solver(A_rotated[second, second], size=float(np.linalg.norm(A)))
+    except SingularMatrixError:
+        raise _singular_pencil_error(E, A) from None
+    by_state, by_input = solve(A_rotated[second, first]), solve(B_rotated[second])
     return RegularDescriptor(
         np.diag(values[first]),
-        turned[first, first] - turned[first, second] @ by_state,
-        B_turned[first] - turned[first, second] @ by_input,
-        C_turned[:, first] - C_turned[:, second] @ by_state,
-        D - C_turned[:, second] @ by_input,
+        A_rotated[first, first] - A_rotated[first, second] @ by_state,
+        B_rotated[first] - A_rotated[first, second] @ by_input,
+        C_rotated[:, first] - C_rotated[:, second] @ by_state,
+        D - C_rotated[:, second] @ by_input,
         None,
     )
 
 
-def _make_solver(A22: Any, refusal: Any, *, size: float = 0.0) -> Any:
-    """A₂₂⁻¹ times columns, after a look at its condition; entries are known to eps times `size`."""
+def _make_solver(A22: Any, *, size: float = 0.0) -> Any:
+    """Return a function that multiplies columns by A₂₂⁻¹; entries of a dense A₂₂ have absolute errors of eps·size.
+
+    Raises SingularMatrixError if A₂₂ is singular to working precision.
+    """
     if hasattr(A22, "nnz"):
-        try:
-            factors = SparseLU(A22, has_symmetric_pattern=False)
-            if not factors.condition() * A22.shape[0] * EPS < 1.0:
-                raise SingularMatrixError
-        except SingularMatrixError:
-            raise refusal() from None
+        factors = SparseLU(A22, has_symmetric_pattern=False)
+        if not factors.condition() * A22.shape[0] * EPS < 1.0:
+            raise SingularMatrixError
         return factors.solve
+    if not len(A22):
+        return lambda right: right
     values = np.linalg.svd(A22, compute_uv=False)
-    if len(A22) and not values[-1] > 4.0 * len(A22) * EPS * max(size, values[0]):
-        raise refusal()
-    factored = linalg.lu_factor(A22) if len(A22) else None
-    return lambda right: right if factored is None else linalg.lu_solve(factored, right)
+    if not values[-1] > 4.0 * len(A22) * EPS * max(size, values[0]):
+        raise SingularMatrixError
+    factors = linalg.lu_factor(A22)
+    return lambda right: linalg.lu_solve(factors, right)
 
 
 def _solve_columns(solve: Any, A21: Any, *, limit: int) -> Any:
-    """A₂₂⁻¹A₂₁, a block of columns at a time where it is sparse: only columns that are not zero are solved for."""
+    """Return A₂₂⁻¹A₂₁; of a sparse A₂₁ the non-zero columns are solved for, a block at a time.
+
+    Raises InvalidSystemError if the result has more than `limit` entries.
+    """
     if isinstance(A21, np.ndarray):
         return solve(A21)
     A21 = A21.tocsc()
@@ -196,9 +196,8 @@ def _solve_columns(solve: Any, A21: Any, *, limit: int) -> Any:
         n_entries += block.nnz
         if n_entries > limit:
             raise InvalidSystemError(
-                f"eliminating {A21.shape[0]} algebraic variables would fill in the other {A21.shape[1]}: they are "
-                "coupled with each other over long ways; eliminate them where the model is made, or give each a small "
-                "capacity, so that E is regular"
+                f"eliminating {A21.shape[0]} algebraic variables would fill in the other {A21.shape[1]}; eliminate them "
+                "in the program that builds the model, or make E regular by a small capacity for each"
             )
         pieces.append(block)
     empty: Any = np.zeros((A21.shape[0], 0))
@@ -208,7 +207,11 @@ def _solve_columns(solve: Any, A21: Any, *, limit: int) -> Any:
 
 
 def _singular_pencil_error(E: Any, A: Any) -> InvalidSystemError:
-    """Which of two things is wrong: a pencil that is singular at some place drawn is so at all of them."""
+    """Return the error for a singular A₂₂: a singular pencil, or an index of 2 or more.
+
+    A pencil sE − A that is singular at an arbitrary s (here the root of cos s = s, scaled) is singular for all s with
+    probability 1.
+    """
     s = 0.7390851332151607 * float(abs(A).max()) / max(float(abs(E).max()), np.finfo(np.float64).tiny)
     pencil = s * E - A
     try:
@@ -221,13 +224,13 @@ def _singular_pencil_error(E: Any, A: Any) -> InvalidSystemError:
         is_regular = False
     if not is_regular:
         return InvalidSystemError(
-            "the pencil sE − A is singular for all s: the equations do not determine the states; leave out those that "
-            "follow from others, and give one for every variable"
+            "the pencil sE − A is singular for all s, so the equations do not determine the states; remove redundant "
+            "equations and add one for every variable without any"
         )
     return InvalidSystemError(
         "the descriptor system has index 2 or more: its algebraic equations cannot be solved for the algebraic "
-        "variables (as with constraints on states alone); differentiate the constraints once, or let them give way a "
-        "little: a small −ε on the diagonal of A in these rows"
+        "variables, as with constraints on states alone; differentiate the constraints once, or relax them by a small "
+        "−ε on the diagonal of A in these rows"
     )
 
 

@@ -16,17 +16,11 @@ from scipy import sparse
 
 from ltinet.errors import InvalidSystemError
 
-# MERGED ltinet.systems.matrices
-# The one conversion at the public door: whatever a user calls a matrix becomes a real, finite, read-only float64 one.
-#
-# Everything behind the door trusts what comes out of here. Neighbouring libraries compute silently with integer or
-# complex matrices and return wrong numbers; here integers are cast and complex ones refused.
-
 Matrix: TypeAlias = NDArray[np.float64]
 """A real float64 array with two axes."""
 
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
-"""What `as_real_matrix` accepts: nested lists, numbers, arrays, SciPy sparse arrays and matrices."""
+"""Input of `as_real_matrix`: nested lists, numbers, arrays, SciPy sparse arrays and matrices."""
 
 _REAL_KINDS = "biuf"  # NumPy dtype kinds that are cast: bool, signed, unsigned, floating
 
@@ -34,16 +28,14 @@ _REAL_KINDS = "biuf"  # NumPy dtype kinds that are cast: bool, signed, unsigned,
 def as_real_matrix(value: MatrixLike, name: str, *, vector: Literal["row", "column"] | None = None) -> Matrix:
     """Return a C-contiguous, read-only float64 copy of `value` with two axes.
 
-    A scalar becomes 1×1. A 1-D array is refused unless `vector` says whether it is a row or a column. Booleans and
-    integers are cast, sparse matrices filled in, and −0.0 becomes 0.0, so that equal matrices are equal bit for bit.
+    A scalar becomes 1×1, a 1-D array a row or a column as `vector` specifies, and a sparse matrix dense.
 
-    Raises:
-        InvalidSystemError: `value` is complex, not numeric, masked, not finite, or has the wrong number of axes; the
-            message names the argument as `name`.
+    Raises InvalidSystemError, with the argument called `name`, if `value` is complex, not numeric, masked, not finite,
+    or has the wrong number of axes.
     """
     array = _as_array(value, name)
     require_real_dtype(array.dtype, name)
-    with np.errstate(over="ignore"):  # an entry too large for float64 becomes inf and is reported below
+    with np.errstate(over="ignore"):  # overflows are reported below
         matrix = np.array(_with_two_axes(array, name, vector), dtype=np.float64, order="C")
     matrix += 0.0  # −0.0 + 0.0 is +0.0; every other number stays as it is
     _require_finite_entries(matrix, name)
@@ -52,7 +44,7 @@ def as_real_matrix(value: MatrixLike, name: str, *, vector: Literal["row", "colu
 
 
 def as_square_matrix(value: MatrixLike, name: str) -> Matrix:
-    """Return `as_real_matrix(value, name)`, which must be square; an empty list is the 0×0 matrix."""
+    """Return `as_real_matrix(value, name)` for a square matrix; an empty list is the 0×0 matrix."""
     array = _as_array(value, name)
     if array.size == 0 and array.ndim < 2:
         array = np.zeros((0, 0))
@@ -66,34 +58,30 @@ def as_square_matrix(value: MatrixLike, name: str) -> Matrix:
 
 
 def require_real_dtype(dtype: np.dtype[Any], name: str) -> None:
-    """Refuse numbers that are complex, and what is no number.
-
-    Raises:
-        InvalidSystemError: the message names the argument as `name`.
-    """
+    """Raise InvalidSystemError for complex and for non-numeric types."""
     if dtype.kind == "c":
         raise InvalidSystemError(
-            f"{name} is complex ({dtype}); systems here are real: pass {name}.real if that is meant"
+            f"{name} is complex ({dtype}), but systems must be real; pass {name}.real if the imaginary part is not needed"
         )
     if dtype.kind not in _REAL_KINDS:
         raise InvalidSystemError(
-            f"{name} has dtype {dtype}, not a numeric one; pass numbers, such as np.asarray({name}, dtype=float)"
+            f"{name} has dtype {dtype}, which is not numeric; convert it: np.asarray({name}, dtype=float)"
         )
 
 
 def shape_of(value: MatrixLike, name: str) -> tuple[int, ...]:
-    """Return the shape of `value` as it came, for decisions and messages that depend on its number of axes."""
+    """Return the shape of `value` before conversion."""
     return value.shape if sparse.issparse(value) else _as_array(value, name).shape
 
 
 def make_read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same array, no longer writeable: results are shared, not copied."""
+    """Make an array read-only and return it, so that results can be shared without copies."""
     array.setflags(write=False)
     return array
 
 
 def _as_array(value: MatrixLike, name: str) -> NDArray[Any]:
-    if type(value) is np.ndarray:  # nothing to convert, and no subclass that means something else
+    if type(value) is np.ndarray:  # no subclass, such as a masked array
         return value
     if sparse.issparse(value):
         return _to_dense(value, name)
@@ -101,11 +89,7 @@ def _as_array(value: MatrixLike, name: str) -> NDArray[Any]:
         raise InvalidSystemError(f"{name} has masked entries; fill them first: {name}.filled(0.0)")
     try:
         return np.asarray(value)
-    except (
-        TypeError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # ragged lists; arrays of other libraries that refuse to convert
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; arrays of other libraries
         raise InvalidSystemError(
             f"{name} cannot be read as a matrix: {error}; pass an array or rows of equal length"
         ) from None
@@ -114,7 +98,7 @@ def _as_array(value: MatrixLike, name: str) -> NDArray[Any]:
 def _to_dense(value: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(value.toarray())
-    except (MemoryError, ValueError):  # NumPy raises the second when the size does not even fit an integer
+    except (MemoryError, ValueError):  # ValueError if the size overflows an integer
         shape = "×".join(map(str, value.shape))
         raise InvalidSystemError(f"{name} is {shape} and does not fit into memory; reduce the model first") from None
 
@@ -143,57 +127,51 @@ def _require_finite_entries(matrix: Matrix, name: str) -> None:
         )
 
 
-# MERGED ltinet.systems.matrices
-# Sparse matrices at the public door: checked and cast without filling them in, then read-only.
-#
-# Integers are cast before entries of one place are summed, which in their own type could overflow.
-
 SparseMatrix: TypeAlias = sparse.csr_array
-"""A real float64 matrix in compressed rows: sorted, every place once, no stored zeros, its arrays read-only."""
+"""Real float64 matrix in compressed rows: sorted, without duplicates and stored zeros, with read-only arrays."""
 
 
 def as_sparse_matrix(value: MatrixLike, name: str) -> SparseMatrix:
-    """A square sparse matrix of any format of SciPy as a read-only copy; what is no sparse matrix becomes one.
+    """Return a read-only copy of a square matrix in compressed rows; O(n + entries).
 
-    Cost O(n + entries). Entries of one place are summed, zeros left out.
-
-    Raises:
-        InvalidSystemError: it is complex, not numeric, not finite, not square, or its indices lead outside; or there is
-            not enough memory for a copy.
+    Duplicate entries are summed, zeros removed. Raises InvalidSystemError if the matrix is complex, not numeric, not
+    finite, not square, has invalid indices, or does not fit into memory.
     """
     try:
-        found = _as_coo(value, name)
-        require_real_dtype(found.dtype, name)
-        _require_valid_indices(found, name)
-        with np.errstate(over="ignore"):  # what is too large for float64 becomes inf and is reported below
-            matrix = sparse.csr_array(found.astype(np.float64))
+        entries = _as_coo(value, name)
+        require_real_dtype(entries.dtype, name)
+        _require_valid_indices(entries, name)
+        with np.errstate(over="ignore"):  # overflows are reported below
+            matrix = sparse.csr_array(entries.astype(np.float64))
         matrix.sum_duplicates()
         _require_finite_sparse(matrix, name)
         matrix.eliminate_zeros()
     except MemoryError:
         raise InvalidSystemError(f"there is not enough memory for a copy of {name}, {_format_shape(value)}") from None
-    return _freeze(matrix)
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        part.setflags(write=False)
+    return matrix
 
 
 def shallow_copy(matrix: SparseMatrix) -> SparseMatrix:
-    """Another object with the same read-only arrays: what somebody assigns to it does not appear in the first."""
-    own = sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
-    own.has_canonical_format = True
-    return own
+    """Return another object with the same read-only arrays; assignments to it do not change the original."""
+    copy = sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    copy.has_canonical_format = True
+    return copy
 
 
 def sparse_equal(one: SparseMatrix, other: SparseMatrix) -> bool:
-    """Whether two matrices have the same entries at the same places."""
+    """Return True if two matrices have the same entries at the same positions."""
     return one.shape == other.shape and all(
         np.array_equal(getattr(one, part), getattr(other, part)) for part in ("indptr", "indices", "data")
     )
 
 
 def is_symmetric(matrix: SparseMatrix) -> bool:
-    """Whether a matrix equals its transpose, bit for bit."""
-    turned = matrix.T.tocsr()
-    turned.sort_indices()
-    return sparse_equal(matrix, turned)
+    """Return True if a matrix equals its transpose, bit for bit."""
+    transposed = matrix.T.tocsr()
+    transposed.sort_indices()
+    return sparse_equal(matrix, transposed)
 
 
 def describe_sparse(matrix: SparseMatrix) -> str:
@@ -202,24 +180,24 @@ def describe_sparse(matrix: SparseMatrix) -> str:
 
 
 def _as_coo(value: Any, name: str) -> Any:
-    """The entries one by one; SciPy follows compressed rows and columns without looking where they lead."""
+    """Convert to coordinate format; compressed formats are validated first, which SciPy does not do by itself."""
     try:
         if getattr(value, "format", None) in ("csr", "csc", "bsr"):
             value.check_format(full_check=True)
         return sparse.coo_array(value)
     except ValueError as error:
-        raise InvalidSystemError(f"{name} is damaged: {error}; build it anew") from None
+        raise InvalidSystemError(f"{name} is damaged: {error}; build it again") from None
 
 
 def _require_valid_indices(matrix: Any, name: str) -> None:
-    """Whether it is square, with all entries inside."""
+    """Raise InvalidSystemError unless the matrix is square and all indices are in range."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidSystemError(
             f"{name} is {_format_shape(matrix)}; it must be square, with one row and one column per state"
         )
-    for places, size in zip((matrix.row, matrix.col), matrix.shape, strict=True):
-        if len(places) and not (int(places.min()) >= 0 and int(places.max()) < size):
-            raise InvalidSystemError(f"{name} is {_format_shape(matrix)} and has an entry outside; build it anew")
+    for indices, size in zip((matrix.row, matrix.col), matrix.shape, strict=True):
+        if len(indices) and not (int(indices.min()) >= 0 and int(indices.max()) < size):
+            raise InvalidSystemError(f"{name} is {_format_shape(matrix)} and has an entry outside; build it again")
 
 
 def _require_finite_sparse(matrix: SparseMatrix, name: str) -> None:
@@ -233,12 +211,6 @@ def _require_finite_sparse(matrix: SparseMatrix, name: str) -> None:
         f"{name}[{row}, {matrix.indices[first]}] = {matrix.data[first]}; replace NaN, infinities and numbers beyond "
         "float64 before building the system"
     )
-
-
-def _freeze(matrix: SparseMatrix) -> SparseMatrix:
-    for part in (matrix.data, matrix.indices, matrix.indptr):
-        part.setflags(write=False)
-    return matrix
 
 
 def _format_shape(value: Any) -> str:

@@ -23,18 +23,15 @@ from ltinet.errors import InvalidSystemError
 from ltinet.systems.matrices import Matrix, SparseMatrix
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.systems.named_systems
-# Checks of the numbers that size a named system, made before anything is built.
-
 
 def validate_count(value: Any, name: str, *, minimum: int = 1) -> int:
-    """Return `value` as an int of at least `minimum`; any integer type will do, a float will not."""
+    """Return `value` as an int of at least `minimum`; floats are refused."""
     try:
         count = operator.index(value)
     except TypeError:
-        raise InvalidSystemError(f"{name} is {value!r}; it must be a whole number of at least {minimum}") from None
+        raise InvalidSystemError(f"{name} must be an integer ≥ {minimum}, got {value!r}") from None
     if count < minimum:
-        raise InvalidSystemError(f"{name} is {count}; it must be at least {minimum}")
+        raise InvalidSystemError(f"{name} must be an integer ≥ {minimum}, got {count}")
     return count
 
 
@@ -43,30 +40,29 @@ def validate_finite(value: Any, name: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InvalidSystemError(f"{name} is {value!r}; it must be a number") from None
+        raise InvalidSystemError(f"{name} must be a number, got {value!r}") from None
     if not np.isfinite(number):
-        raise InvalidSystemError(f"{name} is {number}; it must be finite")
+        raise InvalidSystemError(f"{name} must be finite, got {number}")
     return number
 
 
 def validate_positive(value: Any, name: str) -> float:
-    """Return `value` as a float above zero."""
+    """Return `value` as a positive float."""
     number = validate_finite(value, name)
     if number <= 0.0:
-        raise InvalidSystemError(f"{name} is {number}; it must be greater than 0")
+        raise InvalidSystemError(f"{name} must be greater than 0, got {number}")
     return number
 
 
 def validate_nonnegative(value: Any, name: str) -> float:
-    """Return `value` as a float of at least zero."""
+    """Return `value` as a float ≥ 0."""
     number = validate_finite(value, name)
     if number < 0.0:
-        raise InvalidSystemError(f"{name} is {number}; it must not be negative")
+        raise InvalidSystemError(f"{name} must not be negative, got {number}")
     return number
 
 
-# MERGED ltinet.systems.named_systems
-# Systems that the model-reduction and control literature measures itself with, of any size, by formula.
+# Benchmarks of the literature on model reduction.
 
 
 def heat_rod(n_states: int = 200, *, diffusivity: float = 0.01) -> SystemMatrices:
@@ -126,12 +122,11 @@ def penzl(n_real: int = 1000) -> SystemMatrices:
 
 
 def _second_difference(n: int) -> Matrix:
-    """tridiag(1, −2, 1), zero beyond both ends."""
+    """Return tridiag(1, −2, 1), the second difference with zeros beyond both ends."""
     return np.asarray(np.eye(n, k=-1) - 2.0 * np.eye(n) + np.eye(n, k=1), dtype=np.float64)
 
 
-# MERGED ltinet.systems.named_systems
-# The systems of the paper's four examples (appendix B), with its errata applied and its random choices seeded.
+# Examples of the paper (appendix B), with its errata applied and random choices seeded.
 
 # Example 3.3 publishes its eigenvalues only as a picture. These six blobs reproduce what the text says about it: 44
 # real eigenvalues and 45 pairs; layers of first order only, of second order only and mixed; cond(T) = 11.2 for the
@@ -173,8 +168,8 @@ def convection_diffusion(
     """Build Example SM2.2: ∂T/∂t = diffusivity·∇²T − velocity·∇T + u, periodic in x, zero at the top and the bottom.
 
     The grid is points×points with h = length/points in both directions, so the domain is [0, length]×[0, length − h];
-    derivatives are second-order central differences. The points of the top and the bottom row stay as states that
-    nothing but the input moves (zero rows of A). B = C = I, point (i, j) is state j·points + i.
+    derivatives are second-order central differences. The points of the top and the bottom row are states that depend on
+    the input only (zero rows of A). B = C = I, point (i, j) is state j·points + i.
     """
     points = validate_count(points, "points", minimum=2)
     h = validate_positive(length, "length") / points
@@ -193,9 +188,9 @@ def convection_diffusion(
 
 
 def triangular(n_states: int = 10, *, seed: int = 0) -> SystemMatrices:
-    """Build Example 3.2: A upper triangular with the eigenvalues −4 + 2.5⁻ᵏ, k = 0..n−1, that crowd towards −4.
+    """Build Example 3.2: A upper triangular with the eigenvalues −4 + 2.5⁻ᵏ, k = 0..n−1, that cluster at −4.
 
-    The paper counts k from 1, with which its own condition numbers cannot be had. Entries above the diagonal are drawn
+    The paper counts k from 1, which does not reproduce its condition numbers. Entries above the diagonal are drawn
     from U[0, 0.1), those of B and C (n×n) from U[0, 0.5) and those of D from U[−0.5, 0), in this order.
     """
     n = validate_count(n_states, "n_states")
@@ -227,7 +222,7 @@ def blobs(*, seed: int = 0) -> SystemMatrices:
 
 
 def _periodic_shift(points: int) -> Matrix:
-    """Take each point's value from the next one, the last point's from the first."""
+    """Return the cyclic shift: each point takes the value of the next one, the last that of the first."""
     return np.roll(np.eye(points), 1, axis=1)
 
 
@@ -239,13 +234,12 @@ def _sunflower(centre: complex, count: int) -> NDArray[np.complex128]:
 
 
 def _haar_orthogonal(generator: np.random.Generator, n: int) -> Matrix:
-    """QR of a Gaussian matrix, signs fixed so that the distribution is Haar's (Stewart 1980)."""
+    """Draw an orthogonal matrix with Haar distribution: QR of a Gaussian matrix with fixed signs (Stewart 1980)."""
     Q, R = np.linalg.qr(generator.standard_normal((n, n)))
     return np.asarray(Q * np.sign(np.diag(R)), dtype=np.float64)
 
 
-# MERGED ltinet.systems.named_systems
-# Heat and transport on a square plate, sparse and of any size, by formula: numbers that can be compared.
+# Heat and transport on a square plate: sparse systems of any size.
 
 
 def heat_plate(n: int = 400) -> SystemMatrices:
@@ -280,7 +274,7 @@ def convection_diffusion_plate(n: int = 400, *, V: float = 10.0) -> SystemMatric
 
 
 def _points_per_edge(n: int) -> int:
-    """Points along an edge."""
+    """Return the number of points along an edge for about n states."""
     return max(round(math.sqrt(validate_count(n, "n"))), 1)
 
 
@@ -292,37 +286,34 @@ def _laplacian(g: int) -> SparseMatrix:
 
 
 def _skew_transport(v: Array, h: float, *, axis: int) -> SparseMatrix:
-    """(v ∂ + ∂ v)/2 along one axis: between neighbours ±(v_i + v_j)/(4h)."""
+    """Discretize (v ∂ + ∂ v)/2 along one axis: ±(v_i + v_j)/(4h) between neighbors."""
     g = len(v)
     states = np.arange(g * g).reshape(g, g)  # (y, x): state i + g j
-    here, there = (np.take(states, range(start, start + g - 1), axis=axis).ravel() for start in (0, 1))
-    weight = (v.ravel()[here] + v.ravel()[there]) / (4.0 * h)
-    upper = sparse.coo_array((weight, (here, there)), shape=(g * g, g * g))
+    first, second = (np.take(states, range(start, start + g - 1), axis=axis).ravel() for start in (0, 1))
+    weight = (v.ravel()[first] + v.ravel()[second]) / (4.0 * h)
+    upper = sparse.coo_array((weight, (first, second)), shape=(g * g, g * g))
     return sparse.csr_array(upper - upper.T)
 
 
 def _plate_inputs_and_outputs(g: int) -> tuple[Array, Array]:
-    """B, g²×2, and C, 2×g²."""
-    places = np.arange(1, g + 1) / (g + 1)
+    """Return B, g²×2, and C, 2×g²."""
+    positions = np.arange(1, g + 1) / (g + 1)
     B, C = np.zeros((g * g, 2)), np.zeros((2, g * g))
-    low, high = places < 0.5, places > 0.5
+    low, high = positions < 0.5, positions > 0.5
     B[_quarter_mask(low), 0], B[_state_index(g, 0.7, 0.6), 1] = 1.0, 1.0
     C[0, _quarter_mask(high)], C[1, _state_index(g, 0.3, 0.8)] = 1.0 / max(int(high.sum()) ** 2, 1), 1.0
     return B, C
 
 
-def _quarter_mask(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return np.asarray(np.logical_and.outer(chosen, chosen)).ravel()
+def _quarter_mask(is_inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return np.asarray(np.logical_and.outer(is_inside, is_inside)).ravel()
 
 
 def _state_index(g: int, x: float, y: float) -> int:
-    """The state at or below a place; the first beside the edge where there is none."""
-    i, j = (max(math.floor(place * (g + 1)) - 1, 0) for place in (x, y))
+    """Return the state of the point at or below (x, y); the first point inside the edge if there is none."""
+    i, j = (max(math.floor(position * (g + 1)) - 1, 0) for position in (x, y))
     return i + g * j
 
-
-# MERGED ltinet.systems.named_systems
-# Named systems by formula, so that an example or a test needs no file: `named_system("penzl", n_real=500)`.
 
 NAMED_SYSTEMS: Mapping[str, Callable[..., SystemMatrices]] = MappingProxyType(
     {
@@ -340,17 +331,13 @@ NAMED_SYSTEMS: Mapping[str, Callable[..., SystemMatrices]] = MappingProxyType(
         )
     }
 )
-"""Every named system: the name and the function that builds it, whose parameters all have default values."""
+"""Functions that build the named systems; all their parameters have default values."""
 
 
 def build_system(name: str, parameters: Mapping[str, Any]) -> SystemMatrices:
-    """Build the system called `name`.
-
-    Raises:
-        InvalidSystemError: there is no system of that name, it has no such parameter, or a value does not fit.
-    """
+    """Build the system called `name`; raise InvalidSystemError for unknown names and invalid parameters."""
     if name not in NAMED_SYSTEMS:
-        raise InvalidSystemError(f"there is no system named {name!r}; there are {', '.join(NAMED_SYSTEMS)}")
+        raise InvalidSystemError(f"there is no system named {name!r}; known are {', '.join(NAMED_SYSTEMS)}")
     function = NAMED_SYSTEMS[name]
     known = inspect.signature(function).parameters
     unknown = sorted(set(parameters) - set(known))

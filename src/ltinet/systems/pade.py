@@ -21,19 +21,10 @@ from ltinet.systems.matrices import Matrix
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.systems.pade
-# Padé approximants of delays: rational models that stand for e^{−sτ} at low frequencies.
-#
-# The diagonal approximant of order N, in σ = sτ,
-#
-#     e^{−σ} ≈ p(−σ)/p(σ),    p(σ) = Σ_{k=0}^{N} (2N − k)! N! / ((2N)! k! (N − k)!) σᵏ,
-#
-# is an all-pass of gain 1 (coefficients: Golub & Van Loan, Matrix Computations, §11.3.1). Its phase follows −ωτ up to
-# about ωτ = N and stays at −Nπ beyond.
-
-_MAX_ORDER = 20  # orders beyond which coefficients in double precision say nothing
+_MAX_ORDER = 20  # of higher orders the coefficients are inaccurate in double precision
 
 StateSpaceArrays = tuple[Matrix, Matrix, Matrix, Matrix]
+"""Matrices A, B, C and D."""
 
 
 def pade_delay(tau: float, order: int) -> StateSpaceArrays:
@@ -52,32 +43,28 @@ def pade_delay(tau: float, order: int) -> StateSpaceArrays:
 
 
 def approximate_delays(system: SystemMatrices, settings: SignalSettings, order: Any) -> SystemMatrices:
-    """Return the system with Padé approximants in series to its delayed inputs and outputs.
+    """Return the system in series with Padé approximants of its input and output delays.
 
-    Raises
-    ------
-    InvalidSystemError
-        The order is not an integer from 1 to 20, or the system is discrete in time.
+    Raises InvalidSystemError if the order is not an integer from 1 to 20, or the system is in discrete time.
     """
     is_count = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
     if not is_count or not 1 <= order <= _MAX_ORDER:
-        raise InvalidSystemError(f"pade is {sanitize(repr(order))}; give an order, an integer from 1 to {_MAX_ORDER}")
+        raise InvalidSystemError(f"pade must be an integer between 1 and {_MAX_ORDER}, got {sanitize(repr(order))}")
     if system.dt is not None:
-        raise InvalidSystemError("Padé approximants are for continuous time, and this system is discrete in time")
+        raise InvalidSystemError(
+            "Padé approximants require a system in continuous time; convert it with to_continuous()"
+        )
     before = _parallel(settings.array("input_delay", system.n_inputs), int(order))
-    behind = _parallel(settings.array("output_delay", system.n_outputs), int(order))
-    own = system.A, system.B, system.C, system.D
-    A, B, C, D = _series(_series(before, own), behind)
-    names = system.names.without_states
-    return SystemMatrices(A, B, C, D).with_names(names)
+    after = _parallel(settings.array("output_delay", system.n_outputs), int(order))
+    A, B, C, D = _series(_series(before, (system.A, system.B, system.C, system.D)), after)
+    return SystemMatrices(A, B, C, D).with_names(system.names.without_states)
 
 
 def _parallel(delays: Array, order: int) -> StateSpaceArrays:
-    """Return approximants side by side, one for each channel."""
-    gain = np.array([[1.0]])
-    static = np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), gain
+    """Return the diagonal system of one approximant for each channel."""
+    static = np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), np.array([[1.0]])
     parts = [pade_delay(delay, order) if delay else static for delay in delays.tolist()]
-    A, B, C, D = (linalg.block_diag(*(part[place] for part in parts)) for place in range(4))
+    A, B, C, D = (linalg.block_diag(*(part[index] for part in parts)) for index in range(4))
     n = sum(len(part[0]) for part in parts)
     m = len(delays)
     return A.reshape(n, n), B.reshape(n, m), C.reshape(m, n), D.reshape(m, m)

@@ -23,20 +23,16 @@ from ltinet.systems.matrices import (
 )
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.systems.second_order_matrices
-# What a mechanical model is made of: M q'' + D q' + K q = B u, y = C q, validated once, then immutable.
-
 SquareMatrix = Matrix | SparseMatrix
-"""An n×n matrix: all of M, D and K are arrays, or all are sparse."""
+"""Square matrix; M, D and K are all arrays or all sparse."""
 
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class SecondOrderMatrices:
-    """M, D, K (n×n), B (n×m) and C (p×n) of a real model as read-only float64 copies; `ltinet.SecondOrder` says more.
+    """M, D, K (n×n), B (n×m) and C (p×n) of a real model as read-only float64 copies.
 
-    Raises:
-        InvalidSystemError: a matrix is complex, not finite or of the wrong shape.
+    Raises InvalidSystemError if a matrix is complex, not finite or of the wrong shape.
     """
 
     M: SquareMatrix
@@ -46,23 +42,18 @@ class SecondOrderMatrices:
     C: Matrix
 
     def __init__(self, M: MatrixLike, D: MatrixLike, K: MatrixLike, B: MatrixLike, C: MatrixLike) -> None:
-        is_sparse = any(sparse.issparse(own) for own in (M, D, K))
-        checked: Any = as_sparse_matrix if is_sparse else as_square_matrix
+        convert: Any = as_sparse_matrix if any(map(sparse.issparse, (M, D, K))) else as_square_matrix
         for name, value in (("M", M), ("D", D), ("K", K)):
-            object.__setattr__(self, name, checked(value, name))
+            object.__setattr__(self, name, convert(value, name))
         n = self.n_positions
         for name in ("D", "K"):
-            other = getattr(self, name).shape[0]
-            if other != n:
+            size = getattr(self, name).shape[0]
+            if size != n:
                 raise InvalidSystemError(
-                    f"{name} is {other}×{other} but M is {n}×{n}; M q'' + D q' + K q = B u needs all of one size"
+                    f"{name} is {size}×{size} but M is {n}×{n}; M, D and K must have the same size"
                 )
         object.__setattr__(self, "B", as_real_matrix(B, "B", vector="column"))
         object.__setattr__(self, "C", as_real_matrix(C, "C", vector="row"))
-        self._require_fitting(B, C)
-
-    def _require_fitting(self, B: MatrixLike, C: MatrixLike) -> None:
-        n = self.n_positions
         if len(self.B) != n:
             raise InvalidSystemError(
                 f"B has shape {shape_of(B, 'B')} but M is {n}×{n}; B needs one row per position, so {n}×(number of "
@@ -76,44 +67,47 @@ class SecondOrderMatrices:
 
     @property
     def n_positions(self) -> int:
-        """The number of entries of q, n."""
+        """Number of positions n, the length of q."""
         return int(self.M.shape[0])
 
     @property
     def n_nonzeros(self) -> int:
-        """Entries of K that are stored."""
+        """Number of stored entries of K."""
         return int(self.K.size if isinstance(self.K, np.ndarray) else self.K.nnz)
 
     @property
     def is_sparse(self) -> bool:
-        """Whether M, D and K are sparse."""
+        """True if M, D and K are sparse."""
         return not isinstance(self.M, np.ndarray)
 
     @property
     def first_order(self) -> SystemMatrices:
-        """E x' = A x + B u with x = (q, q') and E = diag(I, M): 2n states, sparse where M, D and K are."""
+        """First-order form E x' = A x + B u with x = (q, q') and E = diag(I, M), sparse if M, D and K are."""
         n, p = self.n_positions, len(self.C)
         B, C = np.vstack([np.zeros_like(self.B), self.B]), np.hstack([self.C, np.zeros((p, n))])
         if self.is_sparse:
-            ones: Any = sparse.eye_array(n)
-            blocks: Any = [[None, ones], [-self.K, -self.D]]
-            E: Any = sparse.block_diag([ones, self.M], format="csr")
+            identity: Any = sparse.eye_array(n)
+            blocks: Any = [[None, identity], [-self.K, -self.D]]
+            E: Any = sparse.block_diag([identity, self.M], format="csr")
             return SystemMatrices(sparse.block_array(blocks, format="csr"), B, C, E=E)
         zero, eye = np.zeros((n, n)), np.eye(n)
         E = None if np.array_equal(np.asarray(self.M), eye) else np.block([[eye, zero], [zero, self.M]])
         return SystemMatrices(np.block([[zero, eye], [-self.K, -self.D]]), B, C, E=E)
 
     def equals(self, other: "SecondOrderMatrices") -> bool:
-        """Whether all matrices are equal, and all sparse or none."""
+        """Return True if all matrices are equal and stored in the same way, dense or sparse."""
         if self.is_sparse != other.is_sparse:
             return False
-        same: Any = sparse_equal if self.is_sparse else np.array_equal
-        squares = all(same(getattr(self, name), getattr(other, name)) for name in "MDK")
-        return squares and np.array_equal(self.B, other.B) and np.array_equal(self.C, other.C)
+        is_equal: Any = sparse_equal if self.is_sparse else np.array_equal
+        return (
+            all(is_equal(getattr(self, name), getattr(other, name)) for name in "MDK")
+            and np.array_equal(self.B, other.B)
+            and np.array_equal(self.C, other.C)
+        )
 
     def __repr__(self) -> str:
         return f"SecondOrderMatrices(n_positions={self.n_positions}, {self.B.shape[1]} inputs, {len(self.C)} outputs)"
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        # NumPy unpickles arrays writeable; going through the door again makes them read-only.
+        # NumPy unpickles arrays as writeable; the constructor makes them read-only.
         return SecondOrderMatrices, (self.M, self.D, self.K, self.B, self.C)

@@ -24,20 +24,26 @@ from ltinet.systems.matrices import (
     sparse_equal,
 )
 
-# MERGED ltinet.systems.sparse_descriptor
-# The state equation of a sparse model, E x' = A x + B u, as it was given: nothing is filled in, E⁻¹ never formed.
-
 MAX_DENSE_STATES = 3000
-"""States up to which a sparse model is filled in where arrays are needed: 72 MB and a minute for a Schur form."""
+"""Number of states up to which sparse models are converted to arrays: 72 MB, and a minute for a Schur form."""
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseDescriptor:
-    """A, E and B of a sparse model E x' = A x + B u; E is None where it is the identity.
+    """Sparse model E x' = A x + B u in the matrices given by the user.
 
-    A and E are read-only, in compressed rows; B is an array, n×m. `state` and `mass` are A and E for those who promise
-    not to write: what `A` and `E` give out can be changed without consequences here.
+    `A` and `E` return shallow copies, so that assignments by users have no effect on the model; `state` and `mass` are
+    the matrices themselves, for internal use.
+
+    Parameters
+    ----------
+    state : csr_array, shape (n, n)
+        A, with read-only arrays.
+    mass : csr_array, shape (n, n), or None
+        E, with read-only arrays; None for the identity.
+    B : ndarray, shape (n, m)
+        Input matrix.
     """
 
     state: SparseMatrix
@@ -46,43 +52,43 @@ class SparseDescriptor:
 
     @property
     def A(self) -> SparseMatrix:
-        """The state matrix as it was given."""
+        """State matrix A in compressed rows."""
         return shallow_copy(self.state)
 
     @property
     def E(self) -> SparseMatrix | None:
-        """The matrix before x', None for the identity."""
+        """Matrix E in compressed rows; None for the identity."""
         return None if self.mass is None else shallow_copy(self.mass)
 
     @property
     def n_states(self) -> int:
-        """The number of states, n."""
+        """Number of states n."""
         return int(self.state.shape[0])
 
     @property
     def n_nonzeros(self) -> int:
-        """Entries of A that are not zero."""
+        """Number of non-zero entries of A."""
         return int(self.state.nnz)
 
     @property
     def is_large(self) -> bool:
-        """Whether A has too many states to be filled in."""
+        """True if A is too large to be converted to an array."""
         return self.n_states > MAX_DENSE_STATES
 
     @cached_property
     def is_symmetric(self) -> bool:
-        """Whether A = Aᵀ and E = Eᵀ, bit for bit."""
+        """True if A = Aᵀ and E = Eᵀ, bit for bit."""
         return is_symmetric(self.state) and (self.mass is None or is_symmetric(self.mass))
 
     @cached_property
     def asymmetry(self) -> float:
-        """The largest |A − Aᵀ| relative to the largest |A|: about 1e-16 where rounding alone took the symmetry."""
+        """Largest |A − Aᵀ| relative to the largest |A|: about 1e-16 for a matrix symmetric up to rounding."""
         difference, largest = self.state - self.state.T, abs(self.state).max() if self.n_nonzeros else 0.0
         return float(abs(difference).max() / largest) if largest and difference.nnz else 0.0
 
     @cached_property
     def explicit_state(self) -> SparseMatrix | None:
-        """E⁻¹A where E is the identity or a regular diagonal matrix; None for any other E."""
+        """E⁻¹A if E is the identity or a regular diagonal matrix; None for any other E."""
         if self.mass is None:
             return self.state
         entries = self.mass.diagonal()
@@ -92,31 +98,55 @@ class SparseDescriptor:
 
     @cached_property
     def explicit_B(self) -> Matrix | None:
-        """E⁻¹B, likewise."""
+        """E⁻¹B if E is the identity or a regular diagonal matrix; None for any other E."""
         if self.mass is None or self.explicit_state is None:
             return self.B if self.mass is None else None
         return as_real_matrix(self.B / self.mass.diagonal()[:, None], "B")
 
     def require_small(self, what: str) -> None:
-        """Say which call to make where arrays of n² numbers would be needed.
+        """Raise InvalidSystemError if the model is too large for `what`, which needs arrays of n² numbers.
 
-        Raises:
-            InvalidSystemError: the model is large.
+        Parameters
+        ----------
+        what : str
+            Operation, for the message.
         """
         if self.is_large:
             raise self.size_error(what)
 
     def size_error(self, what: str) -> InvalidSystemError:
-        """The error that says so."""
+        """Return the error of an operation that needs arrays of n² numbers.
+
+        Parameters
+        ----------
+        what : str
+            Operation, for the message.
+
+        Returns
+        -------
+        InvalidSystemError
+            Error that names the calls to use instead.
+        """
         return InvalidSystemError(
             f"{what} would fill in a sparse A of {self.n_states}×{self.n_states} with {self.n_nonzeros} non-zeros; "
             "reduce the model first: ltinet.reduce(system, tolerance=1e-6).system, or construct(system, "
-            "tolerance=1e-6) for its network. As it is there are system.frequency_response(omega), "
+            "tolerance=1e-6) for its network. Without reduction use system.frequency_response(omega), "
             "system.simulate(u, t) and the sparse matrices, system.sparse"
         )
 
     def equals(self, other: "SparseDescriptor") -> bool:
-        """Whether all matrices are equal as they were given."""
+        """Return True if A, E and B are equal.
+
+        Parameters
+        ----------
+        other : SparseDescriptor
+            Model to compare with.
+
+        Returns
+        -------
+        bool
+            True if all matrices are equal, bit for bit.
+        """
         if not np.array_equal(self.B, other.B) or not sparse_equal(self.state, other.state):
             return False
         if self.mass is None or other.mass is None:
@@ -125,10 +155,9 @@ class SparseDescriptor:
 
     @property
     def description(self) -> str:
-        """What it is, in words: entries, symmetric or not, E."""
-        return ", ".join(
-            [f"A {describe_sparse(self.state)}", "E = I" if self.mass is None else f"E {describe_sparse(self.mass)}"]
-        )
+        """Description in words: entries and symmetry of A and E."""
+        E = "E = I" if self.mass is None else f"E {describe_sparse(self.mass)}"
+        return f"A {describe_sparse(self.state)}, {E}"
 
     def __dir__(self) -> list[str]:
         return dir_without(

@@ -1,4 +1,4 @@
-"""Sparse LU factorisation with iterative refinement.
+"""Sparse LU factorization with iterative refinement.
 
 Discretised fields have symmetric sparsity patterns, for which a minimum-degree ordering of A + Aᵀ with pivots on the
 diagonal gives the least fill-in. This is not backward stable by itself: the residual is measured relative to
@@ -19,53 +19,36 @@ from ltinet._util.floating_point import summation_tolerance
 from ltinet.errors import InvalidSystemError
 from ltinet.systems.matrices import SparseMatrix
 
-# MERGED ltinet.systems.sparse_lu
-# Large models meet the end of memory: one clear error, instead of whatever allocation happened to fail.
-
 
 @contextmanager
 def explain_memory_error(n_states: int, n_nonzeros: int) -> Iterator[None]:
-    """Say that memory is short, for what, and what to do.
-
-    Raises:
-        InvalidSystemError: there was not enough memory inside.
-    """
+    """Convert a MemoryError in the body to an InvalidSystemError that states the size of the matrix and a remedy."""
     try:
         yield
     except MemoryError:
         raise InvalidSystemError(
             f"there is not enough memory to work with a sparse matrix of {n_states}×{n_states} and {n_nonzeros} "
-            "non-zeros, whose factors take many times its own room; use a coarser grid or a machine with more memory"
+            "non-zeros, whose factors take many times its memory; use a coarser grid or a machine with more memory"
         ) from None
 
 
-# MERGED ltinet.systems.sparse_lu
-# Sparse LU factors whose solutions are as good as those of a stable method: pivots where they are, then refinement.
-#
-# Models of fields have symmetric patterns, on which an ordering of A + Aᵀ with pivots on the diagonal makes the fewest
-# entries. That is no stable method by itself: what it leaves is measured by the residual, taken back by a step or two of
-# refinement, and where that fails the factors are made again with partial pivoting.
-
 Columns = NDArray[Any]
-"""Real or complex, n×k."""
+"""Real or complex array, n×k."""
 
-_MAX_REFINEMENT_STEPS = 4  # of refinement; one is the rule
-_DIAGONAL_PIVOT_THRESHOLD = (
-    0.01  # a diagonal entry is the pivot unless it is so much smaller than the largest of its column
-)
+_MAX_REFINEMENT_STEPS = 4  # one is usually enough
+# A diagonal entry is the pivot unless it is smaller than this fraction of the largest entry of its column.
+_DIAGONAL_PIVOT_THRESHOLD = 0.01
 
 
 class SingularMatrixError(ArithmeticError):
-    """The matrix is singular to working precision."""
+    """Matrix that is singular to working precision."""
 
 
 @final
 class SparseLU:
-    """M⁻¹ of a sparse, real or complex M.
+    """LU factors of a sparse real or complex matrix M.
 
-    Raises:
-        SingularError: M is singular: a pivot is zero.
-        MemoryError: the factors do not fit into memory.
+    Raises SingularMatrixError if a pivot is zero, MemoryError if the factors do not fit into memory.
     """
 
     def __init__(self, matrix: Any, *, has_symmetric_pattern: bool) -> None:
@@ -75,10 +58,9 @@ class SparseLU:
         self._factors = _factorize(self._matrix, is_stable=self._is_stable)
 
     def solve(self, right: Columns, *, transposed: bool = False) -> Columns:
-        """M⁻¹ right, or M⁻ᵀ right: n×k, its residual of the size of rounding.
+        """Return M⁻¹ right, or M⁻ᵀ right, n×k, with a residual of the size of rounding.
 
-        Raises:
-            SingularError: it cannot be brought there, so that M is singular to working precision.
+        Raises SingularMatrixError if refinement fails with partial pivoting, too: M is singular to working precision.
         """
         X = self._refined(right, transposed=transposed)
         if X is None and not self._is_stable:
@@ -89,11 +71,11 @@ class SparseLU:
         return X
 
     def solve_unrefined(self, right: Columns) -> Columns:
-        """M⁻¹ right without refinement, for those who have asked `solve` once, which mends factors that are bad."""
+        """Return M⁻¹ right without refinement; call `solve` once before, which replaces inaccurate factors."""
         return np.asarray(self._factors.solve(right))
 
     def condition(self) -> float:
-        """An estimate of cond₁(M), hardly ever more than three times too small (Higham & Tisseur 2000)."""
+        """Estimate cond₁(M); the estimate is rarely more than three times too small (Higham & Tisseur 2000)."""
         kind = self._matrix.dtype
         inverse = LinearOperator(
             self._matrix.shape,
@@ -104,7 +86,7 @@ class SparseLU:
         return float(abs(self._matrix).sum(axis=0).max() * onenormest(inverse))
 
     def _refined(self, right: Columns, *, transposed: bool) -> Columns | None:
-        """The solution, its residual relative to |M||X| + |right| of the size of rounding in each column."""
+        """Return the refined solution, or None if the residual relative to |M||X| + |right| stays too large."""
         M: Any = self._matrix.T if transposed else self._matrix
         mode = "T" if transposed else "N"
         kind = np.result_type(self._matrix.dtype, right.dtype)
@@ -122,9 +104,9 @@ class SparseLU:
 
 
 def has_symmetric_pattern(*matrices: SparseMatrix | None) -> bool:
-    """Whether entry (i, j) of the sum of matrices is there where (j, i) is."""
-    ones = [abs(matrix).sign() for matrix in matrices if matrix is not None]
-    pattern = sum(ones[1:], start=ones[0]).sign()
+    """Return True if the union of the sparsity patterns of the matrices is symmetric."""
+    patterns = [abs(matrix).sign() for matrix in matrices if matrix is not None]
+    pattern = sum(patterns[1:], start=patterns[0]).sign()
     return int((pattern - pattern.T).count_nonzero()) == 0
 
 
@@ -133,11 +115,10 @@ def _factorize(matrix: Any, *, is_stable: bool) -> Any:
 
 
 def factorize_superlu(matrix: Any, *, pivoting: float | None = None) -> Any:
-    """Factors with partial pivoting, or on a symmetric pattern with pivots on the diagonal down to a share of others.
+    """Factorize a matrix with partial pivoting or, if `pivoting` is a threshold, with preference for the diagonal.
 
-    Raises:
-        SingularError: a pivot is zero.
-        MemoryError: the factors do not fit into memory.
+    A threshold is for symmetric patterns. Raises SingularMatrixError if a pivot is zero, MemoryError if the factors do
+    not fit into memory.
     """
     symmetric: Any = {"permc_spec": "MMD_AT_PLUS_A", "options": {"SymmetricMode": True}, "diag_pivot_thresh": pivoting}
     try:
@@ -147,4 +128,4 @@ def factorize_superlu(matrix: Any, *, pivoting: float | None = None) -> Any:
             raise SingularMatrixError from None
         if "MALLOC" in str(error) or "memory" in str(error).lower():
             raise MemoryError from None
-        raise InvalidSystemError(f"the sparse factorisation failed: {error}") from None
+        raise InvalidSystemError(f"the sparse factorization failed: {error}") from None

@@ -31,49 +31,42 @@ from ltinet.systems.matrices import (
 from ltinet.systems.signal_names import UNNAMED, Names, SignalNames, names_from_dataframes, names_or_defaults
 from ltinet.systems.sparse_descriptor import SparseDescriptor
 
-# MERGED ltinet.systems.system_matrices
-# The step of a model in discrete time: what may be given for it, and what is said where continuous time is needed.
-
 
 class HasTimeStep(Protocol):
-    """A system that knows whether it is discrete in time."""
+    """System in continuous or discrete time."""
 
     @property
     def dt(self) -> float | None:
-        """Its time step, None in continuous time."""
+        """Time step; None in continuous time."""
         ...
 
 
 def validate_time_step(dt: Any) -> float | None:
-    """A positive, finite time step; None and 0 stand for continuous time.
+    """Return a time step as a positive finite float, or None for continuous time, which 0 also stands for.
 
-    Raises:
-        InvalidSystemError: it is something else, such as True, by which other libraries mean a step nobody named.
+    Raises InvalidSystemError for other values, such as True, the unspecified time step of other libraries.
     """
     if dt is None:
         return None
     try:
-        given = np.asarray(dt)
-    except (TypeError, ValueError, RuntimeError):  # ragged lists; other libraries' arrays that refuse
-        given = np.asarray(None)
-    is_number = given.size == 1 and given.ndim <= 2 and given.dtype.kind in "iuf"
-    step = float(given.reshape(())) if is_number else np.nan
+        value = np.asarray(dt)
+    except (TypeError, ValueError, RuntimeError):  # ragged lists; arrays of other libraries
+        value = np.asarray(None)
+    is_number = value.size == 1 and value.ndim <= 2 and value.dtype.kind in "iuf"
+    step = float(value.reshape(())) if is_number else np.nan
     if step == 0.0:
         return None
     if not 0.0 < step < np.inf:
-        what = "True, a step that nobody named" if dt is True else sanitize(repr(dt))
-        raise InvalidSystemError(
-            f"dt is {what}; give the time step of a model in discrete time as a positive number, None or 0 for "
-            "continuous time"
-        )
+        text = "True, an unspecified time step" if dt is True else sanitize(repr(dt))
+        raise InvalidSystemError(f"dt must be a positive number, or None or 0 for continuous time, got {text}")
     return step
 
 
 def require_continuous_time(system: HasTimeStep, call: str) -> None:
-    """Refuse a system in discrete time, with the call that converts it; `call` is what was called on `system`.
+    """Raise InvalidSystemError for a system in discrete time.
 
-    Raises:
-        InvalidSystemError: it has a time step.
+    `call` is the call that needs continuous time, with the argument or the object `system`; the message shows it with
+    the conversion, `system.to_continuous()`.
     """
     if system.dt is not None:
         raise InvalidSystemError(
@@ -83,14 +76,11 @@ def require_continuous_time(system: HasTimeStep, call: str) -> None:
         )
 
 
-# MERGED ltinet.systems.system_matrices
-# What a system is made of: x' = A x + B u (or x⁺ = A x + B u), y = C x + D u, validated once, then immutable.
-
-_MAX_SPARSE_INPUTS = 100  # up to which a sparse square B is filled in; beyond it was most likely meant as K
+_MAX_SPARSE_INPUTS = 100  # a larger sparse square B was most likely meant as K of M, K, f
 
 
 class Descriptor(NamedTuple):
-    """E x' = A x + B u as it was given."""
+    """Matrices of E x' = A x + B u as passed by the user."""
 
     E: Matrix
     A: Matrix
@@ -100,22 +90,20 @@ class Descriptor(NamedTuple):
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class SystemMatrices:
-    """A, B, C and D of a real system as read-only float64 copies; `ltinet.StateSpace` says what may be given for each.
+    """A, B, C and D of a real system as read-only float64 copies; the arguments are those of `ltinet.StateSpace`.
 
-    A sparse A stays so, in `sparse`; `A`, `B` and `descriptor` are filled in from it when somebody asks for them.
-
-    Raises:
-        InvalidSystemError: a matrix is complex, not finite or of the wrong shape, or E is singular.
+    A sparse A is kept in `sparse`; `A`, `B` and `descriptor` are computed from it on first use. Raises
+    InvalidSystemError if a matrix is complex, not finite or of the wrong shape, or E is singular.
     """
 
     C: Matrix
     D: Matrix
     sparse: SparseDescriptor | None
-    """E, A and B of a model whose A was given as a sparse matrix."""
+    """A, E and B of a model with sparse A; None for any other."""
     dt: float | None
-    """The time step of a system in discrete time, x[k+1] = A x[k] + B u[k]; None in continuous time."""
+    """Time step of a system in discrete time; None in continuous time."""
     names: SignalNames
-    """How inputs, outputs and states are called, where they were given names; not part of equality."""
+    """Names of inputs, outputs and states; not compared."""
 
     def __init__(
         self,
@@ -129,22 +117,22 @@ class SystemMatrices:
         names: SignalNames = UNNAMED,
     ) -> None:
         names = names.with_defaults(names_from_dataframes(A, B, C, D, E))
-        own_A, own_E = _state_matrices(A, E)
-        n = own_A.shape[0]
+        state, mass = _state_matrices(A, E)
+        n = state.shape[0]
         _refuse_swapped_arguments(B, C, n)
         B = _input_matrix(B, n, D)
         C = _output_matrix(C, n, D)
         D = _feedthrough(D, n_outputs=C.shape[0], n_inputs=B.shape[1])
-        is_sparse = not isinstance(own_A, np.ndarray)
-        object.__setattr__(self, "sparse", SparseDescriptor(own_A, own_E, B) if is_sparse else None)
+        is_sparse = not isinstance(state, np.ndarray)
+        object.__setattr__(self, "sparse", SparseDescriptor(state, mass, B) if is_sparse else None)
         if not is_sparse:
-            self._keep_arrays(own_A, B, own_E)
+            self._set_arrays(state, B, mass)
         object.__setattr__(self, "C", C)
         object.__setattr__(self, "D", D)
         object.__setattr__(self, "dt", validate_time_step(dt))
-        object.__setattr__(self, "names", self._fitting(names))
+        object.__setattr__(self, "names", self._validate_names(names))
 
-    def _keep_arrays(self, A: Matrix, B: Matrix, E: Matrix | None) -> None:
+    def _set_arrays(self, A: Matrix, B: Matrix, E: Matrix | None) -> None:
         descriptor = None if E is None else Descriptor(E, A, B)
         if E is not None:
             AB, n = eliminate_descriptor(E, np.hstack([A, B])), len(A)
@@ -154,13 +142,13 @@ class SystemMatrices:
 
     @cached_property
     def A(self) -> Matrix:
-        """The state matrix, n×n, as an array; a sparse one is filled in, unless it is too large (see `sparse`)."""
+        """State matrix as an array, n×n; InvalidSystemError for a large sparse model."""
         self._fill_in("A as an array")
         return self.A
 
     @cached_property
     def B(self) -> Matrix:
-        """The input matrix, n×m."""
+        """Input matrix, n×m."""
         pencil = self.sparse
         if pencil is not None and (pencil.mass is None or pencil.is_large) and pencil.explicit_B is not None:
             return pencil.explicit_B
@@ -169,101 +157,94 @@ class SystemMatrices:
 
     @cached_property
     def descriptor(self) -> Descriptor | None:
-        """E, A and B as they were given, where there was an E: E⁻¹A is rounded, and error bounds count that."""
+        """E, A and B as passed by the user, if there was an E; error bounds include the rounding of E⁻¹A."""
         if self.sparse is not None and self.sparse.mass is None:
             return None
         self._fill_in("E and A as arrays")
         return self.descriptor
 
     def _fill_in(self, what: str) -> None:
-        pencil: Any = self.sparse  # arrays of a dense model are there from the beginning
+        pencil: Any = self.sparse  # dense models have their arrays from the beginning
         pencil.require_small(what)
         A, E = pencil.state, pencil.mass
-        self._keep_arrays(as_square_matrix(A, "A"), pencil.B, None if E is None else as_square_matrix(E, "E"))
+        self._set_arrays(as_square_matrix(A, "A"), pencil.B, None if E is None else as_square_matrix(E, "E"))
 
     def with_time_step(self, dt: float | None) -> "SystemMatrices":
-        """The same matrices as a system in discrete time with this step; None or 0 for continuous time."""
+        """Return the same matrices with another time step; None or 0 for continuous time."""
         step = validate_time_step(dt)
         return self if step == self.dt else self._with("dt", step)
 
     def with_names(self, names: SignalNames) -> "SystemMatrices":
-        """The same system, its inputs, outputs and states called by these names and no others.
-
-        Raises:
-            InvalidSystemError: there are more or fewer than the system has.
-        """
-        return self if names == self.names else self._with("names", self._fitting(names))
+        """Return the same system with these names; raise InvalidSystemError if their numbers do not fit."""
+        return self if names == self.names else self._with("names", self._validate_names(names))
 
     @property
     def states_as_outputs(self) -> "SystemMatrices":
-        """The same states, all of them outputs."""
+        """System with the same states and inputs whose outputs are all states."""
         n, m = self.n_states, self.n_inputs
-        watched = self.with_names(UNNAMED)._with("C", make_read_only(np.eye(n)))
-        return watched._with("D", make_read_only(np.zeros((n, m))))
+        system = self.with_names(UNNAMED)._with("C", make_read_only(np.eye(n)))
+        return system._with("D", make_read_only(np.zeros((n, m))))
 
-    def _fitting(self, names: SignalNames) -> SignalNames:
+    def _validate_names(self, names: SignalNames) -> SignalNames:
         return names.validate_for(n_inputs=self.n_inputs, n_outputs=self.n_outputs, n_states=self.n_states)
 
     def _with(self, field: str, value: Any) -> "SystemMatrices":
         other = SystemMatrices.__new__(SystemMatrices)
-        for name, own in vars(self).items():
-            object.__setattr__(other, name, own)
+        for name, attribute in vars(self).items():
+            object.__setattr__(other, name, attribute)
         object.__setattr__(other, field, value)
         return other
 
     @property
     def n_states(self) -> int:
-        """The number of states, n."""
+        """Number of states n."""
         return int(self.C.shape[1])
 
     @property
     def n_inputs(self) -> int:
-        """The number of inputs, m."""
+        """Number of inputs m."""
         return int(self.D.shape[1])
 
     @property
     def n_outputs(self) -> int:
-        """The number of outputs, p."""
+        """Number of outputs p."""
         return len(self.C)
 
     @property
     def input_names(self) -> Names:
-        """How the inputs are called; u1, u2, … where nobody gave names."""
+        """Names of the inputs; u1, u2, … by default."""
         return names_or_defaults(self.names.inputs, "inputs", self.n_inputs)
 
     @property
     def output_names(self) -> Names:
-        """How the outputs are called; y1, y2, … where nobody gave names."""
+        """Names of the outputs; y1, y2, … by default."""
         return names_or_defaults(self.names.outputs, "outputs", self.n_outputs)
 
     @property
     def state_names(self) -> Names:
-        """How the states are called; x1, x2, … where nobody gave names."""
+        """Names of the states; x1, x2, … by default."""
         return names_or_defaults(self.names.states, "states", self.n_states)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SystemMatrices):
             return NotImplemented
-        pairs = ((self.C, other.C), (self.D, other.D))
-        if self.dt != other.dt or not all(np.array_equal(mine, theirs) for mine, theirs in pairs):
-            return False
-        return _state_equations_equal(self, other)
+        is_equal = self.dt == other.dt and np.array_equal(self.C, other.C) and np.array_equal(self.D, other.D)
+        return is_equal and _state_equations_equal(self, other)
 
     def __hash__(self) -> int:
-        # The door leaves no −0.0 and no NaN, so equal matrices have equal bytes; of A, which may be sparse, none is
-        # looked at.
+        # Validation leaves no −0.0 and no NaN, so equal matrices have equal bytes. A may be sparse and is not hashed.
         return hash((self.dt, *((matrix.shape, matrix.tobytes()) for matrix in (self.C, self.D))))
 
     def __repr__(self) -> str:
         return f"SystemMatrices(n_states={self.n_states}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs})"
 
     def __reduce__(self) -> tuple[Callable[..., "SystemMatrices"], tuple[Any, ...]]:
-        # NumPy unpickles arrays writeable; going through the door again makes them read-only.
+        # NumPy unpickles arrays as writeable; the constructor makes them read-only.
         if self.sparse is not None:
-            given: tuple[Any, ...] = (self.sparse.mass, self.sparse.state, self.sparse.B)
+            matrices: tuple[Any, ...] = (self.sparse.mass, self.sparse.state, self.sparse.B)
         else:
-            given = (None, self.A, self.B) if self.descriptor is None else self.descriptor
-        E, A, B = given
+            matrices = (None, self.A, self.B) if self.descriptor is None else self.descriptor
+        E, A, B = matrices
         return _rebuild, (A, B, self.C, self.D, E, self.dt, self.names)
 
 
@@ -273,47 +254,46 @@ def _rebuild(*parts: Any) -> SystemMatrices:
 
 
 def _state_matrices(A: MatrixLike, E: MatrixLike | None) -> tuple[Any, Any]:
-    """A and E, checked: sparse ones if A is, else arrays."""
-    checked: Callable[[MatrixLike, str], Any] = as_sparse_matrix if issparse(A) else as_square_matrix
-    own_A, own_E = checked(A, "A"), None if E is None else checked(E, "E")
-    if own_E is not None and own_E.shape != own_A.shape:
-        n, other = own_A.shape[0], own_E.shape[0]
-        raise InvalidSystemError(f"E is {other}×{other} but A is {n}×{n}; E x' = A x + B u needs both of the same size")
-    return own_A, own_E
+    """Return validated A and E, both sparse if A is, else arrays."""
+    convert: Callable[[MatrixLike, str], Any] = as_sparse_matrix if issparse(A) else as_square_matrix
+    state, mass = convert(A, "A"), None if E is None else convert(E, "E")
+    if mass is not None and mass.shape != state.shape:
+        n, size = state.shape[0], mass.shape[0]
+        raise InvalidSystemError(f"E is {size}×{size} but A is {n}×{n}; E and A must have the same size")
+    return state, mass
 
 
 def _state_equations_equal(one: SystemMatrices, other: SystemMatrices) -> bool:
-    """Whether A and B are equal, after E was eliminated where that can be done; as they were given where it cannot."""
+    """Return True if A and B are equal after elimination of E; large models are compared without elimination."""
     if one.sparse is not None and other.sparse is not None and one.sparse.equals(other.sparse):
         return True
-    large = [own.sparse for own in (one, other) if own.sparse is not None and own.sparse.is_large]
+    large = [system.sparse for system in (one, other) if system.sparse is not None and system.sparse.is_large]
     if not large:
         return np.array_equal(one.A, other.A) and np.array_equal(one.B, other.B)
-    dense = [own for own in (one, other) if own.sparse is None]
+    dense = [system for system in (one, other) if system.sparse is None]
     if not dense or large[0].mass is not None or dense[0].n_states != large[0].n_states:
         return False
     return np.array_equal(one.B, other.B) and sparse_equal(as_sparse_matrix(dense[0].A, "A"), large[0].state)
 
 
 def _refuse_swapped_arguments(B: MatrixLike, C: MatrixLike, n: int) -> None:
-    """Refuse sparse matrices in an impossible order before they are filled in, n² numbers.
+    """Refuse a sparse B that does not fit before it is converted to an array of n² numbers.
 
-    Raises:
-        InvalidSystemError: B or C does not fit A, or B is a sparse square matrix, as M, K and f in this order would be.
+    Raises InvalidSystemError if B or C does not fit A, or if B is a large square matrix, as if M, K, f had been passed.
     """
     if not issparse(B):
         return
     shape = shape_of(B, "B")
     if shape[0] != n:
         raise _b_rows_error(shape, n)
-    of_C = shape_of(C, "C")
-    if len(of_C) == 2 and of_C[1] != n:
-        raise _c_columns_error(of_C, n)
+    C_shape = shape_of(C, "C")
+    if len(C_shape) == 2 and C_shape[1] != n:
+        raise _c_columns_error(C_shape, n)
     if shape[1] == n and n > _MAX_SPARSE_INPUTS:
         raise InvalidSystemError(
-            f"B is a sparse {n}×{n} matrix, so every state would have an input of its own and B be filled in; the "
-            "order is StateSpace(A, B, C, D, E). Write StateSpace(-K, f, C, E=M) for M x' + K x = f u, or "
-            "SecondOrder(M, D, K, B, C) for a mechanical model; pass B.toarray() if so many inputs are meant"
+            f"B is a sparse {n}×{n} matrix, one input per state; the order of arguments is StateSpace(A, B, C, D, E). "
+            "Write StateSpace(-K, f, C, E=M) for M x' + K x = f u, or SecondOrder(M, D, K, B, C) for a mechanical "
+            "model; pass B.toarray() if B has so many inputs"
         )
 
 
@@ -333,9 +313,7 @@ def _c_columns_error(shape: tuple[int, ...], n: int) -> InvalidSystemError:
 
 def _input_matrix(B: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:
     matrix = as_real_matrix(B, "B", vector="column")
-    if (
-        n == 0 and len(shape_of(B, "B")) == 1 and matrix.size == 0
-    ):  # [] for a static gain: only D knows how many inputs there are
+    if n == 0 and len(shape_of(B, "B")) == 1 and matrix.size == 0:  # [] for a static gain: D has the number of inputs
         return as_real_matrix(np.zeros((0, _static_gain(D, "B").shape[1])), "B")
     if len(matrix) != n:
         raise _b_rows_error(shape_of(B, "B"), n)
@@ -355,7 +333,7 @@ def _static_gain(D: MatrixLike | None, empty: str) -> Matrix:
     if D is None:
         shape = "(0, n_inputs)" if empty == "B" else "(n_outputs, 0)"
         raise InvalidSystemError(
-            f"{empty} is an empty list and there is no D to tell the size of this static gain; pass D, or {empty} as "
+            f"{empty} is an empty list and D is missing, so the size of the static gain is unknown; pass D, or {empty} as "
             f"np.zeros({shape})"
         )
     return as_real_matrix(D, "D")
@@ -376,12 +354,8 @@ def _feedthrough(D: MatrixLike | None, *, n_outputs: int, n_inputs: int) -> Matr
     return matrix
 
 
-# MERGED ltinet.systems.system_matrices
-# What a system says of itself, as plain data.
-
-
 class SystemFacts(TypedDict):
-    """A system; every value passes as JSON."""
+    """Summary of a system; every value is valid in JSON."""
 
     kind: str
     n_states: int
@@ -396,12 +370,18 @@ class SystemFacts(TypedDict):
 
 
 def system_facts(system: SystemMatrices) -> SystemFacts:
-    """Sizes, and where the eigenvalues lie: the smallest and the largest real part, None without states.
+    """Summarize a system: sizes, numbers of real eigenvalues and complex pairs, smallest and largest real part.
 
-    Of a large sparse model nobody knows all eigenvalues, and None stands for what they would tell.
+    Values that depend on eigenvalues are None for large sparse models; real parts are None without states.
     """
     pencil = system.sparse
-    spectrum = _UNKNOWN_SPECTRUM if pencil is not None and pencil.is_large else _spectrum(system)
+    n_real = n_pairs = real_parts = None
+    if pencil is None or not pencil.is_large:
+        eigenvalues = np.linalg.eigvals(system.A)
+        n_real = int(np.count_nonzero(eigenvalues.imag == 0.0))
+        n_pairs = (system.n_states - n_real) // 2
+        if system.n_states:
+            real_parts = [float(eigenvalues.real.min()), float(eigenvalues.real.max())]
     return {
         "kind": "system",
         "n_states": system.n_states,
@@ -410,23 +390,7 @@ def system_facts(system: SystemMatrices) -> SystemFacts:
         "nonzeros_of_A": int(np.count_nonzero(system.A)) if pencil is None else pencil.n_nonzeros,
         "has_feedthrough": bool(np.any(system.D)),
         "is_sparse": pencil is not None,
-        "n_real_eigenvalues": spectrum.n_real,
-        "n_complex_pairs": spectrum.n_pairs,
-        "real_parts": spectrum.real_parts,
+        "n_real_eigenvalues": n_real,
+        "n_complex_pairs": n_pairs,
+        "real_parts": real_parts,
     }
-
-
-class _Spectrum(NamedTuple):
-    n_real: int | None
-    n_pairs: int | None
-    real_parts: list[float] | None
-
-
-_UNKNOWN_SPECTRUM = _Spectrum(None, None, None)
-
-
-def _spectrum(system: SystemMatrices) -> _Spectrum:
-    eigenvalues = np.linalg.eigvals(system.A)
-    n_real = int(np.count_nonzero(eigenvalues.imag == 0.0))
-    ends = [float(eigenvalues.real.min()), float(eigenvalues.real.max())] if system.n_states else None
-    return _Spectrum(n_real, (system.n_states - n_real) // 2, ends)

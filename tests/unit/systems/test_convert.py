@@ -190,7 +190,7 @@ def test_sampled_systems_keep_their_time_step(sampled, expected):
     ids=lambda obj: f"{type(obj).__module__}.{type(obj).__name__}",
 )
 def test_a_time_step_without_a_length_is_refused_with_a_way_out(sampled):
-    with pytest.raises(InvalidSystemError, match=r"discrete in time.*no length.*StateSpace\(A, B, C, D, dt=0\.1\)"):
+    with pytest.raises(InvalidSystemError, match=r"discrete in time.*no time step.*StateSpace\(A, B, C, D, dt=0\.1\)"):
         as_state_space(sampled)
 
 
@@ -217,7 +217,7 @@ def test_a_time_step_without_a_length_is_refused_with_a_way_out(sampled):
             ([[-1.0]], [[1.0]], [[1.0]], [[0.0]], 0.1),
             r"fifth part is a number, 0\.1, as in .*\(A, B, C, D, dt\).*discrete",
         ),
-        (signal.cont2discrete((A, B, C, D), 0.1), r"in discrete time; pass ltinet\.StateSpace\(A, B, C, D, dt="),
+        (signal.cont2discrete((A, B, C, D), 0.1), r"scipy.signal; pass ltinet\.StateSpace\(A, B, C, D, dt="),
         (np.eye(3), r"numpy\.ndarray is not a system.*accepted are .*control.*pyMOR LTIModel"),
         (None, r"NoneType is not a system"),
         (control.frd([1.0, 2.0], [1.0, 2.0]), r"FrequencyResponseData is not a system"),

@@ -31,7 +31,7 @@ def test_labels_of_frames_are_names():
 
 def test_frames_with_states_in_another_order_are_refused():
     F, G, H = frames()
-    with pytest.raises(InvalidSystemError, match="rows of B; bring them into one order"):
+    with pytest.raises(InvalidSystemError, match="rows of B; reorder them"):
         ltinet.StateSpace(F, G.iloc[::-1], H)
     with pytest.raises(InvalidSystemError, match="columns of A"):
         ltinet.StateSpace(F[F.columns[::-1]], G, H)

@@ -29,7 +29,7 @@ def test_every_named_system_is_built_by_its_name_and_is_documented(name):
 
 
 def test_unknown_names_and_parameters_are_answered_with_the_known_ones():
-    with pytest.raises(InvalidSystemError, match=r"no system named 'nonsense'; there are .*diffusion.*penzl"):
+    with pytest.raises(InvalidSystemError, match=r"no system named 'nonsense'; known are .*diffusion.*penzl"):
         named_system("nonsense")
     with pytest.raises(InvalidSystemError, match=r"penzl has no parameter size; it has n_real"):
         named_system("penzl", size=3)
@@ -38,20 +38,20 @@ def test_unknown_names_and_parameters_are_answered_with_the_known_ones():
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("diffusion", {"points": 0}, "points is 0; it must be at least 1"),
-        ("diffusion", {"points": 2.5}, "points is 2.5; it must be a whole number"),
-        ("diffusion", {"length": 0}, "length is 0.0; it must be greater than 0"),
-        ("diffusion", {"diffusivity": "high"}, "diffusivity is 'high'; it must be a number"),
-        ("convection_diffusion", {"points": 1}, "points is 1; it must be at least 2"),
-        ("convection_diffusion", {"velocity_y": np.nan}, "velocity_y is nan; it must be finite"),
-        ("heat_rod", {"n_states": -1}, "n_states is -1"),
-        ("heat_plate", {"n": 0}, "n is 0; it must be at least 1"),
-        ("convection_diffusion_plate", {"V": np.inf}, "V is inf; it must be finite"),
-        ("mass_spring_damper", {"damping": -1.0}, "damping is -1.0; it must not be negative"),
-        ("mass_spring_damper", {"mass": 0.0}, "mass is 0.0; it must be greater than 0"),
-        ("penzl", {"n_real": -1}, "n_real is -1; it must be at least 0"),
-        ("blobs", {"seed": "zero"}, "seed is 'zero'; it must be a whole number"),
-        ("triangular", {"seed": -1}, "seed is -1; it must be at least 0"),
+        ("diffusion", {"points": 0}, "points must be an integer ≥ 1, got 0"),
+        ("diffusion", {"points": 2.5}, "points must be an integer ≥ 1, got 2.5"),
+        ("diffusion", {"length": 0}, "length must be greater than 0, got 0.0"),
+        ("diffusion", {"diffusivity": "high"}, "diffusivity must be a number, got 'high'"),
+        ("convection_diffusion", {"points": 1}, "points must be an integer ≥ 2, got 1"),
+        ("convection_diffusion", {"velocity_y": np.nan}, "velocity_y must be finite, got nan"),
+        ("heat_rod", {"n_states": -1}, "n_states must be an integer ≥ 1, got -1"),
+        ("heat_plate", {"n": 0}, "n must be an integer ≥ 1, got 0"),
+        ("convection_diffusion_plate", {"V": np.inf}, "V must be finite, got inf"),
+        ("mass_spring_damper", {"damping": -1.0}, "damping must not be negative, got -1.0"),
+        ("mass_spring_damper", {"mass": 0.0}, "mass must be greater than 0, got 0.0"),
+        ("penzl", {"n_real": -1}, "n_real must be an integer ≥ 0, got -1"),
+        ("blobs", {"seed": "zero"}, "seed must be an integer ≥ 0, got 'zero'"),
+        ("triangular", {"seed": -1}, "seed must be an integer ≥ 0, got -1"),
     ],
 )
 def test_parameters_that_make_no_system_are_refused_by_name(name, parameters, message):

@@ -73,14 +73,14 @@ def test_with_signal_settings_changes_what_is_named():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"input_delay": -1.0}, "finite numbers from 0 on"),
+        ({"input_delay": -1.0}, "finite numbers ≥ 0"),
         ({"input_delay": [0.1]}, "input_delay has 1 number, but the system has 2 inputs"),
-        ({"output_delay": np.nan}, "finite numbers from 0 on"),
-        ({"u0": [1.0, np.inf]}, "give finite numbers"),
+        ({"output_delay": np.nan}, "finite numbers ≥ 0"),
+        ({"u0": [1.0, np.inf]}, "must contain finite numbers"),
         ({"y0": "warm"}, "one number for each channel"),
         ({"y0": [[1.0]]}, "one number for each channel"),
-        ({"hold": "cubic"}, "hold is 'cubic'"),
-        ({"sample_time": 0.0}, "give a positive number"),
+        ({"hold": "cubic"}, "got 'cubic'"),
+        ({"sample_time": 0.0}, "must be a positive number"),
     ],
 )
 def test_what_is_not_valid_is_refused(given, message):
@@ -90,7 +90,7 @@ def test_what_is_not_valid_is_refused(given, message):
 
 def test_delays_in_discrete_time_are_whole_steps():
     assert ltinet.StateSpace(0.5, 1.0, 1.0, dt=0.1, input_delay=0.3).input_delay.tolist() == [0.3]
-    with pytest.raises(InvalidSystemError, match="whole multiples"):
+    with pytest.raises(InvalidSystemError, match="must be multiples"):
         ltinet.StateSpace(0.5, 1.0, 1.0, dt=0.1, input_delay=0.25)
 
 

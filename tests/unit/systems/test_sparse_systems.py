@@ -124,7 +124,7 @@ def test_what_is_no_state_matrix_is_refused_by_name(A, message):
 def test_indices_that_lead_outside_are_refused_before_they_are_followed():
     outside = sparse.csr_array(np.eye(3))
     outside.indices[1] = 7
-    with pytest.raises(InvalidSystemError, match=r"A is damaged.*build it anew"):
+    with pytest.raises(InvalidSystemError, match=r"A is damaged.*build it again"):
         StateSpace(outside, np.ones(3), np.ones(3))
     places = sparse.coo_array(np.eye(3))
     places.row[1] = 2**20
