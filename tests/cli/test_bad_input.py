@@ -134,7 +134,7 @@ def test_damaged_networks(run_here: Run, folder: Path) -> None:
 def test_outputs_beyond_double_precision(run_here: Run, folder: Path) -> None:
     ltinet.construct(([[700.0]], [[1.0, 1.0]], [[1.0]])).save(folder / "net.safetensors")
     (folder / "u.csv").write_text("t,a,b\n0,1,1\n1,1,1\n2,1,1\n")
-    refuses(Case(f"{SIMULATE} -o y.csv", "exceeds the largest floating-point number at t = "), run_here, folder)
+    refuses(Case(f"{SIMULATE} -o y.csv", "overflows at t = "), run_here, folder)
 
 
 def refuses(case: Case, run: Run, folder: Path) -> None:

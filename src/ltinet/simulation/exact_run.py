@@ -7,7 +7,7 @@ which they lie, and each piece is computed once.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -27,108 +27,15 @@ from ltinet.simulation.nonuniform import NonuniformStepper, NonuniformSteps
 from ltinet.simulation.step_model import SingleSteps
 from ltinet.simulation.time_blocks import TimeBlocks, UniformStepper
 
-# MERGED ltinet.simulation.exact_run
-# Times at which a run is asked for, in the order in which it passes them, some at a time.
-#
-# Pieces of a run are walked once, and what is looked up for the times of a piece is gone before the next: for millions of
-# times their order is all that is kept, and where they ascend not even that.
-
-
-class QueryGroup(NamedTuple):
-    """Some times between the samples of one piece."""
-
-    piece: int
-    at: slice | NDArray[np.intp]
-    """Which of the times they are."""
-    before: NDArray[np.intp]
-    """The last sample up to each."""
-
-
-def group_queries(t: Array, samples: Array, *, length: int, at_once: int) -> Iterator[QueryGroup]:
-    """Times t among samples that come in pieces of one length, up to `at_once` of them together."""
-    order = None if np.all(t[1:] >= t[:-1]) else np.argsort(t)
-    for begin in range(0, len(t), at_once):
-        own = slice(begin, min(begin + at_once, len(t)))
-        times = t[own] if order is None else t[order[own]]
-        before = np.clip(np.searchsorted(samples, times, side="right") - 1, 0, len(samples) - 1)
-        pieces = before // length
-        edges = [0, *(np.flatnonzero(np.diff(pieces)) + 1).tolist(), len(times)]
-        for first, stop in pairwise(edges):
-            part = slice(begin + first, begin + stop)
-            yield QueryGroup(int(pieces[first]), part if order is None else order[part], before[first:stop])
-
-
-# MERGED ltinet.simulation.exact_run
-# States at the samples of a run, a piece of time after the other: memory is that of a piece, whatever is asked for.
-#
-# What a later question needs of an earlier walk is the state at the beginning of every piece; short runs are kept whole.
-
-_PIECE_NUMBERS, _MIN_PIECE_SAMPLES = 2**18, 64  # numbers in a piece, and samples at least: calls cost time as well
-_MAX_STORED_NUMBERS = 2**20  # numbers of a run that is kept whole
-
-
-class SampleStepper(Protocol):
-    """How states follow each other along the samples of a run."""
-
-    def begin(self) -> Array:
-        """What is needed to go on from the first sample, `(batch, n)`."""
-        ...
-
-    def advance(self, first: int, stop: int, before: Array) -> tuple[Array, Array]:
-        """Packed states `(batch, stop − first, n)` at samples before `stop`, and what is needed to go on from there."""
-        ...
-
-
-class SampledStates:
-    """The states of a run at its samples."""
-
-    def __init__(self, walk: SampleStepper, *, n_samples: int, numbers_per_sample: int, width: int = 1) -> None:
-        self._walk, self.n_samples = walk, n_samples
-        length = max(_MIN_PIECE_SAMPLES, _PIECE_NUMBERS // max(1, numbers_per_sample))
-        self.length = -(-length // width) * width  # pieces begin where blocks of so many samples do
-        self._begins = [walk.begin()]
-        self._keeps = n_samples * numbers_per_sample <= _MAX_STORED_NUMBERS
-        self._pieces: dict[int, Array] = {}
-        self._last: tuple[int, Array] | None = None
-
-    def pieces(self) -> Iterator[tuple[slice, Array]]:
-        """All pieces in turn, and which samples they hold."""
-        for number in range(-(-self.n_samples // self.length)):
-            yield self._samples(number), self._piece(number)
-
-    def piece(self, number: int) -> tuple[slice, Array]:
-        """One of them, which may be asked for again."""
-        while len(self._begins) <= number:
-            self._piece(len(self._begins) - 1, keeps=self._keeps)
-        last = self._last
-        if last is None or last[0] != number:  # questions come in the order of time
-            last = self._last = number, self._piece(number, keeps=self._keeps)
-        return self._samples(number), last[1]
-
-    def _samples(self, number: int) -> slice:
-        return slice(number * self.length, min((number + 1) * self.length, self.n_samples))
-
-    def _piece(self, number: int, *, keeps: bool = False) -> Array:
-        if number in self._pieces:
-            return self._pieces[number]
-        own = self._samples(number)
-        states, after = self._walk.advance(own.start, own.stop, self._begins[number])
-        if len(self._begins) == number + 1:
-            self._begins.append(after.copy())  # a view would keep the whole piece alive
-        if keeps:
-            self._pieces[number] = states
-        return states
-
-
-# MERGED ltinet.simulation.exact_run
-# The exact solution for sampled inputs: outputs at samples by the fastest way, the rest on request.
-
-_NUMBERS_PER_CALL = 2**18  # numbers: times between samples that are worked on together
-_MIN_NUMBERS_PER_TIME = 32  # numbers at least, however few states there are: the terms of the series for its length
+_MAX_PIECE_NUMBERS = 2**18  # numbers in the states of a piece of time (2 MiB)
+_MIN_PIECE_SAMPLES = 64  # samples of a piece, however many states there are: calls cost time as well
+_MAX_STORED_NUMBERS = 2**20  # numbers in the states of a run that is stored (8 MiB)
+_MAX_QUERY_NUMBERS = 2**18  # numbers in the states at times between samples that are processed together (2 MiB)
+_MIN_NUMBERS_PER_TIME = 32  # numbers per time, however few states there are: the terms of the series for its length
 
 
 class ExactRun:
-    """The exact solution for sampled inputs: states at samples on request, closed form between them."""
+    """Exact solution for sampled inputs: states at samples on request, closed form between them."""
 
     def __init__(
         self,
@@ -140,7 +47,7 @@ class ExactRun:
         input_error: float = 0.0,
     ) -> None:
         self.realization, self.samples, self.input_error = realization, samples, input_error
-        self.network = realization if network is None else network  # in its block coordinates, which knows neurons
+        self.network = realization if network is None else network  # in block coordinates, with the maps to neurons
         self.x0 = None if x0 is None else realization.broadcast_initial_state(x0, samples.batch_shape)
         self.u = samples.u.reshape(math.prod(samples.batch_shape), *samples.u.shape[-2:])
         self.linear = samples.hold == "linear"
@@ -151,12 +58,12 @@ class ExactRun:
         system, batch = self.realization.system, len(self.u)
         if self.x0 is None:
             return np.zeros((batch, system.n_states))
-        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is told by the time where it shows
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported with its time
             return system.packed_from_blocks(self.realization.initial_state(self.x0, (batch,)))
 
     @property
     def algorithm(self) -> str:
-        """How outputs at samples are computed: "steps of any length", "convolution", "blocks" or "single steps"."""
+        """Algorithm of outputs at samples: "steps of any length", "convolution", "blocks" or "single steps"."""
         if self.samples.step is None:
             return "steps of any length"
         if self.convolution is not None:
@@ -165,12 +72,12 @@ class ExactRun:
 
     @property
     def grid_width(self) -> int:
-        """How many samples are worked on between two states that follow each other."""
+        """Number of samples between two states of the recurrence."""
         return 1 if self._grid is None else self._grid.width
 
     @cached_property
     def _grid(self) -> SingleSteps | TimeBlocks | None:
-        """The grid of a run over even times from any state."""
+        """Grid from any state; None at uneven samples."""
         step = self.samples.step
         if step is None:
             return None
@@ -178,7 +85,7 @@ class ExactRun:
 
     @cached_property
     def convolution(self) -> Convolution | None:
-        """The grid of a run by fast convolution, None for one that takes another way."""
+        """Grid of a run by fast convolution; None if another algorithm is used."""
         step = self.samples.step
         if step is None or (self.x0 is not None and self.z0.any()):
             return None
@@ -186,134 +93,209 @@ class ExactRun:
 
     @property
     def n_multiplications(self) -> int:
-        """About how many a run takes."""
+        """Approximate number of multiplications of a run."""
         system, (batch, n_times, n_inputs) = self.realization.system, self.u.shape
         return int(batch * n_times * system.n_states * (n_inputs + system.n_outputs))
 
-    @property
-    def _longest_product(self) -> float:
-        """How many of them in one product, at most; infinite where that is not known."""
-        grid, (batch, n_times, _) = self._grid, self.u.shape
-        return grid.longest_product(batch, n_times) if isinstance(grid, TimeBlocks) else math.inf
-
     def sampled_outputs(self, *, threads: int) -> Array:
-        """Outputs y at all samples, without the states there: memory is a few times that of inputs and outputs."""
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        """Return y at all samples without storing states: memory is a few times that of inputs and outputs."""
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
             convolution = self.convolution
-            if convolution is not None:  # which does not ask BLAS
+            if convolution is not None:  # without BLAS
                 y = convolution.outputs(self.u, threads=threads)
             else:
-                with limit_blas_threads_for_work(self.n_multiplications, in_one_product=self._longest_product):
-                    y = self._outputs_of_steps(threads=threads)
-        # Products of blocks and transforms may overflow a little before the outputs do: single steps tell.
+                grid, (batch, n_times, _) = self._grid, self.u.shape
+                longest = grid.longest_product(batch, n_times) if isinstance(grid, TimeBlocks) else math.inf
+                with limit_blas_threads_for_work(self.n_multiplications, in_one_product=longest):
+                    if grid is not None:
+                        y = grid.outputs_from(self.z0, self.u, threads=threads)
+                    else:
+                        y = self._nonuniform_stepper.outputs(self.realization.output_weights.T)
+                        y += self.u @ self.realization.system.D.T
+        # Products of blocks and transforms may overflow a little before the outputs do: then single steps decide.
         return self._unflatten(y) if all_finite(y) else self.outputs(self.samples.t)
 
-    def _outputs_of_steps(self, *, threads: int) -> Array:
-        """Outputs y `(batch, T, p)` at all samples, one block of steps after the other."""
-        if self._grid is not None:
-            return self._grid.outputs_from(self.z0, self.u, threads=threads)
-        y = self._irregular_walk.outputs(self.realization.output_weights.T)
-        y += self.u @ self.realization.system.D.T
-        return y
-
     def outputs(self, t: Array) -> Array:
-        """Outputs y at any times."""
+        """Return outputs y at any times."""
         weights, D = self.realization.output_weights, self.realization.system.D
-        return self._gathered(t, lambda z, u: z @ weights.T + u @ D.T, width=len(D))
+        return self._evaluate(t, lambda z, u: z @ weights.T + u @ D.T, width=len(D))
 
     def input_corners(self, t: Array) -> tuple[Array, Array]:
-        """The input as a picture shows it, at the times t and at knots between them."""
+        """Return times and values of the input for a plot, at the times t and at knots between them."""
         return polyline_points(self.samples, t)
 
     def neuron_states(self, t: Array) -> Array:
-        """(ξ, ξ̇) at any times."""
+        """Return (ξ, ξ̇) at any times."""
         if self.network is not self.realization:
-            return self.through(self.network).neuron_states(t)
+            return self.in_coordinates(self.network).neuron_states(t)
         system, coordinates = self.realization.system, self.realization.coordinates
-        return self._gathered(
+        return self._evaluate(
             t,
             lambda z, u: coordinates.neurons_from_blocks(system.blocks_from_packed(z)) + u @ coordinates.J.T,
             width=system.n_states,
         )
 
     def user_states(self, t: Array) -> Array:
-        """States x at any times."""
+        """Return states x at any times."""
         system, coordinates = self.realization.system, self.realization.coordinates
-        x = self._gathered(
+        x = self._evaluate(
             t, lambda z, _: coordinates.user_from_blocks(system.blocks_from_packed(z)), width=system.n_states
         )
-        if self.x0 is not None:  # which T and its inverse would give back but for rounding
+        if self.x0 is not None:  # exactly, which T T⁻¹ x0 would round
             first = np.flatnonzero(t == self.samples.t[0])
             x[..., first, :] = self.x0.reshape(*self.samples.batch_shape, 1, self.x0.shape[-1])
         return x
 
-    def through(self, realization: Realization) -> "ExactRun":
-        """The same run in other coordinates."""
+    def in_coordinates(self, realization: Realization) -> "ExactRun":
+        """Return the run in other coordinates."""
         x0 = None if self.x0 is None else self.x0.reshape(*self.samples.batch_shape, self.x0.shape[-1])
         return ExactRun(realization, self.samples, x0)
 
-    def _gathered(self, t: Array, read: Any, *, width: int) -> Array:
-        """What is read off packed states and inputs at any times, `(..., len(t), width)`, a piece after the other."""
+    def _evaluate(self, t: Array, function: Callable[[Array, Array], Array], *, width: int) -> Array:
+        """Return a function of packed states and inputs at any times, `(..., len(t), width)`, piece by piece."""
         values = np.empty((len(self.u), len(t), width))
         with limit_blas_threads_for_work(self.n_multiplications), np.errstate(over="ignore", invalid="ignore"):
-            for at, z, u in self.states_at(t):
-                values[:, at] = read(z, u)
+            for index, z, u in self.states_at(t):
+                values[:, index] = function(z, u)
         if not all_finite(values):
-            place = int(np.argmin(np.isfinite(values).all(axis=(0, 2))))
+            first = int(np.argmin(np.isfinite(values).all(axis=(0, 2))))
             raise SimulationError(
-                f"the solution exceeds the largest floating-point number at t = {t[place]:.6g}; simulate a shorter "
-                "time, or choose other units for inputs and states"
+                f"the solution overflows at t = {t[first]:.6g}. Simulate a shorter time, or choose other units for "
+                "inputs and states."
             )
         return self._unflatten(values)
 
     @cached_property
-    def sampled_states(self) -> SampledStates:
+    def sampled_states(self) -> "SampledStates":
         """States at the samples."""
-        system, samples = self.realization.system, self.samples
-        walk: UniformStepper | NonuniformStepper = self._irregular_walk
+        grids, samples = self.realization.grids, self.samples
+        stepper: UniformStepper | NonuniformStepper = self._nonuniform_stepper
         if samples.step is not None:
-            grid = self.realization.grids.single(samples.step, linear=self.linear)
-            blocks = self.realization.grids.nested(samples.step, linear=self.linear, n_times=len(samples.t))
-            walk = UniformStepper(grid, blocks, self.u, self.z0)
-        per_sample, width = system.n_states * len(self.u), self.grid_width
-        return SampledStates(walk, n_samples=len(samples.t), numbers_per_sample=per_sample, width=width)
+            grid = grids.single(samples.step, linear=self.linear)
+            blocks = grids.nested(samples.step, linear=self.linear, n_times=len(samples.t))
+            stepper = UniformStepper(grid, blocks, self.u, self.z0)
+        return SampledStates(
+            stepper,
+            n_samples=len(samples.t),
+            numbers_per_sample=self.realization.system.n_states * len(self.u),
+            width=self.grid_width,
+        )
 
     @property
-    def _irregular_walk(self) -> NonuniformStepper:
+    def _nonuniform_stepper(self) -> NonuniformStepper:
         return NonuniformStepper(self.nonuniform_steps, self.samples.t, self.u, self.z0)
 
     @cached_property
     def nonuniform_steps(self) -> NonuniformSteps:
-        """The steps between uneven samples."""
-        return self._up_to_longest.for_run(np.diff(self.samples.t))
+        """Steps between uneven samples."""
+        return self._steps_up_to_longest.for_run(np.diff(self.samples.t))
 
     @property
-    def _up_to_longest(self) -> NonuniformSteps:
+    def _steps_up_to_longest(self) -> NonuniformSteps:
         """Steps as long as those between samples, and shorter."""
         return self.realization.grids.nonuniform(self.samples.longest_step, linear=self.linear)
 
     def states_at(self, t: Array) -> Iterator[tuple[Any, Array, Array]]:
-        """Which of the times, packed states `(batch, k, n)` and inputs there, some times after the other.
+        """Yield the indices of some times, packed states `(batch, k, n)` there and inputs there.
 
-        Between samples by one exact step of a fraction of an interval from the sample before.
+        States between samples follow by one exact step of a fraction of an interval from the sample before.
         """
         samples, states = self.samples, self.sampled_states
         if t is samples.t or np.array_equal(t, samples.t):
-            for own, z in states.pieces():
-                yield own, z, self.u[:, own]
+            for piece, z in states.pieces():
+                yield piece, z, self.u[:, piece]
             return
-        at_once = max(
-            1, _NUMBERS_PER_CALL // max(_MIN_NUMBERS_PER_TIME, self.realization.system.n_states * len(self.u))
-        )
-        for piece, at, before in group_queries(t, samples.t, length=states.length, at_once=at_once):
-            own, z = states.piece(piece)
-            yield at, *self._between(t[at], before, z[:, before - own.start])
-
-    def _between(self, t: Array, before: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
-        """States and inputs at times between samples, from the states at the samples before them."""
-        h, now = t - self.samples.t[before], self.u[:, before]
-        then = self.samples.value(t).reshape(len(self.u), len(t), self.samples.n_inputs)
-        return (self._up_to_longest.step(h, z, now, then) if h.any() else z), then
+        per_time = max(_MIN_NUMBERS_PER_TIME, self.realization.system.n_states * len(self.u))
+        at_once = max(1, _MAX_QUERY_NUMBERS // per_time)
+        for number, index, before in group_queries(t, samples.t, length=states.length, at_once=at_once):
+            piece, z = states.piece(number)
+            times, now, z = t[index], self.u[:, before], z[:, before - piece.start]
+            h = times - samples.t[before]
+            then = samples.value(times).reshape(len(self.u), len(times), samples.n_inputs)
+            yield index, self._steps_up_to_longest.step(h, z, now, then) if h.any() else z, then
 
     def _unflatten(self, values: Array) -> Array:
         return values.reshape(*self.samples.batch_shape, *values.shape[1:])
+
+
+class SampleStepper(Protocol):
+    """Algorithm that advances states along the samples of a run."""
+
+    def begin(self) -> Array:
+        """Return what `advance` needs at the first sample, `(batch, n)`."""
+        ...
+
+    def advance(self, first: int, stop: int, before: Array) -> tuple[Array, Array]:
+        """Return packed states `(batch, stop − first, n)`, and what `advance` needs at sample `stop`."""
+        ...
+
+
+class SampledStates:
+    """States of a run at its samples, in pieces of time.
+
+    The state at the beginning of every piece is stored, so that a piece can be computed again; short runs are stored.
+    """
+
+    def __init__(self, stepper: SampleStepper, *, n_samples: int, numbers_per_sample: int, width: int = 1) -> None:
+        self._stepper, self.n_samples = stepper, n_samples
+        length = max(_MIN_PIECE_SAMPLES, _MAX_PIECE_NUMBERS // max(1, numbers_per_sample))
+        self.length = -(-length // width) * width  # pieces begin where blocks of `width` samples do
+        self._begins = [stepper.begin()]
+        self._is_stored = n_samples * numbers_per_sample <= _MAX_STORED_NUMBERS
+        self._stored: dict[int, Array] = {}
+        self._last: tuple[int, Array] | None = None
+
+    def pieces(self) -> Iterator[tuple[slice, Array]]:
+        """Yield the samples and the states of all pieces in turn."""
+        for number in range(-(-self.n_samples // self.length)):
+            yield self._samples(number), self._states(number)
+
+    def piece(self, number: int) -> tuple[slice, Array]:
+        """Return the samples and the states of one piece, which may be requested again."""
+        while len(self._begins) <= number:
+            self._states(len(self._begins) - 1, store=self._is_stored)
+        last = self._last
+        if last is None or last[0] != number:  # requests come in the order of time
+            last = self._last = number, self._states(number, store=self._is_stored)
+        return self._samples(number), last[1]
+
+    def _samples(self, number: int) -> slice:
+        return slice(number * self.length, min((number + 1) * self.length, self.n_samples))
+
+    def _states(self, number: int, *, store: bool = False) -> Array:
+        if number in self._stored:
+            return self._stored[number]
+        samples = self._samples(number)
+        states, after = self._stepper.advance(samples.start, samples.stop, self._begins[number])
+        if len(self._begins) == number + 1:
+            self._begins.append(after.copy())  # a view would keep the whole piece alive
+        if store:
+            self._stored[number] = states
+        return states
+
+
+class QueryGroup(NamedTuple):
+    """Some of the requested times, between the samples of one piece."""
+
+    piece: int
+    index: slice | NDArray[np.intp]
+    """Indices of the times."""
+    before: NDArray[np.intp]
+    """The last sample up to each time."""
+
+
+def group_queries(t: Array, samples: Array, *, length: int, at_once: int) -> Iterator[QueryGroup]:
+    """Yield times t in ascending order, grouped by pieces of `length` samples, up to `at_once` of them together.
+
+    Besides the times, only their order is held in memory, and not even that if they ascend.
+    """
+    order = None if np.all(t[1:] >= t[:-1]) else np.argsort(t)
+    for begin in range(0, len(t), at_once):
+        group = slice(begin, min(begin + at_once, len(t)))
+        times = t[group] if order is None else t[order[group]]
+        before = np.clip(np.searchsorted(samples, times, side="right") - 1, 0, len(samples) - 1)
+        pieces = before // length
+        edges = [0, *(np.flatnonzero(np.diff(pieces)) + 1).tolist(), len(times)]
+        for first, stop in pairwise(edges):
+            part = slice(begin + first, begin + stop)
+            yield QueryGroup(int(pieces[first]), part if order is None else order[part], before[first:stop])

@@ -22,57 +22,104 @@ from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.coordinate_selection import select_coordinates
 from ltinet.simulation.step_model import SingleSteps
 
-# MERGED ltinet.simulation.stepper
-# Streaming: one sample in, one output out, with a state of fixed size.
-
-_MAX_DENSE_STATES = 150  # states up to which a dense product beats a sparse one
+_MAX_DENSE_STATES = 150  # states up to which a dense product is faster than a sparse one; measured on one core
 _STATE_KEYS = ("x", "last_input", "started", "dt", "hold")
 
 
 class Stepper:
-    """A network that runs sample by sample: `y_k = stepper.step(u_k)` is the output at the time of u_k.
+    """Streaming simulation: `y_k = stepper.step(u_k)` is the output at the time of u_k.
 
-    Running it over all samples gives what `simulate` gives for the whole signal. `stepper.x` is the state at the time
-    of the last sample, in the user's coordinates (before the first sample, the initial state), and can be set.
+    All samples together give the outputs of `simulate` for the whole signal. Steppers are made by
+    `DynamicNetwork.stepper` and `StateSpace.stepper`. `x` is the state at the time of the last sample in the user's
+    coordinates (before the first sample, the initial state), and can be set.
+
+    Parameters
+    ----------
+    prepared
+        Simulation context of the network.
+    dt
+        Time step between samples.
+    hold
+        "linear" or "zero": course of the input between samples.
+    x0
+        Initial state in the user's coordinates; zero by default.
+
+    Raises
+    ------
+    InvalidSignalError
+        dt, hold or x0 is not valid.
     """
 
     def __init__(self, prepared: SimulationContext, dt: float, *, hold: Hold, x0: ArrayLike | None) -> None:
         if not (np.isfinite(dt) and dt > 0.0):
-            raise InvalidSignalError(f"dt is {dt}; give a positive time step")
-        hold = validate_hold(hold)
-        self.dt, self.hold = float(dt), hold
+            raise InvalidSignalError(f"dt must be a positive time step, got {dt}.")
+        self.dt, self.hold = float(dt), validate_hold(hold)
         self._engine = engine = select_coordinates(prepared, is_even=True, longest_step=self.dt)
-        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is told at the sample where it shows
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported at the sample where it shows
             single = engine.grids.single(self.dt, linear=hold == "linear")
             # (w at the next sample, y at this one) from (w, u) at this one: one product is faster than four.
             self._matrix = _step_matrix(single)
-        self._shift = single.step.shift
+        self._step, self._shift = single.step, single.step.shift
         self._n_states, self._n_inputs = self._shift.shape
-        self._both = np.empty(self._n_states + self._n_inputs)
-        self._step = single.step
-        self._start = self._pack(engine.initial_state(None if x0 is None else _as_real_array(x0, "x0"), ()))
+        self._state_and_input = np.empty(self._n_states + self._n_inputs)
+        self._start = self._pack(None if x0 is None else _as_real_array(x0, "x0"))
         self._n_taken = 0
-        # At the last sample its input and w = z − G₁ u, or z itself where that was given; w at the next sample does not
+        # At the last sample its input and w = z − G₁ u, or z itself if that was set; w at the next sample does not
         # depend on the next input.
         self._last: tuple[Array, Array] | None = None
-        self._given: Array | None = self._start
+        self._known_state: Array | None = self._start
         self._next: Array | None = None
 
     def step(self, u: ArrayLike) -> Array:
-        """Take the next input sample `(m,)` and return the output `(p,)` at its time."""
+        """Advance by one sample.
+
+        Parameters
+        ----------
+        u
+            Input at the next sample, `(m,)`.
+
+        Returns
+        -------
+        Array
+            Output at the time of this sample, `(p,)`.
+
+        Raises
+        ------
+        InvalidSignalError
+            u has the wrong shape or is not finite.
+        SimulationError
+            The outputs overflow.
+        """
         value = _as_real_array(u, "u")
         if value.shape != (self._n_inputs,):
-            raise InvalidSignalError(
-                f"u has shape {value.shape}; a step takes {format_count(self._n_inputs, 'number')}, one per input"
-            )
-        # A finite sum is the faster proof for a few inputs; one that overflows proves nothing.
+            expected = format_count(self._n_inputs, "number")
+            raise InvalidSignalError(f"u has shape {value.shape}; a step takes {expected}, one per input")
+        # A finite sum is the faster proof for a few inputs; a sum that overflows proves nothing.
         if not math.isfinite(sum(value.tolist())) and not np.isfinite(value).all():
             raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at in the output
+        with np.errstate(over="ignore", invalid="ignore"):  # checked in the output
             return self._begin(self._start, value) if self._next is None else self._take(self._next, value)
 
     def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
-        """Outputs `(steps, p)` for one chunk of samples `(steps, m)` after the other; memory is that of a chunk."""
+        """Advance by one chunk of samples after the other; memory is that of a chunk.
+
+        Parameters
+        ----------
+        chunks
+            Inputs `(steps, m)` of each chunk.
+
+        Yields
+        ------
+        Array
+            Outputs `(steps, p)` of each chunk.
+
+        Raises
+        ------
+        InvalidSignalError
+            A chunk has the wrong shape or is not finite.
+        SimulationError
+            The outputs overflow.
+        """
         if not isinstance(chunks, Iterable):
             raise InvalidSignalError(
                 f"chunks is a {type(chunks).__name__}; give a list or a generator of arrays (steps, {self._n_inputs})"
@@ -86,46 +133,60 @@ class Stepper:
                 )
             if not all_finite(samples):
                 raise InvalidSignalError("a chunk has entries that are not finite; replace NaN and infinities")
-            yield self._run(samples)
+            yield self._run_chunk(samples)
 
     @property
     def x(self) -> Array:
-        """The state at the time of the last sample, in the user's coordinates."""
-        packed = self._start if self._given is None else self._given
-        if self._given is None and self._last is not None:
+        """State at the time of the last sample, in the user's coordinates."""
+        packed = self._start if self._known_state is None else self._known_state
+        if self._known_state is None and self._last is not None:
             packed = self._last[0] + self._shift @ self._last[1]
         system = self._engine.system
         return np.asarray(self._engine.coordinates.user_from_blocks(system.blocks_from_packed(packed)))
 
     @x.setter
     def x(self, state: ArrayLike) -> None:
-        """Set the state at the time of the last sample."""
-        packed = self._pack(self._engine.initial_state(_as_real_array(state, "x"), ()))
+        packed = self._pack(_as_real_array(state, "x"))
         if self._last is None:
-            self._start = self._given = packed
+            self._start = self._known_state = packed
         else:
             self._begin(packed, self._last[1])
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on later, as plain numbers and arrays, for `restore`.
+        """Return all that `restore` needs to continue later, as plain numbers and arrays.
 
-        `np.savez(path, **stepper.state())` saves it, `stepper.restore(np.load(path))` goes on from there.
+        `np.savez(path, **stepper.state())` saves it, `stepper.restore(np.load(path))` continues from there.
+
+        Returns
+        -------
+        dict
+            x, last_input, started, dt and hold.
         """
-        started = self._last is not None
-        last = self._last[1].copy() if self._last is not None else np.zeros(self._n_inputs)
-        return {"x": self.x, "last_input": last, "started": started, "dt": self.dt, "hold": self.hold}
+        last = np.zeros(self._n_inputs) if self._last is None else self._last[1].copy()
+        return {"x": self.x, "last_input": last, "started": self._last is not None, "dt": self.dt, "hold": self.hold}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` returned; a state that does not fit is refused and changes nothing."""
-        x, last, started = self._checked(state)
-        packed = self._pack(self._engine.initial_state(x, ()))
+        """Continue from a saved state; an error leaves the stepper unchanged.
+
+        Parameters
+        ----------
+        state
+            Result of `state` of a stepper of the same network, dt and hold.
+
+        Raises
+        ------
+        InvalidSignalError
+            The saved state does not fit this stepper.
+        """
+        x, last, started = self._validate_saved(state)
+        packed = self._pack(x)
         if started:
             self._begin(packed, last)
         else:
-            self._start, self._given, self._last, self._next = packed, packed, None, None
+            self._start, self._known_state, self._last, self._next = packed, packed, None, None
 
-    def _checked(self, state: Mapping[str, Any]) -> tuple[Array, Array, bool]:
-        """The state, the last input and whether there was one, from what `state` returned, however it was saved."""
+    def _validate_saved(self, state: Mapping[str, Any]) -> tuple[Array, Array, bool]:
+        """Return x, the last input and the flag of its existence from a saved state."""
         missing = [key for key in _STATE_KEYS if key not in state]
         if missing:
             raise InvalidSignalError(
@@ -146,13 +207,13 @@ class Stepper:
             )
         return x, last, bool(state["started"])
 
-    def _run(self, samples: Array) -> Array:
-        """A chunk: its first and last samples one by one, all between through blocks of time."""
+    def _run_chunk(self, samples: Array) -> Array:
+        """Return the outputs of a chunk: whole blocks of time in products, other samples one by one."""
         y = [np.zeros((0, self._engine.system.n_outputs))]
         if len(samples) and self._next is None:
             y.append(self.step(samples[0])[None])
             samples = samples[1:]
-        with np.errstate(over="ignore", invalid="ignore"):  # here and below: an overflow is told where it shows
+        with np.errstate(over="ignore", invalid="ignore"):  # here and below: an overflow is reported where it shows
             grid = self._engine.grids.uniform(self.dt, linear=self.hold == "linear", n_times=len(samples))
         whole = (max(len(samples) - 1, 0) // grid.width) * grid.width
         if whole and self._next is not None:
@@ -162,23 +223,23 @@ class Stepper:
                 y.append(outputs[0])
                 self._n_taken += whole
                 self._next = after[0]
-            else:  # products of blocks may exceed all numbers before outputs do: single steps tell
+            else:  # products of blocks may overflow before outputs do: single steps decide
                 whole = 0
         y.extend(self.step(u)[None] for u in samples[whole:])
         return np.concatenate(y)
 
     def _take(self, w: Array, value: Array) -> Array:
-        """Remember a sample and what comes next; the output."""
-        both = self._both
+        """Take a sample from w there; return the output."""
+        both = self._state_and_input
         both[: self._n_states], both[self._n_states :] = w, value
-        moved = self._matrix.dot(both)  # on one vector a third faster than @
-        self._last, self._given, self._next = (w, value), None, moved[: self._n_states]
-        return self._checked_output(np.array(moved[self._n_states :]))
+        result = self._matrix.dot(both)  # a third faster than @ for one vector
+        self._last, self._known_state, self._next = (w, value), None, result[: self._n_states]
+        return self._checked_output(np.array(result[self._n_states :]))
 
     def _begin(self, packed: Array, value: Array) -> Array:
-        """The same from the state itself: w = z − G₁ u would lose it beside an input that makes a state grow fast."""
-        self._last, self._given = (packed, value), packed
-        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is told at the sample where it shows
+        """Take a sample from z itself, which w = z − G₁ u would lose where a state grows fast; return the output."""
+        self._last, self._known_state = (packed, value), packed
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported at the sample where it shows
             self._next = self._step.after_first(packed[None], value[None])[0]
         return self._checked_output(self._engine.output_weights @ packed + self._engine.system.D @ value)
 
@@ -186,29 +247,29 @@ class Stepper:
         self._n_taken += 1
         if not math.isfinite(sum(y.tolist())) and not np.isfinite(y).all():
             raise SimulationError(
-                f"the outputs exceed the largest floating-point number at sample {self._n_taken - 1}, "
-                f"t = {(self._n_taken - 1) * self.dt:.6g} after the first; restore an earlier state"
+                f"the outputs overflow at sample {self._n_taken - 1}, t = {(self._n_taken - 1) * self.dt:.6g} after "
+                "the first. Restore an earlier state."
             )
         return y
 
-    def _pack(self, z: Array) -> Array:
-        return np.asarray(self._engine.system.packed_from_blocks(z)[0])
+    def _pack(self, x: Array | None) -> Array:
+        return np.asarray(self._engine.system.packed_from_blocks(self._engine.initial_state(x, ()))[0])
 
 
 def _step_matrix(grid: SingleSteps) -> Any:
-    """P of one step on packed states (rotations for pairs, numbers for reals, the dense blocks), C below, Γ beside."""
+    """Return [[P, Γ], [C, D + C G₁]] on packed states, dense for few states and sparse for many."""
     rotations = [np.array([[p.real, -p.imag], [p.imag, p.real]]) for p in grid.decay.pairs]
     reals = [np.diag(grid.decay.reals)] if len(grid.decay.reals) else []
     decay = sparse_block_diagonal([*rotations, *reals, *grid.decay.blocks])
-    beside, below, corner = grid.from_inputs.T, grid.to_outputs.T, grid.step.direct
+    Gamma, C, direct = grid.from_inputs.T, grid.to_outputs.T, grid.step.direct
     if decay.shape[0] <= _MAX_DENSE_STATES:
-        return np.block([[decay.toarray(), beside], [below, corner]])
-    parts: list[list[Any]] = [[decay, beside], [below, corner]]
+        return np.block([[decay.toarray(), Gamma], [C, direct]])
+    parts: list[list[Any]] = [[decay, Gamma], [C, direct]]
     return sparse.csr_array(sparse.block_array(parts))
 
 
 def _as_real_array(values: ArrayLike, name: str) -> Array:
-    """A copy as real numbers, at least one-dimensional."""
-    if type(values) is np.ndarray and values.dtype == np.float64:  # nothing to look at, and no time to lose
+    """Return a copy as real numbers, at least one-dimensional."""
+    if type(values) is np.ndarray and values.dtype == np.float64:  # the fast path of `step`
         return np.array(values, ndmin=1)
     return np.array(as_real_array(values, name), ndmin=1)
