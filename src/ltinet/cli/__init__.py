@@ -1,1 +1,1 @@
-"""The program `ltinet`: parse, call, print; the mathematics is in the rooms below."""
+"""Command-line program `ltinet`: parses arguments, calls the library and prints results."""

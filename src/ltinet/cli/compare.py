@@ -6,18 +6,8 @@ import numpy as np
 import typer
 
 from ltinet._util.text import format_count, sanitize
+from ltinet.cli import io
 from ltinet.cli import options as tables
-from ltinet.cli.io import (
-    STANDARD_STREAM,
-    check_picture_target,
-    display_name,
-    draw_headless,
-    picture_suffix,
-    print_note,
-    show_status,
-    write_output,
-    write_stdout,
-)
 from ltinet.cli.options import parse_names
 from ltinet.cli.samples import read_columns
 from ltinet.cli.sources import read_system_or_network, refuse_discrete_time
@@ -88,33 +78,33 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
     """
     from ltinet.identification.record_comparison import compare_record  # imported here to keep other commands fast
 
-    if net == STANDARD_STREAM == data:
+    if net == io.STANDARD_STREAM == data:
         raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / 'DATA'")
     reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
     tables.table_options(reading, None)
     if picture is not None:
-        check_picture_target(picture, {"the model": net, "the table": data})
+        io.check_picture_target(picture, {"the model": net, "the table": data})
     model = read_system_or_network(net)
     refuse_discrete_time(model, net, "a comparison")
     table = _table(data, reading, model, inputs, outputs)
     u, y = table.values[:, : model.n_inputs], table.values[:, model.n_inputs :]
     try:
-        with show_status(f"simulating {display_name(data)}"):
+        with io.show_status(f"simulating {io.display_name(data)}"):
             comparison = compare_record(model, u, y, t=table.t, dt=None, from_rest=from_rest, hold=hold)
     except InvalidSignalError as error:
         message = str(error).replace("from_rest=True", "--from-rest")
-        raise InvalidSignalError(f"{display_name(data)}: {message}") from None
+        raise InvalidSignalError(f"{io.display_name(data)}: {message}") from None
     for line in table.notes:
-        print_note(line)
+        io.print_note(line)
     start = "from rest" if from_rest else "initial state fitted"
     settings = f"{format_count(len(comparison.t), 'sample')}, {resolve_hold(hold, model.signal_settings)} hold, {start}"
     rows = [f"{fit:8.2f} %  {sanitize(name)}" for fit, name in zip(comparison.fits, model.output_names, strict=True)]
-    if picture != STANDARD_STREAM:
-        write_stdout("\n".join([f"fit to {display_name(data)} ({settings})", *rows]) + "\n")
+    if picture != io.STANDARD_STREAM:
+        io.write_stdout("\n".join([f"fit to {io.display_name(data)} ({settings})", *rows]) + "\n")
     if picture is not None:
         _draw(picture, comparison, model.output_names)
-        if picture != STANDARD_STREAM:
-            print_note(f"picture written to {picture}")
+        if picture != io.STANDARD_STREAM:
+            io.print_note(f"picture written to {picture}")
 
 
 def _table(
@@ -148,6 +138,6 @@ def _draw(picture: str, comparison: "RecordComparison", names: tuple[str, ...]) 
     t = np.insert(comparison.t, gaps, comparison.t[gaps])
     measured, simulated = (np.insert(y, gaps, np.nan, axis=0) for y in (comparison.measured, comparison.simulated))
     fits, seams = comparison.fits.tolist(), comparison.seams
-    with show_status("drawing"):
-        figure = draw_headless(lambda: draw_measured(t, measured, simulated, fits=fits, names=names, seams=seams))
-        write_output(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
+    with io.show_status("drawing"):
+        figure = io.draw_headless(lambda: draw_measured(t, measured, simulated, fits=fits, names=names, seams=seams))
+        io.write_output(picture, lambda path: save_figure(figure, path), suffix=io.picture_suffix(picture))

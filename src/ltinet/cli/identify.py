@@ -7,17 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from ltinet._util.text import format_path, sanitize
+from ltinet.cli import io
 from ltinet.cli import options as tables
-from ltinet.cli.io import (
-    STANDARD_STREAM,
-    check_target,
-    display_name,
-    print_note,
-    show_status,
-    use_headless_backend,
-    write_output,
-    write_stdout,
-)
 from ltinet.cli.samples import read_columns
 from ltinet.cli.sources import check_network_target
 from ltinet.errors import FileFormatError, InvalidSignalError
@@ -108,7 +99,7 @@ def identify(  # noqa: PLR0913
     table = read_columns(data, tables.table_options(reading, f"{inputs},{outputs}"))
     u, y = _select_columns(table, slice(None, n_inputs)), _select_columns(table, slice(n_inputs, None))
     try:
-        with show_status(f"identifying from {len(table.t)} samples") as show:
+        with io.show_status(f"identifying from {len(table.t)} samples") as show:
             result = identify_system(
                 u,
                 y,
@@ -124,33 +115,33 @@ def identify(  # noqa: PLR0913
                 callback=show,
             )
     except InvalidSignalError as error:
-        raise InvalidSignalError(f"{display_name(data)}: {_typed_option_names(str(error))}") from None
+        raise InvalidSignalError(f"{io.display_name(data)}: {_typed_option_names(str(error))}") from None
     for line in table.notes:
-        print_note(line)
+        io.print_note(line)
     # The result goes to standard error where the network takes standard output.
     summary = _typed_option_names(str(result))
-    if target == STANDARD_STREAM:
+    if target == io.STANDARD_STREAM:
         typer.echo(summary, err=True)
     else:
-        write_stdout(f"{summary}\n")
+        io.write_stdout(f"{summary}\n")
     if target is not None:
-        write_output(target, result.net.save)
-        print_note(f"network of {result.net.n_neurons} neurons written to {target}")
+        io.write_output(target, result.net.save)
+        io.print_note(f"network of {result.net.n_neurons} neurons written to {target}")
     if report is not None:
-        use_headless_backend()
-        with show_status("drawing the report"):
-            write_output(report, lambda path: result.report(path, title=display_name(data)))
-        print_note(f"report written to {report}")
+        io.use_headless_backend()
+        with io.show_status("drawing the report"):
+            io.write_output(report, lambda path: result.report(path, title=io.display_name(data)))
+        io.print_note(f"report written to {report}")
 
 
 def _check_targets(target: str | None, report: str | None, data: str) -> None:
     """Check before any work that network and report can be written."""
     sources = {"the table": data}
     if report is not None:
-        if report == STANDARD_STREAM or Path(report).suffix.lower() not in (".html", ".htm"):
+        if report == io.STANDARD_STREAM or Path(report).suffix.lower() not in (".html", ".htm"):
             raise FileFormatError(f"{format_path(report)} is not the name of a report; it must end in .html")
         require_matplotlib()
-        check_target(report, sources)
+        io.check_target(report, sources)
     if target is not None:
         check_network_target(target, sources)
 

@@ -237,7 +237,7 @@ def show_status(message: str) -> Iterator[ProgressCallback]:
     """Show a status line after one second of waiting; yields a function that appends the current step to it."""
     console = stderr_console()
     if console is None:
-        yield lambda step: None  # noqa: ARG005 - nobody to tell
+        yield lambda step: None  # noqa: ARG005 - no terminal
         return
     status = console.status(escape(escape_control_characters(message)))
     with start_after_delay(status.start, status.stop):

@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_path, sanitize
-from ltinet.cli.io import (
-    STANDARD_STREAM,
-    check_target,
-    draw_headless,
-    is_stream,
-    print_note,
-    show_status,
-    write_chunks,
-    write_output,
-    write_stdout,
-)
+from ltinet.cli import io
 from ltinet.cli.options import channel_names, parse_channel
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
 from ltinet.dynamic_network import DynamicNetwork
@@ -48,7 +38,7 @@ def write_time_response(
     With `has_inputs` y is `(m, T, p)`, one response to each input.
     """
     if kind != "csv":
-        write_output(target, lambda path: WRITERS[kind](path, solution.t, solution.y))
+        io.write_output(target, lambda path: WRITERS[kind](path, solution.t, solution.y))
         return
     y = solution.y if has_inputs else solution.y[None]
     header = ["t", *_pair_names(names, input_names)]
@@ -72,10 +62,10 @@ def write_frequency_response(
     and imaginary parts.
     """
     if kind == "npz":
-        write_output(target, lambda path: _write_npz(path, omega, H))
+        io.write_output(target, lambda path: _write_npz(path, omega, H))
         return
     if kind == "mat":
-        write_output(target, lambda path: mat5.write(path, {"omega": omega[:, None], "H": H}))  # type: ignore[dict-item]
+        io.write_output(target, lambda path: mat5.write(path, {"omega": omega[:, None], "H": H}))  # type: ignore[dict-item]
         return
     parts = ("real", "imaginary") if in_plane else ("magnitude", "phase")
     pairs = _pair_names(names, input_names)
@@ -124,7 +114,7 @@ def _write_npz(path: Path, omega: Array, H: NDArray[np.complex128]) -> None:
 
 
 def _write_csv(target: str, header: Sequence[str], table: Array) -> None:
-    write_chunks(target, chain([csv_line(header)], format_rows(table)))
+    io.write_chunks(target, chain([csv_line(header)], format_rows(table)))
 
 
 Kind = Literal["step", "impulse", "bode", "nyquist"]
@@ -145,7 +135,7 @@ class _ResponseRequest:
 
     @property
     def is_all(self) -> bool:
-        """Whether all inputs and outputs are chosen."""
+        """True if all inputs and outputs are chosen."""
         return self.output is self.input is None
 
     @property
@@ -208,13 +198,13 @@ def response(
     """
     file_format = _resolve_format(target, file_format, kind)
     if target is not None:
-        check_target(target, {"the system": file}, is_text=file_format in ("csv", "svg"))
+        io.check_target(target, {"the system": file}, is_text=file_format in ("csv", "svg"))
     request = _build_request(read_system_or_network(file, matrix), kind, input, channel)
     if kind in _IN_TIME or target is None:
         noun = f"a {kind} response" if kind in _IN_TIME else "a bandwidth"
         refuse_discrete_time(request.system, file, noun, besides="Bode and Nyquist plots (-o) accept it")
     if target is None:
-        write_stdout(format_response_numbers(request) + "\n")
+        io.write_stdout(format_response_numbers(request) + "\n")
         return
     _write(request, target, file_format)
 
@@ -228,7 +218,7 @@ def _resolve_format(target: str | None, file_format: str | None, kind: Kind) -> 
                 f"name a picture or a table to write, as in -o {kind}.png or -o {kind}.csv", param_hint="'-o'"
             )
         return ""
-    if is_stream(target):
+    if io.is_stream(target):
         if file_format is not None and file_format not in known:
             raise FileFormatError(f"--format is {sanitize(repr(file_format))}; known formats are {', '.join(known)}")
         return file_format or "csv"
@@ -262,15 +252,15 @@ def _write(request: _ResponseRequest, target: str, file_format: str) -> None:
     """Compute the response and write it as a picture or a table."""
     notes: tuple[str, ...] = ()
     system, columns = request.system, (request.selected_names, request.selected_input_names)
-    with show_status(f"computing the {request.kind} response of {system.n_states} states"):
+    with io.show_status(f"computing the {request.kind} response of {system.n_states} states"):
         solution = None
         if request.kind in _IN_TIME and not (file_format in PICTURE_FORMATS and request.is_all):
             respond = system.step_response if request.kind == "step" else system.impulse_response
             solution = respond(input=request.input, output=request.output)
             notes = solution.notes
         if file_format in PICTURE_FORMATS:
-            figure = draw_headless(lambda: _draw(request, solution))
-            write_output(target, lambda path: save_figure(figure, path), suffix=f".{file_format}")
+            figure = io.draw_headless(lambda: _draw(request, solution))
+            io.write_output(target, lambda path: save_figure(figure, path), suffix=f".{file_format}")
         elif solution is not None:
             write_time_response(target, file_format, solution, *columns, has_inputs=request.input is None)
         else:
@@ -279,9 +269,9 @@ def _write(request: _ResponseRequest, target: str, file_format: str) -> None:
             delays = request.select(system.signal_settings.total_delay(system.n_outputs, system.n_inputs))
             in_plane = request.kind == "nyquist"
             write_frequency_response(target, file_format, omega, H, *columns, in_plane=in_plane, delays=delays)
-    if target != STANDARD_STREAM:
+    if target != io.STANDARD_STREAM:
         for line in (*notes, f"{request.kind} response written to {target}"):
-            print_note(line)
+            io.print_note(line)
 
 
 def _draw(request: _ResponseRequest, solution: Solution | None) -> Any:

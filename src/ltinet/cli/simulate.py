@@ -19,19 +19,8 @@ import typer
 from ltinet._util.floating_point import EPS, Array
 from ltinet._util.progress import track_progress
 from ltinet._util.text import format_count
+from ltinet.cli import io
 from ltinet.cli import options as tables
-from ltinet.cli.io import (
-    STANDARD_STREAM,
-    check_picture_target,
-    check_target,
-    draw_headless,
-    is_stream,
-    picture_suffix,
-    print_note,
-    show_status,
-    write_chunks,
-    write_output,
-)
 from ltinet.cli.samples import (
     Samples,
     is_state_file,
@@ -260,7 +249,7 @@ def simulate(  # noqa: PLR0913
     the columns t, y1, y2, …, or the network's names of outputs, or the arrays t and y. Piped input is processed as it
     arrives.
     """
-    if net == STANDARD_STREAM == table:
+    if net == io.STANDARD_STREAM == table:
         raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / '--input'")
     reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
     options = tables.table_options(reading, columns)
@@ -270,7 +259,7 @@ def simulate(  # noqa: PLR0913
             "the exact engine has no solver; add --engine per_neuron or --engine per_interval",
             param_hint=" / ".join(f"'--{name}'" for name in solver),
         )
-    target = output or (STANDARD_STREAM if picture is None else None)
+    target = output or (io.STANDARD_STREAM if picture is None else None)
     sources = {"the table of inputs": table, "the network": net}
     if x0 is not None and is_state_file(x0):
         sources["the initial state"] = x0
@@ -288,7 +277,7 @@ def simulate(  # noqa: PLR0913
         else:
             whole = source if isinstance(source, Samples) else _read(source, network, table)
             shows_progress = engine != "exact"  # ODE solvers count their layers
-            with nullcontext() if shows_progress else show_status(f"simulating {source.title}"):
+            with nullcontext() if shows_progress else io.show_status(f"simulating {source.title}"):
                 solution = _simulate_samples(network, whole, {**run, "engine": engine, **solver})
             if picture is not None:
                 _draw(picture, solution, network, source.names if isinstance(source, TableReader) else None)
@@ -296,28 +285,28 @@ def simulate(  # noqa: PLR0913
         notes = source.notes if isinstance(source, TableReader) else ()
     written = ", ".join(name for name in (target, picture) if name is not None)
     for line in (*notes, f"{n_samples} samples of {format_count(network.n_outputs, 'output')} written to {written}"):
-        if target != STANDARD_STREAM:
-            print_note(line)
+        if target != io.STANDARD_STREAM:
+            io.print_note(line)
 
 
 def _check_targets(target: str | None, picture: str | None, file_format: str | None, sources: dict[str, str]) -> str:
     """Check before any work that table and picture can be written; return the format of the table."""
     kind = "csv" if target is None else output_format(target, file_format)
     if picture is not None:
-        if picture == target or (is_stream(picture) and target == STANDARD_STREAM):
+        if picture == target or (io.is_stream(picture) and target == io.STANDARD_STREAM):
             raise typer.BadParameter("picture and table need different files", param_hint="'--plot' / '--output'")
-        check_picture_target(picture, sources)
+        io.check_picture_target(picture, sources)
     if target is not None:
-        check_target(target, sources, is_text=kind == "csv")
+        io.check_target(target, sources, is_text=kind == "csv")
     return kind
 
 
 def _draw(picture: str, solution: Solution, network: DynamicNetwork, columns: tuple[str, ...] | None) -> None:
     """Draw outputs and inputs by name; unnamed inputs get the names of the table's columns."""
     inputs = columns if _input_names(network) is None else network.input_names
-    with show_status("drawing"):
-        figure = draw_headless(lambda: solution.plot(names=network.output_names, input_names=inputs))
-        write_output(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
+    with io.show_status("drawing"):
+        figure = io.draw_headless(lambda: solution.plot(names=network.output_names, input_names=inputs))
+        io.write_output(picture, lambda path: save_figure(figure, path), suffix=io.picture_suffix(picture))
 
 
 def _writes_in_chunks(table: str, output: str | None, kind: str) -> bool:
@@ -327,7 +316,7 @@ def _writes_in_chunks(table: str, output: str | None, kind: str) -> bool:
     """
     if output is None or kind != "csv":
         return False
-    return is_stream(table) or (is_stream(output) and Path(table).stat().st_size > BLOCK_BYTES)
+    return io.is_stream(table) or (io.is_stream(output) and Path(table).stat().st_size > BLOCK_BYTES)
 
 
 def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict[str, Any]) -> int:
@@ -340,7 +329,7 @@ def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict
             n_samples += len(t)
             yield header + b"".join(csv_rows(t, y))
 
-    write_chunks(output, _with_progress(pieces(), None, f"simulating {source.title}", output))
+    io.write_chunks(output, _with_progress(pieces(), None, f"simulating {source.title}", output))
     return n_samples
 
 
@@ -372,16 +361,16 @@ def _input_names(network: DynamicNetwork) -> tuple[str, ...] | None:
 
 def _write(output: str, kind: str, result: Solution, names: Sequence[str]) -> int:
     if kind != "csv" or result.y.ndim > 2:
-        write_output(output, lambda path: WRITERS[kind](path, result.t, result.y))
+        io.write_output(output, lambda path: WRITERS[kind](path, result.t, result.y))
     else:
         lines = _with_progress(csv_rows(result.t, result.y), len(result.t) // ROWS_PER_CHUNK + 1, "writing", output)
-        write_chunks(output, chain([csv_line(["t", *names])], lines))
+        io.write_chunks(output, chain([csv_line(["t", *names])], lines))
     return len(result.t)
 
 
 def _with_progress(pieces: Iterable[bytes], total: int | None, noun: str, output: str) -> Iterable[bytes]:
     """Add a progress bar, unless the rows themselves go to the terminal."""
-    return pieces if output == STANDARD_STREAM else track_progress(pieces, total=total, noun=noun)
+    return pieces if output == io.STANDARD_STREAM else track_progress(pieces, total=total, noun=noun)
 
 
 def _simulate_samples(network: DynamicNetwork, samples: Samples, options: dict[str, Any]) -> Solution:

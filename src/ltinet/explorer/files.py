@@ -49,7 +49,7 @@ class Upload(NamedTuple):
 def read_upload(file: Upload) -> UploadContent:
     """Return the system, network or table in a file.
 
-    Raise `LtinetError` if it is none of them, damaged or too large; the message contains its name.
+    Raise `LtinetError` for other, damaged or too large files; the message contains the file's name.
     """
     if file.suffix not in _KINDS:
         raise FileFormatError(f"{sanitize(file.name)} has an unknown suffix; known formats are {', '.join(_KINDS)}")

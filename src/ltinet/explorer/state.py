@@ -18,10 +18,11 @@ DEFAULT_BUDGET = 1e4  # that of `construct`
 INPUT_KINDS = ("step", "impulse", "chirp")  # besides a table, "file:…"
 _HASH = r"[0-9a-f]{64}"
 _SYSTEM = re.compile(rf"example:[a-z_]{{1,40}}|file:{_HASH}", re.ASCII)
-_RECORD = re.compile(rf"file:{_HASH}", re.ASCII)
-_PICK = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
+_INPUT = re.compile(rf"{'|'.join(INPUT_KINDS)}|file:{_HASH}", re.ASCII)
+_PICK = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)
 _COLUMNS = re.compile(r"\d{1,4}(,\d{1,4}){0,63}", re.ASCII)
 _MAX_COUNT = 1000  # of orders, inputs and outputs
+_Reader = Callable[[str, str], Any]
 
 
 class InvalidStateError(LtinetError, ValueError):
@@ -92,10 +93,19 @@ def _invalid_value(key: str, text: str, expected: str) -> InvalidStateError:
     return InvalidStateError(f"{key} is {sanitize(repr(text))} in the address; it must be {expected}")
 
 
-def _system(key: str, text: str) -> str:
-    if not _SYSTEM.fullmatch(text):
-        raise _invalid_value(key, text, "example:NAME, or file: and the hash of an uploaded file")
-    return text
+def _matched(pattern: re.Pattern[str], expected: str, convert: Callable[[str], Any] = str) -> _Reader:
+    """Return a reader of values that match a pattern."""
+
+    def read(key: str, text: str) -> Any:
+        if not pattern.fullmatch(text):
+            raise _invalid_value(key, text, expected)
+        return convert(text)
+
+    return read
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.split("[.,]", text)))
 
 
 def _budget(key: str, text: str) -> float:
@@ -125,34 +135,16 @@ def _count(key: str, text: str) -> int:
     return int(text[:9])
 
 
-def _driving(key: str, text: str) -> str:
-    if text not in INPUT_KINDS and not _RECORD.fullmatch(text):
-        raise _invalid_value(key, text, f"{', '.join(INPUT_KINDS)}, or file: and the hash of an uploaded table")
-    return text
-
-
-def _pick(key: str, text: str) -> tuple[int, int]:
-    match = _PICK.fullmatch(text)
-    if not match:
-        raise _invalid_value(key, text, "a layer and a neuron, such as 3.1")
-    return int(match[1]), int(match[2])
-
-
-def _columns(key: str, text: str) -> tuple[int, ...]:
-    if not _COLUMNS.fullmatch(text):
-        raise _invalid_value(key, text, "numbers of columns, such as 1,2")
-    return tuple(map(int, text.split(",")))
-
-
-_READERS: Mapping[str, Callable[[str, str], Any]] = {
-    "system": _system,
+_COLUMN_NUMBERS = _matched(_COLUMNS, "numbers of columns, such as 1,2", _numbers)
+_READERS: Mapping[str, _Reader] = {
+    "system": _matched(_SYSTEM, "example:NAME, or file: and the hash of an uploaded file"),
     "k": _budget,
     "order": _count,
-    "u": _driving,
+    "u": _matched(_INPUT, f"{', '.join(INPUT_KINDS)}, or file: and the hash of an uploaded table"),
     "T": _end,
     "input": _count,
     "output": _count,
-    "pick": _pick,
-    "drive": _columns,
-    "answer": _columns,
+    "pick": _matched(_PICK, "a layer and a neuron, such as 3.1", _numbers),
+    "drive": _COLUMN_NUMBERS,
+    "answer": _COLUMN_NUMBERS,
 }

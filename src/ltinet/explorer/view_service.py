@@ -10,26 +10,12 @@ from numpy.typing import NDArray
 from ltinet._util.cache import LRUCache, cached_property
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError
+from ltinet.explorer import views
 from ltinet.explorer.excitation import ExcitationRun, build_run, channel_index, simulate_run
 from ltinet.explorer.files import Upload
 from ltinet.explorer.state import ViewState
 from ltinet.explorer.subject import Subject, build_subject
-from ltinet.explorer.views import (
-    JSONObject,
-    architecture_view,
-    band_view,
-    block_pattern_view,
-    bode_view,
-    encode_json,
-    engines_view,
-    facts_view,
-    original_pattern_view,
-    poles_view,
-    reduction_view,
-    response_view,
-    share_view,
-    tradeoff_view,
-)
+from ltinet.explorer.views import JSONObject
 from ltinet.simulation.solution import Solution
 
 # Sizes of caches: a subject or network takes megabytes, a view as JSON some 60 kB.
@@ -58,10 +44,10 @@ class CachedView:
     def drawings(self) -> JSONObject:
         """Parts of a view that depend on the network alone."""
         return {
-            "facts": facts_view(self.subject, self.net),
-            "architecture": architecture_view(self.net),
-            "poles": poles_view(self.net),
-            "after": block_pattern_view(self.net),
+            "facts": views.facts_view(self.subject, self.net),
+            "architecture": views.architecture_view(self.net),
+            "poles": views.poles_view(self.net),
+            "after": views.block_pattern_view(self.net),
         }
 
 
@@ -79,7 +65,7 @@ class ViewService:
 
     def view_json(self, state: ViewState) -> bytes:
         """Return the view as JSON, from the cache if possible."""
-        return self._json.get(state, lambda: encode_json(self.view(state)))
+        return self._json.get(state, lambda: views.encode_json(self.view(state)))
 
     def view(self, state: ViewState) -> JSONObject:
         """Return all parts of a view."""
@@ -93,23 +79,23 @@ class ViewService:
             "notes": [*subject.notes, *missed, *_counted_from(net, run)],
             "k": state.k,
             **cached.drawings,
-            "before": original_pattern_view(subject),
-            "trade": tradeoff_view(subject, cached.place),
-            "reduction": reduction_view(subject),
-            "bode": bode_view(subject, cached.answer, input=input, output=output),
-            "response": response_view(run, solution, input=input, output=output),
+            "before": views.original_pattern_view(subject),
+            "trade": views.tradeoff_view(subject, cached.place),
+            "reduction": views.reduction_view(subject),
+            "bode": views.bode_view(subject, cached.answer, input=input, output=output),
+            "response": views.response_view(run, solution, input=input, output=output),
             "share": share,
         }
 
     def band(self, state: ViewState) -> JSONObject:
         """Return the certified band, which takes longer than the curve."""
         cached = self.cached_view(state)
-        return band_view(cached.net, self.run(state)[0], output=self.channels(state, cached.net)[1])
+        return views.band_view(cached.net, self.run(state)[0], output=self.channels(state, cached.net)[1])
 
     def engines(self, state: ViewState) -> JSONObject:
         """Return the comparison of engines."""
         cached = self.cached_view(state)
-        return engines_view(cached.net, self.run(state)[0], output=self.channels(state, cached.net)[1])
+        return views.engines_view(cached.net, self.run(state)[0], output=self.channels(state, cached.net)[1])
 
     def subject(self, state: ViewState) -> Subject:
         """Return the subject of a state."""
@@ -156,7 +142,7 @@ class ViewService:
             return None, []
         net, (run, solution) = self.cached_view(state).net, self.run(state)
         try:
-            return share_view(net, run, solution, pick=state.pick, output=self.channels(state, net)[1]), []
+            return views.share_view(net, run, solution, pick=state.pick, output=self.channels(state, net)[1]), []
         except InvalidNetworkError as error:
             return None, [str(error)]
 

@@ -141,7 +141,7 @@ class WorkerManager:
 
     @property
     def process(self) -> int | None:
-        """Process id of the current worker, None if there is none."""
+        """Process id of the current worker; None without a worker."""
         worker = self._worker
         return None if worker is None else worker.process
 

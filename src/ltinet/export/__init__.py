@@ -1,1 +1,1 @@
-"""What leaves: systems as other libraries hold them, samples as files."""
+"""Exports of networks: C code, FMUs, ONNX graphs, objects of other libraries, and files of samples."""

@@ -93,11 +93,22 @@ LONG_RUN_STEPS = 10**8  # steps of the bound in the manifest: a day at 1 kHz
 @final
 @dataclass(frozen=True, eq=False)
 class Export:
-    """Record of an export: path, files, manifest with error bounds, and notes such as a warning of instability."""
+    """Record of an export: path, files, manifest with error bounds, and notes.
+
+    Parameters
+    ----------
+    path
+        Folder or file that was written.
+    files
+        Names of the files, relative to `path` for a folder and inside the archive for an FMU.
+    manifest
+        Facts of the export as plain data: version, checksum of the network, step, error bounds.
+    notes
+        Warnings, such as that of an unstable network.
+    """
 
     path: Path
     files: tuple[str, ...]
-    """Names of the written files, relative to `path` for a folder and inside the archive for an FMU."""
     manifest: Mapping[str, Any]
     notes: tuple[str, ...]
 

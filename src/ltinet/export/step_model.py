@@ -72,7 +72,7 @@ class StepModel:
     positions: Indices
     """Index of each state among the engine's packed states."""
     tapped: bool = False
-    """Whether inputs are taps of delay lines (`tapped_delay_line`), and not the inputs of the dense blocks."""
+    """True if inputs are taps of delay lines (`tapped_delay_line`), and not the inputs of the dense blocks."""
 
     @property
     def n_states(self) -> int:

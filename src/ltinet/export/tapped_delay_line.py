@@ -42,7 +42,7 @@ class Tap(NamedTuple):
     channel: int
     lag: int
     ends_line: bool
-    """Whether it is the end of a line between samples; no line leads to the first sample."""
+    """True for the end of a line between samples; no line leads to the first sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class TappedModel:
 
     @property
     def at_end(self) -> StepModel:
-        """The same step with x_k taken at its end: Γ stands in Gamma1, as for a linear hold."""
+        """Equal step with x_k taken at its end: Γ stands in Gamma1, as for a linear hold."""
         none = np.zeros_like(self.step.Gamma0)
         return replace(self.step, hold="linear", Gamma0=none, Gamma1=self.step.Gamma0)
 

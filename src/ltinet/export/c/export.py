@@ -13,28 +13,10 @@ import numpy as np
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count
 from ltinet.errors import FileFormatError
-from ltinet.export.c.tables import (
-    c_list,
-    c_number,
-    count_operations,
-    delays_section,
-    padded_state_count,
-    signals_section,
-    sizes_section,
-    tables_section,
-)
+from ltinet.export import manifest
+from ltinet.export.c import tables
 from ltinet.export.c.templates import fill_template, read_source, rename_model, validate_prefix
-from ltinet.export.manifest import (
-    LONG_RUN_STEPS,
-    MANIFEST_FILE,
-    Export,
-    build_manifest,
-    input_names,
-    long_run_bound,
-    manifest_bytes,
-    output_names,
-    write_export_folder,
-)
+from ltinet.export.manifest import Export
 from ltinet.export.rounding import RoundingBound, rounding_bound
 from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel, build_exported_model, growth_warnings
 from ltinet.export.tapped_delay_line import TappedModel, build_tapped_model, run_tapped_model, tapped_rounding_bound
@@ -62,7 +44,7 @@ def self_test_section(model: StepModel, settings: ExportSettings, tapped: Tapped
             f"static const model_real TEST_U[TEST_STEPS][MODEL_DIM(MODEL_INPUTS)] = {{\n{inputs}}};",
             f"static const double TEST_Y[TEST_STEPS][MODEL_DIM(MODEL_OUTPUTS)] = {{\n{outputs}}};",
             "static const double TEST_ALLOWED[MODEL_DIM(MODEL_OUTPUTS)] = {\n"
-            f"{c_list(c_number(value, 'double') for value in limits)}}};",
+            f"{tables.c_list(tables.c_number(value, 'double') for value in limits)}}};",
         ]
     )
 
@@ -94,7 +76,7 @@ def _test_inputs(
 
 
 def _allowed_differences(model: StepModel | TappedModel, settings: ExportSettings, u: Array) -> Array:
-    """Return the sum of the bounds of exported code and reference; the largest number where there is none."""
+    """Return the sum of the bounds of exported code and reference; the largest number if it is infinite."""
     peak, n_steps = np.abs(u).max(axis=0, initial=0.0), float(len(u))
     of_code, of_reference = (
         tapped_rounding_bound(model, precision, n_steps=n_steps, peak=peak).drift
@@ -108,7 +90,8 @@ def _allowed_differences(model: StepModel | TappedModel, settings: ExportSetting
 
 def _c_rows(values: Array, dtype: str) -> str:
     lines = [
-        "    {" + c_list((c_number(value, dtype) for value in row), indent=" ").strip() + "}" for row in values.tolist()
+        "    {" + tables.c_list((tables.c_number(value, dtype) for value in row), indent=" ").strip() + "}"
+        for row in values.tolist()
     ]
     return ",\n".join(lines)
 
@@ -138,7 +121,7 @@ def readme_text(
 ) -> str:
     """Return the README: interface, cost and accuracy."""
     products, sums = _operations(model, tapped)
-    inputs, outputs = input_names(context), output_names(context)
+    inputs, outputs = manifest.input_names(context), manifest.output_names(context)
     return Template(read_source("c", "README.md")).substitute(
         prefix=prefix,
         upper=prefix.upper(),
@@ -172,8 +155,8 @@ def _readme_facts(model: StepModel, settings: ExportSettings) -> str:
 
 def _operations(model: StepModel, tapped: TappedModel | None) -> tuple[int, int]:
     if tapped is None:
-        return count_operations(model)
-    products, sums = count_operations(tapped.step)
+        return tables.count_operations(model)
+    products, sums = tables.count_operations(tapped.step)
     partial = int(tapped.is_partial.sum()) * len(tapped.taps)
     return products + partial, sums + partial + tapped.n_inputs + tapped.n_outputs
 
@@ -219,7 +202,7 @@ def _memory(model: StepModel, settings: ExportSettings, tapped: TappedModel | No
         numbers = max(int(tapped.history.sum()), 1) + max(int(tapped.output_steps.sum()), 1) + max(tapped.n_outputs, 1)
         integers = 4 * (max(tapped.n_inputs, 1) + max(tapped.n_outputs, 1) + 1)
         return _memory(tapped.step, settings, None) + -(-(numbers * width + integers) // width) * width
-    numbers = max(padded_state_count(model, settings.dtype), 1) + max(model.n_inputs, 1) + model.n_slow_states
+    numbers = max(tables.padded_state_count(model, settings.dtype), 1) + max(model.n_inputs, 1) + model.n_slow_states
     width = _width(settings)
     return -(-(numbers * width + 4) // width) * width
 
@@ -239,7 +222,7 @@ def _table_numbers(model: StepModel, settings: ExportSettings, *, user_states: b
     n, m, p = model.n_states, model.n_inputs, model.n_outputs
     propagators = 2 * model.n_pairs + model.n_reals + sum(len(block.F) ** 2 for block in model.blocks)
     drive = n * m * (2 if model.hold == "linear" else 1)
-    outputs = p * (padded_state_count(model, settings.dtype) + m)
+    outputs = p * (tables.padded_state_count(model, settings.dtype) + m)
     return propagators + drive + outputs + n + (n * n if user_states else 0)
 
 
@@ -266,7 +249,7 @@ def _bounds_table(bound: RoundingBound, outputs: tuple[str, ...]) -> str:
         f"| {_markdown_cell(name)} | {_format_value(size)} | {_format_value(step)} | {_format_value(drift)} |"
         for name, size, step, drift in zip(outputs, bound.size, bound.per_step, bound.drift, strict=True)
     ]
-    head = f"| output | size ≤ | error per step ≤ | error after {LONG_RUN_STEPS:.0e} steps ≤ |"
+    head = f"| output | size ≤ | error per step ≤ | error after {manifest.LONG_RUN_STEPS:.0e} steps ≤ |"
     return "\n".join([head, "|---|---|---|---|", *rows])
 
 
@@ -296,7 +279,7 @@ def write_c(
         )
     model = build_exported_model(context, settings)
     tapped = build_tapped_model(model, settings) if settings.signals.shifts_signals else None
-    bound = long_run_bound(tapped or model, settings)
+    bound = manifest.long_run_bound(tapped or model, settings)
     if tapped is None:
         files = model_sources(context, model, settings, prefix=prefix, user_states=user_states)
     else:
@@ -310,23 +293,27 @@ def write_c(
             context, model, settings, bound=bound, prefix=prefix, user_states=user_states, tapped=tapped
         ),
     }
-    names = (*files, MANIFEST_FILE)
-    manifest = build_manifest("c", context, settings, model=model, bound=bound, files=names)
-    files[MANIFEST_FILE] = manifest_bytes(manifest)
-    path = write_export_folder(folder, {name: text.encode() for name, text in files.items()})
-    return Export(path, names, manifest, growth_warnings(model))
+    names = (*files, manifest.MANIFEST_FILE)
+    record = manifest.build_manifest("c", context, settings, model=model, bound=bound, files=names)
+    files[manifest.MANIFEST_FILE] = manifest.manifest_bytes(record)
+    path = manifest.write_export_folder(folder, {name: text.encode() for name, text in files.items()})
+    return Export(path, names, record, growth_warnings(model))
 
 
 def model_sources(
     context: SimulationContext, model: StepModel, settings: ExportSettings, *, prefix: str, user_states: bool
 ) -> dict[str, str]:
     """Return the two files that a program needs."""
-    sizes = sizes_section(
-        model, settings, inputs=input_names(context), outputs=output_names(context), user_states=user_states
+    sizes = tables.sizes_section(
+        model,
+        settings,
+        inputs=manifest.input_names(context),
+        outputs=manifest.output_names(context),
+        user_states=user_states,
     )
-    tables = tables_section(model, settings, user_states=user_states)
+    constants = tables.tables_section(model, settings, user_states=user_states)
     return {
-        f"{prefix}.c": fill_template(read_source("c", "model.c"), {"tables": tables}, prefix=prefix),
+        f"{prefix}.c": fill_template(read_source("c", "model.c"), {"tables": constants}, prefix=prefix),
         f"{prefix}.h": fill_template(read_source("c", "model.h"), {"sizes": sizes}, prefix=prefix),
     }
 
@@ -336,13 +323,15 @@ def _delayed_sources(
 ) -> dict[str, str]:
     """Return the four files of a model with delays or an operating point: the core, and the delay lines around it."""
     core, held = f"{prefix}_core", replace(settings, hold="zero")
-    sizes = sizes_section(tapped.step, held, inputs=(), outputs=(), user_states=user_states)
-    tables = tables_section(tapped.step, held, user_states=user_states)
-    signals = signals_section(tapped, inputs=input_names(context), outputs=output_names(context))
-    delays = delays_section(tapped, settings)
+    sizes = tables.sizes_section(tapped.step, held, inputs=(), outputs=(), user_states=user_states)
+    constants = tables.tables_section(tapped.step, held, user_states=user_states)
+    signals = tables.signals_section(
+        tapped, inputs=manifest.input_names(context), outputs=manifest.output_names(context)
+    )
+    delays = tables.delays_section(tapped, settings)
     return {
         f"{prefix}.c": fill_template(read_source("c", "delayed.c"), {"delays": delays}, prefix=prefix),
         f"{prefix}.h": fill_template(read_source("c", "delayed.h"), {"signals": signals}, prefix=prefix),
-        f"{core}.c": fill_template(read_source("c", "model.c"), {"tables": tables}, prefix=core),
+        f"{core}.c": fill_template(read_source("c", "model.c"), {"tables": constants}, prefix=core),
         f"{core}.h": fill_template(read_source("c", "model.h"), {"sizes": sizes}, prefix=core),
     }

@@ -38,10 +38,7 @@ def current_platform() -> str:
 
 
 def find_compiler(compiler: str | Sequence[str] | None) -> list[str]:
-    """Return the command of the named compiler, or of one that is installed.
-
-    Raise `MissingDependencyError` if there is none.
-    """
+    """Return the command of the named compiler, or of an installed one; raise `MissingDependencyError` without one."""
     zig = [sys.executable, "-m", "ziglang", "cc"]
     if compiler is None:
         for name in _COMPILER_NAMES:

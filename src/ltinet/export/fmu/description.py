@@ -18,7 +18,6 @@ Version = Literal["3.0", "2.0"]
 MAX_STEPS_PER_DT = 16  # communication steps per dt of the longest delay that an FMU can store
 VERSIONS: tuple[Version, ...] = ("3.0", "2.0")
 _UNIT = re.compile(r".*\S\s*[(\[]([^()\[\]]+)[)\]]")  # a unit at the end of a name: "Force (N)"
-_Text = dict[str, str]  # attributes of an element
 _CAPABILITIES = {
     "canHandleVariableCommunicationStepSize": "true",
     "canBeInstantiatedOnlyOncePerProcess": "false",
@@ -117,8 +116,52 @@ def unit_in_name(name: str) -> str | None:
 
 def model_description_xml(description: ModelDescription, version: Version) -> bytes:
     """Return modelDescription.xml."""
-    root = _fmi3(description) if version == "3.0" else _fmi2(description)
+    is_fmi3, dt, n_inputs = version == "3.0", repr(description.model.dt), len(description.inputs)
+    identity = {"instantiationToken" if is_fmi3 else "guid": description.token}
+    attributes = {"fmiVersion": version, "modelName": description.name, **identity, "generationTool": "ltinet"}
+    attributes |= {"variableNamingConvention": "flat"} | ({} if is_fmi3 else {"numberOfEventIndicators": "0"})
+    root = ElementTree.Element("fmiModelDescription", attributes | description.description_attribute)
+    simulation = _add_element(root, "CoSimulation", modelIdentifier=description.identifier)
+    if is_fmi3:
+        simulation.attrib.update(canGetAndSetFMUState="true", canSerializeFMUState="true", fixedInternalStepSize=dt)
+    else:
+        simulation.attrib.update(canInterpolateInputs="true", canGetAndSetFMUstate="true", canSerializeFMUstate="true")
+        sources = _add_element(simulation, "SourceFiles")
+        for name in description.sources:
+            _add_element(sources, "File", name=name)
+    simulation.attrib.update(_CAPABILITIES)
+    if description.units:
+        units = _add_element(root, "UnitDefinitions")
+        for unit in description.units:
+            _add_element(units, "Unit", name=unit)
+    _add_element(root, "DefaultExperiment", startTime="0", stepSize=dt)
+    _add_variables(_add_element(root, "ModelVariables"), description, is_fmi3=is_fmi3)
+    structure = _add_element(root, "ModelStructure")
+    for kind in ("Output", "InitialUnknown"):
+        # FMI 2.0 groups the unknowns and counts variables from 1.
+        group = structure if is_fmi3 or not description.outputs else _add_element(structure, f"{kind}s")
+        for output in range(len(description.outputs)):
+            direct, reference = description.direct(output), n_inputs + output
+            dependency_kind = "constant" if is_fmi3 or kind == "Output" else "dependent"
+            unknown = {"valueReference": str(reference)} if is_fmi3 else {"index": str(reference + 1)}
+            unknown["dependencies"] = " ".join(str(index if is_fmi3 else index + 1) for index in direct)
+            unknown["dependenciesKind"] = " ".join([dependency_kind] * len(direct))
+            _add_element(group, kind if is_fmi3 else "Unknown", **unknown)
     return _serialize_xml(root)
+
+
+def _add_variables(parent: ElementTree.Element, description: ModelDescription, *, is_fmi3: bool) -> None:
+    """Add all variables; FMI 2.0 has an element for the type inside that of the variable."""
+    for index, (name, causality) in enumerate(_variables(description)):
+        unit = unit_in_name(name) if causality != "independent" else None
+        of_type = ({} if unit is None else {"unit": unit}) | (
+            {"start": description.starts[index]} if causality == "input" else {}
+        )
+        common = {"name": name, "valueReference": str(index), **_ATTRIBUTES[causality]}
+        if is_fmi3:
+            _add_element(parent, "Float64", **common, **of_type)
+        else:
+            _add_element(_add_element(parent, "ScalarVariable", **common), "Real", **of_type)
 
 
 def build_description_xml(description: ModelDescription) -> bytes:
@@ -140,109 +183,6 @@ def _serialize_xml(root: ElementTree.Element) -> bytes:
     return bytes(ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)) + b"\n"
 
 
-def _fmi3(description: ModelDescription) -> ElementTree.Element:
-    root = ElementTree.Element(
-        "fmiModelDescription",
-        fmiVersion="3.0",
-        modelName=description.name,
-        instantiationToken=description.token,
-        generationTool="ltinet",
-        variableNamingConvention="flat",
-    )
-    root.attrib.update(description.description_attribute)
-    _add_element(
-        root,
-        "CoSimulation",
-        modelIdentifier=description.identifier,
-        canGetAndSetFMUState="true",
-        canSerializeFMUState="true",
-        fixedInternalStepSize=repr(description.model.dt),
-        **_CAPABILITIES,
-    )
-    _units(root, description)
-    _add_element(root, "DefaultExperiment", startTime="0", stepSize=repr(description.model.dt))
-    variables = _add_element(root, "ModelVariables")
-    _variables_of_fmi3(variables, description)
-    structure = _add_element(root, "ModelStructure")
-    for kind in ("Output", "InitialUnknown"):
-        for output in range(len(description.outputs)):
-            direct = description.direct(output)
-            _add_element(
-                structure,
-                kind,
-                valueReference=str(len(description.inputs) + output),
-                dependencies=" ".join(map(str, direct)),
-                dependenciesKind=" ".join(["constant"] * len(direct)),
-            )
-    return root
-
-
-def _variables_of_fmi3(variables: ElementTree.Element, description: ModelDescription) -> None:
-    for index, (name, causality) in enumerate(_variables(description)):
-        unit, start = _unit_and_start(description, index, name, causality)
-        _add_element(
-            variables, "Float64", name=name, valueReference=str(index), **_ATTRIBUTES[causality], **unit, **start
-        )
-
-
-def _unit_and_start(description: ModelDescription, index: int, name: str, causality: str) -> tuple[_Text, _Text]:
-    """Return the attributes of a variable for its unit and its start, if it has them."""
-    unit = unit_in_name(name) if causality != "independent" else None
-    start = {"start": description.starts[index]} if causality == "input" else {}
-    return {} if unit is None else {"unit": unit}, start
-
-
-def _fmi2(description: ModelDescription) -> ElementTree.Element:
-    root = ElementTree.Element(
-        "fmiModelDescription",
-        fmiVersion="2.0",
-        modelName=description.name,
-        guid=description.token,
-        generationTool="ltinet",
-        variableNamingConvention="flat",
-        numberOfEventIndicators="0",
-    )
-    root.attrib.update(description.description_attribute)
-    simulation = _add_element(
-        root,
-        "CoSimulation",
-        modelIdentifier=description.identifier,
-        canInterpolateInputs="true",
-        canGetAndSetFMUstate="true",
-        canSerializeFMUstate="true",
-        **_CAPABILITIES,
-    )
-    sources = _add_element(simulation, "SourceFiles")
-    for name in description.sources:
-        _add_element(sources, "File", name=name)
-    _units(root, description)
-    _add_element(root, "DefaultExperiment", startTime="0", stepSize=repr(description.model.dt))
-    variables = _add_element(root, "ModelVariables")
-    _variables_of_fmi2(variables, description)
-    structure = _add_element(root, "ModelStructure")
-    for group in ("Outputs", "InitialUnknowns"):
-        unknowns = _add_element(structure, group) if description.outputs else structure
-        for output in range(len(description.outputs)):
-            direct = description.direct(output)
-            _add_element(
-                unknowns,
-                "Unknown",
-                index=str(len(description.inputs) + output + 1),
-                dependencies=" ".join(str(index + 1) for index in direct),
-                dependenciesKind=" ".join(["constant" if group == "Outputs" else "dependent"] * len(direct)),
-            )
-    return root
-
-
-def _variables_of_fmi2(variables: ElementTree.Element, description: ModelDescription) -> None:
-    for index, (name, causality) in enumerate(_variables(description)):
-        variable = _add_element(
-            variables, "ScalarVariable", name=name, valueReference=str(index), **_ATTRIBUTES[causality]
-        )
-        unit, start = _unit_and_start(description, index, name, causality)
-        _add_element(variable, "Real", **unit, **start)
-
-
 def _variables(description: ModelDescription) -> list[tuple[str, str]]:
     """Return names and causalities of all variables, time last; the causality is appended to a name that occurs twice."""
     variables: dict[str, str] = {}
@@ -253,11 +193,3 @@ def _variables(description: ModelDescription) -> list[tuple[str, str]]:
             unique = f"{unique} {causality}"
         variables[unique] = causality
     return list(variables.items())
-
-
-def _units(root: ElementTree.Element, description: ModelDescription) -> None:
-    if not description.units:
-        return
-    units = _add_element(root, "UnitDefinitions")
-    for unit in description.units:
-        _add_element(units, "Unit", name=unit)

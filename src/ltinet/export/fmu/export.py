@@ -17,30 +17,14 @@ import numpy as np
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError
+from ltinet.export import manifest
 from ltinet.export.c.export import model_sources
 from ltinet.export.c.tables import c_list, c_number
 from ltinet.export.c.templates import fill_template, read_source
+from ltinet.export.fmu import description
 from ltinet.export.fmu.compiler import compile_libraries, find_compiler, validate_platforms
-from ltinet.export.fmu.description import (
-    MAX_STEPS_PER_DT,
-    VERSIONS,
-    ModelDescription,
-    Version,
-    build_description_xml,
-    documentation_html,
-    model_description_xml,
-)
-from ltinet.export.manifest import (
-    MANIFEST_FILE,
-    Export,
-    build_manifest,
-    input_names,
-    long_run_bound,
-    manifest_bytes,
-    output_names,
-    validate_export_path,
-    write_export_file,
-)
+from ltinet.export.fmu.description import Version
+from ltinet.export.manifest import Export
 from ltinet.export.step_model import ExportSettings, StepModel, build_exported_model, growth_warnings
 from ltinet.export.tapped_delay_line import build_tapped_model
 from ltinet.simulation.context import SimulationContext
@@ -83,7 +67,7 @@ def delay_sizes(model: StepModel, signals: SignalSettings) -> str:
     copies, longest = np.unique(signals.array("output_delay", model.n_outputs)), largest_delay(model, signals)
     defined = {
         "COPIES": max(len(copies), 1),
-        "PIECES": MAX_STEPS_PER_DT * int(np.ceil(longest / model.dt)) + 64,
+        "PIECES": description.MAX_STEPS_PER_DT * int(np.ceil(longest / model.dt)) + 64,
         "LINES_BETWEEN_POINTS": int(signals.hold == "linear"),
     }
     return "\n".join(f"#define MODEL_{name} {value}" for name, value in defined.items())
@@ -126,44 +110,46 @@ def write_fmu(
     platforms: Sequence[str] | None,
 ) -> Export:
     """Write the FMU of a network."""
-    if version not in VERSIONS:
+    if version not in description.VERSIONS:
         raise FileFormatError(f'version is {sanitize(repr(version))}; give "3.0" or "2.0"')
-    path = validate_export_path(path, suffix=SUFFIX)
+    path = manifest.validate_export_path(path, suffix=SUFFIX)
     targets, command = validate_platforms(platforms), find_compiler(compiler)
     model = build_exported_model(context, settings)
     shifts_signals = settings.signals.shifts_signals
-    bound = long_run_bound(build_tapped_model(model, settings) if shifts_signals else model, settings)
-    facts = build_manifest("fmu", context, settings, model=model, bound=bound, files=[])
-    token = hashlib.sha256(f"{version} {manifest_bytes(facts)} {model.start.tobytes().hex()}".encode()).hexdigest()
+    bound = manifest.long_run_bound(build_tapped_model(model, settings) if shifts_signals else model, settings)
+    facts = manifest.build_manifest("fmu", context, settings, model=model, bound=bound, files=[])
+    token = hashlib.sha256(
+        f"{version} {manifest.manifest_bytes(facts)} {model.start.tobytes().hex()}".encode()
+    ).hexdigest()
     sources = _sources(context, model, settings, version=version, token=token)
-    description = ModelDescription(
+    model_description = description.ModelDescription(
         name="".join(mark if mark.isprintable() else "_" for mark in path.stem),
         identifier=re.sub(r"[^A-Za-z0-9]", "_", re.sub(r"^(?=[^A-Za-z])", "m", path.stem))[:60],
         token=token,
-        inputs=input_names(context),
-        outputs=output_names(context),
+        inputs=manifest.input_names(context),
+        outputs=manifest.output_names(context),
         model=model,
         sources=[name for name in sources if name.endswith(".c")],
         signals=settings.signals,
     )
-    files = {"modelDescription.xml": model_description_xml(description, version)}
+    files = {"modelDescription.xml": description.model_description_xml(model_description, version)}
     files |= {f"sources/{name}": text.encode() for name, text in sources.items()}
     if version == "3.0":
-        files["sources/buildDescription.xml"] = build_description_xml(description)
+        files["sources/buildDescription.xml"] = description.build_description_xml(model_description)
     files["documentation/licenses/fmi-headers.txt"] = _header("LICENSE.txt").encode()
     files |= compile_libraries(
-        sources, command, platforms=targets, identifier=description.identifier, old_names=version == "2.0"
+        sources, command, platforms=targets, identifier=model_description.identifier, old_names=version == "2.0"
     )
     if shifts_signals:
-        files["documentation/index.html"] = documentation_html(description, version)
-    manifest_path = f"extra/ltinet/{MANIFEST_FILE}"
+        files["documentation/index.html"] = description.documentation_html(model_description, version)
+    manifest_path = f"extra/ltinet/{manifest.MANIFEST_FILE}"
     hold = {"hold": "zero" if version == "3.0" else "zero, or linear where derivatives of inputs are set"}
     if shifts_signals and settings.signals.hold == "linear":
         hold["hold of delayed inputs"] = "linear between communication points"
-    manifest = {**facts, **hold, "files": [*files, manifest_path], "fmi": version, "platforms": list(targets)}
-    files[manifest_path] = manifest_bytes(manifest).encode()
-    write_export_file(path, _archive(files))
-    return Export(path, tuple(files), manifest, growth_warnings(model))
+    record = {**facts, **hold, "files": [*files, manifest_path], "fmi": version, "platforms": list(targets)}
+    files[manifest_path] = manifest.manifest_bytes(record).encode()
+    manifest.write_export_file(path, _archive(files))
+    return Export(path, tuple(files), record, growth_warnings(model))
 
 
 def _sources(

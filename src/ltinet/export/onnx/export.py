@@ -10,31 +10,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ltinet.errors import InvalidNetworkError
-from ltinet.export.manifest import (
-    Export,
-    build_manifest,
-    describe_signal_settings,
-    generator_name,
-    input_names,
-    long_run_bound,
-    manifest_bytes,
-    output_names,
-    validate_export_path,
-    write_export_file,
-)
+from ltinet.export import manifest
+from ltinet.export.manifest import Export
+from ltinet.export.onnx import graph
 from ltinet.export.onnx.chunks import ChunkTables, select_chunks
-from ltinet.export.onnx.graph import (
-    IR_VERSION,
-    OPSET,
-    GraphBuilder,
-    NetworkPorts,
-    columns,
-    delayed_initial_state,
-    delayed_run_nodes,
-    import_onnx,
-    run_nodes,
-    state_size,
-)
+from ltinet.export.onnx.graph import GraphBuilder, NetworkPorts
 from ltinet.export.onnx.static_maps import MapNodes
 from ltinet.export.step_model import (
     PRECISIONS,
@@ -82,14 +62,14 @@ class _NetworkRun(NamedTuple):
     def start(self) -> list[float]:
         """State before any sample."""
         if self.tapped is not None:
-            return delayed_initial_state(self.tapped)
-        return [*map(float, self.model.start), *([0.0] * (state_size(self.model) - self.model.n_states))]
+            return graph.delayed_initial_state(self.tapped)
+        return [*map(float, self.model.start), *([0.0] * (graph.state_size(self.model) - self.model.n_states))]
 
     def nodes(self, build: GraphBuilder, ports: NetworkPorts) -> tuple[str, str]:
         """Add the nodes of a run; return the names of its outputs and of its last state."""
         if self.tapped is None:
-            return run_nodes(self.model, self.chunks, build, ports)
-        return delayed_run_nodes(self.tapped, self.chunks, build, ports)
+            return graph.run_nodes(self.model, self.chunks, build, ports)
+        return graph.delayed_run_nodes(self.tapped, self.chunks, build, ports)
 
 
 def _network_run(part: NetworkPart) -> _NetworkRun:
@@ -108,8 +88,8 @@ def write_onnx(
     engine: SimulationContext | None = None,
 ) -> Export:
     """Write the graph of a network; `engine`, if given, is the same network in the coordinates of its steps."""
-    import_onnx()
-    path = validate_export_path(path, suffix=SUFFIX)
+    graph.import_onnx()
+    path = manifest.validate_export_path(path, suffix=SUFFIX)
     run = _network_run(NetworkPart(context, settings, engine or context))
     model = run.model if run.tapped is None else run.tapped
     build = GraphBuilder(PRECISIONS[settings.dtype])
@@ -118,11 +98,11 @@ def write_onnx(
     run.nodes(build, NetworkPorts())
     build.result("y", ["batch", "time", model.n_outputs])
     build.result("next_state", ["batch", len(run.start)])
-    bound = long_run_bound(model, settings, terms=run.chunks.width)
-    manifest = dict(build_manifest("onnx", context, settings, model=run.model, bound=bound, files=[]))
-    manifest |= {"opset": OPSET, "samples in a chunk": run.chunks.width, "initial state": run.start}
-    _write_graph(path, build, manifest)
-    return Export(path, (path.name,), manifest, growth_warnings(run.model))
+    bound = manifest.long_run_bound(model, settings, terms=run.chunks.width)
+    record = dict(manifest.build_manifest("onnx", context, settings, model=run.model, bound=bound, files=[]))
+    record |= {"opset": graph.OPSET, "samples in a chunk": run.chunks.width, "initial state": run.start}
+    _write_graph(path, build, record)
+    return Export(path, (path.name,), record, growth_warnings(run.model))
 
 
 def write_stack(
@@ -132,8 +112,8 @@ def write_stack(
 
     Raise `InvalidNetworkError` if there is no network among the parts, or if their time steps differ.
     """
-    import_onnx()
-    path = validate_export_path(path, suffix=SUFFIX)
+    graph.import_onnx()
+    path = manifest.validate_export_path(path, suffix=SUFFIX)
     dt = _time_step(parts)
     runs = [part if isinstance(part, MapPart) else _network_run(part) for part in parts]
     networks = [run for run in runs if isinstance(run, _NetworkRun)]
@@ -141,7 +121,7 @@ def write_stack(
     holds = {run.model.hold for run in networks}
     unknown = [None] * len(outputs)  # maps amplify errors by unknown factors
     facts: dict[str, Any] = {
-        "made by": generator_name(),
+        "made by": manifest.generator_name(),
         "target": "onnx",
         "network": {"sha256": checksum, "states": sum(run.model.n_states for run in networks)},
         "inputs": inputs,
@@ -151,7 +131,7 @@ def write_stack(
         "dtype": dtype,
         "bound": {"per step": unknown, "drift": unknown, "size": unknown},
         "files": [],
-        "opset": OPSET,
+        "opset": graph.OPSET,
         "parts": [_part_facts(run) for run in runs],
         "initial state": [value for run in networks for value in run.start],
     }
@@ -162,16 +142,16 @@ def write_stack(
     return Export(path, (path.name,), facts, tuple(notes))
 
 
-def _write_graph(path: Path, build: GraphBuilder, manifest: Mapping[str, Any]) -> None:
+def _write_graph(path: Path, build: GraphBuilder, record: Mapping[str, Any]) -> None:
     """Check the graph and write it with its manifest."""
-    onnx = import_onnx()
+    onnx = graph.import_onnx()
     model = onnx.helper.make_model(
-        build.graph("network"), opset_imports=[onnx.helper.make_opsetid("", OPSET)], producer_name="ltinet"
+        build.graph("network"), opset_imports=[onnx.helper.make_opsetid("", graph.OPSET)], producer_name="ltinet"
     )
-    model.ir_version = IR_VERSION
-    onnx.helper.set_model_props(model, {"ltinet": manifest_bytes(manifest)})
+    model.ir_version = graph.IR_VERSION
+    onnx.helper.set_model_props(model, {"ltinet": manifest.manifest_bytes(record)})
     onnx.checker.check_model(model, full_check=True)
-    write_export_file(path, model.SerializeToString(deterministic=True))
+    manifest.write_export_file(path, model.SerializeToString(deterministic=True))
 
 
 def _add_series(runs: Sequence[_NetworkRun | MapPart], build: GraphBuilder, *, sizes: tuple[int, int, int]) -> None:
@@ -185,7 +165,7 @@ def _add_series(runs: Sequence[_NetworkRun | MapPart], build: GraphBuilder, *, s
             signal = run.map.nodes(build, signal)
             continue
         last = first + len(run.start)
-        state = build.op("Slice", "state", *columns(build, first, last))
+        state = build.op("Slice", "state", *graph.columns(build, first, last))
         signal, next_state = run.nodes(build, NetworkPorts(signal, state, None, None))
         next_states.append(next_state)
         first = last
@@ -211,7 +191,7 @@ def _channel_names(run: _NetworkRun | MapPart, kind: Literal["inputs", "outputs"
     """Return the names of the inputs or outputs of a part."""
     if isinstance(run, MapPart):
         return list(names_or_defaults(None, kind, run.n_inputs if kind == "inputs" else run.n_outputs))
-    return list((input_names if kind == "inputs" else output_names)(run.context))
+    return list((manifest.input_names if kind == "inputs" else manifest.output_names)(run.context))
 
 
 def _part_facts(run: _NetworkRun | MapPart) -> dict[str, Any]:
@@ -221,4 +201,6 @@ def _part_facts(run: _NetworkRun | MapPart) -> dict[str, Any]:
     signals = NO_SETTINGS if run.tapped is None else run.tapped.settings
     network = {"sha256": network_checksum(run.context.stored._replace(settings=signals)), "states": run.model.n_states}
     facts = {"kind": "network", "network": network, "hold": run.model.hold, "samples in a chunk": run.chunks.width}
-    return facts | ({} if run.tapped is None else {"delays and operating point": describe_signal_settings(signals)})
+    return facts | (
+        {} if run.tapped is None else {"delays and operating point": manifest.describe_signal_settings(signals)}
+    )
