@@ -69,7 +69,7 @@ def test_a_neuron_is_picked_by_keyboard_and_its_share_shown(page: Explored) -> N
     ball.focus()
     assert "ξ" in page.part("equation").inner_text()
     page.press("Enter")
-    assert page.part("share-title").inner_text() == "Share of neuron 0.0 in the output"
+    assert page.part("share-title").inner_text() == "Contribution of neuron 0.0 to the output"
     assert page.tab.locator("[data-pick='0.0']").get_attribute("aria-pressed") == "true"
     assert page.tab.evaluate("() => document.activeElement.dataset.pick") == "0.0"
     page.part("unpick").click()
@@ -128,7 +128,7 @@ def test_errors_are_sentences_and_the_page_goes_on(page: Explored) -> None:
     page.part("end").fill("minus one")
     page.part("end").press("Enter")
     page.part("error").wait_for(state="visible")
-    assert "must be a time after 0" in page.part("error").inner_text()
+    assert "must be a positive time" in page.part("error").inner_text()
     page.part("file").set_input_files({"name": "broken.mat", "mimeType": "", "buffer": b"nothing of the kind"})
     page.tab.wait_for_function("() => document.querySelector('[data-id=error]').textContent.includes('broken.mat')")
     page.turn("system=example%3Amasses")

@@ -58,7 +58,9 @@ def open_stream(name: str) -> Iterator[tuple[BinaryIO, str]]:
     Raise `FileFormatError` if it is empty.
     """
     with ExitStack() as stack:
-        opened = _standard_input() if name == STANDARD_STREAM else stack.enter_context(Path(name).open("rb"))
+        if name == STANDARD_STREAM and sys.stdin is None:
+            raise FileFormatError("standard input is closed; name a file")
+        opened = sys.stdin.buffer if name == STANDARD_STREAM else stack.enter_context(Path(name).open("rb"))
         stream = opened if hasattr(opened, "peek") else io.BufferedReader(opened)  # type: ignore[type-var]
         beginning = stream.peek(16)
         if not beginning:
@@ -113,7 +115,10 @@ def write_output(target: str, write: Callable[[Path], None], *, suffix: str = ""
             with atomic_path(path) as staged, _renamed_in_errors(format_path(target), instead_of=staged):
                 write(staged)
             return
-        content = _content_of(write, suffix)
+        with tempfile.TemporaryDirectory(prefix="ltinet-") as folder:
+            path = Path(folder) / f"output{suffix}"
+            write(path)
+            content = path.read_bytes()
     except OSError as error:
         raise FileFormatError(f"{format_path(target)} cannot be written: {error.strerror or error}") from None
     write_chunks(target, [content])
@@ -175,23 +180,10 @@ def _renamed_in_errors(title: str, *, instead_of: Path) -> Iterator[None]:
         raise type(error)(str(error).replace(str(instead_of), title)) from None
 
 
-def _standard_input() -> BinaryIO:
-    if sys.stdin is None:
-        raise FileFormatError("standard input is closed; name a file")
-    return sys.stdin.buffer
-
-
 def _suffix_of(content: bytes) -> str:
     if content[8:9] == b"{":  # safetensors: eight bytes with the length of the header, then the header in JSON
         return ".safetensors"
     return next((suffix for mark, suffix in _FILE_SIGNATURES.items() if content.startswith(mark)), ".csv")
-
-
-def _content_of(write: Callable[[Path], None], suffix: str) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="ltinet-") as folder:
-        path = Path(folder) / f"output{suffix}"
-        write(path)
-        return path.read_bytes()
 
 
 def refuse_overwriting(target: str, sources: Mapping[str, str]) -> None:

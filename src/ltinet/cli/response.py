@@ -62,7 +62,7 @@ def write_frequency_response(
     and imaginary parts.
     """
     if kind == "npz":
-        io.write_output(target, lambda path: _write_npz(path, omega, H))
+        io.write_output(target, lambda path: npz.write(path, {"omega": omega, "H": H}))  # type: ignore[dict-item]
         return
     if kind == "mat":
         io.write_output(target, lambda path: mat5.write(path, {"omega": omega[:, None], "H": H}))  # type: ignore[dict-item]
@@ -107,10 +107,6 @@ def _pair_names(names: Sequence[str], input_names: Sequence[str]) -> list[str]:
     if len(input_names) == 1:
         return list(names)
     return [f"{name} from {source}" for source in input_names for name in names]
-
-
-def _write_npz(path: Path, omega: Array, H: NDArray[np.complex128]) -> None:
-    npz.write(path, {"omega": omega, "H": H})  # type: ignore[dict-item]
 
 
 def _write_csv(target: str, header: Sequence[str], table: Array) -> None:
