@@ -37,8 +37,6 @@ from ltinet.blockdiag.conditioning import (
 from ltinet.blockdiag.partition import MERGE_POWERS, agglomerate
 from ltinet.systems.matrices import Matrix
 
-Labels = NDArray[np.intp]
-
 _PRICE_RATIO = 1.3  # of consecutive prices; empirical
 _N_PRICES = 160  # 1.3¹⁶⁰ = 10¹⁸: lower prices would be below the rounding errors of the shares
 
@@ -63,7 +61,7 @@ def lagrangian_partitions(shares: Matrix, neurons: NDArray[np.intp]) -> Iterator
         yield partition_from_labels(labels)
 
 
-def partition_from_labels(labels: Labels) -> Partition:
+def partition_from_labels(labels: NDArray[np.intp]) -> Partition:
     """Return the partition into groups of atoms with the same label."""
     groups: dict[int, list[int]] = {}
     for atom, label in enumerate(labels.tolist()):
@@ -71,7 +69,7 @@ def partition_from_labels(labels: Labels) -> Partition:
     return tuple(map(tuple, groups.values()))
 
 
-def _local_search(cost: Matrix, labels: Labels) -> Labels:
+def _local_search(cost: Matrix, labels: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return labels after a descent: the best change of one atom or merge of two groups, until none lowers the cost."""
     n, atoms = len(cost), np.arange(len(cost))
     labels = np.unique(labels, return_inverse=True)[1]

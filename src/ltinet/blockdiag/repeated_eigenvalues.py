@@ -16,9 +16,6 @@ from ltinet.blockdiag.schur import SchurForm, reorder
 from ltinet.error_bounds.extended_precision import commutator
 from ltinet.systems.matrices import Matrix
 
-Indices = NDArray[np.intp]
-Vector = NDArray[np.float64]
-
 # Rounding error of LAPACK at a single entry of R, relative to |Z|ᵀ|A||Z| there; empirical.
 _ENTRY_ROUNDING = 10.0 * EPS
 
@@ -107,7 +104,7 @@ def _zero_tiny_eigenvalues(schur: SchurForm, A: Matrix, largest: float) -> Schur
     return SchurForm(schur.R, schur.Z)
 
 
-def _equal_eigenvalues(schur: SchurForm, A: Matrix) -> list[Indices]:
+def _equal_eigenvalues(schur: SchurForm, A: Matrix) -> list[NDArray[np.intp]]:
     """Return groups of neurons with real eigenvalues that are equal up to rounding."""
     noise = summation_tolerance(len(A))
     real = (schur.sizes == 1).nonzero()[0]
@@ -121,7 +118,7 @@ def _equal_eigenvalues(schur: SchurForm, A: Matrix) -> list[Indices]:
     return [group for group in np.split(close, ends) if len(group) > 1]
 
 
-def _group_states(schur: SchurForm, groups: list[Vector], A: Matrix) -> SchurForm | None:
+def _group_states(schur: SchurForm, groups: list[NDArray[np.float64]], A: Matrix) -> SchurForm | None:
     """Return the Schur form with the neurons of each group adjacent; None where a group is coupled and so defective."""
     if not groups:
         return None
@@ -135,7 +132,7 @@ def _group_states(schur: SchurForm, groups: list[Vector], A: Matrix) -> SchurFor
     return ordered.schur if all(_has_all_vectors(ordered.schur, values, A) for values in groups) else None
 
 
-def _has_all_vectors(schur: SchurForm, values: Vector, A: Matrix) -> bool:
+def _has_all_vectors(schur: SchurForm, values: NDArray[np.float64], A: Matrix) -> bool:
     """Return whether the block of a group of adjacent neurons is a multiple of the identity up to rounding."""
     states = _state_slice(schur, values)
     identity = np.eye(len(values), dtype=bool)
@@ -169,12 +166,12 @@ def _correction(schur: SchurForm, states: slice, A: Matrix) -> Matrix:
     return np.asarray(left @ right)
 
 
-def _members(schur: SchurForm, values: Vector) -> Indices:
+def _members(schur: SchurForm, values: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the real neurons with these eigenvalues, which swaps keep bit for bit."""
     return np.asarray(((schur.sizes == 1) & (schur.eigenvalues.real[:, None] == values).any(axis=1)).nonzero()[0])
 
 
-def _state_slice(schur: SchurForm, values: Vector) -> slice:
+def _state_slice(schur: SchurForm, values: NDArray[np.float64]) -> slice:
     """Return the states of a group of adjacent neurons."""
     first = int(schur.starts[_members(schur, values)[0]])
     return slice(first, first + len(values))

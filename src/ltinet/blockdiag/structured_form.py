@@ -7,15 +7,14 @@ and components of up to 3,000.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from ltinet._util.floating_point import EPS, Array
+from ltinet._util.floating_point import EPS
 from ltinet._util.text import format_count
 from ltinet.blockdiag.block_diagonalization import candidate_forms
 from ltinet.blockdiag.form import BlockDiagonalForm
@@ -23,8 +22,6 @@ from ltinet.blockdiag.partition import BlockChoice
 from ltinet.blockdiag.structured_matrices import (
     DiagonalBlocks,
     Structure,
-    block_sizes_of,
-    blocks_from_rates,
     circulant_structure,
     diagonal_structure,
     kronecker_structure,
@@ -36,10 +33,8 @@ from ltinet.blockdiag.transformation import (
     ImplicitTransformation,
     ScaledOrthogonalBasis,
 )
-from ltinet.systems.matrices import Matrix, SparseMatrix, make_read_only
+from ltinet.systems.matrices import SparseMatrix, make_read_only
 from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES, SparseDescriptor
-
-States = NDArray[np.intp]
 
 # Limit on cond(T) of structured forms, whatever limit the user gives: outputs lose three digits at most. Large models
 # cannot be simulated in their original coordinates instead, as small ones are.
@@ -97,14 +92,8 @@ def _symmetric_structure(A: SparseMatrix) -> Structure | None:
         return None
     dense = A.toarray()
     values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
-    rates = values.astype(np.complex128)
-    return Structure(
-        "symmetric matrix",
-        blocks_from_rates(rates),
-        rates,
-        block_sizes_of(rates),
-        ScaledOrthogonalBasis(DenseOrthogonalTransform(vectors)),
-    )
+    basis = ScaledOrthogonalBasis(DenseOrthogonalTransform(vectors))
+    return Structure.of_neurons("symmetric matrix", values.astype(np.complex128), basis)
 
 
 def _form_from_structure(A: SparseMatrix, structure: Structure, *, budget: float) -> BlockDiagonalForm:
@@ -139,7 +128,7 @@ def component_structures(A: SparseMatrix, decompose: Callable[[SparseMatrix], St
     order = np.argsort(labels, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     single = np.array([states[0] for states in groups if len(states) == 1], dtype=np.intp)
-    components: list[tuple[States, Structure]] = []
+    components: list[tuple[NDArray[np.intp], Structure]] = []
     for states in [*([single] if len(single) else []), *(states for states in groups if len(states) > 1)]:
         component = A[states][:, states]
         structure = diagonal_structure(component) if states is single else decompose(component)
@@ -149,7 +138,7 @@ def component_structures(A: SparseMatrix, decompose: Callable[[SparseMatrix], St
     return _combine_components(components, n_components)
 
 
-def _combine_components(components: list[tuple[States, Structure]], n_components: int) -> Structure:
+def _combine_components(components: list[tuple[NDArray[np.intp], Structure]], n_components: int) -> Structure:
     """Return the structure of a block-diagonal matrix from those of its components."""
     structures = [structure for _, structure in components]
     blocks = [structure.A for structure in structures]
@@ -176,26 +165,6 @@ def _combine_components(components: list[tuple[States, Structure]], n_components
     )
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class DenseBasis:
-    """T of a component that was decomposed as an array."""
-
-    transformation: Any
-
-    def to_blocks(self, B: Matrix) -> Matrix:
-        """Return T⁻¹ B."""
-        return np.asarray(self.transformation.to_blocks(B))
-
-    def from_blocks(self, C: Matrix) -> Matrix:
-        """Return C T."""
-        return np.asarray(self.transformation.from_blocks(C))
-
-    def states_of(self, z: Array) -> Array:
-        """Return T z."""
-        return np.asarray(self.transformation.T @ z)
-
-
 def structure_from_form(form: BlockDiagonalForm) -> Structure:
     """Return the structure of a component that was decomposed as an array, with blocks of any size."""
     A: Any = form.A
@@ -213,4 +182,4 @@ def structure_from_form(form: BlockDiagonalForm) -> Structure:
     sizes = np.array(form.block_sizes, dtype=np.intp)
     singular_values = np.linalg.svd(form.T, compute_uv=False)
     extremes = (float(singular_values[-1]), float(singular_values[0]))
-    return Structure("small matrix", blocks, rates, sizes, DenseBasis(form.transformation), extremes)
+    return Structure("small matrix", blocks, rates, sizes, form.transformation, extremes)

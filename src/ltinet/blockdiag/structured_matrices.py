@@ -112,6 +112,18 @@ class Structure:
     singular_values: tuple[float, float] = (1.0, 1.0)
     """Lower bound on the smallest and upper bound on the largest singular value of T."""
 
+    @classmethod
+    def of_neurons(
+        cls,
+        description: str,
+        rates: NDArray[np.complex128],
+        basis: Basis,
+        singular_values: tuple[float, float] = (1.0, 1.0),
+    ) -> "Structure":
+        """Return a structure in which every neuron is a block."""
+        sizes = np.where(rates.imag > 0.0, 2, 1)[rates.imag >= 0.0].astype(np.intp)
+        return cls(description, blocks_from_rates(rates), rates, sizes, basis, singular_values)
+
     @property
     def condition(self) -> float:
         """Upper bound on cond₂(T)."""
@@ -123,11 +135,6 @@ class Structure:
         return bool(np.any(self.rates.imag != 0.0))
 
 
-def block_sizes_of(rates: NDArray[np.complex128]) -> NDArray[np.intp]:
-    """Return block sizes: 1 for each real rate, 2 for each pair."""
-    return np.where(rates.imag > 0.0, 2, 1)[rates.imag >= 0.0].astype(np.intp)
-
-
 # Diagonal matrices
 
 
@@ -136,13 +143,8 @@ def diagonal_structure(A: SparseMatrix) -> Structure | None:
     entries = A.diagonal()
     if int(np.count_nonzero(entries)) != A.nnz:
         return None
-    rates = entries.astype(np.complex128)
-    return Structure(
-        "diagonal matrix",
-        blocks_from_rates(rates),
-        rates,
-        block_sizes_of(rates),
-        ScaledOrthogonalBasis(IdentityTransform()),
+    return Structure.of_neurons(
+        "diagonal matrix", entries.astype(np.complex128), ScaledOrthogonalBasis(IdentityTransform())
     )
 
 
@@ -188,11 +190,11 @@ def tridiagonal_structure(A: SparseMatrix, *, max_condition: float) -> Structure
         return _scaled_structure("tridiagonal Toeplitz matrix, by sine transforms", bands, values, SineTransform())
     if n > LARGEST_TRIDIAGONAL:
         return None
-    values, vectors = eigh_tridiagonal(bands.diagonal, bands.beside)
+    eigenvalues, vectors = eigh_tridiagonal(bands.diagonal, bands.beside)
     structure = _scaled_structure(
         "tridiagonal matrix, by its own eigenvectors",
         bands,
-        np.asarray(values, dtype=np.float64),
+        np.asarray(eigenvalues, dtype=np.float64),
         DenseOrthogonalTransform(np.asarray(vectors, dtype=np.float64)),
     )
     return structure if bands.scaling is None or n > _SVD_LIMIT else _normalize_columns(structure, bands.scaling)
@@ -216,9 +218,7 @@ def _scaled_structure(description: str, bands: _Bands, values: Array, rotation: 
     symmetric = "symmetric " if bands.scaling is None else ""
     basis = ScaledOrthogonalBasis(rotation, bands.scaling)
     root = math.sqrt(bands.condition)  # the scaling is centered: its extremes are 1/root and root
-    return Structure(
-        symmetric + description, blocks_from_rates(rates), rates, block_sizes_of(rates), basis, (1.0 / root, root)
-    )
+    return Structure.of_neurons(symmetric + description, rates, basis, (1.0 / root, root))
 
 
 def _normalize_columns(structure: Structure, scaling: Array) -> Structure:
@@ -320,13 +320,8 @@ def circulant_structure(A: SparseMatrix) -> Structure | None:
     if n % 2 == 0:
         rates[-1] = values[-1].real
     signs = np.where(omega[1 : k + 1] < 0.0, -1.0, 1.0)
-    return Structure(
-        "circulant matrix, by Fourier transforms",
-        blocks_from_rates(rates),
-        rates,
-        block_sizes_of(rates),
-        ScaledOrthogonalBasis(RealFourierTransform(n, signs)),
-    )
+    basis = ScaledOrthogonalBasis(RealFourierTransform(n, signs))
+    return Structure.of_neurons("circulant matrix, by Fourier transforms", rates, basis)
 
 
 def _circulant_eigenvalues(column: Array) -> NDArray[np.complex128]:
@@ -420,7 +415,7 @@ def _combine_factors(first: Structure, second: Structure) -> Structure | None:
         first.singular_values[0] * second.singular_values[0],
         first.singular_values[1] * second.singular_values[1],
     )
-    return Structure(description, blocks_from_rates(rates), rates, block_sizes_of(rates), basis, singular_values)
+    return Structure.of_neurons(description, rates, basis, singular_values)
 
 
 def _scaling_product(slow: Array | None, n_slow: int, fast: Array | None, n_fast: int) -> Array | None:

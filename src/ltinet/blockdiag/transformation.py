@@ -295,6 +295,10 @@ class DenseTransformation:
         """Return C T."""
         return C @ self.T
 
+    def states_of(self, z: Array) -> Array:
+        """Return T z."""
+        return self.T @ z
+
     def rotated(self, rotations: PlaneRotations) -> "DenseTransformation":
         """Return the transformation with the planes of some pairs rotated."""
         return DenseTransformation(rotations.rotate_columns(self.T), rotations.rotate_rows(self.T_inv))
@@ -351,6 +355,10 @@ class FactoredTransformation:
         """Return C T, from left to right."""
         columns = ((C * self.scaling) @ self.Z @ self.basis)[:, self.order]
         return columns if self.rotations is None else self.rotations.rotate_columns(columns)
+
+    def states_of(self, z: Array) -> Array:
+        """Return T z."""
+        return self.T @ z
 
     def rotated(self, rotations: PlaneRotations) -> "Transformation":
         """Return the transformation with the planes of some pairs rotated."""

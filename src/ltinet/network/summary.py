@@ -6,7 +6,6 @@ from typing import NotRequired, TypedDict
 from ltinet._util.display import html_properties
 from ltinet._util.text import format_count, format_rows
 from ltinet.blockdiag.form import BlockDiagonalForm
-from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
 from ltinet.systems.signal_names import UNNAMED, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
@@ -55,6 +54,9 @@ class NetworkFacts(TypedDict):
 
 def network_facts(network: Network, form: BlockDiagonalForm | None) -> NetworkFacts:
     """Return counts, weights, condition numbers of the form, and data of every layer."""
+    form_facts: FormFacts = {}
+    if form is not None:
+        form_facts = {"condition": form.condition, "condition_raw": form.condition_raw, "residual": form.residual}
     return {
         "kind": "network",
         "n_states": network.n_states,
@@ -69,23 +71,16 @@ def network_facts(network: Network, form: BlockDiagonalForm | None) -> NetworkFa
         "n_weights_dense": network.n_weights_dense,
         "sparsity": network.sparsity,
         "weight_norm": network.weight_norm,
-        **_form_facts(form),
-        "layers": [_layer_facts(layer) for layer in network.layers],
-    }
-
-
-def _form_facts(form: BlockDiagonalForm | None) -> FormFacts:
-    if form is None:
-        return {}
-    return {"condition": form.condition, "condition_raw": form.condition_raw, "residual": form.residual}
-
-
-def _layer_facts(layer: HorizontalLayer) -> LayerFacts:
-    return {
-        "kind": layer.kind,
-        "n_first_order": layer.n_first_order,
-        "n_second_order": layer.n_second_order,
-        "n_connections": layer.n_connections,
+        **form_facts,
+        "layers": [
+            {
+                "kind": layer.kind,
+                "n_first_order": layer.n_first_order,
+                "n_second_order": layer.n_second_order,
+                "n_connections": layer.n_connections,
+            }
+            for layer in network.layers
+        ],
     }
 
 
