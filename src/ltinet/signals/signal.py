@@ -1,7 +1,7 @@
 """Interface of all input signals, batches of signals, and their points for plotting.
 
 A new kind of signal is a class with the members of `Signal`; `simulate` accepts it as it is. An object of another
-library is recognised by an entry in `signals.conversion.CONVERTERS`.
+library is recognized by an entry in `signals.conversion.CONVERTERS`.
 """
 
 from collections.abc import Sequence

@@ -101,23 +101,23 @@ def test_no_states_in_the_other_ways(options, capfd):
 
 
 @pytest.mark.parametrize("max_condition", [0.0, 0.999, -5.0, np.nan])
-def test_a_budget_below_one_is_refused(max_condition):
+def test_max_condition_must_be_at_least_one(max_condition):
     with pytest.raises(PartitionError, match="max_condition"):
         block_diagonalize(TRIANGULAR, max_condition=max_condition)
 
 
 @pytest.mark.parametrize("max_condition", ["10", None, [10.0, 100.0], 1j])
-def test_a_budget_that_is_no_number_is_refused(max_condition):
+def test_max_condition_must_be_a_number(max_condition):
     with pytest.raises((PartitionError, TypeError)):
         block_diagonalize(TRIANGULAR, max_condition=max_condition)
 
 
 @pytest.mark.parametrize("max_condition", [10, np.float32(10.0), np.int64(10), 1e155, 1e200, np.inf])
-def test_every_kind_of_number_is_a_budget(max_condition):
+def test_max_condition_accepts_all_number_types(max_condition):
     assert block_diagonalize(TRIANGULAR, max_condition=max_condition).n_connections == 0
 
 
-def test_budget_of_one_means_orthogonal():
+def test_max_condition_one_gives_orthogonal_T():
     form = block_diagonalize(TRIANGULAR, max_condition=1.0)
     assert form.n_blocks == 1
     # Orthogonal to rounding: 1 + n·eps is all that a measured condition number can say.
@@ -130,7 +130,7 @@ def test_a_number_of_blocks_must_be_a_positive_integer(n_blocks):
         block_diagonalize(TRIANGULAR, n_blocks=n_blocks)
 
 
-def test_two_ways_at_once_are_refused():
+def test_n_blocks_and_clustering_exclude_each_other():
     with pytest.raises(PartitionError, match="exclude each other"):
         block_diagonalize(TRIANGULAR, n_blocks=2, clustering=Labels([0, 1, 1]))
 
@@ -149,7 +149,7 @@ def test_options_are_keywords():
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 3, np.int64(2)])
-def test_the_number_of_blocks_asked_for(n_blocks):
+def test_n_blocks(n_blocks):
     form = block_diagonalize(TRIANGULAR, n_blocks=n_blocks)
     assert form.n_blocks == n_blocks
     assert_lapack_standard(TRIANGULAR, form)
@@ -166,7 +166,7 @@ def test_more_blocks_than_neurons_are_refused():
         block_diagonalize([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], n_blocks=3)
 
 
-def test_blocks_that_do_not_exist_are_refused():
+def test_n_blocks_of_inseparable_subspaces_raises():
     with pytest.raises(PartitionError, match="cannot be separated"):
         block_diagonalize([[1.0, 1.0], [0.0, 1.0]], n_blocks=2)
 
@@ -197,7 +197,7 @@ def test_kmeans():
     assert_blocks_ordered(form)
 
 
-def test_noise_of_dbscan_stands_alone():
+def test_dbscan_outliers_are_blocks():
     values = [-1.0, -1.01, -1.02, -5.0, -9.0]
     A = rotated(np.diag(values) + np.triu(np.full((5, 5), 0.05), 1))
     form = block_diagonalize(A, clustering=DBSCAN(eps=0.1, min_samples=2))
@@ -216,7 +216,7 @@ def test_labels_that_do_not_fit_are_refused(labels):
         block_diagonalize(TRIANGULAR, clustering=Labels(labels))
 
 
-def test_clusters_that_share_an_eigenvalue_are_merged_and_said_to_be():
+def test_clusters_with_equal_eigenvalues_are_merged():
     A = np.diag([1.0, 1.0, 1.0, 5.0]) + np.triu(np.ones((4, 4)), 1)
     form = block_diagonalize(A, clustering=Labels([0, 1, 0, 2]))
     assert form.block_sizes == (1, 3)
@@ -224,7 +224,7 @@ def test_clusters_that_share_an_eigenvalue_are_merged_and_said_to_be():
     assert_lapack_standard(A, form)
 
 
-def test_a_normal_matrix_needs_no_clustering_and_says_so():
+def test_normal_matrix_ignores_clustering():
     form = block_diagonalize(rotated(np.diag([1.0, 2.0, 3.0])), clustering=Labels([0, 0, 0]))
     assert form.block_sizes == (1, 1, 1)
     assert any("normal" in note for note in form.notes)
@@ -335,7 +335,7 @@ def test_the_smaller_condition_number_decides_between_equals():
 
 
 @pytest.mark.parametrize("A", [np.diag([1.0, 2.0]), random_dense(8, 5), rotated(np.diag([1.0, 2.0, 3.0]))])
-def test_well_scaled_matrices_are_looked_at_once(A, monkeypatch):
+def test_well_scaled_matrix_has_one_form(A, monkeypatch):
     calls, own = [], door.decompose
     monkeypatch.setattr(door, "decompose", lambda *args, **options: calls.append(args) or own(*args, **options))
     form = block_diagonalize(A)
@@ -343,19 +343,19 @@ def test_well_scaled_matrices_are_looked_at_once(A, monkeypatch):
     assert form.decisions == ()
 
 
-def test_units_that_were_asked_for_need_no_note():
+def test_explicit_balance_adds_no_decision():
     A = HARD["wilkinson_companion"]
     for balance in (True, False):
         assert block_diagonalize(A, balance=balance).decisions == ()
 
 
-def test_clusters_are_looked_for_once():
+def test_clustering_is_called_once():
     A = HARD["graded"]
     labels = Labels(np.zeros(sum(block_diagonalize(A, n_blocks=1).neurons_per_block), dtype=int))
     assert np.ptp(block_diagonalize(A, clustering=labels).scaling) > 0.0
 
 
-def test_a_hopeless_search_ends_early():
+def test_search_stops_when_not_sparser():
     A = HARD["wilkinson_companion"]
     with pytest.raises(NotSparserError):
         decompose(A, BalancedMatrix(A, np.ones(20), 1.0), BlockChoice(10.0), fewer_than=1)

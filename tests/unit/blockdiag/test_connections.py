@@ -31,14 +31,14 @@ def in_one_block(R, A, Z):
     return drop_noise_couplings(separate(schur, np.zeros(len(schur.sizes), dtype=int)), A)
 
 
-def test_what_rounding_left_is_no_coupling():
+def test_rounding_errors_are_not_couplings():
     A = rotated(np.diag([-1.0, -2.0, -3.0, -4.0]) + np.diag([0.5, 0.0, 0.5], 1), 1)
     blocks = drop_noise_couplings(separate(real_schur(A), np.zeros(4, dtype=int)), A)
     assert np.count_nonzero(np.triu(blocks, 1)) <= np.count_nonzero(np.triu(real_schur(A).R, 1))
     assert ltinet.block_diagonalize(rotated(np.diag([-1.0, -2.0, -3.0]), 2), n_blocks=1).n_connections == 0
 
 
-def test_small_couplings_that_are_given_stay():
+def test_small_exact_couplings_are_kept():
     A = np.diag([-1.0, -2.0, -1e15]) + np.array([[0, 1e-20, 1.0], [0, 0, 1.0], [0, 0, 0]])
     blocks = in_one_block(A, A, np.eye(3))
     assert blocks[0, 1] == 1e-20

@@ -71,7 +71,7 @@ def test_partition_condition_is_that_of_its_transformation(partition, limit):
     assert partition_condition(atoms, partition, limit=limit) == pytest.approx(expected, rel=1e-9)
 
 
-def test_whitening_is_orthonormalising():
+def test_whiten_orthonormalizes():
     atoms = atoms_of([1, 2, 1, 3])
     gram = atoms.gram.copy()
     assert whiten(gram, atoms.columns((0, 1)))
@@ -81,11 +81,11 @@ def test_whitening_is_orthonormalising():
     np.testing.assert_allclose(gram, gram.T, atol=0)
 
 
-def test_whitening_reports_what_is_not_a_gram_matrix():
+def test_whiten_rejects_indefinite_matrix():
     assert not whiten(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([0, 1]))
 
 
-def test_lost_volume_is_the_logarithm_of_the_determinant_and_bounds_the_condition():
+def test_neg_log_det_bounds_condition():
     for seed in range(10):
         atoms = atoms_of([1, 1, 2, 1], seed)
         lost = neg_log_det(atoms.gram)
@@ -96,7 +96,7 @@ def test_lost_volume_is_the_logarithm_of_the_determinant_and_bounds_the_conditio
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pair_conditions_bound_every_partition_that_parts_them(seed):
+def test_pairwise_condition_bounds_hold(seed):
     atoms = atoms_of([1, 2, 1, 3], seed, lean=2.0)
     bounds = pairwise_condition_bounds(atoms)
     for partition in (((0,), (1,), (2,), (3,)), ((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2))):
@@ -106,7 +106,7 @@ def test_pair_conditions_bound_every_partition_that_parts_them(seed):
                 assert bounds[a, b] <= condition * (1.0 + 1e-9)
 
 
-def test_pair_condition_of_two_vectors_is_exact():
+def test_pairwise_bound_of_two_vectors_is_exact():
     angle = 0.3
     basis = np.array([[1.0, math.cos(angle)], [0.0, math.sin(angle)]])
     atoms = Atoms(basis, np.array([0, 1, 2]), np.ones(2, dtype=np.intp), np.zeros(2, complex))
@@ -114,7 +114,7 @@ def test_pair_condition_of_two_vectors_is_exact():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_escape_condition_is_that_of_two_blocks(seed):
+def test_separation_bound_of_two_blocks_is_exact(seed):
     atoms = atoms_of([1, 2, 1, 3], seed, lean=1.5)
     group = (0, 1, 3)
     for atom, bound in zip(group, separation_bounds(atoms, group), strict=True):
@@ -123,7 +123,7 @@ def test_escape_condition_is_that_of_two_blocks(seed):
 
 
 @pytest.mark.parametrize("excess", [-EPS, 0.0, EPS, 2 * EPS])
-def test_escape_conditions_of_parallel_vectors_are_large_and_not_an_error(excess):
+def test_separation_bounds_of_parallel_vectors(excess):
     # Rounding can make a cosine larger than one, and the Gram matrix singular or indefinite.
     atoms = Atoms(np.eye(2), np.array([0, 1, 2]), np.ones(2, dtype=np.intp), np.zeros(2, complex))
     atoms.__dict__["gram"] = np.array([[1.0, 1.0 + excess], [1.0 + excess, 1.0]])

@@ -27,7 +27,7 @@ def test_columns_are_invariant_subspaces(every):
     assert not np.any(X[block[:, None] > block])  # block upper triangular
 
 
-def test_two_blocks_are_one_sylvester_equation():
+def test_decouple_two_blocks_matches_sylvester():
     schur = separated_schur(10, 1)
     k = int(schur.starts[len(schur.starts) // 2])
     X = decouple(schur.R, np.array([0, k, 10])).X
@@ -38,7 +38,7 @@ def test_two_blocks_are_one_sylvester_equation():
     np.testing.assert_array_equal(X[k:, k:], np.eye(10 - k))
 
 
-def test_one_block_is_left_alone():
+def test_decouple_one_block():
     R = np.triu(random_dense(5))
     decoupled = decouple(R, np.array([0, 5]))
     np.testing.assert_array_equal(decoupled.X, np.eye(5))
@@ -50,7 +50,7 @@ def test_nothing():
 
 
 @pytest.mark.parametrize("R", [jordan(40, 1.0), hippo_legs(64).T.copy(), np.triu(random_dense(60, 2), 1)])
-def test_inseparable_blocks_give_finite_parallel_columns(R):
+def test_decouple_inseparable_blocks_is_finite(R):
     X = decouple(R, np.arange(len(R) + 1)).X
     assert np.all(np.isfinite(X))
     assert np.all(np.max(np.abs(X), axis=0) > 0)

@@ -42,7 +42,7 @@ def test_pairs_stand_as_rotations():
     np.testing.assert_allclose(decoupled.diagonal, block_diag(pair(-1.0, 2.0), [[3.0]]), rtol=4 * EPS)
 
 
-def test_a_nearly_real_pair_is_left_to_the_sylvester_equations():
+def test_nearly_real_pair_uses_sylvester():
     R = block_diag([[3.0]], [[-1.0, 1.0], [-1e-18, -1.0]], pair(-1.0, 2.0)) + np.triu(np.ones((5, 5)), 2)
     schur = SchurForm(R, np.eye(5))
     mixed, slow = decouple_neurons(schur, schur.starts), decouple(R, schur.starts)
@@ -54,7 +54,7 @@ def test_a_nearly_real_pair_is_left_to_the_sylvester_equations():
 
 @needs_trevc
 @pytest.mark.parametrize("every", [2, 3, 30])
-def test_blocks_of_several_neurons_are_left_to_the_sylvester_equations(every):
+def test_wide_blocks_use_sylvester(every):
     schur = real_schur(random_dense(30, 7) + np.diag(3.0 * np.arange(30)))
     bounds = np.unique(np.r_[schur.starts[:5], schur.starts[5::every], 30])
     mixed, slow = decouple_neurons(schur, bounds), decouple(schur.R, bounds)
@@ -67,7 +67,7 @@ def test_blocks_of_several_neurons_are_left_to_the_sylvester_equations(every):
     assert residual <= 30 * 30 * EPS * np.linalg.norm(schur.R, 1) * np.linalg.norm(mixed.X, 1)
 
 
-def test_without_trevc_there_is_another_way(monkeypatch):
+def test_decouple_neurons_without_trevc(monkeypatch):
     monkeypatch.setattr(decoupling, "_trevc", None)
     schur = real_schur(random_dense(5))
     found, slow = decouple_neurons(schur, schur.starts), decouple(schur.R, schur.starts)
@@ -77,7 +77,7 @@ def test_without_trevc_there_is_another_way(monkeypatch):
     np.testing.assert_array_equal(found.diagonal, slow.diagonal)  # entries of R
 
 
-def test_an_unknown_signature_is_not_called(monkeypatch):
+def test_unknown_trevc_signature_is_rejected(monkeypatch):
     monkeypatch.setattr(decoupling, "_TREVC_SIGNATURE", "void (int)")
     assert decoupling._load_trevc() is None
 

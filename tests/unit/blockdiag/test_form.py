@@ -36,7 +36,7 @@ def test_blocks_are_cut_from_the_diagonal(form):
     np.testing.assert_array_equal(form.block(2), form.A[12:, 12:])
 
 
-def test_certificate_states_every_number(form):
+def test_summary_of_form(form):
     text = str(form)
     assert "24 × 24" in text
     assert "24 real, 0 complex pairs" in text
@@ -49,7 +49,7 @@ def test_certificate_states_every_number(form):
     assert form.notes[0] in text
 
 
-def test_certificate_shortens_many_notes():
+def test_summary_shortens_notes():
     A = np.kron(np.diag(-np.arange(1.0, 8.0)), np.eye(2)) + np.kron(np.eye(7), jordan(2, 0.0))
     form = block_diagonalize(A)
     assert len(form.notes) == 7
@@ -101,11 +101,11 @@ def test_notes_name_the_kernel():
     assert "eigenvalue zero" in form.notes[0]
 
 
-def test_no_notes_where_nothing_is_shared():
+def test_no_notes_for_single_neurons():
     assert block_diagonalize(np.diag([1.0, 2.0]) + np.eye(2, k=1)).notes == ()
 
 
-def test_blocks_that_were_asked_for_need_no_reason():
+def test_no_notes_for_given_n_blocks():
     assert block_diagonalize(clusters_in_triangle(), n_blocks=3).notes == ()
 
 
@@ -140,7 +140,7 @@ def test_forms_compare_by_identity(form):
 
 
 @pytest.mark.parametrize("ratio", [1e200, 1e-200])
-def test_units_beyond_all_measure_leave_a_readable_certificate(ratio):
+def test_summary_with_overflowing_units(ratio):
     form = block_diagonalize([[0.0, ratio], [-1.0 / ratio, 0.0]])
     assert form.condition == pytest.approx(1.0, rel=1e-12)
     assert form.condition_raw > 1e100
@@ -148,7 +148,7 @@ def test_units_beyond_all_measure_leave_a_readable_certificate(ratio):
 
 
 @pytest.mark.parametrize("max_condition", [10.0, 1e4, 1e8])
-def test_vectors_parallel_to_the_last_bit_leave_a_readable_certificate(max_condition):
+def test_summary_with_parallel_vectors(max_condition):
     # The Gram matrix of this block's eigenvectors is singular in double precision.
     couplings = np.array(
         [

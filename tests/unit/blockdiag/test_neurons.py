@@ -35,7 +35,7 @@ def test_bases_of_a_nilpotent_matrix_are_finite(with_trevc, monkeypatch):
     np.testing.assert_allclose(np.linalg.norm(basis, axis=0), np.ones(60), rtol=60 * EPS)
 
 
-def test_what_only_rounding_connects_is_kept_apart():
+def test_rounding_does_not_merge_blocks():
     # Twice the same eigenvalue, with a coupling that rounding left: two directions, not one.
     R = np.array([[1.0, 1e-17, 0.3], [0.0, 1.0, 0.2], [0.0, 0.0, 2.0]])
     bases = block_bases(SchurForm(R, np.eye(3)), np.arange(4))

@@ -52,7 +52,7 @@ def test_orthonormal_columns_are_better_than_unit_diagonals():
 
 @pytest.mark.parametrize("omega", [1.0, 1e-3, 1e-6, 1e-9, 1e-12])
 @pytest.mark.parametrize("alone", [True, False])
-def test_a_pair_stays_a_pair_however_small_its_frequency(omega, alone):
+def test_tiny_pair_stays_a_pair(omega, alone):
     R = block_diag([[-5.0]], [[-1.0, 1.0], [-(omega**2), -1.0]]) + np.triu(np.ones((3, 3)), 2)
     schur = SchurForm(R, np.eye(3))
     bounds = np.array([0, 1, 3]) if alone else np.array([0, 3])
@@ -69,7 +69,7 @@ def test_a_normal_pair_is_a_rotation():
     np.testing.assert_allclose(bases.blocks, pair(-1.0, 2.0), atol=4 * EPS)
 
 
-def test_grown_columns_are_computed_anew():
+def test_large_columns_are_recomputed():
     # Two groups 1e-6 apart: columns of X have entries of 1e6, a subspace from them is exact to 1e-10 only.
     R = np.triu(random_dense(8, 6), 1) + np.diag(np.r_[np.full(4, -1.0), np.full(4, -1.000001)])
     schur = SchurForm(R, np.eye(8))

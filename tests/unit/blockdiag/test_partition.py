@@ -27,7 +27,7 @@ def is_partition_of(partition, n):
 
 
 @pytest.mark.slow
-def test_sparsest_partition_keeps_the_budget_and_is_close_to_the_optimum():
+def test_sparsest_partition_is_near_optimal():
     found = best = 0
     candidates = list(all_partitions(list(range(6))))
     for seed, fraction in itertools.product(range(8), (0.8, 0.5, 0.3)):
@@ -78,7 +78,7 @@ def test_without_coupling_near_eigenvalues_merge_first():
 
 
 @pytest.mark.parametrize("n_groups", range(1, 6))
-def test_partition_into_has_the_number_of_groups_asked_for(n_groups):
+def test_merge_to_count(n_groups):
     partition = merge_to_count(atoms_of([1, 2, 1, 3, 1], 4), n_groups)
     assert len(partition) == n_groups
     assert is_partition_of(partition, 5)

@@ -33,7 +33,7 @@ def test_groups_become_contiguous(seed):
     assert found == expected
 
 
-def test_real_eigenvalues_come_first_inside_a_group_and_then_by_real_part():
+def test_reorder_sorts_reals_first():
     R = block_diag(pair(-1.0, 2.0), pair(-0.5, 3.0), [[-4.0]], [[-2.0]]) + np.triu(np.ones((6, 6)), 2)
     ordered = reorder(SchurForm(R, np.eye(6)), np.zeros(4, dtype=int))
     values = ordered.schur.eigenvalues
@@ -48,7 +48,7 @@ def test_each_neuron_alone_needs_no_swap():
     np.testing.assert_array_equal(ordered.bounds, schur.starts)
 
 
-def test_equal_uncoupled_eigenvalues_exchange_their_vectors():
+def test_swap_of_equal_eigenvalues():
     # LAPACK calls equal eigenvalues exchanged and does nothing; their couplings to others differ.
     R = np.array([[1.0, 0.0, 5.0], [0.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
     schur = SchurForm(R, np.eye(3))
@@ -58,7 +58,7 @@ def test_equal_uncoupled_eigenvalues_exchange_their_vectors():
     assert ordered.schur.R[0, 2] == ordered.schur.R[1, 2] == 0.0  # the second state is decoupled from the group
 
 
-def test_what_is_not_coupled_changes_places_without_rounding():
+def test_swap_of_uncoupled_blocks_is_exact():
     R = block_diag(random_schur_block(), pair(-1.0, 2.0), [[-3.0]], pair(-0.1, 7.0))
     schur = SchurForm(R, np.eye(len(R)))
     ordered = reorder(schur, np.array([0, 1, 2, 0]))
@@ -72,7 +72,7 @@ def random_schur_block():
     return np.array([[-0.7, 1.3], [-0.2, -0.7]])
 
 
-def test_a_refused_swap_unites_the_groups():
+def test_refused_swap_merges_groups():
     # Two equal pairs, coupled: LAPACK cannot exchange what it cannot tell apart.
     R = np.kron(np.eye(3), pair(-1.0, 2.0)) + np.kron(np.eye(3, k=1), np.eye(2))
     schur = SchurForm(R, np.eye(6))
@@ -81,7 +81,7 @@ def test_a_refused_swap_unites_the_groups():
     assert ordered.bounds.tolist() in ([0, 6], [0, 4, 6], [0, 2, 6])
 
 
-def test_pair_that_splits_into_reals_keeps_every_state_in_its_group():
+def test_reorder_with_splitting_pair():
     rng = np.random.default_rng(0)
     for omega in 10.0 ** np.arange(-17.0, -5.0):
         lopsided = np.array([[-1.0, 1.0], [-(omega**2), -1.0]])

@@ -33,7 +33,7 @@ def on_itself(A):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_pairs_of_noise_are_two_real_eigenvalues(seed):
+def test_noise_pairs_become_real(seed):
     A = similar([-1.0, -1.0, -1.0, -2.0, -2.0, -50.0], seed)
     schur = remove_noise(real_schur(A), A)
     assert len(schur.pairs) == 0
@@ -41,7 +41,7 @@ def test_pairs_of_noise_are_two_real_eigenvalues(seed):
 
 
 @pytest.mark.parametrize("omega", [1e-16, 1e-15])
-def test_a_pair_of_noise_leaves_its_larger_entry_as_a_coupling(omega):
+def test_noise_pair_keeps_larger_entry(omega):
     for A in (np.array([[-1.0, 2 * omega], [-omega, -1.0]]), np.array([[-1.0, omega], [-2 * omega, -1.0]])):
         schur = remove_noise(on_itself(A), A)
         assert schur.sizes.tolist() == [1, 1]
@@ -50,7 +50,7 @@ def test_a_pair_of_noise_leaves_its_larger_entry_as_a_coupling(omega):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_jordan_chain_of_two_is_no_pair(seed):
+def test_jordan_chain_is_not_a_pair(seed):
     # Rounding parts its eigenvalues by √eps, along the real axis or across it.
     A = rotated(block_diag(jordan(2, -1.0), [[-3.0]], [[-8.0]]), seed)
     schur = remove_noise(real_schur(A), A)
@@ -79,7 +79,7 @@ def test_eigenvalues_of_noise_are_zero():
     assert np.count_nonzero(values == 0.0) == 2
 
 
-def test_small_eigenvalues_beside_large_ones_are_no_zeros():
+def test_small_eigenvalues_are_not_zeroed():
     A = np.diag([-1e-12, -1e12]) + np.eye(2, k=1)
     np.testing.assert_array_equal(remove_noise(on_itself(A), A).R, A)
 
@@ -100,7 +100,7 @@ def test_repeated_eigenvalues_are_multiples_of_the_identity(seed):
 
 
 @pytest.mark.parametrize("bits", [8, 10, 12])
-def test_couplings_that_what_rounding_did_cancels_are_noise(bits):
+def test_corrected_couplings_are_noise(bits):
     # Vectors that overlap in small entries only: |Z|ᵀ|A||Z| is less there than what rounding leaves. All is dyadic, so
     # that the eigenvalue -1 of A has two vectors to the last bit.
     rng = np.random.default_rng(bits)
@@ -124,19 +124,19 @@ def test_distinct_eigenvalues_are_left_alone():
 
 
 @pytest.mark.parametrize("A", [jordan(3, -2.0), block_diag(jordan(2, -1.0), jordan(2, -1.0)) + np.eye(4, k=2)])
-def test_eigenvalues_without_vectors_of_their_own_are_left_alone(A):
+def test_defective_eigenvalues_are_unchanged(A):
     schur = group_repeated_eigenvalues(on_itself(A), A)
     np.testing.assert_array_equal(schur.R, A)
 
 
 @pytest.mark.parametrize("coupling", [1e-8, 1e-15, 1e-30])
-def test_couplings_that_are_given_exactly_are_no_noise(coupling):
+def test_exact_couplings_are_not_noise(coupling):
     A = np.diag([-1.0, -1.0, -2.0]) + coupling * np.eye(3, k=1)
     np.testing.assert_array_equal(group_repeated_eigenvalues(on_itself(A), A).R, A)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_last_vector_leans_on_others_alone(seed):
+def test_couplings_are_in_the_last_vector(seed):
     # Four equal eigenvalues and one neuron that all four lean on: three of them can be chosen orthogonal to it.
     rng = np.random.default_rng(seed)
     A = rotated(np.block([[-np.eye(4), rng.standard_normal((4, 1))], [np.zeros((1, 4)), -3.0 * np.eye(1)]]), seed)
@@ -149,7 +149,7 @@ def test_the_last_vector_leans_on_others_alone(seed):
     assert between[-1] > 0.1
 
 
-def test_the_first_vectors_are_orthogonal_to_all_others_in_any_order():
+def test_first_vectors_are_uncoupled():
     A = rotated(np.diag([-1.0, -1.0, -1.0, -2.0]) + np.array([[0, 0, 0, 5.0]] * 3 + [[0] * 4]), 8)
     turned = haar(4, 9)
     ways = [group_repeated_eigenvalues(remove_noise(real_schur(B), B), B) for B in (A, turned @ A @ turned.T)]

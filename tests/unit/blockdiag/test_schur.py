@@ -37,7 +37,7 @@ def test_real_schur_of_nothing():
     assert is_decoupled(schur, np.zeros((0, 0)))
 
 
-def test_parts_stay_exactly_apart():
+def test_schur_by_parts_keeps_zeros():
     parts = [random_dense(5, 1), pair(-1.0, 2.0), [[3.0]], random_dense(4, 2)]
     order = np.random.default_rng(0).permutation(12)
     A = block_diag(*parts)[np.ix_(order, order)]
@@ -50,7 +50,7 @@ def test_parts_stay_exactly_apart():
     assert not np.any(schur.R[own[:, None] != own])
 
 
-def test_a_matrix_of_one_part_is_not_taken_apart():
+def test_schur_by_parts_of_connected_matrix():
     A = random_dense(7, 3)
     by_parts = schur_by_parts(A)
     assert_schur_of(A, by_parts)
@@ -92,7 +92,7 @@ def test_normal_matrices_are_block_diagonal(A):
 
 
 @pytest.mark.parametrize("where", [(0, 1), (0, 4), (2, 4), (3, 4)])
-def test_one_coupling_is_enough_not_to_be_block_diagonal(where):
+def test_is_decoupled_detects_one_coupling(where):
     R = np.diag(np.arange(1.0, 6.0))
     assert is_decoupled(SchurForm(R, np.eye(5)), R)
     R[where] = 1e-10

@@ -29,24 +29,24 @@ def test_condition_and_inverse_are_those_of_the_basis():
 
 
 @pytest.mark.parametrize("max_condition", [1e155, 1e200, np.inf])
-def test_any_finite_transformation_is_within_a_huge_budget(max_condition):
+def test_is_within_infinite_limit(max_condition):
     assert separate_neurons(real_schur(random_dense(5, 2))).is_within(max_condition)
 
 
-def test_parallel_vectors_are_within_no_budget():
+def test_is_within_parallel_vectors():
     assert not separate_neurons(SchurForm(np.array([[1.0, 1.0], [0.0, 1.0 + EPS]]), np.eye(2))).is_within(1e12)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("distance", [1.6e-103, 2e-103])
-def test_an_inverse_that_all_but_overflows_is_within_no_budget_and_warns_of_nothing(distance):
+def test_nearly_overflowing_inverse_exceeds_any_limit(distance):
     # Vectors of a chain of four whose eigenvalues are that close: the inverse reaches 1/distance³.
     R = np.diag(distance * np.arange(4)) + np.eye(4, k=1)
     assert not separate_neurons(SchurForm(R, np.eye(4))).is_within(1e4)
 
 
 @pytest.mark.parametrize("coupling", [1.0, 1e-8, 1e-15, 1e-30])
-def test_equal_eigenvalues_that_are_coupled_are_never_parted(coupling):
+def test_coupled_equal_eigenvalues_share_a_block(coupling):
     # Two vectors for one eigenvalue would leave the coupling out, at any condition number.
     separation = separate_neurons(SchurForm(np.array([[1.0, coupling, 0.0], [0, 1.0, 0.0], [0, 0, 2.0]]), np.eye(3)))
     assert sorted(separation.neurons.tolist()) == [1, 2]
@@ -54,13 +54,13 @@ def test_equal_eigenvalues_that_are_coupled_are_never_parted(coupling):
     assert np.max(np.abs(np.triu(separation.bases.blocks, 1))) == coupling
 
 
-def test_equal_eigenvalues_with_a_vector_each_stand_alone():
+def test_semisimple_eigenvalues_are_separate():
     # The vectors are (1, 0, 0) and (0, 1, 1): what the third state adds to the first two cancels.
     R = np.array([[1.0, 0.5, -0.5], [0.0, 2.0, -1.0], [0.0, 0.0, 1.0]])
     assert separate_neurons(SchurForm(R, np.eye(3))).neurons.tolist() == [1, 1, 1]
 
 
-def test_merging_puts_blocks_together():
+def test_merged_blocks():
     separation = separate_neurons(real_schur(np.diag([1.0, 2.0, 3.0, 4.0]) + np.triu(np.ones((4, 4)), 1)))
     merged = separation.merged(((0, 3), (1,), (2,)))
     assert merged.n_blocks == 3
@@ -69,21 +69,21 @@ def test_merging_puts_blocks_together():
     assert sorted(first.real.round(9).tolist()) == [1.0, 4.0]
 
 
-def test_the_kernel_comes_together():
+def test_merge_kernel():
     R = np.diag([0.0, -1.0, 0.0, -2.0, 0.0])
     R[:3, 3] = 1.0
     separation = merge_kernel(separate_neurons(SchurForm(R, np.eye(5))))
     assert sorted(separation.neurons.tolist()) == [1, 1, 3]
 
 
-def test_slow_modes_of_a_stiff_system_are_no_kernel():
+def test_merge_kernel_ignores_slow_modes():
     # Exactly known, far from each other, and merely small beside the fastest one.
     fast = np.array([[-1e14, 1e14], [0.0, -3e14]])
     schur = SchurForm(block_diag([[-0.25]], [[-0.5]], fast), np.eye(4))
     assert merge_kernel(separate_neurons(schur)).n_blocks == 4
 
 
-def test_one_zero_is_no_group():
+def test_merge_kernel_of_one_zero():
     schur = SchurForm(np.diag([0.0, -1.0]) + np.array([[0.0, 1.0], [0.0, 0.0]]), np.eye(2))
     separation = separate_neurons(schur)
     assert merge_kernel(separation) is separation

@@ -93,7 +93,7 @@ def test_it_is_never_worse_conditioned_than_the_dense_way(name):
         assert dense.n_connections == 0
 
 
-def test_rounded_matrices_are_found_as_what_they_were():
+def test_structures_of_rounded_matrices():
     rng = np.random.default_rng(2)
     third = 1.0 / 3.0
     plate = kronecker(bands(9, third, -2.0 * third, third), bands(8, third, -2.0 * third, third))
@@ -113,11 +113,11 @@ def test_rounded_matrices_are_found_as_what_they_were():
     ],
     ids=["none", "bc < 0", "badly conditioned", "pairs in both directions"],
 )
-def test_what_has_no_structure_or_a_bad_one_is_left_alone(A):
+def test_unstructured_matrices_have_no_structure(A):
     assert find_structure(as_sparse_matrix(A, "A"), max_condition=MOST) is None
 
 
-def test_a_diagonal_mass_matrix_is_divided_by_and_another_refused():
+def test_structured_form_requires_diagonal_E():
     n = 12
     A, E = as_sparse_matrix(bands(n, 1.0, -2.0, 1.0), "A"), np.arange(1.0, n + 1.0)
     pencil = SparseDescriptor(A, as_sparse_matrix(sparse.diags_array(E), "E"), np.ones((n, 1)))
@@ -127,7 +127,7 @@ def test_a_diagonal_mass_matrix_is_divided_by_and_another_refused():
     assert find_structured_form(SparseDescriptor(A, A, np.ones((n, 1))), max_condition=MOST) is None
 
 
-def test_arrays_of_a_large_form_are_refused_with_what_there_is_instead():
+def test_T_of_large_structured_form_raises():
     n = MAX_DENSE_STATES + 1
     pencil = SparseDescriptor(as_sparse_matrix(bands(n, 1.0, -2.0, 1.0), "A"), None, np.ones((n, 1)))
     form = find_structured_form(pencil, max_condition=MOST)

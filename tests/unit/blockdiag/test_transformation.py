@@ -44,7 +44,7 @@ def test_the_factors_in_their_order():
 
 
 @pytest.mark.parametrize("as_product", [False, True])
-def test_turned_columns_and_rows(as_product):
+def test_rotated_columns_and_rows(as_product):
     before = DenseTransformation(factors().T, factors().T_inv) if as_product else factors()
     W, V = whole_turn(turns()), whole_turn(turns(1))
     after = before.rotated(turns())

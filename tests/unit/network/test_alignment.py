@@ -58,7 +58,7 @@ def test_a_single_input_enters_no_pair_by_its_derivative(channels):
             assert np.linalg.norm(layer.V) <= 10 * 8 * EPS * np.linalg.norm(form.T_inv, 2) * np.linalg.norm(system.B)
 
 
-def test_a_single_output_sees_no_rate_of_a_pair():
+def test_single_output_uses_no_derivative():
     system = system_with(3, 1)
     _, form = aligned(system)
     network = synthesize(to_block_coordinates(system, form))
@@ -134,7 +134,7 @@ def test_without_inputs_or_outputs_nothing_is_turned(channels):
     assert align_pairs(form, B=B, C=C) is form
 
 
-def test_inputs_that_do_not_reach_a_pair_are_no_trouble():
+def test_pair_without_inputs():
     A = block_diag(pair(-1.0, 2.0), [[-3.0]])
     net = ltinet.construct((A, [[0.0], [0.0], [1.0]], [[0.0, 0.0, 1.0]]))
     assert np.all(np.isfinite(net.frequency_response([0.0, 1.0, 100.0])))

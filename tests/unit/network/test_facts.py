@@ -29,7 +29,7 @@ def test_facts_are_those_of_the_network() -> None:
     assert counted == [(layer.n_first_order, layer.n_second_order) for layer in NET.layers]
 
 
-def test_a_network_without_a_form_says_nothing_of_one() -> None:
+def test_facts_without_a_form() -> None:
     assert "condition" not in network_facts(random_network([[1, 2]], 1, 1), None)
 
 

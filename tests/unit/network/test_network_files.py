@@ -151,7 +151,7 @@ def test_what_is_no_file_is_named(tmp_path, place, message):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")
-def test_what_is_no_file_is_refused_without_waiting(tmp_path, monkeypatch):
+def test_non_files_are_refused_without_blocking(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     with socket.socket(socket.AF_UNIX) as server:
@@ -166,7 +166,7 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "loop", "nul\0byte", "esc\x1b[2J/net", 5, None, b"bytes"], ids=repr)
-def test_paths_that_cannot_be_are_one_clear_line(tmp_path, name):
+def test_impossible_paths_raise(tmp_path, name):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     path = tmp_path / name if isinstance(name, str) else name
     net = ltinet.construct(SYSTEMS["coupled"])
@@ -218,7 +218,7 @@ def test_the_system_in_a_file_of_the_first_release_is_the_one_it_was_built_from(
     np.testing.assert_allclose(ltinet.load(path).frequency_response(omega), expected, rtol=1e-11)
 
 
-def test_a_singular_basis_met_on_the_way_is_remembered(tmp_path):
+def test_infinite_candidate_conditions_are_stored(tmp_path):
     """An infinite condition number is a fact about a partition that was not taken, not a damaged file."""
     net = ltinet.construct(SYSTEMS["coupled"])
     form = replace(net.form, candidates=(*net.form.candidates, (6, np.inf)))
@@ -255,7 +255,7 @@ def test_a_file_keeps_the_names_that_were_given(tmp_path, kinds):
     assert set(content_of(tmp_path / "net")["names"]) == set(kinds)
 
 
-def test_a_file_without_names_is_as_it_was_before_there_were_any(tmp_path):
+def test_files_without_names_are_unchanged(tmp_path):
     ltinet.construct(SYSTEMS["coupled"]).save(tmp_path / "net")
     assert "names" not in content_of(tmp_path / "net")
 
@@ -286,7 +286,7 @@ def test_forged_names_are_refused(tmp_path, names, told):
         ltinet.load(tmp_path / "net")
 
 
-def test_half_a_character_that_damage_left_is_told_by_the_checksum(tmp_path):
+def test_checksum_of_unpaired_surrogates(tmp_path):
     path = tmp_path / "net"
     ltinet.construct(ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], outputs=["y 😀"])).save(path)
     whole, half = rb"\\ud83d", rb"x\ud83d"  # a text within a text: the backslash comes twice

@@ -82,7 +82,7 @@ def test_what_is_no_list_of_frequencies_is_refused(omega):
 
 
 @pytest.mark.parametrize("orders", [((1,),), ((1, 1),)])
-def test_at_a_pole_the_magnitude_is_infinite_and_nothing_is_said(orders):
+def test_frequency_response_at_a_pole(orders):
     layers = [random_layer(orders[0], 1)]
     layers[0] = type(layers[0])(layers[0].M, layers[0].C, np.triu(layers[0].K, 1), layers[0].E, layers[0].V)
     network = Network(layers, [np.ones((1, layer.n_states)) for layer in layers], [[0.0]])
@@ -93,7 +93,7 @@ def test_at_a_pole_the_magnitude_is_infinite_and_nothing_is_said(orders):
     assert np.isfinite(H[1, 0, 0])
 
 
-def test_pieces_give_what_the_whole_gives(monkeypatch):
+def test_chunks_do_not_change_the_response(monkeypatch):
     network = random_network(ORDERS, n_inputs=2, n_outputs=3)
     omega = np.geomspace(1e-2, 1e2, 37)
     whole = frequency_response(network, omega)

@@ -42,6 +42,6 @@ def test_entries_up_to_their_bound_are_zero():
     np.testing.assert_array_equal(found, [0.0, 0.0, 0.5, -2.0])
 
 
-def test_where_a_bound_overflows_nothing_is_known():
+def test_infinite_bounds_drop_nothing():
     values = np.array([1.0, np.inf])
     np.testing.assert_array_equal(drop_rounding(values, np.array([np.inf, np.inf])), values)

@@ -53,7 +53,7 @@ def test_any_layer_keeps_its_transfer_function(orders, s):
     )
 
 
-def test_z_is_what_stays_continuous_when_u_jumps():
+def test_z_is_continuous_at_jumps():
     # ζ = ξ̇ − (V/m) u for a second-order neuron; ξ − (v/c) u for a first-order one that sees u̇.
     second = realize_layer(HorizontalLayer([[2.0]], [[1.0]], [[3.0]], [[5.0]], [[4.0]]))
     np.testing.assert_array_equal(second.J, [[0.0], [2.0]])
@@ -65,7 +65,7 @@ def test_z_is_what_stays_continuous_when_u_jumps():
     np.testing.assert_array_equal(first.G, [[2.5 - 1.5 * 2.0]])
 
 
-def test_a_constructed_layer_starts_as_the_erratum_says():
+def test_initial_state_of_constructed_layer():
     # Erratum 1: ξ̇_c(0⁺) = V_c u(0); first-order neurons start at zero.
     layer = HorizontalLayer(*m_lti(pattern_block(2, 2), np.arange(12.0).reshape(6, 2), n_real=2))
     part = realize_layer(layer)

@@ -39,7 +39,7 @@ def test_functions_by_name_are_a_function_of_both():
     np.testing.assert_array_equal(ours, expected)
 
 
-def test_numbers_of_inputs_are_names_where_nobody_gave_any():
+def test_default_names_count_inputs():
     system = named(inputs=None)
     net = ltinet.construct(system)
     np.testing.assert_array_equal(net.simulate({"u2": U[:, 1], "u1": U[:, 0]}, T).y, NET.simulate(U, T).y)
@@ -64,7 +64,7 @@ def test_numbers_of_inputs_are_names_where_nobody_gave_any():
         ({FORCE: 0.0, WIND: 0.0, "\x1b[2J": 1.0}, r"\\x1b"),
     ],
 )
-def test_what_does_not_name_every_input_once_is_one_error(given, told):
+def test_mappings_must_name_every_input_once(given, told):
     with pytest.raises(InvalidSignalError, match=told) as caught:
         NET.simulate(given, T)
     assert str(caught.value).isprintable()

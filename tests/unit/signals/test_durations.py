@@ -66,7 +66,7 @@ def test_those_of_python_too(durations):
         ([datetime.timedelta(1), 2.0], "entries of type timedelta"),
     ],
 )
-def test_what_is_no_duration_is_refused_with_the_way_out(t, message):
+def test_invalid_durations_raise(t, message):
     with pytest.raises(ltinet.InvalidSignalError, match=message):
         as_real_times(t, "t")
 

@@ -10,7 +10,7 @@ SIZES = [0, 1, 999, 1_000, 1_001, 9_999, 10_000, 10_001, 25_000]
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("largest", [5e-324, 1.0, np.finfo(np.float64).max])
-def test_finite_numbers_whose_sum_may_not_be(size, largest):
+def test_all_finite_with_overflowing_sum(size, largest):
     assert all_finite(np.full(size, largest))
     assert all_finite(np.full((size, 3), -largest)[:, 1])
 
@@ -27,7 +27,7 @@ def test_a_single_one_that_is_not(size, value):
         assert not all_finite(values.astype(np.float32))
 
 
-def test_infinities_of_both_signs_are_no_zero():
+def test_all_finite_with_opposite_infinities():
     values = np.ones(5_000)
     values[[3, 4_000]] = np.inf, -np.inf
     assert not all_finite(values)

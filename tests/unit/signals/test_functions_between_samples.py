@@ -89,7 +89,7 @@ def test_an_input_that_is_rounding_beside_another_is_not_followed():
 
 @examples(20)
 @given(st.sampled_from([1.7e9, -1.7e9, 4e10]), st.floats(0.2, 5.0))
-def test_an_offset_of_all_times_spoils_nothing(offset, rate):
+def test_sampling_with_large_offset(offset, rate):
     """Lines are compared with the function at the very times it was asked for, rounded as they are."""
 
     def function(s):
@@ -137,7 +137,7 @@ def test_one_over_t_at_zero_is_refused_at_once(t):
         assert len(calls) < 500_000
 
 
-def test_arithmetic_that_fails_is_told_with_its_time():
+def test_arithmetic_error_names_its_time():
     with pytest.raises(ltinet.InvalidSignalError, match=r"u is not finite at t = 0\.0: float division by zero"):
         FunctionSignal(lambda s: 1.0 / s, n_inputs=1).value(np.zeros(1))
     with pytest.raises(ltinet.InvalidSignalError, match=r"u is not finite at t = 1000\.0: math range error"):
@@ -178,7 +178,7 @@ def test_a_constant_needs_no_cuts_and_few_calls(n_times):
     assert sum(calls) <= 2 * adaptive_sampling.N_INITIAL_SAMPLES
 
 
-def test_neighbouring_times_in_double_precision_are_not_cut():
+def test_adjacent_times_are_not_subdivided():
     """Two knots beside each other, and a jump between them."""
     knot = 1.7e9
     t = np.array([knot - 1.0, knot, np.nextafter(knot, np.inf), knot + 1.0])

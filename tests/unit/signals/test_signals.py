@@ -166,7 +166,7 @@ def test_a_knot_on_an_even_grid_is_met_to_the_bit():
     ],
     ids=["kinks", "jump", "square wave", "peak", "root", "two jumps close together"],
 )
-def test_kinks_and_jumps_that_were_not_named_are_closed_in(function, tolerance):
+def test_undeclared_kinks_are_bisected(function, tolerance):
     t = np.linspace(0.0, 10.0, 101)
     samples, _ = sample_function(FunctionSignal(function, n_inputs=1), t, tolerance=tolerance)
     assert len(samples.t) < 200_000
@@ -233,7 +233,7 @@ def test_a_function_of_many_times_is_called_once_for_all(function):
         lambda t: [np.cos(t), 2.0, t] if np.ndim(t) == 0 else np.zeros((50, 3), dtype=complex),
     ],
 )
-def test_answers_for_many_times_that_prove_nothing_are_not_used(function):
+def test_ambiguous_vectorized_results_are_not_used(function):
     np.testing.assert_allclose(FunctionSignal(function, n_inputs=3).value(TIMES), COLUMNS, rtol=1e-15)
 
 
@@ -288,7 +288,7 @@ def test_one_time_is_not_finite_among_many():
         FunctionSignal(lambda t: np.where(t == 0.5, np.inf, t), n_inputs=1).value(np.linspace(0.0, 1.0, 101))
 
 
-def test_an_object_that_is_nearly_a_signal_is_told_what_it_lacks():
+def test_object_with_missing_signal_members():
     class Nearly:
         n_inputs = 1
 
@@ -299,7 +299,7 @@ def test_an_object_that_is_nearly_a_signal_is_told_what_it_lacks():
         ltinet.construct(([[-1.0]], [[1.0]], [[1.0]])).simulate(Nearly(), [0.0, 1.0])
 
 
-def test_a_break_given_twice_and_coefficients_that_are_not_finite_are_told_apart():
+def test_invalid_polynomials_raise():
     with pytest.raises(ltinet.InvalidSignalError, match=r"breaks\[0\] and the next are both 0"):
         ltinet.PolynomialSignal([0.0, 0.0, 1.0], np.zeros((2, 2, 1)))
     with pytest.raises(ltinet.InvalidSignalError, match="coefficients has entries that are not finite"):

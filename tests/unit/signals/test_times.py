@@ -110,7 +110,7 @@ def test_a_time_may_come_twice_but_not_three_times(steps):
             TimeAxis.of(t)
 
 
-def test_queries_and_knots_may_repeat_as_often_as_they_like():
+def test_queries_and_knots_may_repeat():
     assert len(as_times([1.0, 1.0, 1.0], "knots")) == 3
 
 

@@ -45,14 +45,14 @@ def test_the_budget_holds(A, max_condition):
 
 
 @pytest.mark.parametrize("A", [random_dense(20, 1), clusters_in_triangle(), clusters_in_triangle(seed=5)])
-def test_more_budget_buys_fewer_connections(A):
+def test_connections_fall_with_max_condition(A):
     schur = real_schur(A)
     counts = [connections(partition_by_condition(schur, k)[0]) for k in (1.0, 10.0, 1e4, 1e8)]
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] < counts[0]
 
 
-def test_singletons_within_the_budget_are_taken_at_once():
+def test_singletons_within_the_limit():
     schur = SchurForm(np.array([[1.0, 0.1], [0.0, 2.0]]), np.eye(2))
     separation, tradeoff = partition_by_condition(schur, 10.0)
     assert separation.n_blocks == 2
@@ -66,7 +66,7 @@ def test_singletons_within_the_budget_are_taken_at_once():
     "name",
     ["jordan_20_rotated", "three_jordan_5_rotated", "wilkinson_companion", "hippo_legs_64", "strictly_triangular"],
 )
-def test_budgets_beyond_working_precision_end(name, max_condition):
+def test_limits_beyond_working_precision(name, max_condition):
     separation, _ = partition_by_condition(real_schur(HARD[name]), max_condition)
     assert np.all(np.isfinite(separation.bases.basis))
     # Beyond 1/eps T has no inverse in double precision, whatever the budget says.
@@ -98,7 +98,7 @@ def test_the_condition_of_one_group_is_one():
     assert _condition_of_two(reorder(schur, np.zeros(len(schur.sizes), dtype=int))) == 1.0
 
 
-def test_nothing_binds_neurons_in_a_block_of_zeros():
+def test_binding_strengths_of_zero_block():
     R = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
     separation = separate(SchurForm(R, np.eye(3)), np.array([0, 0, 1]))
     assert _binding_strengths(separation).tolist() == [0.0, 0.0, np.inf]

@@ -17,7 +17,7 @@ def atoms_of(n, seed):
 
 
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20)), min_size=1, max_size=40))
-def test_those_that_are_left_are_those_that_no_other_one_beats(points):
+def test_frontier_is_not_dominated(points):
     found = ParetoFrontier()
     for condition, connections in points:
         found.add(float(condition), connections, ())
@@ -28,7 +28,7 @@ def test_those_that_are_left_are_those_that_no_other_one_beats(points):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_members_have_the_condition_and_the_connections_that_are_said(seed):
+def test_frontier_conditions_and_connections(seed):
     atoms = atoms_of(17, seed)
     found = search_frontier(atoms, limit=1e4)
     for condition, connections, partition in zip(found.conditions, found.connections, found.partitions, strict=True):
@@ -38,19 +38,19 @@ def test_members_have_the_condition_and_the_connections_that_are_said(seed):
         assert condition == pytest.approx(partition_condition(atoms, partition), rel=1e-8)
 
 
-def test_both_ends_are_there():
+def test_frontier_has_both_ends():
     atoms = atoms_of(14, 1)
     found = search_frontier(atoms, limit=1e4)
     assert (found.conditions[0], len(found.partitions[0])) == (1.0, 1)
     assert found.connections[-1] == 0
 
 
-def test_nothing_beyond_the_limit_joins():
+def test_frontier_respects_the_limit():
     assert max(search_frontier(atoms_of(14, 2), limit=3.0).conditions) <= 3.0
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_partition_with_an_atom_alone_is_better_than_its_bound(seed):
+def test_isolation_bounds_hold(seed):
     atoms, random = atoms_of(15, seed), np.random.default_rng(seed)
     bounds = isolation_bounds(atoms)
     for _ in range(20):
@@ -61,7 +61,7 @@ def test_no_partition_with_an_atom_alone_is_better_than_its_bound(seed):
         assert all(bounds[atom] <= condition * (1.0 + 1e-9) for atom in alone)
 
 
-def test_the_bound_of_two_atoms_is_met():
+def test_isolation_bound_of_two_atoms_is_exact():
     atoms = separate_neurons(real_schur(np.array([[-1.0, 5.0], [0.0, -2.0]]))).atoms
     np.testing.assert_allclose(isolation_bounds(atoms), np.linalg.cond(atoms.basis), rtol=1e-12)
 
@@ -74,12 +74,12 @@ def test_the_bound_of_two_atoms_is_met():
         (4, 1, ((0, 1, 2), (3, 4, 5))),
     ],
 )
-def test_an_atom_leaves_its_group_for_another_one_or_for_none(atom, target, expected):
+def test_candidate_moves_one_atom(atom, target, expected):
     assert _Candidate(((0, 1, 2), (3, 5), (4,)), atom, target, 0, 1.0, 1.0).result == expected
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_shares_of_pairs_in_a_group_sum_to_the_norm_of_the_inverse(seed):
+def test_shares_sum_to_inverse_norm(seed):
     atoms, random = atoms_of(15, seed), np.random.default_rng(seed)
     shares = _FrontierSearch(atoms, 1e4).shares
     for _ in range(10):

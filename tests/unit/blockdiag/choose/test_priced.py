@@ -24,7 +24,7 @@ def cost_of(cost, labels):
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n", [2, 5, 9])
-def test_nothing_is_left_to_change_or_merge(n, seed):
+def test_local_search_reaches_a_local_minimum(n, seed):
     shares, neurons = drawn(n, seed)
     for price in np.geomspace(1e-3, 1e3, 7):
         cost = 2.0 * shares + price * np.multiply.outer(neurons, neurons)
@@ -39,7 +39,7 @@ def test_nothing_is_left_to_change_or_merge(n, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_prices_lead_from_all_apart_to_one_group_and_back(seed):
+def test_lagrangian_partitions_span_both_ends(seed):
     shares, neurons = drawn(8, seed)
     partitions = list(lagrangian_partitions(shares, neurons))
     assert all(sorted(atom for group in own for atom in group) == list(range(8)) for own in partitions)
@@ -49,7 +49,7 @@ def test_prices_lead_from_all_apart_to_one_group_and_back(seed):
     assert sizes[-1] > min(sizes)
 
 
-def test_orthogonal_atoms_are_worth_no_connection():
+def test_orthogonal_atoms_are_never_merged():
     assert list(lagrangian_partitions(np.eye(4), np.ones(4, dtype=np.intp))) == []
 
 
