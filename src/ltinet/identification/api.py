@@ -12,12 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.diagnostics import (
     CandidateSummary,
-    CovarianceData,
     RecordDiagnostics,
     ResponseDiagnostics,
     covariance_data,
@@ -39,8 +37,8 @@ from ltinet.identification.frequency_fit import fit_response
 from ltinet.identification.linear_parameters import N_TRENDS, Trend
 from ltinet.identification.modal_model import modal_model_of_system, to_continuous_time
 from ltinet.identification.order_selection import EstimationSettings
-from ltinet.identification.preprocessing import ChannelUnits, choose_units
-from ltinet.identification.records import ExperimentData, Record, n_samples, resolve_time_step, validate_records
+from ltinet.identification.preprocessing import choose_units
+from ltinet.identification.records import Record, n_samples, resolve_time_step, validate_records
 from ltinet.identification.result import IdentificationResult
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.state_space import StateSpace
@@ -48,11 +46,10 @@ from ltinet.systems.signal_names import NamesLike, SignalNames
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.identification.api
-# From measured records, or a measured frequency response, to a continuous-time system: the doors.
-
-_SUFFICIENT_ERROR = 0.02  # of the outputs: with a smaller error on unseen samples a stable model explains all there is
-_UNSTABLE_ERROR_RATIO = 0.5  # of the error of a stable model
+# Relative error on test samples below which a stable model leaves nothing for an unstable one to explain; empirical.
+_SUFFICIENT_ERROR = 0.02
+# Ratio of the errors of an unstable and a stable model below which "auto" takes the unstable one; empirical.
+_UNSTABLE_ERROR_RATIO = 0.5
 _VECTOR_FITTING = "vector fitting"
 _SLOPES_NOTE = "identified with linear trends; their slopes are not part of the model"
 
@@ -74,58 +71,157 @@ def identify(  # noqa: PLR0913
     refine: bool = True,
     callback: Callable[[str], None] | None = None,
 ) -> IdentificationResult:
-    """Find the continuous-time system behind measured inputs and outputs.
+    """Identify a continuous-time system from measured inputs and outputs.
 
-    Subspace methods give poles, least squares on the simulated outputs the rest, and an output-error refinement is kept
-    where it predicts samples better that it has not seen. Whatever is not given is decided on such samples too.
+    Subspace methods give the poles, least squares on the simulated outputs the other parameters, and an output-error
+    refinement is kept where it predicts test samples better. Options that are not given are decided on such samples.
 
-    Args:
-        u: inputs `(T, m)` or `(T,)`: arrays, tables, DataFrames, or a list of them, one for each experiment. NaN marks
-            missing samples, which split a record into experiments.
-        y: outputs `(T, p)` or `(T,)`, likewise.
-        dt: time between samples.
-        t: the times themselves, instead of dt; they must be evenly spaced.
-        order: number of states; several to choose from; all up to 40 that records allow if left out.
-        method: which subspace method.
-        block_rows: of the Hankel matrix; some are tried if left out.
-        trend: "none" takes records as they are, "constant" counts inputs from their means and estimates offsets of
-            outputs, "linear" slopes as well.
-        delay: samples by which inputs come late, one number or one for each; "auto" looks for them.
-        feedthrough: whether inputs may act on outputs at once.
-        hold: what inputs do between samples: "zero" for steps, as most actuators do, "linear" for lines.
-        stable: True mirrors poles that grow, False keeps them; "auto" keeps them, with a warning, where that predicts
-            unseen samples far better.
-        refine: whether to try the output-error refinement.
-        callback: called with the name of every step as it begins, `print` for one: a choice among many models of long
-            records takes its time.
+    Parameters
+    ----------
+    u
+        Inputs `(T, m)` or `(T,)`: an array, table or DataFrame, or a list with one for each experiment. NaN marks
+        missing samples, which split a record into experiments.
+    y
+        Outputs `(T, p)` or `(T,)`, likewise.
+    dt
+        Time between samples.
+    t
+        Times of the samples, evenly spaced, instead of dt.
+    order
+        Number of states, or several to choose from; by default up to 40, as far as the records allow.
+    method
+        Subspace method.
+    block_rows
+        Number of block rows of the Hankel matrix; by default chosen among 10, 15 and 25.
+    trend
+        "none" for records as they are; "constant" subtracts the means of inputs and estimates offsets of outputs;
+        "linear" estimates slopes as well.
+    delay
+        Input delays in samples, one number or one for each input; "auto" estimates them.
+    feedthrough
+        False for D = 0.
+    hold
+        Inputs between samples: "zero" for steps, as most actuators make them, "linear" for lines.
+    stable
+        True mirrors growing poles, False keeps them; "auto" keeps them, with a warning, where this predicts test
+        samples far better.
+    refine
+        False skips the output-error refinement.
+    callback
+        Function of one text, such as `print`, that is called with the name of every step as it begins.
 
-    Raises:
-        InvalidSignalError: the records cannot be used, or say too little; the message says what would help.
+    Returns
+    -------
+    IdentificationResult
+        System with its diagnostics.
+
+    Raises
+    ------
+    InvalidSignalError
+        If the records are invalid, or too short; the message says what would help.
+
     """
     step = resolve_time_step(dt, t)
-    given = validate_records(u, y)
-    if t is not None and np.size(t) != given.n_given:
-        raise InvalidSignalError(f"t has {np.size(t)} times and u has {given.n_given} samples; give one for each")
+    data = validate_records(u, y)
+    if t is not None and np.size(t) != data.first_length:
+        raise InvalidSignalError(f"t has {np.size(t)} times and u has {data.first_length} samples; give one for each")
     linear = validate_hold(hold) == "linear"
-    wishes = validate_estimation_options(order, method, block_rows, refine)
+    options = validate_estimation_options(order, method, block_rows, refine)
     validate_choice(trend, "trend", tuple(N_TRENDS))
     validate_choice(stable, "stable", (True, False, "auto"))
     feedthrough = validate_flag(feedthrough, "feedthrough")
-    offsets = _channel_means(given.records, "u") if trend != "none" else np.zeros(given.records[0].u.shape[1])
-    levels = _channel_means(given.records, "y") if trend != "none" else np.zeros(given.records[0].y.shape[1])
-    units = choose_units(given.records)
-    centred = tuple(units.scaled(Record(own.u - offsets, own.y - levels)) for own in given.records)
-    tell = _validate_callback(callback)
-    delays = resolve_delays(delay, centred)
-    shifted = tuple(own.shifted(delays) for own in centred)
-    scale = np.std(np.concatenate([own.y for own in shifted]), axis=0)
-    mirrors = stable is True or (stable == "auto" and not wishes.decide_everything)
-    setting = EstimationSettings(feedthrough, trend, linear, scale, mirrors, max(map(len, shifted)))
-    found = _estimate_model(shifted, wishes, setting, tell, may_mirror=stable == "auto")
-    if stable == "auto" and mirrors and found.error > _SUFFICIENT_ERROR:
-        found = _prefer_unstable_if_better(found, shifted, wishes, replace(setting, stable=False))
-    seen = covariance_data(found.linear, shifted, feedthrough=feedthrough, trend=trend, gain=units.gain)
-    return _make_result(found, units, shifted, step, delays, (offsets, levels), given, seen)
+    if callback is not None and not callable(callback):
+        raise InvalidSignalError(f"callback is {sanitize(repr(callback))}; give a function of one text, such as print")
+    # Records around their means, in units near 1, without delays.
+    u_mean, y_mean = (
+        np.asarray(sum(getattr(record, name).sum(axis=0) for record in data.records) / n_samples(data.records))
+        if trend != "none"
+        else np.zeros(getattr(data.records[0], name).shape[1])
+        for name in "uy"
+    )
+    units = choose_units(data.records)
+    centered = tuple(units.scaled(Record(record.u - u_mean, record.y - y_mean)) for record in data.records)
+    delays = resolve_delays(delay, centered)
+    records = tuple(record.shifted(delays) for record in centered)
+    scale = np.std(np.concatenate([record.y for record in records]), axis=0)
+    mirror = stable is True or (stable == "auto" and not options.is_complete)
+    settings = EstimationSettings(feedthrough, trend, linear, scale, mirror, max(map(len, records)))
+    best = _estimate(records, options, settings, callback or (lambda _: None), stable=stable)
+    # The continuous-time system in the units of the user.
+    spread = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
+    fits = np.asarray(100.0 * (1.0 - np.sqrt(best.driven.errors / spread)))
+    driven = units.restored(best.driven)
+    model = driven.model
+    continuous = to_continuous_time(model, step)
+    n_outputs = model.n_outputs
+    constants = [start.trends[:, 0] if start.trends.size else np.zeros(n_outputs) for start in driven.starts]
+    output_offsets = np.asarray(np.mean(constants, axis=0) + y_mean)
+    names = SignalNames.of(data.inputs, data.outputs, None)
+    matrices = SystemMatrices(continuous.A, continuous.B, continuous.C, continuous.D, names=names)
+    hold = "linear" if linear else "zero"
+    signal_settings = SignalSettings.of(
+        n_inputs=model.n_inputs,
+        n_outputs=n_outputs,
+        input_delay=[step * samples for samples in delays],
+        u0=u_mean,
+        y0=output_offsets,
+        hold=hold,
+        sample_time=step,
+        notes=(_SLOPES_NOTE,) if trend == "linear" else (),
+    )
+    covariance = covariance_data(best.driven, records, feedthrough=feedthrough, trend=trend, gain=units.gain)
+    return IdentificationResult(
+        system=StateSpace.of(matrices, settings=signal_settings),
+        dt=step,
+        hold=hold,
+        delay=delays,
+        method=best.method,
+        block_rows=best.block_rows,
+        refined=best.is_refined,
+        trend=trend,
+        input_offsets=u_mean,
+        output_offsets=output_offsets,
+        fits=fits,
+        fit_warnings=model_warnings(model, records, fits=fits, n_doubled=continuous.n_doubled, notes=data.notes),
+        notes=(*data.notes, *subsample_note(best, records)),
+        candidates=best.candidates,
+        singular_values=best.singular_values,
+        order=model.order,
+        modes=model,
+        diagnostics=RecordDiagnostics(
+            model, covariance, units, step, delays, trend, u_mean, output_offsets, levels=y_mean
+        ),
+    )
+
+
+def _estimate(
+    records: tuple[Record, ...],
+    options: EstimationOptions,
+    settings: EstimationSettings,
+    callback: Callable[[str], None],
+    *,
+    stable: bool | Literal["auto"],
+) -> Estimate:
+    """Return the estimate that `stable` asks for.
+
+    With "auto" this is the stable model, unless an unstable one predicts test samples far better, as for an unstable
+    plant in a loop; where the options specify one model, it is mirrored only if it diverges.
+    """
+    try:
+        best = estimate(records, options, settings, callback)
+    except DivergentModelError:
+        if settings.stable or stable != "auto":
+            raise
+        return estimate(records, options, replace(settings, stable=True), callback)
+    if stable != "auto" or not settings.stable or best.error <= _SUFFICIENT_ERROR:
+        return best
+    if not finds_unstable_model(records, best.block_rows, best.driven.model.order, settings.trend):
+        return best
+    try:
+        free = estimate(records, options, replace(settings, stable=False))
+    except DivergentModelError:
+        return best
+    return free if not free.driven.model.is_stable and free.error < _UNSTABLE_ERROR_RATIO * best.error else best
 
 
 def identify_frequency(
@@ -139,34 +235,49 @@ def identify_frequency(
     inputs: NamesLike = None,
     outputs: NamesLike = None,
 ) -> IdentificationResult:
-    """Find the continuous-time system behind a measured frequency response.
+    """Identify a continuous-time system from a measured frequency response.
 
-    Vector fitting gives poles that all channels share, Gramians over the measured range cut the model to its order, and
-    a refinement brings it as close as it can come.
+    Vector fitting gives poles that all channels share, Gramians over the measured range truncate the model to its
+    order, and a refinement minimizes its error.
 
-    Args:
-        omega: frequencies `(K,)` in rad/s, 0 and above.
-        H: the response, `(K,)` for one input and output, else `(K, outputs, inputs)`.
-        order: number of states, or a range of them; the smallest that predicts frequencies held out if left out.
-        stable: True mirrors poles that grow, False keeps them; "auto" keeps them where a stable model is worse by more
-            than 5 %, with a warning.
-        feedthrough: whether inputs may act on outputs at once.
-        weights: how much each frequency counts, `(K,)` or as H: 1/|H| for noise that is a share of the response.
-        inputs: names of the inputs.
-        outputs: names of the outputs.
+    Parameters
+    ----------
+    omega
+        Frequencies `(K,)` in rad/s, not negative.
+    H
+        Response, `(K,)` for one input and output, else `(K, outputs, inputs)`.
+    order
+        Number of states, or a range of them; by default the smallest that predicts held-out frequencies.
+    stable
+        True mirrors growing poles, False keeps them; "auto" keeps them, with a warning, where a stable model is worse
+        by more than 5 %.
+    feedthrough
+        False for D = 0.
+    weights
+        Weight of each frequency, `(K,)` or as H: 1/|H| for noise that is proportional to the response.
+    inputs
+        Names of the inputs.
+    outputs
+        Names of the outputs.
 
-    Raises:
-        InvalidSignalError: the data cannot be used; the message says why.
+    Returns
+    -------
+    IdentificationResult
+        System with its diagnostics.
+
+    Raises
+    ------
+    InvalidSignalError
+        If the data are invalid, or too few for the order.
+
     """
-    found = fit_response(omega, H, order=order, stable=stable, feedthrough=feedthrough, weights=weights)
-    p, m = found.D.shape
-    modes = modal_model_of_system(found.A, found.B, found.C, found.D)
-    diagnostics = ResponseDiagnostics(found, modes, feedthrough)
-    candidates = (
-        CandidateSummary(own.order, _VECTOR_FITTING, 0, True, False, own.held_out) for own in found.candidates
-    )
+    fit = fit_response(omega, H, order=order, stable=stable, feedthrough=feedthrough, weights=weights)
+    p, m = fit.D.shape
+    modes = modal_model_of_system(fit.A, fit.B, fit.C, fit.D)
+    diagnostics = ResponseDiagnostics(fit, modes, feedthrough)
+    candidates = (CandidateSummary(it.order, _VECTOR_FITTING, 0, True, False, it.held_out) for it in fit.candidates)
     return IdentificationResult(
-        system=StateSpace(found.A, found.B, found.C, found.D, inputs=inputs, outputs=outputs),
+        system=StateSpace(fit.A, fit.B, fit.C, fit.D, inputs=inputs, outputs=outputs),
         dt=None,
         hold=None,
         delay=(0,) * m,
@@ -177,109 +288,11 @@ def identify_frequency(
         input_offsets=np.zeros(m),
         output_offsets=np.zeros(p),
         fits=diagnostics.fit(None, None),
-        fit_warnings=found.warnings,
+        fit_warnings=fit.warnings,
         notes=(),
         candidates=tuple(candidates),
         singular_values=np.zeros(0),
-        order=found.order,
+        order=fit.order,
         modes=modes,
         diagnostics=diagnostics,
     )
-
-
-def _estimate_model(
-    records: tuple[Record, ...],
-    wishes: EstimationOptions,
-    setting: EstimationSettings,
-    tell: Callable[[str], None],
-    *,
-    may_mirror: bool,
-) -> Estimate:
-    """The estimate; where all that was asked for grows beyond all numbers, and it may, with poles mirrored."""
-    try:
-        return estimate(records, wishes, setting, tell)
-    except DivergentModelError:
-        if setting.stable or not may_mirror:
-            raise
-        return estimate(records, wishes, replace(setting, stable=True), tell)
-
-
-def _prefer_unstable_if_better(
-    found: Estimate, records: tuple[Record, ...], wishes: EstimationOptions, setting: EstimationSettings
-) -> Estimate:
-    """The stable model, unless one that grows predicts unseen samples far better: an unstable plant in a loop."""
-    if not finds_unstable_model(records, found.block_rows, found.linear.model.order, setting.trend):
-        return found
-    try:
-        free = estimate(records, wishes, setting)
-    except DivergentModelError:  # none that may grow can be simulated: the stable one stands
-        return found
-    return free if not free.linear.model.is_stable and free.error < _UNSTABLE_ERROR_RATIO * found.error else found
-
-
-def _make_result(
-    found: Estimate,
-    units: ChannelUnits,
-    records: tuple[Record, ...],
-    dt: float,
-    delays: tuple[int, ...],
-    offsets: tuple[Array, Array],
-    given: ExperimentData,
-    seen: CovarianceData,
-) -> IdentificationResult:
-    spread = sum(((one.y - one.y.mean(axis=0)) ** 2).sum(axis=0) for one in records)
-    fits = 100.0 * (1.0 - np.sqrt(found.linear.errors / spread))
-    restored = units.restored(found.linear)
-    model = restored.model
-    own = to_continuous_time(model, dt)
-    level = np.mean(
-        [start.trends[:, 0] if start.trends.size else np.zeros(model.n_outputs) for start in restored.starts],
-        axis=0,
-    )
-    total = np.asarray(level + offsets[1])
-    matrices = SystemMatrices(
-        own.A, own.B, own.C, own.D, names=SignalNames.of(given.inputs, given.outputs, None)
-    )  # fmt: skip
-    settings = SignalSettings.of(
-        n_inputs=model.n_inputs,
-        n_outputs=model.n_outputs,
-        input_delay=[dt * samples for samples in delays],
-        u0=offsets[0],
-        y0=total,
-        hold="linear" if model.linear else "zero",
-        sample_time=dt,
-        notes=(_SLOPES_NOTE,) if seen.trend == "linear" else (),
-    )
-    diagnostics = RecordDiagnostics(model, seen, units, dt, delays, seen.trend, offsets[0], total, offsets[1])
-    return IdentificationResult(
-        system=StateSpace.of(matrices, settings=settings),
-        dt=dt,
-        hold="linear" if model.linear else "zero",
-        delay=delays,
-        method=found.method,
-        block_rows=found.block_rows,
-        refined=found.is_refined,
-        trend=seen.trend,
-        input_offsets=offsets[0],
-        output_offsets=total,
-        fits=np.asarray(fits),
-        fit_warnings=model_warnings(model, records, fits=np.asarray(fits), n_doubled=own.n_doubled, notes=given.notes),
-        notes=(*given.notes, *subsample_note(found, records)),
-        candidates=found.candidates,
-        singular_values=found.singular_values,
-        order=model.order,
-        modes=model,
-        diagnostics=diagnostics,
-    )
-
-
-def _validate_callback(callback: Callable[[str], None] | None) -> Callable[[str], None]:
-    if callback is None:
-        return lambda _: None
-    if not callable(callback):
-        raise InvalidSignalError(f"callback is {sanitize(repr(callback))}; give a function of one text, such as print")
-    return callback
-
-
-def _channel_means(records: tuple[Record, ...], name: Literal["u", "y"]) -> Array:
-    return np.asarray(sum(getattr(own, name).sum(axis=0) for own in records) / n_samples(records))

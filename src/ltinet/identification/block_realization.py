@@ -16,12 +16,11 @@ from ltinet._util.floating_point import Array, Complex
 from ltinet.blockdiag.block_diagonalization import block_diagonalize
 from ltinet.identification.frequency_data import ScaledResponse
 
-# MERGED ltinet.identification.block_realization
-# Real partial fractions: the functions 1/(s − p) of poles, combined so that their coefficients are real.
+# Partial fractions.
 
 
 def sort_pairs(poles: Complex) -> Complex:
-    """Real poles first, ascending, then of each pair the pole with positive imaginary part followed by the other."""
+    """Sort poles: real ones first, ascending, then of each pair the pole with positive imaginary part followed by the other."""
     real = np.sort(poles[poles.imag == 0.0].real).astype(np.complex128)
     upper = poles[poles.imag > 0.0]
     upper = upper[np.argsort(upper.imag)]
@@ -29,9 +28,9 @@ def sort_pairs(poles: Complex) -> Complex:
 
 
 def partial_fractions(s: Complex, poles: Complex) -> Complex:
-    """Columns 1/(s − p), and for pairs 1/(s − p) + 1/(s − p̄) and j/(s − p) − j/(s − p̄); shape (K, N).
+    """Return columns 1/(s − p), and for pairs 1/(s − p) + 1/(s − p̄) and j/(s − p) − j/(s − p̄), `(K, N)`.
 
-    The poles stand as `sort_pairs` leaves them.
+    The poles are sorted by `sort_pairs`.
     """
     n_real = int(np.count_nonzero(poles.imag == 0.0))
     plain = 1.0 / (s[:, None] - poles)
@@ -43,7 +42,7 @@ def partial_fractions(s: Complex, poles: Complex) -> Complex:
 
 
 def pole_blocks(poles: Complex) -> tuple[Array, Array]:
-    """A and b with c (s − A)⁻¹ b = Σ cᵢ · (column i of `partial_fractions`) for every real c: pairs as [[a, ω], [−ω, a]]."""
+    """Return A and b with c (s − A)⁻¹ b = Σ cᵢ · (column i of `partial_fractions`) for every real c."""
     n_real = int(np.count_nonzero(poles.imag == 0.0))
     A, b = np.diag(poles.real), np.ones(len(poles))
     at = np.arange(n_real, len(poles), 2)
@@ -53,17 +52,16 @@ def pole_blocks(poles: Complex) -> tuple[Array, Array]:
 
 
 def stack_real_imag(values: Complex) -> Array:
-    """Real parts above imaginary parts, along the last axis but one."""
+    """Stack real parts above imaginary parts, along the last axis but one."""
     return np.concatenate([values.real, values.imag], axis=-2)
 
 
-# MERGED ltinet.identification.block_realization
-# A model while it is being fitted: real A, B, C, D, with A as diagonal blocks, and its response.
+# Realization.
 
 
 @dataclass(frozen=True)
 class BlockRealization:
-    """H(s) = C (s − A)⁻¹ B + D, where A has diagonal blocks of these sizes and is zero elsewhere."""
+    """Realization of H(s) = C (s − A)⁻¹ B + D, where A has diagonal blocks of these sizes and is zero elsewhere."""
 
     A: Array
     B: Array
@@ -78,33 +76,33 @@ class BlockRealization:
 
     @property
     def poles(self) -> Complex:
-        """Eigenvalues, block after block."""
+        """Eigenvalues of A, block by block."""
         parts = [np.linalg.eigvals(self.A[block][:, block]) for block in self.blocks()]
         return np.concatenate([*parts, np.empty(0)]).astype(np.complex128)
 
     def dual(self) -> "BlockRealization":
-        """The system of the transposed response, with inputs and outputs exchanged."""
+        """Return the realization of the transposed response."""
         return BlockRealization(self.A.T, self.C.T, self.B.T, self.D.T, self.sizes)
 
     def blocks(self) -> list[NDArray[np.intp]]:
-        """The states of every block."""
+        """Return the indices of the states of every block."""
         return np.split(np.arange(self.n_states), np.cumsum(self.sizes)[:-1]) if self.sizes else []
 
     def response(self, s: Complex) -> Complex:
-        """H at many places, (len(s), p, m)."""
+        """Return H(s), `(len(s), p, m)`."""
         return np.asarray(self.C @ self.state_responses(s) + self.D)
 
     def state_responses(self, s: Complex) -> Complex:
-        """(s − A)⁻¹ B, (len(s), n, m)."""
+        """Return (s − A)⁻¹ B, `(len(s), n, m)`."""
         return _solve_blocks(self.A, self.B, s, self.sizes)
 
     def output_responses(self, s: Complex) -> Complex:
-        """C (s − A)⁻¹, (len(s), p, n)."""
+        """Return C (s − A)⁻¹, `(len(s), p, n)`."""
         return _solve_blocks(self.A.T, self.C.T, s, self.sizes).transpose(0, 2, 1)
 
 
 def to_block_realization(A: Array, B: Array, C: Array, D: Array) -> BlockRealization:
-    """Any realization in well conditioned blocks: single poles, pairs, and what cannot be told apart together."""
+    """Block-diagonalize a realization: real poles, pairs, and poles that are nearly dependent together."""
     if len(A) == 0:
         return BlockRealization(A, B, C, D, ())
     form = block_diagonalize(A)
@@ -112,6 +110,7 @@ def to_block_realization(A: Array, B: Array, C: Array, D: Array) -> BlockRealiza
 
 
 def _solve_blocks(A: Array, B: Array, s: Complex, sizes: Sequence[int]) -> Complex:
+    """Return (s − A)⁻¹ B, all blocks of one size at once."""
     X = np.empty((len(s), *B.shape), dtype=np.complex128)
     starts = np.cumsum([0, *sizes[:-1]]) if sizes else np.empty(0, dtype=np.intp)
     for size in set(sizes):
@@ -123,7 +122,7 @@ def _solve_blocks(A: Array, B: Array, s: Complex, sizes: Sequence[int]) -> Compl
 
 
 def _inverses(blocks: Array, s: Complex) -> Complex:
-    """(s − A_b)⁻¹ for every place and every block of one size; closed forms up to pairs."""
+    """Return (s − A_b)⁻¹ for every point and every block of one size, in closed form up to size 2."""
     shifted = s[:, None, None, None] * np.eye(blocks.shape[-1]) - blocks
     if blocks.shape[-1] == 1:
         return np.asarray(1.0 / shifted)
@@ -134,55 +133,54 @@ def _inverses(blocks: Array, s: Complex) -> Complex:
     return np.asarray(np.linalg.inv(shifted))
 
 
-# MERGED ltinet.identification.block_realization
-# What is linear in a model: residues for given poles, and C, D or B, D for given dynamics, by least squares.
+# Linear least squares.
 
 
 def fit_residues(data: ScaledResponse, poles: Complex, *, feedthrough: bool) -> BlockRealization:
-    """The best model with these poles and residues of full rank: N·min(p, m) states, not minimal."""
+    """Fit residues of full rank for given poles, and return the model with N·min(p, m) states, not minimal."""
     K, p, m = data.H.shape
     regressors = partial_fractions(data.s, poles)
     if feedthrough:
         regressors = np.column_stack([regressors, np.ones((K, 1))])
-    found = np.empty((regressors.shape[1], p, m))
+    residues = np.empty((regressors.shape[1], p, m))
     for i in range(p):
         for j in range(m):
-            found[:, i, j] = _least_squares(
-                stack_real_imag(data.weights[:, i, j, None] * regressors), data.weights[:, i, j] * data.H[:, i, j]
+            weights = data.weights[:, i, j]
+            residues[:, i, j] = _least_squares(
+                stack_real_imag(weights[:, None] * regressors), weights * data.H[:, i, j]
             )
     N = len(poles)
-    D = found[N] if feedthrough else np.zeros((p, m))
+    D = residues[N] if feedthrough else np.zeros((p, m))
     A, b = pole_blocks(poles)
-    few = min(p, m)
     n_real = int(np.count_nonzero(poles.imag == 0.0))
-    sizes = ((1,) * n_real + (2,) * ((N - n_real) // 2)) * few
+    sizes = ((1,) * n_real + (2,) * ((N - n_real) // 2)) * min(p, m)
     if m <= p:  # the poles once for every input
-        B: Array = np.asarray(np.kron(np.eye(m), b[:, None]), dtype=np.float64)
-        C: Array = found[:N].transpose(1, 2, 0).reshape(p, m * N)
-        return BlockRealization(np.asarray(np.kron(np.eye(m), A), dtype=np.float64), B, C, D, sizes)
-    # Once for every output, transposed: bᵀ (s − Aᵀ)⁻¹ c = cᵀ (s − A)⁻¹ b.
-    B, C = found[:N].transpose(1, 0, 2).reshape(p * N, m), np.asarray(np.kron(np.eye(p), b[None, :]), dtype=np.float64)
-    return BlockRealization(np.asarray(np.kron(np.eye(p), A.T), dtype=np.float64), B, C, D, sizes)
+        state, B, C = np.kron(np.eye(m), A), np.kron(np.eye(m), b[:, None]), residues[:N].transpose(1, 2, 0)
+    else:  # once for every output, transposed: bᵀ (s − Aᵀ)⁻¹ c = cᵀ (s − A)⁻¹ b
+        state, B, C = np.kron(np.eye(p), A.T), residues[:N].transpose(1, 0, 2), np.kron(np.eye(p), b[None, :])
+    n = len(state)
+    A, B, C = (np.asarray(M, dtype=np.float64) for M in (state, B.reshape(n, m), C.reshape(p, n)))
+    return BlockRealization(A, B, C, D, sizes)
 
 
 def fit_output_matrices(model: BlockRealization, data: ScaledResponse, *, feedthrough: bool) -> BlockRealization:
-    """The model with the best C and D for its A and B."""
+    """Return the model with the best C and D for its A and B."""
     X = model.state_responses(data.s)
     C, D = np.empty_like(model.C), np.zeros(model.D.shape)
     for i in range(len(C)):
         weights = data.weights[:, i]
         M = weighted_regressors(X, weights, feedthrough=feedthrough)
-        found = _least_squares(M, weights.ravel() * data.H[:, i].ravel())
-        C[i] = found[: model.n_states]
+        row = _least_squares(M, weights.ravel() * data.H[:, i].ravel())
+        C[i] = row[: model.n_states]
         if feedthrough:
-            D[i] = found[model.n_states :]
+            D[i] = row[model.n_states :]
     return replace(model, C=C, D=D)
 
 
 def weighted_regressors(X: Complex, weights: Array, *, feedthrough: bool) -> Array:
-    """What one output is made of: rows are (frequency, input), columns the states and, with a direct path, the inputs.
+    """Return the regressors of one output: rows are (frequency, input), columns the states and, for D, the inputs.
 
-    X = (s − A)⁻¹B is (K, n, m), the weights of the output are (K, m).
+    X = (s − A)⁻¹B is `(K, n, m)`, the weights of the output are `(K, m)`.
     """
     K, _, m = X.shape
     columns = X.transpose(0, 2, 1)
@@ -191,9 +189,9 @@ def weighted_regressors(X: Complex, weights: Array, *, feedthrough: bool) -> Arr
     return stack_real_imag((weights[:, :, None] * columns).reshape(K * m, -1))
 
 
-def _least_squares(M: Array, wanted: Complex) -> Array:
-    """Real x with M x ≈ (Re, Im) of what is wanted, columns of M brought to one size first."""
+def _least_squares(M: Array, side: Complex) -> Array:
+    """Return the real x that minimizes ‖M x − (Re, Im) side‖, with columns of M scaled to norm 1."""
     scale = np.linalg.norm(M, axis=0)
     scale[scale == 0.0] = 1.0
-    right = np.concatenate([wanted.real, wanted.imag])
-    return np.asarray(lstsq(M / scale, right, lapack_driver="gelsy", check_finite=False)[0] / scale)
+    stacked = np.concatenate([side.real, side.imag])
+    return np.asarray(lstsq(M / scale, stacked, lapack_driver="gelsy", check_finite=False)[0] / scale)

@@ -30,7 +30,7 @@ from ltinet.identification.linear_parameters import (
 )
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.preprocessing import ChannelUnits
-from ltinet.identification.records import Record, n_samples, validate_records
+from ltinet.identification.records import Record, n_samples, require_channels, validate_records
 from ltinet.identification.residual_analysis import (
     ResidualTests,
     feedback_warning,
@@ -42,245 +42,219 @@ from ltinet.identification.sensitivities import MAX_PARAMETERS, ParameterLayout,
 from ltinet.identification.uncertainty import ParameterCovariance, parameter_covariance, response_gradient
 from ltinet.systems.matrices import Matrix
 
-# MERGED ltinet.identification.diagnostics
-# What a result asks of the data that it was found in, whether these are records or a frequency response.
-
+_MIN_NOISE_SHARE = 0.01  # lower limit of 1 − h: residuals that the model follows entirely say nothing about the noise
+_NOISE_FREE = 1e-11  # of a channel: smaller errors are rounding, which no covariance describes
 Values = NDArray[np.float64] | NDArray[np.complex128]
 
 
 class DataComparison(NamedTuple):
-    """Measured values beside those of the model, both of one shape; of a record rows are samples."""
+    """Measured values and those of the model, of one shape; the rows of records are samples."""
 
     places: Array
     """Times from 0 on, or frequencies."""
     measured: Values
-    modelled: Values
+    modeled: Values
 
 
 class CandidateSummary(NamedTuple):
-    """One line of the evidence: a model and its error on data that it had not seen, relative to their size."""
+    """Model that was compared, with its error on test samples, relative to their size."""
 
     order: int
     method: str
     block_rows: int
-    """0 for methods that have none."""
+    """0 for methods without block rows."""
     refined: bool
     whitened: bool
     error: float
 
 
 class Diagnostics(Protocol):
-    """Data, and what they say of the model.
+    """Comparison of a model with data.
 
-    `first` and `second` are u and y, or omega and H; None for both are those that the model was found in, of long
-    records their beginnings.
+    `first` and `second` are u and y, or omega and H. Where both are None, the data that the model was found in are
+    used, of long records their beginnings.
     """
 
     def covariance(self) -> ParameterCovariance | None:
-        """Of the parameters of the model; None where the data do not tell."""
+        """Return the covariance of the parameters, None where the data do not determine it."""
         ...
 
-    def doubts(self) -> tuple[str, ...]:
-        """Warnings that need a look at what the model leaves over."""
+    def residual_warnings(self) -> tuple[str, ...]:
+        """Return the warnings that need an analysis of the residuals."""
         ...
 
     def fit(self, first: Any, second: Any) -> Array:
-        """How well the model explains these data, in % for each output, `(p,)`."""
+        """Return the fit of every output in percent, `(p,)`."""
         ...
 
     def residuals(self, first: Any, second: Any) -> ResidualTests:
-        """What the model leaves over of these data, with its correlations."""
+        """Return the residuals of the data, with their correlations."""
         ...
 
     def compared(self, first: Any, second: Any) -> tuple[DataComparison, ...]:
-        """These data and the model, experiment by experiment."""
+        """Return data and model, experiment by experiment."""
         ...
 
 
-# MERGED ltinet.identification.diagnostics
-# What a result keeps of its records, so that confidence is computed when somebody asks for it and not before.
+# Records.
 
 
 @dataclass(frozen=True, eq=False)
 class CovarianceData:
-    """A model in units of its records, with their beginnings."""
+    """Model in units of its records, with their beginnings."""
 
-    linear: DrivenModel
+    driven: DrivenModel
     records: tuple[Record, ...]
     share: float
-    """Of all samples."""
+    """Share of all samples that the beginnings hold."""
     feedthrough: bool
     trend: Trend
     gain: Matrix
     """Units of outputs by units of inputs, `(p, m)`."""
 
     def covariance(self) -> ParameterCovariance | None:
-        """Of the parameters; samples that were not kept are taken to say as much each."""
-        found = parameter_covariance(self.linear, self.records, feedthrough=self.feedthrough, trend=self.trend)
-        return None if found is None else replace(found, matrix=self.share * found.matrix, gain=self.gain)
+        """Return the covariance of the parameters, assuming that the other samples carry as much information each."""
+        covariance = parameter_covariance(self.driven, self.records, feedthrough=self.feedthrough, trend=self.trend)
+        return covariance and replace(covariance, matrix=self.share * covariance.matrix, gain=self.gain)
 
 
 def covariance_data(
-    linear: DrivenModel, records: tuple[Record, ...], *, feedthrough: bool, trend: Trend, gain: Matrix
+    driven: DrivenModel, records: tuple[Record, ...], *, feedthrough: bool, trend: Trend, gain: Matrix
 ) -> CovarianceData:
-    """Copies of the beginnings, so that long records can be forgotten."""
-    found = [leading_part(own, start) for own, start in zip(records, linear.starts, strict=True)]
-    parts = tuple(Record(own.u.copy(), own.y.copy()) for own, _ in found)
-    model = replace(linear, starts=tuple(start for _, start in found))
-    return CovarianceData(model, parts, n_samples(parts) / n_samples(records), feedthrough, trend, gain)
-
-
-# MERGED ltinet.identification.diagnostics
-# Records as evidence: what a model of them says of these and of others.
+    """Copy the beginnings of the records, so that long records can be released."""
+    parts = [leading_part(record, start) for record, start in zip(records, driven.starts, strict=True)]
+    beginnings = tuple(Record(record.u.copy(), record.y.copy()) for record, _ in parts)
+    driven = replace(driven, starts=tuple(start for _, start in parts))
+    return CovarianceData(driven, beginnings, n_samples(beginnings) / n_samples(records), feedthrough, trend, gain)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class RecordDiagnostics:
-    """A model at samples, the records that it was found in, and from where channels are counted."""
+    """Model at the samples, the records that it was found in, and the offsets of the channels."""
 
     modes: ModalModel
-    seen: CovarianceData
+    data: CovarianceData
     units: ChannelUnits
     dt: float
     delay: tuple[int, ...]
     trend: Trend
     input_offsets: Array
     output_offsets: Array
-    """What the model adds to its outputs."""
+    """Offsets that the model adds to its outputs."""
     levels: Array
-    """What outputs were counted from while the model was found, `(p,)`."""
+    """Offsets that were subtracted from outputs before the model was fitted, `(p,)`."""
 
     def covariance(self) -> ParameterCovariance | None:
-        """Of the parameters, in units of the records."""
-        return self.seen.covariance()
+        """Return the covariance of the parameters, in units of the records."""
+        return self.data.covariance()
 
-    def doubts(self) -> tuple[str, ...]:
-        """Whether the records seem to come from a closed loop."""
-        return feedback_warning(self.seen.linear, self.seen.records)
+    def residual_warnings(self) -> tuple[str, ...]:
+        """Return a warning where the records seem to come from a closed loop."""
+        return feedback_warning(self.data.driven, self.data.records)
 
     def fit(self, first: Any, second: Any) -> Array:
-        """100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, states at the first sample fitted."""
-        return record_fits(self.modes, self._prepared(first, second))
+        """Return 100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, states at the first sample fitted."""
+        return record_fits(self.modes, self._prepare(first, second))
 
     def residuals(self, first: Any, second: Any) -> ResidualTests:
-        """With starts fitted, and trends where they belong to the model."""
-        return record_residual_tests(self.modes, self._prepared(first, second), self.trend)
+        """Return residual tests with starts fitted, and trends where they belong to the model."""
+        return record_residual_tests(self.modes, self._prepare(first, second), self.trend)
 
     def compared(self, first: Any, second: Any) -> tuple[DataComparison, ...]:
-        """Outputs `(T, p)` of every record and the simulated ones, states fitted at the first sample."""
-        found = []
-        for own in self._prepared(first, second):
-            start, _ = fit_initial_condition(self.modes, own, trend="none", scale=output_deviations(own))
-            simulated = simulated_outputs(compute_regressors(self.modes, own), self.modes, start)
-            times = np.asarray(self.dt * np.arange(len(own)), dtype=np.float64)
-            found.append(DataComparison(times, own.y + self.output_offsets, simulated + self.output_offsets))
-        return tuple(found)
+        """Return outputs `(T, p)` of every record and the simulated ones, states fitted at the first sample."""
+        comparisons = []
+        for record in self._prepare(first, second):
+            start, _ = fit_initial_condition(self.modes, record, trend="none", scale=output_deviations(record))
+            simulated = simulated_outputs(compute_regressors(self.modes, record), self.modes, start)
+            times = np.asarray(self.dt * np.arange(len(record)), dtype=np.float64)
+            comparisons.append(DataComparison(times, record.y + self.output_offsets, simulated + self.output_offsets))
+        return tuple(comparisons)
 
-    def _prepared(self, u: Any, y: Any) -> tuple[Record, ...]:
-        """Records without offsets and delays; those that the model was found in where none are given."""
+    def _prepare(self, u: Any, y: Any) -> tuple[Record, ...]:
+        """Return records without offsets and delays; those that the model was found in by default."""
         if u is None and y is None:
-            moved = self.levels - self.output_offsets
+            shift = self.levels - self.output_offsets
             return tuple(
-                Record(own.u * self.units.inputs, own.y * self.units.outputs + moved) for own in self.seen.records
+                Record(record.u * self.units.inputs, record.y * self.units.outputs + shift)
+                for record in self.data.records
             )
         records = validate_records(u, y).records
-        self._require_channels(records[0])
+        require_channels(records[0], self.modes.n_inputs, self.modes.n_outputs)
         return tuple(
-            Record(own.u - self.input_offsets, own.y - self.output_offsets).shifted(self.delay) for own in records
+            Record(record.u - self.input_offsets, record.y - self.output_offsets).shifted(self.delay)
+            for record in records
         )
 
-    def _require_channels(self, record: Record) -> None:
-        wanted = self.modes.n_inputs, self.modes.n_outputs
-        if (record.u.shape[1], record.y.shape[1]) != wanted:
-            raise InvalidSignalError(
-                f"u and y have {record.u.shape[1]} and {record.y.shape[1]} channels; the model has {wanted[0]} inputs "
-                f"and {wanted[1]} outputs"
-            )
 
-
-# MERGED ltinet.identification.diagnostics
-# A frequency response as evidence: how certain a model of it is, and what it says of this response and of others.
-#
-# Noise of an instrument is a share of the response, a floor, or both; nobody tells. So the covariance takes the residuals
-# of every frequency for themselves, (JᵀJ)⁻¹ Jᵀ diag(r²) J (JᵀJ)⁻¹ (White 1980), which holds for any of these. A peak that
-# few frequencies show is followed by the model, and its residuals are smaller than the noise by the share 1 − h that the
-# hat matrix leaves of them: they are divided by it (MacKinnon and White 1985).
-
-_LEAST_LEFT = 0.01  # of the noise in a residual: what a model follows altogether tells nothing of its noise
-_CLEAN = 1e-11  # of a channel: errors below are rounding, which no covariance describes
+# Frequency responses.
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ResponseDiagnostics:
-    """A model of continuous time with the response that it was found in."""
+    """Continuous-time model with the frequency response that it was found in."""
 
     model: FittedResponse
     modes: ModalModel | None
-    """None where they cannot be told apart."""
+    """None where the eigenvectors are nearly dependent."""
     feedthrough: bool
 
     def covariance(self) -> ParameterCovariance | None:
-        """Of the parameters; None where they are too many, or some of them move no response."""
+        """Return the covariance of the parameters, None where they are too many or their derivatives dependent."""
         if self.modes is None:
             return None
         measured, weights = self.model.measured, self.model.weights
         parameters = ParameterLayout(self.modes, self.feedthrough, "none", 0)
-        left = ((measured.H - self.model.response(measured.omega)) * weights).ravel()
-        residuals = np.concatenate([left.real, left.imag])
+        errors = ((measured.H - self.model.response(measured.omega)) * weights).ravel()
+        residuals = np.concatenate([errors.real, errors.imag])
         n = len(parameters)
-        if not 0 < n <= MAX_PARAMETERS or len(residuals) <= n or np.abs(residuals).max() <= _CLEAN:
+        if not 0 < n <= MAX_PARAMETERS or len(residuals) <= n or np.abs(residuals).max() <= _NOISE_FREE:
             return None
         _, gradient = response_gradient(parameters, measured.omega, dt=None)
         J = (gradient * weights[..., None]).reshape(-1, n)
-        R, meat = _sandwich_factors(np.vstack([J.real, J.imag]), residuals)
-        if R is None:
+        # With J = QR the covariance is R⁻¹ Qᵀ diag(r²/(1 − h)²) Q R⁻ᵀ, where h are the squared norms of the rows of Q.
+        Q, R = linalg.qr(np.vstack([J.real, J.imag]), mode="economic", check_finite=False)
+        if not np.all(np.abs(R.diagonal()) > len(R) * EPS * np.linalg.norm(R, axis=0)):
             return None
+        share = np.maximum(1.0 - (Q**2).sum(axis=1), _MIN_NOISE_SHARE)
+        middle = (Q.T * (residuals / share) ** 2) @ Q
         inverse = linalg.solve_triangular(R, np.eye(n), check_finite=False)
-        matrix = inverse @ meat @ inverse.T
+        matrix = inverse @ middle @ inverse.T
         return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)), np.ones_like(self.model.D))
 
-    def doubts(self) -> tuple[str, ...]:
-        """None: what frequencies tell was told when the model was found."""
+    def residual_warnings(self) -> tuple[str, ...]:
+        """Return no warnings: those of frequency responses are found together with the model."""
         return ()
 
     def fit(self, first: Any, second: Any) -> Array:
-        """100 (1 − ‖H − Ĥ‖/‖H − mean‖) % of every output over all inputs and frequencies."""
-        own = self._given(first, second)
-        H, modelled = own.H, self.model.response(own.omega)
+        """Return 100 (1 − ‖H − Ĥ‖/‖H − mean‖) % of every output over all inputs and frequencies."""
+        data = self._response(first, second)
+        H, modeled = data.H, self.model.response(data.omega)
         spread = np.linalg.norm(H - H.mean(axis=0), axis=(0, 2))
         size = np.where(spread > 0.0, spread, np.maximum(np.linalg.norm(H, axis=(0, 2)), np.finfo(float).tiny))
-        return np.asarray(100.0 * (1.0 - np.linalg.norm(H - modelled, axis=(0, 2)) / size))
+        return np.asarray(100.0 * (1.0 - np.linalg.norm(H - modeled, axis=(0, 2)) / size))
 
-    def residuals(self, first: Any, second: Any) -> ResidualTests:  # noqa: ARG002 - as the protocol has it
-        """Refused: correlations over time are those of records."""
+    def residuals(self, first: Any, second: Any) -> ResidualTests:  # noqa: ARG002 - signature of the protocol
+        """Raise InvalidSignalError: correlations over time are those of records."""
         raise InvalidSignalError(
-            "this system was found in a frequency response, which has no residuals over time; "
-            "found.plot.compare(omega, H) shows measured and modelled responses"
+            "this system was identified from a frequency response, which has no residuals over time; "
+            "result.plot.compare(omega, H) shows measured and modeled responses"
         )
 
     def compared(self, first: Any, second: Any) -> tuple[DataComparison, ...]:
-        """H `(K, p, m)` as measured and as the model has it."""
-        own = self._given(first, second)
-        return (DataComparison(own.omega, own.H, self.model.response(own.omega)),)
+        """Return H `(K, p, m)` as measured and of the model."""
+        data = self._response(first, second)
+        return (DataComparison(data.omega, data.H, self.model.response(data.omega)),)
 
-    def _given(self, omega: Any, H: Any) -> FrequencyData:
+    def _response(self, omega: Any, H: Any) -> FrequencyData:
+        """Return a validated response; that which the model was found in by default."""
         if omega is None and H is None:
             return self.model.measured
-        own = validate_frequency_data(omega, H, None, fewest=1)
-        if own.H.shape[1:] != self.model.D.shape:
+        data = validate_frequency_data(omega, H, None, fewest=1)
+        if data.H.shape[1:] != self.model.D.shape:
             outputs, inputs = self.model.D.shape
             raise InvalidSignalError(
-                f"H has {own.H.shape[1]} outputs and {own.H.shape[2]} inputs; the model has {outputs} and {inputs}"
+                f"H has {data.H.shape[1]} outputs and {data.H.shape[2]} inputs; the model has {outputs} and {inputs}"
             )
-        return own
-
-
-def _sandwich_factors(J: Matrix, residuals: Array) -> tuple[Matrix | None, Matrix]:
-    """R of J = QR, None where it is singular, and Qᵀ diag(r²/(1 − h)²) Q."""
-    Q, R = linalg.qr(J, mode="economic", check_finite=False)
-    if not np.all(np.abs(R.diagonal()) > len(R) * EPS * np.linalg.norm(R, axis=0)):
-        return None, np.zeros((0, 0))
-    left = np.maximum(1.0 - (Q**2).sum(axis=1), _LEAST_LEFT)
-    return np.asarray(R), np.asarray((Q.T * (residuals / left) ** 2) @ Q)
+        return data

@@ -15,55 +15,49 @@ from ltinet._util.floating_point import Array, Complex
 from ltinet._util.text import format_count
 from ltinet.errors import InvalidSignalError
 
-# MERGED ltinet.identification.frequency_data
-# The door: a measured frequency response as it came becomes arrays that can be fitted, or an error says why not.
-
-MIN_FREQUENCIES = (
-    6  # frequencies: two thirds of them determine a model of order 1 with a direct path and leave two to try it on
-)
+# Two thirds of so many frequencies determine a model of order 1 with feedthrough; two are left for testing.
+MIN_FREQUENCIES = 6
+_SCALING_ROUNDS = 20  # alternating means; without zeros among the sizes the second round changes nothing
 
 
 class FrequencyData(NamedTuple):
-    """A checked response with frequencies ascending."""
+    """Validated response with ascending frequencies."""
 
     omega: Array
     H: Complex
-    """Shape (K, p, m)."""
+    """`(K, p, m)`."""
     weights: Array | None
-    """Shape (K, p, m), not negative."""
+    """`(K, p, m)`, not negative."""
 
 
 def validate_frequency_data(
     omega: ArrayLike, H: ArrayLike, weights: ArrayLike | None, *, fewest: int = MIN_FREQUENCIES
 ) -> FrequencyData:
-    """Frequencies ascending, each once, and H and weights with three axes.
+    """Return ascending and distinct frequencies, with H and weights as arrays of three axes.
 
-    Raises:
-        InvalidSignalError: anything is not finite, has a wrong shape or a wrong sign, a frequency has two responses, or
-            there are too few of them.
+    Raises InvalidSignalError where values are not finite, negative or of a wrong shape, where a frequency has two
+    responses, or where there are fewer than `fewest`.
     """
     frequencies = _frequencies(omega)
     values = _response(H, len(frequencies))
-    _require_real_at_rest(frequencies, values)
-    own = None if weights is None else _weights(weights, values.shape)
+    _require_real_dc_gain(frequencies, values)
+    weight_array = None if weights is None else _weights(weights, values.shape)
     order = np.argsort(frequencies, kind="stable")
     frequencies, values = frequencies[order], values[order]
-    own = None if own is None else own[order]
-    again = np.flatnonzero(np.diff(frequencies) == 0.0)
-    for at in again:
+    for at in np.flatnonzero(np.diff(frequencies) == 0.0):
         if np.any(values[at] != values[at + 1]):
             raise InvalidSignalError(
                 f"omega holds {frequencies[at]:.6g} rad/s more than once with different responses; "
                 "average repeated measurements first"
             )
-    once = np.append(np.diff(frequencies) > 0.0, True)
-    frequencies, values, own = frequencies[once], values[once], None if own is None else own[once]
+    distinct = np.append(np.diff(frequencies) > 0.0, True)
+    frequencies, values = frequencies[distinct], values[distinct]
     if len(frequencies) < fewest:
         raise InvalidSignalError(
             f"omega has {format_count(len(frequencies), 'value')}; a model of order 1 needs "
-            f"at least {fewest}, and one of order n some 3 n"
+            f"at least {fewest}, and one of order n about 3 n"
         )
-    return FrequencyData(frequencies, values, own)
+    return FrequencyData(frequencies, values, None if weight_array is None else weight_array[order][distinct])
 
 
 def _frequencies(omega: ArrayLike) -> Array:
@@ -101,13 +95,13 @@ def _response(H: ArrayLike, n_frequencies: int) -> Complex:
     return values
 
 
-def _require_real_at_rest(omega: Array, H: Complex) -> None:
-    at_rest = H[omega == 0.0]
+def _require_real_dc_gain(omega: Array, H: Complex) -> None:
+    dc_gain = H[omega == 0.0]
     size = float(np.max(np.abs(H), initial=0.0))
-    if np.any(np.abs(at_rest.imag) > np.sqrt(np.finfo(float).eps) * size):
+    if np.any(np.abs(dc_gain.imag) > np.sqrt(np.finfo(float).eps) * size):
         raise InvalidSignalError(
-            f"H at omega = 0 is {at_rest.ravel()[np.argmax(np.abs(at_rest.imag))]:.6g}; the gain of a real system is "
-            "real there: leave this frequency out, or pass the real part"
+            f"H at omega = 0 is {dc_gain.ravel()[np.argmax(np.abs(dc_gain.imag))]:.6g}; the gain of a real system is "
+            "real there: leave this frequency out, or pass its real part"
         )
 
 
@@ -115,13 +109,13 @@ def _weights(weights: ArrayLike, shape: tuple[int, ...]) -> Array:
     array = _numbers(weights, "weights")
     if np.iscomplexobj(array):
         raise InvalidSignalError("weights are complex; give real numbers of 0 and above, such as 1/|H|")
-    own = array[:, None, None] if array.shape == shape[:1] else array
-    if own.shape not in (shape, (shape[0], 1, 1)):
+    full = array[:, None, None] if array.shape == shape[:1] else array
+    if full.shape not in (shape, (shape[0], 1, 1)):
         raise InvalidSignalError(f"weights have shape {array.shape}; it must be ({shape[0]},) or that of H, {shape}")
-    _require_finite(own, "weights")
-    if np.any(own < 0.0) or not np.any(own > 0.0):
-        raise InvalidSignalError("weights must be 0 or above, and some above; 1/|H| fits relative errors")
-    return np.array(np.broadcast_to(own, shape), dtype=np.float64)
+    _require_finite(full, "weights")
+    if np.any(full < 0.0) or not np.any(full > 0.0):
+        raise InvalidSignalError("weights must not be negative, and not all 0; 1/|H| fits relative errors")
+    return np.array(np.broadcast_to(full, shape), dtype=np.float64)
 
 
 def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -141,48 +135,47 @@ def _require_finite(array: NDArray[Any], name: str) -> None:
     if len(bad):
         place = ", ".join(str(at) for at in bad[0])
         raise InvalidSignalError(
-            f"{name}[{place}] is {array[tuple(bad[0])]}; leave out frequencies that were not measured, and ω = 0 where "
-            "the system integrates"
+            f"{name}[{place}] is {array[tuple(bad[0])]}; leave out frequencies without a measurement, and ω = 0 if the "
+            "system has an integrator"
         )
 
 
-# MERGED ltinet.identification.frequency_data
-# A measured frequency response in the units in which it is fitted: frequencies around 1, channels of one size.
+# Scaling.
 
 
 @dataclass(frozen=True)
 class ScaledResponse:
-    """Places s = jω/`unit` and H/(`rows` `columns`) there, with a weight for every number."""
+    """Points s = jω/`unit` and H/(`rows` `columns`) there, with a weight for every entry."""
 
     s: Complex
     H: Complex
-    """Shape (K, p, m)."""
+    """`(K, p, m)`."""
     weights: Array
-    """Shape (K, p, m): errors times weights are what is made small; their mean square is the squared relative error."""
+    """`(K, p, m)`; the mean square of weighted errors is minimized, and is the squared relative error."""
     unit: float
-    """Frequency that is 1 here, rad/s."""
+    """Unit of frequency, rad/s."""
     rows: Array
-    """Unit of every output, (p, 1)."""
+    """Unit of every output, `(p, 1)`."""
     columns: Array
-    """Unit of every input, (1, m)."""
+    """Unit of every input, `(1, m)`."""
 
     def part(self, chosen: NDArray[np.bool_]) -> "ScaledResponse":
-        """The same at some of the frequencies."""
+        """Return the response at some of the frequencies."""
         return replace(self, s=self.s[chosen], H=self.H[chosen], weights=self.weights[chosen])
 
     def dual(self) -> "ScaledResponse":
-        """The transposed response."""
+        """Return the transposed response."""
         H, weights = self.H.transpose(0, 2, 1), self.weights.transpose(0, 2, 1)
         return replace(self, H=H, weights=weights, rows=self.columns.T, columns=self.rows.T)
 
     def error(self, H: Complex) -> float:
-        """Root mean square of the weighted error: relative to the root mean square of each channel."""
-        wrong = np.abs(H - self.H) * self.weights
-        return float(np.sqrt(np.mean(wrong * wrong)))
+        """Return the root mean square of the weighted errors of H."""
+        errors = np.abs(H - self.H) * self.weights
+        return float(np.sqrt(np.mean(errors * errors)))
 
 
 def scale_response(omega: Array, H: Complex, weights: Array | None) -> ScaledResponse:
-    """Data in units of their own: √(lowest · highest) frequency, and rows and columns of |H| near 1.
+    """Scale frequencies by √(lowest · highest), and rows and columns of |H| to near 1.
 
     Without weights every channel counts by its error relative to its own root mean square, so that a channel eight
     decades below another one is fitted to as many digits.
@@ -194,27 +187,29 @@ def scale_response(omega: Array, H: Complex, weights: Array | None) -> ScaledRes
     inner = H / (rows * columns)
     size = size / (rows * columns)
     largest = float(size.max(initial=0.0))
-    # A channel of nothing but zeros has no size of its own: it is to be zero on the scale of the others.
+    # Errors of a channel that is zero are relative to the largest channel.
     relative = 1.0 / np.where(size > 0.0, size, largest if largest > 0.0 else 1.0)
-    own = np.broadcast_to(relative, H.shape)
+    scaled_weights = np.broadcast_to(relative, H.shape)
     if weights is not None:
-        given = np.broadcast_to(weights, H.shape) * (rows * columns)
-        own = given / np.sqrt(np.mean((given * np.abs(inner)) ** 2)) if np.any(given * np.abs(inner)) else given
+        scaled_weights = np.broadcast_to(weights, H.shape) * (rows * columns)
+        products = scaled_weights * np.abs(inner)
+        if np.any(products):
+            scaled_weights = scaled_weights / np.sqrt(np.mean(products**2))
     s = np.asarray(1j * omega / unit, dtype=np.complex128)
-    return ScaledResponse(s, inner, np.array(own), unit, rows, columns)
+    return ScaledResponse(s, inner, np.array(scaled_weights), unit, rows, columns)
 
 
 def _channel_units(size: Array) -> tuple[Array, Array]:
-    """Units of rows and columns that bring the sizes of all channels nearest to 1 in the mean of their logarithms."""
+    """Return units of rows and columns for which the logarithms of all sizes are smallest in the mean square."""
     positive = size > 0.0
     logs = np.log(np.where(positive, size, 1.0))
     rows, columns = np.zeros((size.shape[0], 1)), np.zeros((1, size.shape[1]))
-    for _ in range(20):  # alternating means; with no zeros among the sizes the second round changes nothing
-        rows = _mean(logs - columns, positive, axis=1)
-        columns = _mean(logs - rows, positive, axis=0)
+    for _ in range(_SCALING_ROUNDS):
+        rows = _masked_mean(logs - columns, positive, axis=1)
+        columns = _masked_mean(logs - rows, positive, axis=0)
     return np.exp(rows), np.exp(columns)
 
 
-def _mean(values: Array, counted: NDArray[np.bool_], axis: int) -> Array:
-    total = np.sum(np.where(counted, values, 0.0), axis=axis, keepdims=True)
-    return np.asarray(total / np.maximum(np.sum(counted, axis=axis, keepdims=True), 1))
+def _masked_mean(values: Array, mask: NDArray[np.bool_], axis: int) -> Array:
+    total = np.sum(np.where(mask, values, 0.0), axis=axis, keepdims=True)
+    return np.asarray(total / np.maximum(np.sum(mask, axis=axis, keepdims=True), 1))

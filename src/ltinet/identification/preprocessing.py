@@ -1,12 +1,13 @@
 """Preparation of records: channel units, detrending, input delays and prewhitening.
 
 Units are powers of two near the spread of the channels, so that products neither overflow nor underflow. Delays are
-estimated from an autoregressive model of high order with inputs (ARX), whose residuals are white: the delay of an
-input is the lag of its first coefficient that exceeds its uncertainty. Detrending removes a line from every channel
-before a subspace method is applied, which would otherwise spend a state at 1 on it.
+estimated from an autoregressive model of high order with inputs (ARX), whose residuals are white, so that the usual
+uncertainty of least squares holds: the delay of an input is the lag of its first coefficient that exceeds its
+uncertainty. Detrending removes a line from every channel before a subspace method is applied, which would otherwise
+spend a state at 1 on it.
 
 Prewhitening. Lasting noise, for example AR(1) with 0.95, looks like a slow state, and hold-out errors say little
-because neighbouring ones are correlated. Inputs and outputs of a linear system may be sent through one common filter;
+because neighboring ones are correlated. Inputs and outputs of a linear system may be sent through one common filter;
 with that of an autoregressive model of the residuals, the remaining noise is white.
 """
 
@@ -20,24 +21,83 @@ from ltinet._util.floating_point import Array
 from ltinet.identification.linear_parameters import DrivenModel, InitialCondition, Trend
 from ltinet.identification.records import Record
 
-# MERGED ltinet.identification.preprocessing
-# Records through a filter that makes what a model leaves over white; the system between inputs and outputs stays.
-#
-# Noise that lasts, AR(1) with 0.95 say, looks like a slow state of the system: methods spend an order on it, and errors
-# on a hold-out say little, since neighbouring ones are the same accident. Inputs and outputs of a linear system may be
-# sent through one common filter. With that of an autoregressive model of the residuals, what is left is white.
+# Units of the channels.
+
+_MAX_EXPONENT_SPREAD = 10  # powers of two between channels that share a unit
+
+
+class ChannelUnits(NamedTuple):
+    """Powers of two, so that scaling is exact, for every input `(m,)` and output `(p,)`."""
+
+    inputs: Array
+    outputs: Array
+
+    @property
+    def gain(self) -> Array:
+        """Ratios of unscaled and scaled gains, `(p, m)`."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(self.outputs[:, None] / self.inputs)
+
+    def scaled(self, record: Record) -> Record:
+        """Return a record in these units."""
+        return Record(record.u / self.inputs, record.y / self.outputs)
+
+    def restored(self, driven: DrivenModel) -> DrivenModel:
+        """Return a model of scaled records as one of the original records."""
+        model, to_outputs = driven.model, self.outputs[:, None]
+        model = replace(model, B=model.B / self.inputs, C=model.C * to_outputs, D=model.D * to_outputs / self.inputs)
+        starts = tuple(InitialCondition(start.states, start.trends * to_outputs) for start in driven.starts)
+        with np.errstate(over="ignore", under="ignore"):  # fits are computed in scaled units
+            return DrivenModel(model, starts, driven.errors * self.outputs**2)
+
+
+def choose_units(records: tuple[Record, ...]) -> ChannelUnits:
+    """Return units near the spread of every channel.
+
+    Inputs, and outputs, share one unit, since units weight channels against each other; channels that are smaller by
+    more than 2^10 have units of their own.
+    """
+    units = []
+    for name in "uy":
+        exponents = np.frexp(np.max([np.ptp(getattr(record, name), axis=0) for record in records], axis=0))[1]
+        common = exponents.max()
+        units.append(np.ldexp(1.0, np.where(exponents > common - _MAX_EXPONENT_SPREAD, common, exponents)))
+    return ChannelUnits(*units)
+
+
+def detrend(records: tuple[Record, ...], trend: Trend) -> tuple[Record, ...]:
+    """Remove a line from every channel if the trend is linear.
+
+    A drift of outputs is a state at 1 to a subspace method, and takes the place of one of the system. A line of an
+    input gives a line of the output, so that both are removed; the least squares that follow use unchanged records.
+    """
+    if trend != "linear":
+        return records
+    return tuple(Record(_detrend_values(record.u), _detrend_values(record.y)) for record in records)
+
+
+def _detrend_values(values: Array) -> Array:
+    ramp = np.linspace(-1.0, 1.0, len(values))
+    return np.asarray(values - values.mean(axis=0) - np.outer(ramp, ramp @ values) / max(float(ramp @ ramp), 1.0))
+
+
+# Prewhitening.
 
 N_COEFFICIENTS = 20
-_RIDGE = 1e-9  # of the variance: residuals that are one sine have no inverse otherwise
+"""Order of the autoregressive models of residuals, where records are long enough."""
+_RIDGE = 1e-9  # of the variance: without it the equations of residuals that are one sine are singular
 
 
 def fit_autoregression(residuals: list[Array], n_coefficients: int = N_COEFFICIENTS) -> Array:
-    """1, −a₁, −a₂, …: the filter that whitens residuals `(T, p)` of some records, outputs in units of their size."""
-    n = min(n_coefficients, max(0, min(len(own) for own in residuals) // 4))
+    """Return 1, −a₁, −a₂, …: the filter that whitens residuals `(T, p)` of records, each output in units of its size.
+
+    The coefficients solve the Yule–Walker equations by Levinson's recursion.
+    """
+    n = min(n_coefficients, max(0, min(map(len, residuals)) // 4))
     covariances = np.zeros(n + 1)
     for output in range(residuals[0].shape[1]):
-        of_output = [own[:, output] - own[:, output].mean() for own in residuals]
-        lags = np.array([sum(float(e[: len(e) - k] @ e[k:]) for e in of_output) for k in range(n + 1)])
+        series = [values[:, output] - values[:, output].mean() for values in residuals]
+        lags = np.array([sum(float(e[: len(e) - k] @ e[k:]) for e in series) for k in range(n + 1)])
         covariances += lags / lags[0] if lags[0] > 0.0 else 0.0
     if not n or not covariances[0] > 0.0:
         return np.ones(1)
@@ -46,140 +106,67 @@ def fit_autoregression(residuals: list[Array], n_coefficients: int = N_COEFFICIE
     return np.concatenate([[1.0], -linalg.solve_toeplitz(column, covariances[1:])])
 
 
-def whiten(record: Record, coefficients: Array) -> Record:
-    """A record through the filter, without the samples at its beginning that lack others before them."""
+def apply_filter(values: Array, coefficients: Array) -> Array:
+    """Filter the rows of `values`, without the first ones, which lack samples before them."""
     lost = len(coefficients) - 1
-    n = len(record) - lost
-    u, y = (
-        np.asarray(sum(c * own[lost - k : lost - k + n] for k, c in enumerate(coefficients.tolist())))
-        for own in (record.u, record.y)
-    )
-    return Record(u, y)
+    n = len(values) - lost
+    return np.asarray(sum(c * values[lost - k : lost - k + n] for k, c in enumerate(coefficients.tolist())))
 
 
-# MERGED ltinet.identification.preprocessing
-# By how many samples each input comes late: the first of its responses that stands out of their uncertainty.
-#
-# Responses over some lags are estimated by least squares with past outputs beside them (an autoregressive model of high
-# order with inputs), which leaves white residuals, so that the usual uncertainty of least squares holds.
+def whiten(record: Record, coefficients: Array) -> Record:
+    """Send inputs and outputs of a record through the filter."""
+    return Record(apply_filter(record.u, coefficients), apply_filter(record.y, coefficients))
+
+
+# Input delays.
 
 _LAGS = 20  # of inputs and outputs, where records are long enough
 _SIGNIFICANCE = 4.5  # standard deviations: one false alarm in 10⁵ lags
-_MAX_SAMPLES = 2**17  # samples that are looked at
+_MAX_SAMPLES = 2**17  # samples of a record that are used
 
 
 def estimate_delays(records: tuple[Record, ...], *, most: int) -> tuple[int, ...]:
-    """For every input the samples before the first one whose output it moves, of a system without a direct path.
+    """Return for every input the number of samples that it is delayed by.
 
-    0 where the output moves at the next sample or at once, and where nothing stands out.
+    0 where the output moves at once or at the next sample, as in a system without feedthrough, and where no
+    coefficient exceeds its uncertainty.
     """
-    m, p = records[0].u.shape[1], records[0].y.shape[1]
+    m, p = int(records[0].u.shape[1]), int(records[0].y.shape[1])
     lags = min(_LAGS, max(most + 2, 2), sum(map(len, records)) // (4 * (m + p)))
+    none = (0,) * m
     if lags < 2:
-        return tuple([0] * m)
-    sizes = np.zeros((lags, m))
+        return none
     columns, outputs = _arx_regression(records, lags)
     if len(columns) <= 2 * columns.shape[1]:
-        return tuple([0] * m)
+        return none
     Q, R = linalg.qr(columns, mode="economic", check_finite=False)
     diagonal = np.abs(R.diagonal())
     if not np.all(diagonal > 1e-10 * diagonal.max(initial=0.0)):
-        return tuple([0] * m)  # clean records explain each other: a delay is found as poles at zero
+        return none  # columns of noise-free records are dependent; a delay then appears as poles at 0
     inverse = linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
     spread = np.linalg.norm(inverse, axis=1)
+    ratios = np.zeros((lags, m))
     for output in range(p):
         weights = inverse @ (Q.T @ outputs[:, output])
-        left = outputs[:, output] - columns @ weights
-        deviation = np.sqrt(left @ left / (len(left) - len(R))) * spread
+        residuals = outputs[:, output] - columns @ weights
+        deviation = np.sqrt(residuals @ residuals / (len(residuals) - len(R))) * spread
         ratio = np.abs(weights) / np.where(deviation > 0.0, deviation, np.inf)
-        sizes = np.maximum(sizes, ratio[: lags * m].reshape(lags, m))
-    first = [np.flatnonzero(sizes[:, j] > _SIGNIFICANCE) for j in range(m)]
-    return tuple(max(int(own[0]) - 1, 0) if len(own) else 0 for own in first)
+        ratios = np.maximum(ratios, ratio[: lags * m].reshape(lags, m))
+    significant = [np.flatnonzero(ratios[:, j] > _SIGNIFICANCE) for j in range(m)]
+    return tuple(max(int(places[0]) - 1, 0) if len(places) else 0 for places in significant)
 
 
 def _arx_regression(records: tuple[Record, ...], lags: int) -> tuple[Array, Array]:
-    """Inputs at lags 0, 1, …, outputs at lags 1, 2, …, a constant; and outputs, a row for every sample."""
+    """Return columns (inputs at lags 0, 1, …, outputs at lags 1, 2, …, a constant) and outputs, a row per sample."""
     columns, outputs = [], []
-    for own in records:
-        n = min(len(own), _MAX_SAMPLES)
+    for record in records:
+        n = min(len(record), _MAX_SAMPLES)
         if n <= lags:
             continue
-        u = [own.u[lags - k : n - k] for k in range(lags)]
-        y = [own.y[lags - k : n - k] for k in range(1, lags + 1)]
+        u = [record.u[lags - k : n - k] for k in range(lags)]
+        y = [record.y[lags - k : n - k] for k in range(1, lags + 1)]
         columns.append(np.hstack([*u, *y, np.ones((n - lags, 1))]))
-        outputs.append(own.y[lags:n])
+        outputs.append(record.y[lags:n])
     if not columns:
         return np.zeros((0, 1)), np.zeros((0, 1))
     return np.vstack(columns), np.vstack(outputs)
-
-
-# MERGED ltinet.identification.preprocessing
-# Lines taken out of records before a subspace method sees them, where slopes are asked for.
-
-
-def detrend(records: tuple[Record, ...], trend: Trend) -> tuple[Record, ...]:
-    """Records without the line of every channel, inputs and outputs, if the trend is one; as they are otherwise.
-
-    A drift of outputs is a state at 1 to a subspace method, and takes the place of one of the system. A line of an
-    input gives a line of the output, so that both go; the least squares that follow see records as they are.
-    """
-    return (
-        tuple(Record(_detrend_values(own.u), _detrend_values(own.y)) for own in records)
-        if trend == "linear"
-        else records
-    )
-
-
-def _detrend_values(values: Array) -> Array:
-    ramp = np.linspace(-1.0, 1.0, len(values))
-    return np.asarray(values - values.mean(axis=0) - np.outer(ramp, ramp @ values) / max(float(ramp @ ramp), 1.0))
-
-
-# MERGED ltinet.identification.preprocessing
-# Channels in units in which all are about 1: products of numbers of 1e200 or 1e-200 are none.
-
-_MAX_EXPONENT_SPREAD = 10  # powers of two
-
-
-class ChannelUnits(NamedTuple):
-    """Powers of two, which cost no digit, for every input `(m,)` and output `(p,)`."""
-
-    inputs: Array
-    outputs: Array
-
-    @property
-    def gain(self) -> Array:
-        """Of what is given by what is scaled, `(p, m)`."""
-        with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(self.outputs[:, None] / self.inputs)
-
-    def scaled(self, record: Record) -> Record:
-        """A record in these units."""
-        return Record(record.u / self.inputs, record.y / self.outputs)
-
-    def restored(self, linear: DrivenModel) -> DrivenModel:
-        """A model of scaled records as one of those that were given."""
-        model = linear.model
-        own = replace(
-            model,
-            B=model.B / self.inputs,
-            C=model.C * self.outputs[:, None],
-            D=model.D * self.outputs[:, None] / self.inputs,
-        )
-        starts = tuple(InitialCondition(start.states, start.trends * self.outputs[:, None]) for start in linear.starts)
-        with np.errstate(over="ignore", under="ignore"):  # fits are told in scaled units
-            return DrivenModel(own, starts, linear.errors * self.outputs**2)
-
-
-def choose_units(records: tuple[Record, ...]) -> ChannelUnits:
-    """Units near the spread of every channel."""
-    return ChannelUnits(
-        *(_power_of_two_units(np.max([np.ptp(getattr(own, name), axis=0) for own in records], axis=0)) for name in "uy")
-    )
-
-
-def _power_of_two_units(size: Array) -> Array:
-    """One unit for all channels, since units weigh them against each other; own ones where they are far apart."""
-    exponents = np.frexp(size)[1]
-    together = exponents.max()
-    return np.asarray(np.ldexp(1.0, np.where(exponents > together - _MAX_EXPONENT_SPREAD, together, exponents)))

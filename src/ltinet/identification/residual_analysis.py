@@ -7,7 +7,8 @@ residuals, and the records were taken in a closed loop.
 
 Feedback test. Whitened residuals are regressed on inputs sent through the same filter, at past and present lags,
 which take all that the model misses, and at future lags. In an open loop the future inputs explain nothing: their
-contribution is an F ratio, for any inputs, since these count as given (Caines and Chan 1975).
+contribution is an F ratio, for any inputs, since these count as given (Caines and Chan 1975). Correlations alone do
+not suffice: what a model misses comes back at negative lags wherever inputs are periodic.
 """
 
 from dataclasses import dataclass
@@ -26,154 +27,145 @@ from ltinet.identification.linear_parameters import (
     simulated_outputs,
 )
 from ltinet.identification.modal_model import ModalModel
-from ltinet.identification.preprocessing import fit_autoregression
+from ltinet.identification.preprocessing import apply_filter, fit_autoregression
 from ltinet.identification.records import Record
 from ltinet.identification.sensitivities import record_residuals
 from ltinet.identification.uncertainty import NORMAL_QUANTILE_99
 from ltinet.systems.matrices import Matrix
 
-# MERGED ltinet.identification.residual_analysis
-# Whether inputs follow what a model leaves over: the mark of a loop that was closed while records were taken.
-#
-# Residuals, made white, are explained by inputs through the same filter: those before and at their own time, which take
-# all that the model misses, and those after it. In an open loop the later ones explain nothing: how much they add is an F
-# ratio, for any inputs, sweeps and periods among them, since these count as given (Caines and Chan 1975). Correlations
-# alone do not tell: what a model misses comes back at negative lags wherever inputs repeat themselves.
-
-_BEFORE, _AFTER = 25, 10  # lags of inputs
-_AT_ONCE = 2**22  # numbers of the regression: longer records are looked at in part
-_DEPENDENT = 1e-8  # of a column: what is left of one that the others tell to half of the digits
-
-
-def chance_of_feedback(residuals: list[Array], inputs: list[Array]) -> Array:
-    """For every output, how often an open loop would show as much as this: `(p,)`, 1 where records are too short."""
-    p = residuals[0].shape[1]
-    return np.array([_feedback_p_value([own[:, [output]] for own in residuals], inputs) for output in range(p)])
-
-
-def _feedback_p_value(residuals: list[Array], inputs: list[Array]) -> float:
-    coefficients = fit_autoregression(residuals)
-    m = inputs[0].shape[1]
-    n_columns = 1 + m * (_BEFORE + 1 + _AFTER)
-    stacked = [
-        _regression_rows(_filtered(e, coefficients), _filtered(u, coefficients))[: max(1, _AT_ONCE // n_columns)]
-        for e, u in zip(residuals, inputs, strict=True)
-        if len(e) > len(coefficients) + _BEFORE + _AFTER
-    ]
-    rows = np.vstack(stacked) if stacked else np.zeros((0, n_columns + 1))
-    if len(rows) <= 2 * n_columns:
-        return 1.0
-    R = np.asarray(linalg.qr(rows, mode="r", check_finite=False)[0][: n_columns + 1])
-    told = np.abs(R.diagonal()[:-1]) > _DEPENDENT * np.linalg.norm(R[:, :-1], axis=0)
-    added = told & (np.arange(n_columns) >= n_columns - m * _AFTER)
-    # What columns told by others would explain of the side belongs to what is left.
-    left = float(R[-1, -1] ** 2 + (R[:-1, -1][~told] ** 2).sum())
-    freedom = len(rows) - int(told.sum())
-    if not added.any() or not left > 0.0:
-        return 1.0
-    ratio = float((R[:-1, -1][added] ** 2).sum()) / int(added.sum()) / (left / freedom)
-    return float(special.fdtrc(int(added.sum()), freedom, ratio))
-
-
-def _regression_rows(e: Array, u: Array) -> Matrix:
-    """A constant, inputs at lags 25, …, 0 and those after, and the residual, a row for every sample."""
-    last = len(e) - _AFTER
-    before = [u[_BEFORE - lag : last - lag] for lag in range(_BEFORE + 1)]
-    after = [u[_BEFORE + lag : last + lag] for lag in range(1, _AFTER + 1)]
-    return np.hstack([np.ones((last - _BEFORE, 1)), *before, *after, e[_BEFORE:last]])
-
-
-def _filtered(series: Array, coefficients: Array) -> Array:
-    centred = series - series.mean(axis=0)
-    lost, n = len(coefficients) - 1, len(series) - len(coefficients) + 1
-    return np.asarray(sum(c * centred[lost - k : lost - k + n] for k, c in enumerate(coefficients.tolist())))
-
-
-# MERGED ltinet.identification.residual_analysis
-# What a model leaves over: whether it is noise of its own, still knows the inputs, or inputs know it.
-#
-# Correlations of two series with nothing in common have the variance 1/N only if one of them is white. Inputs and
-# residuals therefore go, each by itself, through the filters that whiten them before they are compared. Such filters look
-# into the past only, so that a correlation stays on its side of lag 0: at positive lags residuals follow inputs, and the
-# model misses something; at negative lags inputs follow residuals, and somebody was feeding outputs back.
-
 LAGS = 25
-_SAMPLES_PER_LAG = 8  # at least, so that the bands mean something
-_SMALLEST_CHANCE = 1e-8  # a chance that needs no digits
-_FALSE_ALARM = 0.01  # of the warning, over all outputs
+"""Largest lag of the correlations."""
+_SAMPLES_PER_LAG = 8  # lower limit of N/lags, below which the variance 1/N of a correlation does not hold
+_SMALLEST_CHANCE = 1e-8  # smaller probabilities are reported as such
+_FALSE_ALARM = 0.01  # probability of the warning in an open loop, over all outputs
+_N_PAST, _N_FUTURE = 25, 10  # lags of the inputs in the feedback test
+_MAX_NUMBERS = 2**22  # numbers of the regression; of longer records the beginning is used
+_DEPENDENT = 1e-8  # relative pivot below which half of the digits of a column are lost
+_ROUNDING_LEVEL = 1e-8  # of the outputs: smaller residuals are rounding errors
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ResidualTests:
-    """Correlations of residuals, with bands that hold 99 % of those of white residuals that know no input."""
+    """Residuals of a model with their correlations, and bands that hold 99 % of those of white residuals.
+
+    Parameters
+    ----------
+    residuals
+        Measured less simulated outputs of every record, `(T, p)`.
+    lags
+        Lags from −L to L.
+    autocorrelation
+        Correlation of every output's residuals with themselves, `(p, 2L + 1)`.
+    cross_correlation
+        Correlation `(p, m, 2L + 1)` of inputs at k with residuals at k + lag, both whitened.
+    band
+        Half the width of the 99 % band.
+    is_white
+        Result of the Ljung–Box test of every output over all lags, at 99 %.
+    chance_of_feedback
+        Probability that an open loop shows inputs which follow residuals as much as here, for every output, `(p,)`.
+
+    """
 
     residuals: tuple[Array, ...]
-    """Measured less simulated outputs of every record, `(T, p)`."""
     lags: NDArray[np.intp]
-    """From −L to L."""
     autocorrelation: Array
-    """Of every output with itself, `(p, 2L + 1)`, as residuals are."""
     cross_correlation: Array
-    """`(p, m, 2L + 1)`: of inputs at k with residuals at k + lag, both whitened."""
     band: float
-    """Half the width of the 99 % band."""
     is_white: NDArray[np.bool_]
-    """For every output, at 99 % over all lags together (Ljung and Box)."""
-
     chance_of_feedback: Array
-    """For every output, how often an open loop would let inputs follow residuals as much as here, `(p,)`."""
 
     @property
     def feedback(self) -> str | None:
-        """A warning where inputs follow residuals, in one of a hundred open loops too: a closed loop."""
+        """Warning of a closed loop, given in one of a hundred open loops too; None without signs of one."""
         output = int(np.argmin(self.chance_of_feedback))
         chance = float(self.chance_of_feedback[output])
         if chance * len(self.chance_of_feedback) >= _FALSE_ALARM:
             return None
         often = f"{100.0 * chance:.2g} %" if chance > _SMALLEST_CHANCE else f"less than {100.0 * _SMALLEST_CHANCE:g} %"
         return (
-            f"inputs follow what the model leaves over of output {output + 1}, as they would by chance in "
+            f"inputs follow the residuals of output {output + 1}, as they would by chance in "
             f"{often} of open loops: the records seem to come from a closed loop, where poles "
             "and gain may be those of the loop rather than of the plant"
         )
 
 
+# Tests of a model on records.
+
+
+def record_residual_tests(model: ModalModel, records: tuple[Record, ...], trend: Trend) -> ResidualTests:
+    """Return the tests of a model on records whose starts and trends are fitted."""
+    residuals = []
+    for record in records:
+        start, _ = fit_initial_condition(model, record, trend=trend, scale=np.ones(model.n_outputs))
+        part = compute_regressors(model, record)
+        residuals.append(part.outputs - simulated_outputs(part, model, start))
+    return analyze_residuals(residuals, [record.u for record in records])
+
+
+def record_fits(model: ModalModel, records: tuple[Record, ...]) -> Array:
+    """Return 100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, with starts fitted."""
+    errors = sum(fit_initial_condition(model, it, trend="none", scale=output_deviations(it))[1] for it in records)
+    spread = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
+    return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
+
+
+def output_deviations(record: Record) -> Array:
+    """Return ‖y − mean‖ of every output, in units of which starts are fitted; 1 where an output does not change."""
+    norms = np.linalg.norm(record.y - record.y.mean(axis=0), axis=0)
+    return np.where(norms > 0.0, norms, 1.0)
+
+
+def feedback_warning(driven: DrivenModel, records: tuple[Record, ...]) -> tuple[str, ...]:
+    """Return a warning where the inputs of the records follow the residuals; outputs with rounding only are left out."""
+    residuals = [part.residuals for part in record_residuals(driven, records)]
+    size = np.concatenate([record.y[: len(e)] for record, e in zip(records, residuals, strict=True)]).std(axis=0)
+    significant = np.sqrt(np.mean(np.concatenate(residuals) ** 2, axis=0)) > _ROUNDING_LEVEL * size
+    if not significant.any():
+        return ()
+    inputs = [record.u[: len(e)] for record, e in zip(records, residuals, strict=True)]
+    tests = analyze_residuals([np.where(significant, e, 0.0) for e in residuals], inputs)
+    return (tests.feedback,) if tests.feedback else ()
+
+
+# Correlations.
+
+
 def analyze_residuals(residuals: list[Array], inputs: list[Array], *, lags: int = LAGS) -> ResidualTests:
-    """The tests of residuals `(T, p)` and inputs `(T, m)` of some records."""
+    """Return the tests of residuals `(T, p)` and inputs `(T, m)` of records."""
     p, m = residuals[0].shape[1], inputs[0].shape[1]
-    n = sum(len(own) for own in residuals)
-    most = max(0, min(lags, min(len(own) for own in residuals) // _SAMPLES_PER_LAG))
-    around = np.arange(-most, most + 1)
-    alone = np.array([_correlation(*2 * (_column(residuals, i),), most) for i in range(p)])
-    white_e = [_whiten_series(_column(residuals, i)) for i in range(p)]
-    white_u = [_whiten_series(_column(inputs, j)) for j in range(m)]
-    cross = np.array([[_correlation(_common_end(u, e), _common_end(e, u), most) for u in white_u] for e in white_e])
-    after = alone[:, most + 1 :]
-    statistic = n * (n + 2.0) * (after**2 / (n - np.arange(1, most + 1))).sum(axis=1)
+    n = sum(map(len, residuals))
+    most = max(0, min(lags, min(map(len, residuals)) // _SAMPLES_PER_LAG))
+    e, u = ([_centered(values, k) for k in range(count)] for values, count in ((residuals, p), (inputs, m)))
+    auto = np.array([_correlation(series, series, most) for series in e])
+    white_e, white_u = ([_whiten_series(series) for series in channels] for channels in (e, u))
+    cross = np.array([[_correlation(_common_end(b, a), _common_end(a, b), most) for b in white_u] for a in white_e])
+    # Ljung–Box statistic, χ² with one degree of freedom for each lag.
+    statistic = n * (n + 2.0) * (auto[:, most + 1 :] ** 2 / (n - np.arange(1, most + 1))).sum(axis=1)
     is_white = statistic <= special.chdtri(most, 0.01) if most else np.ones(p, dtype=bool)
     band = NORMAL_QUANTILE_99 / np.sqrt(max(n, 1))
     chance = chance_of_feedback(residuals, inputs)
-    return ResidualTests(tuple(residuals), around, alone, cross, band, np.asarray(is_white), chance)
+    return ResidualTests(tuple(residuals), np.arange(-most, most + 1), auto, cross, band, np.asarray(is_white), chance)
 
 
-def _column(values: list[Array], number: int) -> list[Array]:
-    return [own[:, number] - own[:, number].mean() for own in values]
+def _centered(values: list[Array], channel: int) -> list[Array]:
+    return [series[:, channel] - series[:, channel].mean() for series in values]
 
 
 def _whiten_series(series: list[Array]) -> list[Array]:
-    """Without the samples at the beginning that lack others before them."""
-    coefficients = fit_autoregression([own[:, None] for own in series])
-    return [np.convolve(own, coefficients, mode="valid") for own in series]
+    """Filter series by the autoregressive model of all of them, without the first samples."""
+    coefficients = fit_autoregression([values[:, None] for values in series])
+    return [np.convolve(values, coefficients, mode="valid") for values in series]
 
 
 def _common_end(series: list[Array], other: list[Array]) -> list[Array]:
-    """The ends that both have."""
-    return [own[-min(len(own), len(its)) :] for own, its in zip(series, other, strict=True)]
+    """Return the ends of series for which the other ones have samples."""
+    return [a[-min(len(a), len(b)) :] for a, b in zip(series, other, strict=True)]
 
 
 def _correlation(first: list[Array], second: list[Array], most: int) -> Array:
-    """Of the first at k with the second at k + lag, lags from −most to most; 0 where one of them is 0."""
+    """Return the correlation of the first at k with the second at k + lag, lags −most to most; 0 if either is 0."""
     total = np.zeros(2 * most + 1)
     for a, b in zip(first, second, strict=True):
         n = len(a)
@@ -182,47 +174,43 @@ def _correlation(first: list[Array], second: list[Array], most: int) -> Array:
     return total / size if size > 0.0 else total
 
 
-# MERGED ltinet.identification.residual_analysis
-# The residuals of a model over records: those it was found in, or others.
-
-_ROUNDING_LEVEL = (
-    1e-8  # of the outputs: residuals below are what arithmetic leaves over, about which there is nothing to say
-)
+# Feedback test.
 
 
-def record_residual_tests(model: ModalModel, records: tuple[Record, ...], trend: Trend) -> ResidualTests:
-    """The tests of a model on records whose starts and trends are fitted."""
-    residuals = []
-    for own in records:
-        start, _ = fit_initial_condition(model, own, trend=trend, scale=np.ones(model.n_outputs))
-        found = compute_regressors(model, own)
-        residuals.append(found.outputs - simulated_outputs(found, model, start))
-    return analyze_residuals(residuals, [own.u for own in records])
+def chance_of_feedback(residuals: list[Array], inputs: list[Array]) -> Array:
+    """Return the p-value of the feedback test for every output, `(p,)`; 1 where records are too short."""
+    p = residuals[0].shape[1]
+    return np.array([_feedback_p_value([e[:, [output]] for e in residuals], inputs) for output in range(p)])
 
 
-def record_fits(model: ModalModel, records: tuple[Record, ...]) -> Array:
-    """100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, with starts fitted as `record_fit` does."""
-    errors = sum(fit_initial_condition(model, own, trend="none", scale=output_deviations(own))[1] for own in records)
-    spread = sum(((own.y - own.y.mean(axis=0)) ** 2).sum(axis=0) for own in records)
-    return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
+def _feedback_p_value(residuals: list[Array], inputs: list[Array]) -> float:
+    coefficients = fit_autoregression(residuals)
+    m = inputs[0].shape[1]
+    n_columns = 1 + m * (_N_PAST + 1 + _N_FUTURE)
+    parts = [
+        _regression_rows(*(apply_filter(values - values.mean(axis=0), coefficients) for values in (e, u)))
+        for e, u in zip(residuals, inputs, strict=True)
+        if len(e) > len(coefficients) + _N_PAST + _N_FUTURE
+    ]
+    rows = np.vstack([part[: max(1, _MAX_NUMBERS // n_columns)] for part in parts] or [np.zeros((0, n_columns + 1))])
+    if len(rows) <= 2 * n_columns:
+        return 1.0
+    R = np.asarray(linalg.qr(rows, mode="r", check_finite=False)[0][: n_columns + 1])
+    side = R[:-1, -1]
+    independent = np.abs(R.diagonal()[:-1]) > _DEPENDENT * np.linalg.norm(R[:, :-1], axis=0)
+    future = independent & (np.arange(n_columns) >= n_columns - m * _N_FUTURE)
+    # The contribution of dependent columns counts as unexplained.
+    unexplained = float(R[-1, -1] ** 2 + (side[~independent] ** 2).sum())
+    freedom = len(rows) - int(independent.sum())
+    if not future.any() or not unexplained > 0.0:
+        return 1.0
+    ratio = float((side[future] ** 2).sum()) / int(future.sum()) / (unexplained / freedom)
+    return float(special.fdtrc(int(future.sum()), freedom, ratio))
 
 
-def output_deviations(record: Record) -> Array:
-    """Return ‖y − mean‖ of every output, in units of which starts are fitted; 1 where an output does not change."""
-    found = np.linalg.norm(record.y - record.y.mean(axis=0), axis=0)
-    return np.where(found > 0.0, found, 1.0)
-
-
-def feedback_warning(linear: DrivenModel, records: tuple[Record, ...]) -> tuple[str, ...]:
-    """A warning, or none, where the inputs of the records follow what the model leaves over."""
-    parts = record_residuals(linear, records)
-    residuals = [own.residuals for own in parts]
-    size = np.concatenate([own.y[: len(e)] for own, e in zip(records, residuals, strict=True)]).std(axis=0)
-    shown = np.sqrt(np.mean(np.concatenate(residuals) ** 2, axis=0)) > _ROUNDING_LEVEL * size
-    if not shown.any():
-        return ()
-    tests = analyze_residuals(
-        [np.where(shown, own, 0.0) for own in residuals],
-        [own.u[: len(e)] for own, e in zip(records, residuals, strict=True)],
-    )
-    return (tests.feedback,) if tests.feedback else ()
+def _regression_rows(e: Array, u: Array) -> Matrix:
+    """Return a constant, inputs at past and present lags, at future ones, and the residual, a row for every sample."""
+    last = len(e) - _N_FUTURE
+    past = [u[_N_PAST - lag : last - lag] for lag in range(_N_PAST + 1)]
+    future = [u[_N_PAST + lag : last + lag] for lag in range(1, _N_FUTURE + 1)]
+    return np.hstack([np.ones((last - _N_PAST, 1)), *past, *future, e[_N_PAST:last]])

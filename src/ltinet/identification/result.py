@@ -6,7 +6,7 @@ first use from the data that are kept with the result. `report` writes one HTML 
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -40,98 +40,171 @@ from ltinet.plotting.identification import IdentificationPlotData, Identificatio
 from ltinet.signals.arrays import as_real_array
 from ltinet.state_space import StateSpace
 
-# MERGED ltinet.identification.result
-# What was identified: a continuous-time system with the evidence for it, from records or from a frequency response.
-
-_MAX_PLOTTED_SAMPLES = 2000  # samples in the picture of a report
+_MAX_PLOTTED_SAMPLES = 2000  # samples in a figure of a report; empirical: more cannot be distinguished
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class IdentificationResult:
-    """A continuous-time system found in records or in a frequency response, with the evidence; `print` shows it."""
+    """Identified continuous-time system with its diagnostics.
+
+    `identify` and `identify_frequency` return it; `print` shows a summary.
+
+    Parameters
+    ----------
+    system
+        System in continuous time, with delays, operating point, hold and sample time.
+    dt
+        Time between samples; None for a frequency response.
+    hold
+        Hold of the records; None for a frequency response.
+    delay
+        Delay of each input in samples.
+    method
+        Subspace method, or "vector fitting".
+    block_rows
+        Number of block rows of the Hankel matrix; 0 for a frequency response.
+    refined
+        True where the output-error refinement was kept.
+    trend
+        Trend of the records.
+    input_offsets
+        Means of the inputs that the model subtracts, `(m,)`.
+    output_offsets
+        Offsets that the model adds to its outputs, `(p,)`.
+    fits
+        Simulated fit of every output on the data of the identification, 100 (1 − ‖y − ŷ‖/‖y − mean‖) %, `(p,)`.
+    fit_warnings
+        Warnings that need no analysis of the residuals; `warnings` has all of them.
+    notes
+        Notes on the data, such as gaps.
+    candidates
+        Models that were compared, with their errors on test data.
+    singular_values
+        Singular values of the subspace method.
+    order
+        Number of states at the samples; a negative real pole there takes one more in continuous time.
+    modes
+        Model at the samples, or in continuous time, mode by mode; None where eigenvectors are nearly dependent.
+    diagnostics
+        Data from which covariance and residuals are computed on request; of long records the beginnings.
+
+    """
 
     system: StateSpace
-    """In continuous time, with the delays, the operating point, the hold and the sample time that were found."""
     dt: float | None
-    """Between samples; None where it was found in a frequency response, which has none."""
     hold: Literal["linear", "zero"] | None
     delay: tuple[int, ...]
-    """Samples by which each input comes late."""
     method: str
     block_rows: int
-    """Of the Hankel matrix; 0 where there was none."""
     refined: bool
     trend: Trend
     input_offsets: Array
-    """What inputs were counted from, `(m,)`: their means."""
     output_offsets: Array
-    """What the model adds to its outputs, `(p,)`."""
     fits: Array
-    """On the data that it was found in: 100 (1 − ‖y − ŷ‖/‖y − mean‖) %, by simulation, `(p,)`."""
     fit_warnings: tuple[str, ...]
-    """Warnings that need no look at residuals."""
     notes: tuple[str, ...]
-    candidates: tuple[CandidateSummary, ...] = field(repr=False)
-    """Models on the way here, with their errors on samples that they had not seen."""
-    singular_values: Array = field(repr=False)
+    candidates: tuple[CandidateSummary, ...]
+    singular_values: Array
     order: int
-    """Number of states; a negative real pole at samples takes one more in continuous time."""
-    modes: ModalModel | None = field(repr=False)
-    """The model at samples, or that of continuous time, mode by mode; None where modes cannot be told apart."""
-    diagnostics: Diagnostics = field(repr=False)
-    """The data, from which confidence is computed when somebody asks for it; of long records the beginnings."""
+    modes: ModalModel | None
+    diagnostics: Diagnostics
 
     @cached_property
     def net(self) -> DynamicNetwork:
-        """The network of the system, which predicts what `simulate` does; slopes of trends are not part of it."""
+        """Network of the system, which has the outputs of `simulate`; slopes of trends are not part of it."""
         return construct(self.system)
 
     @cached_property
     def discrete(self) -> StateSpace:
-        """The model at samples, x[k+1] = A x[k] + B u[k], y = C x + D u."""
+        """Model at the samples, x[k+1] = A x[k] + B u[k], y = C x + D u."""
         if self.dt is None or self.modes is None:
             raise InvalidSignalError(
-                "this system was found in a frequency response and has no samples; found.system.to_discrete(dt) has"
+                "this system was identified from a frequency response and has no sample time; use result.system.to_discrete(dt)"
             )
         A, B, C, D = self.modes.sampled()
         names = self.system.input_names, self.system.output_names
-        found = StateSpace(A, B, C, D, dt=self.dt, inputs=names[0], outputs=names[1])
-        settings = self.system.signal_settings
-        return StateSpace.of(found.matrices, settings=settings)
+        matrices = StateSpace(A, B, C, D, dt=self.dt, inputs=names[0], outputs=names[1]).matrices
+        return StateSpace.of(matrices, settings=self.system.signal_settings)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What to know before trusting the model; a closed loop among it."""
-        return self.fit_warnings + self.diagnostics.doubts()
+        """Warnings about the model and its data, signs of a closed loop among them."""
+        return self.fit_warnings + self.diagnostics.residual_warnings()
 
     @cached_property
     def covariance(self) -> ParameterCovariance | None:
-        """Of the parameters, in units of the records; None where they are too many or some of them are not seen."""
+        """Covariance of the parameters in units of the records; None where the data do not determine it."""
         return self.diagnostics.covariance()
 
     def poles(self) -> Complex:
-        """The poles in continuous time."""
+        """Return the poles in continuous time.
+
+        Returns
+        -------
+        Complex
+            Poles of the system, in rad/s where times are in seconds.
+
+        """
         return self.system.poles()
 
     def simulate(self, u: Any, *, x0: ArrayLike | None = None) -> Array:
-        """Outputs `(T, p)` for inputs `(T, m)` at steps of dt: delays, offsets and the hold of the records included.
+        """Simulate inputs at steps of dt, with the delays, offsets and hold of the records.
 
-        Without x0 the run begins at rest, with inputs and outputs at their offsets.
+        Parameters
+        ----------
+        u
+            Inputs `(T, m)` or `(T,)`.
+        x0
+            State at the first sample; by default the run begins at rest, with inputs and outputs at their offsets.
+
+        Returns
+        -------
+        Array
+            Outputs `(T, p)`.
+
+        Raises
+        ------
+        InvalidSignalError
+            If the inputs are invalid, or the system was identified from a frequency response.
+
         """
         if self.dt is None or self.hold is None:
             raise InvalidSignalError(
-                "this system was found in a frequency response and knows no step of time; found.net.simulate(u, t) does"
+                "this system was identified from a frequency response and has no sample time; use "
+                "result.net.simulate(u, t)"
             )
-        inputs = self._inputs(u)
+        inputs = as_real_array(u.values if hasattr(u, "values") else u, "u")
+        inputs = inputs[:, None] if inputs.ndim == 1 else inputs
+        m = self.system.n_inputs
+        if inputs.ndim != 2 or inputs.shape[1] != m or not len(inputs) or not np.all(np.isfinite(inputs)):
+            raise InvalidSignalError(f"u has shape {np.shape(u)}; give finite samples (T, {m}) at steps of {self.dt:g}")
         return self.net.simulate(inputs, self.dt * np.arange(len(inputs)), x0=x0).y
 
     def fit(self, u: Any = None, y: Any = None, *, from_rest: bool = False) -> Array:
-        """How well the model explains other data, in % for each output, `(p,)`: 100 (1 − ‖y − ŷ‖/‖y − mean‖).
+        """Return the fit of every output on other data, 100 (1 − ‖y − ŷ‖/‖y − mean‖) %.
 
-        ŷ is simulated; only the states at the first sample are fitted, or none with `from_rest`. Several experiments
-        count as one. Where the system was found in a frequency response, omega and H take the places of u and y.
-        Without either they are the data that it was found in.
+        ŷ is simulated; only the states at the first sample are fitted. Several experiments count as one.
+
+        Parameters
+        ----------
+        u
+            Inputs, or the frequencies omega; by default the data of the identification are used.
+        y
+            Outputs, or the response H.
+        from_rest
+            True if the record begins at rest, so that no states are fitted.
+
+        Returns
+        -------
+        Array
+            Fit in percent, `(p,)`.
+
+        Raises
+        ------
+        InvalidSignalError
+            If the data are invalid, or `from_rest` is used without a record.
+
         """
         if self.dt is None or (u is None and y is None):
             if from_rest:
@@ -140,49 +213,112 @@ class IdentificationResult:
         return self.net.fit(u, y, dt=self.dt, from_rest=from_rest)
 
     def residuals(self, u: Any = None, y: Any = None) -> ResidualTests:
-        """What the model leaves over of records, with its correlations and their 99 % bands.
+        """Return the residuals of records, with their correlations and 99 % bands.
 
-        Only the states at the first sample are fitted, and trends where they belong to the model. Without u and y they
-        are the records that it was found in.
+        Only the states at the first sample are fitted, and trends where they belong to the model.
+
+        Parameters
+        ----------
+        u
+            Inputs; by default the records of the identification are used.
+        y
+            Outputs.
+
+        Returns
+        -------
+        ResidualTests
+            Residuals and the tests of their whiteness and independence of the inputs.
+
         """
         return self.diagnostics.residuals(u, y)
 
     def pole_uncertainty(self) -> tuple[PoleUncertainty, ...]:
-        """The poles of continuous time with their covariances, of pairs that with Im > 0.
+        """Return the poles of continuous time with their covariances.
 
-        Regions hold the true pole as often as they say where the model is refined and has the order of the system; a
-        model that is not refined is less certain.
+        The confidence levels hold where the model is refined and has the order of the system; a model that is not
+        refined is less certain.
+
+        Returns
+        -------
+        tuple of PoleUncertainty
+            Real poles, and of each pair the pole with Im > 0.
+
         """
-        return pole_uncertainties(self._certain(), self.dt)
+        return pole_uncertainties(self._require_covariance(), self.dt)
 
     def frequency_band(self, omega: ArrayLike) -> FrequencyBand:
-        """H(jω) of the system, without the delay, with the covariance of every entry."""
-        return frequency_band(self._certain(), validate_points(omega, "omega"), self.dt)
+        """Return H(jω) of the system, without delays, with the covariance of every entry.
+
+        Parameters
+        ----------
+        omega
+            Frequencies in rad/s, not negative.
+
+        Returns
+        -------
+        FrequencyBand
+            Response and covariance.
+
+        """
+        return frequency_band(self._require_covariance(), validate_points(omega, "omega"), self.dt)
 
     def step_band(self, t: ArrayLike) -> StepBand:
-        """Step responses of the system from rest, without the delay, at times from 0 on, with standard deviations."""
-        return step_band(self._certain(), validate_points(t, "t"), self.dt)
+        """Return step responses of the system from rest, without delays, with their standard deviations.
+
+        Parameters
+        ----------
+        t
+            Times from 0 on.
+
+        Returns
+        -------
+        StepBand
+            Responses and standard deviations.
+
+        """
+        return step_band(self._require_covariance(), validate_points(t, "t"), self.dt)
+
+    def _require_covariance(self) -> ParameterCovariance:
+        if self.covariance is None:
+            raise InvalidSignalError(
+                "the data do not determine the covariance: the model has too many parameters, or some without effect "
+                "on the outputs; identify a smaller order"
+            )
+        return self.covariance
 
     @property
     def plot(self) -> IdentificationPlots:
-        """Drawings: `found.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
-        drawn = IdentificationPlotData(
+        """Plots: `result.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
+        data = IdentificationPlotData(
             self.poles, lambda: self.pole_uncertainty() if self.covariance else (), self.diagnostics.compared, self.fit,
             self.residuals, self.frequency_band, self.system.plot_frequencies, self.candidates, self.singular_values,
             self.order, self.dt, self.system.output_names, self.system.input_names,
         )  # fmt: skip
-        return IdentificationPlots(drawn)
+        return IdentificationPlots(data)
 
     def report(self, path: str | os.PathLike[str], *, title: str = "measured data") -> None:
-        """Write one HTML page with fits, poles, warnings, what was tried and the five pictures; it needs matplotlib.
+        """Write an HTML page with fits, poles, warnings, candidate models and five figures; it needs matplotlib.
 
-        Pictures show the data that the system was found in, of long records the beginnings.
+        Figures show the data of the identification, of long records the beginnings.
+
+        Parameters
+        ----------
+        path
+            File, with the suffix .html or .htm.
+        title
+            Name of the data in the heading.
+
+        Raises
+        ------
+        FileFormatError
+            If the file cannot be written.
+
         """
         try:
             target = Path(path)
         except TypeError:
             raise FileFormatError(
-                f"path is {sanitize(repr(path))}; give the name of a file that ends in .html"
+                f"path is {sanitize(repr(path))}; give the name of a file with suffix .html"
             ) from None
         if not target.parent.is_dir():
             raise FileFormatError(f"there is no folder {format_path(target.parent)}")
@@ -190,98 +326,75 @@ class IdentificationResult:
             raise FileFormatError(f"{format_path(target)} does not end in .html, as the file of a report does")
         write_file_atomically(target, _report_page(self, title).html().encode())
 
-    def _certain(self) -> ParameterCovariance:
-        if self.covariance is None:
-            raise InvalidSignalError(
-                "the records do not tell how certain this model is: it has too many parameters, or some that no output "
-                "shows; identify a smaller order"
-            )
-        return self.covariance
-
-    def _inputs(self, u: Any) -> Array:
-        values = as_real_array(u.values if hasattr(u, "values") else u, "u")
-        values = values[:, None] if values.ndim == 1 else values
-        if (
-            values.ndim != 2
-            or values.shape[1] != self.system.n_inputs
-            or not len(values)
-            or not np.all(np.isfinite(values))
-        ):
-            raise InvalidSignalError(
-                f"u has shape {np.shape(u)}; give finite samples (T, {self.system.n_inputs}) at steps of {self.dt:g}"
-            )
-        return values
-
     def __repr__(self) -> str:
         fits = ", ".join(f"{value:.1f} %" for value in self.fits[:4].tolist())
         samples = "" if self.dt is None else f", dt={self.dt:g}"
-        return f"Identified(order={self.order}{samples}, fit={fits}{', …' if len(self.fits) > 4 else ''})"
+        more = ", …" if len(self.fits) > 4 else ""
+        return f"IdentificationResult(order={self.order}{samples}, fit={fits}{more})"
 
     def __str__(self) -> str:
-        return "\n".join(_summary_lines(self))
+        system, rows = self.system, f", {self.block_rows} block rows" if self.block_rows else ""
+        lines = [
+            f"identified system of order {self.order}",
+            f"  inputs, outputs    {system.n_inputs}, {system.n_outputs}",
+            "  data               a frequency response"
+            if self.dt is None
+            else f"  samples            at steps of {self.dt:g}, {self.hold} hold",
+            f"  method             {self.method}{rows}{', refined' if self.refined else ''}",
+        ]
+        lines += [
+            f"  fit                {value:6.2f} %  {name}"
+            for name, value in zip(system.output_names, self.fits.tolist(), strict=True)
+        ]
+        if any(self.delay):
+            lines.append(f"  delay              {', '.join(map(str, self.delay))} samples")
+        lines += [
+            f"  {label:<18} {value}" for label, value in system.signal_settings.rows if label in ("u0", "y0", "note")
+        ]
+        lines += format_poles(self.poles(), self.pole_uncertainty() if self.covariance else ())
+        lines += [f"  note               {note}" for note in self.notes]
+        lines += [f"  warning            {warning}" for warning in self.warnings]
+        return "\n".join(lines)
 
 
-def _report_page(found: IdentificationResult, title: str) -> ReportPage:
-    delays = f", delays of {', '.join(map(str, found.delay))} samples" if any(found.delay) else ""
-    data = (
-        "a frequency response" if found.dt is None else f"samples at steps of {found.dt:g} ({found.hold} hold{delays})"
-    )
-    rows = f" with {found.block_rows} block rows" if found.block_rows else ""
-    channels = f"{format_count(found.system.n_inputs, 'input')} and {format_count(found.system.n_outputs, 'output')}"
+def _report_page(result: IdentificationResult, title: str) -> ReportPage:
+    delays = f", delays of {', '.join(map(str, result.delay))} samples" if any(result.delay) else ""
+    data = "a frequency response"
+    if result.dt is not None:
+        data = f"samples at steps of {result.dt:g} ({result.hold} hold{delays})"
+    rows = f" with {result.block_rows} block rows" if result.block_rows else ""
+    channels = f"{format_count(result.system.n_inputs, 'input')} and {format_count(result.system.n_outputs, 'output')}"
     summary = (
-        f"Order {found.order}, {channels}, from {data}; found by {found.method}{rows}"
-        f"{', refined by output error' if found.refined else ''}."
+        f"Order {result.order}, {channels}, from {data}; identified by {result.method}{rows}"
+        f"{', refined by output error' if result.refined else ''}."
     )
     return ReportPage(
-        title, summary, found.warnings, found.system.output_names, found.fits, found.poles(),
-        found.pole_uncertainty() if found.covariance else (), found.candidates, tuple(_report_figures(found)), __version__,
+        title, summary, result.warnings, result.system.output_names, result.fits, result.poles(),
+        result.pole_uncertainty() if result.covariance else (), result.candidates, tuple(_report_figures(result)),
+        __version__,
     )  # fmt: skip
 
 
-def _report_figures(found: IdentificationResult) -> Iterator[ReportFigure]:
-    plots = found.plot
+def _report_figures(result: IdentificationResult) -> Iterator[ReportFigure]:
+    plots = result.plot
     yield ReportFigure(
-        "Measured values, and those of the model.", lambda: _show_last_samples(plots.compare(), found.dt)
+        "Measured values, and those of the model.", lambda: _show_last_samples(plots.compare(), result.dt)
     )
-    if found.dt is not None:
+    if result.dt is not None:
         yield ReportFigure(
-            "Correlations of what the model leaves over. After an input at positive lags: something is missed; at "
-            "negative lags: a closed loop, unless the input repeats itself.",
+            "Correlations of the residuals. After an input at positive lags: the model misses dynamics; at negative "
+            "lags: a closed loop, unless the input is periodic.",
             plots.residuals,
         )
-    yield ReportFigure("What speaks for the order.", plots.orders)
-    yield ReportFigure("Poles, and regions that hold the true ones at 99 %.", plots.poles)
-    if found.covariance is not None:
-        yield ReportFigure("The frequency response, and bands that hold the true one at 99 %.", plots.bode)
+    yield ReportFigure("Errors and singular values by order.", plots.orders)
+    yield ReportFigure("Poles with 99 % regions.", plots.poles)
+    if result.covariance is not None:
+        yield ReportFigure("Frequency response with 99 % bands.", plots.bode)
 
 
 def _show_last_samples(panels: NDArray[Any], dt: float | None) -> NDArray[Any]:
-    """Of long records the last samples: more are a blur."""
+    """Limit the time axis to the last samples, since more of them cannot be distinguished."""
     end = panels[-1].dataLim.x1
     if dt is not None and end > _MAX_PLOTTED_SAMPLES * dt:
         panels[-1].set_xlim(end - _MAX_PLOTTED_SAMPLES * dt, end)
     return panels
-
-
-def _summary_lines(found: IdentificationResult) -> list[str]:
-    rows = f", {found.block_rows} block rows" if found.block_rows else ""
-    lines = [
-        f"identified system of order {found.order}",
-        f"  inputs, outputs    {found.system.n_inputs}, {found.system.n_outputs}",
-        "  data               a frequency response"
-        if found.dt is None
-        else f"  samples            at steps of {found.dt:g}, {found.hold} hold",
-        f"  found by           {found.method}{rows}{', refined' if found.refined else ''}",
-        *(
-            f"  fit                {value:6.2f} %  {name}"
-            for name, value in zip(found.system.output_names, found.fits.tolist(), strict=True)
-        ),
-    ]
-    if any(found.delay):
-        lines.append(f"  delay              {', '.join(map(str, found.delay))} samples")
-    shown_settings = [row for row in found.system.signal_settings.rows if row[0] in ("u0", "y0", "note")]
-    lines += [f"  {label:<18} {value}" for label, value in shown_settings]
-    lines += format_poles(found.poles(), found.pole_uncertainty() if found.covariance else ())
-    lines += [f"  note               {note}" for note in found.notes]
-    lines += [f"  warning            {warning}" for warning in found.warnings]
-    return lines

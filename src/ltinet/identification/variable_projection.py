@@ -22,68 +22,72 @@ from ltinet.identification.block_realization import (
 )
 from ltinet.identification.frequency_data import ScaledResponse
 
-# MERGED ltinet.identification.variable_projection
-# Levenberg–Marquardt on A and B, with the best C and D for them at every step: variable projection.
-#
-# What moves are all entries of A's blocks. They are more than a block of poles needs, but a pair then becomes two real
-# poles and back without a seam; the damping decides what the response does not. Golub & Pereyra (1973), with the
-# Jacobian of Kaufman (1975). Where there are more inputs than outputs B and D are eliminated instead, of the dual system.
-
-_FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-12, 1e6
-_DOWN, _UP = 0.1, 6.0
-_COMPENSATED = 1e-4  # of a direction that C and D make up for, half the digits of rounding may be left
+# Damping of Levenberg and Marquardt, relative to a unit diagonal, and its factors after good and bad steps; empirical.
+_FIRST_DAMPING, _MIN_DAMPING, _MAX_DAMPING = 1e-3, 1e-12, 1e6
+_DECREASE, _INCREASE = 0.1, 6.0
+# Smallest norm of a projected derivative by that of the derivative: C and D compensate the rest, and half of the
+# digits of rounding must not be amplified.
+_MIN_REMAINDER = 1e-4
+_MAX_IDLE_ROUNDS = 2
+_Entries = tuple[NDArray[np.intp], NDArray[np.intp]]
+"""Rows and columns of the entries of A within its blocks."""
 
 
 @dataclass(frozen=True)
 class DescentOptions:
-    """How a descent is carried out."""
+    """Limits of a descent."""
 
     feedthrough: bool
     rounds: int
     floor: float
-    """Error that is as good as none."""
+    """Error at which the descent stops."""
     gain: float = 1e-3
-    """Relative decrease of the error in two rounds running that is not worth a third."""
+    """Relative decrease of the error below which a round is idle; the descent stops after two idle rounds."""
     allowed: Callable[[BlockRealization], bool] | None = None
-    """Which models may be passed through; None for all."""
+    """Predicate of models that may be stepped to; None for all."""
 
 
-def descend(model: BlockRealization, data: ScaledResponse, how: DescentOptions) -> BlockRealization:
-    """The model after at most some rounds downhill; never worse than with its best C and D, and never not allowed."""
+def descend(model: BlockRealization, data: ScaledResponse, options: DescentOptions) -> BlockRealization:
+    """Return the model after the descent, at least as good as with its best C and D, and allowed."""
     if model.n_states == 0:
-        return fit_output_matrices(model, data, feedthrough=how.feedthrough)
+        return fit_output_matrices(model, data, feedthrough=options.feedthrough)
     model = _pair_real_poles(model)
     if model.D.shape[0] < model.D.shape[1]:
-        return _descend_oriented(model.dual(), data.dual(), how).dual()
-    return _descend_oriented(model, data, how)
+        return _descend_tall(model.dual(), data.dual(), options).dual()
+    return _descend_tall(model, data, options)
 
 
-def _descend_oriented(model: BlockRealization, data: ScaledResponse, how: DescentOptions) -> BlockRealization:
-    model = fit_output_matrices(model, data, feedthrough=how.feedthrough)
-    where = _inside_blocks(model)
+def _descend_tall(model: BlockRealization, data: ScaledResponse, options: DescentOptions) -> BlockRealization:
+    """Descend for at least as many outputs as inputs."""
+    model = fit_output_matrices(model, data, feedthrough=options.feedthrough)
+    entries = _block_entries(model)
     error, damping, idle = data.error(model.response(data.s)), _FIRST_DAMPING, 0
-    for _ in range(how.rounds):
-        if error <= how.floor or idle == 2:
+    for _ in range(options.rounds):
+        if error <= options.floor or idle == _MAX_IDLE_ROUNDS:
             break
-        normal, slope, scale = _normal_equations(model, data, where, feedthrough=how.feedthrough)
+        normal, slope, scale = _normal_equations(model, data, entries, feedthrough=options.feedthrough)
         before = error
-        while damping <= _MOST_DAMPING:
-            step = _step(normal, slope, damping)
-            candidate = None if step is None else _apply_step(model, where, step / scale)
-            if candidate is not None and (how.allowed is None or how.allowed(candidate)):
-                candidate = fit_output_matrices(candidate, data, feedthrough=how.feedthrough)
-                worth = data.error(candidate.response(data.s))
-                if worth < error:
-                    model, error, damping = candidate, worth, max(_DOWN * damping, _LEAST_DAMPING)
-                    break
-            damping *= _UP
+        while damping <= _MAX_DAMPING:
+            step = _solve_damped(normal, slope, damping)
+            if step is not None:
+                A, (step_A, step_B) = model.A.copy(), np.split(step / scale, [len(entries[0])])
+                A[entries] += step_A
+                candidate = replace(model, A=A, B=model.B + step_B.reshape(model.B.shape))
+                if options.allowed is None or options.allowed(candidate):
+                    candidate = fit_output_matrices(candidate, data, feedthrough=options.feedthrough)
+                    candidate_error = data.error(candidate.response(data.s))
+                    if candidate_error < error:
+                        model, error, damping = candidate, candidate_error, max(_DECREASE * damping, _MIN_DAMPING)
+                        break
+            damping *= _INCREASE
         else:
             break
-        idle = idle + 1 if error > (1.0 - how.gain) * before else 0
+        idle = idle + 1 if error > (1.0 - options.gain) * before else 0
     return model
 
 
-def _step(normal: Array, slope: Array, damping: float) -> Array | None:
+def _solve_damped(normal: Array, slope: Array, damping: float) -> Array | None:
+    """Solve (N + damping I) step = slope; None where the matrix is not positive definite, or the step not finite."""
     try:
         factor = cho_factor(normal + damping * np.eye(len(normal)), check_finite=False)
     except LinAlgError:
@@ -92,67 +96,57 @@ def _step(normal: Array, slope: Array, damping: float) -> Array | None:
     return step if np.isfinite(step).all() else None
 
 
-def _apply_step(
-    model: BlockRealization, where: tuple[NDArray[np.intp], NDArray[np.intp]], step: Array
-) -> BlockRealization:
-    A = model.A.copy()
-    A[where] += step[: len(where[0])]
-    return replace(model, A=A, B=model.B + step[len(where[0]) :].reshape(model.B.shape))
-
-
 def _normal_equations(
     model: BlockRealization,
     data: ScaledResponse,
-    where: tuple[NDArray[np.intp], NDArray[np.intp]],
+    entries: _Entries,
     *,
     feedthrough: bool,
 ) -> tuple[Array, Array, Array]:
-    """JᵀJ, Jᵀr and the units of the unknowns that both are in, over all outputs.
+    """Return JᵀJ, Jᵀr and the units of the unknowns that both are in, over all outputs.
 
     With X = (s − A)⁻¹B and Y = C (s − A)⁻¹ the derivatives of H are ∂A_ij: Y_i X_j and ∂B_ij: Y_i e_jᵀ. Of each the
-    part that C and D could make up for is taken away, output after output. Units are the norms of
-    what is left, but where C and D make up for a direction altogether that is rounding, and must not be blown up.
+    part that C and D compensate is subtracted, output by output. Units are the norms of the remainders, bounded below
+    where a derivative is compensated altogether and its remainder is rounding.
     """
     X, Y = model.state_responses(data.s), model.output_responses(data.s)
-    n_unknowns = len(where[0]) + model.B.size
+    n_unknowns = len(entries[0]) + model.B.size
     normal, slope, size = np.zeros((n_unknowns, n_unknowns)), np.zeros(n_unknowns), np.zeros(n_unknowns)
-    rest = data.weights * (data.H - (model.C @ X + model.D))
+    errors = data.weights * (data.H - (model.C @ X + model.D))
     for i in range(len(model.C)):
         weights = data.weights[:, i]
-        J = stack_real_imag((weights[:, :, None] * _derivatives(X, Y[:, i], where)).reshape(weights.size, -1))
+        J = stack_real_imag((weights[:, :, None] * _derivatives(X, Y[:, i], entries)).reshape(weights.size, -1))
         Q = np.linalg.qr(weighted_regressors(X, weights, feedthrough=feedthrough))[0]
         size += np.einsum("ij,ij->j", J, J)
         J -= Q @ (Q.T @ J)
         normal += J.T @ J
-        slope += J.T @ np.concatenate([rest[:, i].real.ravel(), rest[:, i].imag.ravel()])
-    scale = np.sqrt(np.maximum(normal.diagonal(), _COMPENSATED**2 * size))
+        slope += J.T @ np.concatenate([errors[:, i].real.ravel(), errors[:, i].imag.ravel()])
+    scale = np.sqrt(np.maximum(normal.diagonal(), _MIN_REMAINDER**2 * size))
     scale[scale == 0.0] = 1.0
     return normal / np.outer(scale, scale), slope / scale, scale
 
 
-def _derivatives(X: Complex, y: Complex, where: tuple[NDArray[np.intp], NDArray[np.intp]]) -> Complex:
-    """∂H of one output by the entries of A and of B, (K, m, unknowns)."""
+def _derivatives(X: Complex, y: Complex, entries: _Entries) -> Complex:
+    """Return the derivatives of one output of H by the entries of A and of B, `(K, m, unknowns)`."""
     K, n, m = X.shape
     by_B = np.zeros((K, m, n, m), dtype=np.complex128)
     by_B[:, np.arange(m), :, np.arange(m)] = y
-    by_A = y[:, None, where[0]] * X[:, where[1]].transpose(0, 2, 1)
+    by_A = y[:, None, entries[0]] * X[:, entries[1]].transpose(0, 2, 1)
     return np.concatenate([by_A, by_B.reshape(K, m, n * m)], axis=2)
 
 
 def _pair_real_poles(model: BlockRealization) -> BlockRealization:
-    """Neighbouring real poles two by two in one block, so that they may become a pair."""
+    """Merge neighboring real poles in blocks of two, so that they may become a pair."""
     blocks = model.blocks()
     single = sorted((block for block in blocks if len(block) == 1), key=lambda block: model.A[block[0], block[0]])
     merged = [np.concatenate(single[at : at + 2]) for at in range(0, len(single), 2)]
-    chosen = [*merged, *(block for block in blocks if len(block) > 1)]
-    order = np.concatenate(chosen)
-    sizes = tuple(len(block) for block in chosen)
+    blocks = [*merged, *(block for block in blocks if len(block) > 1)]
+    order, sizes = np.concatenate(blocks), tuple(map(len, blocks))
     return BlockRealization(model.A[np.ix_(order, order)], model.B[order], model.C[:, order], model.D, sizes)
 
 
-def _inside_blocks(model: BlockRealization) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows and columns of all entries of A inside its blocks."""
+def _block_entries(model: BlockRealization) -> _Entries:
+    """Return rows and columns of all entries of A within its blocks."""
     grids = [np.meshgrid(block, block, indexing="ij") for block in model.blocks()]
-    return np.concatenate([rows.ravel() for rows, _ in grids]), np.concatenate(
-        [columns.ravel() for _, columns in grids]
-    )
+    rows, columns = (np.concatenate([grid[axis].ravel() for grid in grids]) for axis in (0, 1))
+    return rows, columns

@@ -29,16 +29,28 @@ _TITLE = "the DataFrame"
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Table of samples: times `(T,)` and values `(T, k)`, one column for each of the names."""
+    """Table of samples, one column of values for each name.
+
+    Parameters
+    ----------
+    t
+        Times `(T,)`, in seconds where their unit is known or they are stamps, and as they stand otherwise.
+    values
+        Values `(T, k)`.
+    names
+        Names of the values.
+    start
+        Origin of the times, where they were stamps.
+    notes
+        Changes made to the table: lines left out, units converted, gaps filled.
+
+    """
 
     t: Array
-    """Times, in seconds where their unit is known or they are stamps, and as they stand otherwise."""
     values: Array
     names: tuple[str, ...]
     start: datetime | None
-    """Origin of the times, where they were stamps."""
     notes: tuple[str, ...]
-    """Changes made to the table: lines left out, units converted, gaps filled."""
 
     def __repr__(self) -> str:
         return f"Table({format_count(len(self.t), 'row')}, names={list(self.names)!r})"

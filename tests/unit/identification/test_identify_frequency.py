@@ -68,7 +68,7 @@ def test_fits_are_those_of_the_formula(found):
     "call", [lambda own: own.discrete, lambda own: own.simulate([1.0]), lambda own: own.residuals()]
 )
 def test_what_needs_samples_says_what_to_do_instead(found, call):
-    with pytest.raises(ltinet.InvalidSignalError, match=r"frequency response.*found\."):
+    with pytest.raises(ltinet.InvalidSignalError, match=r"frequency response.*result\."):
         call(found)
 
 

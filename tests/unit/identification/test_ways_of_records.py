@@ -7,6 +7,7 @@ from scipy import linalg, signal
 import ltinet
 from drawn_records import drawn_system, record, run
 from ltinet.identification.linear_parameters import (
+    ModalDrive,
     compress_regressors,
     compute_regressors,
     fit_inputs,
@@ -40,7 +41,7 @@ def test_the_compressed_matrix_is_the_factor_of_all_records(noise):
     records = (record(rng, system, 150, noise=noise), record(rng, system, 90, noise=noise))
     H = np.vstack([hankel(own, 6) for own in records])
     for s in (6, 4):
-        found = compress_hankel(records, 6).narrowed(s)
+        found = compress_hankel(records, 6).with_block_rows(s)
         own = np.vstack([hankel(one.part(slice(6 - s, len(one) - 6 + s)), s) for one in records])
         assert np.allclose(found.R.T @ found.R, own.T @ own, rtol=0.0, atol=1e-10 * np.abs(H.T @ H).max())
 
@@ -70,10 +71,10 @@ def test_sequences_are_what_modes_do():
         v = np.zeros(400, complex)
         for k in range(399):
             v[k + 1] = pole * v[k] + one.u[k, 1]
-        assert np.allclose(whole.driven[:, i, 1], v)
+        assert np.allclose(whole.responses[:, i, 1], v)
     small = compress_regressors(modes, one)
     assert len(small.outputs) < 60
-    assert np.allclose(small.driven[:, 0].conj().T @ small.outputs, whole.driven[:, 0].conj().T @ whole.outputs)
+    assert np.allclose(small.responses[:, 0].conj().T @ small.outputs, whole.responses[:, 0].conj().T @ whole.outputs)
 
 
 @pytest.mark.parametrize("linear", [False, True])
@@ -86,7 +87,7 @@ def test_derivatives_are_those_of_the_outputs(linear):
     own = ParameterLayout(found.model, feedthrough=True, trend="constant", n_records=1)
     theta = own.packed(found.model, found.starts)
     model, (start,) = own.unpacked(theta)
-    columns = own.derivatives(compute_regressors(model, one, own.drive(model, start)), model, start, record=0)
+    columns = own.derivatives(compute_regressors(model, one, ModalDrive(model.B, start.states)), model, start, record=0)
     for place in range(len(theta)):
         step = 1e-6 * max(1.0, abs(theta[place]))
         ends = []

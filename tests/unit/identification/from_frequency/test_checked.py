@@ -68,11 +68,11 @@ def test_complex_gain_at_rest():
 
 @pytest.mark.parametrize("order", [-1, 2.0, True, "3", range(0), range(-1, 3)])
 def test_orders_that_are_none(order):
-    refused(OMEGA, H, order=order, match="whole number")
+    refused(OMEGA, H, order=order, match="an integer of at least 0")
 
 
 def test_an_order_that_the_data_cannot_tell():
-    refused(OMEGA, H, order=19, match="give 6 at most")
+    refused(OMEGA, H, order=19, match="give at most 6")
 
 
 @pytest.mark.parametrize("weights", [np.ones(3), -np.ones(20), np.zeros(20), np.full(20, np.nan), 1j * np.ones(20)])
