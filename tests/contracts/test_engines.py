@@ -157,7 +157,7 @@ def test_an_offset_of_time_changes_nothing(net, engine):
         ({"u": np.ones((13, 2))}, "14 times"),
         ({"hold": "cubic"}, "hold is 'cubic'"),
         ({"n_jobs": 0}, "n_jobs must be"),
-        ({"telepathy": True}, r"has no option telepathy\. No engine has it"),
+        ({"telepathy": True}, r"does not accept telepathy\. No engine has it"),
     ],
 )
 def test_bad_input_is_refused_in_the_same_words(net, engine, changes, words):

@@ -99,15 +99,22 @@ class DelayedTrajectory:
 
     def outputs(self, t: Array, *, core_outputs: Array | None = None) -> Array:
         """Return outputs y at any times; `core_outputs` are those of the core at `self.t`, if known already."""
-        y = np.zeros((*self.delays.shape[:-1], len(t), self.delays.shape[-1]))
-        for delay in np.unique(self.delays).tolist():
+        w = self._evaluate_delayed(
+            t, self.delays, self.delays.shape, lambda times: self._core_outputs(times, core_outputs)
+        )
+        return np.asarray(w + self.y0)
+
+    def _evaluate_delayed(
+        self, t: Array, delays: Array, shape: tuple[int, ...], evaluate: Callable[[Array], Array]
+    ) -> Array:
+        """Return values of the core at t − delays, zero before they arrive; `shape` is that at a single time."""
+        values = np.zeros((*shape[:-1], len(t), shape[-1]))
+        for delay in np.unique(delays).tolist():
             arrived, source, _ = self.source_times(t, delay)
-            if not arrived.any():
-                continue
-            w = self._core_outputs(source, core_outputs)
-            has_delay = np.broadcast_to((self.delays == delay)[..., None, :], (*y.shape[:-2], len(source), y.shape[-1]))
-            y[..., arrived, :] = np.where(has_delay, w, y[..., arrived, :])
-        return np.asarray(y + self.y0)
+            if arrived.any():
+                has_delay = (delays == delay)[..., None, :]
+                values[..., arrived, :] = np.where(has_delay, evaluate(source), values[..., arrived, :])
+        return values
 
     def source_times(self, t: Array, delay: float) -> tuple[Any, Array, Array]:
         """Return which times are after t0 + delay, the times t − delay of these, and the rounding of the latter."""
@@ -141,14 +148,7 @@ class DelayedTrajectory:
     def _delayed_states(self, t: Array, evaluate: Callable[[Array], Array]) -> Array:
         if self.state_delays is None:
             return np.asarray(evaluate(t))
-        shape = evaluate(self.t[:1]).shape
-        states = np.zeros((*shape[:-2], len(t), shape[-1]))
-        for delay in np.unique(self.state_delays).tolist():
-            arrived, source, _ = self.source_times(t, delay)
-            if arrived.any():
-                has_delay = (self.state_delays == delay)[..., None, None]
-                states[..., arrived, :] = np.where(has_delay, evaluate(source), states[..., arrived, :])
-        return states
+        return self._evaluate_delayed(t, self.state_delays[..., None], evaluate(self.t[:1])[..., 0, :].shape, evaluate)
 
     def input_corners(self, t: Array) -> tuple[Array, Array]:
         """Return the user's input at the times t and at knots between them."""

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ltinet._util.blas_threads import limit_blas_threads_for_work
 from ltinet._util.floating_point import Array
@@ -40,6 +39,8 @@ from ltinet.simulation.time_cells import uniform_cells
 _INPUT_TOLERANCE = 1e-8  # default distance of straight lines from an input function, relative to the largest |u|
 _JUMP_TOLERANCE = 1e-8  # relative to u: changes of a function by one unit in the last place of t are smaller
 
+Options = Mapping[str, Any]
+
 
 class Engine(Protocol):
     """Method that simulates a network."""
@@ -47,23 +48,14 @@ class Engine(Protocol):
     @property
     def options(self) -> frozenset[str]:
         """Names of the options that it accepts."""
-        ...
 
     def run(
-        self,
-        context: SimulationContext,
-        signal: Signal,
-        t: Array,
-        *,
-        x0: ArrayLike | None,
-        n_jobs: int,
-        options: Mapping[str, Any],
+        self, context: SimulationContext, signal: Signal, t: Array, *, x0: Array | None, n_jobs: int, options: Options
     ) -> Solution:
         """Return the solution at the ascending times t, from the user's state x0 at t[0], zero if it is None.
 
         All `options` are in the set of the engine and not None; it validates their values.
         """
-        ...
 
 
 # Exact engine
@@ -86,14 +78,7 @@ class ExactEngine:
     options = frozenset({"input_tolerance", "coordinates"})
 
     def run(
-        self,
-        context: SimulationContext,
-        signal: Signal,
-        t: Array,
-        *,
-        x0: ArrayLike | None,
-        n_jobs: int,
-        options: Mapping[str, Any],
+        self, context: SimulationContext, signal: Signal, t: Array, *, x0: Array | None, n_jobs: int, options: Options
     ) -> Solution:
         """Return the solution at the times t, from the state x0 at t[0]."""
         tolerance = validate_input_tolerance(options.get("input_tolerance", _INPUT_TOLERANCE))
@@ -209,14 +194,7 @@ class SolverEngine:
     options = frozenset({"method", "rtol", "atol", "first_step", "max_step", "across_knots"})
 
     def run(
-        self,
-        context: SimulationContext,
-        signal: Signal,
-        t: Array,
-        *,
-        x0: ArrayLike | None,
-        n_jobs: int,
-        options: Mapping[str, Any],
+        self, context: SimulationContext, signal: Signal, t: Array, *, x0: Array | None, n_jobs: int, options: Options
     ) -> Solution:
         """Return the solution at the times t, from the state x0 at t[0].
 
@@ -237,7 +215,7 @@ class SolverEngine:
 
 
 def simulate_with_solvers(
-    context: SimulationContext, signal: Signal, t: Array, *, x0: ArrayLike | None, plan: SolverPlan
+    context: SimulationContext, signal: Signal, t: Array, *, x0: Array | None, plan: SolverPlan
 ) -> tuple[Array, SolverTrajectory, dict[str, Any]]:
     """Return outputs at the times t, dense output in between, and statistics."""
     network = context.network
@@ -247,20 +225,12 @@ def simulate_with_solvers(
     _check_no_jump_is_crossed(signal, breaks)
     singles = signal.unbatched()
     offsets = np.cumsum([0, *(layer.n_states for layer in network.layers)])
-    tasks = [
-        LayerTask(
-            index,
-            layer,
-            single,
-            breaks,
-            start[offsets[index] : offsets[index + 1]],
-            plan.options,
-            plan.algorithm,
-            plan.across_knots,
-        )
-        for single, start in zip(singles, z0, strict=True)
-        for index, layer in enumerate(network.layers)
-    ]
+    tasks = []
+    for single, start in zip(singles, z0, strict=True):
+        for index, layer in enumerate(network.layers):
+            z = start[offsets[index] : offsets[index + 1]]
+            task = LayerTask(index, layer, single, breaks, z, plan.options, plan.algorithm, plan.across_knots)
+            tasks.append(task)
     runs = _solve_layers(tasks, n_jobs=plan.n_jobs)
     batches = [runs[index * network.n_layers : (index + 1) * network.n_layers] for index in range(len(singles))]
     stop = float(t[-1]) if len(breaks) > 1 else np.nan  # at a single time no jump follows
@@ -344,7 +314,7 @@ def select_engine(name: Any, options: Mapping[str, Any]) -> tuple[Engine, dict[s
     if unknown:
         owners = [f"engine={_quote(other)}" for other in ENGINES if unknown[0] in ENGINES[other].options]
         hint = f"{unknown[0]} is an option of {_join(owners)}." if owners else "No engine has it."
-        raise SimulationError(f"engine={_quote(name)} has no option {' and no option '.join(unknown)}. {hint}")
+        raise SimulationError(f"engine={_quote(name)} does not accept {_join(unknown)}. {hint}")
     return engine, options
 
 

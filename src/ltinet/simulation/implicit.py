@@ -200,8 +200,7 @@ def integrate_with_step_doubling(
     SimulationError
         Steps become too short, or the states overflow.
     """
-    integration = _StepDoubling(stepper, outputs, signal, x0, tolerance)
-    integration.begin(float(knots[0]))
+    integration = _StepDoubling(stepper, outputs, signal, float(knots[0]), x0, tolerance)
     for start, stop in zip(knots[:-1].tolist(), knots[1:].tolist(), strict=True):
         integration.integrate(start, stop)
     coarse, fine = (recorder.curve for recorder in integration.recorders)
@@ -211,16 +210,13 @@ def integrate_with_step_doubling(
 class _StepDoubling:
     """State of both integrations: their states, the largest state so far, and the length of the last step."""
 
-    def __init__(self, stepper: SDIRKStepper, outputs: OutputMap, signal: Signal, x0: Array, tolerance: float) -> None:
+    def __init__(
+        self, stepper: SDIRKStepper, outputs: OutputMap, signal: Signal, t0: float, x0: Array, tolerance: float
+    ) -> None:
         self.stepper, self.signal, self.tolerance = stepper, signal, tolerance
         self.coarse = self.fine = x0
         self.largest, self.length = float(np.linalg.norm(x0)), math.inf
-        self.recorders = _CurveRecorder(outputs, signal), _CurveRecorder(outputs, signal)
-
-    def begin(self, t: float) -> None:
-        """Record the start of both integrations."""
-        for recorder in self.recorders:
-            recorder.begin(t, self.coarse)
+        self.recorders = tuple(_CurveRecorder(outputs, signal, t0, x0) for _ in range(2))
 
     def integrate(self, start: float, stop: float) -> None:
         """Integrate from one knot to the next, in steps of their distance divided by powers of two."""
@@ -270,13 +266,10 @@ def _time_between(start: float, stop: float, place: int, level: int) -> float:
 class _CurveRecorder:
     """Recorder of the output curve of an integration."""
 
-    def __init__(self, outputs: OutputMap, signal: Signal) -> None:
+    def __init__(self, outputs: OutputMap, signal: Signal, t0: float, x0: Array) -> None:
         self._outputs, self._signal = outputs, signal
-        self._rows: list[tuple[float, Array, Array, Array]] = []
-
-    def begin(self, t: float, x: Array) -> None:
-        q, slope = self._outputs.at(x, _value(self._signal, t))
-        self._rows.append((t, q, slope, slope))
+        q, slope = outputs.at(x0, _value(signal, t0))
+        self._rows = [(t0, q, slope, slope)]
 
     def add(self, t: float, x: Array) -> None:
         q, before = self._outputs.at(x, _batch_last(self._signal.value_before(np.array([t])))[0])

@@ -46,11 +46,9 @@ class ErrorBound(Protocol):
 
     def at(self, t: Array) -> dict[str, Array]:
         """Return the parts at any times, `(..., len(t), p)` each."""
-        ...
 
     def overall(self) -> dict[str, Array]:
         """Return the parts over all times, `(..., p)` each."""
-        ...
 
 
 class AdditionalError(Protocol):
@@ -58,11 +56,9 @@ class AdditionalError(Protocol):
 
     def at(self, t: Array) -> Array:
         """Return the bound at any times, `(..., len(t), p)`."""
-        ...
 
     def overall(self) -> Array:
         """Return the bound over all times, `(..., p)`."""
-        ...
 
 
 class Trajectory(Protocol):
@@ -70,19 +66,15 @@ class Trajectory(Protocol):
 
     def outputs(self, t: Array) -> Array:
         """Return outputs y at any times, `(..., len(t), p)`."""
-        ...
 
     def user_states(self, t: Array) -> Array:
         """Return states x at any times, `(..., len(t), n)`, in the coordinates of the system given to `construct`."""
-        ...
 
     def neuron_states(self, t: Array) -> Array:
         """Return (ξ, ξ̇ of second-order neurons) of layer after layer, `(..., len(t), n)`."""
-        ...
 
     def error_bound(self, start: float, stop: float) -> ErrorBound:
         """Return a bound on the error of outputs between two times."""
-        ...
 
 
 @runtime_checkable
@@ -91,7 +83,6 @@ class HasInput(Protocol):
 
     def input_corners(self, t: Array) -> tuple[Array, Array]:
         """Return times `(K,)` and inputs `(..., K, m)`, before and after each of the times t and knot between them."""
-        ...
 
 
 @final

@@ -9,7 +9,7 @@ The tolerance search runs the network, attributes the error of the worst output 
 equally among them, and repeats until a further run would not save evaluations.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -27,14 +27,13 @@ from ltinet.error_bounds.defect import (
     neuron_error_contributions,
     update_tolerances,
 )
-from ltinet.error_bounds.gains import LayerEquations, bound_rounding
+from ltinet.error_bounds.gains import LayerEquations, LayerGains, bound_rounding
 from ltinet.error_bounds.output_bounds import OutputErrorBound
 from ltinet.errors import SimulationError
 from ltinet.signals.adaptive_sampling import initial_sample_times
 from ltinet.signals.signal import Signal
 from ltinet.simulation.forward_pass import LayerRun, SolverRun
 from ltinet.simulation.solution import Solution
-from ltinet.simulation.system_arrays import NetworkArrays
 
 _FUNCTION_ROUNDING = 64.0 * EPS  # relative to the largest value: rounding of functions and of polynomials through them
 _MAX_HALVINGS = 40  # after these the contribution of a jump that is not among the knots is below rounding
@@ -52,44 +51,46 @@ Simulate = Callable[[Tolerances], Solution]
 
 def bound_solver_run(run: SolverRun, cells: Array) -> tuple[OutputErrorBound, ...]:
     """Return the bound of every signal of a batch."""
-    arrays = run.prepared.network_arrays
-    gains = arrays.gains(float(cells[-1] - cells[0]))
+    gains = run.prepared.network_arrays.gains(float(cells[-1] - cells[0]))
     bounds = []
-    for signal, runs, start in zip(
-        run.signal.unbatched(), run.batches, _initial_states(run, arrays, cells[:1]), strict=True
-    ):
+    for signal, runs, start in zip(run.signal.unbatched(), run.batches, _initial_states(run, cells[:1]), strict=True):
         probe = _probe_input(signal, float(cells[0]), float(cells[-1]))
         largest = np.maximum(_largest_inputs(signal, cells), np.max(np.abs(probe.u), axis=0, initial=0.0))
         layers = tuple(
             bound_layer_error(layer, _dense_output(layer.equations, layer_run, signal, largest, probe), cells=cells)
             for layer, layer_run in zip(gains, runs, strict=True)
         )
-        size = arrays.join([layer.size for layer in layers], len(cells) - 1)
-        errors = arrays.join([layer.rest for layer in layers], len(cells) - 1)
-        parts = arrays.output_parts(gains, errors, size=size, largest_input=largest, start=start, cells=cells)
+        states = [(layer.size, layer.rest) for layer in layers]
+        parts = _output_parts(run, gains, states, largest_input=largest, start=start, cells=cells)
         bounds.append(OutputErrorBound(cells, parts, layers, run.prepared.network.Phi))
     return tuple(bounds)
 
 
 def bound_single_time(run: SolverRun, cells: Array) -> tuple[OutputErrorBound, ...]:
     """Return the bounds of a run at a single time: rounding of the initial states and of the sums for the outputs."""
-    arrays = run.prepared.network_arrays
-    gains = arrays.gains(float(cells[1] - cells[0]))
-    stops = np.cumsum([layer.n_states for layer in arrays.layers]).tolist()
+    gains = run.prepared.network_arrays.gains(float(cells[1] - cells[0]))
     bounds = []
-    for signal, start in zip(run.signal.unbatched(), _initial_states(run, arrays, cells[:1]), strict=True):
+    for signal, start in zip(run.signal.unbatched(), _initial_states(run, cells[:1]), strict=True):
         largest = np.abs(signal.value(cells[:1])[0])
-        rounding = [
-            bound_rounding(
-                layer, largest_input=largest, start=start[stop - equations.n_states : stop], step=1.0, cells=cells
-            )
-            for layer, equations, stop in zip(gains, arrays.layers, stops, strict=True)
+        starts = np.split(start, np.cumsum([layer.equations.n_states for layer in gains])[:-1])
+        states = [
+            bound_rounding(layer, largest_input=largest, start=layer_start, step=1.0, cells=cells)
+            for layer, layer_start in zip(gains, starts, strict=False)  # one empty start without layers
         ]
-        size = arrays.join([layer.size for layer in rounding], len(cells) - 1)
-        errors = arrays.join([layer.error for layer in rounding], len(cells) - 1)
-        parts = arrays.output_parts(gains, errors, size=size, largest_input=largest, start=start, cells=cells)
+        parts = _output_parts(run, gains, states, largest_input=largest, start=start, cells=cells)
         bounds.append(OutputErrorBound(cells, parts))
     return tuple(bounds)
+
+
+def _output_parts(
+    run: SolverRun, gains: tuple[LayerGains, ...], states: Sequence[tuple[Array, Array]], *, largest_input: Array,
+    start: Array, cells: Array,
+) -> dict[str, Array]:  # fmt: skip
+    """Return the parts of the output error from sizes and errors of the states of each layer."""
+    none = np.zeros((len(cells) - 1, 0))
+    size, errors = (np.hstack([none, *layers]) for layers in (list(zip(*states, strict=True)) or [(), ()]))
+    arrays = run.prepared.network_arrays
+    return arrays.output_parts(gains, errors, size=size, largest_input=largest_input, start=start, cells=cells)
 
 
 def neuron_error_shares(run: SolverRun) -> Array:
@@ -107,8 +108,9 @@ def neuron_error_shares(run: SolverRun) -> Array:
     return largest
 
 
-def _initial_states(run: SolverRun, arrays: NetworkArrays, now: Array) -> Array:
+def _initial_states(run: SolverRun, now: Array) -> Array:
     """Return the states z at the first time for every signal of a batch, `(batch, n)`."""
+    arrays = run.prepared.network_arrays
     z = run.neuron_states(now) - run.signal.value(now) @ arrays.J.T
     return z.reshape(len(run.batches), arrays.Phi.shape[1])
 
@@ -203,7 +205,6 @@ class HasNeuronShares(Protocol):
 
     def neuron_shares(self) -> Array:
         """Return the effect of the error of each neuron on the worst output, layer after layer, `(n_neurons,)`."""
-        ...
 
 
 @dataclass(frozen=True)

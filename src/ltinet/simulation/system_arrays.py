@@ -235,10 +235,6 @@ class NetworkArrays:
             decomposition = state_errors @ weights.T + size @ self.mismatch.Phi.T
         return {"rounding": errors @ weights.T + n_terms * EPS * terms, "decomposition": decomposition}
 
-    def join(self, values: list[Array], n_cells: int) -> Array:
-        """Return the values of all layers side by side, `(cells, n)`."""
-        return np.hstack([np.zeros((n_cells, 0)), *values])
-
 
 def build_network_arrays(
     network: Network,
