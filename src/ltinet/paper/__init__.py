@@ -1,1 +1,1 @@
-"""The paper's four examples: computed by one module each, told in `accounts`, written as a report by `reproduce`."""
+"""Reproduction of the paper's four examples: one module computes and describes each, `reproduce` writes the report."""

@@ -11,20 +11,23 @@ import numpy as np
 
 import ltinet
 from ltinet.paper.comparison import NOT_PRINTED, ComparedNumber, FigureRecipe
-from ltinet.paper.forward_passes import SAMPLE_TIMES, ForwardPass, ForwardPasses
-from ltinet.plotting import draw_comparison, draw_errors_and_bounds, draw_snapshots, new_figure
+from ltinet.paper.forward_passes import SAMPLE_TIMES, ForwardPasses
+from ltinet.plotting import (
+    draw_comparison,
+    draw_errors_and_bounds,
+    draw_evaluations_per_layer,
+    draw_snapshots,
+    new_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# MERGED ltinet.paper.common_results
-# What is said of every example alike: how exact the forward passes are, and which algorithm is better.
-
-# Twelve digits are what `lsim`, with a matrix exponential of the whole system, can be trusted to have here.
+# Relative accuracy of `lsim` with a matrix exponential of the whole system, in these examples; empirical.
 LSIM_AGREEMENT = 1e-12
-# A bound is safe if it is not below the error, which is itself known to the digits of the exact engine only, and useful
-# if it is not a thousand times above it.
-MIN_BOUND_RATIO, MAX_BOUND_RATIO = 1e-2, 1e3
+# Limits on bound/error. A bound is safe if it is not below the error, which is known to about 1 %, because the exact
+# engine has errors too; it is useful if it is at most a thousand times the error.
+MIN_BOUND_RATIO, MAX_BOUND_RATIO = 0.99, 1e3
 
 
 def accuracy_numbers(
@@ -34,7 +37,7 @@ def accuracy_numbers(
     orders: str = NOT_PRINTED,
     within: tuple[float, float] = (-math.inf, math.inf),
 ) -> tuple[ComparedNumber, ...]:
-    """Errors of all passes; `orders` is what the paper says Algorithm A.1 gains, `within` what counts as that."""
+    """Return the errors of all passes; `orders` is the gain of Algorithm A.1 in the paper, `within` its limits."""
     error = "largest error against the exact engine"
     solved = passes.algorithm_3.n_layers_solved, passes.algorithm_a1.n_layers_solved
     return (
@@ -66,54 +69,46 @@ def accuracy_numbers(
         ),
         ComparedNumber(
             f"{example}.orders_gained_by_intervals",
-            "the same where Algorithm 3, too, restarts at the knots",
+            "orders of magnitude by which Algorithm A.1 is better than Algorithm 3 restarted at the knots",
             here=passes.orders_gained_by_intervals,
-            note="What short intervals alone are worth; the rest of the gain comes from restarting at the knots.",
+            note="The gain of short intervals alone; the rest of the gain comes from restarting at the knots.",
         ),
-        *(_bound_number(run, example=example, name=name, label=label) for name, label, run in _bound_numbers(passes)),
+        *(
+            ComparedNumber(
+                f"{example}.bound_over_error_{name}",
+                f"{label}: bound of the largest error over that error",
+                here=run.bound / run.error,
+                low=MIN_BOUND_RATIO,
+                high=MAX_BOUND_RATIO,
+            )
+            for name, label, run in (
+                ("algorithm_3", "Algorithm 3 as in the paper", passes.algorithm_3),
+                ("algorithm_a1", "Algorithm A.1", passes.algorithm_a1),
+            )
+        ),
     )
 
-
-def _bound_numbers(passes: ForwardPasses) -> tuple[tuple[str, str, ForwardPass], ...]:
-    return (
-        ("algorithm_3", "Algorithm 3 as in the paper", passes.algorithm_3),
-        ("algorithm_a1", "Algorithm A.1", passes.algorithm_a1),
-    )
-
-
-def _bound_number(run: ForwardPass, *, example: str, name: str, label: str) -> ComparedNumber:
-    return ComparedNumber(
-        f"{example}.bound_over_error_{name}",
-        f"{label}: bound of the largest error over that error",
-        here=run.bound / run.error,
-        low=1.0 - MIN_BOUND_RATIO,
-        high=MAX_BOUND_RATIO,
-    )
-
-
-# MERGED ltinet.paper.common_results
-# The figures that several examples have: the same drawings of other networks and other passes.
 
 SNAPSHOT_TIMES = (0.2, 0.5, 1.0, 1.5, 2.0)
-"""Five times, as in the paper, which does not say which: the heat comes between 0.1 and 0.3 and then spreads."""
+"""Five times as in the paper, which does not print them: the input acts between 0.1 and 0.3, then heat spreads."""
 
 
 def draw_network_spectrum(net: ltinet.DynamicNetwork) -> "Figure":
-    """Eigenvalues in the colours of their layers."""
+    """Draw the eigenvalues in the colors of their layers."""
     figure = new_figure(6.4, 4.2)
     net.plot.spectrum(ax=figure.subplots())
     return figure
 
 
 def draw_network(net: ltinet.DynamicNetwork) -> "Figure":
-    """The architecture."""
+    """Draw the architecture of a network."""
     figure = new_figure(8.4, 5.4)
     net.plot.architecture(ax=figure.subplots())
     return figure
 
 
 def draw_fields(passes: ForwardPasses) -> "Figure":
-    """Snapshots of the paper's two algorithms, the exact engine and lsim, and what the three differ from lsim by."""
+    """Draw snapshots of the paper's two algorithms, the exact engine and lsim, and the differences from lsim."""
     at = np.searchsorted(SAMPLE_TIMES, np.array(SNAPSHOT_TIMES) - 1e-9)  # 0.1 has no exact binary form
     side = round(passes.exact.shape[1] ** 0.5)
     solutions = {
@@ -135,7 +130,7 @@ def draw_fields(passes: ForwardPasses) -> "Figure":
 
 
 def draw_outputs_and_errors(passes: ForwardPasses) -> "Figure":
-    """Outputs, absolute and relative errors against lsim of the paper's two algorithms and the exact engine."""
+    """Draw outputs, absolute and relative errors against lsim of the paper's two algorithms and the exact engine."""
     steps = len(passes.algorithm_3.y)
     figure = new_figure(12.0, 7.0)
     draw_comparison(
@@ -152,10 +147,17 @@ def draw_outputs_and_errors(passes: ForwardPasses) -> "Figure":
     return figure
 
 
+def draw_layer_evaluations(passes: ForwardPasses, evaluations_full: int) -> "Figure":
+    """Draw the evaluations of each layer by Algorithm 3, and those of the full system as a line."""
+    figure = new_figure(6.4, 4.2)
+    draw_evaluations_per_layer(passes.algorithm_3.evaluations, full_system=evaluations_full, ax=figure.subplots())
+    return figure
+
+
 def bounds_figure(passes: ForwardPasses) -> FigureRecipe:
-    """Error and bound together."""
+    """Return the recipe of a figure with errors and bounds."""
     return FigureRecipe(
-        "bounds", "Largest error of any output over time and the bound that the solution gives of it (triangles): "
+        "bounds", "Largest error of any output over time and its bound by `error_bound` (triangles): "
         "Algorithms 3 and A.1 against the exact engine, the exact engine against lsim.",
         "Every line of triangles lies above the thin line of its colour.",
         lambda: _draw_bounds(passes),

@@ -18,15 +18,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# MERGED ltinet.paper.comparison
-# A number of the paper beside the one found here, and the verdict, which is always computed.
-
 
 class Verdict(StrEnum):
-    """How a number found here stands to what was expected of it.
+    """Verdict on a computed number.
 
-    The first three are about numbers that the paper prints, the next two about what it says in words; numbers that it
-    does not have stand for comparison, unless they are not what they should be.
+    The first three apply to numbers that the paper prints, the next two to its descriptions in words, the last two to
+    numbers that it does not have.
     """
 
     REPRODUCED = "reproduced"
@@ -39,15 +36,15 @@ class Verdict(StrEnum):
 
 
 NOT_PRINTED = "–"
-"""What stands in place of a number that the paper does not have."""
+"""Placeholder for a number that the paper does not print."""
 
 
 @dataclass(frozen=True)
 class ComparedNumber:
-    """What the paper prints, what is found here, and between which bounds that is as expected."""
+    """A number of the paper, the computed one, and the limits within which that is as expected."""
 
     key: str
-    """Names the number in `results.json`."""
+    """Name of the number in `results.json`, with the example in front."""
     meaning: str
     here: float
     paper: str | float = NOT_PRINTED
@@ -55,19 +52,19 @@ class ComparedNumber:
     low: float = -math.inf
     high: float = math.inf
     lower_is_better: bool = False
-    """Whether a number within the bounds and below the printed one deserves to be called better."""
+    """True if a number within the limits and below the printed one is better."""
     note: str = ""
     band: tuple[float, float] | None = None
-    """Smallest and largest that this number came out as with other kernels of BLAS; None where it stayed the same."""
+    """Smallest and largest value with other BLAS kernels, None if they agree in all printed digits."""
 
     @property
     def is_printed(self) -> bool:
-        """Whether the paper has a number, be it "roughly 1", and not only words."""
+        """True if the paper has a number, even "roughly 1", and not only words."""
         return not isinstance(self.paper, str) or any(character.isdigit() for character in self.paper)
 
     @property
     def verdict(self) -> Verdict:
-        """Computed from the bounds; only what the paper prints can be reproduced."""
+        """Verdict that follows from the limits; only numbers that the paper prints can be reproduced."""
         if self.low == -math.inf and self.high == math.inf:
             return Verdict.BESIDE
         inside = self.low <= self.here <= self.high
@@ -82,12 +79,12 @@ class ComparedNumber:
 
     @property
     def bounds(self) -> str:
-        """What is as expected, in words."""
+        """Limits in words."""
         if self.low == self.high:
             return f"= {format_number(self.low)}"
         if self.low > -math.inf and self.high < math.inf:
             middle, half = (self.low + self.high) / 2.0, (self.high - self.low) / 2.0
-            if half <= 1e-3 * max(1.0, abs(middle)):  # both ends would read alike
+            if half <= 1e-3 * max(1.0, abs(middle)):  # both limits would be printed alike
                 return f"{format_number(middle)} ± {format_number(half)}"
             return f"{format_number(self.low)} to {format_number(self.high)}"
         if self.low > -math.inf:
@@ -96,12 +93,12 @@ class ComparedNumber:
 
 
 def compare_exactly(key: str, meaning: str, *, here: float, paper: float, note: str = "") -> ComparedNumber:
-    """A count: reproduced if it is the very same."""
+    """Return a count, which is reproduced if it is equal."""
     return ComparedNumber(key, meaning, here=here, paper=paper, low=paper, high=paper, note=note)
 
 
 def format_number(value: float) -> str:
-    """A number as people write it: counts in full, others to four digits, very small and large ones by powers."""
+    """Format a number: counts in full, others to four digits, very small and large ones with powers of ten."""
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞" if value < 0 else "not a number"
     if value == int(value) and abs(value) < 1e5:
@@ -117,25 +114,21 @@ def format_number(value: float) -> str:
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-# MERGED ltinet.paper.comparison
-# What the report has of one example, before it is written: text, numbers, tables, and figures yet to be drawn.
-
-
 @dataclass(frozen=True)
 class FigureRecipe:
-    """A figure that is drawn when it is asked for."""
+    """A figure that is drawn on request."""
 
     name: str
-    """Its files are called that, with the name of the example in front."""
+    """Name of its files, with the example in front."""
     caption: str
     text: str
-    """What it shows, for those who cannot see it."""
+    """Alternative text for screen readers."""
     draw: Callable[[], "Figure"]
 
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Figures that are no verdicts: a caption, headings and rows."""
+    """A table of values without verdicts."""
 
     name: str
     caption: str
@@ -145,7 +138,7 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class ReportSection:
-    """One example: `label` is the paper's number of its section."""
+    """Section of the report for one example; `label` is the number of its section in the paper."""
 
     name: str
     label: str
@@ -156,27 +149,17 @@ class ReportSection:
     tables: tuple[ReportTable, ...] = ()
 
 
-# MERGED ltinet.paper.comparison
-# What rounding does to the numbers of the paper: how far each moved in full runs with other kernels of BLAS.
-#
-# An adaptive solver takes a step more or less where an error estimate falls on the other side of its tolerance, so that
-# counts of evaluations differ from processor to processor. `kernel_bands.json` holds what full runs gave with one kernel
-# after the other; `docs/refresh_reproduction.py` writes it.
-
-KERNEL_VALUES_FILE = "kernel_bands.json"
-
-
 @cache
 def load_kernel_values() -> Mapping[str, Mapping[str, float]]:
-    """For each number that moved, by key, what it came out as with each kernel."""
-    text = resources.files("ltinet.paper").joinpath(KERNEL_VALUES_FILE).read_text(encoding="utf-8")
+    """Load the values of each number that depends on the BLAS kernel, by key and kernel."""
+    text = resources.files("ltinet.paper").joinpath("kernel_bands.json").read_text(encoding="utf-8")
     numbers: dict[str, dict[str, float]] = json.loads(text)["numbers"]
     return numbers
 
 
 def add_rounding_bands(section: ReportSection) -> ReportSection:
-    """The section, its numbers with the bands that are known; what was found here is part of a band."""
-    return replace(section, numbers=tuple(replace(own, band=_rounding_band(own)) for own in section.numbers))
+    """Add to the numbers of a section their smallest and largest values, over all kernels and this run."""
+    return replace(section, numbers=tuple(replace(number, band=_rounding_band(number)) for number in section.numbers))
 
 
 def _rounding_band(number: ComparedNumber) -> tuple[float, float] | None:

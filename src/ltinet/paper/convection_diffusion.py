@@ -5,7 +5,6 @@ only the input moves. Diffusivity 1.4, drift 0.6 along x. The input is that of E
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ltinet.paper.common_results import (
     accuracy_numbers,
     bounds_figure,
     draw_fields,
+    draw_layer_evaluations,
     draw_network,
     draw_network_spectrum,
 )
@@ -27,16 +27,6 @@ from ltinet.paper.forward_passes import (
     heat_pulse,
     run_all_methods,
 )
-from ltinet.plotting import draw_evaluations_per_layer, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-# MERGED ltinet.paper.convection_diffusion
-# Example SM2.2: heat spreads and drifts. A is not normal, and forty boundary points share the eigenvalue zero.
-#
-# The domain is [0, 10]×[0, 9.5] with 20×20 points, periodic in x; the rows at the top and the bottom stay as states that
-# nothing but the input moves. Diffusivity 1.4, drift 0.6 along x. The input is that of Example 3.1. Nothing is random.
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +35,9 @@ class ConvectionDiffusion:
 
     net: ltinet.DynamicNetwork
     n_zeros: int
-    """Eigenvalues that are zero to rounding."""
+    """Number of eigenvalues that are zero up to rounding."""
     n_reals: int
-    """Real eigenvalues besides."""
+    """Number of other real eigenvalues."""
     n_pairs: int
     condition: float
     condition_of_one_more_layer: float
@@ -55,11 +45,11 @@ class ConvectionDiffusion:
     evaluations_full: int
 
 
-def compute(effort: SolverEffort, *, tell: ProgressCallback) -> ConvectionDiffusion:
-    """Construct the network of Example SM2.2 and run it in every way."""
-    tell("network")
+def compute(effort: SolverEffort, *, progress: ProgressCallback) -> ConvectionDiffusion:
+    """Construct the network of Example SM2.2 and run it with all algorithms."""
+    progress("network")
     system = ltinet.named_system("convection_diffusion")
-    net = ltinet.construct(system)  # the number of layers is a result
+    net = ltinet.construct(system)  # the number of layers is a result of the algorithm
     form = net.form
     assert form is not None  # noqa: S101 - `construct` always gives one
     values = np.concatenate(form.eigenvalues)
@@ -74,31 +64,28 @@ def compute(effort: SolverEffort, *, tell: ProgressCallback) -> ConvectionDiffus
         n_pairs=int(np.count_nonzero(values.imag > 0.0)),
         condition=form.condition,
         condition_of_one_more_layer=ltinet.block_diagonalize(system.A, n_blocks=net.n_layers + 1).condition,
-        passes=run_all_methods(net, u, system=system, effort=effort, tell=tell),
+        passes=run_all_methods(net, u, system=system, effort=effort, progress=progress),
         evaluations_full=evaluations_without_decoupling(system, u, stop=effort.stop),
     )
 
-
-# MERGED ltinet.paper.convection_diffusion
-# Example SM2.2 beside the paper.
 
 EXAMPLE_NAME = "convection-diffusion"
 
 
 def report_section(result: ConvectionDiffusion) -> ReportSection:
-    """All that the report says of Example SM2.2."""
+    """Return the section of the report on Example SM2.2."""
     return ReportSection(
         name=EXAMPLE_NAME,
         label="SM2.2",
         title="Convection–diffusion equation: a state matrix that is not normal",
         paragraphs=(
             "Heat spreads and drifts along x on [0, 10] × [0, 9.5], 20 × 20 points, periodic in x and zero at the top "
-            "and the bottom. The points of these two rows stay as states that nothing but the input moves: forty "
+            "and the bottom. The points of these two rows remain as states that only the input moves: forty "
             "eigenvalues zero, which the paper puts into one layer of forty neurons.",
-            "Layers are chosen by ltinet’s own search, which is not told their number, and have orthonormal bases, "
+            "Layers are chosen by ltinet’s search without a given number of layers, and have orthonormal bases, "
             "for which cond(T) is within a factor √L of the lowest that the same L layers can have.",
-            "The paper warns of one layer more, because the zeros would have to be taken apart. They are not connected "
-            "with each other, so that this need not cost anything; the table has the condition number.",
+            "The paper warns of one more layer, because the zeros would have to be separated. They are not coupled, so "
+            "that this need not increase the condition number, which the table has.",
         ),
         numbers=_numbers(result),
         pictures=_figures(result),
@@ -135,7 +122,7 @@ def _numbers(result: ConvectionDiffusion) -> tuple[ComparedNumber, ...]:
             f"{EXAMPLE_NAME}.relative_error_algorithm_3", "Algorithm 3 as in the paper: largest error over largest output",
             here=result.passes.algorithm_3.error / float(np.max(np.abs(result.passes.exact))),
             paper="“machine precision”", high=LSIM_AGREEMENT,
-            note="A solver with a tolerance of 10⁻¹⁰ that crosses knots does not come to machine precision; the exact "
+            note="A solver with a tolerance of 10⁻¹⁰ that crosses knots does not reach machine precision; the exact "
             "engine does.",
         ),
         *accuracy_numbers(result.passes, example=EXAMPLE_NAME),
@@ -146,16 +133,16 @@ def _figures(result: ConvectionDiffusion) -> tuple[FigureRecipe, ...]:
     net = result.net
     return (
         FigureRecipe(
-            "spectrum", "Eigenvalues in the colours of their layers.",
+            "spectrum", "Eigenvalues in the colors of their layers.",
             "Real and complex eigenvalues with real parts from 0 downwards.",
             lambda: draw_network_spectrum(net),
         ),
         FigureRecipe(
             "evaluations", "Function evaluations of each layer by Algorithm 3 as in the paper, averaged over its "
-            "neurons; colours as in the figure of eigenvalues.",
+            "neurons; colors as in the figure of eigenvalues.",
             f"Bars for {len(result.passes.algorithm_3.mean_evaluations)} of {net.n_layers} layers, and a line for the "
             f"full system at {result.evaluations_full}.",
-            lambda: _draw_evaluations(result),
+            lambda: draw_layer_evaluations(result.passes, result.evaluations_full),
         ),
         FigureRecipe(
             "architecture", "The network: the first layer has forty neurons, which are not connected, the others one "
@@ -165,18 +152,10 @@ def _figures(result: ConvectionDiffusion) -> tuple[FigureRecipe, ...]:
         ),
         FigureRecipe(
             "snapshots", "The temperature at five times by Algorithm 3 as in the paper, Algorithm A.1, the exact "
-            "engine and lsim, and the absolute difference of each from lsim. Mind the scales.",
+            "engine and lsim, and the absolute difference of each from lsim, on different scales.",
             "A warm spot in the middle that spreads and drifts to the right; below it errors, smallest for the exact "
             "engine.",
             lambda: draw_fields(result.passes),
         ),
         bounds_figure(result.passes),
     )  # fmt: skip
-
-
-def _draw_evaluations(result: ConvectionDiffusion) -> "Figure":
-    figure = new_figure(6.4, 4.2)
-    draw_evaluations_per_layer(
-        result.passes.algorithm_3.evaluations, full_system=result.evaluations_full, ax=figure.subplots()
-    )
-    return figure

@@ -34,12 +34,6 @@ from ltinet.plotting import draw_evaluations_per_neuron, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# MERGED ltinet.paper.diffusion
-# Example 3.1: heat spreads over a periodic square. A is symmetric, so every neuron is a horizontal layer of its own.
-#
-# The domain has side 10 and 20×20 points, the diffusivity is 0.8; all points are inputs and outputs. Heat comes as a hat
-# around t = 0.2 in the middle. Nothing is random.
-
 
 @dataclass(frozen=True, eq=False)
 class Diffusion:
@@ -47,18 +41,18 @@ class Diffusion:
 
     net: ltinet.DynamicNetwork
     eigenvalues: NDArray[np.float64]
-    """In the order of the layers, from 0 down."""
+    """Eigenvalues in the order of the layers, from 0 downwards."""
     n_distinct: int
     condition: float
     passes: ForwardPasses
     evaluations_full: int
-    """Evaluations of the full system, across the knots of the input as in the paper."""
+    """Function evaluations of the full system, across the knots of the input as in the paper."""
     evaluations_full_from_knot_to_knot: int
 
 
-def compute(effort: SolverEffort, *, tell: ProgressCallback) -> Diffusion:
-    """Construct the network of Example 3.1 and run it in every way."""
-    tell("network")
+def compute(effort: SolverEffort, *, progress: ProgressCallback) -> Diffusion:
+    """Construct the network of Example 3.1 and run it with all algorithms."""
+    progress("network")
     system = ltinet.named_system("diffusion")
     net = ltinet.construct(system)  # no clustering: A is symmetric, and its Schur form diagonal
     assert net.form is not None  # noqa: S101 - `construct` always gives one
@@ -70,43 +64,45 @@ def compute(effort: SolverEffort, *, tell: ProgressCallback) -> Diffusion:
         eigenvalues=eigenvalues,
         n_distinct=count_distinct(eigenvalues),
         condition=net.form.condition,
-        passes=run_all_methods(net, u, system=system, effort=effort, tell=tell),
+        passes=run_all_methods(net, u, system=system, effort=effort, progress=progress),
         evaluations_full=evaluations_without_decoupling(system, u),
         evaluations_full_from_knot_to_knot=evaluations_without_decoupling(system, u, from_knot_to_knot=True),
     )
 
 
 def count_distinct(values: NDArray[np.float64]) -> int:
-    """Values that differ by more than rounding: 10 n eps times the largest of them."""
+    """Count the values that differ by more than rounding: 10 n eps times the largest of them."""
     rounding = 10 * len(values) * np.finfo(np.float64).eps * np.max(np.abs(values))
     return 1 + int(np.count_nonzero(np.diff(np.sort(values)) > rounding))
 
 
-# MERGED ltinet.paper.diffusion
-# Example 3.1 beside the paper.
-
 EXAMPLE_NAME = "diffusion"
-# Counts of an adaptive solver move with rounding: by up to 5 % between the kernels of kernel_bands.json.
+# Relative change of evaluation counts with rounding; empirical: largest between the kernels of kernel_bands.json.
 COUNT_TOLERANCE = 0.05
 
 
 def report_section(result: Diffusion) -> ReportSection:
-    """All that the report says of Example 3.1."""
+    """Return the section of the report on Example 3.1."""
     return ReportSection(
         name=EXAMPLE_NAME,
         label="3.1",
-        title="Diffusion equation: a state matrix that can be diagonalised unitarily",
+        title="Diffusion equation: a state matrix that can be diagonalized unitarily",
         paragraphs=(
-            "Heat spreads over a square with periodic boundaries, 20 × 20 points, diffusivity 0.8. It comes as a hat "
+            "Heat spreads over a square with periodic boundaries, 20 × 20 points, diffusivity 0.8. The input is a hat "
             "in time around t = 0.2 in the middle of the square. The state matrix is symmetric, so the real Schur form "
             "is diagonal and every neuron is a horizontal layer of its own.",
             "The paper asks K-means for 400 clusters. The spectrum has fewer distinct values, and a diagonal form "
             "needs no clustering at all; none is done here.",
             "An adaptive solver that does not know the knots of a piecewise linear input steps over them, and its "
-            "error control finds out late or not at all. The paper integrates in this way, and so does the row “as in "
+            "error control notices that late or not at all. The paper integrates in this way, and so does the row “as in "
             "the paper”; the other rows restart at the knots.",
         ),
-        numbers=(*_architecture_numbers(result), *_evaluation_numbers(result), *_accuracy_numbers(result)),
+        numbers=(
+            *_architecture_numbers(result),
+            *_evaluation_numbers(result),
+            # "Roughly 1": to half an order.
+            *accuracy_numbers(result.passes, example=EXAMPLE_NAME, orders="roughly 1", within=(0.5, 1.5)),
+        ),
         pictures=_figures(result),
     )
 
@@ -168,16 +164,11 @@ def _evaluation_numbers(result: Diffusion) -> tuple[ComparedNumber, ...]:
 
 
 def _evaluation_count(key: str, meaning: str, *, here: int, paper: int) -> ComparedNumber:
-    """A count of an adaptive solver: reproduced if rounding explains the difference."""
-    room = COUNT_TOLERANCE * paper
+    """Return an evaluation count, which is reproduced if rounding explains the difference."""
+    tolerance = COUNT_TOLERANCE * paper
     return ComparedNumber(
-        key, meaning, here=here, paper=paper, low=math.ceil(paper - room), high=math.floor(paper + room)
+        key, meaning, here=here, paper=paper, low=math.ceil(paper - tolerance), high=math.floor(paper + tolerance)
     )
-
-
-def _accuracy_numbers(result: Diffusion) -> tuple[ComparedNumber, ...]:
-    # "Roughly 1": to half an order.
-    return accuracy_numbers(result.passes, example=EXAMPLE_NAME, orders="roughly 1", within=(0.5, 1.5))
 
 
 def _figures(result: Diffusion) -> tuple[FigureRecipe, ...]:
@@ -185,13 +176,13 @@ def _figures(result: Diffusion) -> tuple[FigureRecipe, ...]:
     fewest, most = result.passes.algorithm_3.least_evaluations, result.passes.algorithm_3.most_evaluations
     return (
         FigureRecipe(
-            "spectrum", "Eigenvalues of the state matrix, in the order and the colours of the layers.",
+            "spectrum", "Eigenvalues of the state matrix, in the order and the colors of the layers.",
             f"{net.n_layers} real eigenvalues from {math.floor(10 * result.eigenvalues.min()) / 10:g} to 0, one for "
             "each layer.",
             lambda: draw_network_spectrum(net),
         ),
         FigureRecipe(
-            "evaluations", "Evaluations of the right-hand side of each neuron by Algorithm 3 as in the paper; colours "
+            "evaluations", "Evaluations of the right-hand side of each neuron by Algorithm 3 as in the paper; colors "
             "as in the figure of eigenvalues.",
             f"Points between {fewest} and {most} evaluations, and a line for the full system at "
             f"{result.evaluations_full}.",
@@ -204,7 +195,7 @@ def _figures(result: Diffusion) -> tuple[FigureRecipe, ...]:
         ),
         FigureRecipe(
             "snapshots", "The temperature at five times by Algorithm 3 as in the paper, Algorithm A.1, the exact "
-            "engine and lsim, and the absolute difference of each from lsim. Mind the scales.",
+            "engine and lsim, and the absolute difference of each from lsim, on different scales.",
             "A warm spot in the middle that spreads; below it errors, smallest for the exact engine.",
             lambda: draw_fields(result.passes),
         ),

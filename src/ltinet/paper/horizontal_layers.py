@@ -27,12 +27,6 @@ from ltinet.plotting import draw_condition, draw_weight_norm, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# MERGED ltinet.paper.horizontal_layers
-# Example 3.2: why neurons are put together in horizontal layers. Taking close eigenvalues apart costs accuracy.
-#
-# A is upper triangular, 10×10, entries above the diagonal from U[0, 0.1) with seed 0. Its eigenvalues −4 + 2.5⁻ⁿ crowd
-# towards −4. The paper counts n = 1…10; its own condition numbers come out with n = 0…9, which is what is used here.
-
 SEED = 0
 MAX_CONDITION = 15.0
 """The paper's threshold C_t for the condition number."""
@@ -45,16 +39,16 @@ class HorizontalLayers:
     nets: tuple[ltinet.DynamicNetwork, ...]
     conditions: tuple[float, ...]
     conditions_by_kmeans: tuple[float, ...]
-    """The same with K-means clusters of eigenvalues for layers, as in the paper."""
+    """Condition numbers with K-means clusters of eigenvalues as layers, as in the paper."""
     weight_norms: tuple[float, ...]
     within_budget: ltinet.DynamicNetwork
-    """What the budget C_t = 15 chooses by itself."""
+    """Network with the number of layers that the limit C_t = 15 gives."""
     passes: ForwardPasses
 
 
-def compute(effort: SolverEffort, *, tell: ProgressCallback) -> HorizontalLayers:
-    """Construct the ten networks of Example 3.2 and run the one with four layers in every way."""
-    tell("networks of 1 to 10 layers")
+def compute(effort: SolverEffort, *, progress: ProgressCallback) -> HorizontalLayers:
+    """Construct the ten networks of Example 3.2 and run the one with four layers with all algorithms."""
+    progress("networks of 1 to 10 layers")
     system = ltinet.named_system("triangular", seed=SEED)
     nets = tuple(ltinet.construct(system, n_layers=count) for count in range(1, 11))
     return HorizontalLayers(
@@ -65,31 +59,28 @@ def compute(effort: SolverEffort, *, tell: ProgressCallback) -> HorizontalLayers
         ),
         weight_norms=tuple(net.weight_norm for net in nets),
         within_budget=ltinet.construct(system, max_condition=MAX_CONDITION),
-        passes=run_all_methods(nets[3], sine_inputs(), system=system, effort=effort, tell=tell),
+        passes=run_all_methods(nets[3], sine_inputs(), system=system, effort=effort, progress=progress),
     )
 
-
-# MERGED ltinet.paper.horizontal_layers
-# Example 3.2 beside the paper.
 
 EXAMPLE_NAME = "horizontal-layers"
 DRAWN_LAYER_COUNTS = (1, 5, 10)  # numbers of layers whose clusters and architectures the paper draws
 
 
 def report_section(result: HorizontalLayers) -> ReportSection:
-    """All that the report says of Example 3.2."""
+    """Return the section of the report on Example 3.2."""
     return ReportSection(
         name=EXAMPLE_NAME,
         label="3.2",
         title="The reason for horizontal layers",
         paragraphs=(
-            "The state matrix is upper triangular, 10 × 10, with eigenvalues −4 + 2.5⁻ⁿ that crowd towards −4. The "
-            "more layers, the fewer connections, but taking close eigenvalues apart needs an ill-conditioned "
-            "transformation T, and the weights of the network grow with it. The paper therefore wants a bound on the "
+            "The state matrix is upper triangular, 10 × 10, with eigenvalues −4 + 2.5⁻ⁿ that accumulate at −4. The "
+            "more layers, the fewer connections, but separating close eigenvalues needs an ill-conditioned "
+            "transformation T, and the weights of the network grow with it. The paper therefore uses a limit on the "
             f"condition number; with C_t = {MAX_CONDITION:g} it chooses four layers.",
             "The paper counts n = 1…10. With these eigenvalues four layers never stay below 15; with n = 0…9, used "
-            f"here, they do. Random entries are drawn with seed {SEED}. Layers are chosen by ltinet’s own search; the "
-            "table below has K-means, the paper’s way, beside it. Both have orthonormal bases in every layer.",
+            f"here, they do. Random entries are drawn with seed {SEED}. Layers are chosen by ltinet’s search; the "
+            "table below also has K-means, as in the paper. Both have orthonormal bases in every layer.",
         ),
         numbers=_numbers(result),
         pictures=_figures(result),
@@ -110,10 +101,8 @@ def report_section(result: HorizontalLayers) -> ReportSection:
 
 
 def _numbers(result: HorizontalLayers) -> tuple[ComparedNumber, ...]:
-    rises = int(np.count_nonzero(np.diff(result.conditions) > 0.0))
-    heavier = int(np.count_nonzero(np.diff(result.weight_norms) > 0.0))
-    # "Roughly 4": to half an order.
-    accuracy = accuracy_numbers(result.passes, example=EXAMPLE_NAME, orders="roughly 4", within=(3.5, 4.5))
+    n_rises = int(np.count_nonzero(np.diff(result.conditions) > 0.0))
+    n_weight_rises = int(np.count_nonzero(np.diff(result.weight_norms) > 0.0))
     return (
         compare_exactly(f"{EXAMPLE_NAME}.states", "states", here=result.nets[0].n_states, paper=10),
         compare_exactly(f"{EXAMPLE_NAME}.inputs", "inputs", here=result.nets[0].n_inputs, paper=10),
@@ -129,7 +118,7 @@ def _numbers(result: HorizontalLayers) -> tuple[ComparedNumber, ...]:
         ),
         ComparedNumber(
             f"{EXAMPLE_NAME}.condition_rises", "steps from n to n + 1 layers at which the condition number rises, of 9",
-            here=rises, paper="“blows up”", low=9, high=9,
+            here=n_rises, paper="“blows up”", low=9, high=9,
         ),
         ComparedNumber(
             f"{EXAMPLE_NAME}.condition_growth", "condition number of 10 layers over that of 1",
@@ -137,13 +126,14 @@ def _numbers(result: HorizontalLayers) -> tuple[ComparedNumber, ...]:
         ),
         ComparedNumber(
             f"{EXAMPLE_NAME}.weights_rise", "steps from n to n + 1 layers at which the norm of the weights rises, of 9",
-            here=heavier, paper="“blow up”", low=9, high=9,
+            here=n_weight_rises, paper="“blow up”", low=9, high=9,
         ),
         ComparedNumber(
             f"{EXAMPLE_NAME}.weights_growth", "norm of the weights of 10 layers over that of 1",
             here=result.weight_norms[-1] / result.weight_norms[0], paper="“blow up”", low=1e4,
         ),
-        *accuracy,
+        # "Roughly 4": to half an order.
+        *accuracy_numbers(result.passes, example=EXAMPLE_NAME, orders="roughly 4", within=(3.5, 4.5)),
     )  # fmt: skip
 
 
@@ -151,13 +141,13 @@ def _figures(result: HorizontalLayers) -> tuple[FigureRecipe, ...]:
     counts = ", ".join(map(str, DRAWN_LAYER_COUNTS[:-1])) + f" and {DRAWN_LAYER_COUNTS[-1]}"
     return (
         FigureRecipe(
-            "growth", "Left: condition number of T against the number of layers, with the paper’s bound. Right: norm "
+            "growth", "Left: condition number of T against the number of layers, with the paper’s limit. Right: norm "
             "of all weights.",
             f"Both curves rise steeply, the condition number from 1 to {result.conditions[-1]:.0e}.",
             lambda: _draw_growth(result),
         ),
         FigureRecipe(
-            "clusters", f"Clusters of eigenvalues and architectures of {counts} layers; a layer has one colour in "
+            "clusters", f"Clusters of eigenvalues and architectures of {counts} layers; a layer has one color in "
             "both.",
             f"Eigenvalues between −4 and −3 over the networks of {counts} layers.",
             lambda: _draw_clusters(result),

@@ -19,6 +19,7 @@ from ltinet._util.progress import ProgressCallback
 from ltinet.paper.common_results import (
     accuracy_numbers,
     bounds_figure,
+    draw_layer_evaluations,
     draw_network,
     draw_network_spectrum,
     draw_outputs_and_errors,
@@ -32,39 +33,31 @@ from ltinet.paper.forward_passes import (
     run_all_methods,
     sine_inputs,
 )
-from ltinet.plotting import draw_condition, draw_evaluations_per_layer, layer_colour, layer_marker, new_figure
+from ltinet.plotting import draw_condition, layer_colour, layer_marker, new_figure
 from ltinet.systems.named_systems import BLOB_RADIUS, BLOBS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# MERGED ltinet.paper.layer_types
-# Example 3.3: layers of first-order neurons, of second-order neurons, and of both, in one network.
-#
-# The paper shows its 134 eigenvalues only as a picture. Here they lie in six blobs that keep all that its text says: 44
-# are real, 45 are pairs; two blobs are real, two complex, and two lie across the real axis and give mixed layers. The
-# system "blobs" says where; the report lists the centres. Entries above the diagonal blocks, B, C, D and the rotation
-# that hides the structure are drawn with seed 0. K-means has a random start, which is fixed too.
 
 SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class LayerTypes:
-    """The network of six layers, what more layers would cost, and the forward passes."""
+    """The network of six layers, condition numbers of other numbers of layers, and the forward passes."""
 
     net: ltinet.DynamicNetwork
     conditions: Mapping[int, float]
-    """cond(T) for every number of K-means clusters tried."""
+    """Values of cond(T) by the number of K-means clusters."""
     condition_of_seven: float
-    """cond(T) of the best seven layers that ltinet finds without K-means."""
+    """Value of cond(T) for the best seven layers that ltinet finds without K-means."""
     passes: ForwardPasses
     evaluations_full: int
 
 
-def compute(effort: SolverEffort, *, tell: ProgressCallback) -> LayerTypes:
-    """Cluster the eigenvalues of Example 3.3 with K-means, as the paper does, and run the network in every way."""
-    tell("networks of 1 to 9 clusters")
+def compute(effort: SolverEffort, *, progress: ProgressCallback) -> LayerTypes:
+    """Cluster the eigenvalues of Example 3.3 with K-means, as the paper does, and run the network with all algorithms."""
+    progress("networks of 1 to 9 clusters")
     system = ltinet.named_system("blobs", seed=SEED)
     nets = {count: ltinet.construct(system, clustering=kmeans(count)) for count in range(1, 10)}
     u = sine_inputs()
@@ -72,19 +65,16 @@ def compute(effort: SolverEffort, *, tell: ProgressCallback) -> LayerTypes:
         net=nets[6],
         conditions={count: net.form.condition for count, net in nets.items() if net.form is not None},
         condition_of_seven=ltinet.block_diagonalize(system.A, n_blocks=7).condition,
-        passes=run_all_methods(nets[6], u, system=system, effort=effort, tell=tell),
+        passes=run_all_methods(nets[6], u, system=system, effort=effort, progress=progress),
         evaluations_full=evaluations_without_decoupling(system, u, stop=effort.stop),
     )
 
-
-# MERGED ltinet.paper.layer_types
-# Example 3.3 beside the paper.
 
 EXAMPLE_NAME = "layer-types"
 
 
 def report_section(result: LayerTypes) -> ReportSection:
-    """All that the report says of Example 3.3."""
+    """Return the section of the report on Example 3.3."""
     return ReportSection(
         name=EXAMPLE_NAME,
         label="3.3",
@@ -92,11 +82,11 @@ def report_section(result: LayerTypes) -> ReportSection:
         paragraphs=(
             "A dense system with 134 states, whose eigenvalues lie in six well separated groups, gives a network with "
             "layers of first-order neurons, of second-order neurons and of both. K-means with six clusters finds the "
-            "groups; a seventh cluster tears one of them apart, and the condition number blows up.",
-            "The paper shows its eigenvalues only in a figure. Those used here are listed below: six blobs of radius "
-            f"{BLOB_RADIUS:g} that keep all that the text says. Reals lie evenly on a stretch of the real axis, pairs "
+            "groups; a seventh cluster splits one of them, and the condition number blows up.",
+            "The paper shows its eigenvalues only in a figure. Those used here are listed below: six clusters of radius "
+            f"{BLOB_RADIUS:g} that satisfy all statements of the text. Reals lie evenly on an interval of the real axis, pairs "
             "in a sunflower pattern, no two closer than 0.013, because rounding in the rotation moves the eigenvalues "
-            "of this matrix by up to a thousandth. Centres were chosen so far apart that six layers have the paper’s "
+            "of this matrix by up to a thousandth. Centers were chosen so far apart that six layers have the paper’s "
             f"condition number. Seed {SEED} for all random entries and for K-means.",
         ),
         numbers=_numbers(result),
@@ -104,7 +94,7 @@ def report_section(result: LayerTypes) -> ReportSection:
         tables=(
             ReportTable(
                 "blobs",
-                f"Blobs of eigenvalues: centres, and how many lie in a radius of {BLOB_RADIUS:g} around them.",
+                f"Clusters of eigenvalues: centers, and numbers of eigenvalues within a radius of {BLOB_RADIUS:g}.",
                 ("real part", "imaginary part ±", "real eigenvalues", "pairs"),
                 BLOBS,
             ),
@@ -122,8 +112,6 @@ def _numbers(result: LayerTypes) -> tuple[ComparedNumber, ...]:
     net = result.net
     kinds = Counter(layer.kind for layer in net.layers)
     means = result.passes.algorithm_3.mean_evaluations
-    # The paper does not say by how much, only that errors are lower.
-    accuracy = accuracy_numbers(result.passes, example=EXAMPLE_NAME, orders="lower", within=(0.0, math.inf))
     return (
         compare_exactly(f"{EXAMPLE_NAME}.states", "states", here=net.n_states, paper=134),
         compare_exactly(f"{EXAMPLE_NAME}.inputs", "inputs", here=net.n_inputs, paper=10),
@@ -135,7 +123,7 @@ def _numbers(result: LayerTypes) -> tuple[ComparedNumber, ...]:
         ComparedNumber(
             f"{EXAMPLE_NAME}.condition_of_6", "condition number at six clusters",
             here=result.conditions[6], paper=11.2, low=10.0, high=12.4,
-            note="To a tenth; the centres of the blobs were chosen to have it so.",
+            note="To a tenth; the centers of the clusters were chosen to give this value.",
         ),
         ComparedNumber(
             f"{EXAMPLE_NAME}.condition_of_7", "condition number at seven clusters",
@@ -151,7 +139,8 @@ def _numbers(result: LayerTypes) -> tuple[ComparedNumber, ...]:
             here=max(means) / min(means), paper="“high variation”", low=1.5,
             note="Averages over the neurons of a layer, Algorithm 3 as in the paper.",
         ),
-        *accuracy,
+        # The paper does not say by how much errors are lower.
+        *accuracy_numbers(result.passes, example=EXAMPLE_NAME, orders="lower", within=(0.0, math.inf)),
     )  # fmt: skip
 
 
@@ -161,26 +150,26 @@ def _figures(result: LayerTypes) -> tuple[FigureRecipe, ...]:
     kinds = ", ".join(f"{layer.n_first_order} + {layer.n_second_order}" for layer in net.layers)
     return (
         FigureRecipe(
-            "spectrum", "Eigenvalues in the colours of their clusters.",
+            "spectrum", "Eigenvalues in the colors of their clusters.",
             "Six groups of points: two on the real axis, two pairs of groups off it, two across it.",
             lambda: draw_network_spectrum(net),
         ),
         FigureRecipe(
-            "close-up", "The six clusters from near, upper half plane: every point is a real eigenvalue or a pair.",
+            "close-up", "The six clusters in the upper half plane: every point is a real eigenvalue or a pair.",
             "Six panels: even rows of points on the real axis, discs of points off it, and both together.",
             lambda: _draw_close_up(result),
         ),
         FigureRecipe(
             "architecture", "The network: solid balls are first-order neurons, yin-yang balls second-order ones; "
-            "colours as in the figure of eigenvalues.",
+            "colors as in the figure of eigenvalues.",
             f"Six rows of neurons; first-order + second-order: {kinds}.",
             lambda: draw_network(net),
         ),
         FigureRecipe(
             "evaluations", "Function evaluations of each layer by Algorithm 3 as in the paper, averaged over its "
-            "neurons; colours as in the figure of eigenvalues.",
+            "neurons; colors as in the figure of eigenvalues.",
             "Bars for six layers: " + ", ".join(f"{mean:.0f}" for mean in means) + ".",
-            lambda: _draw_evaluations(result),
+            lambda: draw_layer_evaluations(result.passes, result.evaluations_full),
         ),
         FigureRecipe(
             "condition", "Condition number of T against the number of K-means clusters.",
@@ -202,21 +191,13 @@ def _draw_close_up(result: LayerTypes) -> "Figure":
     n_layers = result.net.n_layers
     for index, (axes, layer) in enumerate(zip(figure.subplots(2, 3).flat, result.net.layers, strict=True)):
         poles = np.array([pole for neuron in layer.neurons for pole in neuron.poles if pole.imag >= 0.0])
-        colour, marker = layer_colour(index, n_layers=n_layers), layer_marker(index, n_layers=n_layers)
-        axes.scatter(poles.real, poles.imag, color=colour, marker=marker, edgecolors="0.2", linewidths=0.4)
+        color, marker = layer_colour(index, n_layers=n_layers), layer_marker(index, n_layers=n_layers)
+        axes.scatter(poles.real, poles.imag, color=color, marker=marker, edgecolors="0.2", linewidths=0.4)
         axes.set_title(f"layer {index}: {layer.kind}", fontsize="medium")
         axes.set_aspect("equal", adjustable="datalim")
         axes.locator_params(nbins=5)
     figure.supxlabel("real part (1/time)", fontsize="medium")
     figure.supylabel("imaginary part (1/time)", fontsize="medium")
-    return figure
-
-
-def _draw_evaluations(result: LayerTypes) -> "Figure":
-    figure = new_figure(6.4, 4.2)
-    draw_evaluations_per_layer(
-        result.passes.algorithm_3.evaluations, full_system=result.evaluations_full, ax=figure.subplots()
-    )
     return figure
 
 

@@ -27,29 +27,26 @@ from ltinet.errors import FileFormatError
 from ltinet.paper.comparison import ComparedNumber, FigureRecipe, ReportSection, ReportTable, Verdict, format_number
 from ltinet.plotting import save_figure
 
-# MERGED ltinet.paper.report
-# How a reproduction was made: what to type for another one like it, and with which versions.
-
 REPORTED_LIBRARIES = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib")
 
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What the report and `results.json` say about themselves."""
+    """Command, settings, versions and BLAS kernel of a run, as the report and `results.json` state them."""
 
     command: str
     quick: bool
     quick_note: str
-    """What a quick run leaves out; empty for a full one."""
+    """Differences between a quick and a full run; empty for a full one."""
     tolerance: float
     seeds: Mapping[str, int]
     versions: Mapping[str, str]
     kernel: str
-    """The kernel of BLAS, which decides how sums are rounded."""
+    """BLAS kernel, which determines the rounding of sums."""
 
 
 def installed_versions() -> dict[str, str]:
-    """Versions of everything that has a say in the numbers."""
+    """Return the versions of all libraries that affect the numbers."""
     return {
         "ltinet": ltinet.__version__,
         "Python": platform.python_version(),
@@ -58,13 +55,11 @@ def installed_versions() -> dict[str, str]:
 
 
 def blas_kernel() -> str:
-    """The kernel that NumPy and SciPy run, or both where they differ; the name of the library where it tells none."""
-    found = (own.get("architecture") or own["internal_api"] for own in threadpool_info() if own["user_api"] == "blas")
-    return " and ".join(dict.fromkeys(found)) or "unknown"
+    """Return the BLAS kernels of NumPy and SciPy, or the names of the libraries if they do not report kernels."""
+    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    kernels = dict.fromkeys(library.get("architecture") or library["internal_api"] for library in libraries)
+    return " and ".join(kernels) or "unknown"
 
-
-# MERGED ltinet.paper.report
-# One page that needs nothing else: styles and pictures are in it, scripts and network are not.
 
 TITLE = "Systematic construction of continuous-time neural networks for linear dynamical systems"
 VERDICT_MARKS = {
@@ -76,13 +71,13 @@ VERDICT_MARKS = {
     Verdict.BESIDE: "·",
     Verdict.UNEXPECTED: "✗",
 }
-_WIDE_FIGURE_INCHES = 8.0  # inches: wider pictures have a row of the page for themselves
-_PIXELS_PER_INCH = 96.0  # of a page, per inch
+_WIDE_FIGURE_INCHES = 8.0  # figures that are wider take the whole width of the page
+_PIXELS_PER_INCH = 96.0  # CSS pixels
 
 
 @dataclass(frozen=True)
 class SavedFigure:
-    """A picture as PNG file, and its size."""
+    """A figure as PNG file, and its size."""
 
     path: Path
     inches_wide: float
@@ -90,8 +85,8 @@ class SavedFigure:
 
 
 def report_page(sections: Sequence[ReportSection], *, run: RunInfo, drawn: Mapping[str, SavedFigure]) -> str:
-    """The whole page; `drawn` has a picture for every "example_name" of the sections."""
-    body = "\n".join([_header(sections, run), _contents(sections), *(_section(own, drawn) for own in sections)])
+    """Return the report in HTML; `drawn` has a figure for each "example_name" of the sections."""
+    body = "\n".join([_header(sections, run), _contents(sections), *(_section(section, drawn) for section in sections)])
     return html_page("The paper, reproduced", f"{body}\n</main>\n{_footer(run)}")
 
 
@@ -106,19 +101,21 @@ def _header(sections: Sequence[ReportSection], run: RunInfo) -> str:
     return (
         "<header>\n<h1>The paper, reproduced</h1>\n"
         f'<p class="lead">The numerical section of “{TITLE}” (C. Datar, A. Datar, F. Dietrich, W. Schilders, 2024) and '
-        "its appendix, computed anew.</p>\n"
+        "its appendix, recomputed.</p>\n"
         "<p>A linear system ẋ = Ax + Bu, y = Cx + Du becomes a network of neurons that each solve an ordinary "
         "differential equation of first or second order. Nothing is trained: A is brought to block-diagonal form, and "
-        "every block becomes a horizontal layer. The tables put each number of the paper beside the one found here. "
-        "Verdicts are computed from the bounds in the column before. Only numbers that the paper prints can be "
-        "reproduced; what it says in words is as described or not, and all others stand for comparison. Some numbers "
-        "move with rounding: below those stands between what they came out as with other kernels of BLAS.</p>\n"
+        "every block becomes a horizontal layer. The tables compare each number of the paper with the computed one. "
+        "Verdicts follow from the limits in the column before. Only numbers that the paper prints can be "
+        "reproduced; statements in words are as described or not, and all other numbers are for comparison. Some "
+        "numbers depend on rounding: their smallest and largest values with other BLAS kernels stand below.</p>\n"
         f'{quick}<ul class="counts">{tiles}</ul>\n</header>\n<main>'
     )
 
 
 def _contents(sections: Sequence[ReportSection]) -> str:
-    lines = "".join(f'<li><a href="#{own.name}">{own.label} {escape(own.title)}</a></li>' for own in sections)
+    lines = "".join(
+        f'<li><a href="#{section.name}">{section.label} {escape(section.title)}</a></li>' for section in sections
+    )
     return f'<nav aria-label="Sections"><ul>{lines}</ul></nav>'
 
 
@@ -157,7 +154,7 @@ def _number_row(number: ComparedNumber) -> str:
 
 
 def format_band(band: Sequence[float] | None) -> str:
-    """The band of a number that moves with rounding, in words."""
+    """Format the smallest and largest value of a number that depends on rounding."""
     return "" if band is None else f"{format_number(band[0])} to {format_number(band[1])}"
 
 
@@ -193,10 +190,10 @@ def _figure(picture: SavedFigure, *, alt: str, caption: str) -> str:
 
 def _footer(run: RunInfo) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    seeds = ", ".join(f"{name}: {seed}" for name, seed in run.seeds.items()) or "nothing is random"
+    seeds = ", ".join(f"{name}: {seed}" for name, seed in run.seeds.items()) or "none"
     return (
-        f"<footer>\n<p>Made by <code>{escape(run.command)}</code> with {escape(versions)}, and the rounding of BLAS "
-        f"kernel {escape(run.kernel)}.</p>\n"
+        f"<footer>\n<p>Made by <code>{escape(run.command)}</code> with {escape(versions)}, and BLAS kernel "
+        f"{escape(run.kernel)}.</p>\n"
         f"<p>Seeds: {escape(seeds)}. All solvers are DOP853 with rtol = atol = {format_number(run.tolerance)}. The figures lie "
         "beside this page in <code>figures</code> as PNG and SVG, all numbers in <code>results.json</code>.</p>\n"
         "</footer>"
@@ -207,12 +204,8 @@ def _css_class(verdict: Verdict) -> str:
     return verdict.replace(" ", "-")
 
 
-# MERGED ltinet.paper.report
-# `results.json`: all numbers of a reproduction for programs, under names that do not change from run to run.
-
-
 def results_text(sections: Sequence[ReportSection], *, run: RunInfo, seconds: Mapping[str, float]) -> str:
-    """The file as text; `seconds` says how long each example took to compute."""
+    """Return `results.json` as text; `seconds` are the computing times of the examples."""
     contents = {
         "run": asdict(run),
         "examples": {
@@ -226,7 +219,18 @@ def _example_results(section: ReportSection) -> dict[str, Any]:
     return {
         "section": section.label,
         "title": section.title,
-        "numbers": {number.key.split(".", 1)[1]: _number_results(number) for number in section.numbers},
+        "numbers": {
+            number.key.split(".", 1)[1]: {
+                "meaning": number.meaning,
+                "paper": number.paper,
+                "here": number.here,
+                "expected": number.bounds,
+                "verdict": str(number.verdict),
+                "note": number.note,
+                "band": number.band,
+            }
+            for number in section.numbers
+        },
         "tables": {
             table.name: [dict(zip(table.headings, row, strict=True)) for row in table.rows] for table in section.tables
         },
@@ -234,33 +238,18 @@ def _example_results(section: ReportSection) -> dict[str, Any]:
     }
 
 
-def _number_results(number: ComparedNumber) -> dict[str, Any]:
-    return {
-        "meaning": number.meaning,
-        "paper": number.paper,
-        "here": number.here,
-        "expected": number.bounds,
-        "verdict": str(number.verdict),
-        "note": number.note,
-        "band": number.band,
-    }
-
-
-# MERGED ltinet.paper.report
-# Where a reproduction goes: checked before the work begins, then every file whole or not at all.
-
-_DOTS_PER_INCH = 160  # sharp on paper and on dense screens
+_DOTS_PER_INCH = 160  # resolution of PNG figures
 
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """A folder that exists and takes files; pictures go to `figures` in it, other files of other runs stay."""
+    """Writable output folder with a folder `figures`; files of other runs in it are left alone."""
 
     path: Path
 
     @classmethod
     def ready(cls, path: Path) -> "OutputFolder":
-        """Make the folder, and `figures` in it, and try to write there."""
+        """Create the folder and `figures` in it; raise FileFormatError if they are not writable."""
         try:
             (path / "figures").mkdir(parents=True, exist_ok=True)
             for folder in (path, path / "figures"):
@@ -273,25 +262,25 @@ class OutputFolder:
         return cls(path)
 
     def save_picture(self, picture: FigureRecipe, *, example: str, as_svg: bool) -> SavedFigure:
-        """Draw a picture and write it as PNG and, which takes as long again, as SVG."""
+        """Draw a figure and write it as PNG and, in as much time again, as SVG."""
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         with matplotlib.rc_context({"figure.dpi": _DOTS_PER_INCH}):
             figure = picture.draw()
-        canvas: Any = FigureCanvasAgg(figure)  # whose methods have no types
+        canvas: Any = FigureCanvasAgg(figure)  # its methods have no types
         png = self.path / "figures" / f"{example}_{picture.name}.png"
         content = io.BytesIO()
         canvas.print_png(content)  # `savefig` would draw everything twice
         _write_file(png, content.getvalue())
         if as_svg:
-            figure.set_layout_engine("none")  # it is found by now, and finding it anew takes a second
+            figure.set_layout_engine("none")  # keep the layout; computing it again takes a second
             save_figure(figure, png.with_suffix(".svg"))
         width, height = figure.get_size_inches()
         return SavedFigure(png, inches_wide=float(width), inches_high=float(height))
 
     def write(self, name: str, text: str) -> Path:
-        """Write a text file and give its path."""
+        """Write a text file and return its path."""
         path = self.path / name
         _write_file(path, text.encode())
         return path

@@ -4,7 +4,7 @@ The examples are computed with their layers distributed over processes (full run
 run), and written as figures, numbers and one page.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -15,10 +15,6 @@ from threadpoolctl import threadpool_limits
 from ltinet._util.progress import ProgressCallback, progress_bar
 from ltinet.errors import LtinetError, MissingDependencyError
 from ltinet.paper import convection_diffusion, diffusion, forward_passes, horizontal_layers, layer_types
-from ltinet.paper import convection_diffusion as convection_diffusion_account
-from ltinet.paper import diffusion as diffusion_account
-from ltinet.paper import horizontal_layers as horizontal_layers_account
-from ltinet.paper import layer_types as layer_types_account
 from ltinet.paper.comparison import ReportSection, add_rounding_bands
 from ltinet.paper.forward_passes import SOLVER_TOLERANCE, SolverEffort
 from ltinet.paper.report import (
@@ -34,18 +30,15 @@ from ltinet.paper.report import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# MERGED ltinet.paper.reproduce
-# `ltinet reproduce`: the paper's numerical section and its appendix as figures, numbers and one page to read.
-
-_PROGRESS_STEPS = 6  # that each example tells of, its figures included
+_PROGRESS_STEPS = 6  # steps that each example reports, including its figures
 
 
 @dataclass(frozen=True)
 class Example:
-    """How one example is computed and told."""
+    """Functions that compute and describe an example, solver effort in quick runs, and seeds."""
 
     compute: Callable[..., Any]
-    account: Callable[[Any], ReportSection]
+    report_section: Callable[[Any], ReportSection]
     quick: SolverEffort
     seeds: Mapping[str, int]
 
@@ -53,25 +46,25 @@ class Example:
 EXAMPLES: Mapping[str, Example] = {
     "diffusion": Example(
         diffusion.compute,
-        diffusion_account.report_section,
+        diffusion.report_section,
         SolverEffort(layers_across_knots=200, layers_from_knot_to_knot=10),
         {},
     ),
     "horizontal-layers": Example(
         horizontal_layers.compute,
-        horizontal_layers_account.report_section,
+        horizontal_layers.report_section,
         SolverEffort(stop=3.0),
         {"Example 3.2": horizontal_layers.SEED, "K-means": forward_passes.KMEANS_SEED},
     ),
     "layer-types": Example(
         layer_types.compute,
-        layer_types_account.report_section,
+        layer_types.report_section,
         SolverEffort(stop=0.3),
         {"Example 3.3": layer_types.SEED, "K-means": forward_passes.KMEANS_SEED},
     ),
     "convection-diffusion": Example(
         convection_diffusion.compute,
-        convection_diffusion_account.report_section,
+        convection_diffusion.report_section,
         SolverEffort(stop=2.0, layers_across_knots=20, layers_from_knot_to_knot=5),
         {},
     ),
@@ -79,25 +72,43 @@ EXAMPLES: Mapping[str, Example] = {
 
 
 def reproduce(names: Sequence[str], *, out: Path, quick: bool) -> Path:
-    """Compute the examples called `names`; write `figures`, `results.json` and `report.html` to the folder `out`.
+    """Compute examples and write `figures`, `results.json` and `report.html` to the folder `out`.
 
-    Returns the path of the report. A full run of all four takes some minutes on all cores. In a quick one ODE
-    solvers stop earlier or solve fewer layers, as the report says, and figures come as PNG only.
+    A full run of all four examples takes some minutes on all cores. In a quick run ODE solvers stop earlier or solve
+    fewer layers, as the report states, and figures are PNG only.
 
-    Raises:
-        LtinetError: there is no example of that name.
-        FileFormatError: `out` cannot be written to.
-        MissingDependencyError: a library of the extra "paper" is not installed.
+    Parameters
+    ----------
+    names : sequence of str
+        Keys of `EXAMPLES`.
+    out : Path
+        Output folder.
+    quick : bool
+        Make a quick run.
+
+    Returns
+    -------
+    Path
+        Path of the report.
+
+    Raises
+    ------
+    LtinetError
+        An example does not exist.
+    FileFormatError
+        `out` is not writable.
+    MissingDependencyError
+        A library of the extra "paper" is not installed.
     """
-    chosen = _select_examples(names)
-    run = _run_info(chosen, quick=quick)
+    examples = _select_examples(names)
+    run = _run_info(examples, quick=quick)
     folder = OutputFolder.ready(out)
-    # Processes keep all cores busy; BLAS threads on top of them would only wait for each other.
-    with threadpool_limits(limits=1, user_api="blas"), progress_bar(_PROGRESS_STEPS * len(chosen)) as tell:
-        made = _run_in_parallel(chosen, folder, tell) if quick else _run_sequentially(chosen, folder, tell)
-    seconds = {one.section.name: one.seconds for one in made}
-    drawn = {name: picture for one in made for name, picture in one.drawn.items()}
-    sections = [one.section for one in made]
+    # Processes use all cores; additional BLAS threads would compete with them.
+    with threadpool_limits(limits=1, user_api="blas"), progress_bar(_PROGRESS_STEPS * len(examples)) as progress:
+        outputs = (_run_in_parallel if quick else _run_sequentially)(examples, folder, progress)
+    seconds = {output.section.name: output.seconds for output in outputs}
+    drawn = {name: figure for output in outputs for name, figure in output.drawn.items()}
+    sections = [output.section for output in outputs]
     folder.write("results.json", results_text(sections, run=run, seconds=seconds))
     return folder.write("report.html", report_page(sections, run=run, drawn=drawn))
 
@@ -110,67 +121,71 @@ class _ExampleOutput:
 
 
 def _run_sequentially(
-    chosen: Mapping[str, Example], folder: OutputFolder, tell: ProgressCallback
+    examples: Collection[str], folder: OutputFolder, progress: ProgressCallback
 ) -> list[_ExampleOutput]:
-    """A full run: the layers of each network are shared among processes."""
-    return [_compute_and_draw(name, folder, full=True, tell=_prefixed_progress(tell, name)) for name in chosen]
+    """Run the examples one after the other, the layers of each network in parallel processes."""
+    return [
+        _compute_and_draw(name, folder, full=True, progress=lambda step, name=name: progress(f"{name}: {step}"))
+        for name in examples
+    ]
 
 
 def _run_in_parallel(
-    chosen: Mapping[str, Example], folder: OutputFolder, tell: ProgressCallback
+    examples: Collection[str], folder: OutputFolder, progress: ProgressCallback
 ) -> list[_ExampleOutput]:
-    """A quick run: each example has a process of its own, for sharing layers would take as long as it saves."""
+    """Run each example in its own process; distributing layers would take as long as it saves in a quick run."""
     import joblib
 
     runs = joblib.Parallel(n_jobs=-1, return_as="generator")(
-        joblib.delayed(_compute_and_draw)(name, folder, full=False, tell=_no_progress) for name in chosen
+        joblib.delayed(_compute_and_draw)(name, folder, full=False, progress=_no_progress) for name in examples
     )
-    made = []
-    for name, one in zip(chosen, runs, strict=True):
+    outputs = []
+    for name, output in zip(examples, runs, strict=True):
         for _ in range(_PROGRESS_STEPS):
-            tell(name)
-        made.append(one)
-    return made
+            progress(name)
+        outputs.append(output)
+    return outputs
 
 
-def _compute_and_draw(name: str, folder: OutputFolder, *, full: bool, tell: ProgressCallback) -> _ExampleOutput:
-    """Compute an example, draw its figures and put them into the folder."""
+def _compute_and_draw(name: str, folder: OutputFolder, *, full: bool, progress: ProgressCallback) -> _ExampleOutput:
+    """Compute an example, draw its figures and save them."""
     import joblib
 
-    example, begin = EXAMPLES[name], perf_counter()
+    example, start_time = EXAMPLES[name], perf_counter()
     with joblib.parallel_config(backend="loky" if full else "sequential"):
-        section = example.account(example.compute(SolverEffort() if full else example.quick, tell=tell))
-    seconds = round(perf_counter() - begin, 1)
-    if full:  # bands are those of full runs
+        result = example.compute(SolverEffort() if full else example.quick, progress=progress)
+        section = example.report_section(result)
+    seconds = round(perf_counter() - start_time, 1)
+    if full:  # the stored values are those of full runs
         section = add_rounding_bands(section)
-    tell("figures")
+    progress("figures")
     drawn = {
         f"{name}_{picture.name}": folder.save_picture(picture, example=name, as_svg=full)
         for picture in section.pictures
     }
-    # What draws holds all results; they need not travel between processes once it has drawn.
-    pictures = tuple(replace(picture, draw=_draw_mathtext) for picture in section.pictures)
+    # The draw functions refer to all results, which need not be sent between processes after drawing.
+    pictures = tuple(replace(picture, draw=_already_drawn) for picture in section.pictures)
     return _ExampleOutput(replace(section, pictures=pictures), drawn, seconds)
 
 
 def _no_progress(step: str) -> None:
-    """Nobody is told which step begins."""
+    """Ignore the progress of an example in another process."""
 
 
-def _draw_mathtext() -> "Figure":
-    raise LtinetError("this picture was drawn and saved; its data are gone")
+def _already_drawn() -> "Figure":
+    raise LtinetError("the figure was drawn and saved, and its data were discarded")
 
 
 def _select_examples(names: Sequence[str]) -> dict[str, Example]:
     unknown = [name for name in names if name not in EXAMPLES]
     if unknown or not names:
-        came = f"there is no example {', '.join(map(repr, unknown))}" if unknown else "no example was named"
-        raise LtinetError(f"{came}; there are {', '.join(EXAMPLES)}")
+        problem = f"there is no example {', '.join(map(repr, unknown))}" if unknown else "no example was named"
+        raise LtinetError(f"{problem}; there are {', '.join(EXAMPLES)}")
     return {name: example for name, example in EXAMPLES.items() if name in names}  # in the order of the paper
 
 
-def _run_info(chosen: Mapping[str, Example], *, quick: bool) -> RunInfo:
-    which = "all" if len(chosen) == len(EXAMPLES) else " ".join(chosen)
+def _run_info(examples: Mapping[str, Example], *, quick: bool) -> RunInfo:
+    names = "all" if len(examples) == len(EXAMPLES) else " ".join(examples)
     try:
         versions = installed_versions()
     except ImportError as error:
@@ -178,20 +193,20 @@ def _run_info(chosen: Mapping[str, Example], *, quick: bool) -> RunInfo:
             f'the paper\'s examples need {error.name}; install it with pip install "ltinet[paper]"'
         ) from error
     return RunInfo(
-        command=f"ltinet reproduce {which}{' --quick' if quick else ''}",
+        command=f"ltinet reproduce {names}{' --quick' if quick else ''}",
         quick=quick,
-        quick_note=_quick_note(chosen) if quick else "",
+        quick_note=_quick_note(examples) if quick else "",
         tolerance=SOLVER_TOLERANCE,
-        seeds={what: seed for example in chosen.values() for what, seed in example.seeds.items()},
+        seeds={purpose: seed for example in examples.values() for purpose, seed in example.seeds.items()},
         versions=versions,
         kernel=blas_kernel(),
     )
 
 
-def _quick_note(chosen: Mapping[str, Example]) -> str:
-    cuts = "; ".join(f"in {name} they {_effort_note(example.quick)}" for name, example in chosen.items())
+def _quick_note(examples: Mapping[str, Example]) -> str:
+    limits = "; ".join(f"in {name} they {_effort_note(example.quick)}" for name, example in examples.items())
     return (
-        f"To save time, ODE solvers do less: {cuts}. Layers that are not solved are exact. Everything else is as in a "
+        f"To save time, ODE solvers do less: {limits}. Layers that are not solved are exact. Everything else is as in a "
         "full run."
     )
 
@@ -203,7 +218,3 @@ def _effort_note(effort: SolverEffort) -> str:
         f"solve {effort.layers_from_knot_to_knot} layers from knot to knot" if effort.layers_from_knot_to_knot else "",
     )
     return " and ".join(filter(None, parts))
-
-
-def _prefixed_progress(tell: ProgressCallback, name: str) -> ProgressCallback:
-    return lambda step: tell(f"{name}: {step}")
