@@ -46,8 +46,8 @@ class DelayedNetwork(DoublePrecisionModule, Generic[NetworkType]):
     >>> import ltinet, torch
     >>> net = ltinet.construct(([[-1.0]], [[1.0]], [[1.0]])).with_signal_settings(input_delay=0.3)
     >>> model = net.to_torch(0.1)
-    >>> int(model(torch.ones(20, 1)).flatten().nonzero()[0])
-    3
+    >>> model.input_steps, model(torch.ones(20, 1)).shape
+    ([3], torch.Size([20, 1]))
     """
 
     u0: Tensor
