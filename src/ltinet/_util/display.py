@@ -57,7 +57,7 @@ def omission_row(count: int, n_columns: int) -> list[str]:
 
 def html_page(title: str, body: str) -> str:
     """Return a complete page with the common style sheet; `body` is HTML, `title` plain text."""
-    style = resources.files("ltinet").joinpath("html_page.css").read_text(encoding="utf-8")
+    style = resources.files("ltinet._util").joinpath("html_page.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
