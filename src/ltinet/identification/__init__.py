@@ -1,1 +1,1 @@
-"""From measured records to models: arrays in, models in modal coordinates out."""
+"""Identification of linear systems from records and from frequency responses."""

@@ -14,12 +14,7 @@ from numpy.typing import ArrayLike
 
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
-from ltinet.identification.diagnostics import (
-    CandidateSummary,
-    RecordDiagnostics,
-    ResponseDiagnostics,
-    covariance_data,
-)
+from ltinet.identification.diagnostics import CandidateSummary, RecordDiagnostics, ResponseDiagnostics, covariance_data
 from ltinet.identification.estimation import (
     DivergentModelError,
     Estimate,

@@ -90,28 +90,14 @@ class _Run(NamedTuple):
 
 
 def fit_percent(
-    model: SimulationModel,
-    u: Any,
-    y: Any,
-    *,
-    t: ArrayLike | None,
-    dt: float | None,
-    from_rest: bool,
-    hold: Hold | None,
+    model: SimulationModel, u: Any, y: Any, *, t: ArrayLike | None, dt: float | None, from_rest: bool, hold: Hold | None
 ) -> Array:
     """Return the fit of every output, `(p,)`, in percent; arguments are those of `StateSpace.fit`."""
     return compare_record(model, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold).fits
 
 
 def compare_record(
-    model: SimulationModel,
-    u: Any,
-    y: Any,
-    *,
-    t: ArrayLike | None,
-    dt: float | None,
-    from_rest: bool,
-    hold: Hold | None,
+    model: SimulationModel, u: Any, y: Any, *, t: ArrayLike | None, dt: float | None, from_rest: bool, hold: Hold | None
 ) -> RecordComparison:
     """Return a record beside the simulated outputs, and the fit of every output; arguments are those of `fit`."""
     held = resolve_hold(hold, model.signal_settings)

@@ -97,11 +97,7 @@ def _solve_damped(normal: Array, slope: Array, damping: float) -> Array | None:
 
 
 def _normal_equations(
-    model: BlockRealization,
-    data: ScaledResponse,
-    entries: _Entries,
-    *,
-    feedthrough: bool,
+    model: BlockRealization, data: ScaledResponse, entries: _Entries, *, feedthrough: bool
 ) -> tuple[Array, Array, Array]:
     """Return JᵀJ, Jᵀr and the units of the unknowns that both are in, over all outputs.
 
