@@ -23,60 +23,51 @@ from scipy import sparse
 from ltinet._util.text import format_path, sanitize
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
 
-# MERGED ltinet.io.file_access
-# Why a sound file is not read: what it holds is too large, or is something else than real numbers.
-
 
 class SizeLimitError(ValueError):
-    """The arrays of a file exceed `max_bytes`; the message says by which array and how to raise the limit."""
+    """Arrays of a file that exceed `max_bytes`; the message names the array and how to raise the limit."""
 
 
 class UnsupportedVariableError(ValueError):
-    """A variable is there and whole, but holds no real numbers."""
+    """Variable that is intact, but holds no real numbers."""
 
 
 def complex_matrix_error(name: str) -> UnsupportedVariableError:
-    """The refusal of a complex matrix; neighbouring libraries drop its imaginary part in silence."""
+    """Return the error for a complex matrix, whose imaginary part other libraries drop silently."""
     return UnsupportedVariableError(
-        f"{name} is complex, and only real numbers are of use here: save {name}.real (in MATLAB: real({name})) if that "
-        "is meant"
+        f"{name} is complex, but systems must be real; save {name}.real (in MATLAB: real({name})) if the imaginary part is "
+        "not needed"
     )
 
 
-# MERGED ltinet.io.file_access
-# How large the arrays of a file may be: a file of some kilobytes can claim, or unfold to, more than any memory has.
-
 DEFAULT_MAX_BYTES = 2 * 1024**3
-"""2 GiB: a dense A of 16,000 states, or a sparse one of some millions."""
+"""2 GiB: a dense A of 16,000 states, or a sparse one of several million."""
 
 MAX_AXES = 32
-"""What every version of NumPy can hold."""
+"""Largest number of axes in all versions of NumPy."""
 
-_MAX_VARIABLES = 100_000  # nobody has so many; millions of empty ones would take minutes to list
+_MAX_VARIABLES = 100_000  # listing millions of empty variables would take minutes
 _BYTES_PER_NUMBER = 8
-_BYTES_PER_ENTRY = 24  # row, column and value of an entry; two copies of where a row begins, as it is sorted, and more
-_MAX_POSITIONS = 2**63 - 1  # each has a number of 64 bits, by which doubles are found
-_MAX_BYTES = 2**62  # also without a limit: places in an array are counted in 64 bits
-_MAX_DEFLATE_RATIO = 1032  # the most that deflate makes of one byte; by the format, whoever wrote it
-_INFLATION_MARGIN = 1024  # below this, headers and rounding decide and not the ratio
+_BYTES_PER_ENTRY = 24  # row, column and value of an entry; also covers two copies of a row pointer
+_MAX_POSITIONS = 2**63 - 1  # positions are numbered by 64-bit integers to detect duplicates
+_MAX_BYTES = 2**62  # upper limit of max_bytes, since array offsets are 64-bit integers
+_MAX_DEFLATE_RATIO = 1032  # largest expansion by deflate, a property of the format
+_INFLATION_MARGIN = 1024  # bytes, for headers and rounding
 
 
 @final
 class SizeAllowance:
-    """How many bytes of arrays may still come from one file; each is claimed before it is read."""
+    """Number of bytes of arrays that may still be read from a file; each array is claimed before it is read."""
 
     def __init__(self, max_bytes: float) -> None:
         self.max_bytes = min(max_bytes, _MAX_BYTES)
         self._claimed = 0
 
     def claim(self, shape: Sequence[int], what: str) -> None:
-        """Reserve room for an array of float64, which is what every dense one becomes in the end.
+        """Reserve memory for an array of float64, the type of all dense matrices after conversion.
 
-        An axis of length zero does not excuse the others: NumPy multiplies them all the same.
-
-        Raises:
-            BeyondLimitError: there is not so much room left.
-            ValueError: the array has more axes than an array can have, or a negative one.
+        Axes of length zero count as 1, because NumPy multiplies the other lengths all the same. Raises SizeLimitError
+        if the allowance is exceeded, ValueError if the array has too many axes or a negative length.
         """
         if len(shape) > MAX_AXES or any(size < 0 for size in shape):
             raise ValueError(f"{what} claims the shape {sanitize(tuple(shape))}")
@@ -85,25 +76,23 @@ class SizeAllowance:
         )
 
     def claim_sparse(self, shape: Sequence[int], n_entries: int, what: str) -> None:
-        """Reserve room for a sparse matrix: its entries with their places, and where its rows and columns begin.
+        """Reserve memory for a sparse matrix: entries with their indices, and the pointers of rows and columns.
 
-        Rows that hold nothing take room, too, as soon as the matrix is sorted by rows.
-
-        Raises:
-            BeyondLimitError: there is not so much room left.
-            ValueError: it does not have two axes, one is negative, or there are more places than can be counted.
+        Empty rows need memory, too, as soon as the matrix is converted to compressed rows. Raises SizeLimitError if the
+        allowance is exceeded, ValueError if the matrix does not have two axes, has a negative length, or has too many
+        positions for 64-bit indices.
         """
         if len(shape) != 2 or min(*shape, n_entries) < 0 or math.prod(shape) > _MAX_POSITIONS:
             raise ValueError(f"{what} claims the shape {sanitize(tuple(shape))} with {n_entries} entries")
         self.claim_bytes(_BYTES_PER_ENTRY * (sum(shape) + n_entries), f"{what} ({format_shape(shape)}, sparse)")
 
     def claim_bytes(self, count: int, what: str) -> None:
-        """Reserve room for so many bytes."""
+        """Reserve `count` bytes; raise SizeLimitError if the allowance is exceeded."""
         self._claimed += count
         self.require(self._claimed, what)
 
     def require(self, count: int, what: str) -> None:
-        """Refuse a part that alone would be too large, without reserving room for it."""
+        """Raise SizeLimitError if a part of `count` bytes exceeds the limit by itself; nothing is reserved."""
         if count > self.max_bytes:
             raise SizeLimitError(
                 f"with {what} its arrays take {_format_bytes(count)}, and max_bytes allows {_format_bytes(self.max_bytes)}; "
@@ -112,11 +101,7 @@ class SizeAllowance:
 
 
 def parse_size_limit(max_bytes: Any) -> SizeAllowance:
-    """The allowance that a caller gave.
-
-    Raises:
-        FileFormatError: it is not a number of bytes.
-    """
+    """Return the allowance for the `max_bytes` of a caller; raise FileFormatError if it is not a number of bytes."""
     try:
         if not isinstance(max_bytes, bool | str) and float(max_bytes) >= 0.0:
             return SizeAllowance(max_bytes)
@@ -128,32 +113,24 @@ def parse_size_limit(max_bytes: Any) -> SizeAllowance:
 
 
 def require_plausible_inflation(claimed: int, compressed: int, what: str) -> None:
-    """Refuse a size that no compressed text of this length can unfold to, before room is made for it.
-
-    Raises:
-        ValueError: the size is beyond what deflate can do.
-    """
+    """Raise ValueError for an inflated size that deflate cannot produce, before memory is allocated for it."""
     if claimed > max_inflated_size(compressed):
         raise ValueError(f"{what} claims {claimed} bytes, but is compressed to {compressed}, too few for that")
 
 
 def max_inflated_size(compressed: int) -> int:
-    """The most bytes that so many compressed ones can unfold to."""
+    """Return the largest number of bytes that so many compressed bytes can inflate to."""
     return _MAX_DEFLATE_RATIO * compressed + _INFLATION_MARGIN
 
 
 def require_variable_limit(variables: Sized) -> None:
-    """Refuse a file with more variables than anybody means.
-
-    Raises:
-        ValueError: there are too many.
-    """
+    """Raise ValueError for a file with too many variables."""
     if len(variables) > _MAX_VARIABLES:
         raise ValueError(f"it holds more than {_MAX_VARIABLES} variables")
 
 
 def format_shape(shape: Sequence[int]) -> str:
-    """A shape as people write it: 3×4."""
+    """Format a shape as 3×4."""
     return sanitize("×".join(map(str, shape)) or "one number")
 
 
@@ -165,34 +142,24 @@ def _format_bytes(count: float) -> str:
 
 
 def _round_up(count: int) -> int:
-    """A number that is easy to type, with room for what comes after this array."""
+    """Return a number that is easy to type, with a margin for further arrays."""
     step = int(10 ** (len(str(count)) - 1))
     return (count // step + 1) * step
 
 
-# MERGED ltinet.io.file_access
-# Files as they are opened: regular ones only, and never read beyond the length that they had then.
-#
-# A pipe would block for ever, a device may never end, and a file that claims more than it holds is damaged: all of that
-# is found here, before any reader of a format begins.
-
-_MAX_REASON_LENGTH = 400
+_MAX_REASON_LENGTH = 400  # characters
 
 
 @final
 class RegularFile:
-    """A regular file, open for reading; every part that is asked for must lie within its length."""
+    """Regular file open for reading; reads outside its length at opening are refused."""
 
     def __init__(self, stream: BinaryIO, length: int) -> None:
         self.stream = stream
         self.length = length
 
     def bytes_at(self, start: int, count: int) -> bytes:
-        """`count` bytes from `start` on, all of them.
-
-        Raises:
-            ValueError: the file does not have them.
-        """
+        """Return `count` bytes from position `start`; raise ValueError if the file does not have them."""
         if start < 0 or count < 0 or start + count > self.length:
             raise ValueError(f"it has {self.length} bytes but would need {count} from byte {start} on")
         self.stream.seek(start)
@@ -204,43 +171,31 @@ class RegularFile:
 
 @contextmanager
 def open_regular(path: Path) -> Iterator[RegularFile]:
-    """Open a regular file.
-
-    Raises:
-        FileFormatError: there is none under this name, or it is a folder, a pipe, a device or a socket.
-    """
+    """Open a regular file; raise FileFormatError if it is missing, a folder, a pipe, a device or a socket."""
     require_regular(path, file_mode(path))
     try:
-        # Should a pipe have taken the file's place by now, opening it this way does not wait for a writer.
+        # O_NONBLOCK: if a pipe has replaced the file by now, opening it does not wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
         raise FileFormatError(_path_error_text(path, error)) from error
     with os.fdopen(descriptor, "rb") as stream:
-        found = os.fstat(descriptor)
-        require_regular(path, found.st_mode)
-        yield RegularFile(stream, found.st_size)
+        status = os.fstat(descriptor)
+        require_regular(path, status.st_mode)
+        yield RegularFile(stream, status.st_size)
 
 
 def as_path(path: object) -> Path:
-    """The path that a caller gave.
-
-    Raises:
-        FileFormatError: it is no path at all.
-    """
+    """Return the path of a caller; raise FileFormatError if it is not a path."""
     if isinstance(path, str | os.PathLike):
         try:
             return Path(path)
         except TypeError:  # a PathLike may also give bytes
             pass
-    raise FileFormatError(f"a path is text or a pathlib.Path, and {sanitize(repr(path))} is neither")
+    raise FileFormatError(f"path must be text or a pathlib.Path, got {sanitize(repr(path))}")
 
 
 def file_mode(path: Path) -> int:
-    """What kind of thing lies at the path, links followed: `st_mode`.
-
-    Raises:
-        FileFormatError: nothing lies there, or the path leads nowhere.
-    """
+    """Return `st_mode` of a path after following links; raise FileFormatError if the path does not exist."""
     try:
         return os.stat(path).st_mode
     except (OSError, ValueError) as error:  # the second for a path with a NUL in it
@@ -248,25 +203,23 @@ def file_mode(path: Path) -> int:
 
 
 def require_regular(path: Path, mode: int) -> None:
-    """Refuse what is no file, before it is opened: opening a pipe blocks, opening a device may act on it."""
+    """Refuse paths that are not regular files: opening a pipe blocks, and opening a device may have side effects."""
     if stat.S_ISREG(mode):
         return
     if stat.S_ISDIR(mode):
         raise FileFormatError(f"{format_path(path)} is a folder, not a file; give a file in it")
     kinds = {stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket"}
     kind = next((name for is_kind, name in kinds.items() if is_kind(mode)), "a device")
-    raise FileFormatError(f"{format_path(path)} is {kind}, not a file; put what comes from it into a file first")
+    raise FileFormatError(f"{format_path(path)} is {kind}, not a file; write its content to a file first")
 
 
 @contextmanager
 def translate_read_errors(path: object) -> Iterator[None]:
-    """Whatever goes wrong while a file is read becomes one clear line about that file.
+    """Convert every exception of the body to one error that names the file.
 
-    Damaged files make readers fail in every way there is: bad archives, text that is no number, sizes that overflow.
-
-    Raises:
-        FileFormatError: the file is damaged, too large or of another kind.
-        InvalidSystemError: the file is sound, but a variable holds something else than real numbers.
+    Readers of damaged files fail in many ways: invalid archives, text instead of numbers, sizes that overflow. Raises
+    FileFormatError if the file is damaged, too large or of another format; InvalidSystemError if a variable does not
+    hold real numbers.
     """
     try:
         yield
@@ -285,12 +238,12 @@ def translate_read_errors(path: object) -> Iterator[None]:
 
 
 def error_text(error: BaseException) -> str:
-    """What an exception says, on one line and without control characters."""
+    """Return the message of an exception on one line, without control characters."""
     return sanitize(" ".join(str(error).split()), longest=_MAX_REASON_LENGTH) or type(error).__name__
 
 
 def error_reason(error: BaseException) -> str:
-    """Why a file cannot be read or written, in the words of the operating system where it has some."""
+    """Return the reason of a failed read or write, in the words of the operating system if it gives one."""
     return getattr(error, "strerror", None) or error_text(error)
 
 
@@ -309,30 +262,21 @@ def _path_error_text(path: Path, error: Exception) -> str:
 def _current_folder() -> str:
     try:
         return f", or the folder you are in ({format_path(Path.cwd())})"
-    except OSError:  # it was removed
+    except OSError:  # the folder was removed
         return ""
 
-
-# MERGED ltinet.io.file_access
-# Sparse matrices as files hold them: every index checked before anything is stored by it.
-#
-# SciPy converts sparse matrices without looking at their indices: one row number beyond the last row writes into memory
-# that belongs to something else.
 
 Integers = NDArray[np.int64]
 
 
 def csc_from_columns(data: NDArray[Any], rows: Integers, starts: Integers, *, shape: tuple[int, ...], name: str) -> Any:
-    """A matrix in compressed columns: those entries of `data` and `rows` that `starts` assigns to columns, checked.
+    """Build a matrix in compressed columns after checking all indices; spare space behind the last entry is ignored.
 
-    Writers may leave room behind the last entry; what is there is not looked at.
-
-    Raises:
-        ValueError: a row or a column does not exist, entries are missing, or one place is given twice.
+    Raises ValueError if an index is out of range, entries are missing, or a position occurs twice.
     """
     n_rows, n_columns = shape
     if len(starts) != n_columns + 1 or starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
-        raise ValueError(f"{name} has {n_columns} columns, but not where each of them begins")
+        raise ValueError(f"{name} has invalid pointers of its {n_columns} columns")
     count = int(starts[-1])
     if count > min(len(rows), len(data)):
         raise ValueError(f"{name} has {min(len(rows), len(data))} entries, but its columns need {count}")
@@ -344,11 +288,7 @@ def csc_from_columns(data: NDArray[Any], rows: Integers, starts: Integers, *, sh
 def coo_from_entries(
     data: NDArray[Any], rows: Integers, columns: Integers, *, shape: tuple[int, ...], name: str
 ) -> Any:
-    """A matrix given entry by entry, rows and columns counted from 0, checked.
-
-    Raises:
-        ValueError: a row or a column does not exist, or one place is given twice.
-    """
+    """Build a matrix from entries with zero-based indices; raise ValueError for invalid or duplicate positions."""
     _require_valid_indices(rows, columns, shape, name)
     return sparse.coo_array((data, (rows, columns)), shape=shape)
 
@@ -357,11 +297,11 @@ def _require_valid_indices(rows: Integers, columns: Integers, shape: tuple[int, 
     n_rows, n_columns = shape
     outside = (rows < 0) | (rows >= n_rows) | (columns < 0) | (columns >= n_columns)
     if np.any(outside):
-        row, column = (int(places[np.argmax(outside)]) + 1 for places in (rows, columns))
+        row, column = (int(indices[np.argmax(outside)]) + 1 for indices in (rows, columns))
         raise ValueError(f"{name} is {n_rows}×{n_columns} and has an entry in row {row}, column {column}")
-    places = columns * n_rows + rows  # below 2⁶³, as `Allowance.claim_sparse` saw
-    order = places if np.all(np.diff(places) > 0) else np.sort(places)
-    again = np.flatnonzero(np.diff(order) == 0)
-    if len(again):
-        column, row = divmod(int(order[again[0]]), n_rows)
+    positions = columns * n_rows + rows  # below 2⁶³, as `SizeAllowance.claim_sparse` ensures
+    ordered = positions if np.all(np.diff(positions) > 0) else np.sort(positions)
+    duplicates = np.flatnonzero(np.diff(ordered) == 0)
+    if len(duplicates):
+        column, row = divmod(int(ordered[duplicates[0]]), n_rows)
         raise ValueError(f"{name} has two entries in row {row + 1}, column {column + 1}")

@@ -35,18 +35,11 @@ from ltinet.io.hdf5_structure import (
     undo_filters,
 )
 
-# MERGED ltinet.io.hdf5_datasets
-# The shape of a dataset or an attribute.
-
-_NULL = 2
+_NULL = 2  # dataspace without values
 
 
 def parse_dataspace(cursor: ByteReader) -> tuple[int, ...] | None:
-    """The lengths of all axes, () for a single number, None for no value at all.
-
-    Raises:
-        ValueError: this is no shape.
-    """
+    """Return the shape, () for a scalar and None for no value; raise ValueError if it is damaged."""
     version, rank, flags = cursor.numbers("BBB")
     if version == 1:
         cursor.take(5)
@@ -56,30 +49,27 @@ def parse_dataspace(cursor: ByteReader) -> tuple[int, ...] | None:
     else:
         raise ValueError(f"it has version {version} of shapes, which is not known here")
     if rank > MAX_AXES or flags & ~0x01 or kind > _NULL or (kind != 1 and rank):
-        raise ValueError(f"it has a shape of {rank} axes that cannot be")
+        raise ValueError(f"it has an invalid shape of {rank} axes")
     shape = cursor.numbers(f"{rank}Q")
     if flags & 0x01 and any(most < size for size, most in zip(shape, cursor.numbers(f"{rank}Q"), strict=True)):
-        raise ValueError("it has an axis that is longer than it may be")
+        raise ValueError("it has an axis that exceeds its maximal length")
     return None if kind == _NULL else shape
 
-
-# MERGED ltinet.io.hdf5_datasets
-# What the bytes of a dataset or an attribute mean: numbers that NumPy knows, texts, and a name for everything else.
 
 _FIXED, _FLOAT, _STRING, _COMPOUND, _REFERENCE, _ARRAY = 0, 1, 3, 6, 7, 10
 _DERIVED_CLASSES = (8, 9)  # named values and lists, whose own type follows
 _CLASS_NAMES = {3: "text", 6: "complex numbers", 7: "references", 8: "named values", 9: "lists", 10: "arrays"}
-# As IEEE 754 has it: sign, offset, precision, place and size of the exponent, place and size of the mantissa, bias.
+# IEEE 754: sign, offset, precision, position and size of the exponent, position and size of the mantissa, bias.
 _IEEE_LAYOUTS = {
     2: (15, 0, 16, 10, 5, 0, 10, 15),
     4: (31, 0, 32, 23, 8, 0, 23, 127),
     8: (63, 0, 64, 52, 11, 0, 52, 1023),
 }
-_NORMALISED = 0x20  # the leading bit of the mantissa is implied, and nothing is filled up
+_NORMALIZED = 0x20  # the leading bit of the mantissa is implied; no padding
 
 
 class Datatype(NamedTuple):
-    """A type, its size in bytes, and the NumPy type if it is one of numbers."""
+    """Datatype with its size in bytes, and the NumPy type if it is numeric."""
 
     size: int
     numbers: "np.dtype[Any] | None"
@@ -87,14 +77,13 @@ class Datatype(NamedTuple):
     is_text: bool = False
     is_compound: bool = False
     is_reference: bool = False
-    """Whether it is addresses of objects in the same file."""
+    """True for addresses of objects in the same file."""
 
 
 def parse_datatype(cursor: ByteReader, *, is_part: bool = False) -> Datatype:
-    """Read the description of a type; one that is part of another is made of no further ones.
+    """Parse a datatype; one that is part of another (`is_part`) must not have parts itself.
 
-    Raises:
-        ValueError: it contradicts itself, or describes numbers that no processor has.
+    Raises ValueError if it is damaged or not a type that NumPy or MATLAB has.
     """
     head = cursor.unsigned(4)
     version, kind, bits, size = head >> 4 & 0xF, head & 0xF, head >> 8, cursor.unsigned(4)
@@ -126,35 +115,28 @@ def _parse_integer(cursor: ByteReader, bits: int, size: int) -> Datatype:
 
 def _parse_float(cursor: ByteReader, bits: int, size: int) -> Datatype:
     layout = (bits >> 8, *cursor.numbers("HHBBBBI"))
-    if layout != _IEEE_LAYOUTS.get(size) or bits & 0xFE != _NORMALISED:
+    if layout != _IEEE_LAYOUTS.get(size) or bits & 0xFE != _NORMALIZED:
         raise ValueError(f"it has floating-point numbers of {size} bytes in a form that no processor has")
     return Datatype(size, np.dtype(f"{'>' if bits & 0x01 else '<'}f{size}"), "numbers")
 
 
-# MERGED ltinet.io.hdf5_datasets
-# Small values attached to an object, by which MATLAB says what it is.
-
 Attributes: TypeAlias = dict[str, str | int | None]
-"""A text or a whole number each, None for a value of another kind."""
+"""Text or integer values; None for values of other types."""
 
 
 def read_attributes(header: ObjectHeader) -> Attributes:
-    """The attributes of an object.
-
-    Raises:
-        ValueError: one is damaged or there twice, or they are kept elsewhere.
-    """
+    """Return the attributes of an object; raise ValueError if one is damaged, duplicated or in dense storage."""
     info = header.find(ATTRIBUTE_INFO)
     if info is not None:
         _require_compact_storage(info.cursor())
-    found: Attributes = {}
+    attributes: Attributes = {}
     for message in header.messages:
         if message.kind == ATTRIBUTE:
             name, value = _parse_attribute(message.cursor())
-            if name in found:
+            if name in attributes:
                 raise ValueError("an object in it has two attributes of one name")
-            found[name] = value
-    return found
+            attributes[name] = value
+    return attributes
 
 
 def _require_compact_storage(cursor: ByteReader) -> None:
@@ -190,36 +172,32 @@ def _parse_attribute(cursor: ByteReader) -> tuple[str, str | int | None]:
     return title, None
 
 
-# MERGED ltinet.io.hdf5_datasets
-# Datasets in chunks: a tree says where in the file each of them lies.
-
 ChunkOffset: TypeAlias = tuple[int, ...]
 _NODE_HEAD = 24
 
 
 class ChunkLayout(NamedTuple):
-    """Where and how a dataset keeps its chunks."""
+    """Location and encoding of the chunks of a dataset."""
 
     container: Hdf5File
     tree: int
     shape: tuple[int, ...]
-    """Of one chunk."""
+    """Shape of a chunk."""
     item_size: int
     filters: Filters
 
 
 class _Chunk(NamedTuple):
-    place: ChunkOffset
+    offset: ChunkOffset
     size: int
     skipped: int
     address: int
 
 
 def read_chunks(array: NDArray[Any], chunked: ChunkLayout) -> bool:
-    """Copy all chunks to their places; False if some places were left as they are.
+    """Copy all chunks into the array; return False if the file does not have all of them.
 
-    Raises:
-        ValueError: a chunk is damaged, lies outside of the array or is there twice.
+    Raises ValueError if a chunk is damaged, outside of the array or duplicated.
     """
     expected = math.prod(-(-size // step) for size, step in zip(array.shape, chunked.shape, strict=True))
     n_bytes = array.dtype.itemsize * math.prod(chunked.shape)
@@ -227,53 +205,53 @@ def read_chunks(array: NDArray[Any], chunked: ChunkLayout) -> bool:
     if chunked.tree != UNDEFINED_ADDRESS:
         for chunk in _chunks(chunked, chunked.tree, set()):
             if any(
-                at >= size or at % step for at, size, step in zip(chunk.place, array.shape, chunked.shape, strict=True)
+                at >= size or at % step for at, size, step in zip(chunk.offset, array.shape, chunked.shape, strict=True)
             ):
                 raise ValueError("it has a chunk that lies outside of it")
             packed = chunked.container.bytes_at(chunk.address, chunk.size)
             content = undo_filters(packed, chunked.filters, skipped=chunk.skipped, size=n_bytes)
-            _copy_chunk(array, np.frombuffer(content, array.dtype).reshape(chunked.shape), chunk.place)
+            _copy_chunk(array, np.frombuffer(content, array.dtype).reshape(chunked.shape), chunk.offset)
             count += 1
     return bool(count == expected)
 
 
-def _copy_chunk(array: NDArray[Any], chunk: NDArray[Any], place: ChunkOffset) -> None:
-    """Chunks at the far ends may reach beyond the array."""
-    target = array[tuple(slice(at, at + size) for at, size in zip(place, chunk.shape, strict=True))]
+def _copy_chunk(array: NDArray[Any], chunk: NDArray[Any], offset: ChunkOffset) -> None:
+    """Copy a chunk; chunks at the far ends may extend beyond the array."""
+    target = array[tuple(slice(at, at + size) for at, size in zip(offset, chunk.shape, strict=True))]
     target[...] = chunk[tuple(slice(size) for size in target.shape)]
 
 
-def _chunks(chunked: ChunkLayout, address: int, seen: set[int], level: int | None = None) -> Iterator[_Chunk]:
-    """Walk the tree from the left; places ascend, so that none comes twice."""
-    if address in seen:
+def _chunks(chunked: ChunkLayout, address: int, visited: set[int], level: int | None = None) -> Iterator[_Chunk]:
+    """Walk the B-tree from the left; check that offsets ascend, so that no chunk occurs twice."""
+    if address in visited:
         raise ValueError("its chunks lead back to themselves")
-    seen.add(address)
+    visited.add(address)
     cursor = ByteReader(chunked.container.bytes_at(address, _NODE_HEAD))
     cursor.expect(b"TREE\1", "its chunks")
-    own_level, count, _, _ = cursor.numbers("BHQQ")
-    if level is not None and own_level != level - 1:
+    node_level, count, _, _ = cursor.numbers("BHQQ")
+    if level is not None and node_level != level - 1:
         raise ValueError("its chunks are not in order")
     form = f"II{len(chunked.shape) + 1}Q"
     key_size = 16 + 8 * len(chunked.shape)
-    room = chunked.container.chunks_per_node
-    entries = ByteReader(chunked.container.bytes_at(address + _NODE_HEAD, room * (key_size + 8) + key_size))
-    if count > room:
-        raise ValueError("it has more chunks in one place than there is room for")
+    capacity = chunked.container.chunks_per_node
+    entries = ByteReader(chunked.container.bytes_at(address + _NODE_HEAD, capacity * (key_size + 8) + key_size))
+    if count > capacity:
+        raise ValueError("it has more chunks in one node than that can hold")
     steps = (*chunked.shape, chunked.item_size)
-    size, skipped, *place = _chunk_key(entries, form, steps)
+    size, skipped, *offset = _chunk_key(entries, form, steps)
     for _ in range(count):
         child = entries.unsigned(8)
-        next_size, next_skipped, *next_place = _chunk_key(entries, form, steps)
+        next_size, next_skipped, *next_offset = _chunk_key(entries, form, steps)
         below = (
-            _chunks(chunked, child, seen, own_level)
-            if own_level
-            else iter([_Chunk(tuple(place[:-1]), size, skipped, child)])
+            _chunks(chunked, child, visited, node_level)
+            if node_level
+            else iter([_Chunk(tuple(offset[:-1]), size, skipped, child)])
         )
         for chunk in below:
-            if not tuple(place) <= (*chunk.place, 0) < tuple(next_place):
+            if not tuple(offset) <= (*chunk.offset, 0) < tuple(next_offset):
                 raise ValueError("its chunks are not in order")
             yield chunk
-        size, skipped, place = next_size, next_skipped, next_place
+        size, skipped, offset = next_size, next_skipped, next_offset
 
 
 def _chunk_key(entries: ByteReader, form: str, steps: tuple[int, ...]) -> tuple[int, ...]:
@@ -283,15 +261,12 @@ def _chunk_key(entries: ByteReader, form: str, steps: tuple[int, ...]) -> tuple[
     return key
 
 
-# MERGED ltinet.io.hdf5_datasets
-# The numbers of a dataset, wherever in the file it keeps them: in its header, in one piece, or in chunks.
-
 _COMPACT, _CONTIGUOUS, _CHUNKED, _VIRTUAL = 0, 1, 2, 3
-_HAS_NONE, _HAS_VALUE = 0x10, 0x20  # a fill value
+_FILL_UNDEFINED, _FILL_DEFINED = 0x10, 0x20
 
 
 class _ArrayLayout(NamedTuple):
-    """What a dataset is to be filled into."""
+    """Type and shape of the array that a dataset is read into."""
 
     dtype: "np.dtype[Any]"
     shape: tuple[int, ...]
@@ -302,11 +277,7 @@ class _ArrayLayout(NamedTuple):
 
 
 def is_dataset(header: ObjectHeader) -> bool:
-    """Whether the object holds data itself, and not members.
-
-    Raises:
-        ValueError: it holds both.
-    """
+    """Return True for a dataset, False for a group; raise ValueError for an object that is both."""
     if header.find(LAYOUT) is None:
         return False
     if any(message.kind in (LINK_INFO, LINK, SYMBOL_TABLE) for message in header.messages):
@@ -317,21 +288,19 @@ def is_dataset(header: ObjectHeader) -> bool:
 def read_dataset(
     container: Hdf5File, header: ObjectHeader, *, allowance: SizeAllowance, name: str, references: bool = False
 ) -> NDArray[Any]:
-    """All numbers of a dataset, or the addresses of the objects that it refers to.
+    """Return the numbers of a dataset or, with `references`, the addresses of the objects that it refers to.
 
-    Raises:
-        ValueError: it is damaged, lies in other files, or holds something else than numbers.
-        BeyondLimitError: it takes more than is allowed.
+    Raises ValueError if it is damaged, in another file, or not numeric; SizeLimitError if it exceeds the allowance.
     """
     if not is_dataset(header):
-        raise ValueError(f"{name} is no matrix of numbers")
+        raise ValueError(f"{name} is not a matrix of numbers")
     datatype = parse_datatype(header.need(DATATYPE, "type").cursor())
     shape = parse_dataspace(header.need(DATASPACE, "shape").cursor())
     if header.find(EXTERNAL) is not None:
         raise ValueError(f"{name} keeps its numbers in another file, which is not read")
     if references and not datatype.is_reference:
         raise UnsupportedVariableError(f"{name} holds {datatype.title}, not references")
-    if datatype.is_compound:  # which MATLAB makes of nothing else
+    if datatype.is_compound:  # MATLAB stores only complex numbers as compounds
         raise complex_matrix_error(name)
     if datatype.numbers is None and not references:
         raise UnsupportedVariableError(f"{name} holds {datatype.title}, not numbers")
@@ -350,7 +319,7 @@ def read_dataset(
 def _read_content(
     container: Hdf5File, header: ObjectHeader, frame: _ArrayLayout, allowance: SizeAllowance
 ) -> tuple[bytes | NDArray[Any], bool]:
-    """The numbers, and whether all of them are in the file; those that are not are zero."""
+    """Return the numbers, and False if some are not in the file; those are zero."""
     cursor = header.need(LAYOUT, "place for its numbers").cursor()
     version, kind = cursor.numbers("BB")
     if version not in (3, 4) or kind > _VIRTUAL:
@@ -396,7 +365,7 @@ def _read_contiguous(
 
 
 def _has_zero_fill(header: ObjectHeader) -> bool:
-    """Whether what was never written is zero; files may say otherwise, though MATLAB's do not."""
+    """Return True if values that were never written are zero, as in all files of MATLAB."""
     fills = [message for message in header.messages if message.kind in (FILL, OLD_FILL)]
     return not any(any(_fill_value(message.cursor(), is_old=message.kind == OLD_FILL)) for message in fills)
 
@@ -409,8 +378,8 @@ def _fill_value(cursor: ByteReader, *, is_old: bool) -> bytes:
         is_defined = cursor.take(3)[2] != 0
     elif version == 3:
         marks = cursor.unsigned(1)
-        is_defined = bool(marks & _HAS_VALUE)
-        if marks & 0xC0 or (is_defined and marks & _HAS_NONE):
+        is_defined = bool(marks & _FILL_DEFINED)
+        if marks & 0xC0 or (is_defined and marks & _FILL_UNDEFINED):
             raise ValueError("it has fill values with marks that contradict each other or are not known here")
     else:
         raise ValueError(f"it has version {version} of fill values, which is not known here")

@@ -15,13 +15,10 @@ import numpy as np
 
 from ltinet.io.file_access import RegularFile, require_variable_limit
 
-# MERGED ltinet.io.hdf5_structure
-# Bytes taken one after the other, never beyond their end.
-
 
 @final
 class ByteReader:
-    """Takes little-endian whole numbers and parts of a block of bytes from its beginning to its end."""
+    """Cursor that takes little-endian integers and parts of a block of bytes, never beyond its end."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -29,30 +26,26 @@ class ByteReader:
 
     @property
     def remaining(self) -> int:
-        """Bytes that were not taken yet."""
+        """Number of bytes that were not taken yet."""
         return len(self._content) - self.position
 
     def take(self, count: int) -> bytes:
-        """The next bytes.
-
-        Raises:
-            ValueError: there are not so many.
-        """
+        """Take the next bytes; raise ValueError if there are too few."""
         if not 0 <= count <= self.remaining:
             raise ValueError("a part of it is shorter than it claims")
         self.position += count
         return self._content[self.position - count : self.position]
 
     def unsigned(self, size: int) -> int:
-        """The next whole number of so many bytes."""
+        """Take the next unsigned integer of so many bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def numbers(self, form: str) -> tuple[int, ...]:
-        """The next numbers, described as in the module `struct`."""
+        """Take the next numbers in a format of the module `struct`."""
         return struct.unpack(f"<{form}", self.take(struct.calcsize(f"<{form}")))
 
     def text(self) -> bytes:
-        """The next text, up to the NUL that ends it."""
+        """Take the next text, up to its terminating NUL."""
         end = self._content.find(b"\0", self.position)
         if end < 0:
             raise ValueError("a name in it has no end")
@@ -61,43 +54,34 @@ class ByteReader:
         return content
 
     def align(self, size: int) -> None:
-        """Pass over what fills up to a multiple of `size`; the end needs no filling."""
+        """Skip padding up to a multiple of `size`; the end needs no padding."""
         self.position = min(self.position + -self.position % size, len(self._content))
 
     def expect(self, mark: bytes, what: str) -> None:
-        """Take a mark that must be here.
-
-        Raises:
-            ValueError: something else is.
-        """
+        """Take a signature; raise ValueError if the bytes differ."""
         if self.take(len(mark)) != mark:
-            raise ValueError(f"where {what} should be there is something else")
+            raise ValueError(f"{what} is missing where it is expected")
 
 
-# MERGED ltinet.io.hdf5_structure
-# The two checksums of HDF5: Jenkins' lookup3 of its own structures, Fletcher's of chunks of data.
+# Checksums: Jenkins' lookup3 of metadata, Fletcher's of chunks.
 
-_MASK = 0xFFFFFFFF
-_START = 0xDEADBEEF
-_MODULUS = 65535
+_MASK = 0xFFFFFFFF  # 32 bits
+_START = 0xDEADBEEF  # initial value of lookup3
+_MODULUS = 65535  # of Fletcher's checksum
 
 
 def require_checksum(content: bytes, what: str) -> None:
-    """Compare the last four bytes with the checksum of those before them.
-
-    Raises:
-        ValueError: they differ.
-    """
+    """Compare the last four bytes with the checksum of those before them; raise ValueError if they differ."""
     if len(content) < 4 or lookup3(content[:-4]) != int.from_bytes(content[-4:], "little"):
         raise ValueError(f"the checksum of {what} does not match")
 
 
 def lookup3(content: bytes) -> int:
-    """Jenkins' hash "lookup3", `hashlittle` with initial value 0."""
+    """Return the hash "lookup3" of Jenkins, `hashlittle` with initial value 0."""
     a = b = c = (_START + len(content)) & _MASK
     if not content:
         return c
-    whole = max(len(content) - 1, 0) // 12 * 12  # the last one to twelve bytes are mixed in another way
+    whole = max(len(content) - 1, 0) // 12 * 12  # the last one to twelve bytes take the final mix
     for first, second, third in struct.iter_unpack("<3I", content[:whole]):
         a, b, c = _mix((a + first) & _MASK, (b + second) & _MASK, (c + third) & _MASK)
     first, second, third = struct.unpack("<3I", content[whole:].ljust(12, b"\0"))
@@ -105,19 +89,19 @@ def lookup3(content: bytes) -> int:
 
 
 def fletcher32(content: bytes) -> int:
-    """Fletcher's checksum of 16-bit words, the high byte first, as HDF5 computes it."""
+    """Return the Fletcher checksum of big-endian 16-bit words, as HDF5 computes it."""
     words = np.frombuffer(content[: len(content) & ~1], ">u2").astype(np.uint64)
     if len(content) % 2:
         words = np.append(words, np.uint64(content[-1] << 8))
     total = int(words.sum())
     weights = np.arange(len(words), 0, -1, dtype=np.uint64)
-    # Sums of products of 16-bit and shorter numbers: below 2⁶⁴ for every chunk of less than 2²⁴ words, so by portions.
+    # In portions of 2¹⁶ words, whose weighted sums stay below 2⁶⁴ for chunks of fewer than 2²⁴ words.
     weighted = sum(int(np.dot(words[k : k + 65536], weights[k : k + 65536])) for k in range(0, len(words), 65536))
     return (_fold_to_16_bits(weighted) << 16) | _fold_to_16_bits(total)
 
 
 def _fold_to_16_bits(number: int) -> int:
-    """Sums are folded into 16 bits, where 65535 stays what it is and is not 0."""
+    """Reduce a sum modulo 65535, where multiples other than 0 give 65535."""
     return (number - 1) % _MODULUS + 1 if number else 0
 
 
@@ -140,14 +124,11 @@ def _rotate_left(number: int, shift: int) -> int:
     return ((number << shift) | (number >> (32 - shift))) & _MASK
 
 
-# MERGED ltinet.io.hdf5_structure
-# The file as HDF5 sees it: where addresses count from, and the object that everything hangs from.
-
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 UNDEFINED_ADDRESS = 2**64 - 1
-"""The address of what does not exist."""
+"""Address of objects that do not exist."""
 SIGNATURE_OFFSETS = (0, 512)
-"""Where the signature may stand: at the start, or behind MATLAB's header."""
+"""Possible offsets of the signature: the start, or behind the header of MATLAB."""
 
 _MAX_SUPERBLOCK_BYTES = 128
 _KNOWN_FLAGS = 0x7
@@ -155,13 +136,13 @@ _KNOWN_FLAGS = 0x7
 
 @final
 class Hdf5File:
-    """An HDF5 file; addresses count from its signature, and nothing lies behind its end."""
+    """HDF5 file; addresses count from its signature, and its end is that of the superblock."""
 
     def __init__(self, file: RegularFile) -> None:
         self._file = file
         self.members_per_node, self.nodes_per_node, self.chunks_per_node = 8, 32, 64
-        """Room in the nodes of trees, which the file has whether it is used or not."""
-        self._base = next((place for place in SIGNATURE_OFFSETS if _has_signature(file, place)), -1)
+        """Capacity of the nodes of B-trees, which are stored at full size."""
+        self._base = next((offset for offset in SIGNATURE_OFFSETS if _has_signature(file, offset)), -1)
         if self._base < 0:
             raise ValueError("it is not an HDF5 file")
         count = min(file.length - self._base, _MAX_SUPERBLOCK_BYTES)
@@ -176,15 +157,14 @@ class Hdf5File:
     def bytes_at(self, address: int, count: int) -> bytes:
         """`count` bytes at an address.
 
-        Raises:
-            ValueError: the file does not have them.
+        Raises ValueError if the file does not have them.
         """
         if self._base + address + count > self._end:
             raise ValueError(f"it says that it ends at byte {self._end}, and needs {count} bytes from {address} on")
         return self._file.bytes_at(self._base + address, count)
 
     def up_to(self, address: int, count: int) -> bytes:
-        """At most `count` bytes at an address, fewer where the file ends."""
+        """Return at most `count` bytes at an address, fewer at the end of the file."""
         return self.bytes_at(address, max(0, min(count, self._end - self._base - address)))
 
     def _old_root(self, cursor: ByteReader, version: int) -> int:
@@ -199,7 +179,7 @@ class Hdf5File:
             chunks, _ = cursor.numbers("HH")
             self.chunks_per_node = 2 * chunks
         if 0 in (self.members_per_node, self.nodes_per_node, self.chunks_per_node):
-            raise ValueError("its groups or chunks have no room for any")
+            raise ValueError("the nodes of its groups or chunks have no capacity")
         base, extension, end, driver = cursor.numbers("4Q")
         self._check(sizes, flags, base, end)
         if driver != UNDEFINED_ADDRESS or extension != UNDEFINED_ADDRESS:
@@ -227,13 +207,10 @@ class Hdf5File:
         self._end = end
 
 
-def _has_signature(file: RegularFile, place: int) -> bool:
+def _has_signature(file: RegularFile, offset: int) -> bool:
     size = len(SIGNATURE)
-    return file.length >= place + size and file.bytes_at(place, size) == SIGNATURE
+    return file.length >= offset + size and file.bytes_at(offset, size) == SIGNATURE
 
-
-# MERGED ltinet.io.hdf5_structure
-# The messages that describe an object, in both of the forms in which HDF5 writes them.
 
 DATASPACE, LINK_INFO, DATATYPE, OLD_FILL, FILL, LINK, EXTERNAL, LAYOUT = 1, 2, 3, 4, 5, 6, 7, 8
 GROUP_INFO, FILTERS, ATTRIBUTE, CONTINUATION, SYMBOL_TABLE, MODIFICATION_TIME = 10, 11, 12, 16, 17, 18
@@ -243,7 +220,7 @@ _EMPTY = 0
 _KNOWN_KINDS = {_EMPTY, *range(DATASPACE, LAYOUT + 1), *range(GROUP_INFO, ATTRIBUTE + 1)} | {
     *range(CONTINUATION, MODIFICATION_TIME + 1), ATTRIBUTE_INFO, REFERENCE_COUNT
 }  # fmt: skip
-# Of what begins with a version, which is zero, and two marks: how many bytes follow always, and for each mark.
+# Messages that begin with a version, which is zero, and two flags: number of bytes that follow always and for each flag.
 _FLAGGED_SIZES = {LINK_INFO: (16, 8, 8), GROUP_INFO: (0, 4, 4), ATTRIBUTE_INFO: (16, 2, 8)}
 _CAN_BE_SHARED = {DATASPACE, DATATYPE, OLD_FILL, FILL, FILTERS, ATTRIBUTE}
 _SHARED, _NEVER_SHARED, _WAS_UNKNOWN, _SHAREABLE = 0x02, 0x04, 0x20, 0x40
@@ -251,18 +228,14 @@ _MAX_BLOCKS = 1000
 
 
 class Message(NamedTuple):
-    """One fact about an object."""
+    """Message of an object header: one property of the object."""
 
     kind: int
     flags: int
     content: bytes
 
     def cursor(self) -> ByteReader:
-        """Its content, to be taken apart.
-
-        Raises:
-            ValueError: the content lies elsewhere, shared by several objects.
-        """
+        """Return a reader of the content; raise ValueError if the content is shared and stored elsewhere."""
         if self.flags & _SHARED:
             raise ValueError("it shares descriptions between objects, which MATLAB does not and is not known here")
         return ByteReader(self.content)
@@ -270,28 +243,20 @@ class Message(NamedTuple):
 
 @final
 class ObjectHeader:
-    """All messages of the object at an address."""
+    """Messages of the object at an address."""
 
     def __init__(self, container: Hdf5File, address: int) -> None:
         self.messages = tuple(_messages(container, address))
 
     def find(self, kind: int) -> Message | None:
-        """The message of a kind of which an object has one or none.
-
-        Raises:
-            ValueError: it has several.
-        """
-        found = [message for message in self.messages if message.kind == kind]
-        if len(found) > 1:
+        """Return the message of a kind that occurs at most once, or None; raise ValueError if there are several."""
+        messages = [message for message in self.messages if message.kind == kind]
+        if len(messages) > 1:
             raise ValueError("an object in it is described twice")
-        return found[0] if found else None
+        return messages[0] if messages else None
 
     def need(self, kind: int, what: str) -> Message:
-        """The message of a kind that must be there.
-
-        Raises:
-            ValueError: it is not there, or several are.
-        """
+        """Return the message of a kind that must occur once; raise ValueError otherwise."""
         message = self.find(kind)
         if message is None:
             raise ValueError(f"an object in it has no {what}")
@@ -308,16 +273,16 @@ def _messages(container: Hdf5File, address: int) -> Iterator[Message]:
 def _messages_version_1(container: Hdf5File, address: int) -> Iterator[Message]:
     version, _, expected, _, size, _ = ByteReader(container.bytes_at(address, 16)).numbers("BBHIII")
     if version != 1:
-        raise ValueError("where an object should be there is something else")
-    blocks, seen, count = [(address + 16, size)], {address + 16}, 0
-    for start, length in blocks:  # grows while it is walked
+        raise ValueError("it has no object header where one is expected")
+    blocks, visited, count = [(address + 16, size)], {address + 16}, 0
+    for start, length in blocks:  # grows during the loop
         cursor = ByteReader(container.bytes_at(start, length))
         while cursor.remaining and count < expected:
             kind, length, flags, _, _ = cursor.numbers("HHBBH")
             message = _validate_message(Message(kind, flags, cursor.take(length)))
             count += 1
             if kind == CONTINUATION:
-                _add_continuation(message, blocks, seen)
+                _add_continuation(message, blocks, visited)
             yield message
         if cursor.remaining:
             raise ValueError("an object in it has more messages than it says")
@@ -334,8 +299,8 @@ def _messages_version_2(container: Hdf5File, address: int) -> Iterator[Message]:
     head.take((16 if flags & 0x20 else 0) + (4 if flags & 0x10 else 0))
     size = head.unsigned(1 << (flags & 0x03))
     first = head.position
-    blocks, seen = [(address, first + size + 4)], {address}
-    for index, (start, length) in enumerate(blocks):  # grows while it is walked
+    blocks, visited = [(address, first + size + 4)], {address}
+    for index, (start, length) in enumerate(blocks):  # grows during the loop
         content = container.bytes_at(start, length)
         require_checksum(content, "an object")
         cursor = ByteReader(content[:-4])
@@ -351,9 +316,9 @@ def _messages_version_2(container: Hdf5File, address: int) -> Iterator[Message]:
             message = _validate_message(Message(kind, message_flags, cursor.take(length)))
             has_gap |= kind == _EMPTY
             if kind == CONTINUATION:
-                _add_continuation(message, blocks, seen)
+                _add_continuation(message, blocks, visited)
             yield message
-        if cursor.remaining and has_gap:  # a few bytes at the end, unless an empty message could have taken them
+        if cursor.remaining and has_gap:  # a gap at the end is too short for a message; an empty message would fill it
             raise ValueError("an object in it has a gap")
 
 
@@ -363,7 +328,7 @@ def _validate_message(message: Message) -> Message:
     if message.flags & _WAS_UNKNOWN or (is_shared and not may_be):
         raise ValueError("an object in it has marks that contradict each other")
     if message.kind == MODIFICATION_TIME and (len(message.content) < 8 or message.content[0] != 1):
-        raise ValueError("an object in it was changed at no time")
+        raise ValueError("an object in it has an invalid modification time")
     if message.kind == REFERENCE_COUNT and message.content[:1] != b"\0":
         raise ValueError(f"an object in it has a message of kind {message.kind} in a version that is not known")
     if message.kind in _FLAGGED_SIZES:
@@ -384,17 +349,14 @@ def _require_flags(kind: int, cursor: ByteReader) -> None:
     cursor.take(always + (first if marks & 0x01 else 0) + (second if marks & 0x02 else 0))
 
 
-def _add_continuation(message: Message, blocks: list[tuple[int, int]], seen: set[int]) -> None:
-    """Add the block that continues an object; one that leads back would never end."""
+def _add_continuation(message: Message, blocks: list[tuple[int, int]], visited: set[int]) -> None:
+    """Add the block that continues an object header; raise ValueError if it was visited already."""
     start, length = message.cursor().numbers("QQ")
-    if start in seen or length == 0 or len(blocks) >= _MAX_BLOCKS:
+    if start in visited or length == 0 or len(blocks) >= _MAX_BLOCKS:
         raise ValueError("the description of an object leads back to itself, or nowhere")
-    seen.add(start)
+    visited.add(start)
     blocks.append((start, length))
 
-
-# MERGED ltinet.io.hdf5_structure
-# How the chunks of a dataset were packed, and how they are unpacked: never to more than a chunk holds.
 
 _DEFLATE, _SHUFFLE, _FLETCHER = 1, 2, 3
 _MAX_FILTERS = 32
@@ -402,7 +364,7 @@ _CHECKSUM_SIZE = 4
 
 
 class Filter(NamedTuple):
-    """One step of packing, and the numbers that it was given."""
+    """Filter of a chunk with its parameters."""
 
     kind: int
     values: tuple[int, ...]
@@ -412,11 +374,7 @@ Filters: TypeAlias = tuple[Filter, ...]
 
 
 def parse_filters(cursor: ByteReader | None) -> Filters:
-    """The steps in the order in which they were applied; none if there is no such message.
-
-    Raises:
-        ValueError: one of them is not known here.
-    """
+    """Parse the filters in the order of their application; raise ValueError for an unknown one."""
     if cursor is None:
         return ()
     version, count = cursor.numbers("BB")
@@ -431,7 +389,7 @@ def _parse_filter(cursor: ByteReader, version: int) -> Filter:
     name_length = cursor.unsigned(2) if version == 1 or kind >= 256 else 0
     _, n_values = cursor.numbers("HH")
     if version == 1 and name_length % 8:
-        raise ValueError("a filter of it has a name that is not filled up")
+        raise ValueError("the name of a filter is not padded")
     cursor.take(name_length)
     values = cursor.numbers(f"{n_values}I")
     cursor.take(4 if version == 1 and n_values % 2 else 0)
@@ -441,10 +399,9 @@ def _parse_filter(cursor: ByteReader, version: int) -> Filter:
 
 
 def undo_filters(packed: bytes, filters: Filters, *, skipped: int, size: int) -> bytes:
-    """Undo all steps but those whose bits in `skipped` are set; what comes out has exactly `size` bytes.
+    """Undo all filters except those with a bit in `skipped`.
 
-    Raises:
-        ValueError: it has not, or a checksum does not match.
+    Raises ValueError if the result does not have `size` bytes or a checksum does not match.
     """
     for index, step in reversed(tuple(enumerate(filters))):
         if not skipped >> index & 1:
@@ -454,18 +411,18 @@ def undo_filters(packed: bytes, filters: Filters, *, skipped: int, size: int) ->
     return packed
 
 
-def _inflate(packed: bytes, values: tuple[int, ...], most: int) -> bytes:
+def _inflate(packed: bytes, values: tuple[int, ...], max_size: int) -> bytes:
     if len(values) != 1 or values[0] > 9:
         raise ValueError("its numbers are compressed at an unknown level")
     machine = zlib.decompressobj()
-    content = machine.decompress(packed, most + 1)
-    if not machine.eof or len(content) > most:
+    content = machine.decompress(packed, max_size + 1)
+    if not machine.eof or len(content) > max_size:
         raise ValueError("a chunk of it is not compressed as it should be")
     return content
 
 
 def _unshuffle(packed: bytes, values: tuple[int, ...], _: int) -> bytes:
-    """Bytes were sorted by their place in a number: all first ones, then all second ones; a rest stays at the end."""
+    """Undo the shuffle filter, which stores the first bytes of all numbers, then all second ones, and so on."""
     if len(values) != 1 or values[0] == 0:
         raise ValueError("its numbers are shuffled by an unknown size")
     width = values[0]
@@ -488,19 +445,12 @@ _INVERSE_FILTERS: dict[int, Callable[[bytes, tuple[int, ...], int], bytes]] = {
 }
 
 
-# MERGED ltinet.io.hdf5_structure
-# One link from a group to a member, in the newer of the two forms.
-
 _HARD_LINK, _SOFT_LINK, _EXTERNAL_LINK = 0, 1, 64
 _LINK_KINDS = {_SOFT_LINK: "a link by name", _EXTERNAL_LINK: "a link into another file"}
 
 
 def parse_link(cursor: ByteReader) -> tuple[bytes, int | str]:
-    """The name, and the address or what kind of link it is instead.
-
-    Raises:
-        ValueError: this is no link.
-    """
+    """Return the name and the address of a link, or a description of a link that is not followed."""
     version, flags = cursor.numbers("BB")
     if version != 1 or flags & 0xE0:
         raise ValueError(f"it has version {version} of links, which is not known here")
@@ -513,11 +463,8 @@ def parse_link(cursor: ByteReader) -> tuple[bytes, int | str]:
     return name, cursor.unsigned(8) if kind == _HARD_LINK else _LINK_KINDS.get(kind, "a link of another kind")
 
 
-# MERGED ltinet.io.hdf5_structure
-# The members of a group, by name; those that lie outside of the file are listed but never followed.
-
 Links: TypeAlias = dict[str, int | str]
-"""The address of each member, or what kind of link it is instead."""
+"""Address of each member, or the description of a link that is not followed."""
 
 _SOFT_LINK_CACHE_TYPE = 2
 _NO_FREE_PART = 1
@@ -526,10 +473,12 @@ _NODE_HEAD = 24
 
 
 class _SymbolTree(NamedTuple):
+    """B-tree of the members of a group."""
+
     container: Hdf5File
     names: bytes
-    """The heap in which the names lie."""
-    seen: set[int]
+    """Local heap with the names."""
+    visited: set[int]
 
     def name(self, offset: int) -> bytes:
         cursor = ByteReader(self.names)
@@ -538,10 +487,10 @@ class _SymbolTree(NamedTuple):
 
 
 def read_links(container: Hdf5File, header: ObjectHeader) -> Links | None:
-    """The members of a group; None if the object is none."""
+    """Return the members of a group; None if the object is not a group."""
     table, info = header.find(SYMBOL_TABLE), header.find(LINK_INFO)
     filters = header.find(FILTERS)
-    if filters is not None:  # for the names of many members, which are not read; they must be known all the same
+    if filters is not None:  # of dense link storage, which is not read, but must be known
         parse_filters(filters.cursor())
     if table is not None:
         tree, heap = table.cursor().numbers("QQ")
@@ -561,9 +510,9 @@ def read_links(container: Hdf5File, header: ObjectHeader) -> Links | None:
     return _unique_links(links)
 
 
-def _unique_links(found: Iterable[tuple[bytes, int | str]]) -> Links:
+def _unique_links(pairs: Iterable[tuple[bytes, int | str]]) -> Links:
     links: Links = {}
-    for raw, target in found:
+    for raw, target in pairs:
         name = raw.decode("utf-8", "surrogateescape")
         require_variable_limit(links)
         if name in links:
@@ -578,34 +527,34 @@ def _read_local_heap(container: Hdf5File, address: int) -> bytes:
     cursor.take(3)
     size, free, start = cursor.numbers("QQQ")
     names = container.bytes_at(start, size)
-    for _ in range(size // 16 + 1):  # no more free parts than fit in
+    for _ in range(size // 16 + 1):  # the free list cannot be longer
         if free == _NO_FREE_PART:
             return names
         following, length = struct.unpack_from("<QQ", names, free) if free + 16 <= size else (0, 0)
         if following == 0 or free + length > size:
             break
         free = following
-    raise ValueError("the names of a group have free room where there is none")
+    raise ValueError("the free list of the names of a group is damaged")
 
 
 def _symbol_table_links(tree: _SymbolTree, address: int, level: int | None) -> Iterator[tuple[bytes, int | str]]:
-    """Walk a tree of symbol nodes from the left; names ascend, and lie between the keys beside each child."""
-    if address in tree.seen:
+    """Walk a B-tree of symbol nodes from the left; check that names ascend and lie between the keys of each child."""
+    if address in tree.visited:
         raise ValueError("a group contains itself")
-    tree.seen.add(address)
+    tree.visited.add(address)
     cursor = ByteReader(tree.container.bytes_at(address, _NODE_HEAD))
     cursor.expect(b"TREE\0", "the members of a group")
-    own_level, count, _, _ = cursor.numbers("BHQQ")
-    if level is not None and own_level != level - 1:
+    node_level, count, _, _ = cursor.numbers("BHQQ")
+    if level is not None and node_level != level - 1:
         raise ValueError("the members of a group are not in order")
-    room = tree.container.nodes_per_node
-    entries = ByteReader(tree.container.bytes_at(address + _NODE_HEAD, 16 * room + 8))
-    if count > room:
-        raise ValueError("a group has more members than it has room for")
+    capacity = tree.container.nodes_per_node
+    entries = ByteReader(tree.container.bytes_at(address + _NODE_HEAD, 16 * capacity + 8))
+    if count > capacity:
+        raise ValueError("a group has more members than its nodes can hold")
     last = tree.name(entries.unsigned(8)) if count else b""
     for _ in range(count):
         child, key = entries.numbers("QQ")
-        below = _symbol_table_links(tree, child, own_level) if own_level else _symbol_node_links(tree, child)
+        below = _symbol_table_links(tree, child, node_level) if node_level else _symbol_node_links(tree, child)
         for name, target in below:
             if not last < name:
                 raise ValueError("the members of a group are not in order")
@@ -616,16 +565,16 @@ def _symbol_table_links(tree: _SymbolTree, address: int, level: int | None) -> I
 
 
 def _symbol_node_links(tree: _SymbolTree, address: int) -> Iterator[tuple[bytes, int | str]]:
-    if address in tree.seen:
+    if address in tree.visited:
         raise ValueError("a group contains itself")
-    tree.seen.add(address)
+    tree.visited.add(address)
     cursor = ByteReader(tree.container.bytes_at(address, 8))
     cursor.expect(b"SNOD\1", "the members of a group")
     _, count = cursor.numbers("BH")
-    room = tree.container.members_per_node
-    entries = ByteReader(tree.container.bytes_at(address + 8, _ENTRY_SIZE * room))
-    if count > room:
-        raise ValueError("a group has more members than it has room for")
+    capacity = tree.container.members_per_node
+    entries = ByteReader(tree.container.bytes_at(address + 8, _ENTRY_SIZE * capacity))
+    if count > capacity:
+        raise ValueError("a group has more members than its nodes can hold")
     for _ in range(count):
         name, target, kind, _, _, _ = entries.numbers("QQIIQQ")
         if kind > _SOFT_LINK_CACHE_TYPE:

@@ -12,35 +12,23 @@ from typing import Any
 from ltinet.io import mat4, mat5, mat73
 from ltinet.io.file_access import DEFAULT_MAX_BYTES, open_regular
 
-# MERGED ltinet.io.mat
-# Which of MATLAB's three formats a `.mat` file is in, told by its first bytes.
-
 
 def list_variables(path: Path) -> list[str]:
-    """Name the variables without reading them."""
-    names: list[str] = _format_of(path).list_variables(path)
-    return names
+    """List the names of the variables without reading them."""
+    return list(_format_of(path).list_variables(path))
 
 
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
-    """Read those of `names` that are there, dense or sparse.
+    """Read those of `names` that exist, dense or sparse.
 
-    Raises:
-        ValueError: the file is damaged, or one of them holds no numbers.
-        BeyondLimitError: they take more than `max_bytes`.
+    Raises ValueError if the file is damaged or a variable is not numeric, SizeLimitError if they exceed `max_bytes`.
     """
-    found: dict[str, Any] = _format_of(path).read(path, names, max_bytes=max_bytes)
-    return found
+    return dict(_format_of(path).read(path, names, max_bytes=max_bytes))
 
 
 def read_texts(path: Path, name: str) -> list[str]:
-    """The texts of a cell array, or the rows of a matrix of characters.
-
-    Raises:
-        ValueError: the variable is neither, or damaged.
-    """
-    found: list[str] = _format_of(path).read_texts(path, name)
-    return found
+    """Read a cell array of texts, or the rows of a character matrix; raise ValueError for other variables."""
+    return list(_format_of(path).read_texts(path, name))
 
 
 def _format_of(path: Path) -> ModuleType:

@@ -25,9 +25,6 @@ from ltinet.io.file_access import (
     require_variable_limit,
 )
 
-# MERGED ltinet.io.mat4
-# MATLAB's oldest binary files, version 4, which some archives of benchmark systems still hold.
-
 _HEADER_SIZE = 20
 _MAX_NAME_LENGTH = 1024
 _NUMBER_TYPES = ("f8", "f4", "i4", "i2", "u2", "u1")
@@ -47,43 +44,37 @@ class _Variable(NamedTuple):
 
 
 def is_version_4(head: bytes) -> bool:
-    """Tell by the first four bytes: a small number here, letters of a text in every later version."""
+    """Return True if the first four bytes are those of version 4: an integer with zero bytes, text in later versions."""
     return len(head) >= 4 and 0 in head[:4]
 
 
 def list_variables(path: Path) -> list[str]:
-    """Name the variables without reading them."""
+    """List the names of the variables without reading them."""
     with open_regular(path) as file:
         return list(_variables(file))
 
 
 def read_texts(path: Path, name: str) -> list[str]:
-    """There are none: version 4 knows no cell arrays.
-
-    Raises:
-        ValueError: always.
-    """
-    raise UnsupportedVariableError(f"{name} in {path.name} is no list of texts, which version 4 does not have")
+    """Raise UnsupportedVariableError: version 4 has no cell arrays."""
+    raise UnsupportedVariableError(f"{name} in {path.name} is not a list of texts, which version 4 does not have")
 
 
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
-    """Read those of `names` that are there, dense or sparse.
+    """Read those of `names` that exist, dense or sparse.
 
-    Raises:
-        ValueError: the file is damaged, or one of them holds no numbers.
-        BeyondLimitError: they take more than `max_bytes`.
+    Raises ValueError if the file is damaged or a variable is not numeric, SizeLimitError if they exceed `max_bytes`.
     """
     allowance = SizeAllowance(max_bytes)
     with open_regular(path) as file:
-        found = _variables(file)
-        return {name: _matrix(file, name, found[name], allowance) for name in names if name in found}
+        variables = _variables(file)
+        return {name: _matrix(file, name, variables[name], allowance) for name in names if name in variables}
 
 
 def _variables(file: RegularFile) -> dict[str, _Variable]:
-    found: dict[str, _Variable] = {}
+    variables: dict[str, _Variable] = {}
     position = 0
     while position < file.length:
-        require_variable_limit(found)
+        require_variable_limit(variables)
         head = file.bytes_at(position, _HEADER_SIZE)
         order = "<" if struct.unpack("<I", head[:4])[0] < 10_000 else ">"
         code, rows, columns, is_complex, name_length = struct.unpack(f"{order}5i", head)
@@ -98,14 +89,15 @@ def _variables(file: RegularFile) -> dict[str, _Variable]:
             raise ValueError(f"at byte {position} there is no variable of a MATLAB 4 file")
         raw = file.bytes_at(position + _HEADER_SIZE, name_length)
         name = raw[:-1].decode("latin-1")
-        if raw[-1] or not name or "\0" in name or name in found:
-            raise ValueError(f"at byte {position} there is a variable without a proper name, or with one used before")
+        if raw[-1] or not name or "\0" in name or name in variables:
+            raise ValueError(f"the variable at byte {position} has no valid name, or that of another variable")
         start = position + _HEADER_SIZE + name_length
-        found[name] = _Variable((rows, columns), kind, np.dtype(order + _NUMBER_TYPES[number]), bool(is_complex), start)
-        position = start + found[name].length
+        dtype = np.dtype(order + _NUMBER_TYPES[number])
+        variables[name] = _Variable((rows, columns), kind, dtype, bool(is_complex), start)
+        position = start + variables[name].length
         if position > file.length:
             raise ValueError(f"{sanitize(name)} is {rows}×{columns}, for which the file is too short")
-    return found
+    return variables
 
 
 def _matrix(file: RegularFile, name: str, variable: _Variable, allowance: SizeAllowance) -> Any:
@@ -123,15 +115,15 @@ def _matrix(file: RegularFile, name: str, variable: _Variable, allowance: SizeAl
 
 
 def _sparse(triplets: Any, name: str, allowance: SizeAllowance) -> Any:
-    """Rows (i, j, value), of complex matrices (i, j, real, imaginary); the last one holds the size of the matrix."""
+    """Convert rows (i, j, value) to a sparse matrix; the last row holds its size. Complex matrices have four columns."""
     if triplets.shape[1] == 4:
         raise complex_matrix_error(name)
     if len(triplets) == 0 or triplets.shape[1] != 3:
-        raise ValueError(f"{name} is sparse, but not a list of row, column and value")
-    places = triplets[:, :2].astype(np.float64)
-    if not np.all(places == np.rint(places)) or np.any(np.abs(places) > 2**31):
-        raise ValueError(f"{name} has rows and columns that are no whole numbers")
-    rows, columns = places.astype(np.int64).T
+        raise ValueError(f"{name} is sparse, but not a list of (row, column, value)")
+    indices = triplets[:, :2].astype(np.float64)
+    if not np.all(indices == np.rint(indices)) or np.any(np.abs(indices) > 2**31):
+        raise ValueError(f"{name} has row or column numbers that are not integers")
+    rows, columns = indices.astype(np.int64).T
     shape = (int(rows[-1]), int(columns[-1]))
     allowance.claim_sparse(shape, len(rows), name)
     return coo_from_entries(triplets[:-1, 2], rows[:-1] - 1, columns[:-1] - 1, shape=shape, name=name)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
-import scipy  # which loads scipy.io when it is first used: half of the time that importing ltinet would take
+import scipy  # loads scipy.io on first use, which takes half of the time of importing ltinet
 from numpy.typing import NDArray
 
 from ltinet._util.text import sanitize
@@ -35,39 +35,33 @@ from ltinet.io.file_access import (
 )
 from ltinet.systems.matrices import Matrix, SparseMatrix
 
-# MERGED ltinet.io.mat5
-# The data elements that version 5 of MATLAB's format is made of: a tag with type and length, then the data.
-#
-# Every length is checked against what is left of the element around it, nothing is nested further than a matrix and its
-# parts, and compressed elements are inflated to the length that they claim and no further.
-
 ByteOrder: TypeAlias = Literal["<", ">"]
 
 MI_MATRIX, MI_COMPRESSED = 14, 15
 MAX_HEADER_BYTES = 4096
-"""Bytes from which the header of a matrix can always be read: flags, at most 32 lengths, a name."""
+"""Number of bytes that always contain the header of a matrix: flags, at most 32 lengths, a name."""
 
 _NUMBER_TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _INT32, _UINT32, _INDEX_TYPES, _NAME_TYPES = 5, 6, (5, 6), (1, 2, 16)
-_ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}  # of characters, by type of data
-_MAX_FIELD_LENGTH = 64  # MATLAB's own limit
+_ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}  # by type of data
+_MAX_FIELD_LENGTH = 64  # characters, the limit of MATLAB
 _COMPLEX = 0x08
 _OPAQUE = 17
 
 
 class MatrixHeader(NamedTuple):
-    """What a matrix element says of itself before its data."""
+    """Header of a matrix element."""
 
     name: str
     kind: int
-    """MATLAB's class: 1 to 4 are cells, structs, objects and text, 5 is sparse, 6 to 15 numbers."""
+    """Class: 1 to 4 are cells, structs, objects and text, 5 is sparse, 6 to 15 are numeric."""
     shape: tuple[int, ...]
     is_complex: bool
 
 
 @final
 class ElementReader:
-    """Walks the elements inside a block of bytes, one after the other."""
+    """Cursor over the data elements of a block of bytes."""
 
     def __init__(self, content: bytes, order: ByteOrder) -> None:
         self._content = content
@@ -76,16 +70,16 @@ class ElementReader:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether all of the block was read."""
+        """True if the whole block was read."""
         return self._position >= len(self._content)
 
     def header(self) -> MatrixHeader:
-        """The flags, the lengths of the axes and the name, with which every matrix begins."""
+        """Read the flags, the lengths of the axes and the name, with which every matrix begins."""
         flags = self._integers((_UINT32,))
         if len(flags) != 2:
-            raise ValueError("a variable has no proper flags")
+            raise ValueError("a variable has invalid flags")
         kind, is_complex = int(flags[0]) & 0xFF, bool((int(flags[0]) >> 8) & _COMPLEX)
-        if kind == _OPAQUE:  # an object of a class of its own: the name follows at once
+        if kind == _OPAQUE:  # a class object has no lengths
             return MatrixHeader(self._text(), kind, (), is_complex)
         shape = tuple(map(int, self._integers(_INDEX_TYPES)))
         if not 2 <= len(shape) <= MAX_AXES or min(shape) < 0:
@@ -93,35 +87,29 @@ class ElementReader:
         return MatrixHeader(self._text(), kind, shape, is_complex)
 
     def fields(self) -> dict[str, bytes]:
-        """The fields of a struct with one element, each a matrix without its tag; those that are empty have no bytes.
+        """Read the fields of a struct with one element, each a matrix without its tag; empty ones have no bytes.
 
-        Raises:
-            ValueError: they are not what a struct has.
+        Raises ValueError if the elements are not those of a struct.
         """
         lengths = self._integers((_INT32,))
         width = int(lengths[0]) if len(lengths) == 1 else 0
         text = self._text()
         if not 0 < width <= _MAX_FIELD_LENGTH or len(text) % width:
-            raise ValueError("a struct has no proper names of fields")
+            raise ValueError("a struct has invalid field names")
         names = [text[begin : begin + width].split("\0")[0] for begin in range(0, len(text), width)]
         if len(set(names)) < len(names):
             raise ValueError("a struct has two fields of one name")
         return {name: self._matrix("a field of a struct") for name in names}
 
     def cells(self, count: int) -> list[bytes]:
-        """The cells of a cell array, each a matrix without its tag; those that are empty have no bytes.
+        """Read the cells of a cell array, each a matrix without its tag; empty ones have no bytes.
 
-        Raises:
-            ValueError: they are not what a cell array has.
+        Raises ValueError if the elements are not those of a cell array.
         """
         return [self._matrix("a cell") for _ in range(count)]
 
     def characters(self) -> str:
-        """The characters of a text, down its columns.
-
-        Raises:
-            ValueError: they are in an encoding that is not known here, or not in the one that they claim.
-        """
+        """Read the characters of a text in column-major order; raise ValueError for an unknown or invalid encoding."""
         kind, data = self._next()
         if kind not in _ENCODINGS:
             raise ValueError(f"data of type {kind} stands where characters should")
@@ -135,11 +123,11 @@ class ElementReader:
         return content
 
     def indices(self) -> NDArray[np.int64]:
-        """Row numbers, or where columns begin."""
+        """Read row indices or column pointers."""
         return self._integers(_INDEX_TYPES)
 
     def numbers(self) -> NDArray[Any]:
-        """Numbers of any type, as they are stored."""
+        """Read numbers in the type in which they are stored."""
         kind, data = self._next()
         if kind not in _NUMBER_TYPES:
             raise ValueError(f"data of type {kind} stands where numbers should")
@@ -160,11 +148,14 @@ class ElementReader:
     def _as_array(self, kind: int, data: bytes) -> NDArray[Any]:
         dtype = np.dtype(self._order + _NUMBER_TYPES[kind])
         if len(data) % dtype.itemsize:
-            raise ValueError(f"{len(data)} bytes are no whole count of numbers of {dtype.itemsize} bytes")
+            raise ValueError(f"{len(data)} bytes are not a multiple of {dtype.itemsize} bytes per number")
         return np.frombuffer(data, dtype).astype(dtype.newbyteorder("="), copy=False)
 
     def _next(self) -> tuple[int, bytes]:
-        """Type and data. What fits into four bytes may stand in the tag itself; else zeros fill up to eight bytes."""
+        """Read type and data of the next element.
+
+        Data of up to four bytes may be stored in the tag itself; other data are padded to a multiple of eight bytes.
+        """
         tag = self._take(8)
         (first,) = struct.unpack(f"{self._order}I", tag[:4])
         if first >> 16:
@@ -174,7 +165,7 @@ class ElementReader:
             return kind, tag[4 : 4 + count]
         (count,) = struct.unpack(f"{self._order}I", tag[4:])
         data = self._take(count)
-        self._position += -count % 8  # the last one may go without
+        self._position += -count % 8  # the last element may lack its padding
         return first, data
 
     def _take(self, count: int) -> bytes:
@@ -187,25 +178,24 @@ class ElementReader:
 
 
 def inflate_header(compressed: bytes, order: ByteOrder) -> bytes:
-    """The beginning of a compressed matrix, enough for its header, from the beginning of the compressed bytes."""
+    """Inflate the beginning of a compressed matrix, enough for its header, from the beginning of the compressed bytes."""
     machine = zlib.decompressobj()
     _matrix_length(machine.decompress(compressed, 8), order)
     return machine.decompress(machine.unconsumed_tail, MAX_HEADER_BYTES)
 
 
 def inflate_matrix(compressed: bytes, order: ByteOrder, *, allowance: SizeAllowance, name: str) -> bytes:
-    """The content of a compressed matrix: exactly as long as it claims, with a checksum that holds.
+    """Inflate a compressed matrix.
 
-    Raises:
-        ValueError: it is anything else.
-        BeyondLimitError: it claims more than is allowed.
+    Raises ValueError if its length or its checksum is wrong, SizeLimitError if its claimed length exceeds the
+    allowance.
     """
     machine = zlib.decompressobj()
     count = _matrix_length(machine.decompress(compressed, 8), order)
     require_plausible_inflation(count, len(compressed), name)
     allowance.require(count, name)
     content = machine.decompress(machine.unconsumed_tail, count) if count else b""
-    rest = machine.decompress(machine.unconsumed_tail, 1)  # also reads the checksum
+    rest = machine.decompress(machine.unconsumed_tail, 1)  # also verifies the checksum
     if len(content) != count or rest or not machine.eof or machine.unused_data:
         raise ValueError(f"{name} is not compressed as it should be")
     return content
@@ -218,16 +208,10 @@ def _matrix_length(tag: bytes, order: ByteOrder) -> int:
     return int(count)
 
 
-# MERGED ltinet.io.mat5
-# MATLAB's own binary files of versions 5 to 7, by a small strict reader; SciPy writes them.
-#
-# SciPy's reader trusts what it reads: nested cells end in a crash, row numbers of sparse matrices write anywhere. Here
-# variables that hold numbers are read, and such fields of structs; all others are passed over by their length.
-
 _HEADER_SIZE = 128
 _VERSION = 0x0100
 _CELL, _STRUCT, _CHAR, _SPARSE = 1, 2, 4, 5
-_MAX_TEXTS = 100_000
+_MAX_TEXTS = 100_000  # also limits the characters of a matrix
 _NUMERIC = range(6, 16)
 _CLASS_NAMES = {1: "a cell array", 2: "a struct", 3: "an object", 4: "text", 16: "a function", 17: "an object"}
 
@@ -240,45 +224,39 @@ class _Variable(NamedTuple):
 
 
 def list_variables(path: Path) -> list[str]:
-    """Name the variables without reading them, and the fields of structs as `sys.A`."""
+    """List the names of the variables, and fields of structs as `sys.A`, without reading them."""
     with open_regular(path) as file:
         order = _byte_order(file)
-        found = _variables(file, order)
-        return [*found, *_fields_of_structs(file, found, order, SizeAllowance(DEFAULT_MAX_BYTES))]
+        variables = _variables(file, order)
+        return [*variables, *_fields_of_structs(file, variables, order, SizeAllowance(DEFAULT_MAX_BYTES))]
 
 
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
-    """Read those of `names` that are there, dense or sparse.
+    """Read those of `names` that exist, dense or sparse.
 
-    Raises:
-        ValueError: the file is damaged, or one of them holds no numbers.
-        BeyondLimitError: they take more than `max_bytes`.
+    Raises ValueError if the file is damaged or a variable is not numeric, SizeLimitError if they exceed `max_bytes`.
     """
     allowance = SizeAllowance(max_bytes)
     with open_regular(path) as file:
         order = _byte_order(file)
-        found = _variables(file, order)
-        wanted = {name: _matrix(file, found[name], order, allowance) for name in names if name in found}
-        owners = {name.partition(".")[0] for name in names if name not in found}
-        structs = {name: found[name] for name in owners if name in found}
+        variables = _variables(file, order)
+        values = {name: _matrix(file, variables[name], order, allowance) for name in names if name in variables}
+        owners = {name.partition(".")[0] for name in names if name not in variables}
+        structs = {name: variables[name] for name in owners if name in variables}
         fields = _fields_of_structs(file, structs, order, allowance)
-        return wanted | {name: _field(name, fields[name], order, allowance) for name in names if name in fields}
+        return values | {name: _field(name, fields[name], order, allowance) for name in names if name in fields}
 
 
 def read_texts(path: Path, name: str) -> list[str]:
-    """The texts of a cell array, or the rows of a matrix of characters.
-
-    Raises:
-        ValueError: the variable is neither, or damaged.
-    """
+    """Read a cell array of texts, or the rows of a character matrix; raise ValueError for other variables."""
     allowance = SizeAllowance(DEFAULT_MAX_BYTES)
     with open_regular(path) as file:
         order = _byte_order(file)
-        found = _variables(file, order)
-        if name in found:
-            return _texts(_content(file, found[name], order, allowance), found[name].header, order)
+        variables = _variables(file, order)
+        if name in variables:
+            return _texts(_content(file, variables[name], order, allowance), variables[name].header, order)
         owner = name.partition(".")[0]
-        fields = _fields_of_structs(file, {owner: found[owner]}, order, allowance) if owner in found else {}
+        fields = _fields_of_structs(file, {owner: variables[owner]}, order, allowance) if owner in variables else {}
         elements = ElementReader(fields.get(name, b""), order)
         return _texts(elements, elements.header(), order)
 
@@ -288,11 +266,11 @@ def write(
     matrices: Mapping[str, Matrix | SparseMatrix],
     texts: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Write a version 5 file, which Octave, Julia and every MATLAB read; texts become cell arrays."""
-    place: Any = str(target) if isinstance(target, Path) else target  # SciPy's stubs know only paths
+    """Write a version 5 file, which Octave, Julia and every MATLAB can read; texts become cell arrays."""
+    file: Any = str(target) if isinstance(target, Path) else target  # the stubs of SciPy accept only paths
     variables: dict[str, Any] = dict(matrices)
-    variables |= {name: np.array([[text] for text in own], dtype=object) for name, own in (texts or {}).items()}
-    scipy.io.savemat(place, variables, appendmat=False, format="5", do_compression=True)
+    variables |= {name: np.array([[text] for text in lines], dtype=object) for name, lines in (texts or {}).items()}
+    scipy.io.savemat(file, variables, appendmat=False, format="5", do_compression=True)
 
 
 def _byte_order(file: RegularFile) -> ByteOrder:
@@ -308,37 +286,37 @@ def _byte_order(file: RegularFile) -> ByteOrder:
 
 
 def _variables(file: RegularFile, order: ByteOrder) -> dict[str, _Variable]:
-    """All variables by name; MATLAB's own bookkeeping has none and is left out."""
-    found: dict[str, _Variable] = {}
+    """List all variables by name, without the unnamed ones that are internal to MATLAB."""
+    variables: dict[str, _Variable] = {}
     position = _HEADER_SIZE
     while position < file.length:
-        require_variable_limit(found)
+        require_variable_limit(variables)
         kind, length = struct.unpack(f"{order}II", file.bytes_at(position, 8))
         start = position + 8
         if kind not in (MI_MATRIX, MI_COMPRESSED) or start + length > file.length:
             raise ValueError(f"at byte {position} there is no variable, or only a part of one")
         head = file.bytes_at(start, min(length, MAX_HEADER_BYTES))
         header = ElementReader(inflate_header(head, order) if kind == MI_COMPRESSED else head, order).header()
-        if header.name in found:
+        if header.name in variables:
             raise ValueError(f"it holds {sanitize(header.name)} twice")
         if header.name:
-            found[header.name] = _Variable(header, start, length, kind == MI_COMPRESSED)
+            variables[header.name] = _Variable(header, start, length, kind == MI_COMPRESSED)
         position = start + length
-    return found
+    return variables
 
 
 def _fields_of_structs(
     file: RegularFile, variables: Mapping[str, _Variable], order: ByteOrder, allowance: SizeAllowance
 ) -> dict[str, bytes]:
-    """The fields of all structs with one element, as `sys.A`."""
-    found: dict[str, bytes] = {}
+    """Return the fields of all structs with one element, as `sys.A`."""
+    all_fields: dict[str, bytes] = {}
     for name, variable in variables.items():
         if variable.header.kind == _STRUCT and math.prod(variable.header.shape) == 1:
-            with suppress(ValueError):  # what is no proper struct has no fields, and other variables may be fine
+            with suppress(ValueError):  # a damaged struct has no fields; other variables may be intact
                 fields = _content(file, variable, order, allowance).fields()
-                found |= {f"{name}.{field}": content for field, content in fields.items()}
-            require_variable_limit(found)
-    return found
+                all_fields |= {f"{name}.{field}": content for field, content in fields.items()}
+            require_variable_limit(all_fields)
+    return all_fields
 
 
 def _field(name: str, content: bytes, order: ByteOrder, allowance: SizeAllowance) -> Any:
@@ -352,27 +330,27 @@ def _field(name: str, content: bytes, order: ByteOrder, allowance: SizeAllowance
 
 
 def _texts(elements: ElementReader, header: MatrixHeader, order: ByteOrder) -> list[str]:
-    """The texts of a cell array of texts, or the rows of one text; nothing is nested any further."""
+    """Return the texts of a cell array, or the rows of a character matrix; nested cells are refused."""
     count = math.prod(header.shape)
     if header.kind == _CHAR:
         n_rows = header.shape[0]
         text = elements.characters() if count else ""
         if count > _MAX_TEXTS or len(text) != count:
-            raise ValueError(f"{header.name} is a text of another length than it claims")
+            raise ValueError(f"{header.name} is a text whose length differs from its header")
         return [text[row::n_rows].rstrip() for row in range(n_rows)]
     if header.kind != _CELL or count > _MAX_TEXTS:
-        raise UnsupportedVariableError(f"{header.name} is no list of texts")
-    found = []
+        raise UnsupportedVariableError(f"{header.name} is not a list of texts")
+    texts = []
     for content in elements.cells(count):
         cell = ElementReader(content, order)
-        own = cell.header() if content else None
-        if own is None or 0 in own.shape:  # an empty matrix stands for an empty text
-            found.append("")
-        elif own.kind == _CHAR:
-            found.append(cell.characters())
+        cell_header = cell.header() if content else None
+        if cell_header is None or 0 in cell_header.shape:  # an empty matrix is an empty text
+            texts.append("")
+        elif cell_header.kind == _CHAR:
+            texts.append(cell.characters())
         else:
-            raise UnsupportedVariableError(f"{header.name} is no list of texts")
-    return found
+            raise UnsupportedVariableError(f"{header.name} is not a list of texts")
+    return texts
 
 
 def _matrix(file: RegularFile, variable: _Variable, order: ByteOrder, allowance: SizeAllowance) -> Any:
@@ -388,14 +366,14 @@ def _require_numbers(header: MatrixHeader, allowance: SizeAllowance) -> None:
         )
     if header.is_complex:
         raise complex_matrix_error(name)
-    if kind == _SPARSE:  # how many entries it has is seen when they are read, within what is allowed for their bytes
+    if kind == _SPARSE:  # entries are claimed when they are read
         allowance.claim_sparse(shape, 0, name)
     else:
         allowance.claim(shape, name)
 
 
 def _content(file: RegularFile, variable: _Variable, order: ByteOrder, allowance: SizeAllowance) -> ElementReader:
-    """What follows the header of a variable."""
+    """Return a reader of the elements behind the header of a variable."""
     name = variable.header.name
     allowance.require(variable.length, name)
     content = file.bytes_at(variable.start, variable.length)

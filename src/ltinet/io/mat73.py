@@ -23,11 +23,6 @@ from ltinet.io.hdf5_datasets import Attributes, is_dataset, read_attributes, rea
 from ltinet.io.hdf5_structure import SIGNATURE, SIGNATURE_OFFSETS, Hdf5File, Links, ObjectHeader, read_links
 from ltinet.systems.matrices import Matrix, SparseMatrix
 
-# MERGED ltinet.io.mat73
-# MATLAB's version 7.3 files: HDF5 behind a 512-byte header, every array stored transposed.
-#
-# They are read by a small strict reader of our own; h5py writes them.
-
 _HEADER_SIZE = 512
 _MAX_TEXTS = 100_000
 _REFERENCES_GROUP = "#refs#"
@@ -37,58 +32,52 @@ _NUMERIC_CLASSES = {"double", "single", "logical"} | {
 
 
 def is_hdf5(path: Path) -> bool:
-    """Tell by the signature, at the start or behind MATLAB's header."""
+    """Return True if the file has the HDF5 signature at its start or behind the header of MATLAB."""
     with open_regular(path) as file:
         head = file.bytes_at(0, min(file.length, _HEADER_SIZE + len(SIGNATURE)))
     return any(head[place:].startswith(SIGNATURE) for place in SIGNATURE_OFFSETS)
 
 
 def list_variables(path: Path) -> list[str]:
-    """Name the variables, and the fields of structs as `sys.A`; `#refs#` and its like are MATLAB's own bookkeeping."""
+    """List the names of the variables, and fields of structs as `sys.A`; names with # are internal to MATLAB."""
     with open_regular(path) as file:
         container = Hdf5File(file)
-        found = _variables(container)
-        names = [name for name in found if not name.startswith("#")]
-        return [*names, *(f"{name}.{field}" for name in names for field in _fields(container, found[name]))]
+        variables = _variables(container)
+        names = [name for name in variables if not name.startswith("#")]
+        return [*names, *(f"{name}.{field}" for name in names for field in _fields(container, variables[name]))]
 
 
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
-    """Read those of `names` that are there, dense or sparse.
+    """Read those of `names` that exist, dense or sparse.
 
-    Raises:
-        ValueError: the file is damaged, or one of them holds no numbers.
-        BeyondLimitError: they take more than `max_bytes`.
+    Raises ValueError if the file is damaged or a variable is not numeric, SizeLimitError if they exceed `max_bytes`.
     """
     allowance = SizeAllowance(max_bytes)
     with open_regular(path) as file:
         container = Hdf5File(file)
-        found = _variables(container)
-        wanted = {name: _variable(container, found, name, allowance) for name in names if name in found}
+        variables = _variables(container)
+        values = {name: _variable(container, variables, name, allowance) for name in names if name in variables}
         for name in names:
             owner, _, field = name.partition(".")
-            fields = _fields(container, found[owner]) if name not in found and owner in found else {}
+            fields = _fields(container, variables[owner]) if name not in variables and owner in variables else {}
             if field in fields:
-                wanted[name] = _variable(container, {name: fields[field]}, name, allowance)
-        return wanted
+                values[name] = _variable(container, {name: fields[field]}, name, allowance)
+        return values
 
 
 def read_texts(path: Path, name: str) -> list[str]:
-    """The texts of a cell array, or the rows of a matrix of characters.
-
-    Raises:
-        ValueError: the variable is neither, or damaged.
-    """
+    """Read a cell array of texts, or the rows of a character matrix; raise ValueError for other variables."""
     allowance = SizeAllowance(DEFAULT_MAX_BYTES)
     with open_regular(path) as file:
         container = Hdf5File(file)
-        found = _variables(container)
+        variables = _variables(container)
         owner, _, field = name.partition(".")
-        links = found if name in found else {name: _fields(container, found.get(owner, ""))[field]}
+        links = variables if name in variables else {name: _fields(container, variables.get(owner, ""))[field]}
         header = _member(container, links, name)
         if read_attributes(header).get("MATLAB_class") == "char":
             return _text_rows(container, header, name, allowance)
         if read_attributes(header).get("MATLAB_class") != "cell" or not is_dataset(header):
-            raise UnsupportedVariableError(f"{name} is no list of texts")
+            raise UnsupportedVariableError(f"{name} is not a list of texts")
         addresses = read_dataset(container, header, allowance=allowance, name=name, references=True).T.ravel(order="F")
         if len(addresses) > _MAX_TEXTS:
             raise UnsupportedVariableError(f"{name} has {len(addresses)} texts")
@@ -96,15 +85,15 @@ def read_texts(path: Path, name: str) -> list[str]:
 
 
 def _text_rows(container: Hdf5File, header: ObjectHeader, name: str, allowance: SizeAllowance) -> list[str]:
-    """The rows of a text, whose characters are numbers of UTF-16 in transposed order."""
+    """Return the rows of a character matrix, which is stored transposed as UTF-16 code units."""
     attributes = read_attributes(header)
     if attributes.get("MATLAB_class") != "char" and not attributes.get("MATLAB_empty", 0):
-        raise UnsupportedVariableError(f"{name} is no list of texts")
+        raise UnsupportedVariableError(f"{name} is not a list of texts")
     data = read_dataset(container, header, allowance=allowance, name=name)
     if attributes.get("MATLAB_empty", 0):
         return [""]
     if data.dtype != np.uint16 or data.ndim != 2 or data.size > _MAX_TEXTS:
-        raise UnsupportedVariableError(f"{name} has a text of another form than MATLAB's")
+        raise UnsupportedVariableError(f"{name} has a text in a form that MATLAB does not write")
     return [row.astype("<u2").tobytes().decode("utf-16-le").rstrip() for row in data.T]
 
 
@@ -113,7 +102,7 @@ def write(
     matrices: Mapping[str, Matrix | SparseMatrix],
     texts: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Write a file that MATLAB opens as its own; texts become cell arrays."""
+    """Write a file that MATLAB can open; texts become cell arrays."""
     h5py = _h5py()
     with h5py.File(target, "w", userblock_size=_HEADER_SIZE) as file:
         for name, matrix in matrices.items():
@@ -121,8 +110,8 @@ def write(
                 _write_sparse(file.create_group(name), matrix)
             else:
                 _write_full(file, name, matrix)
-        for name, own in (texts or {}).items():
-            _write_cells(file, name, own, h5py.ref_dtype)
+        for name, lines in (texts or {}).items():
+            _write_cells(file, name, lines, h5py.ref_dtype)
     text = b"MATLAB 7.3 MAT-file, written by ltinet, HDF5 schema 1.00 ."
     head = text.ljust(116) + bytes(8) + b"\x00\x02IM"  # no subsystem; version 2.0; little-endian
     if isinstance(target, Path):
@@ -134,7 +123,7 @@ def write(
 
 
 def _write_full(file: Any, name: str, matrix: Matrix) -> None:
-    # MATLAB has no empty dataset: it stores the shape instead, and marks it.
+    # MATLAB stores the shape of an empty matrix instead of its values, with an attribute.
     data = matrix.T if matrix.size else np.array(matrix.shape, dtype=np.uint64)
     dataset = file.create_dataset(name, data=data)
     dataset.attrs["MATLAB_class"] = np.bytes_("double")
@@ -143,7 +132,7 @@ def _write_full(file: Any, name: str, matrix: Matrix) -> None:
 
 
 def _write_sparse(group: Any, matrix: SparseMatrix) -> None:
-    """Compressed columns, as `_sparse` reads them."""
+    """Write a sparse matrix in compressed columns, as `_sparse` reads it."""
     columns = matrix.tocsc()
     group.attrs["MATLAB_class"], group.attrs["MATLAB_sparse"] = np.bytes_("double"), np.uint64(matrix.shape[0])
     parts = {"jc": columns.indptr.astype(np.uint64)}
@@ -154,15 +143,15 @@ def _write_sparse(group: Any, matrix: SparseMatrix) -> None:
 
 
 def _write_cells(file: Any, name: str, texts: Sequence[str], reference: Any) -> None:
-    """A cell array is a list of references to its cells, which stand in a group of their own."""
+    """Write a cell array: references to its cells, which are stored in the group `#refs#`."""
     cells = file.require_group(_REFERENCES_GROUP)
     addresses = np.empty((1, len(texts)), dtype=reference)
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         characters = np.frombuffer(text.encode("utf-16-le"), "<u2")
-        cell = cells.create_dataset(f"{name}_{place}", data=characters[:, None])
+        cell = cells.create_dataset(f"{name}_{index}", data=characters[:, None])
         cell.attrs["MATLAB_class"] = np.bytes_("char")
         cell.attrs["MATLAB_int_decode"] = np.int32(2)
-        addresses[0, place] = cell.ref
+        addresses[0, index] = cell.ref
     file.create_dataset(name, data=addresses, dtype=reference).attrs["MATLAB_class"] = np.bytes_("cell")
 
 
@@ -184,7 +173,7 @@ def _variables(container: Hdf5File) -> Links:
 
 
 def _fields(container: Hdf5File, target: int | str) -> Links:
-    """The fields of a struct with one element; nothing for any other variable."""
+    """Return the fields of a struct with one element; an empty mapping for other variables."""
     if not isinstance(target, int):
         return {}
     header = ObjectHeader(container, target)
@@ -216,13 +205,13 @@ def _variable(container: Hdf5File, links: Links, name: str, allowance: SizeAllow
 def _sparse(
     container: Hdf5File, header: ObjectHeader, attributes: Attributes, allowance: SizeAllowance, name: str
 ) -> Any:
-    """Compressed columns: `jc` counts, `ir` row numbers, `data`; the last two are left out when there is no entry."""
+    """Read a matrix in compressed columns: `jc`, `ir` and `data`; the last two are missing if there are no entries."""
     n_rows, links = attributes["MATLAB_sparse"], read_links(container, header)
     if not isinstance(n_rows, int) or n_rows < 0 or links is None:
         raise ValueError(f"{name} is sparse, but not as MATLAB writes it")
     starts = _whole_numbers(container, links, name, "jc", allowance)
     shape = (n_rows, len(starts) - 1)
-    allowance.claim_sparse(shape, 0, name)  # entries claim their room as they are read
+    allowance.claim_sparse(shape, 0, name)  # entries are claimed when they are read
     if "data" not in links and "ir" not in links:
         return csc_from_columns(np.zeros(0), starts[:0], starts, shape=shape, name=name)
     rows = _whole_numbers(container, links, name, "ir", allowance)
@@ -240,7 +229,7 @@ def _whole_numbers(container: Hdf5File, links: Links, name: str, part: str, allo
 def _member(container: Hdf5File, links: Links, name: str) -> ObjectHeader:
     target = links.get(name)
     if target is None:
-        raise ValueError(f"it has no {name}, which it needs")
+        raise ValueError(f"it lacks {name}")
     if isinstance(target, str):
         raise ValueError(f"{name} is {target}, which is not followed; store the matrix itself")
     return ObjectHeader(container, target)

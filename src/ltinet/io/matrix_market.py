@@ -32,35 +32,32 @@ from ltinet.io.file_access import (
 )
 from ltinet.systems.matrices import Matrix, SparseMatrix
 
-# MERGED ltinet.io.matrix_market
-# The lines of a text file in portions, plain or gzipped, so that no file has to fit into memory as text.
-
-_BLOCK_SIZE = 1 << 20
-_MAX_LINE_LENGTH = 1 << 16
-_GZIP = 31  # for zlib: a gzip header and checksum, and the widest window
+_BLOCK_SIZE = 1 << 20  # bytes
+_MAX_LINE_LENGTH = 1 << 16  # bytes
+_GZIP = 31  # `wbits` of zlib for a gzip header and checksum, with the largest window
 
 
 @final
 class LineReader:
-    r"""Lines one by one, then the rest in portions of whole lines; they end in \n or \r\n."""
+    r"""Reader of lines that end in \n or \r\n: one by one, then the rest in blocks of whole lines."""
 
-    def __init__(self, stream: BinaryIO | io.BufferedReader, most_bytes: int) -> None:
+    def __init__(self, stream: BinaryIO | io.BufferedReader, max_remaining: int) -> None:
         self._stream = stream
-        self.most_bytes = most_bytes
-        """An upper bound on what is still to come, from the length of the file."""
+        self.max_remaining = max_remaining
+        """Upper bound on the number of remaining bytes, from the length of the file."""
         self.number = 0
-        """Lines before the next one, for messages."""
+        """Number of lines before the next one, for messages."""
 
     def next_line(self) -> bytes | None:
-        """The next line, without its end; None where there is none."""
+        """Return the next line without its end, or None at the end of the file."""
         line = self._stream.readline(_MAX_LINE_LENGTH)
         self._require_whole(line)
-        self.most_bytes -= len(line)
+        self.max_remaining -= len(line)
         self.number += 1
         return line.removesuffix(b"\n").removesuffix(b"\r") if line else None
 
     def portions(self) -> Iterator[bytes]:
-        r"""What follows, in portions of whole lines with \n between them; `number` counts those before each portion."""
+        r"""Iterate over the rest in blocks of whole lines, separated by \n; `number` counts the lines before each block."""
         while portion := self._stream.read(_BLOCK_SIZE):
             if not portion.endswith(b"\n"):
                 rest = self._stream.readline(_MAX_LINE_LENGTH)
@@ -76,7 +73,7 @@ class LineReader:
 
 
 def read_lines(file: RegularFile, *, is_compressed: bool) -> LineReader:
-    """The lines of a file; a gzipped one is inflated portion by portion."""
+    """Return the lines of a file; a gzipped file is inflated block by block."""
     if not is_compressed:
         return LineReader(file.stream, file.length)
     return LineReader(io.BufferedReader(_GzipStream(file.stream), _BLOCK_SIZE), max_inflated_size(file.length))
@@ -84,9 +81,9 @@ def read_lines(file: RegularFile, *, is_compressed: bool) -> LineReader:
 
 @final
 class _GzipStream(io.RawIOBase):
-    """What a gzipped stream holds, never more at a time than is asked for, each member with its checksum.
+    """Inflated content of a gzipped stream; every member is verified by its checksum.
 
-    Python's own reader takes the name in the header byte by byte, which for a damaged file may take minutes.
+    The reader of Python takes the name in the header byte by byte, which may take minutes for a damaged file.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -114,18 +111,12 @@ class _GzipStream(io.RawIOBase):
                 return len(part)
 
 
-# MERGED ltinet.io.matrix_market
-# The text of a Matrix Market file, read strictly: what is not a number, not in its place or too much is named.
-#
-# SciPy's reader takes `2abc` for 2 and `-1,5` for −1, divides by a number of rows that may be zero, and does not survive
-# a NUL. This one knows real matrices, dense ("array") and sparse ("coordinate"), and tells of complex ones by name.
-
 _BANNER_START = b"%%matrixmarket"
 _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 _MAX_COMMENT_BYTES = 1 << 24
-_MAX_SIZE_DIGITS = 18  # digits; more would not fit into 64 bits
-_MAX_BYTES_PER_ENTRY = 256  # characters on average, blank lines included: three numbers of 17 digits take 70
+_MAX_SIZE_DIGITS = 18  # numbers with more digits may not fit into 64 bits
+_MAX_BYTES_PER_ENTRY = 256  # on average, with blank lines; three numbers of 17 digits take 70
 _NUMBER_CHARACTERS = b"0123456789+-.eE \t"
 _EXPECTED = ("a line of numbers", "one number", "a row and a column", "a row, a column and a number")
 _Number: TypeAlias = Callable[[bytes], float]
@@ -138,11 +129,9 @@ class _Banner(NamedTuple):
 
 
 def parse_matrix(lines: LineReader, allowance: SizeAllowance, *, name: str) -> Any:
-    """The matrix that the lines describe, dense or sparse.
+    """Parse a matrix, dense or sparse.
 
-    Raises:
-        ValueError: they do not describe one; the message says where.
-        BeyondLimitError: it takes more than is allowed.
+    Raises ValueError with the line number if the text is damaged, SizeLimitError if the matrix exceeds the allowance.
     """
     form = _parse_banner(lines.next_line(), name)
     sizes = _parse_sizes(lines, form)
@@ -154,7 +143,9 @@ def parse_matrix(lines: LineReader, allowance: SizeAllowance, *, name: str) -> A
         allowance.claim(shape, name)
     if form.symmetry != "general" and shape[0] != shape[1]:
         raise ValueError(f"it is {form.symmetry}, but {format_shape(shape)}")
-    if (4 if form.is_sparse else 2) * count > lines.most_bytes + 1:  # digits, and an end that the last line may lack
+    if (
+        4 if form.is_sparse else 2
+    ) * count > lines.max_remaining + 1:  # digits and line ends; the last line may lack its end
         raise ValueError(f"it claims {count} entries, for which the file is too short")
     if not form.is_sparse:
         return _parse_dense(lines, form, shape, count)
@@ -177,11 +168,11 @@ def _parse_banner(line: bytes | None, name: str) -> _Banner:
 
 
 def _parse_sizes(lines: LineReader, form: _Banner) -> list[int]:
-    """Rows, columns and for a sparse matrix entries, from the first line that is neither comment nor blank."""
-    before = lines.most_bytes
+    """Parse rows, columns and, for a sparse matrix, entries from the first line that is neither comment nor blank."""
+    before = lines.max_remaining
     while (line := lines.next_line()) is not None:
         if line.startswith(b"%") or not line.strip(b" \t"):
-            if before - lines.most_bytes > _MAX_COMMENT_BYTES:
+            if before - lines.max_remaining > _MAX_COMMENT_BYTES:
                 raise ValueError(f"it has more than {_MAX_COMMENT_BYTES} characters of comments")
             continue
         words = line.replace(b"\t", b" ").split(b" ")
@@ -193,7 +184,7 @@ def _parse_sizes(lines: LineReader, form: _Banner) -> list[int]:
 
 
 def _n_entries(sizes: Sequence[int], form: _Banner) -> int:
-    """The number of entries that must follow; a dense symmetric matrix is stored as its lower triangle."""
+    """Return the number of stored entries; of dense symmetric matrices only the lower triangle is stored."""
     rows, columns = sizes[:2]
     if not form.is_sparse:
         whole = {"general": rows * columns, "symmetric": rows * (rows + 1) // 2}
@@ -213,7 +204,7 @@ def _parse_dense(lines: LineReader, form: _Banner, shape: tuple[int, int], count
             raise _line_error(text, (number,), lines.number) from None
     if form.symmetry == "general":
         return entries.reshape(shape, order="F")
-    is_skew = form.symmetry == "skew-symmetric"  # whose diagonal is zero and not stored
+    is_skew = form.symmetry == "skew-symmetric"  # its zero diagonal is not stored
     matrix = np.zeros(shape)
     columns, rows = np.triu_indices(shape[0], 1 if is_skew else 0)  # the lower triangle, down its columns
     matrix[columns, rows] = -entries if is_skew else entries
@@ -245,10 +236,9 @@ def _parse_sparse(lines: LineReader, form: _Banner, shape: tuple[int, int], coun
 
 
 def _entry_blocks(lines: LineReader, count: int) -> Iterator[tuple[int, list[bytes], bytes]]:
-    """The lines of entries in portions: how many came before, those that are not blank, and the text they stand in.
+    """Iterate over blocks of entries: number of entries before, non-blank lines, and the text of the block.
 
-    Raises:
-        ValueError: there are fewer or more than `count`, or characters that no number has.
+    Raises ValueError if there are not exactly `count` entries, or characters that no number has.
     """
     first, length = 0, 0
     for text in lines.portions():
@@ -266,13 +256,13 @@ def _entry_blocks(lines: LineReader, count: int) -> Iterator[tuple[int, list[byt
 
 
 def _line_error(text: bytes, numbers: Sequence[_Number], before: int) -> ValueError:
-    """What is wrong with the first line that cannot be read; `before` lines precede the text."""
+    """Return the error for the first line that cannot be parsed; `before` lines precede the text."""
     for place, line in enumerate(text.split(b"\n"), start=before + 1):
         cells = line.split()
         is_text = line.translate(None, _NUMBER_CHARACTERS)
         if is_text or (cells and numbers and not _can_read(cells, numbers)):
             return ValueError(f"line {place} is {_quote_line(line)}, not {_EXPECTED[len(numbers)]}")
-    return ValueError(f"after line {before} there are entries that are no numbers")
+    return ValueError(f"after line {before} there are entries that are not numbers")
 
 
 def _can_read(cells: Sequence[bytes], numbers: Sequence[_Number]) -> bool:
@@ -280,39 +270,34 @@ def _can_read(cells: Sequence[bytes], numbers: Sequence[_Number]) -> bool:
         values = [float(number(cell)) for number, cell in zip(numbers, cells, strict=True)]
     except (ValueError, OverflowError):
         return False
-    return len(values) == 1 or max(map(abs, values[:2])) < 2.0**63  # rows and columns are numbers of 64 bits
+    return len(values) == 1 or max(map(abs, values[:2])) < 2.0**63  # rows and columns must fit into 64 bits
 
 
 def _quote_line(line: bytes) -> str:
     return repr(sanitize(line.decode("latin-1"), longest=30))
 
 
-# MERGED ltinet.io.matrix_market
-# A folder with one Matrix Market text file per matrix: A.mtx, B.mtx, C.mtx and, where present, D.mtx and E.mtx.
-
 _SUFFIXES = (".mtx", ".mtx.gz")
 
 
 def variable_of(path: Path) -> str:
-    """Name the matrix that a file holds: "A" for A.mtx and A.mtx.gz, "" for a file of another kind."""
-    return next((path.name.removesuffix(ending) for ending in _SUFFIXES if path.name.endswith(ending)), "")
+    """Return the matrix that a file holds: "A" for A.mtx and A.mtx.gz, "" for other files."""
+    return next((path.name.removesuffix(suffix) for suffix in _SUFFIXES if path.name.endswith(suffix)), "")
 
 
 def list_variables(path: Path) -> list[str]:
-    """Name the matrices in the folder."""
+    """List the names of the matrices in the folder."""
     return sorted(filter(None, map(variable_of, path.iterdir())))
 
 
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
-    """Read those of `names` that are there, plain or gzipped.
+    """Read those of `names` that exist, plain or gzipped.
 
-    Raises:
-        ValueError: a file is damaged, or a matrix is there twice.
-        BeyondLimitError: the matrices take more than `max_bytes`.
+    Raises ValueError if a file is damaged or a matrix exists twice, SizeLimitError if they exceed `max_bytes`.
     """
     matrices, allowance = {}, SizeAllowance(max_bytes)
     for name in names:
-        files = [path / (name + ending) for ending in _SUFFIXES if lexists(path / (name + ending))]
+        files = [path / (name + suffix) for suffix in _SUFFIXES if lexists(path / (name + suffix))]
         if len(files) > 1:
             raise ValueError(f"it holds {name} twice, as {files[0].name} and {files[1].name}; remove one")
         if files:
@@ -321,24 +306,20 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
 
 
 def read_texts(path: Path, name: str) -> list[str]:
-    """There are none: files of this kind hold numbers.
-
-    Raises:
-        ValueError: always.
-    """
-    raise UnsupportedVariableError(f"{name} in {path.name} is no list of texts")
+    """Raise UnsupportedVariableError: these files hold numbers only."""
+    raise UnsupportedVariableError(f"{name} in {path.name} is not a list of texts")
 
 
 def contents(matrices: Mapping[str, Matrix | SparseMatrix]) -> dict[str, bytes]:
-    """The files of a folder by name, with enough digits to restore every bit."""
+    """Return the files of a folder by name; the text restores every bit."""
     return {f"{name}.mtx": _format_dense(matrix).encode("ascii") for name, matrix in matrices.items()}
 
 
 def _format_dense(matrix: Matrix | SparseMatrix) -> str:
     if isinstance(matrix, SparseMatrix):
         return _format_sparse(matrix)
-    # Written here because scipy.io.mmwrite (1.17) never returns from a matrix without rows. repr() is the shortest
-    # text that reads back as the same number; the format runs down the columns.
+    # scipy.io.mmwrite (1.17) does not terminate for a matrix without rows. repr() is the shortest text that restores the
+    # number; the format is column-major.
     head = "%%MatrixMarket matrix array real general\n{} {}\n".format(*matrix.shape)
     return head + "".join(f"{entry!r}\n" for entry in matrix.ravel(order="F").tolist())
 

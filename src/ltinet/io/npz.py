@@ -29,18 +29,13 @@ from ltinet.io.file_access import (
 )
 from ltinet.systems.matrices import Matrix, SparseMatrix
 
-# MERGED ltinet.io.npz
-# The header of an array in NumPy's format, read by a pattern: NumPy itself runs Python's parser on it.
-#
-# Deep nesting or a long row of signs would take that parser to its limits, and nothing of what a header may say needs it.
-
 _MAGIC = b"\x93NUMPY"
 _LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
 _WHITESPACE = " \t\n"
-_MAX_HEADER_BYTES = 10_000  # as in NumPy
+_MAX_HEADER_BYTES = 10_000  # the limit of NumPy
 _PREFIX = len(_MAGIC) + 2 + 4
 
-_SIZE = "(?:0|[1-9][0-9]{0,18})L?~"  # as Python 2 wrote long numbers
+_SIZE = "(?:0|[1-9][0-9]{0,18})L?~"  # Python 2 wrote long integers with L
 _ITEM = re.compile(
     rf"""~(?:
         (?P<q1>['"])descr(?P=q1)~:~(?:(?P<q2>['"])(?P<descr>[^'"\\]{{1,20}})(?P=q2)|(?P<fields>\[))
@@ -55,7 +50,7 @@ _EXTENDED = re.compile(r"[<>|=]?(?:f1[026]|c2[04]|c32)")
 
 
 class NpyHeader(NamedTuple):
-    """What an array says of itself, and where its numbers begin."""
+    """Header of an array, with the offset of its numbers."""
 
     dtype: "np.dtype[Any]"
     is_fortran: bool
@@ -64,11 +59,9 @@ class NpyHeader(NamedTuple):
 
 
 def parse_npy_header(content: bytes, name: str, *, texts: bool = False) -> NpyHeader:
-    """Read the header of an array of numbers, or of texts.
+    """Parse the header of an array of numbers or, with `texts`, of texts.
 
-    Raises:
-        ValueError: this is no array of NumPy, or its header does not describe one.
-        UnusableError: it is one of something else.
+    Raises ValueError for an invalid header, UnsupportedVariableError for an array of another type.
     """
     form = _LENGTHS.get((content[6], content[7])) if len(content) >= _PREFIX and content.startswith(_MAGIC) else None
     if form is None:
@@ -88,7 +81,7 @@ def _parse_items(text: str, name: str) -> dict[str, str]:
     body = text.strip(_WHITESPACE)
     if not (body.startswith("{") and body.endswith("}")):
         raise ValueError(f"the header of {name} is not a dictionary")
-    found: dict[str, str] = {}
+    items: dict[str, str] = {}
     position, stop = 1, len(body) - 1
     needs_comma = False
     while body[position:stop].strip(_WHITESPACE):
@@ -99,13 +92,13 @@ def _parse_items(text: str, name: str) -> dict[str, str]:
             raise UnsupportedVariableError(f"{name} is a table with named columns, not an array of numbers")
         for key in ("descr", "fortran", "shape"):
             if match[key] is not None:
-                if key in found:
+                if key in items:
                     raise ValueError(f"the header of {name} says the same twice")
-                found[key] = match[key]
+                items[key] = match[key]
         position, needs_comma = match.end(), not match["comma"]
-    if len(found) != 3:
+    if len(items) != 3:
         raise ValueError(f"the header of {name} lacks the type, the order or the shape")
-    return found
+    return items
 
 
 def _number_dtype(descr: str, name: str) -> "np.dtype[Any]":
@@ -117,14 +110,14 @@ def _number_dtype(descr: str, name: str) -> "np.dtype[Any]":
         )
     if _EXTENDED.fullmatch(descr):
         raise UnsupportedVariableError(
-            f"{name} has numbers of type {descr}, which mean something else on every processor; save it as float64"
+            f"{name} has numbers of type {descr}, whose format depends on the processor; save it as float64"
         )
-    raise UnsupportedVariableError(f"{name} has the type {descr!r}, which is none of numbers")
+    raise UnsupportedVariableError(f"{name} has the type {descr!r}, which is not numeric")
 
 
 def _text_dtype(descr: str, name: str) -> "np.dtype[Any]":
     if not _TEXTS.fullmatch(descr):
-        raise UnsupportedVariableError(f"{name} has the type {descr!r}, which is none of texts")
+        raise UnsupportedVariableError(f"{name} has the type {descr!r}, which is not a text type")
     return np.dtype(descr)
 
 
@@ -133,26 +126,21 @@ def _shape(text: str, name: str) -> tuple[int, ...]:
     if not text.strip(_WHITESPACE):
         return ()
     if len(sizes) == 1:
-        raise ValueError(f"the shape of {name} is not a tuple")  # (3) is no tuple in Python, (3,) is
+        raise ValueError(f"the shape of {name} is not a tuple")  # (3) is a number in Python, (3,) a tuple
     return tuple(int(size.removesuffix("L")) for size in sizes if size)
 
-
-# MERGED ltinet.io.npz
-# The members of a zip archive, as the directory at its end lists them; what contradicts itself is refused.
-#
-# Python's own reader is made for archives of every origin and reads on where sizes and counts do not agree.
 
 _END, _END_64, _LOCATOR_64, _ENTRY, _LOCAL = b"PK\5\6", b"PK\6\6", b"PK\6\7", b"PK\1\2", b"PK\3\4"
 _END_SIZE, _END_64_SIZE, _LOCATOR_SIZE, _ENTRY_SIZE, _LOCAL_SIZE = 22, 56, 20, 46, 30
 _MAX_DIRECTORY_BYTES = 1 << 26
 _STORED, _DEFLATED = 0, 8
 _ENCRYPTED, _UTF_8 = 0x0001, 0x0800
-_ZIP64_MARKER = 0xFFFFFFFF  # a number of 32 bits that did not fit, and stands in a field of its own
+_ZIP64_MARKER = 0xFFFFFFFF  # the number is in the zip64 field, because it does not fit into 32 bits
 _ZIP64_FIELD = 1
 
 
 class ZipMember(NamedTuple):
-    """One member, and what the directory says of it."""
+    """Member of a zip archive as listed in the directory."""
 
     raw_name: bytes
     flags: int
@@ -164,7 +152,7 @@ class ZipMember(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name as text."""
+        """Name as text."""
         return self.raw_name.decode("utf-8" if self.flags & _UTF_8 else "cp437")
 
 
@@ -175,14 +163,10 @@ class _Directory(NamedTuple):
 
 
 def list_members(file: RegularFile) -> list[ZipMember]:
-    """All members of an archive.
-
-    Raises:
-        ValueError: this is no archive, or its directory is damaged.
-    """
+    """List all members of an archive; raise ValueError if it is not an archive or its directory is damaged."""
     directory = _find_directory(file)
     if directory.stop - directory.start > _MAX_DIRECTORY_BYTES:
-        raise ValueError("its list of members is longer than anybody's")
+        raise ValueError("its list of members is too long")
     content = file.bytes_at(directory.start, directory.stop - directory.start)
     members: list[ZipMember] = []
     position = 0
@@ -196,11 +180,7 @@ def list_members(file: RegularFile) -> list[ZipMember]:
 
 
 def read_member(file: RegularFile, member: ZipMember) -> bytes:
-    """The content of a member, as long as it claims and with a checksum that holds.
-
-    Raises:
-        ValueError: it is anything else.
-    """
+    """Return the content of a member; raise ValueError if its length or its checksum does not match."""
     name = sanitize(member.name)
     if member.method not in (_STORED, _DEFLATED) or member.flags & _ENCRYPTED:
         raise ValueError(f"{name} is compressed or encrypted in a way that NumPy does not write")
@@ -223,7 +203,7 @@ def read_member(file: RegularFile, member: ZipMember) -> bytes:
 
 
 def _find_directory(file: RegularFile) -> _Directory:
-    """By the record at the very end; a comment may follow it, which has to be as long as it says."""
+    """Find the directory by the record at the end of the file, which only a comment may follow."""
     tail = file.bytes_at(max(0, file.length - _END_SIZE - 0xFFFF), min(file.length, _END_SIZE + 0xFFFF))
     at = tail.rfind(_END)
     if at < 0 or len(tail) < at + _END_SIZE:
@@ -267,13 +247,13 @@ def _parse_entry(content: bytes, position: int) -> tuple[ZipMember, int]:
         raise ValueError("its list of members is damaged")
     name, extra = content[ends[0] : ends[1]], content[ends[1] : ends[2]]
     if not name or 0 in name:
-        raise ValueError("it has a member without a proper name")
+        raise ValueError("it has a member without a valid name")
     size, compressed, start = _zip64_values((size, compressed, start), extra)
     return ZipMember(name, flags, method, checksum, compressed, size, start), ends[-1]
 
 
 def _zip64_values(numbers: tuple[int, int, int], extra: bytes) -> tuple[int, ...]:
-    """Those numbers that did not fit into 32 bits, from the field that holds them one after the other."""
+    """Replace numbers that do not fit into 32 bits by those of the zip64 field."""
     longer = b""
     while len(extra) >= 4:
         kind, length = struct.unpack_from("<HH", extra)
@@ -282,20 +262,16 @@ def _zip64_values(numbers: tuple[int, int, int], extra: bytes) -> tuple[int, ...
     missing = numbers.count(_ZIP64_MARKER)
     if len(longer) < 8 * missing:
         raise ValueError("its list of members lacks a number")
-    found = iter(struct.unpack_from(f"<{missing}Q", longer))
-    return tuple(next(found) if number == _ZIP64_MARKER else number for number in numbers)
+    values = iter(struct.unpack_from(f"<{missing}Q", longer))
+    return tuple(next(values) if number == _ZIP64_MARKER else number for number in numbers)
 
-
-# MERGED ltinet.io.npz
-# NumPy's archives of arrays, read and written without pickle, and without belief in what they say of themselves.
 
 _SUFFIX = ".npy"
-_NPY_MAGIC = b"\x93NUMPY"
 _SPARSE_PARTS = (".data", ".indices", ".indptr", ".shape")  # of a sparse matrix in compressed columns
 
 
 def list_variables(path: Path) -> list[str]:
-    """Name the arrays without reading them, and sparse matrices, of which all parts are there."""
+    """List the names of arrays and complete sparse matrices without reading them."""
     with open_regular(path) as file:
         members = _members(file)
         whole = [name for name in dict.fromkeys(map(_owner, members)) if name and _parts(name, members)]
@@ -303,32 +279,26 @@ def list_variables(path: Path) -> list[str]:
 
 
 def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> dict[str, Any]:
-    """Read those of `names` that are there; an array of Python objects is refused, since reading it could run code.
+    """Read those of `names` that exist; arrays of Python objects are refused, since reading them could run code.
 
-    Raises:
-        ValueError: the archive is damaged, or one of them holds no numbers.
-        BeyondLimitError: they take more than `max_bytes`.
+    Raises ValueError if the archive is damaged or a variable is not numeric, SizeLimitError if they exceed `max_bytes`.
     """
     allowance = SizeAllowance(max_bytes)
     with open_regular(path) as file:
         members = _members(file)
-        found = {name: _read_array(file, members[name], name, allowance) for name in names if name in members}
+        values = {name: _read_array(file, members[name], name, allowance) for name in names if name in members}
         for name in names:
             parts = [] if name in members else _parts(name, members)
             if parts:
-                found[name] = _read_sparse(file, parts, name, allowance)
-        return found
+                values[name] = _read_sparse(file, parts, name, allowance)
+        return values
 
 
 def read_texts(path: Path, name: str) -> list[str]:
-    """The texts of a list of them.
-
-    Raises:
-        ValueError: the variable is none, or damaged.
-    """
+    """Read an array of texts; raise ValueError for other variables."""
     with open_regular(path) as file:
-        found = _read_array(file, _members(file)[name], name, SizeAllowance(DEFAULT_MAX_BYTES), texts=True)
-    return [str(text) for text in found.ravel().tolist()]
+        array = _read_array(file, _members(file)[name], name, SizeAllowance(DEFAULT_MAX_BYTES), texts=True)
+    return [str(text) for text in array.ravel().tolist()]
 
 
 def write(
@@ -336,16 +306,13 @@ def write(
     matrices: Mapping[str, Matrix | SparseMatrix],
     texts: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Write a compressed archive; texts become arrays of texts.
-
-    Of a sparse A there are the arrays A.data, A.indices, A.indptr and A.shape of its columns.
-    """
-    arrays: dict[str, Any] = {name: np.array(own, dtype=str) for name, own in (texts or {}).items()}
+    """Write a compressed archive; a sparse A becomes A.data, A.indices, A.indptr and A.shape of its columns."""
+    arrays: dict[str, Any] = {name: np.array(lines, dtype=str) for name, lines in (texts or {}).items()}
     for name, matrix in matrices.items():
         if isinstance(matrix, SparseMatrix):
             columns = matrix.tocsc()
             parts = (columns.data, columns.indices, columns.indptr, np.array(columns.shape))
-            arrays |= {name + ending: part for ending, part in zip(_SPARSE_PARTS, parts, strict=True)}
+            arrays |= {name + suffix: part for suffix, part in zip(_SPARSE_PARTS, parts, strict=True)}
         else:
             arrays[name] = matrix
     if isinstance(target, Path):
@@ -356,7 +323,7 @@ def write(
 
 
 def _members(file: RegularFile) -> dict[str, ZipMember]:
-    if file.bytes_at(0, min(file.length, len(_NPY_MAGIC))) == _NPY_MAGIC:
+    if file.bytes_at(0, min(file.length, len(_MAGIC))) == _MAGIC:
         raise ValueError("it holds a single array (.npy), not an archive of named ones")
     members: dict[str, ZipMember] = {}
     for member in list_members(file):
@@ -368,12 +335,12 @@ def _members(file: RegularFile) -> dict[str, ZipMember]:
 
 
 def _owner(name: str) -> str:
-    """The sparse matrix that an array is a part of, "" if it is none."""
+    """Return the sparse matrix that an array is part of, or ""."""
     return next((name.removesuffix(part) for part in _SPARSE_PARTS if name.endswith(part)), "")
 
 
 def _parts(name: str, members: Mapping[str, ZipMember]) -> list[ZipMember]:
-    """The parts of a sparse matrix; nothing where one is missing."""
+    """Return the parts of a sparse matrix; an empty list if one is missing."""
     names = [name + part for part in _SPARSE_PARTS]
     return [members[part] for part in names] if all(part in members for part in names) else []
 

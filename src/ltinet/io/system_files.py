@@ -42,13 +42,12 @@ from ltinet.systems.matrices import Matrix, MatrixLike, SparseMatrix, shape_of
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.io.system_files
-# Systems in files: the door that picks the format, asks for what is missing and turns failures into one clear line.
-
-_TIME_STEP = "Ts"  # the name that MATLAB gives it
+_TIME_STEP = "Ts"  # as in MATLAB
 
 
 class _WritableFormat(Protocol):
+    """Format module that can write files."""
+
     def write(
         self,
         target: BinaryIO,
@@ -57,7 +56,6 @@ class _WritableFormat(Protocol):
     ) -> None: ...
 
 
-# A new format is a file in formats/ and a line here.
 _READERS: Mapping[str, ReadableFormat] = {".mat": mat, ".npz": npz}
 _WRITERS: Mapping[str, _WritableFormat] = {".mat": mat5, ".npz": npz}
 _KNOWN_PATHS = f"{', '.join(_READERS)}, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
@@ -71,29 +69,25 @@ def read_system(
     dt: float | None,
     max_bytes: float,
 ) -> tuple[SystemMatrices, SignalSettings]:
-    """Read the system in a file or folder, with the given matrices and time step instead of the file's.
+    """Read the system in a file or folder with its settings; `given` matrices and `dt` replace those of the file.
 
-    What the file says of delays, operating point, hold and sample time comes with it.
-
-    `names` tells which variables its matrices are, where they are called otherwise than `match_matrices` knows.
-
-    Raises:
-        FileFormatError: the file is missing, damaged, too large, of an unknown kind, or lacks A, B or C.
-        InvalidSystemError: its matrices do not make a system, or its time step is none.
+    `names` maps matrices to variables where `match_matrices` does not know them. Raises FileFormatError if the file is
+    missing, damaged, too large, of an unknown format, or lacks A, B or C; InvalidSystemError if the matrices do not
+    form a system or the time step is not valid.
     """
     path = as_path(path)
     max_bytes = parse_size_limit(max_bytes).max_bytes
     with translate_read_errors(path):
         file_format = _format_of_existing(path)
         variables = file_format.list_variables(path)
-        found = match_matrices(path, variables, names, supplied=given)
-        beside = struct_prefix(found)
+        variable_names = match_matrices(path, variables, names, supplied=given)
+        beside = struct_prefix(variable_names)
         if dt is None:
             dt = read_time_step(file_format, path, variables, beside=beside)
-        found = {role: name for role, name in found.items() if role not in given}
-        read = file_format.read(path, list(found.values()), max_bytes=max_bytes)
-        matrices = {role: read[name] for role, name in found.items()}
-        for name in ("D", "E"):  # MATLAB's [] stands for no feedthrough and for E = I
+        variable_names = {role: name for role, name in variable_names.items() if role not in given}
+        values = file_format.read(path, list(variable_names.values()), max_bytes=max_bytes)
+        matrices = {role: values[name] for role, name in variable_names.items()}
+        for name in ("D", "E"):  # [] in MATLAB is no feedthrough, or E = I
             if name in matrices and shape_of(matrices[name], name) == (0, 0):
                 del matrices[name]
         _require_dense_size(matrices, given, max_bytes)
@@ -105,12 +99,12 @@ def read_system(
     try:
         system = SystemMatrices(**matrices, dt=dt)
         counts = {"inputs": system.n_inputs, "outputs": system.n_outputs, "states": system.n_states}
-        own = read_signal_names(file_format, path, variables, beside=beside, counts=counts)
+        file_names = read_signal_names(file_format, path, variables, beside=beside, counts=counts)
         settings = read_settings(
             file_format, path, variables, beside=beside, n_inputs=system.n_inputs, n_outputs=system.n_outputs,
             dt=system.dt,
         )  # fmt: skip
-        return system.with_names(system.names.with_defaults(own)), settings
+        return system.with_names(system.names.with_defaults(file_names)), settings
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{format_path(path)}: {error}") from None
     except MemoryError as error:
@@ -120,13 +114,10 @@ def read_system(
 def write_system(
     system: SystemMatrices, path: str | PathLike[str], *, mat_version: str, settings: SignalSettings = NO_SETTINGS
 ) -> None:
-    """Write A, B, C, D, a time step, names and settings by the path's suffix, whole or not at all.
+    """Write matrices, time step, names and settings atomically, in the format of the suffix; a sparse A with its E.
 
-    A sparse A is written with its E.
-
-    Raises:
-        FileFormatError: the suffix is unknown, or the file cannot be written there.
-        MissingDependencyError: h5py is needed and not installed.
+    Raises FileFormatError if the suffix is unknown or the file cannot be written, MissingDependencyError if h5py is
+    needed and not installed.
     """
     path = as_path(path)
     matrices = _matrices_to_write(system)
@@ -134,7 +125,7 @@ def write_system(
         matrices[_TIME_STEP] = np.array([[system.dt]])
     numbers, texts = settings_variables(settings, system.dt)
     matrices |= numbers
-    texts |= {NAME_VARIABLES[kind]: list(own) for kind, own in system.names.by_kind.items()}
+    texts |= {NAME_VARIABLES[kind]: list(signal_names) for kind, signal_names in system.names.by_kind.items()}
     try:
         file_format = _format_to_write(path, mat_version)
         if not path.parent.is_dir():
@@ -143,7 +134,7 @@ def write_system(
             )
         if file_format is None and not settings.is_default:
             raise FileFormatError(
-                f"{format_path(path)} is not written: a folder of Matrix Market files has no place for delays, the "
+                f"{format_path(path)} cannot be written: a folder of Matrix Market files does not support delays, "
                 "operating point, hold and sample time; choose a .mat or .npz file, or remove them with "
                 "system.with_signal_settings(input_delay=0, …)"
             )
@@ -162,24 +153,21 @@ def write_system(
 
 
 def _require_dense_size(matrices: Mapping[str, Any], given: Mapping[str, MatrixLike], max_bytes: float) -> None:
-    """Of sparse matrices A stays so, and E beside it; all others are filled in, which a small file may not bring about.
+    """Raise SizeLimitError if matrices exceed `max_bytes` as arrays.
 
-    Neither may it by a D that is left out, of as many rows as C and columns as B.
-
-    Raises:
-        BeyondLimitError: that takes more than `max_bytes`.
+    Only A and, beside a sparse A, E stay sparse. The limit includes the zero D that is created when D is omitted.
     """
-    claimed, is_sparse = parse_size_limit(max_bytes), issparse(given.get("A", matrices.get("A")))
+    allowance, is_sparse = parse_size_limit(max_bytes), issparse(given.get("A", matrices.get("A")))
     for name, matrix in matrices.items():
         if name not in ("A", "E" if is_sparse else "A") and hasattr(matrix, "nnz"):
-            claimed.claim(shape_of(matrix, name), name)
+            allowance.claim(shape_of(matrix, name), name)
     known = {**matrices, **given}
     if {"B", "C"} <= known.keys() and "D" not in known:
-        claimed.claim((*shape_of(known["C"], "C")[:1], *shape_of(known["B"], "B")[1:]), "D")
+        allowance.claim((*shape_of(known["C"], "C")[:1], *shape_of(known["B"], "B")[1:]), "D")
 
 
 def _matrices_to_write(system: SystemMatrices) -> dict[str, Any]:
-    """The matrices of a file: of a sparse model as they were given."""
+    """Return the matrices of a file; those of a sparse model are the original ones."""
     ends = {"C": system.C, "D": system.D}
     if system.sparse is None:
         return {"A": system.A, "B": system.B, **ends}
@@ -209,15 +197,15 @@ def _format_of_existing(path: Path) -> ReadableFormat:
 
 
 def _format_to_write(path: Path, mat_version: str) -> _WritableFormat | None:
-    """The format of a file; None for a folder of Matrix Market files."""
+    """Return the format of a file, or None for a folder of Matrix Market files."""
     if mat_version not in ("5", "7.3"):
-        raise FileFormatError(f'mat_version is {sanitize(repr(mat_version))}; known are "5" and "7.3"')
+        raise FileFormatError(f'mat_version must be "5" or "7.3", got {sanitize(repr(mat_version))}')
     if path.is_dir():
         ours = (*MATRIX_NAMES, _TIME_STEP)
-        strangers = [entry.name for entry in path.iterdir() if matrix_market.variable_of(entry) not in ours]
-        if strangers:
+        other_files = [entry.name for entry in path.iterdir() if matrix_market.variable_of(entry) not in ours]
+        if other_files:
             raise FileFormatError(
-                f"the folder {format_path(path)} holds other things ({', '.join(map(sanitize, sorted(strangers)[:3]))}, …) "
+                f"the folder {format_path(path)} holds other files ({', '.join(map(sanitize, sorted(other_files)[:3]))}, …) "
                 f"and is not replaced; pass a new name, for example {format_path(path / 'system')}"
             )
         return None
@@ -239,10 +227,10 @@ def _missing_matrix_message(
     path: Path, name: str, variables: Collection[str], matrices: Mapping[str, Any], likely: Mapping[str, str]
 ) -> str:
     if likely:
-        named = ", ".join(f'"{role}": "{sanitize(own)}"' for role, own in likely.items())
+        names = ", ".join(f'"{role}": "{sanitize(variable)}"' for role, variable in likely.items())
         return (
             f"{format_path(path)} has no {name} (it holds {format_names(variables)}); by their sizes these could be its "
-            f"matrices: load_system(path, names={{{named}}}), or on the command line --matrix A={sanitize(likely['A'])} …"
+            f"matrices: load_system(path, names={{{names}}}), or on the command line --matrix A={sanitize(likely['A'])} …"
         )
     example = f"{name}=…"
     if name == "C":

@@ -70,7 +70,7 @@ class SignalNames:
     def by_kind(self) -> dict[str, Names]:
         """Names by kind, "inputs", "outputs" and "states", without kinds that have none."""
         names = {kind: getattr(self, kind) for kind in _DEFAULT_LETTERS}
-        return {kind: own for kind, own in names.items() if own is not None}
+        return {kind: values for kind, values in names.items() if values is not None}
 
     @property
     def rows(self) -> list[tuple[str, str]]:

@@ -258,12 +258,12 @@ def test_places_where_nothing_can_be_written_are_refused_with_a_way_out(tmp_path
         save_system(SYSTEM, tmp_path / "s.xyz")
     with pytest.raises(FileFormatError, match=r"there is no folder .*nowhere; create it first"):
         save_system(SYSTEM, tmp_path / "nowhere" / "s.mat")
-    with pytest.raises(FileFormatError, match=r"mat_version is '6'; known are"):
+    with pytest.raises(FileFormatError, match=r"mat_version must be .* got '6'"):
         save_system(SYSTEM, tmp_path / "s.mat", mat_version="6")
     (tmp_path / "plain").write_text("mine")
     with pytest.raises(FileFormatError, match=r"plain is a file.*pass another name"):
         save_system(SYSTEM, tmp_path / "plain")
-    with pytest.raises(FileFormatError, match=r"holds other things \(plain, …\) and is not replaced"):
+    with pytest.raises(FileFormatError, match=r"holds other files \(plain, …\) and is not replaced"):
         save_system(SYSTEM, tmp_path)
     assert (tmp_path / "plain").read_text() == "mine"
     with pytest.raises(InvalidSystemError, match="not a system"):

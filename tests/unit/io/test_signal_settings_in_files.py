@@ -79,7 +79,7 @@ def test_delays_in_discrete_time_are_written_in_samples(tmp_path):
 
 
 def test_a_folder_has_no_place_for_them(tmp_path):
-    with pytest.raises(ltinet.FileFormatError, match="no place for delays"):
+    with pytest.raises(ltinet.FileFormatError, match="does not support delays"):
         ltinet.save_system(SYSTEM, tmp_path / "folder")
 
 

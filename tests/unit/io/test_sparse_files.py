@@ -81,7 +81,7 @@ PARTS = {"A.data": [1.0, 2.0], "A.indices": [0, 1], "A.indptr": [0, 1, 2], "A.sh
         ({"A.indices": [0, 7]}, "an entry in row 8, column 2"),
         ({"A.indices": [0, -1]}, "an entry in row 0"),
         ({"A.indptr": [0, 1, 9]}, "its columns need 9"),
-        ({"A.indptr": [0, 2, 1]}, "where each of them begins"),
+        ({"A.indptr": [0, 2, 1]}, "invalid pointers"),
         ({"A.indices": [0.0, 1.0]}, "A.indices is not a list of whole numbers"),
         ({"A.shape": [2, 2, 2]}, "not a sparse matrix"),
         ({"A.shape": [2, -2]}, "claims the shape"),

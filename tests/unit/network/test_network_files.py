@@ -264,10 +264,10 @@ def test_files_without_names_are_unchanged(tmp_path):
     ("names", "told"),
     [
         ({"inputs": ["a"]}, "1 name, but the system has 2 inputs"),
-        ({"inputs": ["a", "a"]}, "comes twice"),
+        ({"inputs": ["a", "a"]}, "must be unique"),
         ({"inputs": ["a", 1]}, "not text"),
-        ({"inputs": ["a", "\x1b[2J"]}, "can be printed"),
-        ({"outputs": ["y \ud83d"]}, "can be printed"),
+        ({"inputs": ["a", "\x1b[2J"]}, "printable characters"),
+        ({"outputs": ["y \ud83d"]}, "printable characters"),
         ({"outputs": ["y" * 201]}, "1 to 200 characters"),
         ({"outputs": "y"}, "not a list"),
         ({"outputs": None}, "not a list"),

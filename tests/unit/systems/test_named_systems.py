@@ -245,3 +245,7 @@ def _transport_error(g, V):
 
 def _plates(V):
     return ("convection_diffusion_plate", {"V": V}), ("heat_plate", {})
+
+
+def test_docstring_lists_all_named_systems():
+    assert all(f'"{name}"' in named_system.__doc__ for name in NAMED_SYSTEMS)

@@ -89,8 +89,8 @@ def test_two_square_matrices_are_no_suggestion(tmp_path, save):
     ("names", "words"),
     [
         ({"Q": "A"}, "the matrices are A, B, C, D, E"),
-        ({"A": "none"}, "has no none, which is to be A"),
-        (5, "names is 5"),
+        ({"A": "none"}, "has no none, which names gives for A"),
+        (5, "got 5"),
     ],
 )
 def test_names_that_cannot_be_are_told(tmp_path, save, names, words):
