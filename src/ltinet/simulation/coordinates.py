@@ -101,14 +101,14 @@ def network_coordinates(
         first, second = np.arange(n_real, n, 2), np.arange(n_real + 1, n, 2)
         xi, zeta = np.arange(n_real, n_real + n_pairs), np.arange(n_real + n_pairs, n)
         W, Q, _ = m_eta(A, np.zeros((n, 0)), n_real=n_real)
-        to_neurons, to_blocks = np.zeros((n, n)), np.zeros((n, n))
-        to_neurons[:n_real, :n_real] = to_blocks[:n_real, :n_real] = np.eye(n_real)
-        to_neurons[xi, first] = to_blocks[first, xi] = 1.0
-        to_neurons[zeta] = A[first]
-        to_blocks[np.ix_(second, xi)], to_blocks[np.ix_(second, zeta)] = W, Q
+        neuron_rows, block_rows = np.zeros((n, n)), np.zeros((n, n))
+        neuron_rows[:n_real, :n_real] = block_rows[:n_real, :n_real] = np.eye(n_real)
+        neuron_rows[xi, first] = block_rows[first, xi] = 1.0
+        neuron_rows[zeta] = A[first]
+        block_rows[np.ix_(second, xi)], block_rows[np.ix_(second, zeta)] = W, Q
         J[states.start + zeta] = blocks.B[states.start + first]
-        forward.append(to_neurons)
-        backward.append(to_blocks)
+        forward.append(neuron_rows)
+        backward.append(block_rows)
     N, N_inv = sparse_block_diagonal(forward), sparse_block_diagonal(backward)
     return blocks, Coordinates(form.transformation, N, N_inv, J)
 

@@ -278,7 +278,7 @@ class QueryGroup(NamedTuple):
     """Some of the requested times, between the samples of one piece."""
 
     piece: int
-    index: slice | NDArray[np.intp]
+    times: slice | NDArray[np.intp]
     """Indices of the times."""
     before: NDArray[np.intp]
     """The last sample up to each time."""

@@ -28,7 +28,7 @@ from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.options import NeuronOptions, SolverOptions
 
 Forcing = Callable[[float], float]
-Algorithm = Literal["neurons", "intervals"]
+Algorithm = Literal["per_neuron", "per_interval"]
 
 _MAX_STATE = 1e300  # beyond, the error estimates of the solvers overflow and no step is short enough
 _OVERFLOW = "overflow"
