@@ -184,7 +184,7 @@ def test_a_system_of_few_states_runs_without_its_network(settings):
     )
     t = 0.1 * np.arange(50)
     system.simulate(rng.standard_normal(50), t)
-    assert "_parts" not in system._network.__dict__
+    assert "_parts" not in system._context.__dict__
 
 
 @pytest.mark.parametrize("hold", ["linear", "zero"])
