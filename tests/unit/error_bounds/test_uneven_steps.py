@@ -1,4 +1,4 @@
-"""Hypothesis: what a bound counts for uneven times is what the engine's own series and tables are off by."""
+"""Measured errors of steps at uneven times in the error bound."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def solution_of(n_layers):
 
 @pytest.mark.parametrize("n_layers", [None, 1], ids=["scalars", "one block"])
 @pytest.mark.parametrize("off", [0.0, 1e-9])
-def test_series_that_are_off_show_in_the_bound(n_layers, off):
+def test_bound_covers_errors_of_step_series(n_layers, off):
     solution = solution_of(n_layers)
     steps = solution.trajectory.nonuniform_steps
     for scalars in steps.scalars:
@@ -32,7 +32,7 @@ def test_series_that_are_off_show_in_the_bound(n_layers, off):
     assert (largest > off / 4.0) if off else (largest < 1e5 * EPS)
 
 
-def test_shares_of_lengths_sum_to_one_where_steps_end():
+def test_step_length_shares_sum_to_one():
     shares = step_errors.step_length_shares(T, np.linspace(T[0], T[-1], 9), float(np.diff(T).max()))
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     assert np.all(shares[:, 2:] == 0.0)  # lengths within a factor of three

@@ -1,4 +1,4 @@
-"""Hypothesis: an option that has no effect or no meaning is refused by name, before anything is run."""
+"""Options without effect or meaning are rejected by name before a run."""
 
 import inspect
 import os
@@ -24,7 +24,7 @@ def net():
 
 
 @pytest.mark.parametrize("name", SOLVER_OPTIONS)
-def test_the_exact_engine_refuses_options_of_solvers(net, name):
+def test_exact_engine_rejects_solver_options(net, name):
     with pytest.raises(
         ltinet.SimulationError, match=rf'engine="exact" does not accept {name}.*engine="per_neuron" and'
     ) as caught:
@@ -34,7 +34,7 @@ def test_the_exact_engine_refuses_options_of_solvers(net, name):
 
 
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
-def test_solvers_refuse_the_option_of_the_exact_engine(net, engine):
+def test_solvers_reject_input_tolerance(net, engine):
     with pytest.raises(
         ltinet.SimulationError, match=rf'engine="{engine}" does not accept input_tolerance.*engine="exact"'
     ):
@@ -42,7 +42,7 @@ def test_solvers_refuse_the_option_of_the_exact_engine(net, engine):
     net.simulate(U, T, engine=engine, **SOLVER_OPTIONS)
 
 
-def test_all_foreign_options_are_named(net):
+def test_error_names_all_unknown_options(net):
     with pytest.raises(ltinet.SimulationError, match="does not accept method, rtol and across_knots"):
         net.simulate(U, T, method="nonsense", rtol=-3, across_knots=True)
 
@@ -54,7 +54,7 @@ def test_unknown_engines(net, engine):
     assert str(caught.value).isprintable()
 
 
-def test_every_option_of_a_run_belongs_to_an_engine_or_to_all():
+def test_every_option_belongs_to_an_engine():
     parameters = inspect.signature(ltinet.DynamicNetwork.simulate).parameters
     # `options` are those of engines that this one door does not know by name.
     assert set(parameters) - {"self", "u", "t", "x0", "hold", "engine", "n_jobs", "options"} == {
@@ -67,7 +67,7 @@ def test_every_option_of_a_run_belongs_to_an_engine_or_to_all():
 
 @pytest.mark.parametrize("value", [value for value in NO_NUMBERS if value not in (None, {})])
 @pytest.mark.parametrize("name", ["rtol", "atol", "first_step", "max_step"])
-def test_numbers_of_solvers_are_positive_and_finite(net, name, value):
+def test_solver_numbers_must_be_positive(net, name, value):
     if name == "max_step" and value is np.inf:
         return  # no limit
     with pytest.raises(ltinet.SimulationError, match=f"{name} must be a positive, finite number"):
@@ -76,7 +76,7 @@ def test_numbers_of_solvers_are_positive_and_finite(net, name, value):
 
 @pytest.mark.parametrize("value", NO_NUMBERS)
 @pytest.mark.parametrize("name", ["rtol", "atol"])
-def test_so_are_those_of_mappings_and_functions(net, name, value):
+def test_solver_numbers_of_mappings_and_functions(net, name, value):
     for option in ({0: 1e-6, (1, 0): value}, lambda neuron: value if neuron.index else 1e-6):
         with pytest.raises(ltinet.SimulationError, match=f"{name} must be a positive, finite number"):
             net.simulate(U, T, engine="per_neuron", **{name: option})
@@ -96,25 +96,25 @@ def test_input_tolerances(net, value):
 
 @pytest.mark.parametrize("engine", ["exact", "per_neuron", "per_interval"])
 @pytest.mark.parametrize("n_jobs", [1.5, 1.0, 0, -(os.cpu_count() or 1) - 1, -1000, "2", None, True, [1], 1j, np.nan])
-def test_numbers_of_jobs(net, engine, n_jobs):
+def test_invalid_n_jobs(net, engine, n_jobs):
     with pytest.raises(ltinet.SimulationError, match="n_jobs must be a positive integer"):
         net.simulate(U, T, engine=engine, n_jobs=n_jobs)
 
 
-def test_numbers_of_jobs_that_make_sense():
+def test_validate_n_jobs():
     cores = os.cpu_count() or 1
     for n_jobs in (1, 7, np.int64(3), -1, -cores):
         assert validate_n_jobs(n_jobs) == n_jobs
 
 
 @pytest.mark.parametrize("target", NO_NUMBERS)
-def test_targets_of_tolerances(net, target):
+def test_invalid_tolerance_targets(net, target):
     with pytest.raises(ltinet.SimulationError, match="target must be"):
         ltinet.tolerances_for(net, target, u=U, t=T)
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_one_clear_error(net):
+def test_killed_worker_raises_simulation_error(net):
     """And the next run has workers again."""
     here = os.getpid()
 

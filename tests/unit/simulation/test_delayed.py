@@ -23,7 +23,7 @@ def random_model(rng, *, whole=False):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_outputs_and_bounds_hold_against_exact_shifts(seed):
+def test_outputs_within_bounds_of_mpmath(seed):
     rng = np.random.default_rng(seed)
     system = random_model(rng, whole=seed % 3 == 0)
     t = STEP * np.arange(24) if seed % 2 else np.cumsum(rng.uniform(0.01, 0.3, 24))
@@ -37,7 +37,7 @@ def test_outputs_and_bounds_hold_against_exact_shifts(seed):
     assert sol.stats["hold"] == system.hold
 
 
-def test_a_delay_of_whole_samples_moves_samples():
+def test_whole_sample_delay_shifts_samples():
     rng = np.random.default_rng(1)
     core = ltinet.StateSpace([[0.0, 1.0], [-4.0, -0.8]], [[0.0], [4.0]], [[1.0, 0.0]], [[0.5]])
     t, u = 0.1 * np.arange(400), rng.standard_normal(400)
@@ -50,7 +50,7 @@ def test_a_delay_of_whole_samples_moves_samples():
     assert np.all(after.y[:6] == 7.0)
 
 
-def test_dense_output_states_and_neurons_follow():
+def test_dense_output_and_states_with_delays():
     rng = np.random.default_rng(2)
     system = ltinet.StateSpace(
         [[0.0, 1.0], [-4.0, -0.8]], [[0.0], [4.0]], np.eye(2), input_delay=0.33, output_delay=[0.0, 0.21], y0=[1.0, 2.0]
@@ -67,7 +67,7 @@ def test_dense_output_states_and_neurons_follow():
     assert sol.error_bound(t).shape == (60, 2)
 
 
-def test_batches_functions_and_polynomials_are_delayed_alike():
+def test_delays_of_batches_functions_and_polynomials():
     system = ltinet.StateSpace(
         [[-1.0, 0.5], [0.0, -2.0]], np.eye(2), np.eye(2), input_delay=[0.15, 0.4], u0=[0.5, -1.0]
     )
@@ -97,7 +97,7 @@ def test_solver_engines_agree(engine, hold):
     assert np.all(np.abs(exact.y - solved.y) <= exact.error_bound() + solved.error_bound())
 
 
-def test_samples_before_the_run_are_used():
+def test_delays_read_samples_before_the_run():
     core = ltinet.StateSpace(-1.0, 1.0, 1.0)
     system = core.with_signal_settings(input_delay=0.5)
     t = 0.1 * np.arange(60)
@@ -106,7 +106,7 @@ def test_samples_before_the_run_are_used():
     assert np.allclose(part.y, system.simulate(known, t).y[20:], rtol=0.0, atol=1e-13)
 
 
-def test_the_hold_is_that_of_the_model_unless_another_is_given():
+def test_default_hold_is_that_of_the_model():
     core = ltinet.StateSpace(-1.0, 1.0, 1.0)
     t, u = 0.1 * np.arange(30), np.sin(np.arange(30))
     model = ltinet.construct(core.with_signal_settings(hold="zero"))
@@ -116,12 +116,12 @@ def test_the_hold_is_that_of_the_model_unless_another_is_given():
     assert "hold='zero'" in repr(model.simulate(u, t))
 
 
-def test_no_input_rests_at_the_operating_point():
+def test_no_input_stays_at_operating_point():
     system = ltinet.StateSpace(-1.0, 1.0, 1.0, 0.3, u0=4.0, y0=7.0, input_delay=0.2)
     assert np.all(system.simulate(None, 0.1 * np.arange(10)).y == 7.0)
 
 
-def test_a_jump_is_seen_before_and_after_it_when_delayed():
+def test_delayed_jump_has_both_sides():
     system = ltinet.StateSpace(-1.0, 1.0, 1.0, 2.0, input_delay=1.0)
     u, t = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 1.0]), np.array([0.0, 1.0, 1.0, 2.0, 2.0, 3.0])
     for hold in ("linear", "zero"):
@@ -130,7 +130,7 @@ def test_a_jump_is_seen_before_and_after_it_when_delayed():
         assert y[4] == pytest.approx(2.0, abs=1e-14)
 
 
-def test_large_sparse_models_are_delayed_too():
+def test_delays_of_sparse_models():
     plate = ltinet.named_system("heat_plate", n=20)
     t, u = np.linspace(0.0, 1.0, 41), np.ones((41, 2))
     late = plate.with_signal_settings(input_delay=0.25, y0=1.0).simulate(u, t, tolerance=1e-6)
@@ -139,7 +139,7 @@ def test_large_sparse_models_are_delayed_too():
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_streaming_gives_what_simulate_gives(seed):
+def test_delayed_stepper_matches_simulate(seed):
     rng = np.random.default_rng(100 + seed)
     system = random_model(rng, whole=seed % 4 == 0)
     net, t = ltinet.construct(system), STEP * np.arange(80)
@@ -157,7 +157,7 @@ def test_streaming_gives_what_simulate_gives(seed):
     assert np.allclose([later.step(own) for own in u[30:]], sol.y[30:], rtol=0.0, atol=tolerance)
 
 
-def test_a_state_of_another_delay_is_refused():
+def test_restore_rejects_state_of_another_delay():
     core = ltinet.StateSpace(-1.0, 1.0, 1.0)
     one, other = (ltinet.construct(core.with_signal_settings(input_delay=own)) for own in (0.2, 0.3))
     with pytest.raises(ltinet.InvalidSignalError, match="input_delay"):
@@ -165,7 +165,7 @@ def test_a_state_of_another_delay_is_refused():
 
 
 @pytest.mark.parametrize("hold", ["linear", "zero"])
-def test_a_delayed_output_is_seen_before_and_after_a_delayed_jump(hold):
+def test_delayed_output_has_both_sides_of_jump(hold):
     """The jump of the first sample arrives at a time that is given twice, and no input jumps there."""
     system = ltinet.StateSpace(-1.0, 1.0, 1.0, 2.0, input_delay=0.25, output_delay=0.5, y0=10.0, hold=hold)
     t = np.array([0.0, 0.25, 0.5, 0.75, 0.75, 1.0])
@@ -177,7 +177,7 @@ def test_a_delayed_output_is_seen_before_and_after_a_delayed_jump(hold):
 
 
 @pytest.mark.parametrize("settings", [{"input_delay": 0.37, "y0": 5.0}, {"input_delay": 0.37, "output_delay": 0.8}])
-def test_a_system_of_few_states_runs_without_its_network(settings):
+def test_small_delayed_system_runs_without_network(settings):
     rng = np.random.default_rng(4)
     system = ltinet.StateSpace(
         rng.standard_normal((5, 5)) - 3.0 * np.eye(5), np.ones(5), np.ones(5), [[0.5]], hold="zero", **settings
@@ -188,7 +188,7 @@ def test_a_system_of_few_states_runs_without_its_network(settings):
 
 
 @pytest.mark.parametrize("hold", ["linear", "zero"])
-def test_chunks_of_any_length_step_alike(hold):
+def test_chunk_length_does_not_change_outputs(hold):
     """Chunks take their delayed inputs together; single samples do not; states go from one to the other."""
     rng = np.random.default_rng(6)
     system = ltinet.StateSpace(
@@ -208,7 +208,7 @@ def test_chunks_of_any_length_step_alike(hold):
     assert np.allclose(other.x, singles.x, rtol=0.0, atol=1e-13)
 
 
-def test_a_chunk_that_overflows_says_where():
+def test_overflow_in_chunk_names_sample():
     net = ltinet.construct(ltinet.StateSpace([[300.0]], [[1.0]], [[1.0]], input_delay=0.15))
     with pytest.raises(ltinet.SimulationError, match="overflow at sample"):
         list(net.stepper(0.1).run([np.ones(60)]))

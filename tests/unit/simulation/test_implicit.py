@@ -1,4 +1,4 @@
-"""An implicit run of a sparse model is as near to the exact solution as its estimate says."""
+"""Implicit runs of sparse models agree with exact ones within their error estimate."""
 
 import numpy as np
 import pytest
@@ -27,20 +27,20 @@ def assert_near(system, u, tolerance, **options):
 
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6])
-def test_samples_in_a_batch_from_a_state(hold, tolerance):
+def test_implicit_batch_from_state(hold, tolerance):
     rng = np.random.default_rng(4)
     u, x0 = rng.standard_normal((3, len(T), 2)), rng.standard_normal((3, 100))
     assert_near(plate(), u, tolerance, hold=hold, x0=x0)
 
 
-def test_a_function_a_feedthrough_and_a_mass_matrix():
+def test_implicit_function_feedthrough_and_mass_matrix():
     n = 81
     E = sparse.diags_array([np.full(n - 1, 0.2), 2.0 + np.arange(n) % 4, np.full(n - 1, 0.2)], offsets=[-1, 0, 1])
     system = plate(n, D=[[1.0, 0.0], [0.0, -2.0]], E=E)
     assert_near(system, lambda t: np.stack([np.sin(30.0 * t), np.exp(-t)], -1), 1e-5)
 
 
-def test_no_input_and_unstable_models():
+def test_implicit_no_input_and_unstable_models():
     A = sparse.csr_array(sparse.diags_array([3.0, -50.0, -1e4]))
     system = StateSpace(A, np.ones(3), np.eye(3))
     run = system.simulate(None, T, x0=[1.0, 1.0, 1.0], tolerance=1e-7)
@@ -48,7 +48,7 @@ def test_no_input_and_unstable_models():
     assert np.all(np.abs(run.y - expected) <= run.error_estimate)
 
 
-def test_a_step_converges_with_the_fourth_order():
+def test_sdirk_has_order_four():
     # x' = −x + cos 9t from rest, solved with fixed steps by a large tolerance and knots where steps shall end.
     system = StateSpace(sparse.csr_array([[-1.0]]), [1.0], [1.0])
     exact = (np.cos(9.0 * 2.0) + 9.0 * np.sin(9.0 * 2.0) - np.exp(-2.0)) / 82.0
@@ -65,7 +65,7 @@ def ltinet_function(knots):
     return FunctionSignal(lambda t: np.cos(9.0 * t), n_inputs=1, knots=knots)
 
 
-def test_a_large_model_runs_as_it_is_and_says_what_it_did():
+def test_large_model_reports_estimate_without_bound():
     n = 3600
     system = named_system("heat_plate", n=n)
     run = system.simulate(np.ones((3, 2)), [0.0, 0.05, 0.1], tolerance=1e-4)
@@ -93,13 +93,13 @@ def test_a_large_model_runs_as_it_is_and_says_what_it_did():
         (plate(dt=0.1), {"tolerance": 1e-3}, Exception, "discrete"),
     ],
 )
-def test_what_cannot_be_run_is_refused(system, options, error, message):
+def test_implicit_rejects_invalid_arguments(system, options, error, message):
     u = np.ones((len(T), system.n_inputs))
     with pytest.raises(error, match=message):
         system.simulate(u, T, **options)
 
 
-def test_states_that_overflow_are_told():
+def test_implicit_overflow_raises():
     system = StateSpace(sparse.csr_array([[1e5]]), [1.0], [1.0])
     with pytest.raises(SimulationError, match=r"overflow|too short"):
         system.simulate(None, [0.0, 1.0], x0=[1.0], tolerance=1e-3)

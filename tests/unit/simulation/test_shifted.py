@@ -1,4 +1,4 @@
-"""Hypothesis: for solvers too an offset of all times changes nothing but their rounding; bounds move along."""
+"""Runs by ODE solvers and their bounds do not depend on an offset of all times."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def net():
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("offset", [1.7e9, -1.7e9, 2.0**40])
-def test_an_offset_changes_no_bit(net, engine, offset):
+def test_time_offset_changes_no_bit(net, engine, offset):
     """0.125 k and these offsets are dyadic, so that all differences are exact."""
     t = 0.125 * K
     here, there = (net.simulate(U, own, engine=engine, rtol=1e-6) for own in (t, offset + t))
@@ -43,7 +43,7 @@ def test_steps_of_a_few_units_in_the_last_place(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_signals_that_begin_long_before_and_functions_stay_where_they_are(net, engine):
+def test_signals_that_cannot_be_shifted(net, engine):
     t = np.arange(5.0) + 10.0
     early = ltinet.SampledSignal(np.arange(20.0), np.random.default_rng(2).standard_normal((20, 2)))
     wave = ltinet.FunctionSignal(
@@ -53,7 +53,7 @@ def test_signals_that_begin_long_before_and_functions_stay_where_they_are(net, e
         assert np.abs(net.simulate(u, t, engine=engine).y - net.simulate(u, t).y).max() <= 1e-6
 
 
-def test_tolerances_are_found_at_an_offset_as_well(net):
+def test_tolerances_for_at_offset(net):
     t = 1.7e9 + 0.125 * np.arange(9)
     chosen = ltinet.tolerances_for(net, 1e-3, u=U, t=t, method="RK23")
     sol = net.simulate(U, t, engine="per_neuron", method="RK23", rtol=chosen.rtol, atol=chosen.atol)
@@ -61,7 +61,7 @@ def test_tolerances_are_found_at_an_offset_as_well(net):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_failure_says_what_its_time_counts_from():
+def test_failure_names_time_origin():
     growing = ltinet.construct(([[1e3]], [[1.0]], [[1.0]]))  # beyond 1e300 after 0.698
     with pytest.raises(ltinet.SimulationError, match=r"at t = 0\.6979.*times are counted from t\[0\] = 1700000000\.0"):
         growing.simulate(np.ones(3), 1.7e9 + np.arange(3.0), engine="per_neuron")

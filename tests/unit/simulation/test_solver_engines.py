@@ -38,7 +38,7 @@ def _deviation(sol, exact):
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 @pytest.mark.parametrize("method", METHODS)
-def test_outputs_states_and_dense_output_of_every_method(net, method, engine, hold):
+def test_solver_engines_match_exact(net, method, engine, hold):
     rtol = 1e-8 if method in ("DOP853", "RK45", "LSODA") else 1e-6
     sol = net.simulate(U, T, x0=X0, hold=hold, engine=engine, method=method, rtol=rtol, atol=0.01 * rtol)
     exact = net.simulate(U, T, x0=X0, hold=hold)
@@ -54,7 +54,7 @@ def test_outputs_states_and_dense_output_of_every_method(net, method, engine, ho
 
 
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
-def test_jumps_by_repeated_times(net, engine):
+def test_solver_jumps_at_repeated_times(net, engine):
     t = np.array([0.0, 0.0, 0.5, 0.5, 1.0, 1.5, 1.5])
     u = np.random.default_rng(2).standard_normal((7, 2))
     sol, exact = net.simulate(u, t, x0=X0, engine=engine), net.simulate(u, t, x0=X0)
@@ -73,21 +73,21 @@ def test_one_and_two_times(net, engine, n_times):
 
 
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
-def test_a_jump_at_the_only_time(net, engine):
+def test_solver_jump_at_single_time(net, engine):
     sol, exact = (net.simulate(U[:2], [1.0, 1.0], x0=X0, engine=name) for name in (engine, "exact"))
     assert _deviation(sol(1.0), exact(1.0)) <= 1e-12
     assert _deviation(sol.states, exact.states) <= 1e-12
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_hat_that_begins_late_is_not_stepped_over(net, method):
+def test_late_hat_is_not_stepped_over(net, method):
     t = np.array([0.0, 1.0, 1.05, 1.1, 2.0])
     u = np.array([0.0, 0.0, 1.0, 0.0, 0.0])[:, None] * np.ones(2)
     sol = net.simulate(u, t, engine="per_neuron", method=method, rtol=1e-6, atol=1e-9)
     assert _deviation(sol.y, net.simulate(u, t).y) <= 1e-3
 
 
-def test_across_knots_integrates_as_the_paper_does(net):
+def test_across_knots(net):
     t = np.linspace(0.0, 2.0, 101)
     u = np.cos(t)[:, None] * np.ones(2)
     exact = net.simulate(u, t, x0=X0)
@@ -99,7 +99,7 @@ def test_across_knots_integrates_as_the_paper_does(net):
     assert _deviation(between.y, exact.y) <= 1e-4
 
 
-def test_options_by_layer_by_neuron_and_by_function():
+def test_options_by_layer_neuron_and_function():
     """The last neuron of a layer depends on no other: it takes the steps that its own options give it anywhere."""
     net = ltinet.DynamicNetwork(random_network([[1, 2], [1], [2]], 2, 2, seed=3))
     exact = net.simulate(U, T)
@@ -138,13 +138,13 @@ def test_absolute_tolerances_by_neuron():
 
 @pytest.mark.parametrize("key", [1, -1, (0, 5), (1, 0), "0", None])
 @pytest.mark.parametrize("option", ["method", "rtol", "atol"])
-def test_options_for_what_does_not_exist_are_refused(net, option, key):
+def test_options_with_unknown_keys_are_rejected(net, option, key):
     with pytest.raises(ltinet.SimulationError, match=f"{option} has the unknown key"):
         net.simulate(U, T, engine="per_neuron", **{option: {key: 1e-6}})
 
 
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
-def test_evaluations_are_those_that_a_function_sees(engine):
+def test_evaluation_counts_match_calls(engine):
     """The derivative of u is asked for once in each evaluation, and nowhere else."""
     net = ltinet.DynamicNetwork(random_network([[2], [2]], 1, 1, seed=0))
     asked = []
@@ -158,7 +158,7 @@ def test_evaluations_are_those_that_a_function_sees(engine):
 
 
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
-def test_steps_and_seconds_of_every_neuron(net, engine):
+def test_steps_and_seconds_per_neuron(net, engine):
     """With steps of a quarter of an interval there are four in each of eight, and a step of RK45 is six evaluations.
 
     One more begins each interval; neurons that others feed begin anew at the seams of those, with every step.
@@ -176,7 +176,7 @@ def test_steps_and_seconds_of_every_neuron(net, engine):
 
 
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
-def test_a_jump_of_a_held_input_is_an_impulse(engine):
+def test_jump_of_held_input_is_impulse_in_rate(engine):
     """At a jump of u in m ξ̈ + c ξ̇ + k ξ = e u + v u̇ the rate ξ̇ jumps by v Δu / m, and ξ does not."""
     net = ltinet.DynamicNetwork(random_network([[2]], 2, 1, seed=7))
     neuron = net.layers[0].neurons[0]
@@ -218,7 +218,7 @@ def test_no_step_crosses_a_knot(net, method, engine):
 
 @pytest.mark.parametrize("orders", [[2, 1], [1, 1, 1], [2, 1, 1, 2, 1], [1, 2, 1, 2]])
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
-def test_rates_of_first_order_neurons_enter_others(engine, orders):
+def test_first_order_rates_feed_other_neurons(engine, orders):
     """Definition 1 lets ξ̇ of any later neuron enter, though layers of constructed networks have no such weights."""
     net = ltinet.DynamicNetwork(random_network([orders], 2, 2, seed=5))
     assert np.any(np.triu(net.layers[0].C, 1)[:, ~net.layers[0].is_second_order])
@@ -229,7 +229,7 @@ def test_rates_of_first_order_neurons_enter_others(engine, orders):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_many_equal_steps_end_where_the_interval_does(seed):
+def test_many_equal_steps_end_at_interval_end(seed):
     """Radau fails when rounding leaves a last step of a few units in the last place, as 25 steps of 0.01 may."""
     net = ltinet.DynamicNetwork(random_network([[2, 2]], 2, 2, seed=seed))
     sol = net.simulate(U, T, engine="per_neuron", method="Radau", rtol=1e-7)
@@ -249,12 +249,12 @@ def test_many_equal_steps_end_where_the_interval_does(seed):
         ({"n_jobs": 0}, "n_jobs"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(net, options, message):
+def test_invalid_solver_options_are_rejected(net, options, message):
     with pytest.raises(ltinet.SimulationError, match=message):
         net.simulate(U, T, engine="per_neuron", **options)
 
 
-def test_layers_in_two_processes_and_a_batch():
+def test_batch_in_two_processes():
     net = ltinet.DynamicNetwork(random_network([[1, 2], [1], [2]], 2, 2, seed=4))
     batch = np.stack([U, -U, U[::-1]])
     alone = net.simulate(batch, T, engine="per_neuron")
@@ -270,7 +270,7 @@ def test_layers_in_two_processes_and_a_batch():
 
 
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
-def test_a_function_with_its_derivative(net, engine):
+def test_function_with_derivative(net, engine):
     u = FunctionSignal(
         lambda t: [np.cos(t), np.sin(2.0 * t)], n_inputs=2, derivative=lambda t: [-np.sin(t), 2.0 * np.cos(2.0 * t)]
     )
@@ -280,18 +280,18 @@ def test_a_function_with_its_derivative(net, engine):
 
 
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
-def test_a_function_with_a_jump(net, engine):
+def test_function_with_jump(net, engine):
     u = FunctionSignal(lambda t: [float(t >= 0.7), 1.0], n_inputs=2, derivative=lambda _: [0.0, 0.0], knots=[0.7])
     sol, exact = net.simulate(u, T, x0=X0, engine=engine), net.simulate(u, T, x0=X0)
     assert _deviation(sol.y, exact.y) <= 1e-6
 
 
-def test_a_function_without_the_derivative_that_is_needed(net):
+def test_function_without_derivative_raises(net):
     with pytest.raises(ltinet.InvalidSignalError, match="derivative"):
         net.simulate(lambda t: [np.cos(t), 0.0], T, engine="per_neuron")
 
 
-def test_samples_that_go_on_before_and_after(net):
+def test_samples_beyond_the_run(net):
     t = np.linspace(-1.0, 3.0, 17)
     u = SampledSignal(t, np.random.default_rng(5).standard_normal((17, 2)), hold="zero")
     times = np.array([0.1, 0.5, 1.9])
@@ -302,7 +302,7 @@ def test_samples_that_go_on_before_and_after(net):
 
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 @pytest.mark.parametrize("seed", range(8))
-def test_a_bound_sees_a_pulse_that_the_solver_steps_over(seed, engine):
+def test_bound_covers_pulse_that_solver_misses(seed, engine):
     """X' = −a x + e^{−((t − c)/w)²} has the solution e^{−a(t − c) + (aw/2)²} w √π/2 (erf(v(t)) − erf(v(0)))."""
     rng = np.random.default_rng(seed)
     a, c, w = rng.uniform(0.2, 3.0), rng.uniform(0.5, 3.5), 10.0 ** rng.uniform(-2.3, -1.0)
@@ -317,7 +317,7 @@ def test_a_bound_sees_a_pulse_that_the_solver_steps_over(seed, engine):
 
 
 @pytest.mark.parametrize("engine", ["exact", "per_neuron", "per_interval"])
-def test_a_batch_of_nothing_is_a_solution_without_errors(net, engine):
+def test_empty_batch(net, engine):
     sol = net.simulate(np.zeros((3, 0, 9, 2)), T, engine=engine)
     assert sol.y.shape == (3, 0, 9, 2)
     assert sol.error_bound().shape == (3, 0, 2)
@@ -326,7 +326,7 @@ def test_a_batch_of_nothing_is_a_solution_without_errors(net, engine):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-def test_growth_beyond_all_numbers_is_one_error_that_tells_when(method):
+def test_solver_overflow_names_time(method):
     growing = ltinet.construct(([[1000.0]], [[1.0]], [[1.0]]))
     with pytest.raises(ltinet.SimulationError, match=r"largest floating-point number at t = 0\.6"):
         growing.simulate(np.ones(3), [0.0, 0.5, 1.0], engine="per_neuron", method=method, rtol=1e-5, atol=1e-5)
