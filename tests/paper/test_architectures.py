@@ -1,4 +1,4 @@
-"""Hypothesis: the architectures that the paper reports come out by themselves, at least as well conditioned."""
+"""Architectures of the paper's systems, at least as well conditioned as in the paper."""
 
 import numpy as np
 import pytest

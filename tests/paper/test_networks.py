@@ -1,4 +1,4 @@
-"""Hypothesis: the paper's four systems give the networks that it reports, or better conditioned ones."""
+"""Networks of the paper's four systems."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Hypothesis: verdicts follow from bounds alone, and numbers are written as people read them."""
+"""Verdicts follow from limits, and formatting of numbers."""
 
 import math
 
@@ -45,7 +45,7 @@ def test_verdicts_are_computed(number, verdict):
         ({}, ""),
     ],
 )
-def test_bounds_are_told_in_words(bounds, words):
+def test_limits_in_words(bounds, words):
     assert ComparedNumber("k", "m", here=1.0, **bounds).bounds == words
 
 
@@ -66,5 +66,5 @@ def test_bounds_are_told_in_words(bounds, words):
         (math.inf, "∞"),
     ],
 )
-def test_numbers_are_written_as_people_read_them(value, text):
+def test_format_number(value, text):
     assert format_number(value) == text

@@ -1,4 +1,4 @@
-"""Hypothesis: the report opens in a browser without network or complaint, and fits wide and narrow windows."""
+"""The report in a browser: no network access, no errors, wide and narrow windows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Hypothesis: one call reproduces the numbers and figures of the paper, and says so where it does not."""
+"""Reproduction of the numbers and figures of the paper."""
 
 import json
 import math
@@ -207,7 +207,7 @@ def test_the_page_shows_every_number_with_its_verdict_in_words(quick_report, res
         assert expected in text
 
 
-def test_one_example_alone_leaves_others_and_foreign_files_in_peace(tmp_path, capfd):
+def test_single_example_keeps_other_files(tmp_path, capfd):
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "mine.txt").write_text("mine")
     page = reproduce(["horizontal-layers"], out=tmp_path, quick=True)
@@ -219,25 +219,25 @@ def test_one_example_alone_leaves_others_and_foreign_files_in_peace(tmp_path, ca
 
 
 @pytest.mark.parametrize("names", [["diffusion", "heat"], []])
-def test_unknown_examples_are_named_before_anything_is_written(tmp_path, names):
+def test_unknown_example_raises(tmp_path, names):
     with pytest.raises(ltinet.LtinetError, match="there are diffusion, horizontal-layers, layer-types, convection"):
         reproduce(names, out=tmp_path / "out", quick=True)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_cannot_be_written_to_is_named_before_the_work_begins(tmp_path):
+def test_unwritable_folder_raises(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ltinet.FileFormatError, match="file/out cannot be written to: Not a directory; give another"):
         reproduce(list(EXAMPLES), out=tmp_path / "file" / "out", quick=False)
 
 
-def test_a_read_only_folder_is_named_before_the_work_begins():
+def test_read_only_folder_raises():
     # Even an administrator cannot make files here.
     with pytest.raises(ltinet.FileFormatError, match="cannot be written to"):
         reproduce(list(EXAMPLES), out=Path("/proc/self"), quick=False)
 
 
-def test_a_missing_library_is_named_with_the_way_to_get_it(tmp_path, monkeypatch):
+def test_missing_library_raises(tmp_path, monkeypatch):
     monkeypatch.setattr("ltinet.paper.report.REPORTED_LIBRARIES", ("numpy", "no-such-library"))
     with pytest.raises(ltinet.MissingDependencyError, match=r"need no-such-library; .*ltinet\[paper\]"):
         reproduce(["diffusion"], out=tmp_path / "out", quick=True)

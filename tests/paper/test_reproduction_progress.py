@@ -1,4 +1,4 @@
-"""Hypothesis: somebody at a terminal sees how far a reproduction has come; pipes and logs see nothing."""
+"""Progress of a reproduction on a terminal; nothing on pipes."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from select import select
 from ltinet._util.progress import progress_bar
 
 
-def test_a_terminal_shows_the_step_that_is_under_way(monkeypatch):
+def test_terminal_shows_current_step(monkeypatch):
     ours, theirs = os.openpty()
     monkeypatch.setenv("TERM", "xterm")
     with os.fdopen(theirs, "w", encoding="utf-8") as terminal:

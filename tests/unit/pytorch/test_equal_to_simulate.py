@@ -1,4 +1,4 @@
-"""Hypothesis: until it is trained, a model gives what `net.simulate` gives, whichever way it takes through time."""
+"""Untrained models equal `net.simulate` with every algorithm."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Hypothesis: Newton's method on windows gives what walking gives, or says that it walked; never NaN in silence."""
+"""Feedback models: Newton's method on windows equals single steps, and overflow raises an error."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def duffing(rng: np.random.Generator, *, n_neurons: int, hardness: float, dt: fl
 
 
 @pytest.mark.slow
-def test_two_hundred_networks_agree_with_walking() -> None:
+def test_newton_equals_single_steps() -> None:
     rng, walked, worst = np.random.default_rng(11), 0, 0.0
     for case in range(200):
         hold = ("linear", "zero")[case % 2]
@@ -45,7 +45,7 @@ def test_two_hundred_networks_agree_with_walking() -> None:
 
 
 @pytest.mark.slow
-def test_damping_spares_walks_where_plain_passes_explode() -> None:
+def test_damping_reduces_single_steps() -> None:
     rng, walked, worst = np.random.default_rng(3), {0: 0, 30: 0}, 0.0
     for case in range(10):
         hold = ("linear", "zero")[case % 2]
@@ -63,7 +63,7 @@ def test_damping_spares_walks_where_plain_passes_explode() -> None:
     assert 4 * walked[30] < walked[0]
 
 
-def test_a_damped_pass_solves_its_least_squares() -> None:
+def test_damped_step_matches_least_squares() -> None:
     rng = np.random.default_rng(0)
     for steps, n in ((1, 2), (2, 1), (5, 3), (8, 2), (13, 2)):
         A, r = rng.standard_normal((2, steps, n, n)), rng.standard_normal((2, steps, n))
@@ -80,7 +80,7 @@ def test_a_damped_pass_solves_its_least_squares() -> None:
             np.testing.assert_allclose(found[own].numpy().ravel(), expected, rtol=0.0, atol=1e-12)
 
 
-def test_what_explodes_later_does_not_hide_what_is_wrong_before() -> None:
+def test_convergence_relative_to_states_so_far() -> None:
     rows = torch.tensor([[[1.0], [2.0], [3.0], [1e200]]], dtype=torch.float64)
     wrong = rows.clone()
     wrong[0, 2] += 1e-3
@@ -88,7 +88,7 @@ def test_what_explodes_later_does_not_hide_what_is_wrong_before() -> None:
     assert not has_converged(wrong, rows)
 
 
-def test_a_duffing_oscillator_against_a_solver() -> None:
+def test_duffing_oscillator_matches_solve_ivp() -> None:
     rng = np.random.default_rng(0)
     model = duffing(rng, n_neurons=1, hardness=0.5, dt=0.02, hold="linear")
     t = 0.02 * np.arange(600)
@@ -105,7 +105,7 @@ def test_a_duffing_oscillator_against_a_solver() -> None:
     assert np.abs(y - (linear.C @ exact)[0]).max() <= 0.02**2 * np.abs(exact).max()
 
 
-def test_what_explodes_is_an_error_and_not_a_number() -> None:
+def test_overflow_raises() -> None:
     model = duffing(np.random.default_rng(0), n_neurons=1, hardness=-5.0, dt=0.1, hold="zero")  # a spring that pushes
     with pytest.raises(ltinet.SimulationError, match="exceed the largest floating-point number"):
         model(torch.full((1, 100, 1), 3.0, dtype=torch.float64))
@@ -119,7 +119,7 @@ def test_starts_in_the_user_s_states() -> None:
 
 
 @pytest.mark.slow
-def test_outputs_are_those_of_the_states_that_were_found() -> None:
+def test_outputs_match_states() -> None:
     """One more linear pass over a loop that explodes on its way would multiply roundings by what it grows."""
     rng = np.random.default_rng(8)
     for case in range(6):

@@ -1,4 +1,4 @@
-"""Hypothesis: fitting finds what made the data, keeps what validation says is best, goes on where it was stopped."""
+"""`nn.fit` recovers models, keeps the best validation error, and resumes."""
 
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def test_windows_are_drawn_by_the_seed() -> None:
     assert not np.array_equal(errors[0], errors[2])
 
 
-def test_a_fit_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+def test_resume(tmp_path: Path) -> None:
     data, unseen = record(TRUE.to_torch(DT)), record(TRUE.to_torch(DT), seed=1)
     options = {"validation": unseen, "every": 2, "window": 80, "n_windows": 2}
     whole, halves = (oscillator(0.3, 2.1, 0.7).to_torch(DT) for _ in range(2))
@@ -92,7 +92,7 @@ def test_a_fit_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
 
 
-def test_patience_ends_a_fit_and_the_best_parameters_are_kept() -> None:
+def test_patience_and_best_parameters() -> None:
     model, data = TRUE.to_torch(DT), record(TRUE.to_torch(DT))
     start = [own.detach().clone() for own in model.parameters()]
     history = nn.fit(model, data, steps=50, every=1, patience=3, lr=0.05)
@@ -101,7 +101,7 @@ def test_patience_ends_a_fit_and_the_best_parameters_are_kept() -> None:
     assert "error 0 at step 0 of 3" in str(history)
 
 
-def test_what_cannot_be_fitted_is_refused() -> None:
+def test_invalid_fits_raise() -> None:
     model, data = TRUE.to_torch(DT), record(TRUE.to_torch(DT))
     with pytest.raises(ltinet.InvalidNetworkError, match="must be 'adam', 'lbfgs' or 'lm'"):
         nn.fit(model, data, method="sgd")
@@ -123,7 +123,7 @@ def test_the_history_draws_itself() -> None:
     assert [line.get_label() for line in axes.lines] == ["training", f"kept: step {history.best_step}"]
 
 
-def test_the_initial_state_is_found_in_the_first_samples() -> None:
+def test_initial_state_from_first_samples() -> None:
     net = network_of("coupled")
     model = net.to_torch(DT, trainable=False)
     rng = np.random.default_rng(4)
@@ -131,7 +131,7 @@ def test_the_initial_state_is_found_in_the_first_samples() -> None:
     torch.testing.assert_close(nn.initial_state(model, u, model(u, x0=x0)), x0, rtol=1e-7, atol=1e-7)
 
 
-def test_a_model_begins_as_what_was_identified() -> None:
+def test_from_identified() -> None:
     u, y = record(TRUE.to_torch(DT), 400)
     found = ltinet.identify(u.numpy(), y.numpy(), dt=DT, order=2, hold="linear")
     model = nn.from_identified(found)

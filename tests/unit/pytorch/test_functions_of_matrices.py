@@ -1,4 +1,4 @@
-"""Hypothesis: φ-functions of numbers and matrices are right to rounding at every size, against ball arithmetic."""
+"""φ-functions of scalars and matrices against ball arithmetic."""
 
 import flint
 import numpy as np

@@ -1,4 +1,4 @@
-"""Hypothesis: on a GPU a model gives the same numbers and gradients as on the processor, by every way through time."""
+"""Outputs and gradients on a GPU equal those on the CPU with every algorithm."""
 
 import copy
 

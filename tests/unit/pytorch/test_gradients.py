@@ -1,4 +1,4 @@
-"""Hypothesis: derivatives are right, the same from every way through time, and of any kind that PyTorch asks for."""
+"""Derivatives of every kind that PyTorch supports, with every algorithm."""
 
 import copy
 
@@ -117,7 +117,7 @@ def test_copies_and_state_dicts_are_complete() -> None:
     assert torch.equal(model(u), twin(u))
 
 
-def test_what_is_kept_for_inference_follows_the_parameters() -> None:
+def test_step_cache_follows_parameters() -> None:
     model, u = small_model("pairs and reals"), samples(1, 30, 1)
     with torch.no_grad():
         before = model(u)

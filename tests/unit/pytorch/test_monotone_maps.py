@@ -1,4 +1,4 @@
-"""Hypothesis: the map increases whatever its parameters are, and is the integral of the slopes that they stand for."""
+"""`nn.Monotone` increases for all parameters and is the integral of its slopes."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def integral(model: nn.Monotone, channel: int, x: float) -> float:
 
 @pytest.mark.default_cases(10)
 @pytest.mark.parametrize("seed", range(20))
-def test_it_is_the_integral_of_its_slopes_and_increases(seed: int) -> None:
+def test_monotone_is_integral_of_slopes(seed: int) -> None:
     model = drawn(seed)
     x = np.linspace(-6.0, 6.0, 301)
     y = model(torch.from_numpy(np.stack([x, x], -1))).detach().numpy()
@@ -50,7 +50,7 @@ def test_it_begins_as_a_line() -> None:
     torch.testing.assert_close(model(x.expand(-1, 2)), torch.cat([0.5 * x, 2.0 * x], -1), rtol=1e-14, atol=1e-14)
 
 
-def test_fed_back_against_a_state_it_never_explodes() -> None:
+def test_monotone_feedback_is_stable() -> None:
     A, C = np.diag([-0.01, -0.02]), np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
     B = np.array([[1.0, -1.0, 0.0], [0.5, 0.0, -1.0]])
     u = torch.from_numpy(10.0 * np.random.default_rng(0).standard_normal((1, 200, 1)))
@@ -62,7 +62,7 @@ def test_fed_back_against_a_state_it_never_explodes() -> None:
         assert float(y.abs().max()) <= 100.0 * float(u.abs().max())  # as far as the first pole alone would let it
 
 
-def test_what_makes_no_increasing_map_is_refused() -> None:
+def test_invalid_monotone_raises() -> None:
     with pytest.raises(ltinet.InvalidNetworkError, match="give low < high"):
         nn.Monotone(1, low=1.0, high=1.0)
     with pytest.raises(ltinet.InvalidNetworkError, match="give slope > 0"):

@@ -1,4 +1,4 @@
-"""Hypothesis: models with maps begin as their linear parts, have right derivatives, stream, and go through files."""
+"""Models with static maps: initial linear part, derivatives, streaming and files."""
 
 from pathlib import Path
 
@@ -156,7 +156,7 @@ def test_the_part_that_overflows_is_named() -> None:
         nn.Stack(nn.Polynomial(1), network())(float("nan") * u)
 
 
-def test_a_fit_takes_back_a_step_to_where_a_map_overflows() -> None:
+def test_overflowing_step_is_rejected() -> None:
     model, u = nn.wiener(network(), nn.Polynomial(1, 3)), samples(20, 1)
     history = nn.fit(model, (u, model(u).detach() + 0.1), steps=3, lr=1e200)
     assert "rejected" in history.notes[0]

@@ -1,4 +1,4 @@
-"""Hypothesis: batches of nothing, records of one sample, copies and first states are no special cases."""
+"""Empty batches, records of one sample, copies and initial states."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Hypothesis: a trained model's network gives the model's outputs from the same states, and does what networks do."""
+"""Networks rebuilt from trained models have the outputs of the models."""
 
 import numpy as np
 import pytest

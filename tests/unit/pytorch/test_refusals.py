@@ -1,4 +1,4 @@
-"""Hypothesis: what does not fit is refused at the door, with one clear error each."""
+"""Invalid arguments of models raise one clear error each."""
 
 import subprocess
 import sys
@@ -47,14 +47,14 @@ BAD_CALLS = {
 
 
 @pytest.mark.parametrize("case", BAD_CALLS)
-def test_a_call_that_does_not_fit(case: str) -> None:
+def test_invalid_call_raises(case: str) -> None:
     u, options, message = BAD_CALLS[case]
     with pytest.raises(ltinet.InvalidSignalError, match=message):
         MODEL(u, **options)
 
 
 @pytest.mark.parametrize("dt", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_step_that_is_none(dt: float) -> None:
+def test_invalid_step_raises(dt: float) -> None:
     with pytest.raises(ltinet.InvalidSignalError, match="dt is"):
         NET.to_torch(dt)
     with pytest.raises(ltinet.InvalidSignalError, match="dt is"):

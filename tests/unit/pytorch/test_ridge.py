@@ -1,4 +1,4 @@
-"""Hypothesis: a ridge holds parameters to where they began, as ridge regression does for linear models."""
+"""The penalty on parameter changes equals ridge regression for linear models."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Hypothesis: with the identity a triangular model is its network, with any other it solves the paper's equations."""
+"""`nn.Triangular` is its network with the identity, and solves the equations of Algorithm 3 otherwise."""
 
 import copy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hypothesis: what cannot be fitted or resumed is refused in one clear sentence, before anything is changed."""
+"""Invalid arguments and checkpoints of `nn.fit` raise errors before anything is changed."""
 
 from pathlib import Path
 
@@ -29,14 +29,14 @@ def data(steps: int = 60) -> tuple[np.ndarray, np.ndarray]:
         ({"validation": []}, "validation is empty"),
     ],
 )
-def test_records_of_which_nothing_is_left(options: dict[str, object], message: str) -> None:
+def test_records_shorter_than_warmup_raise(options: dict[str, object], message: str) -> None:
     with pytest.raises(ltinet.InvalidSignalError, match=message):
         nn.fit(NET.to_torch(DT), data(), **options)
 
 
 @pytest.mark.parametrize("name", ["steps", "window", "n_windows", "every", "patience"])
 @pytest.mark.parametrize("count", [0, -3, 1.5, True])
-def test_counts_that_are_none(name: str, count: object) -> None:
+def test_invalid_counts_raise(name: str, count: object) -> None:
     with pytest.raises(ltinet.InvalidNetworkError, match=rf"{name} must be an integer of at least 1, got {count!r}"):
         nn.fit(NET.to_torch(DT), data(), **{name: count})
 
@@ -51,7 +51,7 @@ def test_counts_that_are_none(name: str, count: object) -> None:
         (NET.to_torch(DT), {"resume": True}, "requires a checkpoint"),
     ],
 )
-def test_models_and_options_that_are_none(model: object, options: dict[str, object], message: str) -> None:
+def test_invalid_models_and_options_raise(model: object, options: dict[str, object], message: str) -> None:
     with pytest.raises(ltinet.InvalidNetworkError, match=message):
         nn.fit(model, data(), **options)
 
@@ -67,12 +67,12 @@ def test_models_and_options_that_are_none(model: object, options: dict[str, obje
         ((np.zeros((0, 1)), np.zeros((0, 1))), "no samples are left"),
     ],
 )
-def test_records_that_are_none(record: object, message: str) -> None:
+def test_invalid_records_raise(record: object, message: str) -> None:
     with pytest.raises(ltinet.InvalidSignalError, match=message):
         nn.fit(NET.to_torch(DT), record)
 
 
-def test_records_of_different_lengths_count_by_their_samples() -> None:
+def test_records_are_weighted_by_samples() -> None:
     model, (long, short) = NET.to_torch(DT), (data(80), data(20))
     history = nn.fit(model, [long, short], steps=1, method="lm", validation=data(200))
     outputs = np.concatenate([long[1], short[1]])
@@ -99,7 +99,7 @@ def foreign(kind: str, path: Path) -> str:
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("kind", ["model", "step", "truncated", "text", "other", "method"])
-def test_what_is_no_checkpoint_of_this_fit(kind: str, tmp_path: Path) -> None:
+def test_foreign_checkpoint_raises(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "fit.safetensors"
     message = foreign(kind, path)
     model = NET.to_torch(DT)
@@ -109,7 +109,7 @@ def test_what_is_no_checkpoint_of_this_fit(kind: str, tmp_path: Path) -> None:
     assert all(torch.equal(own, before[name]) for name, own in model.state_dict().items())
 
 
-def test_an_interrupted_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_fit_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, options = tmp_path / "fit.safetensors", {"steps": 12, "every": 2}
     whole = NET.to_torch(DT)
     expected = nn.fit(whole, data(), **options)
@@ -130,7 +130,7 @@ def test_an_interrupted_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     np.testing.assert_allclose(history.train, expected.train, rtol=1e-12)
 
 
-def test_starts_from_nothing_that_was_found() -> None:
+def test_invalid_initial_data_raise() -> None:
     with pytest.raises(
         ltinet.InvalidNetworkError, match=r"result is a DynamicNetwork; give the result of ltinet\.identify"
     ):
