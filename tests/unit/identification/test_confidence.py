@@ -59,7 +59,7 @@ def simulated(model: ModalModel, start: InitialCondition, u: np.ndarray) -> np.n
 
 
 @pytest.mark.parametrize("pole", [0.3, 0.9])
-def test_white_noise_gives_the_cramer_rao_bound_of_one_pole(pole: float) -> None:
+def test_covariance_matches_cramer_rao(pole: float) -> None:
     gain, noise = 1.5, 0.2
     record = record_of(np.random.default_rng(3), pole, gain, noise, 0.0)
     found = parameter_covariance(closest(pole, record), (record,), feedthrough=False, trend="none")
@@ -70,7 +70,7 @@ def test_white_noise_gives_the_cramer_rao_bound_of_one_pole(pole: float) -> None
 
 
 @pytest.mark.slow
-def test_the_spread_over_a_hundred_records_is_the_one_told_under_coloured_noise() -> None:
+def test_covariance_matches_spread_in_colored_noise() -> None:
     pole, colour = 0.8, 0.95
     poles, told, usual = [], [], []
     for number in range(100):
@@ -89,7 +89,7 @@ def test_the_spread_over_a_hundred_records_is_the_one_told_under_coloured_noise(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("linear", [False, True])
-def test_the_sandwich_is_that_of_dense_matrices(linear: bool) -> None:
+def test_sandwich_covariance(linear: bool) -> None:
     rng = np.random.default_rng(5)
     model, start = two_modes(linear=linear)
     u = rng.standard_normal((300, 2))
@@ -124,7 +124,7 @@ def test_the_sandwich_is_that_of_dense_matrices(linear: bool) -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("hold", ["zero", "linear"])
-def test_bands_are_those_of_differences_of_the_system_itself(hold: str) -> None:
+def test_bands_match_differences(hold: str) -> None:
     rng = np.random.default_rng(6)
     model, start = two_modes(linear=hold == "linear")
     u = rng.standard_normal((1500, 2)) * [1.0, 300.0]
@@ -165,7 +165,7 @@ def test_bands_are_those_of_differences_of_the_system_itself(hold: str) -> None:
     np.testing.assert_allclose(step.deviation, np.linalg.norm(by_step, axis=-1), rtol=1e-4)
 
 
-def test_a_region_holds_what_its_quantile_says() -> None:
+def test_region_quantile() -> None:
     pair = ltinet.PoleUncertainty(-1.0 + 2.0j, np.array([[0.04, 0.01], [0.01, 0.09]]), True)
     axes, turn = np.linalg.eigh(pair.covariance)
     for radius, inside in ((np.sqrt(9.20), True), (np.sqrt(9.22), False)):  # χ² with 2 degrees: 9.2103
@@ -181,7 +181,7 @@ def test_a_region_holds_what_its_quantile_says() -> None:
     assert real.contains(-1.2, level=0.95) is False
 
 
-def test_poles_of_continuous_time_have_the_deviations_of_logarithms() -> None:
+def test_continuous_pole_deviations() -> None:
     record = record_of(np.random.default_rng(7), 0.8, 1.0, 0.1, 0.0)
     found = parameter_covariance(closest(0.8, record), (record,), feedthrough=False, trend="none")
     assert found is not None
@@ -191,7 +191,7 @@ def test_poles_of_continuous_time_have_the_deviations_of_logarithms() -> None:
     assert own.deviation.real == pytest.approx(np.sqrt(found.matrix[0, 0]) / (0.25 * pole))
 
 
-def test_what_is_printed_has_the_confidence_of_poles_and_large_models_say_why_not() -> None:
+def test_summary_shows_pole_uncertainty() -> None:
     record = record_of(np.random.default_rng(8), 0.8, 1.0, 0.1, 0.0)
     found = ltinet.identify(record.u, record.y, dt=0.5, order=1)
     (own,) = found.pole_uncertainty()
@@ -207,7 +207,7 @@ def test_what_is_printed_has_the_confidence_of_poles_and_large_models_say_why_no
     assert unknown is None
 
 
-def test_two_poles_that_meet_share_a_region_of_their_mean_and_discriminant() -> None:
+def test_meeting_poles_share_a_region() -> None:
     """Against all pairs of real poles on a fine grid, and the one point that a pair of conjugates is."""
     two = AmbiguousPolePair(0.7, -1e-4, np.array([[1e-4, 2e-6], [2e-6, 1e-6]]), None)
     W, limit = np.linalg.inv(two.covariance), -2.0 * np.log(0.01)  # χ² with 2 degrees at 99 %
@@ -225,7 +225,7 @@ def test_two_poles_that_meet_share_a_region_of_their_mean_and_discriminant() -> 
     assert AmbiguousPolePair(0.7, -1e-2, two.covariance, None).reaches_zero(0.99) is False
 
 
-def test_a_region_at_samples_is_asked_for_poles_of_continuous_time() -> None:
+def test_discrete_region_contains_continuous_poles() -> None:
     two = AmbiguousPolePair(-0.8, 0.0, np.diag([1e-6, 1e-6]), 0.5)
     pair = complex(np.log(-0.8 + 0.02j)) / 0.5
     assert two.contains(pair, level=0.99)
@@ -234,7 +234,7 @@ def test_a_region_at_samples_is_asked_for_poles_of_continuous_time() -> None:
 
 
 @pytest.mark.slow
-def test_poles_that_nearly_meet_are_held_as_often_as_others() -> None:
+def test_nearly_meeting_poles_are_contained() -> None:
     """Regions by the slope of the root hold half of these, whose estimates are pairs as often as real."""
     true, held, n_pairs = (0.72, 0.7), [], 0
     setting = EstimationSettings(False, "none", False, np.ones(1), False, N)

@@ -1,4 +1,4 @@
-"""Hypothesis: `identify` finds drawn systems, says what it is not sure of, and refuses what says nothing."""
+"""Identification on drawn systems: recovery, warnings, and rejected input."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_the_way_back_to_samples_is_exact():
 
 
 @pytest.mark.slow
-def test_several_experiments_beat_each_one_alone():
+def test_several_experiments():
     rng = np.random.default_rng(7)
     system = drawn_system(rng, 3, 1, 1)
     records = [record(rng, system, n, noise=0.3) for n in (300, 500, 400)]
@@ -73,7 +73,7 @@ def test_units_change_nothing_but_units():
     assert huge.fits == pytest.approx(plain.fits, rel=1e-9)
 
 
-def test_an_order_is_chosen_and_can_be_restricted():
+def test_order_choice():
     u, y = first_order(2000)
     assert ltinet.identify(u, y, dt=0.1).order <= 2
     assert ltinet.identify(u, y, dt=0.1, order=range(2, 4)).order in (2, 3)
@@ -87,7 +87,7 @@ def test_missing_samples_split_a_record():
     assert found.fits[0] > 99.0
 
 
-def test_an_unstable_plant_in_a_loop_is_kept_with_a_warning():
+def test_unstable_plant_in_loop():
     rng = np.random.default_rng(0)
     x, u, y = 0.0, np.empty((800, 1)), np.empty((800, 1))
     for k in range(800):
@@ -159,7 +159,7 @@ def test_noise_alone_is_told():
 
 
 @pytest.mark.slow
-def test_a_report_is_one_page_and_leaves_no_figure_open(tmp_path):
+def test_report(tmp_path):
     pyplot = pytest.importorskip("matplotlib.pyplot", reason="a report has pictures")
     rng = np.random.default_rng(41)
     own = record(rng, drawn_system(rng, 2, 1, 1), 300, noise=0.05)
@@ -187,7 +187,7 @@ def test_callback_is_called_for_every_step():
         ltinet.identify(own.u, own.y, dt=0.1, callback=3)
 
 
-def test_without_arguments_the_records_it_was_found_in_are_judged():
+def test_default_data_are_those_of_identification():
     rng = np.random.default_rng(43)
     own = record(rng, drawn_system(rng, 2, 2, 2), 500, noise=0.05)
     y = np.vstack([np.zeros((3, 2)), own.y[:-3]]) + np.array([5.0, -70.0])
@@ -200,7 +200,7 @@ def test_without_arguments_the_records_it_was_found_in_are_judged():
 
 
 @pytest.mark.slow
-def test_a_stable_model_stands_where_those_that_may_grow_cannot_be_simulated():
+def test_stable_model_where_unstable_ones_diverge():
     """Clean records with inputs and outputs exchanged: all models of the inverse grow beyond all numbers."""
     rng = np.random.default_rng(1)
     own = record(rng, drawn_system(rng, 3, 1, 2), 600)
@@ -227,14 +227,14 @@ def test_a_stable_model_stands_where_those_that_may_grow_cannot_be_simulated():
     ],
     ids=str,
 )
-def test_options_that_are_none_are_refused_in_one_sentence(options, told):
+def test_invalid_options_of_identify(options, told):
     rng = np.random.default_rng(44)
     own = record(rng, drawn_system(rng, 2, 1, 1), 300, noise=0.05)
     with pytest.raises(ltinet.InvalidSignalError, match=told):
         ltinet.identify(own.u, own.y, dt=1.0, **{"order": 2, **options})
 
 
-def test_times_are_as_many_as_samples_and_numbers_of_numpy_are_numbers():
+def test_times_match_samples():
     rng = np.random.default_rng(45)
     own = record(rng, drawn_system(rng, 2, 1, 1), 300, noise=0.05)
     with pytest.raises(ltinet.InvalidSignalError, match="t has 3 times and u has 300 samples"):

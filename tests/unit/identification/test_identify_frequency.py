@@ -41,7 +41,7 @@ def test_a_system_comes_back():
     assert found.covariance is None  # rounding is no noise whose size could be told
 
 
-def test_it_is_the_result_that_records_give(found):
+def test_frequency_result_interface(found):
     u = np.random.default_rng(0).standard_normal(500)
     t = 0.05 * np.arange(500)
     other = ltinet.identify(u, ltinet.construct(RIG).simulate(u, t, hold="zero").y, dt=0.05, order=3)
@@ -67,14 +67,14 @@ def test_fits_are_those_of_the_formula(found):
 @pytest.mark.parametrize(
     "call", [lambda own: own.discrete, lambda own: own.simulate([1.0]), lambda own: own.residuals()]
 )
-def test_what_needs_samples_says_what_to_do_instead(found, call):
+def test_methods_that_need_samples_raise(found, call):
     with pytest.raises(ltinet.InvalidSignalError, match=r"frequency response.*result\."):
         call(found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("floor", [False, True])
-def test_regions_and_bands_hold_the_truth_whatever_the_noise_depends_on(floor):
+def test_regions_and_bands_contain_truth(floor):
     """40 measurements, a pair and a real pole, and the band of one channel at a resonance and beyond."""
     poles, at = RIG.poles(), np.array([3.0, 30.0])
     truth = RIG.frequency_response(at)[:, 0, 0]
@@ -91,7 +91,7 @@ def test_regions_and_bands_hold_the_truth_whatever_the_noise_depends_on(floor):
     assert np.mean(within) >= 0.95
 
 
-def test_poles_and_gradients_agree_with_differences(found):
+def test_gradients_match_differences(found):
     """The deviation of a step response at rest is that of the gain at ω = 0."""
     late = found.step_band([60.0])
     gain = found.frequency_band([0.0])

@@ -47,9 +47,7 @@ def test_regions_hold_true_poles(draws: list[Draw], models: list[ltinet.Identifi
 
 
 @pytest.mark.slow
-def test_regions_are_not_wider_than_they_need_to_be(
-    draws: list[Draw], models: list[ltinet.IdentificationResult]
-) -> None:
+def test_regions_are_tight(draws: list[Draw], models: list[ltinet.IdentificationResult]) -> None:
     """Distances of true poles in deviations: their median is that of a normal number, 0.67, and not far below."""
     distances = []
     for own, found in zip(draws, models, strict=True):
@@ -62,9 +60,7 @@ def test_regions_are_not_wider_than_they_need_to_be(
 
 
 @pytest.mark.slow
-def test_fits_to_the_clean_output_reach_what_the_number_of_parameters_allows(
-    draws: list[Draw], models: list[ltinet.IdentificationResult]
-) -> None:
+def test_fit_reaches_parameter_bound(draws: list[Draw], models: list[ltinet.IdentificationResult]) -> None:
     for own, found in zip(draws, models, strict=True):
         assert found.covariance is not None
         # The best any method can do under white noise leaves noise · √(parameters/(N p)); three times that, and six

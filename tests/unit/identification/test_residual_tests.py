@@ -1,4 +1,4 @@
-"""Hypothesis: bands hold as often as they say, and only a closed loop is called one."""
+"""Residual tests: bands hold at their level, and only closed loops are reported."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def in_a_loop(rng: np.random.Generator, gain: float, *, outside: float) -> tuple
 
 
 @pytest.mark.parametrize("colour", [0.0, 0.95])
-def test_one_percent_of_correlations_of_strangers_is_outside(colour: float) -> None:
+def test_correlation_band_holds_99_percent(colour: float) -> None:
     outside, white, warned = [], 0, 0
     for number in range(60):
         rng = np.random.default_rng([9, number])
@@ -41,7 +41,7 @@ def test_one_percent_of_correlations_of_strangers_is_outside(colour: float) -> N
     assert white >= 57 if colour == 0.0 else white == 0
 
 
-def test_correlations_are_those_of_the_definition() -> None:
+def test_correlation_definition() -> None:
     rng = np.random.default_rng(10)
     e = rng.standard_normal((400, 1))
     tests = analyze_residuals([e], [np.roll(e, 3, axis=0) + 1e-3 * rng.standard_normal((400, 1))])
@@ -64,7 +64,7 @@ KINDS = {
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("kind", KINDS)
-def test_open_loops_are_called_closed_in_one_of_a_hundred_whatever_the_input_is(kind: str) -> None:
+def test_feedback_false_alarms_are_one_percent(kind: str) -> None:
     """Residuals with a memory and what the model misses of the system in them; correlations alone fail for sweeps."""
     chances = []
     for number in range(300):
@@ -79,7 +79,7 @@ def test_open_loops_are_called_closed_in_one_of_a_hundred_whatever_the_input_is(
     assert 0.43 < np.mean(chances) < 0.63
 
 
-def test_loops_of_other_delays_and_colours_are_told() -> None:
+def test_feedback_with_delays_and_colored_noise() -> None:
     told = []
     for number in range(12):
         rng = np.random.default_rng([16, number])
@@ -89,7 +89,7 @@ def test_loops_of_other_delays_and_colours_are_told() -> None:
     assert all(told)
 
 
-def test_a_loop_is_told_and_records_without_one_are_not() -> None:
+def test_feedback_warning() -> None:
     u, y = in_a_loop(np.random.default_rng(11), 0.6, outside=1.0)
     found = ltinet.identify(u, y, dt=1.0, order=1)
     assert any("closed loop" in warning for warning in found.warnings)
@@ -101,7 +101,7 @@ def test_a_loop_is_told_and_records_without_one_are_not() -> None:
     assert np.std(tests.residuals[0]) == pytest.approx(0.3, rel=0.05)  # 1/√6000 = 1.3 %, four times
 
 
-def test_a_model_that_misses_a_mode_leaves_correlations_at_positive_lags() -> None:
+def test_missing_mode_gives_positive_lags() -> None:
     rng = np.random.default_rng(13)
     u = rng.standard_normal((3000, 1))
     y = signal.lfilter([0.0, 1.0], [1.0, -0.9], u, axis=0) + signal.lfilter([0.0, 1.0], [1.0, 0.5, 0.6], u, axis=0)
@@ -112,7 +112,7 @@ def test_a_model_that_misses_a_mode_leaves_correlations_at_positive_lags() -> No
     assert tests.feedback is None
 
 
-def test_records_too_short_for_lags_and_several_records_are_examined() -> None:
+def test_residuals_of_short_and_several_records() -> None:
     rng = np.random.default_rng(14)
     short = analyze_residuals([rng.standard_normal((5, 2))], [rng.standard_normal((5, 1))])
     assert short.lags.tolist() == [0]

@@ -1,4 +1,4 @@
-"""Hypothesis: every part of the way from a record to a model does what its equation says, on drawn systems."""
+"""Parts of record identification on drawn systems: each does what its equation says."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def hankel(one, s):
 
 
 @pytest.mark.parametrize("noise", [0.1, 0.0], ids=["by products", "by rotations"])
-def test_the_compressed_matrix_is_the_factor_of_all_records(noise):
+def test_hankel_factor(noise):
     rng = np.random.default_rng(0)
     system = drawn_system(rng, 3, 2, 2)
     records = (record(rng, system, 150, noise=noise), record(rng, system, 90, noise=noise))
@@ -48,7 +48,7 @@ def test_the_compressed_matrix_is_the_factor_of_all_records(noise):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(6))
-def test_clean_records_give_their_poles(seed, method):
+def test_poles_of_clean_records(seed, method):
     rng = np.random.default_rng(seed)
     order, n_inputs, n_outputs = rng.integers(1, 6), *rng.integers(1, 4, 2)
     system = drawn_system(rng, order, n_inputs, n_outputs, negative=True)
@@ -78,7 +78,7 @@ def test_sequences_are_what_modes_do():
 
 
 @pytest.mark.parametrize("linear", [False, True])
-def test_derivatives_are_those_of_the_outputs(linear):
+def test_output_derivatives(linear):
     rng = np.random.default_rng(2)
     one = record(rng, drawn_system(rng, 4, 2, 2), 200, noise=0.1)
     A, C = decompose_subspace(compress_hankel((one,), 6), "moesp").model(4)
@@ -101,7 +101,7 @@ def test_derivatives_are_those_of_the_outputs(linear):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_continuous_time_gives_the_same_samples(seed):
+def test_continuous_time_conversion(seed):
     rng = np.random.default_rng(seed)
     system = drawn_system(rng, 5, 2, 2, negative=True)
     one = record(rng, system, 300, noise=0.01)
@@ -116,7 +116,7 @@ def test_continuous_time_gives_the_same_samples(seed):
     assert np.allclose(run(A, B, C, one.u) + one.u @ D.T, expected)
 
 
-def test_lines_between_samples_are_told_by_the_model():
+def test_first_order_hold():
     """A system driven by lines, identified with lines: D is that of continuous time, 0, and poles are true."""
     rng = np.random.default_rng(5)
     system = ltinet.StateSpace([[-1.0, 3.0], [-3.0, -1.0]], [[1.0], [0.5]], [[1.0, 0.0]])
@@ -143,7 +143,7 @@ def test_delays_are_found(seed):
     assert np.array_equal(late.shifted(delays).u, one.u[longest : len(late)])
 
 
-def test_whitening_leaves_the_system_and_whitens_the_noise():
+def test_whitening():
     rng = np.random.default_rng(4)
     noise = np.zeros((5000, 1))
     for k in range(1, 5000):
@@ -157,7 +157,7 @@ def test_whitening_leaves_the_system_and_whitens_the_noise():
     assert all(np.abs(np.linalg.eigvals(A) - pole).min() < 1e-6 for pole in linalg.eigvals(system[0]))
 
 
-def test_a_slope_takes_no_state_of_the_system():
+def test_linear_trend():
     """A drift of ten times the outputs: to a subspace method that sees it, it is a state at 1."""
     rng = np.random.default_rng(31)
     u = rng.standard_normal(2000)

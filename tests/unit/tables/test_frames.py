@@ -35,7 +35,7 @@ def test_the_index_has_the_times(index) -> None:
     assert (table.start is not None) == isinstance(index, pd.DatetimeIndex)
 
 
-def test_a_column_has_the_times_where_the_index_only_counts() -> None:
+def test_time_column_of_frame() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0], "time": [0.0, 0.1]})
     assert read_table(frame).names == ("a",)
     assert read_table(frame.rename(columns={"time": "x"}), time="x").t.tolist() == [0.0, 0.1]
@@ -53,7 +53,7 @@ def test_gaps_and_text_in_frames() -> None:
     assert read_table(frame, columns="a", gaps="linear").values.ravel().tolist() == [1.0, 2.0, 3.0]
 
 
-def test_what_pandas_writes_is_read_as_it_was() -> None:
+def test_pandas_csv_round_trip() -> None:
     frame = pd.DataFrame(VALUES, index=pd.Index([0.0, 0.5, 1.5], name="t"), columns=["a", "b"])
     table = read_table(io.BytesIO(frame.to_csv().encode()))
     np.testing.assert_array_equal(table.values, VALUES)
@@ -97,7 +97,7 @@ def test_a_row_without_a_time_is_refused(times, row: int) -> None:
             read_table(own)
 
 
-def test_columns_of_one_name_and_times_since_1970_are_refused_as_in_files() -> None:
+def test_frame_rejects_repeated_names_and_epoch_times() -> None:
     twice = pd.DataFrame(VALUES, index=[0.0, 0.5, 1.5], columns=["u", "u"])
     with pytest.raises(FileFormatError, match="more than one column is called 'u'"):
         read_table(twice)
@@ -110,7 +110,7 @@ def test_columns_of_one_name_and_times_since_1970_are_refused_as_in_files() -> N
         read_table(since[:0])
 
 
-def test_a_time_column_is_no_input_where_a_step_is_given() -> None:
+def test_dt_skips_time_column() -> None:
     assert read_table(pd.DataFrame({"t": [0.0, 7.0], "u": [1.0, 2.0]}), dt=0.5).names == ("u",)
 
 
@@ -120,7 +120,7 @@ def test_a_series_is_a_table_of_one_column() -> None:
     assert read_table(pd.Series([1.0, 2.0]), dt=1.0).names == ("u1",)
 
 
-def test_a_response_of_one_input_is_a_frame_and_of_several_says_how() -> None:
+def test_response_frames() -> None:
     single = ltinet.StateSpace(-1.0, 1.0, 1.0).step_response()
     np.testing.assert_array_equal(single.to_frame().to_numpy(), single.y[0])
     several = ltinet.StateSpace(-np.eye(2), np.eye(2), np.eye(2))

@@ -1,4 +1,4 @@
-"""Hypothesis: gaps are filled as asked, the same in one piece and in many, and what was done is told."""
+"""Filling of gaps: chunked filling equals that of the whole table, and notes report it."""
 
 import io
 from itertools import pairwise
@@ -12,7 +12,7 @@ from ltinet.tables.reading import GapFiller, Samples
 
 @pytest.mark.parametrize("policy", ["hold", "linear"])
 @pytest.mark.parametrize("seed", range(20))
-def test_chunks_are_filled_as_the_whole_is(policy, seed: int) -> None:
+def test_chunked_filling(policy, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_rows, n_columns = 40, 3
     t = np.cumsum(rng.uniform(0.1, 2.0, n_rows))
@@ -37,7 +37,7 @@ def test_chunks_are_filled_as_the_whole_is(policy, seed: int) -> None:
     assert filler.n_filled == missing.sum()
 
 
-def test_what_was_done_is_told() -> None:
+def test_notes() -> None:
     table = read_table(io.BytesIO(b"t,u\n0,1\n1,\n2,NA\n3,4\n"), gaps="linear")
     assert table.values.ravel().tolist() == [1.0, 2.0, 3.0, 4.0]
     assert table.notes == ("2 gaps filled by straight lines",)

@@ -65,7 +65,7 @@ def test_what_programs_write_is_read(content: bytes, tmp_path: Path) -> None:
     np.testing.assert_array_equal(read.values, [[1.0, 2.0], [-300.0, 4.0]])
 
 
-def test_times_alone_are_a_table_without_inputs(tmp_path: Path) -> None:
+def test_table_without_values(tmp_path: Path) -> None:
     (tmp_path / "u.csv").write_text("t\n0\n1\n")
     read = read_table(tmp_path / "u.csv")
     assert (read.t.tolist(), read.values.shape) == ([0.0, 1.0], (2, 0))
@@ -143,19 +143,19 @@ def test_options_decide(content: bytes, options: dict, t: list, values: list) ->
         ({"decimal": ",", "thousands": ","}, "they must differ"),
     ],
 )
-def test_options_that_mean_nothing_are_refused(options: dict, expected: str) -> None:
+def test_invalid_options_of_tables(options: dict, expected: str) -> None:
     with pytest.raises(FileFormatError) as caught:
         read_table(io.BytesIO(b"t,u\n0,1\n1,2\n"), **options)
     assert expected in str(caught.value)
 
 
-def test_stamps_keep_their_moment_and_nanoseconds() -> None:
+def test_stamps_keep_nanoseconds() -> None:
     table = read_table(io.BytesIO(b"time,u\n2024-05-01T12:00:00.000000001+02:00,1\n2024-05-01T10:00:01.5Z,2\n"))
     assert table.start == datetime(2024, 5, 1, 10, tzinfo=UTC)
     assert table.t.tolist() == [0.0, 1.499999999]
 
 
-def test_a_change_of_clocks_is_found_in_the_middle_of_a_long_table() -> None:
+def test_clock_change_in_long_table() -> None:
     """Blocks are read one after the other; the hour is missing between two of them or within one."""
     start = datetime(2024, 3, 30, 0, 0)
     minutes = [k if k < 60 * 26 else k + 60 for k in range(60 * 48)]

@@ -40,7 +40,7 @@ def test_there_are_enough_of_every_kind() -> None:
 
 @pytest.mark.default_cases(93)
 @pytest.mark.parametrize("seed", range(N_TABLES))
-def test_read_rightly_or_refused_with_the_option_that_helps(seed: int) -> None:
+def test_real_tables(seed: int) -> None:
     table = TABLES[seed]
     read = outcome(table)
     if isinstance(read, str):
@@ -62,7 +62,7 @@ def test_a_nul_byte_anywhere_is_refused(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, N_TABLES, 3))
-def test_what_is_left_of_a_cut_table_is_right(seed: int) -> None:
+def test_truncated_table(seed: int) -> None:
     """Whole rows are those of the table; in the last one, which the cut may have shortened, nobody can see it."""
     table = TABLES[seed]
     place = int(np.random.default_rng(seed).integers(1, len(table.content)))

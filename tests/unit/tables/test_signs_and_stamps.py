@@ -28,7 +28,7 @@ def read(text: str, **options: object):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_of_several_faults_in_stamps_the_first_is_named(seed: int) -> None:
+def test_first_stamp_fault_is_reported(seed: int) -> None:
     """Each kind of fault is found by another pass over the stamps, and passes must not outrun each other."""
     rng = np.random.default_rng(seed)
     stamps = ["2024-10-27 01:00:00", *rng.choice(list(STAMPS), size=6).tolist()]
@@ -55,14 +55,14 @@ def test_dates_alone_begin_at_midnight() -> None:
     assert table.start == datetime(days[0].year, days[0].month, days[0].day)
 
 
-def test_a_column_of_dates_beside_the_time_is_no_second_time() -> None:
+def test_date_column_is_not_time() -> None:
     table = read("t,u,calibrated\n0,1,2024-01-01\n1,2,2024-01-02\n", columns="u")
     np.testing.assert_array_equal(table.values, [[1.0], [2.0]])
 
 
 @pytest.mark.parametrize("blank", ["\u00a0", "\u202f", " "])
 @pytest.mark.parametrize("minus", ["-", "\u2212"])
-def test_blanks_and_signs_of_spreadsheets_are_those_of_ascii(blank: str, minus: str) -> None:
+def test_spreadsheet_blanks_and_signs(blank: str, minus: str) -> None:
     rng = np.random.default_rng(5)
     values = np.round(rng.standard_normal(200) * 10.0 ** rng.integers(0, 9, 200), 2)
     cells = [f"{value:,.2f}".replace(",", blank).replace(".", ",").replace("-", minus) for value in values]
@@ -78,11 +78,11 @@ def test_bars_separate_columns() -> None:
 
 
 @pytest.mark.parametrize("cell", ["50 N", "50%", "$50", "€ 1.5", "-3.5 mm/s", "1e3 Pa", "20°C", "1.5 V"])
-def test_a_number_with_its_unit_is_told_where_units_belong(cell: str) -> None:
+def test_number_with_unit_message(cell: str) -> None:
     with pytest.raises(FileFormatError, match="leave the number alone in its cell"):
         read(f"t;u\n0;{cell}\n1;{cell}\n", decimal=".")
 
 
-def test_apostrophes_between_thousands_are_named() -> None:
+def test_apostrophe_thousands() -> None:
     with pytest.raises(FileFormatError, match='thousands="\'"'):
         read("t;u\n0;1'234.5\n1;2'234.5\n")

@@ -1,4 +1,4 @@
-"""Hypothesis: what cannot be fitted is refused at the door, and the message says what to do."""
+"""Validation of frequency responses: invalid data are rejected, and the message says what to do."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_one_frequency_with_two_responses():
     refused(with_entry(OMEGA, 1, OMEGA[0]), H, match="average")
 
 
-def test_one_frequency_with_the_same_response_twice_counts_once():
+def test_repeated_frequency_counts_once():
     twice = validate_frequency_data(np.append(OMEGA, OMEGA[5]), np.append(H, H[5]), None)
     np.testing.assert_array_equal(twice.omega, OMEGA)
     np.testing.assert_array_equal(twice.H[:, 0, 0], H)
@@ -71,7 +71,7 @@ def test_orders_that_are_none(order):
     refused(OMEGA, H, order=order, match="an integer of at least 0")
 
 
-def test_an_order_that_the_data_cannot_tell():
+def test_order_too_large():
     refused(OMEGA, H, order=19, match="give at most 6")
 
 

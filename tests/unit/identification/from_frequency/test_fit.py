@@ -22,7 +22,7 @@ def test_one_channel_has_no_further_axes():
     assert found.warnings == ()
 
 
-def test_the_matrices_have_the_response():
+def test_matrices_match_response():
     system = draw_modes(np.random.default_rng(1), p=2, m=3)
     found = fit_response(OMEGA, system.response(OMEGA))
     direct = np.array([found.C @ np.linalg.solve(1j * w * np.eye(found.order) - found.A, found.B) for w in OMEGA])
@@ -57,7 +57,7 @@ def test_rest_may_be_measured():
     assert_fits(fit_response(omega, system.response(omega)), system, omega)
 
 
-def test_an_order_is_obeyed():
+def test_given_order():
     system = draw_modes(np.random.default_rng(4), p=2, m=2)
     H = system.response(OMEGA)
     errors = []
@@ -79,7 +79,7 @@ def test_a_range_restricts():
     assert any("largest that was allowed" in text for text in found.warnings)
 
 
-def test_a_residue_of_rank_two_has_two_states():
+def test_rank_two_residue():
     system = ModalSystem(np.array([-1.0 + 0j]), np.array([[[1.0, 0.5], [0.2, 2.0]]]) + 0j, np.zeros((2, 2)))
     found = fit_response(OMEGA, system.response(OMEGA), feedthrough=False)
     assert found.order == 2
@@ -112,7 +112,7 @@ def test_unstable_poles_are_kept_and_told():
     assert "unstable: 2 of 5 poles" in found.warnings[0]
 
 
-def test_unstable_poles_are_not_told_where_nobody_asked():
+def test_no_stability_warning_without_stable():
     found = fit_response(OMEGA, UNSTABLE.response(OMEGA), stable=False)
     assert_fits(found, UNSTABLE, OMEGA)
     assert found.warnings == ()
@@ -134,7 +134,7 @@ def test_noise_makes_no_unstable_model():
         assert np.all(fit_response(OMEGA, H + relative_noise(rng, H, 0.01), stable=True).poles.real <= 0.0)
 
 
-def test_an_integrator_stands_at_the_origin_in_noise_too():
+def test_integrator_in_noise():
     rng = np.random.default_rng(10)
     system = draw_modes(rng, integrators=1, direct=False)
     H = system.response(OMEGA)
@@ -163,7 +163,7 @@ def test_what_no_model_fits_is_told():
 
 
 @pytest.mark.parametrize("count", [6, 7, 8])
-def test_few_frequencies_are_enough_for_order_one(count):
+def test_fewest_frequencies(count):
     omega = np.geomspace(0.1, 10.0, count)
     found = fit_response(omega, 1.0 / (1j * omega + 1.0))
     np.testing.assert_allclose(found.poles, [-1.0], rtol=1e-9)

@@ -22,7 +22,7 @@ from ltinet.identification.vector_fitting import balance_over_band, initial_pole
 OMEGA = np.geomspace(0.1, 1e3, 120)
 
 
-def test_real_fractions_are_sums_of_complex_ones():
+def test_partial_fractions():
     poles = sort_pairs(np.array([-2.0, -0.1 + 3j, -0.1 - 3j, -1.0]))
     np.testing.assert_array_equal(poles, [-2.0, -1.0, -0.1 + 3j, -0.1 - 3j])
     s = 1j * OMEGA
@@ -33,7 +33,7 @@ def test_real_fractions_are_sums_of_complex_ones():
     np.testing.assert_allclose(found, expected, rtol=rounding_tolerance(4))
 
 
-def test_blocks_have_the_response_of_the_fractions():
+def test_block_response():
     poles = sort_pairs(np.array([-2.0, -0.1 + 3j, -0.1 - 3j]))
     A, b = pole_blocks(poles)
     c = np.array([[1.0, -2.0, 0.5]])
@@ -44,7 +44,7 @@ def test_blocks_have_the_response_of_the_fractions():
 
 
 @pytest.mark.parametrize(("p", "m"), [(1, 1), (3, 2), (2, 3)])
-def test_a_vector_fit_finds_the_poles_of_clean_data(p, m):
+def test_vector_fit_finds_poles(p, m):
     system = draw_modes(np.random.default_rng([p, m]), p=p, m=m)
     data = scale_response(OMEGA, system.response(OMEGA), None)
     poles = relocate_poles(data, initial_poles(data.s, system.order), feedthrough=True, stable=False) * data.unit
@@ -55,7 +55,7 @@ def test_a_vector_fit_finds_the_poles_of_clean_data(p, m):
 
 
 @pytest.mark.parametrize(("p", "m"), [(2, 2), (3, 2), (2, 3)])
-def test_truncation_keeps_one_state_for_a_residue_of_rank_one(p, m):
+def test_truncation_of_rank_one_residues(p, m):
     system = draw_modes(np.random.default_rng([7, p, m]), p=p, m=m)
     data = scale_response(OMEGA, system.response(OMEGA), None)
     true = sort_pairs(np.concatenate([system.poles, system.poles[system.poles.imag > 0.0].conj()]) / data.unit)
@@ -68,7 +68,7 @@ def test_truncation_keeps_one_state_for_a_residue_of_rank_one(p, m):
     )  # a thousand roundings of a channel, from a system of twelve states
 
 
-def test_no_descent_is_worse_and_a_perturbed_model_comes_back():
+def test_descent_recovers_perturbed_model():
     rng = np.random.default_rng(5)
     system = draw_modes(rng, p=2, m=2)
     data = scale_response(OMEGA, system.response(OMEGA), None)
@@ -102,7 +102,7 @@ def test_the_best_C_and_D_leave_no_slope():
     assert np.abs(slope).max() <= 1e-4 * scale  # what a one-sided difference of this step can tell
 
 
-def test_channels_decades_apart_count_the_same():
+def test_channel_scaling():
     units = np.array([[1.0, 1e8], [1e-4, 1e4]])
     H = draw_modes(np.random.default_rng(8), p=2, m=2).response(OMEGA)
     plain, far = scale_response(OMEGA, H, None), scale_response(1e6 * OMEGA, H * units, None)
