@@ -261,14 +261,14 @@ def test_files_without_names_are_unchanged(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "message"),
     [
         ({"inputs": ["a"]}, "1 name, but the system has 2 inputs"),
         ({"inputs": ["a", "a"]}, "must be unique"),
-        ({"inputs": ["a", 1]}, "not text"),
+        ({"inputs": ["a", 1]}, "must be text"),
         ({"inputs": ["a", "\x1b[2J"]}, "printable characters"),
         ({"outputs": ["y \ud83d"]}, "printable characters"),
-        ({"outputs": ["y" * 201]}, "1 to 200 characters"),
+        ({"outputs": ["y" * 201]}, "1 to 200 printable characters"),
         ({"outputs": "y"}, "not a list"),
         ({"outputs": None}, "not a list"),
         ({"others": ["y"]}, "not a list for inputs"),
@@ -277,12 +277,12 @@ def test_files_without_names_are_unchanged(tmp_path):
         (None, "not a list for inputs"),
     ],
 )
-def test_forged_names_are_refused(tmp_path, names, told):
+def test_forged_names_are_refused(tmp_path, names, message):
     ltinet.construct(named()).save(tmp_path / "net")
     tensors, metadata = load_file(tmp_path / "net"), header_of(tmp_path / "net")
     content = json.dumps(json.loads(metadata["content"]) | {"names": names})
     save_file(tensors, tmp_path / "net", metadata | {"content": content, "sha256": _digest(content, tensors)})
-    with pytest.raises(FileFormatError, match=told):
+    with pytest.raises(FileFormatError, match=message):
         ltinet.load(tmp_path / "net")
 
 
