@@ -1,1 +1,1 @@
-"""What a system is like, without running it: poles, zeros, damping, gains, frequency response."""
+"""Analysis of linear systems: poles, zeros, frequency and time responses, sampling."""

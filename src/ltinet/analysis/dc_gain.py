@@ -19,25 +19,18 @@ from ltinet.blockdiag.schur import balance_matrix
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.analysis.dc_gain
-# The gain at rest, H(0), also where there are integrators: infinite with a sign, unless nobody sees or moves them.
-#
-# Near s = 0 every entry is H_ij(s) = R_k/s^k + … + R_1/s + R_0 + O(s). The first of these that is not zero tells: R_0
-# itself, or infinity with the sign that H_ij takes as s falls to 0. Integrators that an input cannot reach or an output
-# does not see leave no R_k behind. In discrete time all of this happens at z = 1.
-
-_ROUNDING_FACTOR = 1e3  # times rounding: what turning M before leaves of a zero, with room
-_NEGLIGIBLE = 4.0 * EPS  # an entry of a unit vector that may as well be zero
+_ROUNDING_FACTOR = 1e3  # times rounding: bound on what orthogonal transformations of M leave of an exact zero
+_NEGLIGIBLE_ENTRY = 4.0 * EPS  # entries of unit vectors up to this are set to zero
 
 
 def dc_gain(system: SystemMatrices) -> Array:
-    """H(0) of a system, H(1) in discrete time, p×m, with ±inf where there is an integrator between input and output.
+    """Return H(0), in discrete time H(1), p×m, with ±inf where there is an integrator between input and output.
 
-    Without integrators D − C A⁻¹ B, from A and B as they were given: E does not matter at rest. Of a large sparse model
-    that is all there is; integrators are refused.
+    Without integrators it is D − C A⁻¹ B for A and B as given, which E does not affect. Large sparse models with
+    integrators are refused.
     """
     if system.sparse is not None and system.sparse.is_large:
-        return SparseResolvent(system, system.sparse).at_rest()
+        return SparseResolvent(system, system.sparse).dc_gain()
     with limit_blas_threads(system.n_states):
         descriptor = system.descriptor
         A, B = (system.A, system.B) if descriptor is None else (descriptor.A, descriptor.B)
@@ -50,7 +43,7 @@ def dc_gain(system: SystemMatrices) -> Array:
 
 
 def count_integrators(system: SystemMatrices) -> int:
-    """How many poles at zero a system in continuous time has, those that rounding moved and hidden ones included."""
+    """Count the poles at zero in continuous time, including those that rounding moved and hidden modes."""
     with limit_blas_threads(system.n_states):
         A = system.A if system.descriptor is None else system.descriptor.A
         is_regular = _regular_gain(A, np.zeros((len(A), 1)), np.zeros((0, len(A))), np.zeros((0, 1))) is not None
@@ -58,10 +51,10 @@ def count_integrators(system: SystemMatrices) -> int:
 
 
 def _regular_gain(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Array | None:
-    """D − C A⁻¹B, zero where it is rounding of its own terms; None where A is singular to working precision.
+    """Return D − C A⁻¹B, zero where it is rounding of its terms; None if A is singular to working precision.
 
-    Rows and columns of A are scaled and X refined, so that every entry is right for an A whose entries are moved by
-    their own rounding (Skeel 1980): a velocity at rest is 0, not 6e-20.
+    Rows and columns of A are scaled and X is refined, so that the result is exact for an A whose entries have relative
+    perturbations of the size of rounding (Skeel 1980): a velocity at rest is 0, not 6e-20.
     """
     if not len(A) or not B.shape[1]:
         return D + 0.0
@@ -79,20 +72,20 @@ def _with_integrators(A: Matrix, system: SystemMatrices) -> Array:
     sizes_B, sizes_C = parts.sizes_inv @ np.abs(system.B), np.abs(system.C) @ parts.sizes
     rest = parts.A[n_zero:, n_zero:]
     gain = _regular_gain(rest, B[n_zero:], C[:, n_zero:], system.D)
-    if gain is None:  # neither zero nor safely something else: nobody knows
+    if gain is None:  # further eigenvalues are within rounding of zero: the gain is unknown
         gain = np.full(system.D.shape, np.nan)
     N, sizes_N, chain, sizes = parts.A[:n_zero, :n_zero], parts.nilpotent_sizes, B[:n_zero], sizes_B[:n_zero]
-    for _ in range(n_zero):  # R_1, R_2, …: the highest order that is there decides
+    for _ in range(n_zero):  # R_1, R_2, …: the highest order that is not zero decides
         residue, size = C[:, :n_zero] @ chain, sizes_C[:, :n_zero] @ sizes
-        is_there = np.abs(residue) > _ROUNDING_FACTOR * rounding_tolerance(len(A)) * size
-        gain[is_there] = np.copysign(np.inf, residue[is_there])
-        # Entries of N are sums, too: one that should be zero is rounding of its terms, not of itself.
+        is_nonzero = np.abs(residue) > _ROUNDING_FACTOR * rounding_tolerance(len(A)) * size
+        gain[is_nonzero] = np.copysign(np.inf, residue[is_nonzero])
+        # Entries of N are sums as well: one that should be zero is rounding of its terms.
         chain, sizes = N @ chain, np.abs(N) @ sizes + sizes_N @ np.abs(chain)
     return gain
 
 
 class _ZeroEigenspace(NamedTuple):
-    """A = T diag(N, A₂) T⁻¹ with N nilpotent and A₂ regular; `sizes` bound the terms that T, T⁻¹ and N are made of."""
+    """Splitting A = T diag(N, A₂) T⁻¹ with N nilpotent and A₂ regular; `sizes` bound the terms of T, T⁻¹ and N."""
 
     n_zero: int
     A: Matrix
@@ -106,70 +99,64 @@ class _ZeroEigenspace(NamedTuple):
 def _split_zero_eigenvalue(A: Matrix) -> _ZeroEigenspace:
     """Split off the eigenvalue zero, chains of integrators included, by null spaces of null spaces.
 
-    Eigenvalues would not do: a double integrator that was rounded has two of the size of √eps.
+    Eigenvalues do not serve: those of a rounded double integrator are of the size of √eps.
     """
     units = balance_matrix(A)
     M, n = units.matrix, len(A)
     Q, n_zero = np.eye(n), 0
-    below: list[tuple[int, int]] = []
+    blocks: list[tuple[int, int]] = []
     while n_zero < n:
         is_exact = bool((np.count_nonzero(Q, axis=0) == 1).all())
         vectors = _null_space(Q[:, n_zero:].T @ M @ Q[:, n_zero:], rescale=is_exact)
         if not vectors.shape[1]:
             break
-        turn, _ = np.linalg.qr(vectors, mode="complete")
-        Q[:, n_zero:] = Q[:, n_zero:] @ turn
-        Q[np.abs(Q) <= _NEGLIGIBLE] = 0.0
-        below.append((n_zero, n_zero + vectors.shape[1]))
-        n_zero = below[-1][1]
-    # All entries of a column that was turned are blurred.
+        rotation, _ = np.linalg.qr(vectors, mode="complete")
+        Q[:, n_zero:] = Q[:, n_zero:] @ rotation
+        Q[np.abs(Q) <= _NEGLIGIBLE_ENTRY] = 0.0
+        blocks.append((n_zero, n_zero + vectors.shape[1]))
+        n_zero = blocks[-1][1]
+    # In a column that was rotated all entries have rounding errors of the size of one.
     sizes = np.abs(Q) + np.where(np.count_nonzero(Q, axis=0) == 1, 0.0, 1.0)
     R, sizes_R = Q.T @ M @ Q, sizes.T @ np.abs(M) @ sizes
-    for start, stop in below:  # what null spaces of null spaces leave there is rounding
+    for start, stop in blocks:  # exact zeros; computed values are rounding
         R[start:, start:stop] = sizes_R[start:, start:stop] = 0.0
-    X = _decoupling(R, n_zero)
+    X = np.zeros((n_zero, n - n_zero))
+    if 0 < n_zero < n:  # N X − X A₂ = −R₁₂
+        X = np.asarray(linalg.solve_sylvester(R[:n_zero, :n_zero], -R[n_zero:, n_zero:], -R[:n_zero, n_zero:]))
     decoupled = np.array(R)
     decoupled[:n_zero, n_zero:] = 0.0
-    into, out_of = np.eye(n), np.eye(n)
-    into[:n_zero, n_zero:], out_of[:n_zero, n_zero:] = X, -X
+    to_coupled, to_decoupled = np.eye(n), np.eye(n)
+    to_coupled[:n_zero, n_zero:], to_decoupled[:n_zero, n_zero:] = X, -X
     rows, columns = units.scaling[:, None], units.scaling
     return _ZeroEigenspace(
         n_zero,
         decoupled * units.factor,
-        rows * (Q @ into),
-        (out_of @ Q.T) / columns,
-        rows * (sizes @ np.abs(into)),
-        (np.abs(out_of) @ sizes.T) / columns,
+        rows * (Q @ to_coupled),
+        (to_decoupled @ Q.T) / columns,
+        rows * (sizes @ np.abs(to_coupled)),
+        (np.abs(to_decoupled) @ sizes.T) / columns,
         sizes_R[:n_zero, :n_zero] * units.factor,
     )
 
 
-def _decoupling(R: Matrix, n_zero: int) -> Matrix:
-    """X with N X − X A₂ = −R₁₂."""
-    if n_zero in (0, len(R)):
-        return np.zeros((n_zero, len(R) - n_zero))
-    N, rest = R[:n_zero, :n_zero], R[n_zero:, n_zero:]
-    return np.asarray(linalg.solve_sylvester(N, -rest, -R[:n_zero, n_zero:]), dtype=np.float64)
-
-
 def _null_space(M: Matrix, *, rescale: bool) -> Matrix:
-    """Orthonormal columns that M takes to zero.
+    """Return a basis of the null space of M, columns of unit length.
 
-    The rank of numbers that are exact is looked for after rows and columns are brought to one size, which changes no
-    rank: beside −1e9 the eigenvalue −1e-9 is no zero. After a turn this would only enlarge rounding.
+    For exact entries the rank is decided after rows and columns are scaled to one size, which preserves it: beside
+    −1e9 an eigenvalue −1e-9 is not zero. After a rotation the scaling would only amplify rounding.
     """
     rows, columns = np.ones(len(M)), np.ones(len(M))
     for _ in range(3 if rescale else 0):  # rows change columns
-        rows = rows * _sizes(M / rows[:, None] / columns, axis=1)
-        columns = columns * _sizes(M / rows[:, None] / columns, axis=0)
+        rows = rows * _powers_of_two(M / rows[:, None] / columns, axis=1)
+        columns = columns * _powers_of_two(M / rows[:, None] / columns, axis=0)
     _, values, Vt = np.linalg.svd(M / rows[:, None] / columns)
     limit = (1.0 if rescale else _ROUNDING_FACTOR) * rounding_tolerance(len(M), float(values[0]))
     vectors = Vt[values <= limit].T / columns[:, None]
     vectors /= np.linalg.norm(vectors, axis=0)
-    vectors[np.abs(vectors) <= _NEGLIGIBLE] = 0.0
+    vectors[np.abs(vectors) <= _NEGLIGIBLE_ENTRY] = 0.0
     return np.asarray(vectors)
 
 
-def _sizes(matrix: Matrix, *, axis: int) -> Array:
+def _powers_of_two(matrix: Matrix, *, axis: int) -> Array:
     largest = np.abs(matrix).max(axis=axis, initial=0.0)
     return np.where(largest > 0.0, np.exp2(np.round(np.log2(np.where(largest > 0.0, largest, 1.0)))), 1.0)

@@ -31,88 +31,88 @@ from ltinet.systems.second_order_matrices import SecondOrderMatrices
 from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU, explain_memory_error, has_symmetric_pattern
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.analysis.frequency_response
-# Which frequencies show what a system does: decades beyond its poles and zeros, and close steps at resonances.
+# Frequencies.
 
-_GRID_PER_DECADE, _MOST = 100, 1000  # of the plain logarithmic grid
-_LIGHT_DAMPING = 0.3  # damping ratio below which the plain grid may miss a resonance
-_MOST_RESONANCES = 200
-# Distances from a resonance in units of its half width: from its tip to where the plain grid sees it again.
-_AROUND = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0])
+_POINTS_PER_DECADE, _MAX_POINTS = 100, 1000  # of the logarithmic grid
+_LIGHT_DAMPING = 0.3  # damping ratio below which the logarithmic grid may miss a resonance
+_MAX_RESONANCES = 200
+# Distances from a resonance in units of its half width: from its peak to where the logarithmic grid resolves it.
+_RESONANCE_OFFSETS = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0])
 
 
 def frequencies_for(poles: ArrayLike, zeros: ArrayLike = (), *, dt: float | None = None) -> Array:
     """Angular frequencies at which a frequency response should be computed to be drawn, ascending, at most some 5,400.
 
-    They go from a tenth of the slowest pole or zero to ten times the fastest, in discrete time to π/dt; poles and zeros
-    at the origin say nothing, and of a system without any others the frequencies are those around 1 (or π/dt).
+    They extend from a tenth of the slowest pole or zero to ten times the fastest, in discrete time to π/dt. Poles and
+    zeros at the origin are ignored; without any others, frequencies around 1 (or π/dt) are returned.
     """
     s = np.concatenate([np.atleast_1d(np.asarray(values, dtype=np.complex128)) for values in (poles, zeros)])
     if dt is not None:
         with np.errstate(divide="ignore"):
             s = np.log(s) / dt
     sizes = np.abs(s[np.isfinite(s)])
-    # What is no more than the rounding of eigenvalues is at the origin for all that anybody knows.
+    # Values of the size of the rounding of eigenvalues may be at the origin.
     s = s[np.isfinite(s) & (np.abs(s) > 10.0 * len(s) * EPS * np.max(sizes, initial=0.0))]
     largest = np.pi / dt if dt is not None else np.inf
     sizes = np.abs(s)
     low, high = (0.1 * sizes.min(), 10.0 * sizes.max()) if len(s) else (min(1.0, largest) / 100.0, 100.0)
     high = min(high, largest)
     low = min(low, 0.01 * high)
-    count = int(np.clip(_GRID_PER_DECADE * np.log10(high / low), 100, _MOST))
+    count = int(np.clip(_POINTS_PER_DECADE * np.log10(high / low), 100, _MAX_POINTS))
     return np.unique(np.concatenate([np.geomspace(low, high, count), _resonances(s, low, high)]))
 
 
 def _resonances(s: NDArray[np.complex128], low: float, high: float) -> Array:
     light = s[(s.imag > 0.0) & (np.abs(s.real) < _LIGHT_DAMPING * np.abs(s))]
-    if len(light) > _MOST_RESONANCES:  # the sharpest
-        light = light[np.argsort(np.abs(light.real) / np.abs(light))[:_MOST_RESONANCES]]
-    # An undamped one has no width: at the frequency itself nothing is finite.
+    if len(light) > _MAX_RESONANCES:  # the sharpest
+        light = light[np.argsort(np.abs(light.real) / np.abs(light))[:_MAX_RESONANCES]]
+    # An undamped resonance has no width, and is infinite at its frequency.
     width = np.maximum(np.abs(light.real), 1e-4 * np.abs(light))[:, None]
-    around = np.concatenate([light.imag[:, None] + width * _AROUND, light.imag[:, None] - width * _AROUND[1:]], axis=1)
-    return around[(around > low) & (around < high)]
+    omega = np.concatenate(
+        [light.imag[:, None] + width * _RESONANCE_OFFSETS, light.imag[:, None] - width * _RESONANCE_OFFSETS[1:]], axis=1
+    )
+    return omega[(omega > low) & (omega < high)]
 
 
-# MERGED ltinet.analysis.frequency_response
-# H(s) of a system at many s: from one decomposition, checked by residuals of the system as it was given.
+# Dense systems.
 
 _CHUNK = 1 << 22  # complex numbers held at a time, 64 MB
-# What a step of refinement may change at the places that are looked at, relative to the peak of |H_ij|, before it is
-# taken everywhere: a third of the error that nobody should see, 1e-12.
+# Largest correction at the sampled frequencies, relative to the peak of |H_ij|, without refinement everywhere: a third
+# of the error of 1e-12 that responses may have.
 _REFINEMENT_TOLERANCE = 3e-13
-_N_SAMPLES = 24  # places, half of them spread evenly, half where most cancels
-_FEW_PAIRS = 64  # pairs of input and output: up to here all products c·b of every mode are formed
-_DENSE = 0.1  # share of entries of A that are not zero, from which on it is multiplied as a full matrix
+_N_SAMPLES = 24  # sampled frequencies, half of them spread evenly, half where cancellation is largest
+_MAX_PRODUCT_PAIRS = 64  # pairs of input and output up to which products c·b are formed for every mode
+_DENSE_SHARE = 0.1  # share of nonzero entries of A from which on a dense product is faster
 
 
 def apply_delays(H: Complex, omega: ArrayLike, delays: Array) -> Complex:
     """Return H(jω) e^{−jωτ} for responses `(K, p, m)` and delays τ `(p, m)`; entries that are not finite stay.
 
-    The angle ωτ is a product of twice the digits: rounded once it would be off by eps·ωτ.
+    The angle ωτ is computed with twice the digits: a rounded product would be off by eps·ωτ.
     """
-    angle, lost = two_product(np.asarray(omega, dtype=np.float64).reshape(-1, 1, 1), delays)
-    turned = H * (np.exp(-1j * angle) * (1.0 - 1j * lost))
-    return np.where(np.isfinite(H), turned, H)
+    angle, error = two_product(np.asarray(omega, dtype=np.float64).reshape(-1, 1, 1), delays)
+    delayed = H * (np.exp(-1j * angle) * (1.0 - 1j * error))
+    return np.where(np.isfinite(H), delayed, H)
 
 
 def evaluation_points(omega: ArrayLike, dt: float | None) -> Complex:
-    """The places s = jω, in discrete time z = e^{jω dt}.
+    """Return the points s = jω, in discrete time z = e^{jω dt}.
 
     Raises:
         InvalidSystemError: omega is not a list of real, finite frequencies.
     """
     if len(shape_of(omega, "omega")) > 1:
-        raise InvalidSystemError(f"omega has shape {np.shape(omega)}; give a list of frequencies")
+        raise InvalidSystemError(f"omega must be a list of frequencies, got an array of shape {np.shape(omega)}")
     frequencies = as_real_matrix(omega, "omega", vector="row")[0]
     points = 1j * frequencies if dt is None else np.exp(1j * (frequencies * dt))
     return np.asarray(points, dtype=np.complex128)
 
 
 def transfer_function(resolvent: Resolvent, s: Complex) -> Complex:
-    """H(s) = C (s E − A)⁻¹ B + D, shape (len(s), p, m); complex(inf, nan) in every entry where s is a pole.
+    """Return H(s) = C (s E − A)⁻¹ B + D, shape (len(s), p, m); complex(inf, nan) in every entry where s is a pole.
 
-    The first answer is a product of matrices. Where it errs is estimated at a few places by the correction that the
-    residual of (s E − A) X = B asks for, E, A and B as they were given; if one is felt, all places are corrected.
+    The decomposition gives H as a product of matrices. Its error is estimated at a few frequencies by one step of
+    refinement with E, A and B as given; if a correction is noticeable, all frequencies are corrected.
     """
     system = resolvent.system
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"), limit_blas_threads(system.n_states):
@@ -126,14 +126,14 @@ def transfer_function(resolvent: Resolvent, s: Complex) -> Complex:
 
 
 def _unrefined_response(resolvent: Resolvent, s: Complex) -> Complex:
-    """H as the decomposition gives it, (p, m, len(s)): frequencies last, along which everything is done at once."""
+    """Return H from the decomposition, (p, m, len(s)); the last axis allows long vector operations."""
     D, B, C = resolvent.system.D, resolvent.B, resolvent.C
     triangle = resolvent.form.triangle
     if triangle is not None:
         return D[:, :, None] + _triangular_response(triangle, B.real, C.real, s)
     gains = 1.0 / (s - resolvent.rates[:, None])
     n, (p, m) = len(B), D.shape
-    if D.size <= _FEW_PAIRS:
+    if D.size <= _MAX_PRODUCT_PAIRS:
         products = C[:, None, :] * B.T
         return np.asarray(D[:, :, None] + (products.reshape(D.size, n) @ gains).reshape(p, m, len(s)))
     if m <= p:
@@ -144,17 +144,17 @@ def _unrefined_response(resolvent: Resolvent, s: Complex) -> Complex:
 
 
 def _triangular_response(triangle: QuasiTriangularMatrix, B: Matrix, C: Matrix, s: Complex) -> Complex:
-    """C (s I − R)⁻¹ B, solved for the inputs or for the outputs, whichever are fewer."""
+    """Return C (s I − R)⁻¹ B, solved for the inputs or for the outputs, whichever are fewer."""
     n, (m, p) = len(B), (B.shape[1], len(C))
     if m <= p:
         X = triangle.solve(s, B[:, :, None])
         return _matrix_product(np.ascontiguousarray(C), X.reshape(n, -1)).reshape(p, m, len(s))
-    Y = triangle.turned.solve(s, C.T[::-1, :, None])
+    Y = triangle.reversed_transpose.solve(s, C.T[::-1, :, None])
     return _matrix_product(np.ascontiguousarray(B[::-1].T), Y.reshape(n, -1)).reshape(m, p, len(s)).swapaxes(0, 1)
 
 
 def _refine_if_needed(resolvent: Resolvent, s: Complex, H: Complex) -> None:
-    """Correct H in place, everywhere or nowhere."""
+    """Correct H in place, at all frequencies or at none."""
     finite = np.asarray(np.isfinite(H).all(axis=(0, 1)))
     if not finite.any():
         return
@@ -163,7 +163,7 @@ def _refine_if_needed(resolvent: Resolvent, s: Complex, H: Complex) -> None:
     peak = sizes.max(axis=-1)
     step = _Refinement(resolvent)
     if not (
-        np.abs(step.at(s[_sample_places(resolvent, s, sizes, usable)])) > _REFINEMENT_TOLERANCE * peak[..., None]
+        np.abs(step.at(s[_sample_indices(resolvent, s, sizes, usable)])) > _REFINEMENT_TOLERANCE * peak[..., None]
     ).any():
         return
     n_pieces = max(1, -(-len(s) * resolvent.system.n_states * max(resolvent.system.n_inputs, 1) // _CHUNK))
@@ -171,13 +171,13 @@ def _refine_if_needed(resolvent: Resolvent, s: Complex, H: Complex) -> None:
         H[..., piece] += step.at(s[piece])
 
 
-def _sample_places(
+def _sample_indices(
     resolvent: Resolvent, s: Complex, sizes: NDArray[np.float64], usable: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Some of the usable places, spread evenly, and those where most is at stake.
+    """Return indices of frequencies: some spread evenly, and those where errors are likely to be largest.
 
-    These are where the largest terms cancel, measured against the peak of |H_ij|, or, where there is a triangle in the
-    place of terms, where |H_ij| has its peak.
+    These are where the largest modal terms cancel, relative to the peak of |H_ij|, or for a quasi-triangular form,
+    which has no such terms, where |H_ij| has its peak.
     """
     if len(usable) <= _N_SAMPLES:
         return usable
@@ -194,29 +194,29 @@ def _sample_places(
 
 
 class _Refinement:
-    """δH = C (s E − A)⁻¹ R with R = B − (s E − A) X, for the X that the decomposition gives."""
+    """Correction δH = C (s E − A)⁻¹ R with R = B − (s E − A) X, for the X that the decomposition gives."""
 
     def __init__(self, resolvent: Resolvent) -> None:
         self.resolvent = resolvent
         system = resolvent.system
-        given = system.descriptor
-        self.A = _sparse_if_worthwhile(system.A if given is None else given.A)
-        self.B = system.B if given is None else given.B
-        self.E = None if given is None else _sparse_if_worthwhile(given.E)
-        self.factors = None if given is None else lu_factor(given.E)
+        descriptor = system.descriptor
+        self.A = _sparse_if_worthwhile(system.A if descriptor is None else descriptor.A)
+        self.B = system.B if descriptor is None else descriptor.B
+        self.E = None if descriptor is None else _sparse_if_worthwhile(descriptor.E)
+        self.factors = None if descriptor is None else lu_factor(descriptor.E)
 
     def at(self, s: Complex) -> Complex:
-        """δH at some places, (p, m, len(s))."""
-        own = self.resolvent
+        """Return δH at some points, (p, m, len(s))."""
+        resolvent = self.resolvent
         n, m = self.B.shape
-        X = own.form.states_of(own.solve(s, own.B[:, :, None]).reshape(n, -1))
-        moved = X if self.E is None else _matrix_product(self.E, X)
-        R = self.B[:, :, None] - s * moved.reshape(n, m, -1) + _matrix_product(self.A, X).reshape(n, m, -1)
-        rest: Complex = np.asarray(R).reshape(n, -1)
+        X = resolvent.form.states_of(resolvent.solve(s, resolvent.B[:, :, None]).reshape(n, -1))
+        EX = X if self.E is None else _matrix_product(self.E, X)
+        R = self.B[:, :, None] - s * EX.reshape(n, m, -1) + _matrix_product(self.A, X).reshape(n, m, -1)
+        residual: Complex = np.asarray(R).reshape(n, -1)
         if self.factors is not None:
-            rest = lu_solve(self.factors, rest)
-        change = own.solve(s, own.form.to_modes(rest).reshape(n, m, -1))
-        return np.asarray((own.C @ change.reshape(n, -1)).reshape(-1, m, len(s)))
+            residual = lu_solve(self.factors, residual)
+        change = resolvent.solve(s, resolvent.form.to_modes(residual).reshape(n, m, -1))
+        return np.asarray((resolvent.C @ change.reshape(n, -1)).reshape(-1, m, len(s)))
 
 
 def _matrix_product(matrix: Matrix | sparse.csr_array, columns: Complex) -> Complex:
@@ -225,43 +225,39 @@ def _matrix_product(matrix: Matrix | sparse.csr_array, columns: Complex) -> Comp
 
 
 def _sparse_if_worthwhile(matrix: Matrix) -> Matrix | sparse.csr_array:
-    is_sparse = np.count_nonzero(matrix) < _DENSE * matrix.size
+    is_sparse = np.count_nonzero(matrix) < _DENSE_SHARE * matrix.size
     return sparse.csr_array(matrix) if is_sparse else matrix
 
 
-# MERGED ltinet.analysis.frequency_response
-# H(s) of a system by the way that suits it: one decomposition for all s, or a sparse factorisation for each.
-
-_MAX_DENSE_STATES = 500  # states: up to here one decomposition of the filled-in matrix is cheaper
+_MAX_DENSE_STATES = 500  # of a sparse model, up to which one decomposition of the dense matrix is cheaper
 
 
 def transfer_evaluator(system: SystemMatrices) -> Callable[[Complex], Complex]:
-    """The function from places s to H(s), (len(s), p, m); what all places share is prepared."""
+    """Return the function from points s to H(s), (len(s), p, m); work that all points share is done here."""
     if system.sparse is not None and system.n_states > _MAX_DENSE_STATES:
         return SparseResolvent(system, system.sparse).at
     return partial(transfer_function, compute_resolvent(system))
 
 
-# MERGED ltinet.analysis.frequency_response
-# H(iω) = C (K − ω² M + iω D)⁻¹ B of a mechanical model, from its own matrices, of half the size.
+# Mechanical models.
 
 
 def second_order_response(model: SecondOrderMatrices, omega: Array) -> Complex:
-    """H at angular frequencies, (len(omega), p, m); complex(inf, nan) at a pole.
+    """Return H at angular frequencies, (len(omega), p, m); complex(inf, nan) at a pole.
 
     Raises:
         InvalidSystemError: the factors do not fit into memory.
     """
     values = np.empty((len(omega), len(model.C), model.B.shape[1]), dtype=np.complex128)
-    solve = _sparse_solver(model) if model.is_sparse else _array_solver(model)
-    for place, own in enumerate(omega.tolist()):
-        X = solve(own)
-        values[place] = complex(np.inf, np.nan) if X is None else model.C @ X
+    solve = _sparse_solver(model) if model.is_sparse else _dense_solver(model)
+    for index, frequency in enumerate(omega.tolist()):
+        X = solve(frequency)
+        values[index] = complex(np.inf, np.nan) if X is None else model.C @ X
     return values
 
 
-def _array_solver(model: SecondOrderMatrices) -> Any:
-    M, D, K = (np.asarray(own, dtype=np.complex128) for own in (model.M, model.D, model.K))
+def _dense_solver(model: SecondOrderMatrices) -> Any:
+    M, D, K = (np.asarray(matrix, dtype=np.complex128) for matrix in (model.M, model.D, model.K))
     B = model.B.astype(np.complex128)
 
     def solve(omega: float) -> Any:
@@ -274,7 +270,7 @@ def _array_solver(model: SecondOrderMatrices) -> Any:
 
 
 def _sparse_solver(model: SecondOrderMatrices) -> Any:
-    M, D, K = (own for own in (model.M, model.D, model.K) if not isinstance(own, np.ndarray))
+    M, D, K = (matrix for matrix in (model.M, model.D, model.K) if not isinstance(matrix, np.ndarray))
     symmetric = has_symmetric_pattern(M, D, K)
 
     def solve(omega: float) -> Any:

@@ -15,19 +15,13 @@ from ltinet._util.display import displayed_rows, html_table, omission_row, text_
 from ltinet._util.text import format_count, format_first_names
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.analysis.poles
-# The poles of a system.
-
 
 def compute_poles(system: SystemMatrices) -> NDArray[np.complex128]:
-    """The eigenvalues of A by falling real part, of a pair that with positive imaginary part first."""
+    """Return the eigenvalues of A by falling real part; positive imaginary parts come first in a pair."""
     with limit_blas_threads(system.n_states):
         values = np.linalg.eigvals(system.A).astype(np.complex128)
     return values[np.lexsort((-values.imag, -values.real))]
 
-
-# MERGED ltinet.analysis.poles
-# How modes behave: natural frequency, damping ratio and time constant of every pole, as a table.
 
 _HEADINGS = ("pole", "natural frequency", "damping ratio", "time constant")
 
@@ -35,16 +29,24 @@ _HEADINGS = ("pole", "natural frequency", "damping ratio", "time constant")
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Damping:
-    """Every pole with its natural frequency, damping ratio and time constant, slowest first; prints as a table."""
+    """Poles with natural frequency, damping ratio and time constant, slowest first; prints as a table.
+
+    Parameters
+    ----------
+    poles : ndarray
+        Poles λ, in discrete time z.
+    natural_frequency : ndarray
+        |λ| in radians per unit of time.
+    damping_ratio : ndarray
+        −Re λ/|λ|, from −1 to 1; NaN for an integrator.
+    time_constant : ndarray
+        −1/Re λ: negative for an unstable mode, infinite on the imaginary axis.
+    """
 
     poles: NDArray[np.complex128]
-    """λ, in discrete time z."""
     natural_frequency: NDArray[np.float64]
-    """|λ|, in radians per unit of time."""
     damping_ratio: NDArray[np.float64]
-    """−Re λ/|λ|, from −1 to 1; NaN for an integrator, which has none."""
     time_constant: NDArray[np.float64]
-    """−1/Re λ: negative for a mode that grows, infinite for one that does neither."""
 
     def __len__(self) -> int:
         return len(self.poles)
@@ -59,21 +61,21 @@ class Damping:
         return html_table(_HEADINGS, self._rows())
 
     def _rows(self) -> list[list[str]]:
-        rows = displayed_rows(len(self))
-        return [omission_row(len(self), len(_HEADINGS)) if at is None else self._row(at) for at in rows]
+        indices = displayed_rows(len(self))
+        return [omission_row(len(self), len(_HEADINGS)) if i is None else self._row(i) for i in indices]
 
-    def _row(self, at: int) -> list[str]:
-        ratio = self.damping_ratio[at]
+    def _row(self, i: int) -> list[str]:
+        ratio = self.damping_ratio[i]
         return [
-            format_pole(complex(self.poles[at])),
-            f"{self.natural_frequency[at]:.5g}",
+            format_pole(complex(self.poles[i])),
+            f"{self.natural_frequency[i]:.5g}",
             "–" if np.isnan(ratio) else f"{ratio + 0.0:.5g}",  # not "-0"
-            f"{self.time_constant[at]:.5g}",
+            f"{self.time_constant[i]:.5g}",
         ]
 
 
 def damping_table(poles: NDArray[np.complex128], dt: float | None) -> Damping:
-    """The table of these poles; in discrete time of the s with z = e^{s dt}, frequencies below π/dt."""
+    """Return the table of poles; in discrete time of the s with z = e^{s dt} and |Im s| ≤ π/dt."""
     with np.errstate(divide="ignore", invalid="ignore"):
         s = poles if dt is None else np.log(poles) / dt
         order = np.lexsort((-s.imag, np.abs(s)))
@@ -85,21 +87,20 @@ def damping_table(poles: NDArray[np.complex128], dt: float | None) -> Damping:
 
 
 def format_pole(pole: complex) -> str:
-    """A pole in five digits."""
+    """Return a pole as text with five digits."""
     if pole.imag == 0.0:
         return f"{pole.real:.5g}"
     return f"{pole.real:.5g} {'+' if pole.imag > 0 else '−'} {abs(pole.imag):.5g}i"
 
 
-# MERGED ltinet.analysis.poles
-# A system in a few lines, for a notebook.
+# Summary for notebooks.
 
-_QUICK = 400  # states: their poles take a tenth of a second
-_MAX_POLES = 4
+_MAX_STATES_WITH_POLES = 400  # larger systems would take more than a tenth of a second
+_MAX_POLES = 4  # in the summary
 
 
 def system_summary_rows(system: SystemMatrices) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and what there is to say as pairs of a label and a value; poles of systems that are not large."""
+    """Return a title and rows (label, text); poles are included for systems of up to 400 states."""
     ends = f"{format_count(system.n_inputs, 'input')} → {format_count(system.n_outputs, 'output')}"
     time = "continuous time" if system.dt is None else f"discrete time, dt = {system.dt:g}"
     states = (
@@ -114,7 +115,7 @@ def system_summary_rows(system: SystemMatrices) -> tuple[str, list[tuple[str, st
     ]
     if system.sparse is not None:
         rows.append(("matrices", system.sparse.description))
-    if 0 < system.n_states <= _QUICK:
+    if 0 < system.n_states <= _MAX_STATES_WITH_POLES:
         rows += _pole_rows(system)
     return f"state-space system, {ends}", rows
 

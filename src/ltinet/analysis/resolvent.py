@@ -29,30 +29,26 @@ from ltinet.systems.sparse_descriptor import SparseDescriptor
 from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU, explain_memory_error, has_symmetric_pattern
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.analysis.resolvent
-# (s I − R)⁻¹ for many s and a real quasi-triangular R: by blocks from the last, all s together, in real products.
-#
-# R stays real: to multiply complex columns by it takes half of what a complex triangle would, and no unitary form of R
-# has to be made first.
+# Resolvents of quasi-triangular matrices: block back substitution for all s together.
 
-Places = NDArray[np.intp] | slice
-_MIN_TILE_ROWS = 16  # rows at least that are brought up to date by one product of matrices, before they are solved
-_SPARSE_COLUMNS = 0.5  # share of entries that are not zero, below which columns that are zero are left out of products
+Indices = NDArray[np.intp] | slice
+_MIN_TILE_ROWS = 16  # least number of rows that one product of matrices updates before they are solved
+_SPARSE_COLUMNS = 0.5  # share of nonzero columns below which products skip the zero ones
 
 
 class _Product(NamedTuple):
-    """Rows to which a part of R times other rows is added."""
+    """Update of rows by a part of R times other rows."""
 
     rows: slice
     part: Matrix
-    others: Places
+    others: Indices
 
 
 class _Group(NamedTuple):
-    """Diagonal blocks none of which needs another one's result: places among those alone and among the pairs."""
+    """Diagonal blocks that are independent of each other: ranges of real eigenvalues and of pairs."""
 
     product: _Product | None
-    alone: slice
+    real: slice
     pairs: range
 
 
@@ -71,17 +67,17 @@ class QuasiTriangularMatrix:
         return np.flatnonzero(self.R.diagonal(-1))
 
     @cached_property
-    def alone(self) -> NDArray[np.intp]:
+    def real_rows(self) -> NDArray[np.intp]:
         """Rows of real eigenvalues."""
         return np.setdiff1d(np.arange(len(self.R)), np.concatenate([self.pairs, self.pairs + 1]))
 
     @cached_property
-    def turned(self) -> "QuasiTriangularMatrix":
-        """The transposed matrix upside down, which is an upper one again."""
+    def reversed_transpose(self) -> "QuasiTriangularMatrix":
+        """Transposed matrix in reverse order, which is upper quasi-triangular again."""
         return QuasiTriangularMatrix(np.ascontiguousarray(self.R.T[::-1, ::-1]))
 
     def solve(self, s: Complex, right: Matrix | Complex) -> Complex:
-        """(s I − R)⁻¹ times right-hand sides `(n, m, len(s))`, one for each s, or `(n, m, 1)`, the same for all."""
+        """Return (s I − R)⁻¹ times right-hand sides, `(n, m, len(s))` or `(n, m, 1)` for all s."""
         n, m = len(self.R), right.shape[1]
         X = np.empty((n, m, len(s)), dtype=np.complex128)
         X[:] = right
@@ -96,24 +92,24 @@ class QuasiTriangularMatrix:
 
     @cached_property
     def _steps(self) -> list[tuple[_Product | None, list[_Group]]]:
-        """Tiles from the last on: what all rows behind add to its rows, and its groups."""
-        stop, found = len(self.R), []
+        """Tiles from the last on: the update by all rows below, and the groups of the tile."""
+        stop, steps = len(self.R), []
         for tile in _tiles(_groups(self.R, self.pairs), len(self.R)):
             start = tile[-1].start
             groups = [
                 _Group(
                     self._product(rows, stop),
-                    slice(*np.searchsorted(self.alone, (rows.start, rows.stop)).tolist()),
+                    slice(*np.searchsorted(self.real_rows, (rows.start, rows.stop)).tolist()),
                     range(*np.searchsorted(self.pairs, (rows.start, rows.stop)).tolist()),
                 )
                 for rows in tile
             ]
-            found.append((self._product(slice(start, stop), len(self.R)), groups))
+            steps.append((self._product(slice(start, stop), len(self.R)), groups))
             stop = start
-        return found
+        return steps
 
     def _product(self, rows: slice, stop: int) -> _Product | None:
-        """What the columns behind some rows, up to `stop`, add to these rows."""
+        """Return the update of rows by the rows below them, up to `stop`; None if it is zero."""
         part = self.R[rows, rows.stop : stop]
         used = np.flatnonzero(part.any(axis=0))
         if not used.size:
@@ -129,18 +125,18 @@ def _add_product(product: _Product | None, flat: Array) -> None:
 
 
 def _groups(R: Matrix, pairs: NDArray[np.intp]) -> list[slice]:
-    """Rows of blocks that can be solved together, since none needs another one's result; from the last on."""
+    """Return ranges of rows whose blocks are independent of each other, from the last on."""
     n = len(R)
     ends = np.arange(n) + 1
     ends[pairs] += 1
     beyond = (R != 0.0) & (np.arange(n) >= ends[:, None])
-    needs = np.where(beyond.any(axis=1), beyond.argmax(axis=1), n)  # by row: the first result that it needs
-    needs[pairs] = needs[pairs + 1] = np.minimum(needs[pairs], needs[pairs + 1])
+    first = np.where(beyond.any(axis=1), beyond.argmax(axis=1), n)  # by row: the first result that it depends on
+    first[pairs] = first[pairs + 1] = np.minimum(first[pairs], first[pairs + 1])
     is_start = np.ones(n, dtype=np.bool_)
     is_start[pairs + 1] = False
     groups, stop, row = [], n, n
     for start in np.flatnonzero(is_start)[::-1].tolist():
-        if needs[start] < stop and row < stop:
+        if first[start] < stop and row < stop:
             groups.append(slice(row, stop))
             stop = row
         row = start
@@ -148,7 +144,7 @@ def _groups(R: Matrix, pairs: NDArray[np.intp]) -> list[slice]:
 
 
 def _tiles(groups: list[slice], n: int) -> Iterator[list[slice]]:
-    """Groups that follow each other, so many that they have some rows."""
+    """Yield consecutive groups with at least `_MIN_TILE_ROWS` rows together."""
     tile: list[slice] = []
     for group in groups:
         tile.append(group)
@@ -158,10 +154,10 @@ def _tiles(groups: list[slice], n: int) -> Iterator[list[slice]]:
 
 
 class _Inverses:
-    """(s I − block)⁻¹ for all diagonal blocks.
+    """Inverses (s I − block)⁻¹ of all diagonal blocks.
 
-    That of a pair is [[s − a, b], [c, s − a]] by (s − a − iω)(s − a + iω), which keeps the digits of s near an
-    eigenvalue; one factor after the other, whose product would overflow for rates of 1e200.
+    That of a pair is [[s − a, b], [c, s − a]] over (s − a − iω)(s − a + iω), a product that is accurate near an
+    eigenvalue. The factors are applied one by one, because their product overflows for rates of 1e200.
     """
 
     def __init__(self, triangle: QuasiTriangularMatrix, s: Complex) -> None:
@@ -169,47 +165,41 @@ class _Inverses:
         b, c = R[pairs, pairs + 1][:, None], R[pairs + 1, pairs][:, None]
         omega = 1j * (np.sqrt(np.abs(b)) * np.sqrt(np.abs(c)))
         distance = s - R.diagonal()[pairs][:, None]
-        one, other = 1.0 / (distance - omega), 1.0 / (distance + omega)
-        self.diagonal, self.above, self.below = distance * one * other, b * one * other, c * one * other
-        self.scalars = (1.0 / (s - R.diagonal()[triangle.alone][:, None]))[:, None]
-        self.alone, self.pairs = triangle.alone, pairs.tolist()
+        first, second = 1.0 / (distance - omega), 1.0 / (distance + omega)
+        self.diagonal, self.above, self.below = distance * first * second, b * first * second, c * first * second
+        self.scalars = (1.0 / (s - R.diagonal()[triangle.real_rows][:, None]))[:, None]
+        self.real_rows, self.pairs = triangle.real_rows, pairs.tolist()
 
     def apply(self, group: _Group, X: Complex) -> None:
         """Multiply the blocks of a group in place."""
-        if group.alone.start < group.alone.stop:
-            X[self.alone[group.alone]] *= self.scalars[group.alone]
-        for place in group.pairs:
-            at, diagonal = self.pairs[place], self.diagonal[place]
-            upper = diagonal * X[at] + self.above[place] * X[at + 1]
-            X[at + 1] = self.below[place] * X[at] + diagonal * X[at + 1]
-            X[at] = upper
+        if group.real.start < group.real.stop:
+            X[self.real_rows[group.real]] *= self.scalars[group.real]
+        for pair in group.pairs:
+            row, diagonal = self.pairs[pair], self.diagonal[pair]
+            upper = diagonal * X[row] + self.above[pair] * X[row + 1]
+            X[row + 1] = self.below[pair] * X[row] + diagonal * X[row + 1]
+            X[row] = upper
 
 
-# MERGED ltinet.analysis.resolvent
-# (s I − A)⁻¹ for many s, from one decomposition A = V Λ V⁻¹: scalars where neurons stand apart, else a quasi-triangle.
-#
-# Every neuron stands apart where the condition number of V costs few digits; a step of refinement brings those back
-# (`frequency_response`). Elsewhere Λ is quasi-triangular and V orthogonal in the units that balance A: no digits are
-# lost, each s costs n²/2 products, and nobody searches for something between, which would take longer than it saves.
+# Decomposition of dense systems.
 
-# cond(V) in balanced coordinates: what one step of refinement brings back with room to spare, eps·1e4 being 2e-12.
+# Limit on cond(V) in balanced coordinates: errors of eps·1e4 = 2e-12, which one step of refinement removes.
 _MAX_EIGENVECTOR_CONDITION = 1e4
-_SMALL, _SPARSE_ENTRIES = (
-    64,
-    0.1,
-)  # states and share of entries: beyond and below these it is worth to look for separate parts
+# A matrix of more states than _MIN_STATES and a smaller share of nonzero entries than _SPARSE_SHARE may consist of
+# independent parts, which are then searched for.
+_MIN_STATES, _SPARSE_SHARE = 64, 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Diagonalisation:
-    """A = diag(scaling) Z X Λ X⁻¹ Zᵀ diag(scaling)⁻¹, with Z orthogonal and V = diag(scaling) Z X.
+class Diagonalization:
+    """Decomposition A = diag(scaling) Z X Λ X⁻¹ Zᵀ diag(scaling)⁻¹, with Z orthogonal and V = diag(scaling) Z X.
 
-    Of a pair two real columns of X stand for the complex ones, Re w and Im w for w and its conjugate.
+    For a pair X has the real columns Re w and Im w instead of w and its conjugate.
     """
 
     rates: Complex
     triangle: QuasiTriangularMatrix | None
-    """Λ where it is not diagonal: real, with 2×2 blocks for pairs; X is the identity then, and None."""
+    """Λ if it is not diagonal: real, with 2×2 blocks for pairs. X is the identity then, and None."""
     scaling: NDArray[np.float64]
     Z: Matrix
     X: Matrix | None
@@ -217,7 +207,7 @@ class Diagonalisation:
     pairs: NDArray[np.intp]
 
     def to_modes(self, B: Matrix | Complex) -> Complex:
-        """V⁻¹ B."""
+        """Return V⁻¹ B."""
         rows = real_matrix_product(self.Z.T, B / self.scaling[:, None])
         rows = rows if self.X_inv is None else real_matrix_product(self.X_inv, rows)
         result = rows.astype(np.complex128)
@@ -226,7 +216,7 @@ class Diagonalisation:
         return result
 
     def from_modes(self, C: Matrix) -> Complex:
-        """C V."""
+        """Return C V."""
         columns = (C * self.scaling) @ self.Z
         columns = columns if self.X is None else columns @ self.X
         result = columns.astype(np.complex128)
@@ -235,7 +225,7 @@ class Diagonalisation:
         return result
 
     def states_of(self, modes: Complex) -> Complex:
-        """V times columns: w y + w̄ y′ is Re w (y + y′) + Im w i (y − y′)."""
+        """Return V times columns: w y + w̄ y′ = Re w (y + y′) + Im w i (y − y′)."""
         columns = np.array(modes)
         first, second = modes[self.pairs], modes[self.pairs + 1]
         columns[self.pairs], columns[self.pairs + 1] = first + second, 1j * (first - second)
@@ -246,7 +236,7 @@ class Diagonalisation:
 
 
 def real_matrix_product(matrix: Matrix, columns: Matrix | Complex) -> Matrix | Complex:
-    """A product, by half as many multiplications where the columns are complex."""
+    """Return a real matrix times columns, with half the multiplications of a complex product."""
     if columns.dtype.kind != "c":
         return matrix @ columns
     return (matrix @ np.ascontiguousarray(columns).view(np.float64)).view(np.complex128)
@@ -254,10 +244,10 @@ def real_matrix_product(matrix: Matrix, columns: Matrix | Complex) -> Matrix | C
 
 @dataclass(frozen=True, eq=False)
 class Resolvent:
-    """A system in the coordinates of Λ."""
+    """System in the coordinates of Λ."""
 
     system: SystemMatrices
-    form: Diagonalisation
+    form: Diagonalization
 
     @property
     def rates(self) -> Complex:
@@ -275,7 +265,7 @@ class Resolvent:
         return self.form.from_modes(self.system.C)
 
     def solve(self, s: Complex, right: Complex) -> Complex:
-        """(s I − Λ)⁻¹ times right-hand sides `(n, m, len(s))`, one for each s, or `(n, m, 1)` for all."""
+        """Return (s I − Λ)⁻¹ times right-hand sides, `(n, m, len(s))` or `(n, m, 1)` for all s."""
         if self.form.triangle is not None:
             return self.form.triangle.solve(s, right)
         return np.asarray(right * (1.0 / (s - self.rates[:, None]))[:, None, :], dtype=np.complex128)
@@ -287,32 +277,34 @@ def compute_resolvent(system: SystemMatrices) -> Resolvent:
     with limit_blas_threads(len(A)):
         symmetric = is_symmetric(A)
         units = balance_matrix(A, rescale_states=not symmetric)
-        schur = symmetric_schur(units.matrix) if symmetric else _compute_schur(units.matrix)
+        if symmetric:
+            schur = symmetric_schur(units.matrix)
+        else:
+            is_sparse = len(A) > _MIN_STATES and np.count_nonzero(units.matrix) <= _SPARSE_SHARE * A.size
+            schur = schur_by_parts(units.matrix) if is_sparse else real_schur(units.matrix)
         form = _diagonal_form(schur, units.scaling, units.factor)
         return Resolvent(system, form or _quasi_triangular_form(schur, units.scaling, units.factor))
 
 
-def _compute_schur(A: Matrix) -> SchurForm:
-    """The Schur form, part by part where A has so few entries that it may well fall apart."""
-    is_sparse = len(A) > _SMALL and np.count_nonzero(A) <= _SPARSE_ENTRIES * A.size
-    return schur_by_parts(A) if is_sparse else real_schur(A)
-
-
-def _diagonal_form(schur: SchurForm, scaling: NDArray[np.float64], factor: float) -> Diagonalisation | None:
-    """Every neuron alone, if its V is well conditioned and no pair is nearly real."""
+def _diagonal_form(schur: SchurForm, scaling: NDArray[np.float64], factor: float) -> Diagonalization | None:
+    """Return a diagonal form; None if V is ill conditioned or a pair is nearly real."""
     decoupled = decouple_neurons(schur, schur.starts)
     X, Lambda, pairs = decoupled.X, decoupled.diagonal, schur.pairs
     omega = Lambda[pairs, pairs + 1]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         X = X / np.sqrt(np.einsum("ij,ij->j", X, X))
-        is_turn = (omega > 0.0) & (Lambda[pairs + 1, pairs] == -omega)
+        is_rotation = (omega > 0.0) & (Lambda[pairs + 1, pairs] == -omega)
         size = np.maximum(
             np.linalg.norm(decoupled.X[:, pairs], axis=0), np.linalg.norm(decoupled.X[:, pairs + 1], axis=0)
         )
         X[:, pairs], X[:, pairs + 1] = decoupled.X[:, pairs] / size, decoupled.X[:, pairs + 1] / size
-    if not is_turn.all() or not np.isfinite(X).all():
+    if not is_rotation.all() or not np.isfinite(X).all():
         return None
-    if not _smallest_diagonal(X, pairs) * _MAX_EIGENVECTOR_CONDITION >= 1.0:
+    # X is block triangular: its inverse is at least as large as the reciprocal of the smallest diagonal block.
+    sizes = np.abs(X.diagonal())
+    blocks = np.hypot(np.hypot(sizes[pairs], sizes[pairs + 1]), np.hypot(X[pairs, pairs + 1], X[pairs + 1, pairs]))
+    sizes[pairs] = sizes[pairs + 1] = blocks
+    if not float(sizes.min(initial=1.0)) * _MAX_EIGENVECTOR_CONDITION >= 1.0:
         return None
     try:
         X_inv = _inverse(X, pairs)
@@ -322,11 +314,11 @@ def _diagonal_form(schur: SchurForm, scaling: NDArray[np.float64], factor: float
         return None
     rates = Lambda.diagonal().astype(np.complex128)
     rates.imag[pairs], rates.imag[pairs + 1] = omega, -omega
-    return Diagonalisation(rates * factor, None, scaling, schur.Z, X, X_inv, pairs)
+    return Diagonalization(rates * factor, None, scaling, schur.Z, X, X_inv, pairs)
 
 
 def _inverse(X: Matrix, pairs: NDArray[np.intp]) -> Matrix:
-    """The inverse, of which little is to be computed where nothing couples neurons.
+    """Return the inverse, block by block if X is block diagonal.
 
     Raises:
         LinAlgError: X is singular.
@@ -334,21 +326,13 @@ def _inverse(X: Matrix, pairs: NDArray[np.intp]) -> Matrix:
     if np.count_nonzero(X) > len(X) + 2 * len(pairs):
         return np.asarray(np.linalg.inv(X), dtype=np.float64)
     inverse = np.diag(1.0 / X.diagonal())
-    at = pairs[:, None] + np.arange(2)
-    inverse[at[:, :, None], at[:, None, :]] = np.linalg.inv(X[at[:, :, None], at[:, None, :]])
+    rows = pairs[:, None] + np.arange(2)
+    inverse[rows[:, :, None], rows[:, None, :]] = np.linalg.inv(X[rows[:, :, None], rows[:, None, :]])
     return inverse
 
 
-def _smallest_diagonal(X: Matrix, pairs: NDArray[np.intp]) -> float:
-    """The least size of a diagonal block of a block triangular X, whose inverse is as large as its reciprocal."""
-    sizes = np.abs(X.diagonal())
-    blocks = np.hypot(np.hypot(sizes[pairs], sizes[pairs + 1]), np.hypot(X[pairs, pairs + 1], X[pairs + 1, pairs]))
-    sizes[pairs] = sizes[pairs + 1] = blocks
-    return float(sizes.min(initial=1.0))
-
-
 def _condition_bound(X: Matrix, X_inv: Matrix) -> float:
-    """cond₂(X) or more, by ‖·‖₂² ≤ ‖·‖₁‖·‖∞ for X and its inverse."""
+    """Return a bound on cond₂(X), by ‖·‖₂² ≤ ‖·‖₁‖·‖∞ for X and its inverse."""
     bound = 1.0
     with np.errstate(over="ignore"):
         for factor in (X, X_inv):
@@ -359,20 +343,19 @@ def _condition_bound(X: Matrix, X_inv: Matrix) -> float:
     return bound
 
 
-def _quasi_triangular_form(schur: SchurForm, scaling: NDArray[np.float64], factor: float) -> Diagonalisation:
-    """All neurons in one quasi-triangle, the real Schur form."""
+def _quasi_triangular_form(schur: SchurForm, scaling: NDArray[np.float64], factor: float) -> Diagonalization:
+    """Return the real Schur form."""
     rates = np.repeat(schur.eigenvalues, schur.sizes)
     rates[schur.pairs + 1] = rates[schur.pairs].conj()
     triangle = QuasiTriangularMatrix(schur.R * factor)
-    return Diagonalisation(rates * factor, triangle, scaling, schur.Z, None, None, np.empty(0, dtype=np.intp))
+    return Diagonalization(rates * factor, triangle, scaling, schur.Z, None, None, np.empty(0, dtype=np.intp))
 
 
-# MERGED ltinet.analysis.resolvent
-# H(s) of a sparse model: one sparse factorisation of s E − A for each s, nothing filled in.
+# Sparse systems.
 
 
 class SparseResolvent:
-    """C (s E − A)⁻¹ B + D of a sparse model."""
+    """Transfer function C (s E − A)⁻¹ B + D of a sparse model."""
 
     def __init__(self, system: SystemMatrices, pencil: SparseDescriptor) -> None:
         self.system, self.pencil = system, pencil
@@ -386,21 +369,21 @@ class SparseResolvent:
         return has_symmetric_pattern(self.pencil.state, self.pencil.mass)
 
     def at(self, s: Complex) -> Complex:
-        """H(s), (len(s), p, m); complex(inf, nan) in every entry where s is a pole."""
+        """Return H(s), (len(s), p, m); complex(inf, nan) in every entry where s is a pole."""
         H = np.empty((len(s), *self.system.D.shape), dtype=np.complex128)
         with explain_memory_error(self.pencil.n_states, self.pencil.n_nonzeros):
-            for index, place in enumerate(s.tolist()):
+            for index, point in enumerate(s.tolist()):
                 try:
-                    H[index] = self._gain(self._factors(place))
+                    H[index] = self._gain(self._factors(point))
                 except SingularMatrixError:
                     H[index] = complex(np.inf, np.nan)
         return H
 
-    def at_rest(self) -> Array:
-        """H(0), in discrete time H(1): real numbers.
+    def dc_gain(self) -> Array:
+        """Return the real matrix H(0), in discrete time H(1).
 
         Raises:
-            InvalidSystemError: there is an integrator, which only a filled-in matrix tells more about.
+            InvalidSystemError: there is an integrator.
         """
         try:
             factors = self._factors(0.0 if self.system.dt is None else 1.0)
@@ -409,15 +392,15 @@ class SparseResolvent:
             return np.asarray(self._gain(factors), dtype=np.float64)
         except SingularMatrixError:
             raise InvalidSystemError(
-                "A is singular to working precision, so that the gain at rest is infinite or not known: the model has "
-                "integrators; system.frequency_response(omega) tells the gain at any frequency but zero"
+                "A is singular to working precision: the model has integrators, and its DC gain is infinite or unknown; "
+                "use system.frequency_response(omega) at frequencies other than zero"
             ) from None
 
     def _factors(self, s: complex | float) -> SparseLU:
         return SparseLU(s * self._E - self.pencil.state, has_symmetric_pattern=self._is_symmetric)
 
     def _gain(self, factors: SparseLU) -> Any:
-        """D + C M⁻¹ B, solved for the inputs or for the outputs, whichever are fewer."""
+        """Return D + C M⁻¹ B, solved for the inputs or for the outputs, whichever are fewer."""
         system, B = self.system, self.pencil.B
         if system.n_inputs <= system.n_outputs:
             return system.D + system.C @ factors.solve(B)

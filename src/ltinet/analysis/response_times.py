@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 from ltinet._util.floating_point import Array, rounding_tolerance
 from ltinet.simulation.modal import ModalSystem
 
-# MERGED ltinet.analysis.response_times
-# Which modes a response shows, and how strongly: what times are chosen from.
+# Modes of a response.
 
-_VISIBLE = 1e-3  # of the strongest mode between the same input and output
-_MAX_AMPLITUDES = 10_000_000  # amplitudes that are looked at one by one; beyond, all modes count as visible
+_VISIBLE_SHARE = 1e-3  # of the strongest mode between the same input and output
+_MAX_AMPLITUDES = 10_000_000  # amplitudes that are computed; if there were more, all modes count as visible
 
 
 class Modes(NamedTuple):
-    """Rates λ, and how strongly each shows between every output and every way to start it, `(modes, p, starts)`."""
+    """Rates λ, and their amplitudes between every output and every initial state, `(modes, p, starts)`."""
 
     rates: NDArray[np.complex128]
     amplitudes: Array
@@ -32,62 +31,62 @@ class Modes(NamedTuple):
 
     @property
     def fastest(self) -> float:
-        """The largest |λ|."""
+        """Largest |λ|."""
         return float(np.abs(self.rates).max(initial=0.0))
 
     def visible(self) -> "Modes":
-        """Those that one can see."""
+        """Return the modes with visible amplitudes."""
         strongest = self.amplitudes.max(axis=0, initial=0.0)
-        return self.those(((self.amplitudes >= _VISIBLE * strongest) & (self.amplitudes > 0.0)).any(axis=(1, 2)))
+        return self.select(((self.amplitudes >= _VISIBLE_SHARE * strongest) & (self.amplitudes > 0.0)).any(axis=(1, 2)))
 
     def without_integrators(self) -> "Modes":
-        """Those that do something by themselves."""
-        return self.those(~self.is_integrator)
+        """Return the modes other than integrators."""
+        return self.select(~self.is_integrator)
 
     def show_integrators(self, final: Array) -> bool:
-        """Whether an integrator is seen: by the final values of a step, `(p, starts)`, or by its own share."""
-        if self.to_step:  # amplitudes of hidden ones are rounding over rounding
+        """Return whether an integrator is visible, by final values of steps `(p, starts)` or by its amplitude."""
+        if self.to_step:  # amplitudes of hidden integrators are quotients of rounding errors
             return not bool(np.isfinite(final).all())
         return bool(self.visible().is_integrator.any())
 
-    def those(self, keep: NDArray[np.bool_]) -> "Modes":
-        """Some of them."""
-        return Modes(self.rates[keep], self.amplitudes[keep], self.is_integrator[keep], self.to_step)
+    def select(self, mask: NDArray[np.bool_]) -> "Modes":
+        """Return some of the modes."""
+        return Modes(self.rates[mask], self.amplitudes[mask], self.is_integrator[mask], self.to_step)
 
 
 def response_modes(
     system: ModalSystem, starts: Array, outputs: list[int], *, to_step: bool, n_integrators: int
 ) -> Modes:
-    """The modes of a response that begins in packed states `(starts, n)`, or that follows steps which lead there.
+    """Return the modes of a response to packed initial states `(starts, n)`, or to steps with these input columns.
 
-    A step of an input that pushes a mode by g leaves c g/λ of it. Of modes that are coupled in a block nobody knows the
-    shares: each counts as much as the block. The slowest `n_integrators` are integrators, whatever rounding
-    made of them.
+    A step of an input with the coefficient g of a mode leaves the amplitude c g/λ. Amplitudes of modes that are coupled
+    in a block are unknown: each counts as much as the block. The slowest `n_integrators` states are integrators, even
+    if rounding moved their eigenvalues from zero.
     """
     rates, C = system.rates, system.C[outputs]
     n_pairs, n_scalars = system.n_pairs, len(rates)
     pairs = starts[:, : 2 * n_pairs].reshape(len(starts), n_pairs, 2)
-    pushed = np.concatenate(
+    sizes = np.concatenate(
         [np.hypot(pairs[..., 0], pairs[..., 1]), np.abs(starts[:, 2 * n_pairs : n_pairs + n_scalars])], 1
     )
-    all_rates, amplitudes = [rates], [_products(np.abs(C), pushed)]
-    place = n_pairs + n_scalars
+    all_rates, amplitudes = [rates], [_products(np.abs(C), sizes)]
+    offset = n_pairs + n_scalars
     for block in system.blocks:
         values = np.linalg.eigvals(block.F).astype(np.complex128)
-        own = np.linalg.norm(starts[:, place : place + len(block.F)], axis=1)
-        size = np.outer(np.linalg.norm(block.C[outputs], axis=1), own)
+        norms = np.linalg.norm(starts[:, offset : offset + len(block.F)], axis=1)
+        size = np.outer(np.linalg.norm(block.C[outputs], axis=1), norms)
         all_rates.append(values)
         amplitudes.append(np.broadcast_to(size, (len(values), *size.shape)))
-        place += len(block.F)
-    found, size = np.concatenate(all_rates), np.concatenate(amplitudes)
-    is_integrator = _slowest(found, n_integrators)
+        offset += len(block.F)
+    rates, size = np.concatenate(all_rates), np.concatenate(amplitudes)
+    is_integrator = _slowest(rates, n_integrators)
     if to_step:
-        size = size / np.where(is_integrator | (found == 0.0), 1.0, np.abs(found))[:, None, None]
-    return Modes(found, size, is_integrator, to_step)
+        size = size / np.where(is_integrator | (rates == 0.0), 1.0, np.abs(rates))[:, None, None]
+    return Modes(rates, size, is_integrator, to_step)
 
 
 def _slowest(rates: NDArray[np.complex128], count: int) -> NDArray[np.bool_]:
-    """The slowest modes, as many as have `count` states; of a pair that with a positive frequency stands for both."""
+    """Return a mask of the slowest modes with `count` states; in a pair Im λ > 0 counts for both."""
     if not count:
         return np.zeros(len(rates), dtype=np.bool_)
     sizes = np.abs(rates)
@@ -96,58 +95,59 @@ def _slowest(rates: NDArray[np.complex128], count: int) -> NDArray[np.bool_]:
     return np.asarray(sizes <= sizes[order][np.searchsorted(states, count)])
 
 
-def _products(C: Array, pushed: Array) -> Array:
-    if C.size * len(pushed) > _MAX_AMPLITUDES:
+def _products(C: Array, sizes: Array) -> Array:
+    if C.size * len(sizes) > _MAX_AMPLITUDES:
         return np.ones((C.shape[1], 1, 1))
-    return np.asarray(C.T[:, :, None] * pushed.T[:, None, :])
+    return np.asarray(C.T[:, :, None] * sizes.T[:, None, :])
 
 
-# MERGED ltinet.analysis.response_times
-# How times are spaced where even ones would be too many: closest where the fastest mode that still swings asks.
+# Graded times.
 
 _MAX_SAMPLES_PER_RADIAN = 4.0  # of an oscillation: 25 in a period
-MIN_SAMPLES_PER_RADIAN = 1.0  # six in a period: with fewer a line between them is not the curve
-_PER_DECADE = (400.0, 100.0)  # of times where nothing swings; the second where oscillations need the others
-_DENSITY_BISECTIONS = 60  # of an interval for a share of the times: all bits of it
+MIN_SAMPLES_PER_RADIAN = 1.0  # six in a period: with fewer, lines between samples do not follow the curve
+_SAMPLES_PER_DECADE = (400.0, 100.0)  # without oscillations; the second where these need the other samples
+_DENSITY_BISECTIONS = 60  # all bits of the density
 
 
 class Oscillations(NamedTuple):
-    """Frequencies of modes that oscillate, and until when each is seen."""
+    """Frequencies of oscillating modes, and the time until which each is visible."""
 
     frequencies: Array
     until: Array
 
     def fastest_from(self, time: float) -> float:
-        """The largest frequency of what is still seen at a time."""
+        """Return the largest frequency that is still visible at a time."""
         return float(self.frequencies[self.until > time].max(initial=0.0))
 
 
-def graded_times(first: float, end: float, swings: Oscillations, most: int) -> tuple[Array, float | None]:
-    """At most so many times from 0 to the end, and the slowest oscillation that they do not follow, None if all are.
+def graded_times(first: float, end: float, oscillations: Oscillations, most: int) -> tuple[Array, float | None]:
+    """Return at most `most` times from 0 to the end, and the slowest oscillation that they do not resolve, or None.
 
-    From `first` on they come in pieces that double in length. A piece is spaced logarithmically, or evenly where an
-    oscillation asks for more. If all together are too many, every oscillation gets the same share of what it asks for.
+    From `first` on times form pieces that double in length. A piece is spaced logarithmically, or evenly where an
+    oscillation needs more samples. If that is too many, the samples of all oscillations are reduced in proportion.
     """
     edges = np.append(first * 2.0 ** np.arange(max(math.ceil(math.log2(end / first)), 1)), end)
     lengths = np.diff(edges)
-    asked = np.array([swings.fastest_from(float(start)) for start in edges[:-1]])
+    frequencies = np.array([oscillations.fastest_from(float(start)) for start in edges[:-1]])
     decades = np.log10(edges[1:] / edges[:-1])
-    for per_decade in _PER_DECADE:
+    for per_decade in _SAMPLES_PER_DECADE:
         quiet = np.ceil(per_decade * decades)
-        if quiet.sum() + (_MAX_SAMPLES_PER_RADIAN * asked * lengths).sum() <= most - 2:
+        if quiet.sum() + (_MAX_SAMPLES_PER_RADIAN * frequencies * lengths).sum() <= most - 2:
             break
-    density = _max_density(quiet, asked * lengths, most - 2 - len(lengths))
+    density = _max_density(quiet, frequencies * lengths, most - 2 - len(lengths))
     pieces = [np.array([0.0, first])]
-    for start, stop, rest, lively in zip(edges[:-1], edges[1:], quiet, density * asked * lengths, strict=True):
-        count = math.ceil(max(rest, lively, 1.0))
-        spaced = np.linspace(start, stop, count + 1) if lively > rest else np.geomspace(start, stop, count + 1)
+    for start, stop, n_quiet, n_lively in zip(
+        edges[:-1], edges[1:], quiet, density * frequencies * lengths, strict=True
+    ):
+        count = math.ceil(max(n_quiet, n_lively, 1.0))
+        spaced = np.linspace(start, stop, count + 1) if n_lively > n_quiet else np.geomspace(start, stop, count + 1)
         pieces.append(spaced[1:])
-    missed = asked[(density < MIN_SAMPLES_PER_RADIAN) & (density * asked * lengths > quiet)]
+    missed = frequencies[(density < MIN_SAMPLES_PER_RADIAN) & (density * frequencies * lengths > quiet)]
     return np.concatenate(pieces), float(missed.min()) if missed.size else None
 
 
 def _max_density(quiet: Array, radians: Array, most: float) -> float:
-    """The most times in a radian, at most four, with which all pieces together have no more times than may be."""
+    """Return the largest number of samples per radian, up to four, with at most `most` samples in all pieces."""
     low, high = 0.0, _MAX_SAMPLES_PER_RADIAN
     if np.maximum(quiet, high * radians).sum() <= most:
         return high
@@ -157,59 +157,57 @@ def _max_density(quiet: Array, radians: Array, most: float) -> float:
     return low
 
 
-# MERGED ltinet.analysis.response_times
-# Times at which a response is shown where nobody gave them: until it has settled, close enough to see every mode.
+# Time spans.
 
 MAX_TIMES = 5000
-_MOST_NUMBERS = 20_000_000  # of all curves together: 160 MB
+_MAX_NUMBERS = 20_000_000  # of all curves together: 160 MB
 _MIN_TIMES = 201  # a curve of fewer points looks like a polygon
 _SAMPLES_PER_RADIAN = 4.0  # of the fastest mode: 25 in a period
-_FADED = 1e-3  # of the final value, or of the peak where that is zero: what is left of a mode at the end
-_GROWTH = 1e3  # of modes that grow
-_PERIODS = 10  # of modes that are not damped
-_DOUBLINGS = 60  # of an end: more than any rates and amplitudes that are numbers need
-_TIME_BISECTIONS = 30  # of an interval for a time that is drawn
+_FADED_SHARE = 1e-3  # of the final value, or of the peak if that is zero: amplitude of a mode at the end
+_GROWTH = 1e3  # factor by which growing modes grow
+_PERIODS = 10  # of undamped modes
+_DOUBLINGS = 60  # of an end time: more than finite rates and amplitudes need
+_TIME_BISECTIONS = 30  # relative accuracy of 1e-9
 
 
 class TimeSpan(NamedTuple):
-    """How long a response is shown, what its fastest mode is, and what is to be said about that."""
+    """Duration of a response, its fastest mode, and notes on both."""
 
     end: float
     fastest: float
     settles: bool
     notes: tuple[str, ...]
-    swings: Oscillations
-    """What oscillates, and until when it is seen."""
+    oscillations: Oscillations
     returns: bool = False
-    """Whether it repeats itself in the end, by a single oscillation that is not damped."""
+    """True if it becomes periodic, with a single undamped oscillation."""
     is_bounded: bool = False
-    """Whether nothing grows."""
+    """True if nothing grows."""
 
 
 def select_time_span(modes: Modes, final: Array) -> TimeSpan:
-    """When a response has settled, from its visible modes and its final values, `(p, starts)`.
+    """Return the time span until a response has settled, from its visible modes and final values `(p, starts)`.
 
-    Without damping it never settles, and with growth it leaves: both get a sensible end and a note.
+    Undamped and unstable responses get a suitable end and a note.
     """
     shown = modes.without_integrators().visible()
     rates = shown.rates
     noise = rounding_tolerance(len(modes.rates)) * np.abs(rates)
     grows = rates.real > noise
-    swings = (np.abs(rates.real) <= noise) & (rates.imag != 0.0)
-    fades = ~(grows | swings)
+    undamped = (np.abs(rates.real) <= noise) & (rates.imag != 0.0)
+    fades = ~(grows | undamped)
     if grows.any():
         end = math.log(_GROWTH) / float(rates.real[grows].max())
-        told = f"it grows without bound; shown until t = {_round_up(end):g}, after a thousandfold growth"
+        note = f"it grows without bound; shown until t = {_round_up(end):g}, after a thousandfold growth"
         return TimeSpan(
-            _round_up(end), shown.fastest, False, (told,), _oscillations(shown, np.full(len(rates), np.inf))
+            _round_up(end), shown.fastest, False, (note,), _oscillations(shown, np.full(len(rates), np.inf))
         )
-    left = _times_to_fade(shown, fades, final)
-    end, notes = float(left[fades].max(initial=0.0)), []
-    if swings.any():
-        slowest = float(np.abs(rates.imag[swings]).min())
+    fade_times = _times_to_fade(shown, fades, final)
+    end, notes = float(fade_times[fades].max(initial=0.0)), []
+    if undamped.any():
+        slowest = float(np.abs(rates.imag[undamped]).min())
         end = max(end, _PERIODS * 2.0 * math.pi / slowest)
         notes.append(f"an oscillation of {slowest:g} rad per unit of time is not damped: it never settles")
-    returns = len(np.unique(np.abs(rates.imag[swings]))) == 1
+    returns = len(np.unique(np.abs(rates.imag[undamped]))) == 1
     is_bounded = not modes.show_integrators(final)
     if not is_bounded:
         end = 2.0 * end if end > 0.0 else 10.0
@@ -217,92 +215,99 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
     end = _round_up(end) if end > 0.0 else 1.0
     notes = [f"{note}; shown until t = {end:g}" for note in notes]
     return TimeSpan(
-        end, shown.fastest, not notes, tuple(notes), _oscillations(shown, left), returns and is_bounded, is_bounded
+        end,
+        shown.fastest,
+        not notes,
+        tuple(notes),
+        _oscillations(shown, fade_times),
+        returns and is_bounded,
+        is_bounded,
     )
 
 
 def sample_times(span: TimeSpan, most: int = MAX_TIMES) -> tuple[Array, tuple[str, ...]]:
-    """At most so many times from 0 to the end of a span, evenly spaced where that shows its fastest mode; a note.
+    """Return at most `most` times from 0 to the end of a span, evenly spaced if that resolves its fastest mode; notes.
 
-    Otherwise they are spaced logarithmically, from a twentieth of the fastest mode's time on, after 0, and closer where
-    something swings; what swings too fast to be followed is told.
+    Otherwise they are spaced logarithmically from a twentieth of the time constant of the fastest mode on, and closer
+    for oscillations; a note names an oscillation that is not resolved.
     """
     radians = span.end * span.fastest
     if MIN_SAMPLES_PER_RADIAN * radians <= most:
         count = int(np.clip(math.ceil(_SAMPLES_PER_RADIAN * radians) + 1, _MIN_TIMES, most))
         return np.linspace(0.0, span.end, count), ()
-    times, missed = graded_times(0.05 / span.fastest, span.end, span.swings, most)
-    told = f"{len(times)} times do not follow an oscillation of {missed or 0.0:.3g} rad per unit of time to its end"
-    return times, () if missed is None else (f"{told}; give times of your own to see it",)
+    times, missed = graded_times(0.05 / span.fastest, span.end, span.oscillations, most)
+    note = f"{len(times)} times do not follow an oscillation of {missed or 0.0:.3g} rad per unit of time to its end"
+    return times, () if missed is None else (f"{note}; pass other times to see it",)
 
 
 def settling_time_bound(modes: Modes, reference: Array, *, share: float) -> float:
-    """The time after which all modes together are below a share of the references `(p, starts)`, if all fade.
+    """Return the time after which all modes together are below a share of the references `(p, starts)`.
 
-    By the sum of their amplitudes: modes that cancel each other for a while, as those of a delay do, count in full.
+    Amplitudes are summed: modes that cancel each other for a while, as those of a delay do, count in full. The result
+    is 0 if a mode does not decay.
     """
     amplitudes = modes.amplitudes / np.where(reference > 0.0, reference, np.inf)
     decays = -modes.rates.real
     if not len(decays) or not amplitudes.any() or decays.min() <= 0.0:
         return 0.0
 
-    def is_late(time: float) -> bool:
+    def has_settled(time: float) -> bool:
         return bool((np.tensordot(np.exp(-decays * time), amplitudes, 1) <= share).all())
 
     low, high = 0.0, 1.0 / float(decays.max())
     for _ in range(_DOUBLINGS):
-        if is_late(high):
+        if has_settled(high):
             break
         low, high = high, 2.0 * high
     for _ in range(_TIME_BISECTIONS):
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if is_late(middle) else (middle, high)
+        low, high = (low, middle) if has_settled(middle) else (middle, high)
     return high
 
 
 def max_times(n_curves: int) -> int:
-    """How many times there may be for so many curves: 5,000, or fewer where all of them would fill the memory."""
-    return int(np.clip(_MOST_NUMBERS // max(n_curves, 1), _MIN_TIMES, MAX_TIMES))
+    """Return the largest number of times for a number of curves: 5,000, or fewer to limit memory."""
+    return int(np.clip(_MAX_NUMBERS // max(n_curves, 1), _MIN_TIMES, MAX_TIMES))
 
 
 def extend_span(span: TimeSpan, least: float = 0.0) -> TimeSpan:
-    """A span that ends at a later time, or is longer by a half, for a response that has not settled yet."""
+    """Return a span that ends at a later time, and is longer by at least a half."""
     return span._replace(end=_round_up(max(least, 1.5 * span.end)))
 
 
 def deviation_reference(final: Array, peak: Array) -> Array:
-    """What deviations are measured by: the final value, or the peak where that is zero or nothing beside it."""
+    """Return the scale of deviations: the final value, or the peak where that is zero or rounding of the peak."""
     size = np.abs(final)
     return np.where(np.isfinite(size) & (size > 1e-9 * peak), size, peak)
 
 
 def _integrator_note(modes: Modes) -> str:
     largest = float(np.abs(modes.rates[modes.is_integrator]).max(initial=0.0))
-    told = f" (poles of {largest:.1g} are rounding)" if largest > 0.0 else ""
-    return f"there is an integrator{told}: it {'never settles' if modes.to_step else 'need not return to zero'}"
+    size = f" (poles of {largest:.1g} are rounding)" if largest > 0.0 else ""
+    return f"there is an integrator{size}: it {'never settles' if modes.to_step else 'need not return to zero'}"
 
 
 def _oscillations(modes: Modes, until: Array) -> Oscillations:
-    lively = modes.rates.imag != 0.0
-    return Oscillations(np.abs(modes.rates.imag[lively]), until[lively])
+    oscillates = modes.rates.imag != 0.0
+    return Oscillations(np.abs(modes.rates.imag[oscillates]), until[oscillates])
 
 
 def _times_to_fade(modes: Modes, fades: NDArray[np.bool_], final: Array) -> Array:
-    """When nothing that one could see is left of each mode; those that do not fade stay for ever."""
-    found = np.full(len(modes.rates), np.inf)
+    """Return the time after which each mode is invisible; infinite for those that do not fade."""
+    result = np.full(len(modes.rates), np.inf)
     if not fades.any():
-        return found
+        return result
     amplitudes, rates = modes.amplitudes[fades], modes.rates[fades]
     peak = amplitudes.max(axis=0)
     reference = deviation_reference(final if final.shape == peak.shape else np.zeros(peak.shape), peak)
     with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.log(np.nan_to_num(amplitudes / (_FADED * reference), nan=0.0, posinf=0.0))
-        times = np.maximum(left, 0.0).max(axis=(1, 2)) / -rates.real
-    found[fades] = np.where(np.isfinite(times), times, 0.0)
-    return found
+        log_ratios = np.log(np.nan_to_num(amplitudes / (_FADED_SHARE * reference), nan=0.0, posinf=0.0))
+        times = np.maximum(log_ratios, 0.0).max(axis=(1, 2)) / -rates.real
+    result[fades] = np.where(np.isfinite(times), times, 0.0)
+    return result
 
 
 def _round_up(value: float) -> float:
-    """Up to two significant digits."""
+    """Round up to two significant digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return math.ceil(value / unit * (1.0 - 1e-12)) * unit

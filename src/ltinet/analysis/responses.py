@@ -42,20 +42,19 @@ from ltinet.systems.signal_names import Names
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
-# MERGED ltinet.analysis.responses
-# One input or all of them, one output or all of them.
+# Choice of inputs and outputs.
 
 Channel: TypeAlias = int | str | None
-"""An input or an output by its name, or counted from 0; None for all of them."""
+"""Name or index, counted from 0, of an input or an output; None for all."""
 Times: TypeAlias = ArrayLike | None
-"""The times of a response; None for those that suit it."""
+"""Times of a response; None for times that suit it."""
 
 
 def resolve_index(index: Any, names: Names, what: str) -> int | None:
-    """An input or an output by its name or its number, counted from 0; None for all of them.
+    """Return the index of an input or an output from its name or index; None for all.
 
     Raises:
-        InvalidSignalError: there is no such one.
+        InvalidSignalError: the name or index does not exist.
     """
     if index is None:
         return None
@@ -69,31 +68,34 @@ def resolve_index(index: Any, names: Names, what: str) -> int | None:
     except TypeError:
         number = -1
     if not 0 <= number < count:
-        known = f"0 to {count - 1}" if count > 1 else "0" if count else "none, there are no such"
-        raise InvalidSignalError(f"{what} is {sanitize(repr(index))}; give one of {known}, or None for all")
+        known = f"between 0 and {count - 1}" if count else f"None, since there is no {what}"
+        raise InvalidSignalError(f"{what} must be {known} or a name, got {sanitize(repr(index))}")
     return number
 
 
 def select_output(solution: Solution, output: int | None) -> Solution:
-    """The solution of one output alone, or as it is."""
+    """Return the solution of one output, or of all for None."""
     if output is None:
         return solution
-    own = slice(output, output + 1)
-    alone = _OneOutput(solution.trajectory, own)
+    column = slice(output, output + 1)
+    trajectory = _OneOutput(solution.trajectory, column)
     return replace(
-        solution, y=solution.y[..., own], trajectory=alone, signal_names=solution.signal_names.with_output(output)
+        solution,
+        y=solution.y[..., column],
+        trajectory=trajectory,
+        signal_names=solution.signal_names.with_output(output),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _OneOutput:
-    """A trajectory of which one output is shown."""
+    """Trajectory restricted to one output."""
 
     whole: Trajectory
-    own: slice
+    column: slice
 
     def outputs(self, t: Array) -> Array:
-        return self.whole.outputs(t)[..., self.own]
+        return self.whole.outputs(t)[..., self.column]
 
     def user_states(self, t: Array) -> Array:
         return self.whole.user_states(t)
@@ -107,13 +109,13 @@ class _OneOutput:
         return self.whole.input_corners(t)
 
     def error_bound(self, start: float, stop: float) -> ErrorBound:
-        return _OneBound(self.whole.error_bound(start, stop), self.own)
+        return _OneBound(self.whole.error_bound(start, stop), self.column)
 
 
 @dataclass(frozen=True, eq=False)
 class _OneBound:
     whole: ErrorBound
-    own: slice
+    column: slice
 
     def at(self, t: Array) -> dict[str, Array]:
         return self._chosen(self.whole.at(t))
@@ -122,15 +124,14 @@ class _OneBound:
         return self._chosen(self.whole.overall())
 
     def _chosen(self, parts: Mapping[str, Array]) -> dict[str, Array]:
-        return {name: part[..., self.own] for name, part in parts.items()}
+        return {name: part[..., self.column] for name, part in parts.items()}
 
 
-# MERGED ltinet.analysis.responses
-# The responses that everybody asks for first, by the exact engine, at times that are given or chosen.
+# Responses at given or chosen times.
 
-_SETTLED = 0.015  # of the reference, in the last tenth of the times: below the 2 % that everybody speaks of
-_MOST_TRIES = 12
-_N_CHECKS = 2001  # times at which it is seen whether a response that seems to have settled stirs again
+_SETTLED_SHARE = 0.015  # of the reference, in the last tenth of the times: below the usual 2 %
+_MAX_EXTENSIONS = 12
+_N_CHECKS = 2001  # later times at which a response that seems to have settled is checked
 
 ResponseAtTimes = Callable[[Array], Solution]
 
@@ -138,163 +139,153 @@ ResponseAtTimes = Callable[[Array], Solution]
 def step_response(
     prepared: SimulationContext, system: SystemMatrices, t: ArrayLike | None, *, input: Any, output: Any
 ) -> Solution:
-    """Outputs after one input went from 0 to 1 at t = 0, from rest."""
-    chosen, own = _chosen(system, input, output)
-    final = _part(dc_gain(system), chosen, own)
-    modes = partial(excited_modes, prepared, system, chosen, own, to_step=True)
-    directions = np.eye(system.n_inputs)[chosen if chosen is not None else slice(None)]
+    """Return the outputs after a step of one input, or of each, from 0 to 1 at t = 0, from rest."""
+    j, i = _indices(system, input, output)
+    final = _block(dc_gain(system), j, i)
+    modes = partial(excited_modes, prepared, system, j, i, to_step=True)
+    directions = np.eye(system.n_inputs)[j if j is not None else slice(None)]
 
     def run(times: Array) -> Solution:
         u = np.broadcast_to(directions[..., None, :], (*directions.shape[:-1], len(times), system.n_inputs))
         return simulate(prepared, u, t=times, hold="zero")
 
-    return select_output(_run_at_times(run, t, modes, final, own), own)
+    return select_output(_run_at_times(run, t, modes, final, i), i)
 
 
 def impulse_response(
     prepared: SimulationContext, system: SystemMatrices, t: ArrayLike | None, *, input: Any, output: Any
 ) -> Solution:
-    """Outputs after a unit impulse of one input at t = 0: those of the state x0 = B e_j, without D δ(t)."""
-    chosen, own = _chosen(system, input, output)
-    modes = partial(excited_modes, prepared, system, chosen, own, to_step=False)
-    starts = system.B.T[chosen if chosen is not None else slice(None)]
-    D = _part(system.D, chosen, own)
-    told = ("D is not zero: the response also has the impulse D δ(t) at t = 0, which no number shows",)
+    """Return the outputs after a unit impulse of one input, or of each: those of x0 = B e_j, without D δ(t)."""
+    j, i = _indices(system, input, output)
+    modes = partial(excited_modes, prepared, system, j, i, to_step=False)
+    starts = system.B.T[j if j is not None else slice(None)]
+    D = _block(system.D, j, i)
+    note = "D is not zero: the response also has the impulse D δ(t) at t = 0, which is not part of the values"
 
     def run(times: Array) -> Solution:
         u = np.zeros((*starts.shape[:-1], 1, system.n_inputs))
-        still = np.broadcast_to(u, (*u.shape[:-2], len(times), u.shape[-1]))
-        return simulate(prepared, still, t=times, x0=starts, hold="zero")
+        zero = np.broadcast_to(u, (*u.shape[:-2], len(times), u.shape[-1]))
+        return simulate(prepared, zero, t=times, x0=starts, hold="zero")
 
-    found = select_output(_run_at_times(run, t, modes, np.zeros(D.shape), own), own)
-    return _with_notes(found, told) if D.any() else found
+    solution = select_output(_run_at_times(run, t, modes, np.zeros(D.shape), i), i)
+    return _with_notes(solution, (note,)) if D.any() else solution
 
 
 def initial_response(
     prepared: SimulationContext, system: SystemMatrices, x0: ArrayLike, *, t: ArrayLike | None, output: Any
 ) -> Solution:
-    """Outputs from the state x0 at t = 0 without input; x0 may be a batch `(..., n)`."""
-    own = resolve_index(output, system.output_names, "output")
+    """Return the outputs from the state x0 at t = 0 without input; x0 may be a batch `(..., n)`."""
+    i = resolve_index(output, system.output_names, "output")
     start = as_real_array(x0, "x0")
     batch = start.shape[:-1]
     n_starts = math.prod(batch)
 
     def modes() -> Modes:
         packed = prepared.system.packed_from_blocks(prepared.initial_state(start, batch))
-        outputs, n_integrators = _outputs(system, own), count_integrators(system)
+        outputs, n_integrators = _outputs(system, i), count_integrators(system)
         return response_modes(prepared.system, packed, outputs, to_step=False, n_integrators=n_integrators)
 
     def run(times: Array) -> Solution:
         u = np.broadcast_to(np.zeros(system.n_inputs), (*batch, len(times), system.n_inputs))
         return simulate(prepared, u, t=times, x0=start, hold="zero")
 
-    return select_output(_run_at_times(run, t, modes, np.zeros((len(_outputs(system, own)), n_starts)), own), own)
+    return select_output(_run_at_times(run, t, modes, np.zeros((len(_outputs(system, i)), n_starts)), i), i)
 
 
 def excited_modes(
-    prepared: SimulationContext, system: SystemMatrices, chosen: int | None, own: int | None, *, to_step: bool
+    prepared: SimulationContext, system: SystemMatrices, j: int | None, i: int | None, *, to_step: bool
 ) -> Modes:
-    """The modes that inputs push."""
+    """Return the modes of the responses of output i to input j, or of all for None."""
     modal, B = prepared.system, prepared.blocks.B.T
-    packed = modal.packed_from_blocks(B if chosen is None else B[chosen : chosen + 1])
-    outputs, n_integrators = _outputs(system, own), count_integrators(system)
+    packed = modal.packed_from_blocks(B if j is None else B[j : j + 1])
+    outputs, n_integrators = _outputs(system, i), count_integrators(system)
     return response_modes(modal, packed, outputs, to_step=to_step, n_integrators=n_integrators)
 
 
 def _run_at_times(
-    run: ResponseAtTimes, t: ArrayLike | None, modes_of_run: Callable[[], Modes], final: Array, own: int | None
+    run: ResponseAtTimes, t: ArrayLike | None, modes_of_run: Callable[[], Modes], final: Array, i: int | None
 ) -> Solution:
-    """The response at the times given, or at times chosen so that it has settled where it settles."""
+    """Return the response at given times, or at times chosen so that it has settled if it settles."""
     if t is not None:
         times = as_real_times(t, "t")
         if not times.ndim:
             raise InvalidSignalError(
-                f"t is {times:g}, a single time; give a list of them from 0 on, such as "
-                f"np.linspace(0, {abs(times):g}, 501)"
+                f"t must be a list of times from 0 on, got {times:g}; pass np.linspace(0, {abs(times):g}, 501)"
             )
         if times.ndim == 1 and len(times) and times[0] != 0.0:
             raise InvalidSignalError(
-                f"t begins at {times[0]:g}, but responses begin at 0; give times from 0 on, such as "
-                "np.linspace(0, 10, 501)"
+                f"t must begin at 0, where responses begin, got {times[0]:g}; pass np.linspace(0, 10, 501)"
             )
         return run(times)
     modes = modes_of_run()
     span, most = select_time_span(modes, final), max_times(modes.amplitudes[0].size if len(modes.rates) else 1)
 
     def outputs(times: Array) -> tuple[Solution, Array]:
-        found = run(times)
-        y = found.y if own is None else found.y[..., own : own + 1]
-        return found, y.reshape(-1, *y.shape[-2:])
+        solution = run(times)
+        y = solution.y if i is None else solution.y[..., i : i + 1]
+        return solution, y.reshape(-1, *y.shape[-2:])
 
-    for _ in range(_MOST_TRIES):
-        times, told = sample_times(span, most)
+    for _ in range(_MAX_EXTENSIONS):
+        times, time_notes = sample_times(span, most)
         solution, y = outputs(times)
-        longer = _extended_span(span, modes, final, y, times, lambda own: outputs(own)[1]) if span.settles else None
+        longer = _extended_span(span, modes, final, y, times, lambda times: outputs(times)[1]) if span.settles else None
         if longer is None:
             break
         span = longer
-    notes = (*span.notes, *told)
+    notes = (*span.notes, *time_notes)
     return _with_notes(solution, notes) if notes else solution
 
 
 def _extended_span(
     span: TimeSpan, modes: Modes, final: Array, y: Array, times: Array, outputs: Callable[[Array], Array]
 ) -> TimeSpan | None:
-    """The span for a response `(starts, T, p)` that has not settled at the end of this one, or that stirs again later.
+    """Return a longer span for a response `(starts, T, p)` that has not settled, or that moves again later; else None.
 
-    What has settled in the last tenth of the times is looked at further where modes that cancel each other now may be
-    seen again, as in a delay that is an impulse later on.
+    A response that has settled in the last tenth of the times is checked at later times if modes that cancel each
+    other may become visible again, as in a Padé approximant of a delay.
     """
     reference = deviation_reference(final.T, np.abs(y).max(axis=1, initial=0.0))
     late = y[:, times >= 0.9 * times[-1]]
-    if not (np.abs(late - final.T[:, None, :]) <= _SETTLED * reference[:, None, :]).all():
+    if not (np.abs(late - final.T[:, None, :]) <= _SETTLED_SHARE * reference[:, None, :]).all():
         return extend_span(span)
-    rest = settling_time_bound(modes, reference.T, share=_SETTLED)
+    rest = settling_time_bound(modes, reference.T, share=_SETTLED_SHARE)
     if rest <= times[-1]:
         return None
-    looks = np.linspace(0.0, rest, min(_N_CHECKS, max_times(y[:, 0].size)))
-    away = np.abs(outputs(looks) - final.T[:, None, :]) > _SETTLED * reference[:, None, :]
-    departed = np.flatnonzero(away.any(axis=(0, 2)) & (looks > times[-1]))
-    return extend_span(span, float(looks[departed[-1]]) / 0.9) if departed.size else None
+    later = np.linspace(0.0, rest, min(_N_CHECKS, max_times(y[:, 0].size)))
+    away = np.abs(outputs(later) - final.T[:, None, :]) > _SETTLED_SHARE * reference[:, None, :]
+    departed = np.flatnonzero(away.any(axis=(0, 2)) & (later > times[-1]))
+    return extend_span(span, float(later[departed[-1]]) / 0.9) if departed.size else None
 
 
-def _chosen(system: SystemMatrices, input: Any, output: Any) -> tuple[int | None, int | None]:
+def _indices(system: SystemMatrices, input: Any, output: Any) -> tuple[int | None, int | None]:
     return resolve_index(input, system.input_names, "input"), resolve_index(output, system.output_names, "output")
 
 
-def _part(gains: Array, chosen: int | None, own: int | None) -> Array:
-    """The entries of a p×m matrix between the outputs and inputs that are asked for."""
-    rows = slice(None) if own is None else slice(own, own + 1)
-    columns = slice(None) if chosen is None else slice(chosen, chosen + 1)
+def _block(gains: Array, j: int | None, i: int | None) -> Array:
+    """Return the entries of a p×m matrix between the chosen outputs and inputs."""
+    rows = slice(None) if i is None else slice(i, i + 1)
+    columns = slice(None) if j is None else slice(j, j + 1)
     return gains[rows, columns]
 
 
-def _outputs(system: SystemMatrices, own: int | None) -> list[int]:
-    return list(range(system.n_outputs)) if own is None else [own]
+def _outputs(system: SystemMatrices, i: int | None) -> list[int]:
+    return list(range(system.n_outputs)) if i is None else [i]
 
 
 def _with_notes(solution: Solution, notes: tuple[str, ...]) -> Solution:
     return replace(solution, stats={**solution.stats, "notes": (*solution.notes, *notes)})
 
 
-# MERGED ltinet.analysis.responses
-# How long a response is worth looking at, from the modes alone: nothing is run.
-
-
 def suggest_end_time(prepared: SimulationContext, system: SystemMatrices, *, input: int, output: int) -> float:
-    """The time by which the answer of an output to a step of an input shows what there is to see."""
+    """Return the time by which the step response from an input to an output has settled, from the modes alone."""
     modes = excited_modes(prepared, system, input, output, to_step=True)
     return select_time_span(modes, dc_gain(system)[output : output + 1, input : input + 1]).end
 
 
-# MERGED ltinet.analysis.responses
-# Responses of models with delays: those of the core, each read as much earlier as its input and output are late.
-#
-# Input j is delayed by τ_j and output i by σ_i, so that y_ij(t) = w_ij(t − τ_j − σ_i), zero before. Responses are
-# deviations: the operating point has no part in them.
+# Models with delays.
 
 CoreResponse = Callable[[Any], Solution]
-_MOST_SHIFTS = 4  # delays for which uneven times are repeated; of more the longest
+_MAX_REPEATED_DELAYS = 4  # delays for which uneven times are repeated; if there are more, only the longest
 
 
 def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
@@ -330,13 +321,13 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     -------
     Solution
     """
-    own, chosen = resolve_index(output, system.output_names, "output"), None
-    outputs = settings.array("output_delay", system.n_outputs)[slice(None) if own is None else slice(own, own + 1)]
+    i, j = resolve_index(output, system.output_names, "output"), None
+    outputs = settings.array("output_delay", system.n_outputs)[slice(None) if i is None else slice(i, i + 1)]
     delays, state_delays = outputs, None
     if kind != "initial":
-        chosen = resolve_index(input, system.input_names, "input")
+        j = resolve_index(input, system.input_names, "input")
         inputs = settings.array("input_delay", system.n_inputs)
-        state_delays = inputs if chosen is None else np.asarray(inputs[chosen])
+        state_delays = inputs if j is None else np.asarray(inputs[j])
         delays = state_delays[..., None] + outputs
     core = run(t)
     if t is None:
@@ -345,37 +336,37 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
         if notes != core.notes:
             core = replace(core, stats={**core.stats, "notes": tuple(dict.fromkeys((*notes, *core.notes)))})
     delays = np.broadcast_to(delays, core.y[..., 0, :].shape)
-    seen = given = None
+    delayed = signal = None
     start = x0
     if kind == "step":
-        directions = np.eye(system.n_inputs)[chosen if chosen is not None else slice(None)]
+        directions = np.eye(system.n_inputs)[j if j is not None else slice(None)]
         u = np.broadcast_to(directions[..., None, :], (*directions.shape[:-1], len(core.t), system.n_inputs))
-        given = SampledSignal(core.t, u, hold="zero")
+        signal = SampledSignal(core.t, u, hold="zero")
         nothing = np.zeros(directions.shape)
-        seen = DelayedInput(given, nothing, nothing)
+        delayed = DelayedInput(signal, nothing, nothing)
     elif kind == "impulse":
-        start = system.B.T[chosen if chosen is not None else slice(None)]
+        start = system.B.T[j if j is not None else slice(None)]
     trajectory = DelayedTrajectory(
         core=core.trajectory,
         t=core.t,
         delays=delays,
         y0=np.zeros(delays.shape[-1]),
-        signal=given,
-        delayed=seen,
+        signal=signal,
+        delayed=delayed,
         D=np.zeros((delays.shape[-1], system.n_inputs)),
         context=prepared,
         x0=start,
         state_delays=state_delays,
-        output=own,
+        output=i,
     )
     return replace(core, y=trajectory.outputs(core.t, core_outputs=core.y), trajectory=trajectory)
 
 
 def _extended_times(t: Array, delays: Array) -> Array:
-    """Return times that show the response of the core as well, from 0 on, when it is delayed."""
+    """Return times from 0 on that resolve the response of the core after each delay."""
     end = float(t[-1] + delays.max(initial=0.0))
     steps = np.diff(t)
     if len(t) < 2 or np.ptp(steps) <= 1e-6 * float(steps.max()):
         return np.linspace(0.0, end, len(t))
-    shifts = delays if len(delays) <= _MOST_SHIFTS else delays[-1:]
-    return np.unique(np.concatenate([t[:1], *(t + own for own in shifts.tolist()), [end]]))
+    shifts = delays if len(delays) <= _MAX_REPEATED_DELAYS else delays[-1:]
+    return np.unique(np.concatenate([t[:1], *(t + shift for shift in shifts.tolist()), [end]]))

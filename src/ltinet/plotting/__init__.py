@@ -1,4 +1,4 @@
-"""Drawings of networks, forms and solutions with matplotlib: data in, Axes out."""
+"""Plots of networks, systems, forms and solutions with matplotlib."""
 
 from ltinet.plotting.architecture import draw_architecture
 from ltinet.plotting.colours import layer_colour, layer_marker

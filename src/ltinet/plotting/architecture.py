@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.path import Path
 
-# MERGED ltinet.plotting.architecture
-# The paper's signs for neurons: a solid ball for first order, a yin-yang ball for second order.
+# Glyphs of neurons.
 
 BALL_RADIUS = 0.38
 _EYE = 0.15  # radius of the dots, relative to the ball
@@ -81,28 +80,24 @@ def _translated_path(path: "Path", x: float, y: float) -> "Path":
     return Path(BALL_RADIUS * np.asarray(path.vertices) + (x, y), path.codes)
 
 
-# MERGED ltinet.plotting.architecture
-# Where the neurons of a network stand in its drawing: numbers only, nothing is drawn here.
-#
-# Up to twelve layers have a row each. Of more, the largest coupled layers have a row each, and layers of one neuron stand
-# side by side on a grid, one ball for each layer. What does not fit is counted in words, never dropped in silence.
+# Positions of neurons.
 
 _ROWS = 12  # layers that have a row each
 _COUPLED = 5  # rows of coupled layers where there are more layers than that
-_COLUMNS = 24  # balls side by side that can still be told apart
+_COLUMNS = 24  # balls side by side that remain distinguishable
 _GRID_ROWS = 18
-_GAP = 3  # places that the words for neurons left out take
+_GAP = 3  # columns that the text for omitted neurons takes
 _LABEL = 2.6  # width kept free for the name of a layer
-_SIDE = 2.6  # between a column of inputs or outputs and the layers, where wires fan out
-_SHORT_SIDE = 1.4  # and where there is but one band that they lead to
-_LEAST_COLUMNS = 6  # of a grid: above it stands how many layers it has
+_SIDE = 2.6  # distance between inputs or outputs and the layers, where lines fan out
+_SHORT_SIDE = 1.4  # the same for a single band
+_LEAST_COLUMNS = 6  # of a grid, wide enough for its label
 _BETWEEN = 0.3  # between bands
-_FLATTEST = 0.7  # least room above a row for the arcs of its connections
+_MIN_ARC_HEIGHT = 0.7  # of the space above a row for the arcs of its connections
 
 
 @dataclass(frozen=True)
 class Ball:
-    """A neuron of a layer and its place."""
+    """Neuron of a layer with its position."""
 
     layer: int
     neuron: int
@@ -112,7 +107,7 @@ class Ball:
 
 @dataclass(frozen=True)
 class TextLabel:
-    """A text and its place."""
+    """Text with its position."""
 
     text: str
     x: float
@@ -121,7 +116,7 @@ class TextLabel:
 
 @dataclass(frozen=True)
 class LayerBand:
-    """A box around the neurons of one layer, or around many layers of one neuron each."""
+    """Box around the neurons of one layer, or around many layers of one neuron each."""
 
     layer: int | None
     label: TextLabel
@@ -145,13 +140,13 @@ class Arrangement:
 
     @property
     def is_condensed(self) -> bool:
-        """Whether layers share a band, so that rows do not name them all."""
+        """True if layers share a band, so that not every layer is labelled."""
         return any(band.layer is None for band in self.bands)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a band holds before it has a place: rows of (layer, neuron), or words."""
+    """Contents of a band before it is placed: rows of (layer, neuron), or texts."""
 
     layer: int | None
     label: str
@@ -164,14 +159,14 @@ class _Plan:
 
     @property
     def height(self) -> float:
-        """Without arcs: a row of balls each, and above a grid its name."""
+        """Height of rows of balls and of the label above a grid, without arcs."""
         return len(self.rows) + (0.2 if self.layer is not None else 1.1)
 
 
 def arrange_layers(sizes: Sequence[int], *, connected: Sequence[bool], aspect: float) -> Arrangement:
-    """Place the neurons of layers of these sizes; height over width comes as near to `aspect` as it can.
+    """Place the neurons of layers of these sizes, with height over width as near to `aspect` as possible.
 
-    `connected` says of each layer whether its neurons feed each other: above those, arcs need room.
+    `connected` marks layers whose neurons feed each other: arcs need space above those.
     """
     layers = [_layer_plan(layer, size, connected=connected[layer]) for layer, size in enumerate(sizes)]
     plans = layers if len(layers) <= _ROWS else _condensed(layers, sizes, aspect=aspect)
@@ -180,7 +175,7 @@ def arrange_layers(sizes: Sequence[int], *, connected: Sequence[bool], aspect: f
     width = 2.0 * side + _LABEL + max(columns, 3) + 0.4
     fixed = sum(plan.height + _BETWEEN for plan in plans)
     arcs = sum(plan.has_arcs for plan in plans)
-    room = min(max((aspect * width - fixed) / max(arcs, 1), _FLATTEST), max(0.3 * columns, _FLATTEST))
+    room = min(max((aspect * width - fixed) / max(arcs, 1), _MIN_ARC_HEIGHT), max(0.3 * columns, _MIN_ARC_HEIGHT))
     height = fixed + arcs * room
     width = max(width, height / aspect)
     left, right = side, width - side
@@ -193,7 +188,7 @@ def arrange_layers(sizes: Sequence[int], *, connected: Sequence[bool], aspect: f
 
 
 def _layer_plan(layer: int, size: int, *, connected: bool) -> _Plan:
-    """One row in the order of solution, the last neuron first, so that signals run from left to right."""
+    """Return one row in reverse order of solution, so that signals run from left to right."""
     order: list[tuple[int, int] | str] = [(layer, neuron) for neuron in range(size - 1, -1, -1)]
     if size > _COLUMNS:
         kept = (_COLUMNS - _GAP) // 2
@@ -218,7 +213,7 @@ def _condensed(layers: Sequence[_Plan], sizes: Sequence[int], *, aspect: float) 
 
 
 def _grid_columns(count: int, least: int, *, above: float, aspect: float) -> int:
-    """How many columns fill a drawing of this aspect, below what stands above them."""
+    """Return the number of columns that fits the aspect ratio best, below bands of height `above`."""
     side = _SIDE if above else _SHORT_SIDE
 
     def distance(columns: int) -> float:
@@ -230,7 +225,7 @@ def _grid_columns(count: int, least: int, *, above: float, aspect: float) -> int
 
 
 def _grid_plan(singles: Sequence[int], *, columns: int) -> _Plan:
-    """Layers of one neuron in reading order; beyond what fits, the first and the last of them."""
+    """Return layers of one neuron in reading order; if there are too many, the first and the last."""
     cells: list[tuple[int, int]] = [(layer, 0) for layer in singles]
     rows: list[tuple[tuple[int, int] | str, ...]] = [
         tuple(cells[start : start + columns]) for start in range(0, len(cells), columns)
@@ -266,8 +261,7 @@ def _width(cell: tuple[int, int] | str) -> int:
     return _GAP if isinstance(cell, str) else 1
 
 
-# MERGED ltinet.plotting.architecture
-# The network as the paper draws it: inputs at the left, neurons in their horizontal layers, outputs at the right.
+# Drawing.
 
 _NODES = 5  # inputs or outputs drawn one by one
 _BOX = 0.22  # half the side of the square that stands for an input or an output
@@ -348,7 +342,7 @@ def _draw_band(axes: "Axes", band: LayerBand, arrangement: Arrangement, *, colou
 def _draw_connections(
     axes: "Axes", edges: Sequence[tuple[int, int]], shown: dict[int, float], *, band: LayerBand, colour: str
 ) -> None:
-    """Arrows between neighbours, arcs above the balls between others, higher the farther they reach."""
+    """Draw arrows between neighbours and arcs between others, higher for longer distances."""
     from matplotlib.collections import PathCollection, PolyCollection
     from matplotlib.path import Path
 
@@ -385,7 +379,7 @@ def _draw_neurons(axes: "Axes", network: PlottableNetwork, arrangement: Arrangem
 def _draw_ends(
     axes: "Axes", network: PlottableNetwork, arrangement: Arrangement, *, has_path: bool, font: float
 ) -> None:
-    """Inputs, outputs, and the lines between them and the layers."""
+    """Draw inputs, outputs, and the lines between them and the layers."""
     from matplotlib.collections import LineCollection
 
     middles = [(band.bottom + band.top) / 2.0 for band in arrangement.bands]
@@ -403,7 +397,7 @@ def _draw_ends(
 
 
 def _has_direct_path(network: PlottableNetwork) -> bool:
-    """Whether Ψ is more than rounding: Ψ = D − φ̇ V, where V is what is left of inputs of the size E/√k (m = 1)."""
+    """Return whether Ψ exceeds rounding: Ψ = D − φ̇ V, where V may be rounding of inputs of size E/√k (m = 1)."""
     level, n_states = 0.0, 0
     for layer, phi in zip(network.layers, network.Phi, strict=True):
         second = layer.is_second_order
@@ -415,7 +409,7 @@ def _has_direct_path(network: PlottableNetwork) -> bool:
 
 
 def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Sequence[float], font: float) -> list[float]:
-    """Up to five squares, of more the first two, dots and the last two; their name stands clear of all lines."""
+    """Draw up to five squares, otherwise the first two, dots and the last two; return their heights."""
     from matplotlib.patches import Rectangle
 
     highest, lowest = max(middles, default=1.0), min(middles, default=1.0)
@@ -442,7 +436,7 @@ def _draw_key(
     font: float,
     scale: float,
 ) -> None:
-    """What the balls and, where rows do not name the layers, their colours mean, side by side around a place."""
+    """Draw a legend of the balls and, if layers are not labelled, of their colors, centered at `place`."""
     n_second = sum(int(np.count_nonzero(layer.is_second_order)) for layer in network.layers)
     n_first = sum(layer.n_neurons for layer in network.layers) - n_second
     kinds = [(n_first, False, "first-order neuron"), (n_second, True, "second-order neuron")]
@@ -467,7 +461,7 @@ def _draw_key(
 
 
 def _draw_ramp(axes: "Axes", colours: Sequence[str], *, left: float, y: float) -> None:
-    """All colours side by side."""
+    """Draw all colors side by side."""
     from matplotlib.collections import PolyCollection
 
     edges = left + np.linspace(0.0, _RAMP, len(colours) + 1)

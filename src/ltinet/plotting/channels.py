@@ -26,70 +26,69 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
 
-# MERGED ltinet.plotting.channels
-# Names of inputs and outputs as drawings write them, and the units that they end with.
+# Labels.
 
-_LONGEST = 28  # letters: longer names would take the room of the drawing
+_MAX_LETTERS = 28  # longer names would take the space of the plot
 _UNIT = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$")
 
 
 class ChannelLabels:
-    """The inputs or the outputs of a drawing: how many there are, and how each is called."""
+    """Labels of the inputs or of the outputs of a plot."""
 
     def __init__(self, count: int, names: Sequence[str] | None, *, noun: str) -> None:
         if names is not None and (isinstance(names, str) or len(names) != count):
-            raise PlottingError(f"{noun} names are {names!r}; give one for each of {format_count(count, noun)}")
+            raise PlottingError(f"{noun} names must be one for each of {format_count(count, noun)}, got {names!r}")
         self.count, self.noun = count, noun
         self._names = None if names is None else tuple(str(name) for name in names)
 
-    def place(self, wanted: Any, *, argument: str) -> int:
-        """The index of a channel that is given by its name or by its number, counted from 0.
+    def index(self, channel: Any, *, argument: str) -> int:
+        """Return the index of a channel from its name or index, counted from 0.
 
         Raises:
-            PlottingError: there is no such one.
+            PlottingError: the channel does not exist.
         """
-        if isinstance(wanted, str):
+        if isinstance(channel, str):
             letter = {"input": "u", "output": "y"}.get(self.noun, self.noun)
             known = self._names or tuple(f"{letter}{index + 1}" for index in range(self.count))
-            if wanted not in known:
+            if channel not in known:
                 raise PlottingError(
-                    f"{argument}: there is no {self.noun} {sanitize(repr(wanted))}; {suggest_names(wanted, known)}"
+                    f"{argument}: there is no {self.noun} {sanitize(repr(channel))}; {suggest_names(channel, known)}"
                 )
-            return known.index(wanted)
+            return known.index(channel)
         try:
-            number = -1 if isinstance(wanted, (bool, np.bool_)) else operator.index(wanted)
+            number = -1 if isinstance(channel, (bool, np.bool_)) else operator.index(channel)
         except TypeError:
             number = -1
         if not 0 <= number < self.count:
             raise PlottingError(
-                f"{argument}: there is no {self.noun} {sanitize(repr(wanted))} of {format_count(self.count, self.noun)}; give "
+                f"{argument}: there is no {self.noun} {sanitize(repr(channel))} of {format_count(self.count, self.noun)}; give "
                 "its name, or its number from 0 on"
             )
         return number
 
     def names_of(self, indices: Sequence[int]) -> tuple[str, ...] | None:
-        """The names of some of them, numbers where some are chosen of those that have none; None for all of these."""
+        """Return names of some channels, or numbers if they have no names; None for all unnamed channels."""
         if self._names is None and len(indices) == self.count:
             return None
         return tuple(f"{self.noun} {index}" if self._names is None else self._names[index] for index in indices)
 
     def short(self, index: int) -> str:
-        """What stands in a legend that says what it lists: the name, or the number where there is none."""
+        """Return the label in a legend with a title: the name, or the number if there is none."""
         return str(index) if self._names is None else escape_label(self._names[index])
 
     def full(self, index: int) -> str:
-        """What stands alone along an axis: the name, on two lines if it is long, or "output 3"."""
+        """Return the label of an axis: the name, on two lines if it is long, or "output 3"."""
         if self._names is None:
             return f"{self.noun} {index}"
-        return "\n".join(wrap(escape_label(self._names[index], longest=2 * _LONGEST), _LONGEST)[:2])
+        return "\n".join(wrap(escape_label(self._names[index], longest=2 * _MAX_LETTERS), _MAX_LETTERS)[:2])
 
     def unit(self, index: int) -> str | None:
-        """The unit at the end of the name, as in "Force (N)" or "speed [m/s]"."""
-        found = None if self._names is None else _UNIT.search(self._names[index])
-        return None if found is None else found[1]
+        """Return the unit at the end of the name, as in "Force (N)" or "speed [m/s]"."""
+        match = None if self._names is None else _UNIT.search(self._names[index])
+        return None if match is None else match[1]
 
     def together(self, indices: Sequence[int]) -> str:
-        """What an axis is called that several of them share: their unit, where they have one."""
+        """Return the label of an axis that several channels share, with their unit if they have one."""
         if len(indices) == 1:
             return self.full(indices[0])
         units = {self.unit(index) for index in indices}
@@ -97,10 +96,10 @@ class ChannelLabels:
         return f"{self.noun}s" if unit is None else f"{self.noun}s ({escape_label(unit)})"
 
 
-def escape_label(name: str, *, longest: int = _LONGEST) -> str:
-    """A name from anywhere as matplotlib shall write it: one line, not too long, no formula begun by a dollar sign.
+def escape_label(name: str, *, longest: int = _MAX_LETTERS) -> str:
+    """Return a name as a label for matplotlib: one line of limited length, with dollar signs escaped.
 
-    Of a name that is too long the unit at its end stays.
+    The unit at the end of a name is not truncated.
     """
     line = " ".join(name.split())
     unit = _UNIT.search(line)
@@ -109,62 +108,58 @@ def escape_label(name: str, *, longest: int = _LONGEST) -> str:
         f"{sanitize(line[: len(line) - len(end)], longest=longest - len(end))}{end}"
     )  # fmt: skip
     line = line.replace("$", r"\$")
-    return f" {line}" if line.startswith("_") else line  # legends leave out what begins with an underscore
+    return f" {line}" if line.startswith("_") else line  # legends omit labels that begin with an underscore
 
 
-# MERGED ltinet.plotting.channels
-# Pairs of an output and an input: which of them are drawn, and how they are called.
+# Pairs of outputs and inputs.
 
 Pair = tuple[int | str, int | str]
-"""An output and an input, each by its number, counted from 0, or by its name."""
-_MAX_PAIRS = 10  # lines that can be told apart
+"""An output and an input, each by index, counted from 0, or by name."""
+_MAX_PAIRS = 10  # lines that remain distinguishable
 _LETTER, _SAMPLE, _ROW = 0.07, 0.7, 0.19  # inches of a key: a letter, the line before a name, a row
 _BESIDE = 0.36  # of the width: what a key beside the axes may take
 
 
 @dataclass(frozen=True)
 class PairSelection:
-    """The pairs (output, input) of a drawing, the largest of all where they are too many, and their names."""
+    """Pairs (output, input) of a plot, the largest ones if there are too many, and their labels."""
 
     chosen: tuple[tuple[int, int], ...]
     outputs: ChannelLabels
     inputs: ChannelLabels
     dashed: bool = True
-    """Whether lines have dashes besides colours."""
+    """True if lines differ in dashes as well as in colors."""
 
     @property
     def count(self) -> int:
-        """How many there are in all."""
+        """Number of all pairs."""
         return self.outputs.count * self.inputs.count
 
     @property
     def styles(self) -> tuple[tuple[str, Dashes], ...]:
-        """(colour, dashes) of each."""
+        """Colors and dashes of the lines."""
         return line_styles(len(self.chosen))
 
     def add_key(self, axes: "Axes") -> None:
-        """Say beside the axes which line is which pair, and how many are left out, unless there is but one."""
+        """Add a legend beside the axes with the number of omitted pairs, unless there is only one pair."""
         if self.count > 1:
             some = len(self.chosen) < self.count
             count = f"\n({len(self.chosen)} of {self.count})" if some else ""
             add_side_legend(axes, self.handles, title=f"{self.title}{count}")
 
     def rows_below(self, canvas_width: float) -> int:
-        """How many rows the key takes below axes on a canvas of so many inches; none where it may stand beside them."""
+        """Return the rows of a legend below axes on a canvas of this width in inches; 0 if it fits beside them."""
         if self.count == 1 or self._width <= _BESIDE * canvas_width:
             return 0
         return -(-len(self.chosen) // self._columns(canvas_width))
 
     def height_below(self, canvas_width: float) -> float:
-        """Inches that the key takes below axes, none where it stands beside them."""
+        """Return the height in inches of a legend below the axes; 0 if it fits beside them."""
         rows = self.rows_below(canvas_width)
         return _ROW * (rows + 1) if rows else 0.0
 
     def add_key_below(self, figure: "Figure | SubFigure") -> None:
-        """Say below all axes of a figure which line is which pair, in as many columns as fit, unless there is but one.
-
-        The figure must be one that makes room by itself.
-        """
+        """Add a legend below all axes of a figure with constrained layout, unless there is only one pair."""
         if self.count == 1:
             return
         some = len(self.chosen) < self.count
@@ -177,7 +172,7 @@ class PairSelection:
 
     @property
     def _width(self) -> float:
-        """Inches that a name takes in a key."""
+        """Width in inches of a label in a legend."""
         return _SAMPLE + _LETTER * max(len(self.name(pair)) for pair in self.chosen)
 
     def _columns(self, canvas_width: float) -> int:
@@ -185,7 +180,7 @@ class PairSelection:
 
     @property
     def handles(self) -> list["Line2D"]:
-        """A short line for each pair, with its name."""
+        """Legend handles, one for each pair."""
         from matplotlib.lines import Line2D
 
         return [
@@ -195,13 +190,13 @@ class PairSelection:
 
     @property
     def title(self) -> str:
-        """What the names list."""
+        """Title of the legend."""
         if self.inputs.count == 1:
             return "output"
         return "input" if self.outputs.count == 1 else "output ← input"
 
     def name(self, pair: tuple[int, int]) -> str:
-        """The name of a pair; of a single input or output nothing is said."""
+        """Return the label of a pair, without the input or output if there is only one."""
         if self.inputs.count == 1:
             return self.outputs.short(pair[0])
         if self.outputs.count == 1:
@@ -217,7 +212,7 @@ def select_pairs(
     input_names: Sequence[str] | None = None,
     most: int = _MAX_PAIRS,
 ) -> PairSelection:
-    """The pairs asked for, or all, or the ten of largest size where there are more; `sizes` is `(p, m)`."""
+    """Return the given pairs, or all, or the `most` pairs of largest size; `sizes` is `(p, m)`."""
     outputs = ChannelLabels(sizes.shape[0], names, noun="output")
     inputs = ChannelLabels(sizes.shape[1], input_names, noun="input")
     if pairs is not None:
@@ -236,24 +231,24 @@ def _validate_pairs(
         chosen = []
     if not chosen or any(isinstance(pair, str) for pair in pairs):
         raise PlottingError(
-            f"pairs is {sanitize(repr(pairs))}; give pairs (output, input), such as [(0, 0), (1, 0)], by number or by name"
+            f"pairs must be pairs (output, input) by index or name, such as [(0, 0), (1, 0)], got {sanitize(repr(pairs))}"
         )
-    return tuple((outputs.place(i, argument="pairs"), inputs.place(j, argument="pairs")) for i, j in chosen)
+    return tuple((outputs.index(i, argument="pairs"), inputs.index(j, argument="pairs")) for i, j in chosen)
 
 
 def validate_frequency_response(H: ArrayLike) -> Complex:
-    """Frequency responses `(K, p, m)`; a single one may come as `(K,)`."""
+    """Return frequency responses `(K, p, m)`; a single one may be given as `(K,)`."""
     try:
         values = np.asarray(H, dtype=np.complex128)
     except (TypeError, ValueError):
         raise PlottingError("H must be an array of complex numbers, such as net.frequency_response(omega)") from None
     values = values[:, None, None] if values.ndim == 1 else values
     if values.ndim != 3:
-        raise PlottingError(f"H has shape {values.shape}; give (frequencies, outputs, inputs)")
+        raise PlottingError(f"H must have the shape (frequencies, outputs, inputs), got {values.shape}")
     return values
 
 
 def peak_gains(H: Complex) -> Array:
-    """The largest finite |H| of every pair, 0 where there is none."""
+    """Return the largest finite |H| of every pair, 0 if no value is finite."""
     sizes = np.abs(H)
     return np.asarray(np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0, initial=0.0))

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# MERGED ltinet.plotting.comparison
-# Several simulations beside a reference: outputs on top, absolute and relative error below.
+# Outputs and errors.
 
 
 def draw_comparison(
@@ -35,10 +34,10 @@ def draw_comparison(
     outputs: Sequence[int | str] | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
-    """Draw one column for each of the named solutions `(T, p)`, all to the same scales; the Axes come as (3, columns).
+    """Draw one column for each of the named solutions `(T, p)`, all to the same scales; return the Axes `(3, columns)`.
 
-    The relative error is |y − reference| / |reference| of each output at each time; where the reference is zero there
-    is none. The axes of errors are logarithmic: zero has no place there, and the least percent may fall below.
+    The relative error is |y − reference| / |reference| of each output at each time, and undefined where the reference
+    is zero. Error axes are logarithmic: zeros are omitted, and the smallest percent may lie below the axes.
     """
     times, expected = validate_outputs(t, reference)
     results = {name: validate_outputs(t, y)[1] for name, y in solutions.items()}
@@ -92,7 +91,7 @@ def _draw_errors(row: NDArray[Any], times: Array, errors: Sequence[Array]) -> No
         for own, (colour, dashes) in zip(error.T, line_styles(error.shape[1]), strict=True):
             axes.plot(times, np.where(own > 0.0, own, np.nan), color=colour, linestyle=dashes, linewidth=1.0)
     positive = np.concatenate([error[error > 0.0] for error in errors])
-    if len(positive):  # the first step of a solver may be exact to 1e-24, and would press all else together
+    if len(positive):  # errors of 1e-24 at first steps would compress the rest
         row[0].set_ylim(bottom=0.5 * float(np.quantile(positive, 0.01)))
 
 
@@ -104,8 +103,7 @@ def _name_reference(axes: "Axes", name: str) -> None:
     axes.legend(handles=[circle], fontsize="small", loc="best", handlelength=1.0)
 
 
-# MERGED ltinet.plotting.comparison
-# A field on a grid at several times: one row of images per solution, and rows of absolute errors below.
+# Fields.
 
 Fields = NDArray[np.float64]
 Extent = tuple[float, float, float, float]
@@ -123,11 +121,11 @@ def draw_snapshots(
     axis_names: tuple[str, str] = ("x", "y"),
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
-    """Draw named fields `(k, ny, nx)` at k times, `[:, 0, 0]` at the lower left; the Axes come as (rows, k).
+    """Draw named fields `(k, ny, nx)` at k times, `[:, 0, 0]` at the lower left; return the Axes `(rows, k)`.
 
     All fields share one colour bar. With a `reference` its row follows, and one row of |field − reference| for each
     solution, with a colour bar of its own. `extent` is (left, right, bottom, top) in the units of the grid.
-    `quantity` names what the colours stand for, `axis_names` the axes of the grid.
+    `quantity` is the label of the colors, `axis_names` are those of the grid.
     """
     moments = _validate_times(times)
     fields = {name: _validate_field(name, field, len(moments)) for name, field in solutions.items()}
@@ -167,7 +165,7 @@ def draw_snapshots(
 def _validate_times(times: ArrayLike) -> Fields:
     moments = np.asarray(times, dtype=np.float64)
     if moments.ndim != 1 or len(moments) == 0:
-        raise PlottingError(f"times has shape {moments.shape}; give a list of one or more")
+        raise PlottingError(f"times must be a list of at least one time, got shape {moments.shape}")
     return moments
 
 
@@ -176,7 +174,7 @@ def _validate_field(name: str, field: ArrayLike, n_times: int) -> Fields:
     if values.ndim != 3 or len(values) != n_times or values.size == 0:
         raise PlottingError(f"{name!r} has shape {values.shape}; with {n_times} times it must be ({n_times}, ny, nx)")
     if not np.all(np.isfinite(values)):
-        raise PlottingError(f"{name!r} is not finite everywhere; no scale of colours can show that")
+        raise PlottingError(f"{name!r} must be finite everywhere; replace NaN and infinity")
     return values
 
 

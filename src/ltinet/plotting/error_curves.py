@@ -14,38 +14,35 @@ from ltinet.plotting.figures import add_grid, get_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# MERGED ltinet.plotting.error_curves
-# Errors over time beside what bounds them.
-
-_DOTS = 14  # along each bound
-_LEAST = 0.05  # of the errors of a run may fall below the axis
+_N_MARKERS = 14  # along each bound
+_HIDDEN_SHARE = 0.05  # of the errors of a run that may fall below the axis
 
 
 def draw_errors_and_bounds(
     t: ArrayLike, runs: Mapping[str, tuple[ArrayLike, ArrayLike]], *, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw for each run its error `(T,)`, a line, and the bound of it `(T,)`, a lighter one with dots, on a log axis.
+    """Draw the error `(T,)` of each run as a line and its bound `(T,)` as a lighter line with markers, on a log axis.
 
-    Errors of zero, as at the start, have no place on that axis and are left out. The axis begins at where all but
-    the least twentieth of the errors lie, so that first steps which are right to 1e-22 do not press all else together.
+    Errors of zero, as at the start, are omitted. The smallest twentieth of the errors may lie below the axis, so that
+    first steps with errors of 1e-22 do not compress the rest.
     """
     times = np.asarray(t, dtype=np.float64)
     pairs = {name: tuple(np.asarray(values, dtype=np.float64) for values in run) for name, run in runs.items()}
     for name, values in pairs.items():
         if [array.shape for array in values] != [times.shape] * 2:
             raise PlottingError(
-                f"{name} has arrays of shapes {[array.shape for array in values]}; give an error and a bound, each of "
-                f"shape {times.shape} as t is"
+                f"{name} must have an error and a bound of the shape of t, {times.shape}, got "
+                f"{[array.shape for array in values]}"
             )
     from matplotlib.lines import Line2D
 
     axes = get_axes(ax)
-    every = max(1, len(times) // _DOTS)
+    every = max(1, len(times) // _N_MARKERS)
     handles = []
     for number, ((name, (error, bound)), (colour, _)) in enumerate(
         zip(pairs.items(), line_styles(len(pairs)), strict=True)
     ):
-        # The bound is drawn below and its dots above: where both are one line the eye still sees two.
+        # The bound is drawn below and its markers above, so that both are visible where they coincide.
         axes.plot(times, _positive_or_nan(bound), color=colour, linewidth=4.0, alpha=0.3)
         axes.plot(times, _positive_or_nan(error), color=colour, linewidth=1.3)
         axes.plot(times, _positive_or_nan(bound), linestyle="none", marker="v", markersize=5.0, markerfacecolor="white",
@@ -62,7 +59,7 @@ def draw_errors_and_bounds(
     add_side_legend(axes, handles, title="")
     axes.margins(x=0.01)
     add_grid(axes, axis="y")
-    _start_above_the_least(axes, [error for error, _ in pairs.values()])
+    _set_lower_limit(axes, [error for error, _ in pairs.values()])
     return axes
 
 
@@ -70,15 +67,11 @@ def _positive_or_nan(values: Array) -> Array:
     return np.where(values > 0.0, values, np.nan)
 
 
-def _start_above_the_least(axes: "Axes", errors: Sequence[Array]) -> None:
-    """The lower end of the axis, below all but the smallest errors of each run."""
-    lows = [float(np.quantile(error[error > 0.0], _LEAST)) for error in errors if np.any(error > 0.0)]
+def _set_lower_limit(axes: "Axes", errors: Sequence[Array]) -> None:
+    """Set the lower end of the axis below all but the smallest errors of each run."""
+    lows = [float(np.quantile(error[error > 0.0], _HIDDEN_SHARE)) for error in errors if np.any(error > 0.0)]
     if lows and 0.3 * min(lows) > axes.get_ylim()[0]:
         axes.set_ylim(bottom=0.3 * min(lows))
-
-
-# MERGED ltinet.plotting.error_curves
-# How an error fell while a model learnt.
 
 
 def draw_learning_curve(
@@ -89,15 +82,17 @@ def draw_learning_curve(
     best_step: int | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw errors against steps on a logarithmic axis; `best_step` marks the step whose parameters were kept."""
-    places, errors = np.asarray(steps, dtype=np.float64), np.asarray(train, dtype=np.float64)
-    if places.ndim != 1 or places.shape != errors.shape or not len(places):
-        raise PlottingError(f"{places.shape} steps and {errors.shape} errors came; give one error for each step")
+    """Draw errors against steps on a logarithmic axis; `best_step` marks the step whose parameters were selected."""
+    points, errors = np.asarray(steps, dtype=np.float64), np.asarray(train, dtype=np.float64)
+    if points.ndim != 1 or points.shape != errors.shape or not len(points):
+        raise PlottingError(
+            f"steps and train must be lists of equal length, got shapes {points.shape} and {errors.shape}"
+        )
     axes = get_axes(ax)
     axes.set_yscale("log")
-    axes.plot(places, errors, color="#015c9f", linewidth=1.3, label="training")
+    axes.plot(points, errors, color="#015c9f", linewidth=1.3, label="training")
     if validation is not None:
-        axes.plot(places, np.asarray(validation, dtype=np.float64), color="#f13264", linewidth=1.3, label="validation")
+        axes.plot(points, np.asarray(validation, dtype=np.float64), color="#f13264", linewidth=1.3, label="validation")
     if best_step is not None:
         axes.axvline(best_step, color="0.4", linestyle=":", linewidth=1.2, label=f"kept: step {best_step}")
     axes.set_xlabel("step")

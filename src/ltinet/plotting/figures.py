@@ -20,14 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure, SubFigure
 
-# MERGED ltinet.plotting.figures
-# Where drawings go: matplotlib, which is imported only when somebody draws, and the axes and figures drawn on.
-
 PICTURE_FORMATS = ("png", "svg", "pdf")
 
 
 def get_axes(ax: "Axes | None", *, width: float = 6.4, height: float = 4.8) -> "Axes":
-    """The axes that came, or those of a new pyplot figure of this size in inches, which a notebook shows by itself."""
+    """Return the given axes, or those of a new pyplot figure of this size in inches, which a notebook displays."""
     require_matplotlib()
     from matplotlib.axes import Axes
 
@@ -36,12 +33,12 @@ def get_axes(ax: "Axes | None", *, width: float = 6.4, height: float = 4.8) -> "
 
         return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
     if not isinstance(ax, Axes):
-        raise PlottingError(f"ax is a {type(ax).__name__}; give one matplotlib Axes, or leave it out for a new figure")
+        raise PlottingError(f"ax must be a matplotlib Axes or None, got a {type(ax).__name__}")
     return ax
 
 
 def get_figure(figure: "Figure | SubFigure | None", *, width: float, height: float) -> "Figure | SubFigure":
-    """The empty figure that came, or a new pyplot figure of this size in inches, for drawings of several panels."""
+    """Return the given empty figure, or a new pyplot figure of this size in inches, for several panels."""
     require_matplotlib()
     from matplotlib.figure import FigureBase
 
@@ -50,21 +47,23 @@ def get_figure(figure: "Figure | SubFigure | None", *, width: float, height: flo
 
         return pyplot.figure(figsize=(width, height), layout="constrained")
     if not isinstance(figure, FigureBase):
-        raise PlottingError(f"figure is a {type(figure).__name__}; give a matplotlib Figure, or leave it out")
+        raise PlottingError(f"figure must be a matplotlib Figure or None, got a {type(figure).__name__}")
     if figure.axes:
-        raise PlottingError(f"figure has {len(figure.axes)} axes already; give an empty one, or a subfigure")
+        raise PlottingError(
+            f"figure must be empty, but has {len(figure.axes)} axes; pass an empty figure or a subfigure"
+        )
     return figure
 
 
 def has_layout_engine(figure: "Figure | SubFigure") -> bool:
-    """Whether a figure arranges its axes so that all which stands beside them fits, as those that are made here do."""
+    """Return whether a figure has constrained layout, which reserves space for legends beside axes."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     return isinstance(figure.figure.get_layout_engine(), ConstrainedLayoutEngine)
 
 
 def new_figure(width: float = 6.4, height: float = 4.8) -> "Figure":
-    """An empty figure of this size in inches for programs that write files: no window, nothing kept by pyplot."""
+    """Return an empty figure of this size in inches for files: no window opens, and pyplot does not keep it."""
     require_matplotlib()
     from matplotlib.figure import Figure
 
@@ -72,20 +71,18 @@ def new_figure(width: float = 6.4, height: float = 4.8) -> "Figure":
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure as PNG, SVG or PDF, by the suffix of the path, whole or not at all.
+    """Write a figure atomically as PNG, SVG or PDF, chosen by the suffix of the path.
 
-    No date goes in, so that the same figure gives the same bytes.
+    Files contain no date, so that the same figure gives the same bytes.
 
     Raises:
-        PlottingError: the suffix is none of these.
+        PlottingError: the suffix is not supported.
         FileFormatError: the file cannot be written.
     """
     target = Path(path)
     suffix = target.suffix.lower().removeprefix(".")
     if suffix not in PICTURE_FORMATS:
-        raise PlottingError(
-            f"{target.name} does not end in .{', .'.join(PICTURE_FORMATS)}; the suffix chooses the format"
-        )
+        raise PlottingError(f"the suffix of {target.name} is not supported; use one of .{', .'.join(PICTURE_FORMATS)}")
     require_matplotlib()
     import matplotlib
 
@@ -100,37 +97,33 @@ def save_figure(figure: "Figure", path: str | Path) -> None:
 
 
 def require_matplotlib() -> None:
-    """Say how to get matplotlib where it is missing."""
+    """Raise MissingDependencyError if matplotlib is not installed."""
     try:
-        import matplotlib  # noqa: F401 - whether it is there is all that is asked
+        import matplotlib  # noqa: F401 - tested for being installed
     except ImportError as error:
-        raise MissingDependencyError('drawing needs matplotlib; install it with pip install "ltinet[plot]"') from error
+        raise MissingDependencyError('plots require matplotlib; install it with pip install "ltinet[plot]"') from error
 
 
 def use_integer_ticks(axis: "Axis") -> None:
-    """Ticks at whole numbers only, where layers, neurons or states are counted."""
+    """Set ticks at integers only."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(nbins="auto", integer=True))
 
 
 def add_grid(axes: "Axes", *, axis: Literal["both", "x", "y"] = "both") -> None:
-    """Faint lines behind everything that is drawn, to read values by."""
+    """Draw faint grid lines behind everything else."""
     axes.grid(True, axis=axis, color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
 def draw_placeholder(axes: "Axes", text: str) -> None:
-    """A sentence in the middle of axes that have nothing to show, so that nobody takes them for a failed drawing."""
+    """Write a text in the middle of axes without data, which would otherwise look like a failed drawing."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color="0.35")
 
 
-# MERGED ltinet.plotting.figures
-# Figures for files: drawn as any other, without a window.
-
-
 def draw_offscreen(draw: Callable[[], Any]) -> "Figure":
-    """The figure of the Axes that `draw` returns, at the size that the drawing asks for; no window opens."""
+    """Return the figure of the Axes that `draw` returns; no window opens."""
     require_matplotlib()
     from matplotlib import pyplot
 

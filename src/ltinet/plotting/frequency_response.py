@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# MERGED ltinet.plotting.frequency_response
-# Frequency responses: magnitude in decibels above, phase below.
+# Bode plots.
 
-_DEEPEST = 160.0  # dB below the highest point: what is deeper is cut, and would press all else together
-_KNOWN = 1e-12  # of the peak of a pair: frequency responses are known to so much, and what is less is rounding
+_MAX_DEPTH = 160.0  # dB below the highest point: deeper values are cut
+_SIGNIFICANT = 1e-12  # of the peak of a pair: smaller values are rounding
 _DEGREES = (15.0, 30.0, 45.0, 90.0, 180.0, 360.0, 720.0, 1440.0, 3600.0)  # between ticks of phase
 _TICKS = 7
 _SIZE = (6.4, 4.8)  # inches, of a figure of its own
@@ -43,11 +42,11 @@ def draw_bode(
     delays: ArrayLike | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
-    """Draw |H| in decibels and the phase of H `(K, p, m)` over angular frequencies omega `(K,)`; two Axes come back.
+    """Draw |H| in decibels and the phase of H `(K, p, m)` over angular frequencies omega `(K,)`; return both Axes.
 
-    `pairs` chooses (output, input); without it all are drawn, of more than ten those that reach the largest gain. The
+    `pairs` chooses (output, input); without it all are drawn, or the ten with the largest gains. The
     phase begins between −180° and 180° and is continuous from there; where H is not finite, at a pole, lines break.
-    `delays` `(p, m)` are dead times that H contains: phases follow them however far apart frequencies are.
+    `delays` `(p, m)` are dead times that H contains; phases are exact however far apart the frequencies are.
 
     Raises:
         PlottingError: omega is not positive and ascending, or H has another shape.
@@ -69,7 +68,7 @@ def draw_bode(
 
 
 def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, shown: PairSelection) -> None:
-    """|H| in decibels, a line for each pair."""
+    """Draw |H| in decibels, a line for each pair."""
     axes.set_xscale("log")
     axes.set_ylabel("magnitude (dB)")
     add_grid(axes)
@@ -81,8 +80,8 @@ def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, shown: PairSele
         axes.plot(frequencies, line, color=colour, linestyle=dashes, linewidth=1.4)
     axes.margins(x=0.01)
     top = axes.get_ylim()[1]
-    axes.set_ylim(bottom=max(axes.get_ylim()[0], top - _DEEPEST))
-    if np.ptp(axes.get_ylim()) < 1.0:  # a gain: its rounding is no ripple
+    axes.set_ylim(bottom=max(axes.get_ylim()[0], top - _MAX_DEPTH))
+    if np.ptp(axes.get_ylim()) < 1.0:  # a constant gain: do not magnify rounding
         middle = float(np.mean(axes.get_ylim()))
         axes.set_ylim(middle - 10.0, middle + 10.0)
 
@@ -99,15 +98,17 @@ def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, shown: PairSelecti
 
 
 def unwrapped_phase(H: Complex, late: Array | float = 0.0) -> Array:
-    """The phase in degrees, continuous, from a start in [−180, 180); NaN where H is zero, rounding or not finite.
+    """Return the continuous phase in degrees, starting in [−180, 180); NaN where H is zero, rounding or not finite.
 
-    `late` are the angles ωτ of a delay that H contains: what is left without them is made continuous.
+    `late` are the angles ωτ of a delay that H contains; they are removed before unwrapping.
     """
     known = _is_significant(H)
     phase = np.full(len(H), np.nan)
     angles = np.broadcast_to(late, H.shape)[known]
     phase[known] = np.rad2deg(np.unwrap(np.angle(H[known] * np.exp(1j * angles))) - angles)
-    if known.any() and phase[known][0] > 180.0 - 1e-6:  # a negative real number has 180 or −180 by chance of rounding
+    if (
+        known.any() and phase[known][0] > 180.0 - 1e-6
+    ):  # rounding decides between 180 and −180 for negative real numbers
         phase -= 360.0
     return phase
 
@@ -118,14 +119,14 @@ def _decibels(H: Complex) -> Array:
 
 
 def _is_significant(H: Complex) -> NDArray[np.bool_]:
-    """Where H is finite and more than rounding."""
+    """Return where H is finite and larger than rounding."""
     sizes = np.abs(H)
     finite = np.isfinite(sizes)
-    return np.asarray(finite & (sizes > _KNOWN * np.max(sizes[finite], initial=0.0)))
+    return np.asarray(finite & (sizes > _SIGNIFICANT * np.max(sizes[finite], initial=0.0)))
 
 
 def _set_degrees(axes: "Axes") -> None:
-    """Ticks at parts of a full turn, and at least 90 degrees of it."""
+    """Set ticks at fractions of 360 degrees, and show at least 90 degrees."""
     from matplotlib.ticker import MultipleLocator
 
     low, high = axes.get_ylim() if axes.lines else (-90.0, 0.0)
@@ -151,10 +152,9 @@ def _validate_response(omega: ArrayLike, H: ArrayLike) -> tuple[Array, Complex]:
     return frequencies, values
 
 
-# MERGED ltinet.plotting.frequency_response
-# Frequency responses with the bands that hold the true ones.
+# Bode plots with uncertainty.
 
-_DEVIATIONS = 2.5758293035489004  # of a normal number: 99 % lie within
+_DEVIATIONS = 2.5758293035489004  # standard deviations: 99 % of normal values lie within
 
 
 def draw_uncertain_bode(
@@ -168,10 +168,10 @@ def draw_uncertain_bode(
     input_names: Sequence[str] | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
-    """Draw H `(K, p, m)` as `draw_bode` does, with 99 % bands around magnitude and phase; two Axes come back.
+    """Draw H `(K, p, m)` as `draw_bode` does, with 99 % bands around magnitude and phase; return both Axes.
 
-    `decibels` and `degrees` are standard deviations of the shape of H. The axes stay as wide as the lines need them:
-    a band that goes beyond leaves the picture.
+    `decibels` and `degrees` are standard deviations of the shape of H. The axes are scaled
+    to the lines; wider bands are cut.
     """
     values = validate_frequency_response(H)
     widths = [_DEVIATIONS * np.asarray(own, dtype=np.float64) for own in (decibels, degrees)]
@@ -199,8 +199,7 @@ def _draw_band(axes: "Axes", line: Any, width: Array) -> None:
     axes.fill_between(frequencies, below, above, color=line.get_color(), alpha=0.25, linewidth=0.0)
 
 
-# MERGED ltinet.plotting.frequency_response
-# A measured frequency response beside that of a model.
+# Measured responses.
 
 _MEASURED_POINT_COLOUR = "0.35"
 
@@ -216,21 +215,21 @@ def draw_measured_response(
     input_names: Sequence[str] | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
-    """Draw H `(K, p, m)` of a model as lines, as `draw_bode` does, and what was measured as dots; two Axes come back.
+    """Draw H `(K, p, m)` of a model as lines, as `draw_bode` does, and measured values as dots; return both Axes.
 
-    `fits` in % of every output are told above.
+    `fits` in % of every output are shown in the title.
     """
-    seen, own = validate_frequency_response(measured), validate_frequency_response(modelled)
-    if seen.shape != own.shape or len(fits) != own.shape[1]:
+    data, model = validate_frequency_response(measured), validate_frequency_response(modelled)
+    if data.shape != model.shape or len(fits) != model.shape[1]:
         raise PlottingError(
-            f"measured, modelled and fits have {seen.shape}, {own.shape} and {len(fits)} entries; give (K, p, m), "
+            f"measured, modelled and fits have {data.shape}, {model.shape} and {len(fits)} entries; give (K, p, m), "
             "(K, p, m) and p of them"
         )
     frequencies = np.asarray(omega, dtype=np.float64)
-    panels = draw_bode(frequencies, own, pairs=pairs, names=names, input_names=input_names, figure=figure)
-    chosen = select_pairs(peak_gains(own), pairs, names=names, input_names=input_names).chosen
+    panels = draw_bode(frequencies, model, pairs=pairs, names=names, input_names=input_names, figure=figure)
+    chosen = select_pairs(peak_gains(model), pairs, names=names, input_names=input_names).chosen
     for place, (output, channel) in enumerate(chosen):
-        value = seen[:, output, channel]
+        value = data[:, output, channel]
         with np.errstate(divide="ignore"):
             decibels = 20.0 * np.log10(np.abs(value))
         above, below = (axes.get_lines()[place] for axes in panels)
@@ -242,17 +241,16 @@ def draw_measured_response(
         ):
             axes.plot(frequencies, dots, linestyle="none", marker=".", markersize=3.0, color=_MEASURED_POINT_COLOUR,
                       zorder=line.get_zorder() - 0.5)  # fmt: skip
-    told = ", ".join(f"{value:.1f} %" for value in list(fits)[:4])
-    panels[0].set_title(f"measured (dots) and model, fit {told}", fontsize="medium", color="0.25")
+    text = ", ".join(f"{value:.1f} %" for value in list(fits)[:4])
+    panels[0].set_title(f"measured (dots) and model, fit {text}", fontsize="medium", color="0.25")
     return panels
 
 
-# MERGED ltinet.plotting.frequency_response
-# Frequency responses in the complex plane, with the point −1 that decides on stability in a loop.
+# Nyquist plots.
 
-_CUT_THRESHOLD = 20.0  # largest over usual |H|: beyond, the curve runs away to a pole and would press all else together
+_CUT_THRESHOLD = 20.0  # largest over usual |H|: beyond, the curve approaches a pole and would compress the rest
 _CUT_RADIUS = 10.0  # times the usual |H|, or 1: where it is cut then
-_NEAR = 0.2  # |H| everywhere below: −1 would leave a dot of the curve
+_NEAR = 0.2  # |H| below this everywhere: with −1 in view the curve would be a dot
 _POINT = "#f13264"
 
 
@@ -274,7 +272,7 @@ def draw_nyquist(
     """
     values = validate_frequency_response(H)
     if limit is not None and not 0.0 < limit < np.inf:
-        raise PlottingError(f"limit is {limit}; give a positive number, or leave it out")
+        raise PlottingError(f"limit must be a positive number or None, got {limit}")
     if values.size == 0:
         raise PlottingError(f"H has shape {values.shape}; there is nothing to draw")
     # By colour alone: dashes say here that frequencies are negative.
@@ -284,10 +282,10 @@ def draw_nyquist(
     below = 0.0 if ax is not None else shown.height_below(_SIZE[0])
     axes = get_axes(ax, width=_SIZE[0], height=_SIZE[1] + below)
     for curve, (colour, _) in zip(curves, shown.styles, strict=True):
-        seen = np.where(np.isfinite(curve) & (np.abs(curve) <= reach), curve, np.nan)
-        axes.plot(seen.real, seen.imag, color=colour, linewidth=1.4)
-        axes.plot(seen.real, -seen.imag, color=colour, linewidth=0.9, alpha=0.45, linestyle="--")
-        _add_arrow(axes, seen, colour)
+        visible = np.where(np.isfinite(curve) & (np.abs(curve) <= reach), curve, np.nan)
+        axes.plot(visible.real, visible.imag, color=colour, linewidth=1.4)
+        axes.plot(visible.real, -visible.imag, color=colour, linewidth=0.9, alpha=0.45, linestyle="--")
+        _add_arrow(axes, visible, colour)
     _finish_nyquist_axes(axes, np.concatenate(curves), reach)
     if shown.count > 1:
         shown = replace(shown, dashed=False)
@@ -299,7 +297,7 @@ def draw_nyquist(
 
 
 def _plot_radius(values: Complex, limit: float | None) -> float:
-    """The |H| beyond which nothing is drawn."""
+    """Return the |H| beyond which nothing is drawn."""
     if limit is not None:
         return limit
     sizes = np.abs(values[np.isfinite(values)])
@@ -308,19 +306,19 @@ def _plot_radius(values: Complex, limit: float | None) -> float:
 
 
 def _finish_nyquist_axes(axes: "Axes", values: Complex, reach: float) -> None:
-    """Both axes to one scale, the origin, and −1 where it can be shown."""
+    """Set equal scales, and draw the origin and −1 if it is in view."""
     sizes = np.abs(values[np.isfinite(values)])
     largest = float(np.max(sizes, initial=0.0))
     axes.axhline(0.0, color="0.75", linewidth=0.8, zorder=0)
     axes.axvline(0.0, color="0.75", linewidth=0.8, zorder=0)
-    told = [f"cut at |H| = {reach:.3g}"] if len(sizes) < len(values) or largest > reach else []
+    remarks = [f"cut at |H| = {reach:.3g}"] if len(sizes) < len(values) or largest > reach else []
     if largest >= _NEAR or largest == 0.0:
         axes.plot([-1.0], [0.0], linestyle="none", marker="+", color=_POINT, markersize=11, markeredgewidth=1.8)
         axes.annotate("−1", (-1.0, 0.0), xytext=(-4, 5), textcoords="offset points", color=_POINT, ha="right")
     else:
-        told.append(f"−1 lies far outside: |H| ≤ {largest:.2g}")
-    if told:
-        axes.set_title(", ".join(told), fontsize="small", color="0.25")
+        remarks.append(f"−1 lies far outside: |H| ≤ {largest:.2g}")
+    if remarks:
+        axes.set_title(", ".join(remarks), fontsize="small", color="0.25")
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel("real part")
     axes.set_ylabel("imaginary part")
@@ -331,7 +329,7 @@ def _finish_nyquist_axes(axes: "Axes", values: Complex, reach: float) -> None:
 
 
 def _add_arrow(axes: "Axes", curve: NDArray[np.complex128], colour: str) -> None:
-    """An arrow half way along the curve, towards higher frequencies."""
+    """Draw an arrow half way along the curve, towards higher frequencies."""
     steps = np.abs(np.diff(curve))
     way = np.cumsum(np.nan_to_num(steps))
     if len(way) == 0 or way[-1] == 0.0:

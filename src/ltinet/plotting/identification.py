@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# MERGED ltinet.plotting.identification
-# Measured outputs beside those that a model simulates.
+# Measured and simulated outputs.
 
 _MEASURED_LINE_COLOUR = "0.55"
 
@@ -44,10 +43,10 @@ def draw_measured(
     seams: Sequence[float] = (),
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
-    """Draw outputs `(T, p)` as they were measured and as a model has them, one panel for each; the Axes come as (p,).
+    """Draw measured and simulated outputs `(T, p)`, one panel for each; return the Axes `(p,)`.
 
-    `fits` in % go to the legends; without `outputs` at most ten are drawn. `seams` are times at which another
-    experiment begins; NaN parts lines there.
+    `fits` in % are shown in the legends; without `outputs` at most ten are drawn. `seams` are times at which another
+    experiment begins; NaN separates lines there.
     """
     times, expected = validate_outputs(t, measured)
     _, simulated = validate_outputs(t, modelled)
@@ -78,10 +77,9 @@ def _draw_measured_panel(axes: "Axes", times: Array, expected: Array, simulated:
     axes.legend(fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, borderaxespad=0)
 
 
-# MERGED ltinet.plotting.identification
-# Correlations of what a model leaves over, with itself and with the inputs, and the bands of chance.
+# Correlations of residuals.
 
-_MAX_INPUTS = 4  # columns that can be read
+_MAX_INPUTS = 4  # columns that remain readable
 
 
 def draw_correlations(
@@ -95,28 +93,28 @@ def draw_correlations(
     outputs: Sequence[int | str] | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
-    """Draw correlations `(p, lags)` and `(p, m, lags)`, a row for each output; the Axes come as (rows, 1 + inputs).
+    """Draw correlations `(p, lags)` and `(p, m, lags)`, a row for each output; return the Axes `(rows, 1 + inputs)`.
 
-    `band` is half the width of the band that holds 99 % of those of chance. Values outside are marked. At most four
+    `band` is half the width of the band that contains 99 % of random values. Values outside are marked. At most four
     inputs are drawn, and ten outputs unless `outputs` chooses.
     """
-    places, alone, cross = _validate_correlations(lags, autocorrelation, cross_correlation)
-    named = ChannelLabels(len(alone), names, noun="output")
-    chosen = select_outputs(named, outputs)
-    driving = ChannelLabels(cross.shape[1], input_names, noun="input")
+    lags, auto, cross = _validate_correlations(lags, autocorrelation, cross_correlation)
+    output_labels = ChannelLabels(len(auto), names, noun="output")
+    chosen = select_outputs(output_labels, outputs)
+    input_labels = ChannelLabels(cross.shape[1], input_names, noun="input")
     n_inputs = min(cross.shape[1], _MAX_INPUTS)
     canvas = get_figure(figure, width=1.0 + 3.4 * (1 + n_inputs), height=0.7 + 2.1 * len(chosen))
     panels = canvas.subplots(len(chosen), 1 + n_inputs, sharex="col", squeeze=False)
-    after = places > 0  # before 0 an autocorrelation says the same again, and at 0 it is 1
+    positive = lags > 0  # an autocorrelation is symmetric, and 1 at lag 0
     for row, index in zip(panels, chosen, strict=True):
-        _draw_correlation_panel(row[0], places[after], alone[index, after], band)
-        row[0].set_ylabel(named.short(index))
+        _draw_correlation_panel(row[0], lags[positive], auto[index, positive], band)
+        row[0].set_ylabel(output_labels.short(index))
         for column in range(n_inputs):
-            _draw_correlation_panel(row[1 + column], places, cross[index, column], band)
+            _draw_correlation_panel(row[1 + column], lags, cross[index, column], band)
             row[1 + column].axvline(0.0, color="0.75", linewidth=0.8, zorder=0)
     panels[0, 0].set_title("residuals with themselves", fontsize="medium")
     for column in range(n_inputs):
-        panels[0, 1 + column].set_title(f"residuals after {driving.short(column)}", fontsize="medium")
+        panels[0, 1 + column].set_title(f"residuals after {input_labels.short(column)}", fontsize="medium")
     for axes in panels[-1]:
         axes.set_xlabel("lag (samples)")
     return np.asarray(panels)
@@ -125,7 +123,9 @@ def draw_correlations(
 def _validate_correlations(
     lags: ArrayLike, autocorrelation: ArrayLike, cross_correlation: ArrayLike
 ) -> tuple[Array, Array, Array]:
-    places, alone, cross = (np.asarray(own, dtype=np.float64) for own in (lags, autocorrelation, cross_correlation))
+    places, alone, cross = (
+        np.asarray(values, dtype=np.float64) for values in (lags, autocorrelation, cross_correlation)
+    )
     if (
         places.ndim != 1
         or alone.shape[1:] != places.shape
@@ -152,10 +152,9 @@ def _draw_correlation_panel(axes: "Axes", lags: Array, values: Array, band: floa
               fontsize="small", color="0.25")  # fmt: skip
 
 
-# MERGED ltinet.plotting.identification
-# What speaks for the order of an identified system: singular values, and errors on samples that nobody had seen.
+# Selection of the order.
 
-_SHOWN = 40  # singular values: beyond, there is noise
+_MAX_VALUES = 40  # singular values that are drawn: the others are noise
 
 
 def draw_orders(
@@ -165,16 +164,16 @@ def draw_orders(
     chosen: int,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
-    """Draw singular values, and beside them relative errors by order for each kind of model; two Axes come back.
+    """Draw singular values, and beside them relative errors by order for each kind of model; return both Axes.
 
-    `chosen` marks the order that was taken.
+    `chosen` marks the selected order.
     """
     values = np.asarray(singular_values, dtype=np.float64)
     if values.ndim != 1 or not np.all(np.isfinite(values)):
         raise PlottingError(f"singular values have shape {values.shape}; give a list of finite numbers")
     canvas = get_figure(figure, width=9.0, height=3.8)
     panels = canvas.subplots(1, 2)
-    _draw_values(panels[0], values[: max(_SHOWN, chosen + 1)], chosen)
+    _draw_values(panels[0], values[: max(_MAX_VALUES, chosen + 1)], chosen)
     _draw_errors(panels[1], errors, chosen)
     for axes in panels:
         use_integer_ticks(axes.xaxis)
@@ -190,56 +189,55 @@ def _draw_values(axes: "Axes", values: Array, chosen: int) -> None:
         draw_placeholder(axes, "no singular values")
         return
     axes.set_yscale("log")
-    places = np.arange(1, len(values) + 1)
-    for taken, colour, label in (
-        (places <= chosen, LINE_COLOURS[0], f"order {chosen}"),
-        (places > chosen, "0.6", "left out"),
+    indices = np.arange(1, len(values) + 1)
+    for group, colour, label in (
+        (indices <= chosen, LINE_COLOURS[0], f"order {chosen}"),
+        (indices > chosen, "0.6", "left out"),
     ):
-        own = taken & positive
-        axes.plot(places[own], values[own], linestyle="none", marker="o", markersize=4.5, color=colour, label=label)
+        mask = group & positive
+        axes.plot(indices[mask], values[mask], linestyle="none", marker="o", markersize=4.5, color=colour, label=label)
     axes.legend(fontsize="small")
 
 
 def _draw_errors(axes: "Axes", errors: Mapping[str, Mapping[int, float]], chosen: int) -> None:
     axes.set_xlabel("order")
     axes.set_ylabel("error on unseen samples / outputs")
-    found = [(kind, own) for kind, own in errors.items() if own]
-    if not found:
+    curves = [(kind, by_order) for kind, by_order in errors.items() if by_order]
+    if not curves:
         draw_placeholder(axes, "no models were compared")
         return
     axes.axvline(chosen, color="0.8", linewidth=5.0, zorder=0)
     axes.set_yscale("log")
-    for place, (kind, own) in enumerate(found):
-        orders = sorted(own)
-        axes.plot(orders, [own[order] for order in orders], color=LINE_COLOURS[place % len(LINE_COLOURS)],
+    for place, (kind, by_order) in enumerate(curves):
+        orders = sorted(by_order)
+        axes.plot(orders, [by_order[order] for order in orders], color=LINE_COLOURS[place % len(LINE_COLOURS)],
                   marker=LAYER_MARKERS[place % len(LAYER_MARKERS)], markersize=4.5, linewidth=1.0, label=kind)  # fmt: skip
-    orders = sorted({order for _, own in found for order in own})
-    axes.set_xlim(orders[0] - 1.0, orders[-1] + 1.0)  # ticks at whole numbers need two of them
+    orders = sorted({order for _, by_order in curves for order in by_order})
+    axes.set_xlim(orders[0] - 1.0, orders[-1] + 1.0)  # integer ticks need two integers
     axes.legend(fontsize="small")
 
 
-# MERGED ltinet.plotting.identification
-# Poles with the regions that hold the true ones.
+# Uncertain poles.
 
-# Of the χ² distribution with one and with two degrees of freedom, the root of the value that 99 % stay below.
+# Square roots of the 99 % quantiles of the χ² distribution with one and with two degrees of freedom.
 _CONFIDENCE_RADII = {1: 2.5758293035489004, 2: 3.0348542587702927}
-_MIN_RELATIVE_WIDTH = 0.5  # width of the picture, in units of the largest pole
+_MIN_RELATIVE_WIDTH = 0.5  # width of the axes in units of the largest pole
 _ANGLES = np.linspace(0.0, 2.0 * np.pi, 181)
 
 
 def draw_uncertain_poles(
     poles: ArrayLike, regions: Sequence[tuple[complex, ArrayLike]], *, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw poles and, around those with a covariance, the region that holds the true one at 99 %.
+    """Draw poles and their 99 % confidence regions.
 
-    A region is a pole and its covariance: `(1, 1)` of a real one, a line; `(2, 2)` of the real and the imaginary part
-    of a pair, an ellipse around each of both.
+    A region is a pole and its covariance: `(1, 1)` for a real pole, drawn as a line, or `(2, 2)` of real and imaginary
+    part for a pair, drawn as two ellipses.
     """
     values = np.atleast_1d(np.asarray(poles, dtype=np.complex128))
     axes = draw_spectrum([values], ax=ax)
     is_real = not np.any(values.imag)
-    for pole, given in regions:
-        covariance = np.asarray(given, dtype=np.float64)
+    for pole, values_of_covariance in regions:
+        covariance = np.asarray(values_of_covariance, dtype=np.float64)
         if covariance.shape not in ((1, 1), (2, 2)):
             raise PlottingError(f"the covariance of {pole:.4g} has shape {covariance.shape}; give (1, 1) or (2, 2)")
         if not np.all(np.isfinite(covariance)):
@@ -256,112 +254,98 @@ def draw_uncertain_poles(
     if not is_real:
         add_grid(axes)
     _enforce_min_width(axes, _MIN_RELATIVE_WIDTH * float(np.abs(values).max(initial=0.0)))
-    axes.set_title("99 % regions" if regions else "how certain they are is not known", fontsize="medium", color="0.25")
+    axes.set_title("99 % regions" if regions else "the uncertainty is unknown", fontsize="medium", color="0.25")
     return axes
 
 
 def _enforce_min_width(axes: "Axes", least: float) -> None:
-    """A single pole would fill the picture with its last digits."""
+    """Widen the axes, which would show rounding around a single pole."""
     low, high = axes.get_xlim()
     if axes.get_xscale() == "linear" and high - low < least:
         axes.set_xlim(0.5 * (low + high - least), 0.5 * (low + high + least))
 
 
 def _ellipse(covariance: Array) -> Array:
-    """The outline around 0, `(2, angles)`."""
+    """Return the outline of the ellipse around 0, `(2, angles)`."""
     sizes, directions = np.linalg.eigh(covariance)
     circle = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
     return np.asarray(_CONFIDENCE_RADII[2] * directions @ (np.sqrt(np.maximum(sizes, 0.0))[:, None] * circle))
 
 
-# MERGED ltinet.plotting.identification
-# What stands behind `found.plot` of an identified system: one line for every drawing.
+# Plot object of an identified model.
 
 
 class PlottableTrial(Protocol):
-    """A model on the way, as far as it is drawn."""
+    """Candidate model."""
 
     @property
     def order(self) -> int:
         """Number of states."""
-        ...
 
     @property
     def refined(self) -> bool:
-        """Whether by output error."""
-        ...
+        """True if refined by output error."""
 
     @property
     def method(self) -> str:
-        """Its subspace method."""
-        ...
+        """Subspace method."""
 
     @property
     def error(self) -> float:
-        """On unseen samples, relative to the outputs."""
-        ...
+        """Error on validation samples, relative to the outputs."""
 
 
 class PlottableCorrelations(Protocol):
-    """Correlations of residuals, as far as they are drawn."""
+    """Correlations of residuals."""
 
     @property
     def lags(self) -> NDArray[np.intp]:
-        """From −L to L."""
-        ...
+        """Lags from −L to L."""
 
     @property
     def autocorrelation(self) -> Array:
-        """Of every output `(p, 2L + 1)`."""
-        ...
+        """Autocorrelation of every output, `(p, 2L + 1)`."""
 
     @property
     def cross_correlation(self) -> Array:
-        """Of outputs with inputs `(p, m, 2L + 1)`."""
-        ...
+        """Correlation of outputs with inputs, `(p, m, 2L + 1)`."""
 
     @property
     def band(self) -> float:
         """Half the width of the 99 % band."""
-        ...
 
 
 class PlottablePoleRegion(Protocol):
-    """A pole and how certain it is, as far as it is drawn."""
+    """Pole with its uncertainty."""
 
     @property
     def pole(self) -> complex:
-        """Of a pair the one with positive imaginary part."""
-        ...
+        """Pole, with positive imaginary part for a pair."""
 
     @property
     def covariance(self) -> Array:
-        """Of the real part, for pairs of both parts."""
-        ...
+        """Covariance of the real part, for pairs of both parts."""
 
 
 class PlottableFrequencyBand(Protocol):
-    """A frequency response and how certain it is, as far as it is drawn."""
+    """Frequency response with its uncertainty."""
 
     @property
     def response(self) -> NDArray[np.complex128]:
         """H(jω), `(K, p, m)`."""
-        ...
 
     @property
     def magnitude_deviation(self) -> Array:
-        """In decibels."""
-        ...
+        """Standard deviation of the magnitude in decibels."""
 
     @property
     def phase_deviation(self) -> Array:
-        """In radians."""
-        ...
+        """Standard deviation of the phase in radians."""
 
 
 @dataclass(frozen=True)
 class IdentificationPlotData:
-    """What was found, as far as it is drawn; computed where a drawing asks for it."""
+    """Data of the plots of an identified model; callables are evaluated when a plot needs them."""
 
     poles: Callable[[], NDArray[np.complex128]]
     regions: Callable[[], Sequence[PlottablePoleRegion]]
@@ -374,7 +358,7 @@ class IdentificationPlotData:
     singular_values: Array
     order: int
     dt: float | None
-    """None of what was found in a frequency response."""
+    """None for a model of a frequency response."""
     names: Sequence[str]
     input_names: Sequence[str]
 
@@ -382,12 +366,15 @@ class IdentificationPlotData:
 @final
 @dataclass(frozen=True)
 class IdentificationPlots:
-    """Drawings of an identified system; they need matplotlib.
+    """Plots of an identified model; they require matplotlib.
 
-    They take the Axes, or those of several panels the empty Figure, to draw on, or make a new one, and return the Axes.
+    Parameters
+    ----------
+    data : IdentificationPlotData
+        Data of the identification.
     """
 
-    found: IdentificationPlotData
+    data: IdentificationPlotData
 
     def compare(
         self,
@@ -397,18 +384,31 @@ class IdentificationPlots:
         outputs: Sequence[int | str] | None = None,
         figure: "Figure | SubFigure | None" = None,
     ) -> NDArray[Any]:
-        """Draw measured outputs and those of the model, with its fit: of other records, or of those it was found in.
+        """Draw measured and simulated outputs with the fit of the model.
 
-        Only the states at the first sample are fitted. Experiments follow each other, with a dotted line between. Of
-        what was found in a frequency response, omega and H take the places of u and y, and a Bode plot is drawn.
+        Only the initial states are fitted. Experiments are drawn one after the other, separated by dotted lines. For a
+        model of a frequency response omega and H replace u and y, and a Bode plot is drawn.
+
+        Parameters
+        ----------
+        u, y : array_like, optional
+            Inputs and outputs of other records; by default those of the identification.
+        outputs : sequence of int or str, optional
+            Outputs to draw, by index or name; by default up to ten.
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
         """
-        parts = self.found.compared(u, y)
-        fits = self.found.fit(u, y).tolist()
-        if self.found.dt is None:
+        parts = self.data.compared(u, y)
+        fits = self.data.fit(u, y).tolist()
+        if self.data.dt is None:
             return self._compare_response(*parts[0], fits, outputs, figure)
-        times, measured, modelled, seams = _concatenate_records(parts, self.found.dt)
+        times, measured, modelled, seams = _concatenate_records(parts, self.data.dt)
         return draw_measured(
-            times, measured, modelled, fits=fits, names=self.found.names, outputs=outputs, seams=seams, figure=figure
+            times, measured, modelled, fits=fits, names=self.data.names, outputs=outputs, seams=seams, figure=figure
         )
 
     def _compare_response(
@@ -420,12 +420,12 @@ class IdentificationPlots:
         outputs: Sequence[int | str] | None,
         figure: "Figure | SubFigure | None",
     ) -> NDArray[Any]:
-        inputs = range(len(self.found.input_names))
+        inputs = range(len(self.data.input_names))
         pairs = None if outputs is None else [(output, j) for output in outputs for j in inputs]
-        drawn = omega > 0.0
+        positive = omega > 0.0
         return draw_measured_response(
-            omega[drawn], measured[drawn], modelled[drawn], fits=fits, pairs=pairs, names=self.found.names,
-            input_names=self.found.input_names, figure=figure,
+            omega[positive], measured[positive], modelled[positive], fits=fits, pairs=pairs, names=self.data.names,
+            input_names=self.data.input_names, figure=figure,
         )  # fmt: skip
 
     def residuals(
@@ -436,29 +436,62 @@ class IdentificationPlots:
         outputs: Sequence[int | str] | None = None,
         figure: "Figure | SubFigure | None" = None,
     ) -> NDArray[Any]:
-        """Draw how residuals depend on themselves and on inputs, with 99 % bands.
+        """Draw correlations of residuals with themselves and with inputs, with 99 % bands.
 
-        Residuals with themselves outside of the band: noise that is not white. After an input, at positive lags: the
-        model misses something. At negative lags: the input follows the outputs, a closed loop.
+        Autocorrelations outside the band indicate noise that is not white. Correlations with an input at positive lags
+        indicate unmodelled dynamics, at negative lags a closed loop.
+
+        Parameters
+        ----------
+        u, y : array_like, optional
+            Inputs and outputs of other records; by default those of the identification.
+        outputs : sequence of int or str, optional
+            Outputs to draw, by index or name; by default up to ten.
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
         """
-        tests = self.found.residuals(u, y)
+        tests = self.data.residuals(u, y)
         return draw_correlations(
-            tests.lags, tests.autocorrelation, tests.cross_correlation, band=tests.band, names=self.found.names,
-            input_names=self.found.input_names, outputs=outputs, figure=figure,
+            tests.lags, tests.autocorrelation, tests.cross_correlation, band=tests.band, names=self.data.names,
+            input_names=self.data.input_names, outputs=outputs, figure=figure,
         )  # fmt: skip
 
     def orders(self, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
-        """Draw singular values, and the errors of models on unseen samples by their order; two Axes come back."""
+        """Draw singular values, and the errors of models on validation samples by their order.
+
+        Parameters
+        ----------
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
+        """
         errors: dict[str, dict[int, float]] = {}
-        for own in self.found.candidates:
-            best = errors.setdefault(f"{own.method}, refined" if own.refined else own.method, {})
-            best[own.order] = min(own.error, best.get(own.order, np.inf))
-        return draw_orders(self.found.singular_values, errors, chosen=self.found.order, figure=figure)
+        for model in self.data.candidates:
+            best = errors.setdefault(f"{model.method}, refined" if model.refined else model.method, {})
+            best[model.order] = min(model.error, best.get(model.order, np.inf))
+        return draw_orders(self.data.singular_values, errors, chosen=self.data.order, figure=figure)
 
     def poles(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw the poles of continuous time with the regions that hold the true ones at 99 %, where they are known."""
-        regions = [(own.pole, own.covariance) for own in self.found.regions()]
-        return draw_uncertain_poles(self.found.poles(), regions, ax=ax)
+        """Draw the poles in continuous time with their 99 % confidence regions, where these are known.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        regions = [(region.pole, region.covariance) for region in self.data.regions()]
+        return draw_uncertain_poles(self.data.poles(), regions, ax=ax)
 
     def bode(
         self,
@@ -467,30 +500,41 @@ class IdentificationPlots:
         pairs: Sequence[Pair] | None = None,
         figure: "Figure | SubFigure | None" = None,
     ) -> NDArray[Any]:
-        """Draw magnitude and phase of H(jω), without the delay, with 99 % bands; two Axes come back.
+        """Draw magnitude and phase of H(jω), without the delay, with 99 % bands.
 
-        Without omega frequencies are chosen from poles and zeros, up to half of the sampling frequency.
+        Parameters
+        ----------
+        omega : array_like, optional
+            Angular frequencies; by default chosen from poles and zeros, up to half of the sampling frequency.
+        pairs : sequence of tuple, optional
+            Pairs (output, input) by index or name; by default all of them.
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
         """
         if omega is None:
-            shown = self.found.frequencies()
-            omega = shown if self.found.dt is None else shown[shown <= np.pi / self.found.dt]
-        own = self.found.band(omega)
+            omega = self.data.frequencies()
+            omega = omega if self.data.dt is None else omega[omega <= np.pi / self.data.dt]
+        band = self.data.band(omega)
         return draw_uncertain_bode(
-            omega, own.response, decibels=own.magnitude_deviation, degrees=np.rad2deg(own.phase_deviation),
-            pairs=pairs, names=self.found.names, input_names=self.found.input_names, figure=figure,
+            omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),
+            pairs=pairs, names=self.data.names, input_names=self.data.input_names, figure=figure,
         )  # fmt: skip
 
     def __dir__(self) -> list[str]:
-        return dir_without(self, "found")
+        return dir_without(self, "data")
 
 
 def _concatenate_records(
     parts: Sequence[tuple[Array, NDArray[Any], NDArray[Any]]], dt: float
 ) -> tuple[Array, Array, Array, list[float]]:
-    """Experiments one after the other, parted by NaN; times from 0 on, and those at which another one begins."""
+    """Return times from 0 on, experiments one after the other, separated by NaN, and the times of the separations."""
     gap = np.full((1, parts[0][1].shape[1]), np.nan)
-    measured = np.concatenate([part for _, own, _ in parts for part in (own, gap)][:-1])
-    modelled = np.concatenate([part for _, _, own in parts for part in (own, gap)][:-1])
-    ends = np.cumsum([len(own) + 1 for _, own, _ in parts])
+    measured = np.concatenate([part for _, values, _ in parts for part in (values, gap)][:-1])
+    modelled = np.concatenate([part for _, _, values in parts for part in (values, gap)][:-1])
+    ends = np.cumsum([len(values) + 1 for _, values, _ in parts])
     times = np.asarray(dt * np.arange(len(measured)), dtype=np.float64)
     return times, measured, modelled, [dt * float(end - 1) for end in ends[:-1]]

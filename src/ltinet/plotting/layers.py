@@ -20,9 +20,6 @@ from ltinet.plotting.protocols import PlottableNetwork
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# MERGED ltinet.plotting.layers
-# Points in the colour and with the marker of their layer.
-
 
 def scatter_by_layer(
     axes: "Axes", x: NDArray[Any], y: NDArray[Any], *, layer_of: NDArray[np.intp], n_layers: int
@@ -30,15 +27,14 @@ def scatter_by_layer(
     """Draw the points (x, y), of which number i belongs to layer `layer_of[i]`."""
     colours = np.array(layer_colours(n_layers))[layer_of]
     markers = np.array([layer_marker(index, n_layers=n_layers) for index in range(n_layers)])[layer_of]
-    size = float(np.clip(3000.0 / max(len(x), 1), 14.0, 42.0))  # square points: smaller in a crowd
-    outline = 0.4 if n_layers <= len(LAYER_COLOURS) else 0.0  # around many small points it would hide their colours
+    size = float(np.clip(3000.0 / max(len(x), 1), 14.0, 42.0))  # in square points
+    outline = 0.4 if n_layers <= len(LAYER_COLOURS) else 0.0  # outlines would hide the colors of small points
     for marker in dict.fromkeys(markers.tolist()):
-        own = markers == marker
-        axes.scatter(x[own], y[own], s=size, c=colours[own], marker=marker, edgecolors="0.2", linewidths=outline)
+        mask = markers == marker
+        axes.scatter(x[mask], y[mask], s=size, c=colours[mask], marker=marker, edgecolors="0.2", linewidths=outline)
 
 
-# MERGED ltinet.plotting.layers
-# Eigenvalues in the complex plane, coloured by the layer that they belong to.
+# Eigenvalues.
 
 Eigenvalues = NDArray[np.complex128]
 EigenvalueParts = NDArray[np.float64]
@@ -50,8 +46,7 @@ _SQUARE = 4.0  # spans that differ by less than this factor are drawn to one sca
 def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, key: bool = True, ax: "Axes | None" = None) -> "Axes":
     """Draw the eigenvalues of each layer, given as one sequence of complex numbers per layer.
 
-    `key=False` leaves out which colour is which layer, where another drawing beside says it. A spectrum that is all
-    real has nothing to show on the imaginary axis: there the layers, if there are several, stand above each other.
+    `key=False` omits the legend of the layers. For a real spectrum of several layers the vertical axis is the layer.
     """
     layers = _validate_eigenvalues(eigenvalues)
     axes = get_axes(ax)
@@ -92,12 +87,12 @@ def _validate_eigenvalues(eigenvalues: Sequence[ArrayLike]) -> list[Eigenvalues]
 def _set_layer_axis(axes: "Axes", n_layers: int) -> None:
     axes.set_ylabel("layer")
     margin = 0.6 + 0.02 * n_layers
-    axes.set_ylim(n_layers - 1 + margin, -margin)  # the first layer on top, as in the drawing of the architecture
+    axes.set_ylim(n_layers - 1 + margin, -margin)  # the first layer on top, as in the diagram
     use_integer_ticks(axes.yaxis)
 
 
 def _show_origin(axes: "Axes", values: Eigenvalues) -> None:
-    """The imaginary axis, where stability ends, unless it lies so far away that the eigenvalues would crowd."""
+    """Draw the imaginary axis unless it is far from the eigenvalues, and the real axis."""
     low, high = float(np.min(values.real)), float(np.max(values.real))
     margin = _NEAR * (high - low)
     if low - margin <= 0.0 <= high + margin:
@@ -107,7 +102,7 @@ def _show_origin(axes: "Axes", values: Eigenvalues) -> None:
 
 
 def _set_scales(axes: "Axes", values: Eigenvalues) -> None:
-    """Both axes to one scale where that shows something, logarithmic ones where a linear one would not."""
+    """Set equal scales if that is readable, and logarithmic ones where values differ too much."""
     wide = _is_wide(values.real), _is_wide(values.imag)
     if wide[0]:
         axes.set_xscale("symlog", linthresh=_linear_part(values.real))
@@ -119,20 +114,19 @@ def _set_scales(axes: "Axes", values: Eigenvalues) -> None:
 
 
 def _is_wide(parts: EigenvalueParts) -> bool:
-    """Whether half of the parts would crowd around zero on a linear axis."""
+    """Return whether half of the values would be indistinguishable from zero on a linear axis."""
     sizes = np.abs(parts[parts != 0.0])
     return bool(len(sizes)) and float(np.max(sizes)) > _WIDE * float(np.median(sizes))
 
 
 def _linear_part(parts: EigenvalueParts) -> float:
-    """Where a symmetric logarithmic axis becomes linear around zero: at most four powers of ten stay outside."""
+    """Return the linear range of a symmetric logarithmic axis, which shows at most four decades."""
     sizes = np.abs(parts[parts != 0.0])
     smallest = max(float(np.min(sizes)), 1e-4 * float(np.max(sizes)))
     return float(10.0 ** np.floor(np.log10(smallest)))
 
 
-# MERGED ltinet.plotting.layers
-# Which neurons feed which: the pattern of a network's weights, coloured by layer.
+# Sparsity.
 
 Pattern = NDArray[np.bool_]
 Corner = tuple[float, float]
@@ -150,7 +144,7 @@ def draw_sparsity(
     """Draw the block-diagonal pattern of one square matrix per layer; entry (i, j) says whether j feeds i.
 
     With `diagonal="dots"` the places (i, i) are small balls, whatever the pattern has there: neurons, which are no
-    connections. `key=False` leaves out which colour is which layer, where another drawing beside says it.
+    connections. `key=False` omits the legend of the layers.
     """
     layers = _validate_patterns(patterns)
     axes = get_axes(ax)
@@ -211,7 +205,7 @@ def _validate_patterns(patterns: Sequence[ArrayLike]) -> list[Pattern]:
 
 
 def _row_rectangles(pattern: Pattern, start: int) -> list[list[Corner]]:
-    """Rectangles over the filled places of every row, neighbours joined: few shapes for many places."""
+    """Return rectangles over runs of nonzero entries in every row."""
     edges = np.diff(np.pad(pattern.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     rows, begins = np.nonzero(edges == 1)
     ends = np.nonzero(edges == -1)[1]
@@ -219,18 +213,17 @@ def _row_rectangles(pattern: Pattern, start: int) -> list[list[Corner]]:
     return [[(x0, y), (x1, y), (x1, y + 1.0), (x0, y + 1.0)] for x0, x1, y in zip(left, right, top, strict=True)]
 
 
-# MERGED ltinet.plotting.layers
-# Poles and connections of a network, from its layers.
+# Networks.
 
 
 def draw_network_spectrum(network: PlottableNetwork, *, key: bool = True, ax: "Axes | None" = None) -> "Axes":
-    """The poles of all neurons, coloured by layer."""
+    """Draw the poles of all neurons, colored by layer."""
     poles = [[pole for neuron in layer.neurons for pole in neuron.poles] for layer in network.layers]
     return draw_spectrum(poles, key=key, ax=ax)
 
 
 def draw_network_sparsity(network: PlottableNetwork, *, key: bool = True, ax: "Axes | None" = None) -> "Axes":
-    """Neurons as dots, connections as squares; the title counts those whose weights are not zero."""
+    """Draw neurons as dots and connections as squares; the title counts nonzero weights."""
     layers = network.layers
     patterns = [(layer.C != 0.0) | (layer.K != 0.0) | (layer.M != 0.0) for layer in layers]
     axes = draw_sparsity(patterns, diagonal="dots", key=key, ax=ax)
@@ -240,8 +233,7 @@ def draw_network_sparsity(network: PlottableNetwork, *, key: bool = True, ax: "A
     return axes
 
 
-# MERGED ltinet.plotting.layers
-# How much work each neuron and each layer is: evaluations of right-hand sides that an ODE solver asked for.
+# Evaluations of right-hand sides.
 
 Counts = NDArray[np.float64]
 _COST = "one evaluation of a neuron: a few numbers; one of the full system: an n × n product"
@@ -295,14 +287,14 @@ def _validate_counts(evaluations: Sequence[ArrayLike], full_system: int | None) 
     if any(own.ndim != 1 for own in layers):
         raise PlottingError('evaluations must be one list of counts per layer, such as sol.stats["evaluations"]')
     if any(np.any(~np.isfinite(own) | (own < 0.0)) for own in layers):
-        raise PlottingError("evaluations hold numbers that are no counts; give finite numbers, zero or more")
+        raise PlottingError("evaluations must be finite numbers, zero or more")
     if full_system is not None and not 0 <= full_system < np.inf:
-        raise PlottingError(f"full_system is {full_system}; give the number of its evaluations")
+        raise PlottingError(f"full_system must be a number of evaluations, got {full_system}")
     return layers
 
 
 def _finish_count_axes(axes: "Axes", counts: Counts, full_system: int | None) -> None:
-    """From zero, so that heights compare, with room for the line of the full system and its legend."""
+    """Start the axis at zero, with space for the line of the full system and its legend."""
     if len(counts) == 0:
         draw_placeholder(axes, "no neurons: a static gain")
         return
@@ -314,8 +306,8 @@ def _finish_count_axes(axes: "Axes", counts: Counts, full_system: int | None) ->
         axes.set_title(_COST, fontsize="small", color="0.25")
         layer_key = axes.get_legend()
         axes.legend(fontsize="small", loc="upper right")
-        if layer_key is not None:  # axes have one legend; the first stays as an ordinary artist
+        if layer_key is not None:  # axes have one legend; the first is added as an artist
             axes.add_artist(layer_key)
-            layer_key.set_clip_on(False)  # what is clipped to the axes gets no room beside them
+            layer_key.set_clip_on(False)  # clipped artists get no space beside the axes
     axes.set_ylim(0.0, 1.18 * highest if full_system is not None else 1.06 * highest)
     use_integer_ticks(axes.xaxis)

@@ -11,181 +11,148 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet._util.floating_point import Array
 
-# MERGED ltinet.plotting.protocols
-# What drawings ask of the things they show, so that nothing here knows the rooms that these come from.
-
 
 class PlottableNeuron(Protocol):
-    """A neuron, as far as it is drawn."""
+    """Neuron."""
 
     @property
     def poles(self) -> Sequence[complex]:
-        """One pole, or two."""
-        ...
+        """One or two poles."""
 
 
 class PlottableLayer(Protocol):
-    """A horizontal layer M ξ̈ + C ξ̇ + K ξ = E u + V u̇, as far as it is drawn."""
+    """Horizontal layer M ξ̈ + C ξ̇ + K ξ = E u + V u̇."""
 
     @property
     def M(self) -> Array:
         """Masses."""
-        ...
 
     @property
     def C(self) -> Array:
         """Dampings and their couplings."""
-        ...
 
     @property
     def K(self) -> Array:
         """Stiffnesses and their couplings."""
-        ...
 
     @property
     def E(self) -> Array:
         """Weights of u."""
-        ...
 
     @property
     def V(self) -> Array:
         """Weights of u̇."""
-        ...
 
     @property
     def neurons(self) -> Sequence[PlottableNeuron]:
-        """Its neurons in their order."""
-        ...
+        """Neurons in the order of solution."""
 
     @property
     def n_neurons(self) -> int:
         """Number of neurons."""
-        ...
 
     @property
     def is_second_order(self) -> NDArray[np.bool_]:
-        """Which neurons are of second order."""
-        ...
+        """Mask of the second-order neurons."""
 
     @property
     def edges(self) -> Sequence[tuple[int, int]]:
-        """Pairs (i, j) of neurons of which j feeds i."""
-        ...
+        """Connections (i, j) from neuron j to neuron i."""
 
 
 class PlottableNetwork(Protocol):
-    """A network, as far as it is drawn."""
+    """Network."""
 
     @property
     def layers(self) -> Sequence[PlottableLayer]:
         """Horizontal layers."""
-        ...
 
     @property
     def Phi(self) -> Sequence[Array]:
-        """For each layer the output weights of all ξ, then of the ξ̇ of second-order neurons."""
-        ...
+        """Output weights of each layer, for all ξ and then the ξ̇ of second-order neurons."""
 
     @property
     def Psi(self) -> Array:
         """Weights from input to output."""
-        ...
 
     @property
     def n_inputs(self) -> int:
         """Number of inputs."""
-        ...
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
-        ...
 
 
 class PlottableResponse(Protocol):
-    """Outputs over time, as far as they are drawn."""
+    """Outputs over time."""
 
     @property
     def t(self) -> Array:
         """Times."""
-        ...
 
     @property
     def y(self) -> Array:
-        """Outputs, `(inputs, T, outputs)`, or `(T, outputs)` of a single input."""
-        ...
+        """Outputs, `(inputs, T, outputs)`, or `(T, outputs)` for a single input."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What one might not expect of it."""
-        ...
+        """Notes on unexpected properties."""
 
 
 class PlottableSystem(Protocol):
-    """What answers to inputs, a system or a network, as far as its answers are drawn."""
+    """System or network with time and frequency responses."""
 
     @property
     def n_inputs(self) -> int:
         """Number of inputs."""
-        ...
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
-        ...
 
     def poles(self) -> NDArray[np.complex128]:
-        """Its poles."""
-        ...
+        """Return the poles."""
 
     def dcgain(self) -> Array:
-        """The gain at rest, `(outputs, inputs)`."""
-        ...
+        """Return the DC gain, `(outputs, inputs)`."""
 
     def step_response(
         self, t: ArrayLike | None = None, *, input: int | None = None, output: int | None = None
     ) -> PlottableResponse:
-        """Outputs after one input, or each in its turn, went from 0 to 1."""
-        ...
+        """Return the outputs after a step of one input, or of each in turn."""
 
     def impulse_response(
         self, t: ArrayLike | None = None, *, input: int | None = None, output: int | None = None
     ) -> PlottableResponse:
-        """Outputs after a unit impulse of one input, or of each in its turn."""
-        ...
+        """Return the outputs after a unit impulse of one input, or of each in turn."""
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """H(jω), `(frequencies, outputs, inputs)`."""
-        ...
+        """Return H(jω), `(frequencies, outputs, inputs)`."""
 
 
 class PlottableNetworkSystem(PlottableNetwork, PlottableSystem, Protocol):
-    """A network whose neurons and answers are drawn."""
+    """Network with responses."""
 
 
 class PlottableForm(Protocol):
-    """A block-diagonal form, as far as it is drawn."""
+    """Block-diagonal form."""
 
     @property
     def block_sizes(self) -> Sequence[int]:
-        """States of each block."""
-        ...
+        """Number of states of each block."""
 
     @property
     def eigenvalues(self) -> Sequence[NDArray[np.complex128]]:
         """Eigenvalues of each block."""
-        ...
 
     @property
     def tradeoff(self) -> Sequence[tuple[int, float]]:
-        """Numbers of blocks, and for each the smallest condition number met."""
-        ...
+        """Pairs (number of blocks, smallest condition number found)."""
 
     @property
     def budget(self) -> float | None:
-        """The bound on the condition number that chose the blocks, if one did."""
-        ...
+        """Limit on the condition number that determined the blocks, if any."""
 
     def block(self, index: int) -> Array:
         """One diagonal block."""
-        ...

@@ -20,9 +20,6 @@ from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, use_in
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# MERGED ltinet.plotting.reduction
-# What a reduction left out: its error over frequency with the bound, and the Hankel values that it kept.
-
 
 def draw_reduction_error(
     omega: ArrayLike,
@@ -33,14 +30,16 @@ def draw_reduction_error(
     estimate: float,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw ‖G − G_r‖ and ‖G‖ over frequency, and the bound, or where there is none the estimate, as a line.
+    """Draw ‖G − G_r‖ and ‖G‖ over frequency, and the bound, or the estimate if there is no bound, as a line.
 
     Raises:
-        PlottingError: there are not as many values as frequencies.
+        PlottingError: the shapes differ.
     """
-    omega, errors, gains = (np.asarray(own, dtype=np.float64) for own in (omega, errors, gains))
+    omega, errors, gains = (np.asarray(values, dtype=np.float64) for values in (omega, errors, gains))
     if omega.ndim != 1 or errors.shape != omega.shape or gains.shape != omega.shape:
-        raise PlottingError(f"omega is {omega.shape}, errors {errors.shape}, gains {gains.shape}; give one of each")
+        raise PlottingError(
+            f"omega, errors and gains must be lists of equal length, got shapes {omega.shape}, {errors.shape} and {gains.shape}"
+        )
     axes = get_axes(ax)
     axes.set_xlabel("angular frequency")
     axes.set_ylabel("largest singular value")
@@ -49,9 +48,9 @@ def draw_reduction_error(
         return axes
     axes.set_xscale("log")
     axes.set_yscale("log")
-    shown = omega > 0.0
-    axes.plot(omega[shown], gains[shown], color="0.65", linewidth=1.2, label="system")
-    axes.plot(omega[shown], errors[shown], color=LINE_COLOURS[0], linewidth=1.4, label="error")
+    positive = omega > 0.0
+    axes.plot(omega[positive], gains[positive], color="0.65", linewidth=1.2, label="system")
+    axes.plot(omega[positive], errors[positive], color=LINE_COLOURS[0], linewidth=1.4, label="error")
     if bound is not None:
         axes.axhline(bound, color=LINE_COLOURS[1], linestyle="--", linewidth=1.2, label=f"bound {bound:.2g}")
     else:
@@ -62,7 +61,7 @@ def draw_reduction_error(
 
 
 def draw_hankel_values(values: ArrayLike | None, *, order: int, ax: "Axes | None" = None) -> "Axes":
-    """Draw Hankel singular values, those that were kept in another colour than those left out."""
+    """Draw Hankel singular values in two colors, up to the order and beyond."""
     axes = get_axes(ax)
     axes.set_xlabel("state")
     axes.set_ylabel("Hankel singular value")
@@ -72,24 +71,20 @@ def draw_hankel_values(values: ArrayLike | None, *, order: int, ax: "Axes | None
         draw_placeholder(axes, "no Hankel values are known")
         return axes
     axes.set_yscale("log")
-    places = np.arange(1, len(sizes) + 1)
-    kept = places <= order
-    for which, colour, label in ((kept, LINE_COLOURS[0], f"{order} kept"), (~kept, "0.6", "left out")):
-        own = which & positive
-        axes.plot(places[own], sizes[own], linestyle="none", marker="o", markersize=4.0, color=colour, label=label)
+    indices = np.arange(1, len(sizes) + 1)
+    below = indices <= order
+    for group, colour, label in ((below, LINE_COLOURS[0], f"{order} kept"), (~below, "0.6", "left out")):
+        mask = group & positive
+        axes.plot(indices[mask], sizes[mask], linestyle="none", marker="o", markersize=4.0, color=colour, label=label)
     use_integer_ticks(axes.xaxis)
     add_grid(axes)
     axes.legend(fontsize="small")
     return axes
 
 
-# MERGED ltinet.plotting.reduction
-# The drawings of a reduction as its users call them: `result.plot.error(omega)`.
-
-
 @dataclass(frozen=True)
 class ReductionPlotData:
-    """What was found, as far as it is drawn; computed where a drawing asks for it."""
+    """Data of the plots of a reduction; callables are evaluated when a plot needs them."""
 
     errors: Callable[[ArrayLike], tuple[Array, Array]]
     frequencies: Callable[[], Array]
@@ -102,22 +97,49 @@ class ReductionPlotData:
 @final
 @dataclass(frozen=True)
 class ReductionPlots:
-    """Drawings of a reduction; they need matplotlib, take the Axes to draw on or make new ones, and return them."""
+    """Plots of a reduction; they require matplotlib.
 
-    found: ReductionPlotData
+    Parameters
+    ----------
+    data : ReductionPlotData
+        Data of the reduction.
+    """
+
+    data: ReductionPlotData
 
     def error(self, omega: ArrayLike | None = None, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw ‖G − G_r‖ over frequency below ‖G‖, with the bound; without omega around the reduced system's poles.
+        """Draw ‖G − G_r‖ and ‖G‖ over frequency, with the bound.
 
-        Both systems are solved at every frequency: a large one takes a factorisation for each.
+        Both systems are solved at every frequency: a large one takes a factorization for each.
+
+        Parameters
+        ----------
+        omega : array_like, optional
+            Angular frequencies; by default chosen from the poles of the reduced system.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
         """
-        omega = self.found.frequencies() if omega is None else omega
-        errors, gains = self.found.errors(omega)
-        return draw_reduction_error(omega, errors, gains, bound=self.found.bound, estimate=self.found.estimate, ax=ax)
+        omega = self.data.frequencies() if omega is None else omega
+        errors, gains = self.data.errors(omega)
+        return draw_reduction_error(omega, errors, gains, bound=self.data.bound, estimate=self.data.estimate, ax=ax)
 
     def hankel(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw the Hankel singular values that were kept and those that were left out."""
-        return draw_hankel_values(self.found.hankel_values, order=self.found.n_kept, ax=ax)
+        """Draw the Hankel singular values, up to the order and beyond.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return draw_hankel_values(self.data.hankel_values, order=self.data.n_kept, ax=ax)
 
     def __dir__(self) -> list[str]:
-        return dir_without(self, "found")
+        return dir_without(self, "data")

@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# MERGED ltinet.plotting.time_response
-# Responses of every output to every input on a grid: outputs from top to bottom, inputs from left to right.
+# Grids of responses.
 
-_ROWS, _COLUMNS = 4, 4  # that can be read on one page
-_APART = 30.0  # peaks in a row that differ by more have scales of their own
-_STILL = 1e-3  # of the peak of a response: where it has moved by less, a logarithmic axis need not begin
-_UNEVEN = 30.0  # longest over median step of the times: beyond, they were chosen for a logarithmic axis
+_MAX_ROWS, _MAX_COLUMNS = 4, 4  # readable on one page
+_SCALE_RATIO = 30.0  # peaks that differ by more have separate scales
+_MOVED_SHARE = 1e-3  # of the peak of a response: change from which on a logarithmic axis shows it
+_UNEVEN_RATIO = 30.0  # longest over median time step from which on the time axis is logarithmic
 
 
 def draw_responses(
@@ -49,14 +48,17 @@ def draw_responses(
     `(T, p)` is the response to a single input. `final` `(p, m)` draws the value that each comes to, where that is
     finite. Up to four outputs and four inputs are drawn, of more those with the largest responses, and the title says
     so, and what `notes` say. Times that grow as they go, as responses choose them for fast and slow poles, have a
-    logarithmic axis. The Axes come as (outputs, inputs).
+    logarithmic axis. Return the Axes `(outputs, inputs)`.
     """
     times, values = _validate_responses(t, y)
     n_inputs, _, n_outputs = values.shape
     goals = _validate_final_values(final, (n_outputs, n_inputs))
     outputs, inputs = ChannelLabels(n_outputs, names, noun="output"), ChannelLabels(n_inputs, input_names, noun="input")
     peaks = np.max(np.abs(values), axis=1, initial=0.0).T
-    rows, columns = _indices_of_largest(peaks.max(axis=1), _ROWS), _indices_of_largest(peaks.max(axis=0), _COLUMNS)
+    rows, columns = (
+        _indices_of_largest(peaks.max(axis=1), _MAX_ROWS),
+        _indices_of_largest(peaks.max(axis=0), _MAX_COLUMNS),
+    )
     size = (max(6.4, 2.6 * len(columns)), 3.6 if len(rows) == 1 else 1.0 + 1.7 * len(rows))
     canvas = get_figure(figure, width=size[0], height=size[1])
     panels = canvas.subplots(len(rows), len(columns), sharex=True, squeeze=False)
@@ -82,8 +84,8 @@ def draw_responses(
 
 
 def draw_response(axes: "Axes", times: Array, values: Array, goal: float, *, logarithmic: bool) -> None:
-    """One response, and a dashed line at the value that it comes to."""
-    shown = slice(1, None) if logarithmic else slice(None)  # zero has no place on a logarithmic axis
+    """Draw one response, and a dashed line at its final value."""
+    shown = slice(1, None) if logarithmic else slice(None)  # a logarithmic axis cannot show 0
     if np.isfinite(goal):
         axes.axhline(goal, color="0.5", linestyle="--", linewidth=0.9)
     axes.plot(times[shown], values[shown], color=LINE_COLOURS[0], linewidth=1.4)
@@ -93,31 +95,31 @@ def draw_response(axes: "Axes", times: Array, values: Array, goal: float, *, log
 
 
 def set_time_axis(axes: "Axes", *, logarithmic: bool) -> None:
-    """The axis of time of a response."""
+    """Set the scale of the time axis."""
     if logarithmic:
         axes.set_xscale("log")
     axes.margins(x=0.01)
 
 
 def first_visible_time(times: Array, values: Array) -> float:
-    """Where a logarithmic axis of time begins: well before the first of the responses `(…, T)` begins to move."""
+    """Return the start of a logarithmic time axis, well before the first of the responses `(…, T)` changes."""
     curves = values.reshape(-1, len(times))
-    moved = np.abs(curves - curves[:, :1]) > _STILL * np.max(np.abs(curves), axis=1, initial=0.0)[:, None]
+    moved = np.abs(curves - curves[:, :1]) > _MOVED_SHARE * np.max(np.abs(curves), axis=1, initial=0.0)[:, None]
     first = int(np.argmax(moved.any(axis=0))) if moved.any() else 1
     return max(float(times[max(first, 1)]) / 3.0, float(times[1]))
 
 
 def time_label(*, logarithmic: bool) -> str:
-    """What is written along it."""
+    """Return the label of the time axis."""
     return "time (logarithmic)" if logarithmic else "time"
 
 
 def needs_log_axis(times: Array) -> bool:
-    """Whether times grow as they go, and begin at zero, as those of responses to fast and slow poles."""
+    """Return whether times begin at zero and grow geometrically, as for systems with fast and slow poles."""
     steps = np.diff(times)
     if len(steps) < 3 or times[0] != 0.0 or not np.all(steps > 0.0):
         return False
-    return float(np.max(steps)) > _UNEVEN * float(np.median(steps))
+    return float(np.max(steps)) > _UNEVEN_RATIO * float(np.median(steps))
 
 
 def _indices_of_largest(sizes: Array, most: int) -> tuple[int, ...]:
@@ -125,9 +127,9 @@ def _indices_of_largest(sizes: Array, most: int) -> tuple[int, ...]:
 
 
 def _share_scale(row: NDArray[Any], peaks: Array) -> None:
-    """One scale for the responses of an output, unless some would be lines along the axis on it."""
+    """Give the responses of an output one scale, unless some would be invisible on it."""
     some = peaks[peaks > 0.0]
-    if len(row) < 2 or (len(some) and float(some.max()) > _APART * float(some.min())):
+    if len(row) < 2 or (len(some) and float(some.max()) > _SCALE_RATIO * float(some.min())):
         return
     limits = np.array([axes.get_ylim() for axes in row])
     for axes in row:
@@ -136,7 +138,7 @@ def _share_scale(row: NDArray[Any], peaks: Array) -> None:
 
 
 def add_notes(canvas: "Figure | SubFigure", sentences: Sequence[str]) -> None:
-    """What is to be known of all panels, above them."""
+    """Write notes above all panels."""
     if sentences:
         width = int(13.0 * canvas.bbox.width / canvas.figure.dpi)  # letters that fit side by side
         text = "\n".join(line for sentence in sentences for line in wrap(sentence, width))
@@ -163,13 +165,12 @@ def _validate_final_values(final: ArrayLike | None, shape: tuple[int, int]) -> A
     return goals
 
 
-# MERGED ltinet.plotting.time_response
-# Outputs over time on one pair of axes.
+# Outputs on one pair of axes.
 
 Style = tuple[str, Dashes]
-_MAX_OUTPUTS = 10  # lines that can be told apart
-_MAX_BATCH_LINES = 12  # of a batch, drawn one by one
-_VISIBLE = 0.003  # of the height of the axes: half the width of a line, which hides a band that is thinner
+_MAX_OUTPUTS = 10  # lines that remain distinguishable
+_MAX_BATCH_LINES = 12  # members of a batch that are drawn one by one
+_VISIBLE_WIDTH = 0.003  # of the height of the axes: half a line width, which hides thinner bands
 
 
 def draw_outputs(
@@ -206,7 +207,7 @@ def draw_outputs(
 def draw_lines(
     axes: "Axes", times: Array, values: Array, *, chosen: Sequence[int], styles: Sequence[Style], bound: Array | None
 ) -> None:
-    """A line for each of the chosen channels and each member of a batch, or a line in the range of a large batch."""
+    """Draw a line for each chosen channel and member of a batch, or median and range of a large batch."""
     members = values.reshape(-1, *values.shape[-2:])
     bands = None if bound is None else np.broadcast_to(bound, values.shape).reshape(members.shape)
     for index, (colour, dashes) in zip(chosen, styles, strict=True):
@@ -225,13 +226,13 @@ def draw_lines(
 
 
 def _draw_bands(axes: "Axes", times: Array, members: Array, bands: Array, *, colours: Sequence[str]) -> None:
-    """Bands where they would be seen; they widen the axes by no more than the height that the lines have."""
+    """Draw bands that are visible; they widen the axes by at most the height of the lines."""
     low, high = axes.get_ylim()
     height = high - low
     reach = np.minimum(np.nan_to_num(bands, nan=np.inf), 2.0 * height)  # one without limits goes beyond the picture
     for own, width in zip(members, reach, strict=True):
         for index, colour in enumerate(colours):
-            if width[:, index].max() > _VISIBLE * height:
+            if width[:, index].max() > _VISIBLE_WIDTH * height:
                 below, above = own[:, index] - width[:, index], own[:, index] + width[:, index]
                 axes.fill_between(times, below, above, color=colour, alpha=0.25, linewidth=0.0)
     bottom, top = axes.get_ylim()
@@ -241,7 +242,7 @@ def _draw_bands(axes: "Axes", times: Array, members: Array, bands: Array, *, col
 def set_run_title(
     axes: "Axes", *, n_members: int, bound: Array | None, chosen: Sequence[int], left_out: str | None = None
 ) -> None:
-    """Say how many simulations there are, and how large the error may be, which hardly any picture could show."""
+    """Write the number of simulations and the error bound, which is rarely visible, into the title."""
     parts = [] if left_out is None else [left_out]
     parts += [f"median and range of {n_members} simulations"] if n_members > _MAX_BATCH_LINES else []
     if bound is not None:
@@ -252,7 +253,7 @@ def set_run_title(
 
 
 def validate_outputs(t: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """Times and outputs of matching shapes; a single output may come as `(T,)`."""
+    """Return times and outputs of matching shapes; a single output may be given as `(T,)`."""
     try:
         times, values = np.asarray(t, dtype=np.float64), np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
@@ -266,7 +267,7 @@ def validate_outputs(t: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
 
 
 def validate_bound(bound: ArrayLike | None, values: Array) -> Array | None:
-    """A bound for every value, from one for each or one for each output."""
+    """Return a bound for every value, from one for each value or one for each output."""
     if bound is None:
         return None
     given = np.asarray(bound, dtype=np.float64)
@@ -280,20 +281,20 @@ def validate_bound(bound: ArrayLike | None, values: Array) -> Array | None:
 
 
 def select_outputs(channels: ChannelLabels, outputs: Sequence[int | str] | None) -> tuple[int, ...]:
-    """The outputs asked for, by number or by name, or up to ten spread evenly over all."""
+    """Return the indices of given outputs, or of up to ten that are spread evenly over all."""
     if outputs is None:
         count = min(channels.count, _MAX_OUTPUTS)
         return tuple(np.linspace(0, max(channels.count - 1, 0), count).round().astype(int).tolist())
-    wanted = [outputs] if isinstance(outputs, str) or np.ndim(outputs) == 0 else list(outputs)
-    if not wanted:
-        raise PlottingError(f"outputs is {sanitize(repr(outputs))}; give numbers or names, such as [0, 2]")
-    return tuple(channels.place(own, argument="outputs") for own in wanted)
+    chosen = [outputs] if isinstance(outputs, str) or np.ndim(outputs) == 0 else list(outputs)
+    if not chosen:
+        raise PlottingError(f"outputs must be indices or names, such as [0, 2], got {sanitize(repr(outputs))}")
+    return tuple(channels.index(output, argument="outputs") for output in chosen)
 
 
 def add_output_key(
     axes: "Axes", chosen: Sequence[int], *, n_outputs: int, channels: ChannelLabels | None = None
 ) -> None:  # fmt: skip
-    """Say which line is which output, unless there is but one."""
+    """Add a legend of the outputs, unless there is only one."""
     if n_outputs == 1:
         return
     channels = channels or ChannelLabels(n_outputs, None, noun="output")
@@ -303,7 +304,7 @@ def add_output_key(
 def add_line_key(
     axes: "Axes", chosen: Sequence[int], *, styles: Sequence[Style], channels: ChannelLabels, left_out: bool = True
 ) -> None:
-    """Say beside the axes which line is which, and, unless it is said elsewhere, how many are left out."""
+    """Add a legend beside the axes, with the number of omitted channels if `left_out`."""
     from matplotlib.lines import Line2D
 
     lines = [
@@ -315,13 +316,12 @@ def add_line_key(
     add_side_legend(axes, lines, title=f"{channels.noun}{count}")
 
 
-# MERGED ltinet.plotting.time_response
-# A simulation on one page: outputs on top, those of another scale or unit on axes of their own, the input below.
+# Simulations with their inputs.
 
 Panel = tuple[int, ...]
-_MAX_PANELS = 4  # that a page has room for
+_MAX_PANELS = 4  # on one page
 _GREYS = ("0.2", "0.35", "0.5", "0.65")
-_INPUTS = len(_GREYS)  # that the lowest, low panel has room for
+_MAX_INPUTS = len(_GREYS)  # in the lowest panel
 
 
 def draw_solution(
@@ -339,18 +339,18 @@ def draw_solution(
 
     Outputs whose units differ, or whose peaks differ by more than a factor of 30, have axes of their own, up to four.
     Straight lines join the inputs: a time given twice is a jump. The other arguments are those of `draw_outputs`.
-    The Axes come from top to bottom; they share the axis of time, which is logarithmic for times that grow as they go.
+    Return the Axes from top to bottom. They share the time axis, which is logarithmic for geometric times.
     """
     times, values = validate_outputs(t, y)
     channels = ChannelLabels(values.shape[-1], names, noun="output")
     chosen = select_outputs(channels, outputs)
     errors = validate_bound(bound, values)
-    driven = None if inputs is None else validate_outputs(*inputs)
+    drive = None if inputs is None else validate_outputs(*inputs)
     panels = group_outputs(np.abs(values).reshape(-1, values.shape[-1]), chosen, channels) if values.size else [chosen]
-    n_axes = len(panels) + (driven is not None)
-    canvas = get_figure(figure, width=6.4, height=min(2.2 + 1.3 * len(panels) + 1.3 * (driven is not None), 8.0))
+    n_axes = len(panels) + (drive is not None)
+    canvas = get_figure(figure, width=6.4, height=min(2.2 + 1.3 * len(panels) + 1.3 * (drive is not None), 8.0))
     rows = canvas.subplots(
-        n_axes, 1, sharex=True, squeeze=False, height_ratios=_heights(panels, has_input=driven is not None)
+        n_axes, 1, sharex=True, squeeze=False, height_ratios=_heights(panels, has_input=drive is not None)
     )[:, 0]
     styles = dict(zip(chosen, line_styles(len(chosen)), strict=True))
     for axes, panel in zip(rows, panels, strict=False):
@@ -361,11 +361,11 @@ def draw_solution(
         draw_lines(axes, times, values, chosen=panel, styles=own, bound=errors)
         _label_panel(axes, panel, channels, own, left_out=len(panels) == 1)
     if values.size:
-        told = len(chosen) == channels.count or len(panels) == 1
-        left_out = None if told else f"{len(chosen)} of {channels.count} outputs"
+        is_complete = len(chosen) == channels.count or len(panels) == 1  # or the legend has the count
+        left_out = None if is_complete else f"{len(chosen)} of {channels.count} outputs"
         set_run_title(rows[0], n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen, left_out=left_out)
-    if driven is not None:
-        _draw_inputs(rows[-1], *driven, names=input_names)
+    if drive is not None:
+        _draw_inputs(rows[-1], *drive, names=input_names)
     logarithmic = needs_log_axis(times)
     if logarithmic:
         rows[-1].set_xscale("log")
@@ -376,13 +376,13 @@ def draw_solution(
 
 
 def group_outputs(sizes: Array, chosen: Sequence[int], channels: ChannelLabels) -> list[Panel]:
-    """Which outputs share axes: those of one unit whose peaks are within a factor of 30; `sizes` are |y| `(…, p)`."""
+    """Group outputs that share axes: equal units and peaks within a factor of 30; `sizes` are |y| `(…, p)`."""
     peaks = {index: float(np.max(sizes[:, index])) for index in chosen}
     panels: list[list[int]] = []
     for index in sorted(dict.fromkeys(chosen), key=lambda index: -peaks[index]):
         unit = channels.unit(index)
         fitting = [panel for panel in panels if channels.unit(panel[0]) == unit]
-        if fitting and (peaks[fitting[-1][0]] <= _APART * peaks[index] or peaks[index] == 0.0):
+        if fitting and (peaks[fitting[-1][0]] <= _SCALE_RATIO * peaks[index] or peaks[index] == 0.0):
             fitting[-1].append(index)
         elif len(panels) < _MAX_PANELS:
             panels.append([index])
@@ -406,12 +406,12 @@ def _label_panel(
 
 
 def _draw_inputs(axes: "Axes", times: Array, values: Array, *, names: Sequence[str] | None) -> None:
-    """The first inputs in greys, which no output has."""
+    """Draw the first inputs in shades of gray, which outputs do not have."""
     channels = ChannelLabels(values.shape[-1], names, noun="input")
     if 0 in values.shape:
         draw_placeholder(axes, "no input")
         return
-    chosen = tuple(range(min(channels.count, _INPUTS)))
+    chosen = tuple(range(min(channels.count, _MAX_INPUTS)))
     styles: list[Style] = list(zip(_GREYS, LINE_STYLES, strict=True))[: len(chosen)]
     draw_lines(axes, times, values, chosen=chosen, styles=styles, bound=None)
     _label_panel(axes, chosen, channels, styles)

@@ -12,9 +12,6 @@ from ltinet.plotting.figures import add_grid, get_axes, use_integer_ticks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# MERGED ltinet.plotting.tradeoff
-# What sparsity costs: condition number and weights against the number of layers.
-
 Points = NDArray[np.float64]
 _INK = "0.25"
 
@@ -24,7 +21,7 @@ def draw_condition(
 ) -> "Axes":
     """Draw cond(T) against the number of layers on a logarithmic axis; `points` are pairs such as `form.tradeoff`.
 
-    `budget` draws the bound on cond(T), `chosen` marks the number of layers that was taken.
+    `budget` draws the limit on cond(T), `chosen` marks the selected number of layers.
     """
     return _draw_against_layers(points, "condition number of T", budget=budget, chosen=chosen, ax=ax)
 
@@ -66,16 +63,16 @@ def _validate_layer_points(points: ArrayLike, budget: float | None, chosen: int 
     if not np.all(np.isfinite(pairs)) or np.any(pairs[:, 1] <= 0.0):
         raise PlottingError("points have values that are not positive and finite; a logarithmic axis cannot show them")
     if budget is not None and not 0.0 < budget < np.inf:
-        raise PlottingError(f"budget is {budget}; give a positive number")
+        raise PlottingError(f"budget must be a positive number, got {budget}")
     if chosen is not None and chosen not in pairs[:, 0]:
-        raise PlottingError(f"chosen is {chosen}, but no point has that number of layers")
+        raise PlottingError(f"chosen must be the number of layers of a point, got {chosen}")
     return pairs[np.argsort(pairs[:, 0])]
 
 
 def _set_limits(axes: "Axes", pairs: Points, budget: float | None) -> None:
-    """At least one power of ten, so that a flat curve looks flat, and whole numbers of layers."""
-    shown = np.append(pairs[:, 1], [] if budget is None else [budget])
-    low, high = float(np.min(shown)), float(np.max(shown))
+    """Show at least one decade, so that a flat curve looks flat, and integer numbers of layers."""
+    values = np.append(pairs[:, 1], [] if budget is None else [budget])
+    low, high = float(np.min(values)), float(np.max(values))
     high = max(high, 10.0 * low)
     margin = (high / low) ** 0.06
     axes.set_ylim(low / margin, high * margin)
@@ -85,19 +82,18 @@ def _set_limits(axes: "Axes", pairs: Points, budget: float | None) -> None:
     use_integer_ticks(axes.xaxis)
 
 
-# MERGED ltinet.plotting.tradeoff
-# What each connection less costs: cond(T) of every form against its connections, as steps that budgets climb.
+# Connections.
 
 _STEP_COLOUR, _BUDGET_COLOUR = "0.25", "#f13264"
 
 
 def draw_tradeoff(points: ArrayLike, *, budget: float | None = None, ax: "Axes | None" = None) -> "Axes":
-    """Draw pairs (connections, cond(T)) with cond(T) on a logarithmic axis; `budget` marks the form that it buys.
+    """Draw pairs (connections, cond(T)) with cond(T) on a logarithmic axis; `budget` marks the sparsest form within it.
 
-    Between two forms the line runs as budgets do: nothing changes until the next form fits.
+    The line between two forms is a step, because the selected form changes only where the next one fits.
 
     Raises:
-        PlottingError: there are no pairs, or some that a logarithmic axis cannot show.
+        PlottingError: there are no pairs, or values are not positive and finite.
     """
     pairs = _validate_connection_points(points, budget)
     axes = get_axes(ax)
@@ -120,12 +116,14 @@ def draw_tradeoff(points: ArrayLike, *, budget: float | None = None, ax: "Axes |
 
 
 def _validate_connection_points(points: ArrayLike, budget: float | None) -> NDArray[np.float64]:
-    """Pairs by rising connections."""
+    """Return the pairs by rising number of connections."""
     pairs = np.asarray(points, dtype=np.float64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
         raise PlottingError("points must be pairs (connections, cond(T)), at least one")
     if not np.all(np.isfinite(pairs)) or np.any(pairs[:, 1] <= 0.0):
         raise PlottingError("points have values that are not positive and finite; a logarithmic axis cannot show them")
     if budget is not None and not budget >= float(pairs[:, 1].min()):
-        raise PlottingError(f"budget is {budget}; no form has so small a cond(T)")
+        raise PlottingError(
+            f"budget is {budget}, but every form has a larger cond(T); pass at least {float(pairs[:, 1].min()):g}"
+        )
     return pairs[np.argsort(pairs[:, 0], kind="stable")]

@@ -36,7 +36,7 @@ def test_oscillations_are_followed_or_it_is_told(seed):
     assert followed == (not sol.notes), (sol.notes, omega, decay)
     if not followed:  # what can be drawn is drawn: at least half of all times are spent where it is seen
         assert np.count_nonzero(seen) >= 2000
-        assert "give times of your own" in sol.notes[0]
+        assert "pass other times to see it" in sol.notes[0]
 
 
 def test_a_single_time_is_told_what_a_list_is():
@@ -46,6 +46,6 @@ def test_a_single_time_is_told_what_a_list_is():
         lambda s: s.initial_response([1.0], 5),
     ):
         with pytest.raises(
-            InvalidSignalError, match=r"t is 5, a single time; give a list .* np\.linspace\(0, 5, 501\)"
+            InvalidSignalError, match=r"t must be a list of times from 0 on, got 5; pass np\.linspace\(0, 5, 501\)"
         ):
             ask(StateSpace(-1.0, 1.0, 1.0))

@@ -39,7 +39,7 @@ def test_equations_hold_to_rounding(seed, density):
     near = eigenvalues[:3] * (1.0 + 1e-9) + 1e-9j
     s = np.concatenate([1j * np.geomspace(1e-3, 1e3, 20), near])
     for right in (rng.standard_normal((n, m, 1)), rng.standard_normal((n, m, len(s))) + 1j):
-        for own in (QuasiTriangularMatrix(R), QuasiTriangularMatrix(R).turned):
+        for own in (QuasiTriangularMatrix(R), QuasiTriangularMatrix(R).reversed_transpose):
             X = own.solve(s, right)
             assert X.shape == (n, m, len(s))
             # A sum of n products is off by n roundings. The inverse of a pair mixes two rows, whose parts of X may be

@@ -59,8 +59,8 @@ def test_an_unbounded_budget_is_no_line():
         ([("a", "b")], {}, "pairs"),
         ([(1, 0.0)], {}, "logarithmic"),
         ([(1, np.inf)], {}, "logarithmic"),
-        (POINTS, {"budget": -1.0}, "budget is -1.0"),
-        (POINTS, {"chosen": 7}, "chosen is 7"),
+        (POINTS, {"budget": -1.0}, "budget must be .* got -1.0"),
+        (POINTS, {"chosen": 7}, "chosen must be .* got 7"),
     ],
 )
 def test_bad_arguments_are_refused(points, options, message):
