@@ -54,9 +54,9 @@ def test_no_neurons_is_said_in_words(draw):
     [
         ([1, 2], {}, "per layer"),
         (["ab"], {}, "per layer"),
-        ([[-1]], {}, "no counts"),
-        ([[np.nan]], {}, "no counts"),
-        (COUNTS, {"full_system": -3}, "full_system is -3"),
+        ([[-1]], {}, "must be finite"),
+        ([[np.nan]], {}, "must be finite"),
+        (COUNTS, {"full_system": -3}, "full_system must be .* got -3"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_drawn(draw, counts, options, message):

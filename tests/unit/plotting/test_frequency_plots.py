@@ -90,10 +90,10 @@ def test_of_many_pairs_the_ten_largest_are_drawn_and_the_key_says_so():
         (-OMEGA, LAG, {}, "positive and ascending"),
         (OMEGA[::-1], LAG, {}, "positive and ascending"),
         ([], [], {}, "empty"),
-        (OMEGA, np.zeros((401, 2)), {}, "H has shape"),
+        (OMEGA, np.zeros((401, 2)), {}, "H must have the shape"),
         (OMEGA, ["a"], {}, "complex numbers"),
         (OMEGA, LAG, {"pairs": [(0, 1)]}, "there is no input 1 of 1 input"),
-        (OMEGA, LAG, {"pairs": [0]}, "give pairs"),
+        (OMEGA, LAG, {"pairs": [0]}, "must be pairs"),
         (OMEGA, LAG, {"names": ["a", "b"]}, "one for each"),
     ],
 )

@@ -51,12 +51,12 @@ def test_an_error_of_zero_is_drawn_dark():
 @pytest.mark.parametrize(
     ("times", "solutions", "reference", "message"),
     [
-        ([], {"A": FIELD}, None, "one or more"),
+        ([], {"A": FIELD}, None, "at least one"),
         (TIMES, {}, None, "empty"),
         (TIMES, {"A": FIELD[:2]}, None, "'A' has shape"),
         (TIMES, {"A": FIELD[0]}, None, "'A' has shape"),
         (TIMES, {"A": FIELD}, FIELD[:, :2], "'A' has shape"),
-        (TIMES, {"A": np.where(FIELD > 0.5, np.nan, FIELD)}, None, "not finite"),
+        (TIMES, {"A": np.where(FIELD > 0.5, np.nan, FIELD)}, None, "must be finite"),
     ],
 )
 def test_bad_arguments_are_refused(times, solutions, reference, message):

@@ -70,7 +70,7 @@ def test_nothing_to_draw_is_said_in_words(shape):
         (T, np.zeros((21, 2)), [2], "of 2 outputs"),
         (T, np.zeros((21, 2)), [-1], "of 2 outputs"),
         (T, np.zeros((21, 2)), [0.5], "no output 0.5 of 2 outputs"),
-        (T, np.zeros((21, 2)), [], "give numbers or names"),
+        (T, np.zeros((21, 2)), [], "must be indices or names"),
         (T, np.zeros((21, 2)), "y", "did you mean 'y2' or 'y1'"),
         (T, ["a"] * 21, None, "real numbers"),
     ],
