@@ -425,7 +425,7 @@ class StateSpace:
         t : array_like, optional
             Times from 0 on. By default up to 5,000 times are chosen from the dominant poles, evenly
             or logarithmically spaced, until every response has settled within 2 %. Responses of integrators and
-            unstable systems never settle; `solution.remarks` gives the end that was chosen and the reason.
+            unstable systems never settle; `solution.notes` gives the end that was chosen and the reason.
         input : int or str, optional
             Index or name of an input; all inputs by default.
         output : int or str, optional
@@ -457,7 +457,7 @@ class StateSpace:
         """Compute the impulse response: outputs for a unit impulse of an input at t = 0, from rest.
 
         It equals the response from the initial state B e_j, or E⁻¹B e_j as rounded. If D is not zero, the output also
-        has an impulse D δ(t), which is omitted; `solution.remarks` then says so.
+        has an impulse D δ(t), which is omitted; `solution.notes` then says so.
 
         Parameters
         ----------
