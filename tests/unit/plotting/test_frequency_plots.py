@@ -133,7 +133,7 @@ def test_a_small_curve_is_not_a_dot_beside_minus_one():
 def test_nyquist_names_pairs_and_refuses_what_it_cannot_draw():
     axes = draw_nyquist(grid(2, 2), ax=axes_of_size())
     assert len(axes.get_legend().get_texts()) == 4
-    for bad, message in [({"limit": -1.0}, "limit is"), ({"pairs": [(5, 5)]}, "pairs: there is no output 5")]:
+    for bad, message in [({"limit": -1.0}, "limit must be"), ({"pairs": [(5, 5)]}, "pairs: there is no output 5")]:
         with pytest.raises(ltinet.PlottingError, match=message):
             draw_nyquist(LAG, ax=axes_of_size(), **bad)
 
