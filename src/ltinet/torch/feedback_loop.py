@@ -1,6 +1,6 @@
 """Equations of a linear network with a static map in its feedback loop, and their linearization.
 
-The last inputs are v = φ(ξ), a static map of the last outputs ξ. With w the state that awaits a sample,
+The last inputs are v = φ(ξ), a static map of the last outputs ξ. With w the state before a sample,
 
     ξ = C_ξ w + d_u u + d_v φ(ξ),    w⁺ = P w + Γ_u u + Γ_v φ(ξ).
 
