@@ -114,7 +114,7 @@ def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedMode
     Gamma = np.concatenate([Gamma, np.zeros((n, m))], axis=1)
     # Rows of outputs by columns (a_l, a_r, b_l, b_r, the sample k − d).
     C, D, L = model.C.copy(), np.zeros((p, 5 * m)), np.zeros((p, 5 * m))
-    row_error, largest = np.zeros((p, n)), max([1, *(len(block.F) for block in model.blocks)])
+    row_error, largest_block = np.zeros((p, n)), max([1, *(len(block.F) for block in model.blocks)])
     at_end = np.where(rest > 0.0, input_map(rest, 1.0, linear=linear), 0.0)
     D[~partial, : 4 * m] = model.D[~partial] @ at_end.T
     D[~partial, 4 * m :] = np.where(rest > 0.0, 0.0, model.D[~partial])
@@ -123,7 +123,7 @@ def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedMode
         inside, weights = state_map(engine, model.dt, rest, stop=share, linear=linear), engine.output_weights[rows]
         C[rows] = (weights @ inside[:, :n])[:, positions]
         # The rounding error of the product C e^{Fh} is proportional to |C| |e^{Fh}|.
-        row_error[rows] = _ROW_ERROR * EPS * largest * (np.abs(weights) @ np.abs(inside[:, :n]))[:, positions]
+        row_error[rows] = _ROW_ERROR * EPS * largest_block * (np.abs(weights) @ np.abs(inside[:, :n]))[:, positions]
         L[rows, : 4 * m] = weights @ inside[:, n:] + model.D[rows] @ input_map(rest, share, linear=linear).T
     taps, columns = _taps(
         input_delay.whole, rest, linear=linear, feeds_through=(D[:, 4 * m :] != 0.0).any(axis=0).tolist()
