@@ -7,6 +7,7 @@ C, B and D), are linear least-squares problems, solved here with weights for eve
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,12 +155,14 @@ def fit_residues(data: ScaledResponse, poles: Complex, *, feedthrough: bool) -> 
     A, b = pole_blocks(poles)
     n_real = int(np.count_nonzero(poles.imag == 0.0))
     sizes = ((1,) * n_real + (2,) * ((N - n_real) // 2)) * min(p, m)
+    parts: list[NDArray[Any]]
     if m <= p:  # the poles once for every input
-        state, B, C = np.kron(np.eye(m), A), np.kron(np.eye(m), b[:, None]), residues[:N].transpose(1, 2, 0)
+        parts = [np.kron(np.eye(m), A), np.kron(np.eye(m), b[:, None]), residues[:N].transpose(1, 2, 0)]
     else:  # once for every output, transposed: bᵀ (s − Aᵀ)⁻¹ c = cᵀ (s − A)⁻¹ b
-        state, B, C = np.kron(np.eye(p), A.T), residues[:N].transpose(1, 0, 2), np.kron(np.eye(p), b[None, :])
-    n = len(state)
-    A, B, C = (np.asarray(M, dtype=np.float64) for M in (state, B.reshape(n, m), C.reshape(p, n)))
+        parts = [np.kron(np.eye(p), A.T), residues[:N].transpose(1, 0, 2), np.kron(np.eye(p), b[None, :])]
+    n = len(parts[0])
+    shapes = ((n, n), (n, m), (p, n))
+    A, B, C = (np.asarray(M, dtype=np.float64).reshape(shape) for M, shape in zip(parts, shapes, strict=True))
     return BlockRealization(A, B, C, D, sizes)
 
 
