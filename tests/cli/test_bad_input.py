@@ -63,7 +63,7 @@ CASES = {
     "report into a file": Case("reproduce diffusion --out u.csv", "u.csv is a file"),
     # systems
     "no such system file": Case("info nowhere.mat", "there is no file nowhere.mat"),
-    "no such example": Case("info example:warp", "no system named 'warp'"),
+    "no such example": Case("info example:warp", "unknown system 'warp'"),
     "system of unknown kind": Case("info s.xlsx", "s.xlsx is of an unknown kind", {"s.xlsx": b"PK"}),
     "damaged .mat": Case("info s.mat", "s.mat cannot be read", {"s.mat": b"MATLAB 5.0 MAT-file" + bytes(300)}),
     "pickled .npz": Case("info s.npz", "s.npz cannot be read", {"s.npz": PICKLED}),

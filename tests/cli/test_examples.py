@@ -24,7 +24,7 @@ def test_parameters(run_here: Run) -> None:
         ("heat_rod,n_states=2,n_states=3", "given once"),
         ("heat_rod,n_states=many", "n_states is 'many'; it must be a number"),
         ("heat_rod,n_states=2.5", "n_states must be an integer ≥ 1, got 2.5"),
-        ("cold_rod,n_states=2", "there is no system named 'cold_rod'"),
+        ("cold_rod,n_states=2", "unknown system 'cold_rod'"),
         ("heat_rod,", "'' is not a parameter"),
     ],
 )

@@ -126,5 +126,5 @@ def test_invalid_points_are_not_drawn(points, budget):
 )
 @pytest.mark.parametrize("balance", ["x", 1, np.True_])
 def test_invalid_balance_raises(call, balance):
-    with pytest.raises(ltinet.PartitionError, match="give True, False, or None to try both"):
+    with pytest.raises(ltinet.PartitionError, match="expected True, False, or None to try both"):
         call(np.eye(2), balance=balance)

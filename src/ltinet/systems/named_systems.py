@@ -337,7 +337,7 @@ NAMED_SYSTEMS: Mapping[str, Callable[..., SystemMatrices]] = MappingProxyType(
 def build_system(name: str, parameters: Mapping[str, Any]) -> SystemMatrices:
     """Build the system called `name`; raise InvalidSystemError for unknown names and invalid parameters."""
     if name not in NAMED_SYSTEMS:
-        raise InvalidSystemError(f"there is no system named {name!r}; known are {', '.join(NAMED_SYSTEMS)}")
+        raise InvalidSystemError(f"unknown system {name!r}; known are {', '.join(NAMED_SYSTEMS)}")
     function = NAMED_SYSTEMS[name]
     known = inspect.signature(function).parameters
     unknown = sorted(set(parameters) - set(known))

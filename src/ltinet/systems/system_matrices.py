@@ -80,7 +80,15 @@ _MAX_SPARSE_INPUTS = 100  # a larger sparse square B was most likely meant as K 
 
 
 class Descriptor(NamedTuple):
-    """Matrices of E x' = A x + B u as passed by the user."""
+    """Matrices of E x' = A x + B u as passed by the user.
+
+    Parameters
+    ----------
+    E, A : ndarray, shape (n, n)
+        Descriptor matrix and state matrix.
+    B : ndarray, shape (n, m)
+        Input matrix.
+    """
 
     E: Matrix
     A: Matrix

@@ -29,7 +29,7 @@ def test_every_named_system_is_built_by_its_name_and_is_documented(name):
 
 
 def test_unknown_names_and_parameters_are_answered_with_the_known_ones():
-    with pytest.raises(InvalidSystemError, match=r"no system named 'nonsense'; known are .*diffusion.*penzl"):
+    with pytest.raises(InvalidSystemError, match=r"unknown system 'nonsense'; known are .*diffusion.*penzl"):
         named_system("nonsense")
     with pytest.raises(InvalidSystemError, match=r"penzl has no parameter size; it has n_real"):
         named_system("penzl", size=3)
