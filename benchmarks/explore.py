@@ -6,8 +6,8 @@ Needs Chromium, playwright and ../shared/data. A start is measured from the call
 to the frame after the last drawing, in a browser that runs already and has an empty tab; libraries are compiled to
 bytecode, as after an installation, and BLAS has the threads that it takes by itself. Times of key presses are those of
 the browser's own clock: from the key to the frame after the last drawing. Every press reaches another point of the
-trade-off curve; the first pass over all of them is cold, the second, back, warm. The certified band, which comes later, does not
-count. At the end the numbers in the DOM are compared with those of the library: every example at ten budgets.
+trade-off curve; the first pass over all of them is cold, the second, back, warm. The certified band, which comes later,
+does not count. At the end the numbers in the DOM are compared with those of the library: every example at ten limits.
 """
 
 import argparse

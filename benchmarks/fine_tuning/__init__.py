@@ -1,1 +1,1 @@
-"""Numbers of training steps that a constructed network, recurrent units and a layer of random poles need for a perturbed beam."""
+"""Training steps that a constructed network, recurrent units and a layer of random poles need for a perturbed beam."""

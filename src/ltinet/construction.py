@@ -35,7 +35,7 @@ def construct(
     *matrices : array_like
         Not accepted; the error message shows how to put several matrices into a tuple.
     max_condition : float, optional
-        Limit on cond₂(T). A higher limit gives fewer connections, a lower one less loss of accuracy.
+        Limit on cond₂(T). A higher limit usually gives fewer connections, a lower one loses less accuracy.
     n_layers : int, optional
         Number of layers, instead of the number that follows from `max_condition`.
     clustering : object with a method `fit_predict`, optional

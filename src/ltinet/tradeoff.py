@@ -110,8 +110,8 @@ class TradeoffCurve(Sequence[TradeoffPoint]):
         Returns
         -------
         TradeoffPoint
-            Point that `construct(system, max_condition=max_condition)` would choose. A larger limit never gives more
-            connections.
+            Sparsest point within the limit. A larger limit never gives more connections; `construct` searches less
+            widely for a single limit and may find a form with more.
 
         Raises
         ------

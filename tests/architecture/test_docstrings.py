@@ -52,7 +52,12 @@ def test_docstrings_do_not_begin_with_a_question_word() -> None:
 
 
 def test_replaced_words_are_not_used() -> None:
-    texts = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.js"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*/*.md")]
+    texts = [
+        *SOURCE.rglob("*.py"),
+        *SOURCE.rglob("*.js"),
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs").glob("*/*.md"),
+    ]
     texts += [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     offending = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"

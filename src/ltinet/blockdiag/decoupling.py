@@ -119,7 +119,10 @@ def _shrink_columns(X: Matrix, bounds: list[int], top: int) -> None:
 _MIN_PAIR_RATIO = 1e-2
 
 _DOUBLE_POINTER = "__pyx_t_5scipy_6linalg_13cython_lapack_d *"
-_TREVC_SIGNATURE = f"void (char *, char *, int *, int *, {_DOUBLE_POINTER}, int *, {_DOUBLE_POINTER}, int *, {_DOUBLE_POINTER}, int *, int *, int *, {_DOUBLE_POINTER}, int *)"
+_TREVC_SIGNATURE = (
+    f"void (char *, char *, int *, int *, {_DOUBLE_POINTER}, int *, {_DOUBLE_POINTER}, int *, {_DOUBLE_POINTER}, "
+    f"int *, int *, int *, {_DOUBLE_POINTER}, int *)"
+)
 
 
 def decouple_neurons(schur: SchurForm, bounds: NDArray[np.intp]) -> Decoupling:

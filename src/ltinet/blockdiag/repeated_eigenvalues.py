@@ -4,7 +4,8 @@ Rounding changes an entry of the Schur form by about eps · (|Z|ᵀ|A||Z|)_ij. F
 imaginary parts and couplings carry no information about A. If kept, they would decide which neurons share a layer, and
 weights would grow as their reciprocals. Pairs with an imaginary part at this level become two real eigenvalues,
 eigenvalues at this level become zero, and a semisimple repeated eigenvalue λ becomes one diagonal block λ·I whose
-basis is chosen so that as few of its neurons as possible are coupled to others. Every change is a backward error of the size of those of the Schur form itself.
+basis is chosen so that as few of its neurons as possible are coupled to others. Every change is a backward error of
+the size of those of the Schur form itself.
 """
 
 import numpy as np

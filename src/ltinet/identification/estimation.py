@@ -221,10 +221,10 @@ def candidate_block_rows(records: tuple[Record, ...], options: EstimationOptions
         rows = [s for s in usual if is_feasible(s)] or [s for s in fewer if is_feasible(s)][:1]
     if not rows:
         s = options.block_rows or least
-        needed = -(-3 * (2 * s * (m + p) + 2 * s - 1) // 2)
+        needed = 2 * s * (m + p) + 2 * s - 1
         raise InvalidSignalError(
-            f"the longest record has {max(map(len, records)) * 3 // 2} samples; {s} block rows of {m} inputs "
-            f"and {p} outputs need about {needed}: record for longer, or use fewer channels"
+            f"the samples used for estimation are too few: the longest record has {max(map(len, records))} of them, and "
+            f"{s} block rows of {m} inputs and {p} outputs need about {needed}. Record for longer, or use fewer channels"
             + (", fewer block_rows" if options.block_rows else "")
         )
     return tuple(rows)

@@ -210,7 +210,7 @@ def evaluations_without_decoupling(
         with np.errstate(invalid="ignore"):  # DOP853 divides zero by zero where its error estimate underflows
             run = integrate.solve_ivp(
                 lambda t, x: system.A @ x + inflow.value(np.array([t]))[0], span, state,
-                method="DOP853", rtol=SOLVER_TOLERANCE, atol=SOLVER_TOLERANCE, dense_output=True,  # dense output takes evaluations, too
+                method="DOP853", rtol=SOLVER_TOLERANCE, atol=SOLVER_TOLERANCE, dense_output=True,
             )  # fmt: skip
         state, evaluations = run.y[:, -1], evaluations + run.nfev
     return evaluations

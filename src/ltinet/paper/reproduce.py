@@ -6,6 +6,7 @@ run), and written as figures, numbers and one page.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -125,9 +126,12 @@ def _run_sequentially(
 ) -> list[_ExampleOutput]:
     """Run the examples one after the other, the layers of each network in parallel processes."""
     return [
-        _compute_and_draw(name, folder, full=True, progress=lambda step, name=name: progress(f"{name}: {step}"))
-        for name in examples
+        _compute_and_draw(name, folder, full=True, progress=partial(_report_step, progress, name)) for name in examples
     ]
+
+
+def _report_step(progress: ProgressCallback, name: str, step: str) -> None:
+    progress(f"{name}: {step}")
 
 
 def _run_in_parallel(

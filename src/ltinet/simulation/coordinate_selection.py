@@ -30,8 +30,9 @@ MAX_ORIGINAL_STATES = 128
 MAX_ORIGINAL_STATES_NONUNIFORM = 16
 # Largest ‖A‖h. The error of slow states grows to ‖A‖h · 1e-32 in double-double arithmetic; at 1e21 it reaches 1e-11.
 MAX_STEP_NORM = 1e21
-# The default limit of `construct`. Empirical: in ten fuzz seeds all five runs in blocks that lost more than 1e-10 of a
-# peak had a cond(T) of 1e4 or more: the balanced units of their blocks hid states that are small in the user's units.
+# In the units of the user, where `construct` limits cond(T) in balanced units. Empirical: in ten fuzz seeds all five
+# runs in blocks that lost more than 1e-10 of a peak had a cond(T) of 1e4 or more, since balanced units of their blocks
+# hid states that are small in the user's units.
 MAX_CONDITION = 1e4
 
 
@@ -56,7 +57,9 @@ def select_coordinates(
         return context
     if coordinates == "original":
         return original
+    if original.norm * longest_step > MAX_STEP_NORM:
+        return context
     if context.n_states <= (MAX_ORIGINAL_STATES if is_even else MAX_ORIGINAL_STATES_NONUNIFORM):
-        return original if original.norm * longest_step <= MAX_STEP_NORM else context
+        return original
     form = context.form  # a network without a form represents its system without a transformation T
     return context if form is None or form.condition_raw <= MAX_CONDITION else original

@@ -68,10 +68,8 @@ def solution_from_core(
         context=context,
         x0=x0,
     )
-    if trajectory.delays.any():
-        y = trajectory.outputs(solution.t, core_outputs=solution.y)
-    else:
-        y = solution.y + trajectory.y0
+    is_delayed = trajectory.delays.any()
+    y = trajectory.outputs(solution.t, core_outputs=solution.y) if is_delayed else solution.y + trajectory.y0
     return replace(solution, y=y, trajectory=trajectory)
 
 
@@ -247,8 +245,8 @@ class _CoreBounds:
             samples = getattr(signal, "u", None)
             is_function = samples is None
             # A function is known at the requested times only.
-            times, values = (np.unique(t), None) if is_function else (signal.t, samples)
-            values = signal.value(times) if is_function else values
+            times = np.unique(t) if is_function else signal.t
+            values: Array = np.asarray(signal.value(times) if is_function else samples)
             margin = _VARIATION_MARGIN if is_function else 1.0
             changes = margin * np.abs(np.diff(values, axis=-2))
             variation = margin * np.abs(values[..., 0, :]) + changes.sum(axis=-2)

@@ -177,8 +177,8 @@ def _make_solver(A22: Any, *, size: float = 0.0) -> Any:
     values = np.linalg.svd(A22, compute_uv=False)
     if not values[-1] > 4.0 * len(A22) * EPS * max(size, values[0]):
         raise SingularMatrixError
-    factors = linalg.lu_factor(A22)
-    return lambda right: linalg.lu_solve(factors, right)
+    lu_factors = linalg.lu_factor(A22)
+    return lambda right: linalg.lu_solve(lu_factors, right)
 
 
 def _solve_columns(solve: Any, A21: Any, *, limit: int) -> Any:

@@ -106,7 +106,7 @@ _NEEDED_FILES_TEXTS = {
 }
 _HALF_STEP_ROW = "| `{prefix}_advance`, `{prefix}_output` | the two halves of a step |\n"
 _BOUND_CONDITIONS = "from the operating point, from the initial state"
-_USER_STATES_TEXT = "| `{prefix}_get_user_state` | return this state in the coordinates of the system that the network was made from |\n"
+_USER_STATES_TEXT = "| `{prefix}_get_user_state` | return this state in the coordinates of the original system |\n"
 
 
 def readme_text(
