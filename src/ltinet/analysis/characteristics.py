@@ -355,7 +355,7 @@ def step_info(
         for row, i in enumerate(outputs):
             values[1:, row, column] = _measure(curves[i], float(final[i, j]), band, low, high)
     undershoot, peak = (values[_FIELDS.index(name)] for name in ("undershoot", "peak"))
-    with np.errstate(invalid="ignore"):  # an undershoot of the size of the rounding of the peak is none
+    with np.errstate(invalid="ignore"):  # an undershoot of the size of the rounding of the peak does not count
         limit = 100.0 * rounding_tolerance(system.n_states) * peak
         undershoot[undershoot * np.abs(values[0]) <= limit] = 0.0
     return StepInfo(

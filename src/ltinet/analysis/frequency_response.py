@@ -41,10 +41,29 @@ _RESONANCE_OFFSETS = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.
 
 
 def frequencies_for(poles: ArrayLike, zeros: ArrayLike = (), *, dt: float | None = None) -> Array:
-    """Angular frequencies at which a frequency response should be computed to be drawn, ascending, at most some 5,400.
+    """Return angular frequencies at which a frequency response should be computed to be drawn.
 
     They extend from a tenth of the slowest pole or zero to ten times the fastest, in discrete time to π/dt. Poles and
     zeros at the origin are ignored; without any others, frequencies around 1 (or π/dt) are returned.
+
+    Parameters
+    ----------
+    poles : array_like
+        Poles, `(n,)`, complex.
+    zeros : array_like, optional
+        Zeros, `(k,)`, complex.
+    dt : float, optional
+        Time step of a model in discrete time.
+
+    Returns
+    -------
+    ndarray
+        Angular frequencies, ascending, about 5,400 at most.
+
+    Examples
+    --------
+    >>> ltinet.frequencies_for([-1.0, -100.0]).min()
+    np.float64(0.1)
     """
     s = np.concatenate([np.atleast_1d(np.asarray(values, dtype=np.complex128)) for values in (poles, zeros)])
     if dt is not None:

@@ -23,7 +23,7 @@ class LayerFacts(TypedDict):
 
 
 class FormFacts(TypedDict, total=False):
-    """Data of the form of a network; empty if there is none."""
+    """Data of the form of a network; empty without a form."""
 
     condition: float
     condition_raw: float

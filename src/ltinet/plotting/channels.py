@@ -73,7 +73,7 @@ class ChannelLabels:
         return tuple(f"{self.noun} {index}" if self._names is None else self._names[index] for index in indices)
 
     def short(self, index: int) -> str:
-        """Return the label in a legend with a title: the name, or the number if there is none."""
+        """Return the label in a legend with a title: the name, or the number without a name."""
         return str(index) if self._names is None else escape_label(self._names[index])
 
     def full(self, index: int) -> str:

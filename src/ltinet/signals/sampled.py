@@ -104,7 +104,7 @@ class SampledSignal:
         return 1 if self.hold == "linear" else 0
 
     def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:  # noqa: ARG002
-        """Return the samples from the first of the times on; one is added there if there is none.
+        """Return the samples from the first of the times on; one is added there if it is missing.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class SampledSignal:
         return SampledSignal(self.t - origin, self.u, hold=self.hold)
 
     def _from(self, start: float) -> "SampledSignal":
-        """Return the samples from a time on, with an interpolated first one where there is none."""
+        """Return the samples from a time on, with an interpolated first one where it is missing."""
         if start == self.start:
             return self
         first = int(np.searchsorted(self.t, start, side="right")) - 1

@@ -146,6 +146,7 @@ class Stepper:
 
     @x.setter
     def x(self, state: ArrayLike) -> None:
+        """Set the state at the time of the last sample."""
         packed = self._pack(_as_real_array(state, "x"))
         if self._last is None:
             self._start = self._known_state = packed

@@ -310,7 +310,7 @@ def _quarter_mask(is_inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _state_index(g: int, x: float, y: float) -> int:
-    """Return the state of the point at or below (x, y); the first point inside the edge if there is none."""
+    """Return the state of the point at or below (x, y); the first point inside the edge if there is no such point."""
     i, j = (max(math.floor(position * (g + 1)) - 1, 0) for position in (x, y))
     return i + g * j
 

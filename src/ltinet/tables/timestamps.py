@@ -60,7 +60,7 @@ def is_time_name(name: str) -> bool:
 
 
 def unit_text(name: str) -> str | None:
-    """Return the unit in the name of a column, "ms" of "Time (ms)"; None where there is none."""
+    """Return the unit in the name of a column, "ms" of "Time (ms)"; None without a unit."""
     match = _match_name(name)
     if match is None:
         brackets = re.search(r"[\[(]([^\])]*)[\])]\s*$", name)

@@ -111,7 +111,7 @@ def vector_jacobian_products(
     *,
     create_graph: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of the inputs of a function, None where there is none."""
+    """Return the gradients of the inputs of a function, None for those that have no gradient."""
     dependent = [index for index, values in enumerate(outputs) if values.requires_grad]
     required = [index for index, values in enumerate(inputs) if values.requires_grad]
     grads = torch.autograd.grad(
@@ -179,7 +179,7 @@ class CudaGraphCache:
         """Error of the capture that failed, after which kernels are computed without graphs."""
 
     def kernels(self, key: Any, function: Callable[..., Kernels], inputs: tuple[Tensor, ...]) -> Kernels | None:
-        """Return kernels computed by a graph, or None if there is none yet."""
+        """Return kernels computed by a graph, or None before the first recording."""
         if key not in self._graphs:
             self._calls[key] += 1
             if len(self._calls) > _MAX_COUNTED_KEYS:

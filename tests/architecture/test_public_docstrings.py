@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = Path(ltinet.__file__).parent
 # Parameters documented, in order and without others; returns and yields documented; a summary that is a sentence.
 CHECKS = {"GL08", "PR01", "PR02", "PR03", "RT01", "SS02", "SS05", "YD01"}
+# Constructed by the library only, with a docstring for each field; and a protocol, whose signature is *args.
+NOT_CALLED = {"ltinet.ReductionResult", "ltinet.Signal"}
 REPLACED = re.compile(r"\b([Nn]obody|[Ss]omebody|[Ww]hoever|told|exceeds all numbers)\b|\bis none\b")
 
 
@@ -34,7 +36,11 @@ def public_objects() -> Iterator[str]:
 def test_public_docstrings_are_complete() -> None:
     validate = pytest.importorskip("numpydoc.validate").validate
     missing = {
-        name: [f"{code} {message}" for code, message in validate(name)["errors"] if code in CHECKS]
+        name: [
+            f"{code} {message}"
+            for code, message in validate(name)["errors"]
+            if code in CHECKS - ({"PR01"} if name in NOT_CALLED else set())
+        ]
         for name in public_objects()
     }
     assert {name: errors for name, errors in missing.items() if errors} == {}
