@@ -1,7 +1,5 @@
 """Objects that users can hold have public types, and so have their attributes."""
 
-import inspect
-
 import numpy as np
 import pytest
 

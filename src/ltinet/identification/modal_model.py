@@ -5,9 +5,9 @@ of a complex pair only the pole with Im λ > 0 is stored, and c_i counts for bot
 
 Hold factors. Over a step of length h a mode v' = s v + b u becomes, with z = s h and λ = eᶻ, λ v + g₀ b u₀ + g₁ b u₁:
 a zero-order hold has g₀ = h φ₁(z), g₁ = 0; a first-order hold (inputs linear between samples) has g₁ = h φ₂(z) and
-g₀ = h (φ₁ − φ₂)(z). In w = v − g₁ b u the step is λ w + γ b u₀ with γ = λ g₁ + g₀ = h φ₁(z)², and the output contains
-v = w + g₁ b u, the share ρ = g₁/γ of the input weight γ b at the samples. ρ is 0 for a zero-order hold. D is that of continuous time in both cases.
-
+g₀ = h (φ₁ − φ₂)(z). In w = v − g₁ b u the step is λ w + γ b u₀ with γ = λ g₁ + g₀ = h φ₁(z)², and
+the output contains v = w + g₁ b u, the share ρ = g₁/γ of the input weight γ b at the samples. ρ is 0 for a zero-order
+hold. D is that of continuous time in both cases.
 Continuous time. A pole λ becomes log(λ)/dt, exact at the samples. A negative real pole has no real logarithm: it is
 treated as a pair at half the sampling frequency whose second state is weighted such that it vanishes at the samples.
 """
