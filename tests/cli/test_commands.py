@@ -230,8 +230,8 @@ def shown_at_a_terminal(start: Callable[..., object]) -> bytes:
 def test_every_example_of_the_paper_can_be_asked_for() -> None:
     assert [str(example) for example in PaperExample] == [*EXAMPLES, "all"]
     for number, name in SECTION_NUMBERS.items():
-        account = inspect.getsource(EXAMPLES[str(name)].account)
-        assert f'label="{number}"' in account
+        source = inspect.getsource(EXAMPLES[str(name)].report_section)
+        assert f'label="{number}"' in source
 
 
 def test_matrices_under_other_names(run_here: Run, folder: Path) -> None:

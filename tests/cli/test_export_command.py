@@ -67,7 +67,7 @@ def test_an_fmu_is_what_python_writes(network, tmp_path):
         (["--to", "c", "--dt", "1", "-o", "x", "--prefix", "a b"], "prefix"),
         (["--to", "onnx", "--dt", "1", "-o", "x.onnx", "--prefix", "a"], "--prefix is not for onnx but for c"),
         (["--to", "c", "--dt", "1", "-o", "x", "--x0", "1"], "--x0 has 1 number"),
-        (["--to", "fmu", "--dt", "1", "-o", "x.fmu", "--compiler", "no-such"], "the compiler 'no-such' is not here"),
+        (["--to", "fmu", "--dt", "1", "-o", "x.fmu", "--compiler", "no-such"], "the compiler 'no-such' was not found"),
         (["--to", "fmu", "--dt", "1", "-o", "x.fmu", "--dtype", "float"], "--dtype is not for fmu"),
     ],
 )

@@ -166,7 +166,7 @@ def test_wrong_options(options: tuple[str, ...], expected: str, run_here: Run, f
     [
         (table(UNEVEN, WHITE[:, :2], WHITE[:, 2:]), "rig.csv: the times are not evenly spaced; resample the table"),
         (table(EVEN, STILL[:, :2], WHITE[:, 2:]), "rig.csv: u[:, 0] is 1 at every sample"),
-        (table(EVEN[:20], WHITE[:20, :2], WHITE[:20, 2:]), "record for longer"),
+        (table(EVEN[:20], WHITE[:20, :2], WHITE[:20, 2:]), "Record for longer"),
         (table(EVEN[:1], WHITE[:1, :2], WHITE[:1, 2:]), "rig.csv: "),
         (table(EVEN, WHITE[:, :2], WHITE[:, 2:], "a,Force (N),Torque,angle,speed"), "time"),
         (f"{table(EVEN, WHITE[:, :2], WHITE[:, 2:])}20.0,1,,2,3\n", "'Torque'"),

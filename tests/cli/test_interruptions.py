@@ -148,7 +148,7 @@ def test_an_interrupted_reduction(folder: Path, tmp_path_factory: pytest.TempPat
     """When shifts are taken: many factorisations are still to come, and a file of that name is there already."""
     (folder / "small.safetensors").write_text("kept")
     sign = tmp_path_factory.mktemp("sign") / "begun"
-    program = AT_WORK.format(function="new_directions", sign=str(sign))
+    program = AT_WORK.format(function="extend_basis", sign=str(sign))
     wish = ["reduce", "example:heat_plate,n=40000", "--tolerance", "1e-8", "-o", "small.safetensors"]
     interrupted([sys.executable, "-c", program, *wish], stdin=b"", folder=folder, sign=sign)
 

@@ -8,6 +8,7 @@ a zero-order hold has g₀ = h φ₁(z), g₁ = 0; a first-order hold (inputs li
 g₀ = h (φ₁ − φ₂)(z). In w = v − g₁ b u the step is λ w + γ b u₀ with γ = λ g₁ + g₀ = h φ₁(z)², and
 the output contains v = w + g₁ b u, the share ρ = g₁/γ of the input weight γ b at the samples. ρ is 0 for a zero-order
 hold. D is that of continuous time in both cases.
+
 Continuous time. A pole λ becomes log(λ)/dt, exact at the samples. A negative real pole has no real logarithm: it is
 treated as a pair at half the sampling frequency whose second state is weighted such that it vanishes at the samples.
 """
