@@ -137,7 +137,7 @@ class ScalarSteps:
     The errors of their exponentials are measured elsewhere (`simulation.step_errors`).
     """
     held_inputs: bool
-    """Whether inputs are held for many samples."""
+    """True if inputs are held for many samples."""
 
     @cached_property
     def factor(self) -> Array:
@@ -232,7 +232,7 @@ class DenseSteps:
     length_shares: Array | None
     """For steps of different lengths: fractions `(cells, …)` that are about as long as each of h, h/2, h/4, …"""
     held_inputs: bool
-    """Whether inputs are held for many samples."""
+    """True if inputs are held for many samples."""
     computed_exponential: Callable[[float], Array]
     """The engine's e^{Fh} for a length; for steps of different lengths errors are measured elsewhere."""
 

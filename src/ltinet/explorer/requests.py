@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 from ltinet._util.text import sanitize
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import LtinetError
-from ltinet.explorer.excitation import CHIRP, N_TIMES, ExcitationRun
 from ltinet.explorer.files import file_bytes, read_upload
 from ltinet.explorer.page import render_shared_page
 from ltinet.explorer.state import ViewState, parse_state
-from ltinet.explorer.subject import EXAMPLES, find_upload
+from ltinet.explorer.subject import CHIRP, EXAMPLES, N_TIMES, ExcitationRun, find_upload
 from ltinet.explorer.view_service import ViewService
 from ltinet.explorer.views import JSONObject, encode_json
 from ltinet.tables.table import Table

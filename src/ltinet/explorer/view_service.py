@@ -11,10 +11,9 @@ from ltinet._util.cache import LRUCache, cached_property
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError
 from ltinet.explorer import views
-from ltinet.explorer.excitation import ExcitationRun, build_run, channel_index, simulate_run
 from ltinet.explorer.files import Upload
 from ltinet.explorer.state import ViewState
-from ltinet.explorer.subject import Subject, build_subject
+from ltinet.explorer.subject import ExcitationRun, Subject, build_run, build_subject, channel_index, simulate_run
 from ltinet.explorer.views import JSONObject
 from ltinet.simulation.solution import Solution
 

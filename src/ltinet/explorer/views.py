@@ -17,8 +17,7 @@ from scipy import sparse
 
 from ltinet._util.floating_point import Array
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.explorer.excitation import ExcitationRun, simulate_run
-from ltinet.explorer.subject import Subject
+from ltinet.explorer.subject import ExcitationRun, Subject, simulate_run
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import neuron_contribution
 from ltinet.network.realization import sparse_block_diagonal
@@ -97,7 +96,7 @@ def _band(band: LayerBand, net: DynamicNetwork) -> JSONObject:
         ],
         "arcs": [] if layer is None else _arcs(band, layer),
         "n_connections": 0 if layer is None else layer.n_connections,
-        "arc_height": round(band.room, 2),
+        "arc_height": round(band.arc_height, 2),
     }
 
 

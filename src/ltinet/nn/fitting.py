@@ -40,7 +40,7 @@ from ltinet.nn.training_data import (
     require_samples,
     require_start_options,
 )
-from ltinet.plotting.error_curves import draw_learning_curve
+from ltinet.plotting.comparison import draw_learning_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

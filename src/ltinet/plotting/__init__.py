@@ -2,8 +2,7 @@
 
 from ltinet.plotting.architecture import draw_architecture
 from ltinet.plotting.colours import layer_colour, layer_marker
-from ltinet.plotting.comparison import draw_comparison, draw_snapshots
-from ltinet.plotting.error_curves import draw_errors_and_bounds, draw_learning_curve
+from ltinet.plotting.comparison import draw_comparison, draw_errors_and_bounds, draw_learning_curve, draw_snapshots
 from ltinet.plotting.figures import new_figure, save_figure
 from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, draw_uncertain_bode
 from ltinet.plotting.identification import draw_correlations, draw_measured, draw_orders, draw_uncertain_poles

@@ -124,7 +124,7 @@ class LayerBand:
     words: tuple[TextLabel, ...]
     bottom: float
     top: float
-    room: float
+    arc_height: float
     """Height above the balls for the arcs of connections."""
 
 
@@ -175,13 +175,13 @@ def arrange_layers(sizes: Sequence[int], *, connected: Sequence[bool], aspect: f
     width = 2.0 * side + _LABEL + max(columns, 3) + 0.4
     fixed = sum(plan.height + _BETWEEN for plan in plans)
     arcs = sum(plan.has_arcs for plan in plans)
-    room = min(max((aspect * width - fixed) / max(arcs, 1), _MIN_ARC_HEIGHT), max(0.3 * columns, _MIN_ARC_HEIGHT))
-    height = fixed + arcs * room
+    arc_height = min(max((aspect * width - fixed) / max(arcs, 1), _MIN_ARC_HEIGHT), max(0.3 * columns, _MIN_ARC_HEIGHT))
+    height = fixed + arcs * arc_height
     width = max(width, height / aspect)
     left, right = side, width - side
     bands, top = [], height
     for plan in plans:
-        band = _place_band(plan, left=left, right=right, top=top, room=room if plan.has_arcs else 0.0)
+        band = _place_band(plan, left=left, right=right, top=top, arc_height=arc_height if plan.has_arcs else 0.0)
         bands.append(band)
         top = band.bottom - _BETWEEN
     return Arrangement(tuple(bands), left, right, width, height)
@@ -237,10 +237,10 @@ def _grid_plan(singles: Sequence[int], *, columns: int) -> _Plan:
     return _Plan(None, f"{format_count(len(singles), 'layer')} of one neuron each", tuple(rows))
 
 
-def _place_band(plan: _Plan, *, left: float, right: float, top: float, room: float) -> LayerBand:
-    bottom = top - plan.height - room
+def _place_band(plan: _Plan, *, left: float, right: float, top: float, arc_height: float) -> LayerBand:
+    bottom = top - plan.height - arc_height
     start = left + (_LABEL if plan.layer is not None else 0.0)
-    y = top - (0.9 if plan.layer is None else room + 0.1) - 0.5
+    y = top - (0.9 if plan.layer is None else arc_height + 0.1) - 0.5
     label = TextLabel(plan.label, left + 0.25, y if plan.layer is not None else top - 0.55)
     balls, words = [], []
     first = (start + right - plan.columns) / 2.0
@@ -254,7 +254,7 @@ def _place_band(plan: _Plan, *, left: float, right: float, top: float, room: flo
                 balls.append(Ball(*cell, middle, y))
             x += _width(cell)
         y -= 1.0
-    return LayerBand(plan.layer, label, tuple(balls), tuple(words), bottom, top, room)
+    return LayerBand(plan.layer, label, tuple(balls), tuple(words), bottom, top, arc_height)
 
 
 def _width(cell: tuple[int, int] | str) -> int:
@@ -359,7 +359,7 @@ def _draw_connections(
             curves.append(Path([(start + BALL_RADIUS, y), (tip - 0.1, y)]))
             heads.append([(tip, y), (tip - 0.16, y + 0.09), (tip - 0.16, y - 0.09)])
         else:
-            peak = y + BALL_RADIUS + 1.8 * band.room * (end - start) / longest
+            peak = y + BALL_RADIUS + 1.8 * band.arc_height * (end - start) / longest
             path = [(start, y + BALL_RADIUS), ((start + end) / 2.0, peak), (end, y + BALL_RADIUS)]
             curves.append(Path(path, [Path.MOVETO, Path.CURVE3, Path.CURVE3]))
     strength = 0.8 if len(edges) <= 45 else 0.45
