@@ -128,7 +128,7 @@ def axes_values(axes) -> np.ndarray:
 
 def test_poles_without_a_covariance_are_drawn_and_said_to_be_so() -> None:
     axes = plotting.draw_uncertain_poles([-1.0 + 2.0j, -1.0 - 2.0j], [])
-    assert axes.get_title() == "how certain they are is not known"
+    assert axes.get_title() == "the uncertainty is unknown"
 
 
 @pytest.mark.slow
