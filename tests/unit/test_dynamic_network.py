@@ -94,7 +94,7 @@ def test_errors_speak_of_layers():
     with pytest.raises(ltinet.PartitionError, match="n_layers is 9") as caught:
         ltinet.construct(SYSTEM, n_layers=9)
     assert "n_blocks" not in str(caught.value)
-    with pytest.raises(ltinet.PartitionError, match="n_layers is 0"):
+    with pytest.raises(ltinet.PartitionError, match="n_layers must be an integer ≥ 1, got 0"):
         ltinet.construct(SYSTEM, n_layers=0)
     with pytest.raises(ltinet.PartitionError, match="both n_layers and clustering"):
         ltinet.construct(SYSTEM, n_layers=2, clustering=object())

@@ -99,7 +99,7 @@ def test_discrete_time_keeps_whole_delays_and_refuses_others(model):
     discrete = model.to_discrete(0.125)
     assert discrete.input_delay.tolist() == [0.25]
     assert discrete.to_continuous().signal_settings == model.signal_settings
-    with pytest.raises(InvalidSystemError, match="whole multiples"):
+    with pytest.raises(InvalidSystemError, match="multiples of the time step"):
         model.to_discrete(0.1)
 
 
@@ -133,5 +133,5 @@ def test_pade_of_several_inputs_and_outputs():
     other = net.to_scipy(pade=5)
     H = other.C @ np.linalg.solve(1.5j * np.eye(len(other.A)) - other.A, other.B) + other.D
     assert np.allclose(H, net.frequency_response([1.5])[0], rtol=0.0, atol=1e-10)
-    with pytest.raises(InvalidSystemError, match="from 1 to 20"):
+    with pytest.raises(InvalidSystemError, match="between 1 and 20"):
         net.to_scipy(pade=0)

@@ -204,7 +204,7 @@ def test_wrong_initial_states_are_refused(net, x0):
 
 
 def test_unknown_engines_and_holds_are_refused(net):
-    with pytest.raises(ltinet.SimulationError, match="known are"):
+    with pytest.raises(ltinet.SimulationError, match="must be one of"):
         net.simulate(np.zeros((2, 2)), [0.0, 1.0], engine="magic")
     with pytest.raises(ltinet.InvalidSignalError, match="hold"):
         net.simulate(np.zeros((2, 2)), [0.0, 1.0], hold="cubic")
