@@ -96,7 +96,7 @@ def test_errors_speak_of_layers():
     assert "n_blocks" not in str(caught.value)
     with pytest.raises(ltinet.PartitionError, match="n_layers must be an integer ≥ 1, got 0"):
         ltinet.construct(SYSTEM, n_layers=0)
-    with pytest.raises(ltinet.PartitionError, match="both n_layers and clustering"):
+    with pytest.raises(ltinet.PartitionError, match="n_layers and clustering exclude each other"):
         ltinet.construct(SYSTEM, n_layers=2, clustering=object())
     with pytest.raises(ltinet.PartitionError, match="max_condition"):
         ltinet.construct(SYSTEM, max_condition=0.5)
