@@ -300,7 +300,7 @@ def test_discrete_objects_are_refused_by_name(step):
 
 
 def test_options_that_do_not_apply_are_refused(net):
-    with pytest.raises(ltinet.SimulationError, match="no method and no rtol and no across_knots"):
+    with pytest.raises(ltinet.SimulationError, match="does not accept method, rtol and across_knots"):
         net.simulate(ONES, T, method="nonsense", rtol=-3, across_knots=True)
     with pytest.raises(ltinet.SimulationError, match="does not accept input_tolerance"):
         net.simulate(ONES, T, engine="per_neuron", input_tolerance=1e-3)

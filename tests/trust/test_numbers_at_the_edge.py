@@ -64,5 +64,5 @@ def test_couplings_whose_squares_are_no_numbers():
     A[0, 1], A[1, 0], A[0, 3], A[1, 3], A[3, 0], A[3, 1] = 1e200, 0.46, -0.6, -0.5, -0.6, -0.5
     A[0, 2], A[1, 2], A[2, 0], A[2, 1], A[2, 3], A[3, 2] = -0.41, 9e-302, -0.41, -0.004, 0.09, 0.09
     assert ltinet.construct(ltinet.StateSpace(A, np.ones((4, 1)), np.ones((1, 4)))).n_states == 4
-    with pytest.raises(ltinet.InvalidSystemError, match=r"reach from 9e-302 to 1e\+200.* choose units of the states"):
+    with pytest.raises(ltinet.InvalidSystemError, match=r"range from 9e-302 to 1e\+200.* choose units of the states"):
         ltinet.block_diagonalize(A, balance=False)

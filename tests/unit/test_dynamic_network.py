@@ -102,7 +102,7 @@ def test_errors_speak_of_layers():
         ltinet.construct(SYSTEM, max_condition=0.5)
     with pytest.raises(ltinet.InvalidSystemError):
         ltinet.construct("system")
-    with pytest.raises(ltinet.InvalidSystemError, match="all options are given by name"):
+    with pytest.raises(ltinet.InvalidSystemError, match="pass options by name"):
         ltinet.construct(SYSTEM, 10.0)
 
 
