@@ -128,7 +128,7 @@ def test_markup_in_names_stays_data_on_the_shared_page() -> None:
 def test_a_table_is_identified_and_drives() -> None:
     service, name = service_with(Upload("record.csv", TABLE.encode()))
     asked = json.loads(answer_request(service, "view", {"system": name}).content)["error"]
-    assert "columns drive" in asked
+    assert "input and output columns" in asked
     view = json.loads(answer_request(service, "view", {"system": name, "drive": "1", "answer": "2"}).content)
     assert "identified" in view["facts"]["details"]
     driven = json.loads(answer_request(service, "view", {"system": "example:masses", "u": name}).content)
