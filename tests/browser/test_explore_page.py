@@ -30,7 +30,7 @@ def test_the_page_shows_the_numbers_of_the_library(page: Explored, name: str) ->
         assert expected.differences(read_shown(page.tab), budget) == []
     other = expected.budgets()[0]
     assert (expected.differences(read_shown(page.tab), other) == []) == (
-        expected.rungs.within(other).condition == expected.rungs.within(budget).condition
+        expected.points.within(other).condition == expected.points.within(budget).condition
     )
 
 

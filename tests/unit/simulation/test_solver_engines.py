@@ -328,5 +328,5 @@ def test_empty_batch(net, engine):
 @pytest.mark.parametrize("method", METHODS)
 def test_solver_overflow_names_time(method):
     growing = ltinet.construct(([[1000.0]], [[1.0]], [[1.0]]))
-    with pytest.raises(ltinet.SimulationError, match=r"largest floating-point number at t = 0\.6"):
+    with pytest.raises(ltinet.SimulationError, match=r"overflows at t = 0\.6"):
         growing.simulate(np.ones(3), [0.0, 0.5, 1.0], engine="per_neuron", method=method, rtol=1e-5, atol=1e-5)
