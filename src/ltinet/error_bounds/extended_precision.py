@@ -138,7 +138,9 @@ def extended_exponentials(
     those of `balancing_units`; they must be powers of two, which cost no digit there and back.
     """
     units = balancing_units(F) if units is None else units
-    F, from_units = F * units / units[:, None], units[:, None] / units
+    exponents = np.frexp(units)[1]
+    exponents = exponents[:, None] - exponents  # of the ratios of units, which may overflow where no entry does
+    F = np.ldexp(F, -exponents)
     norm = min(float(np.linalg.norm(F, 1)) * length, MAX_FLOAT)
     halvings = max(n_halvings, min(math.ceil(math.log2(norm)) + 2 if norm > 0.0 else 0, _MAX_HALVINGS))
     R = _taylor(DoubleDouble(*two_product(F, np.float64(length * 0.5**halvings))))
@@ -146,7 +148,8 @@ def extended_exponentials(
     for _ in range(halvings):
         R = _multiply(R, R)
         exponentials.append(R)
-    return [DoubleDouble(R.high * from_units, R.low * from_units) for R in exponentials[::-1][: n_halvings + 1]]
+    levels = exponentials[::-1][: n_halvings + 1]
+    return [DoubleDouble(np.ldexp(R.high, exponents), np.ldexp(R.low, exponents)) for R in levels]
 
 
 def _multiply(left: DoubleDouble, right: DoubleDouble) -> DoubleDouble:

@@ -328,7 +328,8 @@ class DenseSteps:
         of_sums = relative + EPS * self.rounding_bias
         of_inputs = self._input_response(sizes, of_sums * area, of_sums * peak)
         of_inputs = of_inputs + self._input_response(sizes, weights @ chain.error_integral, weights @ largest_error)
-        return np.asarray(sizes.over_step @ of_states.T + of_inputs)
+        underflow = _MIN_NORMAL * weights.sum(axis=1)
+        return np.asarray(sizes.over_step @ of_states.T + of_inputs + underflow)
 
     def delay_response(self, *, linear: bool) -> Array:
         """Return the effect on the states of a unit change of an input per unit of time that it is late, (n × m)."""
