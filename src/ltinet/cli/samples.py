@@ -18,7 +18,8 @@ from ltinet.cli.io import display_name, is_stream, open_stream, temporary_input
 from ltinet.cli.options import typed_option_names
 from ltinet.errors import FileFormatError, InvalidSignalError, LtinetError
 from ltinet.export.sample_files import WRITERS
-from ltinet.io import mat, npz
+from ltinet.io.file_access import DEFAULT_MAX_BYTES
+from ltinet.io.system_files import format_of_file
 from ltinet.tables.options import TableOptions
 from ltinet.tables.reading import TableChunk, TableReader
 from ltinet.tables.source import BLOCK_BYTES
@@ -121,9 +122,9 @@ def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, 
     Raise `FileFormatError` if the file cannot be read or an array is missing or not of real numbers.
     """
     try:
-        module = npz if path.suffix.lower() == ".npz" else mat
-        variables = module.list_variables(path)
-        contents = module.read(path, names)
+        file_format = format_of_file(path)
+        variables = file_format.list_variables(path)
+        contents = file_format.read(path, names, max_bytes=DEFAULT_MAX_BYTES)
     except LtinetError:
         raise
     except FileNotFoundError:

@@ -98,7 +98,7 @@ def _text_rows(container: Hdf5File, header: ObjectHeader, name: str, allowance: 
 
 
 def write(
-    target: Path | BinaryIO,
+    target: BinaryIO,
     matrices: Mapping[str, Matrix | SparseMatrix],
     texts: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
@@ -114,12 +114,8 @@ def write(
             _write_cells(file, name, lines, h5py.ref_dtype)
     text = b"MATLAB 7.3 MAT-file, written by ltinet, HDF5 schema 1.00 ."
     head = text.ljust(116) + bytes(8) + b"\x00\x02IM"  # no subsystem; version 2.0; little-endian
-    if isinstance(target, Path):
-        with target.open("r+b") as stream:
-            stream.write(head)
-    else:
-        target.seek(0)
-        target.write(head)
+    target.seek(0)
+    target.write(head)
 
 
 def _write_full(file: Any, name: str, matrix: Matrix) -> None:

@@ -14,7 +14,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -220,11 +220,8 @@ def write(
             arrays |= {name + suffix: part for suffix, part in zip(_SPARSE_PARTS, parts, strict=True)}
         else:
             arrays[name] = matrix
-    if isinstance(target, Path):
-        with target.open("wb") as stream:
-            np.savez_compressed(stream, **arrays)
-    else:
-        np.savez_compressed(target, **arrays)
+    with target.open("wb") if isinstance(target, Path) else nullcontext(target) as stream:
+        np.savez_compressed(stream, **arrays)
 
 
 def _owner(name: str) -> str:

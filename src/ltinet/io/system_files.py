@@ -1,7 +1,7 @@
 """Systems in files: choice of the format, reading with overrides, and atomic writing.
 
-A new format is a module of this package with `list_variables`, `read`, `read_texts` and `write`, and one line in the
-tables `_READERS` and `_WRITERS`.
+A new format is a module of this package with `list_variables`, `read`, `read_texts` and `write`, one line in the table
+`_WRITERS` and one in `format_of_file`.
 """
 
 import io
@@ -17,11 +17,12 @@ from scipy.sparse import issparse
 from ltinet._util.atomic_files import write_file_atomically, write_folder_atomically
 from ltinet._util.text import format_names, format_path, sanitize
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
-from ltinet.io import mat, mat5, mat73, matrix_market, npz
+from ltinet.io import mat4, mat5, mat73, matrix_market, npz
 from ltinet.io.file_access import (
     as_path,
     error_reason,
     file_mode,
+    open_regular,
     parse_size_limit,
     require_regular,
     translate_read_errors,
@@ -56,9 +57,8 @@ class _WritableFormat(Protocol):
     ) -> None: ...
 
 
-_READERS: Mapping[str, ReadableFormat] = {".mat": mat, ".npz": npz}
 _WRITERS: Mapping[str, _WritableFormat] = {".mat": mat5, ".npz": npz}
-_KNOWN_PATHS = f"{', '.join(_READERS)}, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
+_KNOWN_PATHS = f"{', '.join(_WRITERS)}, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
 
 
 def read_system(
@@ -181,8 +181,8 @@ def _format_of_existing(path: Path) -> ReadableFormat:
         return matrix_market
     require_regular(path, mode)
     suffix = path.suffix.lower()
-    if suffix in _READERS:
-        return _READERS[suffix]
+    if suffix in _WRITERS:
+        return format_of_file(path)
     if suffix == ".safetensors":
         raise FileFormatError(
             f"{format_path(path)} is a network, not a system; read it with ltinet.load(path), whose .system is the "
@@ -194,6 +194,16 @@ def _format_of_existing(path: Path) -> ReadableFormat:
             f"{format_path(path.parent)}"
         )
     raise FileFormatError(f"{format_path(path)} is of an unknown kind; known are {_KNOWN_PATHS}")
+
+
+def format_of_file(path: Path) -> ReadableFormat:
+    """Return the format of a `.npz` or `.mat` file; versions of MATLAB files differ in their first bytes."""
+    if path.suffix.lower() == ".npz":
+        return npz
+    if mat73.is_hdf5(path):
+        return mat73
+    with open_regular(path) as file:
+        return mat4 if mat4.is_version_4(file.bytes_at(0, min(file.length, 4))) else mat5
 
 
 def _format_to_write(path: Path, mat_version: str) -> _WritableFormat | None:

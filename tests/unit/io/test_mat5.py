@@ -11,7 +11,7 @@ from scipy.io import loadmat, savemat
 
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
 from ltinet.files import load_system
-from ltinet.io import mat, mat4, mat5
+from ltinet.io import mat4, mat5
 from ltinet.io.file_access import SizeLimitError
 
 EYE = np.eye(3)
@@ -191,9 +191,9 @@ def test_a_bomb_is_not_inflated(load):
 
 def test_all_matrices_count_together(tmp_path):
     savemat(tmp_path / "s.mat", {"A": np.zeros((100, 100)), "B": np.zeros((100, 100)), "C": np.zeros((100, 100))})
-    assert len(mat.read(tmp_path / "s.mat", "ABC", max_bytes=240_000)) == 3
+    assert len(mat5.read(tmp_path / "s.mat", "ABC", max_bytes=240_000)) == 3
     with pytest.raises(SizeLimitError, match="with C"):
-        mat.read(tmp_path / "s.mat", "ABC", max_bytes=239_999)
+        mat5.read(tmp_path / "s.mat", "ABC", max_bytes=239_999)
 
 
 @pytest.mark.slow
@@ -260,8 +260,8 @@ def test_version_4_is_read_as_scipy_reads_it(tmp_path):
     path = tmp_path / "s.mat"
     variables = {name: VARIABLES[name] for name in ("double", "single", "row", "sparse", "uint8", "int16", "int32")}
     savemat(path, variables | {"text": "hello"}, format="4")
-    assert mat.list_variables(path) == [*variables, "text"]
-    expected, found = loadmat(path), mat.read(path, variables)
+    assert mat4.list_variables(path) == [*variables, "text"]
+    expected, found = loadmat(path), mat4.read(path, variables)
     for name in variables:
         ours, theirs = (x.toarray() if sparse.issparse(x) else x for x in (found[name], expected[name]))
         np.testing.assert_array_equal(ours, theirs)
