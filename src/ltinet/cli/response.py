@@ -17,14 +17,13 @@ from ltinet.cli.options import channel_names, parse_channel
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError
-from ltinet.export.sample_files import WRITERS, csv_line
+from ltinet.export.sample_files import WRITERS, csv_line, csv_rows
 from ltinet.io import mat5, npz
 from ltinet.plotting import draw_responses, save_figure
 from ltinet.plotting.figures import PICTURE_FORMATS
 from ltinet.plotting.frequency_response import unwrapped_phase
 from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
-from ltinet.tables.writing import format_rows
 
 _MAX_ROWS = 40  # printed on the terminal
 _STEP_NUMBERS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
@@ -110,7 +109,7 @@ def _pair_names(names: Sequence[str], input_names: Sequence[str]) -> list[str]:
 
 
 def _write_csv(target: str, header: Sequence[str], table: Array) -> None:
-    io.write_chunks(target, chain([csv_line(header)], format_rows(table)))
+    io.write_chunks(target, chain([csv_line(header)], csv_rows(table)))
 
 
 Kind = Literal["step", "impulse", "bode", "nyquist"]

@@ -32,7 +32,7 @@ from ltinet.cli.samples import (
 from ltinet.cli.sources import read_network
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError, SimulationError
-from ltinet.export.sample_files import WRITERS, csv_line, csv_rows
+from ltinet.export.sample_files import ROWS_PER_CHUNK, WRITERS, csv_line, csv_rows
 from ltinet.plotting import save_figure
 from ltinet.signals.conversion import match_columns
 from ltinet.signals.sampled import Hold, SampledSignal
@@ -45,7 +45,6 @@ from ltinet.simulation.stepper import Stepper
 from ltinet.tables.options import TableOptions
 from ltinet.tables.reading import TableChunk, TableReader
 from ltinet.tables.source import BLOCK_BYTES
-from ltinet.tables.writing import ROWS_PER_CHUNK
 
 # Deviation of times from an even grid, as for a whole table: rounding errors, at most a small part of the step.
 _TIME_ROUNDING = 8.0  # units of eps |t|
@@ -327,7 +326,7 @@ def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict
         for t, y in simulate_stream(network, _reordered_chunks(source, places), **run):
             header = b"" if n_samples else csv_line(["t", *network.output_names])
             n_samples += len(t)
-            yield header + b"".join(csv_rows(t, y))
+            yield header + b"".join(csv_rows(np.column_stack([t, y])))
 
     io.write_chunks(output, _with_progress(pieces(), None, f"simulating {source.title}", output))
     return n_samples
@@ -363,7 +362,8 @@ def _write(output: str, kind: str, result: Solution, names: Sequence[str]) -> in
     if kind != "csv" or result.y.ndim > 2:
         io.write_output(output, lambda path: WRITERS[kind](path, result.t, result.y))
     else:
-        lines = _with_progress(csv_rows(result.t, result.y), len(result.t) // ROWS_PER_CHUNK + 1, "writing", output)
+        rows = csv_rows(np.column_stack([result.t, result.y]))
+        lines = _with_progress(rows, len(result.t) // ROWS_PER_CHUNK + 1, "writing", output)
         io.write_chunks(output, chain([csv_line(["t", *names])], lines))
     return len(result.t)
 

@@ -15,7 +15,9 @@ from ltinet._util.floating_point import Array
 from ltinet.errors import FileFormatError
 from ltinet.io import mat5, npz
 from ltinet.systems.signal_names import names_or_defaults
-from ltinet.tables.writing import format_rows
+
+ROWS_PER_CHUNK = 8192
+"""Number of rows that are converted to text at a time."""
 
 
 def write_csv(path: Path, t: Array, y: Array) -> None:
@@ -24,7 +26,7 @@ def write_csv(path: Path, t: Array, y: Array) -> None:
         raise FileFormatError(f"a CSV file cannot hold a batch of shape {y.shape}; write .npz or .mat instead")
     with path.open("wb") as stream:
         stream.write(csv_line(["t", *names_or_defaults(None, "outputs", y.shape[1])]))
-        stream.writelines(csv_rows(t, y))
+        stream.writelines(csv_rows(np.column_stack([t, y])))
 
 
 def csv_line(cells: Sequence[str]) -> bytes:
@@ -34,9 +36,14 @@ def csv_line(cells: Sequence[str]) -> bytes:
     return line.getvalue().encode()
 
 
-def csv_rows(t: Array, y: Array) -> Iterator[bytes]:
-    """Yield the rows of a table of times and outputs, some thousand at a time."""
-    return format_rows(np.column_stack([t, y]))
+def csv_rows(table: Array) -> Iterator[bytes]:
+    """Yield the rows of a table `(T, k)` of numbers, some thousand at a time.
+
+    `repr` writes the shortest decimal that reads back as the same number.
+    """
+    for begin in range(0, len(table), ROWS_PER_CHUNK):
+        rows = table[begin : begin + ROWS_PER_CHUNK].tolist()
+        yield "".join(",".join(map(repr, row)) + "\n" for row in rows).encode("ascii")
 
 
 def write_npz(path: Path, t: Array, y: Array) -> None:
