@@ -1,26 +1,28 @@
 """Format of network files: safetensors container, declared tensors and a description in JSON.
 
-The container is read and written here, not by the safetensors library: the library maps the file into memory, where a
-truncation during reading ends the process, and does not fix the order of the header, so that equal networks could give
-different bytes. Shapes of tensors are declared by named sizes, which follow from four tensors. The description holds
-everything that is not a tensor: parts of the file, condition limit, notes, names and settings of signals.
+The safetensors library reads the tensors from the bytes of the file: a file that it maps into memory and that is
+truncated meanwhile would end the process. The library does not return the metadata of bytes, and does not fix the order
+of the header, so that equal networks could give different bytes; both are done here. Shapes of tensors are declared by
+named sizes, which follow from four tensors. The description holds everything that is not a tensor: parts of the file,
+condition limit, notes, names and settings of signals.
 """
 
+import hashlib
 import json
-import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
-from ltinet._util.text import sanitize
+from ltinet._util.text import format_path, sanitize
 from ltinet.blockdiag.form import BlockDiagonalForm
-from ltinet.errors import InvalidSystemError
-from ltinet.io.file_access import MAX_AXES, RegularFile, SizeAllowance
+from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
+from ltinet.io.file_access import RegularFile, SizeLimitError, error_text, open_regular, parse_size_limit
 from ltinet.systems.signal_names import UNNAMED, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings, arguments_from_facts
 from ltinet.systems.system_matrices import SystemMatrices
@@ -308,15 +310,6 @@ def _states_per_layer(masses: NDArray[np.float64], layers: list[int]) -> list[in
 _LENGTH_SIZE = 8
 _MAX_HEADER_SIZE = 1 << 24
 _METADATA = "__metadata__"
-_TYPES = {"F64": "<f8", "I64": "<i8"}
-
-
-class Header(NamedTuple):
-    """Metadata and descriptions of tensors, and the position of the first tensor."""
-
-    metadata: dict[str, str]
-    tensors: dict[str, Any]
-    start: int
 
 
 def encode_safetensors(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
@@ -330,56 +323,56 @@ def encode_safetensors(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[st
     return struct.pack("<Q", len(header)) + header + written[start:]
 
 
-def read_header(file: RegularFile) -> Header:
-    """Read the header; raise ValueError if this is not a safetensors file, or a damaged one."""
+def read_safetensors(
+    path: Path, validate_metadata: Callable[[Mapping[str, str]], None], *, max_bytes: float
+) -> tuple[dict[str, str], Tensors]:
+    """Read metadata and tensors, which are read-only; the metadata are validated before the tensors are read.
+
+    Raises FileFormatError if the file is missing, too large, or not a safetensors file, or a damaged one.
+    """
+    allowance = parse_size_limit(max_bytes)
+    with open_regular(path) as file:
+        try:
+            metadata = _read_metadata(file)
+            validate_metadata(metadata)
+            allowance.claim_bytes(file.length, "all of its tensors")
+            tensors = load(file.bytes_at(0, file.length))
+        except LtinetError:
+            raise
+        except SizeLimitError as error:
+            raise FileFormatError(f"{format_path(path)} cannot be read: {error}") from None
+        except Exception as error:  # the library raises several types
+            if path.suffix.lower() in (".mat", ".npz"):
+                raise FileFormatError(
+                    f"{format_path(path)} is not a network but looks like a system; read it with "
+                    "ltinet.load_system(path), and construct its network: ltinet.construct(ltinet.load_system(path))"
+                ) from None
+            raise FileFormatError(
+                f"{format_path(path)} is not a readable safetensors file ({error_text(error)}); it may be damaged or "
+                "cut off"
+            ) from None
+    for array in tensors.values():
+        array.setflags(write=False)
+    return metadata, tensors
+
+
+def _read_metadata(file: RegularFile) -> dict[str, str]:
+    """Read the metadata in the header; raise ValueError if they are not texts, or the header has a key twice."""
     (length,) = struct.unpack("<Q", file.bytes_at(0, _LENGTH_SIZE))
     if length > _MAX_HEADER_SIZE:
         raise ValueError(f"its header claims {length} bytes")
     facts = json.loads(file.bytes_at(_LENGTH_SIZE, length).decode("utf-8"), object_pairs_hook=reject_duplicate_keys)
-    if not isinstance(facts, dict):
-        raise ValueError("its header is not a table of tensors")
-    metadata = facts.pop(_METADATA, {})
+    metadata = facts.get(_METADATA, {}) if isinstance(facts, dict) else None
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise ValueError("its metadata has values that are not text")
-    return Header(metadata, facts, _LENGTH_SIZE + length)
+    return metadata
 
 
-def read_tensors(file: RegularFile, header: Header, allowance: SizeAllowance) -> dict[str, NDArray[Any]]:
-    """Read all tensors, which follow the header without gaps and end with the file.
-
-    Raises ValueError if they do not, or have an unsupported type, and BeyondLimitError if they exceed the allowance.
-    """
-    size = file.length - header.start
-    allowance.claim_bytes(size, "all of its tensors")
-    entries = sorted(
-        (_parse_entry(name, facts, size) for name, facts in header.tensors.items()), key=lambda entry: entry[2:]
-    )
-    content, end, tensors = memoryview(file.bytes_at(header.start, size)), 0, {}
-    for name, facts, start, stop in entries:
-        if start != end:
-            raise ValueError(f"there is a gap before the tensor {sanitize(name)}, or it lies within another")
-        tensors[name] = np.frombuffer(content[start:stop], _TYPES[facts["dtype"]]).reshape(facts["shape"])
-        end = stop
-    if end != size:
-        raise ValueError(f"{size - end} bytes follow the last tensor")
-    return tensors
-
-
-def _parse_entry(name: str, facts: Any, size: int) -> tuple[str, Any, int, int]:
-    """Return name, description, start and end of a tensor; raise ValueError if the description is invalid."""
-    if not isinstance(facts, dict) or set(facts) != {"dtype", "shape", "data_offsets"}:
-        raise ValueError(f"the tensor {sanitize(name)} does not have exactly dtype, shape and data_offsets")
-    shape, offsets = facts["shape"], facts["data_offsets"]
-    if facts["dtype"] not in _TYPES:
-        raise ValueError(f"the tensor {sanitize(name)} is of type {sanitize(facts['dtype'])}; expected F64 or I64")
-    if not _is_size_list(shape) or not _is_size_list(offsets) or len(shape) > MAX_AXES or len(offsets) != 2:
-        raise ValueError(f"the tensor {sanitize(name)} has the shape {sanitize(shape)} at {sanitize(offsets)}")
-    start, stop = offsets
-    if stop > size or stop - start != 8 * math.prod(shape):
-        raise ValueError(f"the tensor {sanitize(name)} of shape {sanitize(shape)} does not have the bytes for it")
-    return name, facts, start, stop
-
-
-def _is_size_list(value: Any) -> bool:
-    """Return whether a value is a list of non-negative integers."""
-    return isinstance(value, list) and all(type(size) is int and size >= 0 for size in value)
+def checksum(content: str, tensors: Tensors) -> str:
+    """Return the SHA-256 of the description and of name, type, shape and bytes of every tensor."""
+    digest = hashlib.sha256(content.encode())
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name])
+        digest.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

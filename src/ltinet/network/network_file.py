@@ -5,9 +5,8 @@ SHA-256 of all of it. Every bit is restored or an error is raised, and nothing i
 with a correct checksum but invalid contents, is rejected when it is loaded.
 """
 
-import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,24 +20,16 @@ from ltinet._util.text import format_path, sanitize
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.blockdiag.transformation import DenseTransformation, ImplicitTransformation
 from ltinet.errors import FileFormatError, LtinetError
-from ltinet.io.file_access import (
-    DEFAULT_MAX_BYTES,
-    SizeLimitError,
-    as_path,
-    error_reason,
-    error_text,
-    open_regular,
-    parse_size_limit,
-)
+from ltinet.io.file_access import DEFAULT_MAX_BYTES, as_path, error_reason, error_text
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.file_format import (
     FileDescription,
     Tensors,
+    checksum,
     encode_description,
     encode_safetensors,
     parse_description,
-    read_header,
-    read_tensors,
+    read_safetensors,
     validate_tensors,
 )
 from ltinet.network.layer import HorizontalLayer
@@ -238,7 +229,7 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
             "not an array; store the model with save_system(net.system, path), and construct the network from it again"
         )
     content, tensors = _pack(stored)
-    metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": _digest(content, tensors)}
+    metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": checksum(content, tensors)}
     try:
         if path.exists() and not path.is_file():
             raise FileFormatError(
@@ -259,7 +250,7 @@ def network_checksum(stored: StoredNetwork) -> str:
     Where T is an operator there is no such file; then that of the network alone.
     """
     network_only = StoredNetwork(stored.network, settings=stored.settings)
-    return _digest(*_pack(network_only if has_implicit_transformation(stored.form) else stored))
+    return checksum(*_pack(network_only if has_implicit_transformation(stored.form) else stored))
 
 
 def has_implicit_transformation(form: BlockDiagonalForm | None) -> bool:
@@ -273,9 +264,9 @@ def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BY
     Raises FileFormatError if there is no such file, or it is damaged, not a network, too large, or of a newer format.
     """
     path = as_path(path)
-    metadata, tensors = _read(path, max_bytes)
+    metadata, tensors = read_safetensors(path, partial(_validate_metadata, path), max_bytes=max_bytes)
     content = metadata.get("content", "")
-    if metadata.get("sha256") != _digest(content, tensors):
+    if metadata.get("sha256") != checksum(content, tensors):
         raise FileFormatError(
             f"{format_path(path)} is damaged: its checksum does not match; restore it from a copy or construct it again"
         )
@@ -319,16 +310,7 @@ def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
     )
 
 
-def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], Tensors]:
-    """Return metadata and tensors of a safetensors file."""
-    allowance = parse_size_limit(max_bytes)
-    with open_regular(path) as file, _translate_errors(path):
-        header = read_header(file)
-        _validate_metadata(path, header.metadata)
-        return header.metadata, read_tensors(file, header, allowance)
-
-
-def _validate_metadata(path: Path, metadata: dict[str, str]) -> None:
+def _validate_metadata(path: Path, metadata: Mapping[str, str]) -> None:
     """Raise FileFormatError unless the file is a network of a readable version."""
     if metadata.get("format") != FORMAT:
         raise FileFormatError(
@@ -340,38 +322,3 @@ def _validate_metadata(path: Path, metadata: dict[str, str]) -> None:
             f"{format_path(path)} has format version {sanitize(repr(version))}, this ltinet reads up to {VERSION}; "
             "upgrade ltinet to read it"
         )
-
-
-@contextmanager
-def _translate_errors(path: Path) -> Iterator[None]:
-    """Raise errors of reading as FileFormatError with the path and a remedy."""
-    try:
-        yield
-    except LtinetError:
-        raise
-    except SizeLimitError as error:
-        raise FileFormatError(f"{format_path(path)} cannot be read: {error}") from None
-    except (OSError, ValueError, MemoryError, RecursionError) as error:
-        if path.suffix.lower() in (".mat", ".npz"):
-            raise FileFormatError(
-                f"{format_path(path)} is not a network but looks like a system; read it with ltinet.load_system(path), "
-                "and construct its network: ltinet.construct(ltinet.load_system(path))"
-            ) from None
-        raise FileFormatError(
-            f"{format_path(path)} is not a readable safetensors file ({error_text(error)}); it may be damaged or cut off"
-        ) from None
-
-
-def _digest(content: str, tensors: Tensors) -> str:
-    """Return the SHA-256 of the description and of name, type, shape and bytes of every tensor."""
-    digest = hashlib.sha256(_encode(content))
-    for name in sorted(tensors):
-        array = np.ascontiguousarray(tensors[name])
-        digest.update(_encode(f"|{name}|{array.dtype.str}|{array.shape}|"))
-        digest.update(array.tobytes())
-    return digest.hexdigest()
-
-
-def _encode(text: str) -> bytes:
-    """Return the bytes of a text, including unpaired surrogates that a damaged file may contain."""
-    return text.encode("utf-8", "surrogatepass")

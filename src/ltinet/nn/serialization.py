@@ -5,9 +5,9 @@ its arguments and its parts, and a SHA-256 checksum. Nothing is executed on load
 package are built, and every bit is restored.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,8 @@ from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.text import format_path, sanitize
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidNetworkError, LtinetError
-from ltinet.io.file_access import (
-    DEFAULT_MAX_BYTES,
-    SizeLimitError,
-    as_path,
-    error_reason,
-    error_text,
-    open_regular,
-    parse_size_limit,
-)
-from ltinet.network.file_format import encode_safetensors, read_header, read_tensors
+from ltinet.io.file_access import DEFAULT_MAX_BYTES, as_path, error_reason, error_text
+from ltinet.network.file_format import checksum, encode_safetensors, read_safetensors
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.maps import MLP, Monotone, Polynomial, Spline
 from ltinet.nn.stack import Stack
@@ -159,7 +151,7 @@ def write_model(model: nn.Module, path: str | Path, extra: Mapping[str, NDArray[
     file = as_path(path)
     content, tensors = _description_and_tensors(model)
     tensors |= {name: np.asarray(values) for name, values in extra.items()}
-    metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": _checksum(content, tensors)}
+    metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": checksum(content, tensors)}
     try:
         write_file_atomically(file, encode_safetensors(tensors, metadata))
     except (OSError, ValueError) as error:
@@ -170,7 +162,7 @@ def write_model(model: nn.Module, path: str | Path, extra: Mapping[str, NDArray[
 
 def model_checksum(model: nn.Module) -> str:
     """Return the SHA-256 checksum of a model, which its file has if it holds no extra arrays."""
-    return _checksum(*_description_and_tensors(model))
+    return checksum(*_description_and_tensors(model))
 
 
 def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> nn.Module:
@@ -207,12 +199,14 @@ def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> nn.Module
 def read_model(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> tuple[nn.Module, ArrayDict]:
     """Read a model and the extra arrays in its file."""
     file = as_path(path)
-    metadata, tensors = _read(file, max_bytes)
+    metadata, tensors = read_safetensors(file, partial(_validate_metadata, file), max_bytes=max_bytes)
     content = metadata.get("content", "")
-    if len(content) > _MAX_DESCRIPTION_BYTES or metadata.get("sha256") != _checksum(content, tensors):
+    if len(content) > _MAX_DESCRIPTION_BYTES or metadata.get("sha256") != checksum(content, tensors):
         raise FileFormatError(f"{format_path(file)} is damaged: its checksum does not match; restore it from a copy")
     values = {name[len("model.") :]: array for name, array in tensors.items() if name.startswith("model.")}
     try:
+        if not all(array.dtype in (np.float64, np.int64) for array in tensors.values()):
+            raise ValueError("its tensors must be float64 or int64")
         model = build_module(json.loads(content), values)
         model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in values.items()})
     except (LtinetError, ValueError, KeyError, TypeError, IndexError, RuntimeError, RecursionError) as error:
@@ -220,38 +214,16 @@ def read_model(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> tup
     return model, {name: array for name, array in tensors.items() if not name.startswith("model.")}
 
 
-def _read(path: Path, max_bytes: float) -> tuple[dict[str, str], ArrayDict]:
-    size_limit = parse_size_limit(max_bytes)
-    with open_regular(path) as file:
-        try:
-            header = read_header(file)
-            if header.metadata.get("format") != FORMAT:
-                raise FileFormatError(f"{format_path(path)} is not a model; write one with ltinet.nn.save(model, path)")
-            if header.metadata.get("version") != str(VERSION):
-                version = sanitize(repr(header.metadata.get("version")))
-                raise FileFormatError(f"{format_path(path)} has format version {version}; upgrade ltinet to read it")
-            return header.metadata, read_tensors(file, header, size_limit)
-        except LtinetError:
-            raise
-        except SizeLimitError as error:
-            raise FileFormatError(f"{format_path(path)} cannot be read: {error}") from None
-        except (OSError, ValueError, MemoryError, RecursionError) as error:
-            raise FileFormatError(
-                f"{format_path(path)} is not a readable safetensors file ({error_text(error)}); it may be damaged"
-            ) from None
+def _validate_metadata(path: Path, metadata: Mapping[str, str]) -> None:
+    """Raise FileFormatError unless the file is a model of this version."""
+    if metadata.get("format") != FORMAT:
+        raise FileFormatError(f"{format_path(path)} is not a model; write one with ltinet.nn.save(model, path)")
+    if metadata.get("version") != str(VERSION):
+        version = sanitize(repr(metadata.get("version")))
+        raise FileFormatError(f"{format_path(path)} has format version {version}; upgrade ltinet to read it")
 
 
 def _description_and_tensors(model: nn.Module) -> tuple[str, ArrayDict]:
     """Return the description of a model in JSON, and its tensors by their names in the file."""
     tensors: ArrayDict = {f"model.{name}": values.detach().cpu().numpy() for name, values in model.state_dict().items()}
     return json.dumps(describe_module(model), sort_keys=True), tensors
-
-
-def _checksum(content: str, tensors: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 of the description and of name, type, shape and bytes of every tensor."""
-    digest = hashlib.sha256(content.encode())
-    for name in sorted(tensors):
-        array = np.ascontiguousarray(tensors[name])
-        digest.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
