@@ -53,10 +53,6 @@ class ByteReader:
         self.position += 1
         return content
 
-    def align(self, size: int) -> None:
-        """Skip padding up to a multiple of `size`; the end needs no padding."""
-        self.position = min(self.position + -self.position % size, len(self._content))
-
     def expect(self, mark: bytes, what: str) -> None:
         """Take a signature; raise ValueError if the bytes differ."""
         if self.take(len(mark)) != mark:

@@ -6,8 +6,7 @@ for −1, divides by a number of rows that may be zero, and does not survive a N
 shortest text that restores every bit.
 """
 
-import io
-import zlib
+import gzip
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from os.path import lexists
 from pathlib import Path
@@ -34,14 +33,13 @@ from ltinet.systems.matrices import Matrix, SparseMatrix
 
 _BLOCK_SIZE = 1 << 20  # bytes
 _MAX_LINE_LENGTH = 1 << 16  # bytes
-_GZIP = 31  # `wbits` of zlib for a gzip header and checksum, with the largest window
 
 
 @final
 class LineReader:
     r"""Reader of lines that end in \n or \r\n: one by one, then the rest in blocks of whole lines."""
 
-    def __init__(self, stream: BinaryIO | io.BufferedReader, max_remaining: int) -> None:
+    def __init__(self, stream: BinaryIO | gzip.GzipFile, max_remaining: int) -> None:
         self._stream = stream
         self.max_remaining = max_remaining
         """Upper bound on the number of remaining bytes, from the length of the file."""
@@ -76,39 +74,7 @@ def read_lines(file: RegularFile, *, is_compressed: bool) -> LineReader:
     """Return the lines of a file; a gzipped file is inflated block by block."""
     if not is_compressed:
         return LineReader(file.stream, file.length)
-    return LineReader(io.BufferedReader(_GzipStream(file.stream), _BLOCK_SIZE), max_inflated_size(file.length))
-
-
-@final
-class _GzipStream(io.RawIOBase):
-    """Inflated content of a gzipped stream; every member is verified by its checksum.
-
-    The reader of Python takes the name in the header byte by byte, which may take minutes for a damaged file.
-    """
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._machine = zlib.decompressobj(_GZIP)
-        self._compressed = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)
-        while True:
-            self._compressed = self._compressed or self._stream.read(_BLOCK_SIZE)
-            if self._machine.eof and self._compressed:  # another member follows
-                self._machine = zlib.decompressobj(_GZIP)
-            elif not self._compressed:
-                if not self._machine.eof:
-                    raise ValueError("it ends in the middle of its compressed text")
-                return 0
-            part = self._machine.decompress(self._compressed, len(view))
-            self._compressed = self._machine.unused_data if self._machine.eof else self._machine.unconsumed_tail
-            if part:
-                view[: len(part)] = part
-                return len(part)
+    return LineReader(gzip.GzipFile(fileobj=file.stream), max_inflated_size(file.length))
 
 
 _BANNER_START = b"%%matrixmarket"

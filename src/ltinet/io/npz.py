@@ -16,9 +16,10 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ltinet._util.text import sanitize
 from ltinet.io.file_access import (
@@ -44,19 +45,11 @@ _TEXTS = re.compile(r"[<>]U[0-9]{1,4}")
 _EXTENDED = re.compile(r"[<>|=]?(?:f1[026]|c2[04]|c32)")
 
 
-class NpyHeader(NamedTuple):
-    """Header of an array, with the offset of its numbers."""
+def parse_array(content: bytes, name: str, allowance: SizeAllowance, *, texts: bool = False) -> NDArray[Any]:
+    """Parse an array of numbers or, with `texts`, of texts.
 
-    dtype: "np.dtype[Any]"
-    is_fortran: bool
-    shape: tuple[int, ...]
-    start: int
-
-
-def parse_npy_header(content: bytes, name: str, *, texts: bool = False) -> NpyHeader:
-    """Parse the header of an array of numbers or, with `texts`, of texts.
-
-    Raises ValueError for an invalid header, UnsupportedVariableError for an array of another type.
+    Raises ValueError if it is damaged, UnsupportedVariableError if it is of another type, SizeLimitError if it exceeds
+    the allowance.
     """
     stream = io.BytesIO(content)
     try:
@@ -71,7 +64,15 @@ def parse_npy_header(content: bytes, name: str, *, texts: bool = False) -> NpyHe
         raise ValueError(f"the header of {name} is not that of an array ({error_text(error)})") from None
     if len(items) != 3 or type(is_fortran) is not bool or type(shape) is not tuple or not all(map(_is_size, shape)):
         raise ValueError(f"the header of {name} is not that of an array of a known order and shape")
-    return NpyHeader(_dtype(descr, name, texts=texts), is_fortran, shape, stream.tell())
+    dtype = _dtype(descr, name, texts=texts)
+    allowance.claim(shape, name)
+    count, start = dtype.itemsize * math.prod(shape), stream.tell()
+    if len(content) != start + count:
+        raise ValueError(f"{name} is {format_shape(shape)}, but has {len(content) - start} bytes")
+    numbers = np.frombuffer(content, dtype, offset=start) if count else np.zeros(0, dtype)
+    if dtype.kind == "b" and np.any(numbers.view(np.uint8) > 1):
+        raise ValueError(f"{name} has entries that are neither true nor false")
+    return numbers.reshape(shape, order="F" if is_fortran else "C")
 
 
 def _is_size(value: Any) -> bool:
@@ -161,18 +162,6 @@ def _members(archive: zipfile.ZipFile, length: int) -> dict[str, zipfile.ZipInfo
     return members
 
 
-def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> bytes:
-    """Return the content of a member; raise ValueError if its length or, by `zipfile`, its checksum does not match."""
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{name} is compressed in a way that NumPy does not write")
-    require_plausible_inflation(member.file_size, member.compress_size, name)
-    with archive.open(member) as stream:
-        content = stream.read(member.file_size)
-    if len(content) != member.file_size:
-        raise ValueError(f"{name} has {len(content)} bytes, not {member.file_size}")
-    return content
-
-
 _SUFFIX = ".npy"
 _SPARSE_PARTS = (".data", ".indices", ".indptr", ".shape")  # of a sparse matrix in compressed columns
 
@@ -254,14 +243,13 @@ def _read_sparse(
 def _read_array(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, allowance: SizeAllowance, *, texts: bool = False
 ) -> Any:
+    """Read an array; `zipfile` verifies its checksum."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{name} is compressed in a way that NumPy does not write")
     allowance.require(member.file_size, name)
-    content = _read_member(archive, member, sanitize(name))
-    header = parse_npy_header(content, name, texts=texts)
-    allowance.claim(header.shape, name)
-    count = header.dtype.itemsize * math.prod(header.shape)
-    if len(content) != header.start + count:
-        raise ValueError(f"{name} is {format_shape(header.shape)}, but has {len(content) - header.start} bytes")
-    numbers = np.frombuffer(content, header.dtype, offset=header.start) if count else np.zeros(0, header.dtype)
-    if header.dtype.kind == "b" and np.any(numbers.view(np.uint8) > 1):
-        raise ValueError(f"{name} has entries that are neither true nor false")
-    return numbers.reshape(header.shape, order="F" if header.is_fortran else "C")
+    require_plausible_inflation(member.file_size, member.compress_size, name)
+    with archive.open(member) as stream:
+        content = stream.read(member.file_size)  # without the size, `zipfile` would inflate whatever there is
+    if len(content) != member.file_size:
+        raise ValueError(f"{name} has {len(content)} bytes, not {member.file_size}")
+    return parse_array(content, name, allowance, texts=texts)

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
+from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.text import format_path, sanitize
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
-from ltinet.io.file_access import RegularFile, SizeLimitError, error_text, open_regular, parse_size_limit
+from ltinet.io.file_access import RegularFile, SizeLimitError, error_reason, error_text, open_regular, parse_size_limit
 from ltinet.systems.signal_names import UNNAMED, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings, arguments_from_facts
 from ltinet.systems.system_matrices import SystemMatrices
@@ -312,7 +313,27 @@ _MAX_HEADER_SIZE = 1 << 24
 _METADATA = "__metadata__"
 
 
-def encode_safetensors(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
+def write_safetensors(path: Path, tensors: Tensors, content: str, *, kind: str, version: int) -> None:
+    """Write tensors atomically, with the description `content`, the format `kind`, its version and the checksum.
+
+    Raises FileFormatError if the file cannot be written.
+    """
+    metadata = {"format": kind, "version": str(version), "content": content, "sha256": checksum(content, tensors)}
+    try:
+        if path.exists() and not path.is_file():
+            raise FileFormatError(
+                f"{format_path(path)} is a folder or a device, not a file, and would be replaced; choose another place"
+            )
+        write_file_atomically(path, _encode_safetensors(tensors, metadata))
+    except LtinetError:
+        raise
+    except (OSError, ValueError) as error:  # the second for a NUL in the path
+        raise FileFormatError(
+            f"{format_path(path)} cannot be written ({error_reason(error)}); choose another place"
+        ) from error
+
+
+def _encode_safetensors(tensors: Tensors, metadata: Mapping[str, str]) -> bytes:
     """Return the file as the safetensors library writes it, but with sorted metadata at the front of the header."""
     written = save(dict(tensors))
     (length,) = struct.unpack("<Q", written[:_LENGTH_SIZE])
@@ -328,7 +349,7 @@ def read_safetensors(
 ) -> tuple[dict[str, str], Tensors]:
     """Read metadata and tensors, which are read-only; the metadata are validated before the tensors are read.
 
-    Raises FileFormatError if the file is missing, too large, or not a safetensors file, or a damaged one.
+    Raises FileFormatError if the file is missing, too large, not a safetensors file, or damaged.
     """
     allowance = parse_size_limit(max_bytes)
     with open_regular(path) as file:
@@ -351,6 +372,10 @@ def read_safetensors(
                 f"{format_path(path)} is not a readable safetensors file ({error_text(error)}); it may be damaged or "
                 "cut off"
             ) from None
+    if metadata.get("sha256") != checksum(metadata.get("content", ""), tensors):
+        raise FileFormatError(
+            f"{format_path(path)} is damaged: its checksum does not match; restore it from a copy or construct it again"
+        )
     for array in tensors.values():
         array.setflags(write=False)
     return metadata, tensors

@@ -14,23 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.floating_point import rounding_tolerance
 from ltinet._util.text import format_path, sanitize
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.blockdiag.transformation import DenseTransformation, ImplicitTransformation
 from ltinet.errors import FileFormatError, LtinetError
-from ltinet.io.file_access import DEFAULT_MAX_BYTES, as_path, error_reason, error_text
+from ltinet.io.file_access import DEFAULT_MAX_BYTES, as_path, error_text
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.file_format import (
     FileDescription,
     Tensors,
     checksum,
     encode_description,
-    encode_safetensors,
     parse_description,
     read_safetensors,
     validate_tensors,
+    write_safetensors,
 )
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
@@ -229,19 +228,7 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
             "not an array; store the model with save_system(net.system, path), and construct the network from it again"
         )
     content, tensors = _pack(stored)
-    metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": checksum(content, tensors)}
-    try:
-        if path.exists() and not path.is_file():
-            raise FileFormatError(
-                f"{format_path(path)} is a folder or a device, not a file, and would be replaced; choose another place"
-            )
-        write_file_atomically(path, encode_safetensors(tensors, metadata))
-    except (OSError, ValueError) as error:  # the second for a NUL in the path
-        if isinstance(error, LtinetError):
-            raise
-        raise FileFormatError(
-            f"{format_path(path)} cannot be written ({error_reason(error)}); choose another place"
-        ) from error
+    write_safetensors(path, tensors, content, kind=FORMAT, version=VERSION)
 
 
 def network_checksum(stored: StoredNetwork) -> str:
@@ -265,13 +252,8 @@ def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BY
     """
     path = as_path(path)
     metadata, tensors = read_safetensors(path, partial(_validate_metadata, path), max_bytes=max_bytes)
-    content = metadata.get("content", "")
-    if metadata.get("sha256") != checksum(content, tensors):
-        raise FileFormatError(
-            f"{format_path(path)} is damaged: its checksum does not match; restore it from a copy or construct it again"
-        )
     try:
-        return _unpack(tensors, parse_description(content, version=int(metadata["version"])))
+        return _unpack(tensors, parse_description(metadata.get("content", ""), version=int(metadata["version"])))
     except (LtinetError, ValueError, MemoryError, RecursionError) as error:
         raise FileFormatError(f"{format_path(path)} does not hold a complete network: {error_text(error)}") from None
 

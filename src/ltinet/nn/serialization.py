@@ -16,12 +16,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.text import format_path, sanitize
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidNetworkError, LtinetError
-from ltinet.io.file_access import DEFAULT_MAX_BYTES, as_path, error_reason, error_text
-from ltinet.network.file_format import checksum, encode_safetensors, read_safetensors
+from ltinet.io.file_access import DEFAULT_MAX_BYTES, as_path, error_text
+from ltinet.network.file_format import checksum, read_safetensors, write_safetensors
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.maps import MLP, Monotone, Polynomial, Spline
 from ltinet.nn.stack import Stack
@@ -37,7 +36,6 @@ ArrayDict = dict[str, NDArray[Any]]
 ArrayMapping = Mapping[str, NDArray[Any]]
 FORMAT = "ltinet-model"
 VERSION = 1
-_MAX_DESCRIPTION_BYTES = 1 << 20  # limit on the JSON of a damaged file
 _MAP_TYPES: dict[str, Callable[..., nn.Module]] = {
     "polynomial": Polynomial,
     "spline": Spline,
@@ -148,16 +146,9 @@ def save(model: nn.Module, path: str | Path) -> None:
 
 def write_model(model: nn.Module, path: str | Path, extra: Mapping[str, NDArray[Any]]) -> None:
     """Write a model and extra arrays by name; names of tensors of the model have the prefix `model.`."""
-    file = as_path(path)
     content, tensors = _description_and_tensors(model)
     tensors |= {name: np.asarray(values) for name, values in extra.items()}
-    metadata = {"format": FORMAT, "version": str(VERSION), "content": content, "sha256": checksum(content, tensors)}
-    try:
-        write_file_atomically(file, encode_safetensors(tensors, metadata))
-    except (OSError, ValueError) as error:
-        raise FileFormatError(
-            f"{format_path(file)} cannot be written ({error_reason(error)}); give another path"
-        ) from error
+    write_safetensors(as_path(path), tensors, content, kind=FORMAT, version=VERSION)
 
 
 def model_checksum(model: nn.Module) -> str:
@@ -200,14 +191,11 @@ def read_model(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> tup
     """Read a model and the extra arrays in its file."""
     file = as_path(path)
     metadata, tensors = read_safetensors(file, partial(_validate_metadata, file), max_bytes=max_bytes)
-    content = metadata.get("content", "")
-    if len(content) > _MAX_DESCRIPTION_BYTES or metadata.get("sha256") != checksum(content, tensors):
-        raise FileFormatError(f"{format_path(file)} is damaged: its checksum does not match; restore it from a copy")
     values = {name[len("model.") :]: array for name, array in tensors.items() if name.startswith("model.")}
     try:
         if not all(array.dtype in (np.float64, np.int64) for array in tensors.values()):
             raise ValueError("its tensors must be float64 or int64")
-        model = build_module(json.loads(content), values)
+        model = build_module(json.loads(metadata.get("content", "")), values)
         model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in values.items()})
     except (LtinetError, ValueError, KeyError, TypeError, IndexError, RuntimeError, RecursionError) as error:
         raise FileFormatError(f"{format_path(file)} does not hold a complete model: {error_text(error)}") from None
