@@ -16,9 +16,9 @@ from ltinet._util.progress import track_progress
 from ltinet._util.text import format_count, format_names, format_path, sanitize
 from ltinet.cli.io import display_name, is_stream, open_stream, temporary_input
 from ltinet.cli.options import typed_option_names
-from ltinet.errors import FileFormatError, InvalidSignalError, LtinetError
+from ltinet.errors import FileFormatError, InvalidSignalError
 from ltinet.export.sample_files import WRITERS
-from ltinet.io.file_access import DEFAULT_MAX_BYTES
+from ltinet.io.file_access import DEFAULT_MAX_BYTES, translate_read_errors
 from ltinet.io.system_files import format_of_file
 from ltinet.tables.options import TableOptions
 from ltinet.tables.reading import TableChunk, TableReader
@@ -119,19 +119,13 @@ def _arrays(path: Path, title: str) -> Samples:
 def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, Array]:
     """Return real arrays by name from a `.npz` or `.mat` file; nothing is unpickled.
 
-    Raise `FileFormatError` if the file cannot be read or an array is missing or not of real numbers.
+    Raise `FileFormatError` if the file cannot be read or an array is missing or not of real numbers, `InvalidSystemError`
+    if it is not of numbers.
     """
-    try:
+    with translate_read_errors(title):
         file_format = format_of_file(path)
         variables = file_format.list_variables(path)
         contents = file_format.read(path, names, max_bytes=DEFAULT_MAX_BYTES)
-    except LtinetError:
-        raise
-    except FileNotFoundError:
-        raise FileFormatError(f"there is no file {title}") from None
-    except Exception as error:  # damaged files make the readers of libraries raise any exception
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise FileFormatError(f"{title} cannot be read: {reason}; it may be damaged or in another format") from None
     missing = [name for name in names if name not in contents]
     if missing:
         raise FileFormatError(f"{title} has no {missing[0]} (it holds {format_names(variables)})")
