@@ -55,14 +55,16 @@ def parse_array(content: bytes, name: str, allowance: SizeAllowance, *, texts: b
     try:
         version = np.lib.format.read_magic(stream)
         length = int.from_bytes(stream.read(_LENGTH_SIZES[version]), "little")
-        text = stream.read(length).decode("utf-8" if version == (3, 0) else "latin-1")
-        if length > _MAX_HEADER_BYTES or any(text.count(key) != 1 for key in _HEADER_KEYS):
-            raise ValueError(f"it has {length} bytes, or not each key once")
+        header = stream.read(min(length, _MAX_HEADER_BYTES))
+        text = header.decode("utf-8" if version == (3, 0) else "latin-1")
+        if len(header) != length or any(text.count(key) != 1 for key in _HEADER_KEYS):
+            raise ValueError(f"it claims {length} bytes, or does not have each key once")
         items = ast.literal_eval(_LONG_INTEGER.sub("", text))
         descr, is_fortran, shape = (items[key] for key in _HEADER_KEYS)
     except Exception as error:  # Python's parser fails in many ways, MemoryError and RecursionError among them
         raise ValueError(f"the header of {name} is not that of an array ({error_text(error)})") from None
-    if len(items) != 3 or type(is_fortran) is not bool or type(shape) is not tuple or not all(map(_is_size, shape)):
+    is_shape = type(shape) is tuple and all(type(size) is int for size in shape)
+    if len(items) != 3 or type(is_fortran) is not bool or not is_shape:
         raise ValueError(f"the header of {name} is not that of an array of a known order and shape")
     dtype = _dtype(descr, name, texts=texts)
     allowance.claim(shape, name)
@@ -73,10 +75,6 @@ def parse_array(content: bytes, name: str, allowance: SizeAllowance, *, texts: b
     if dtype.kind == "b" and np.any(numbers.view(np.uint8) > 1):
         raise ValueError(f"{name} has entries that are neither true nor false")
     return numbers.reshape(shape, order="F" if is_fortran else "C")
-
-
-def _is_size(value: Any) -> bool:
-    return type(value) is int and value >= 0
 
 
 def _dtype(descr: Any, name: str, *, texts: bool) -> "np.dtype[Any]":
@@ -111,8 +109,7 @@ def _open_archive(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfi
         end, n_members = _find_directory(file)
         try:
             with zipfile.ZipFile(file.stream) as archive:
-                _require_whole_directory(file, archive, end, n_members)
-                yield archive, _members(archive, file.length)
+                yield archive, _members(file, archive, end, n_members)
         except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, struct.error, zlib.error) as error:
             raise ValueError(error_text(error)) from None
 
@@ -139,26 +136,21 @@ def _find_directory(file: RegularFile) -> tuple[int, int]:
     return end, n_members
 
 
-def _require_whole_directory(file: RegularFile, archive: zipfile.ZipFile, end: int, n_members: int) -> None:
-    """Raise ValueError unless the list of members has as many entries, and of such lengths, as it says."""
-    members = archive.infolist()
-    require_variable_limit(members)
-    position = archive.start_dir
-    for _ in members:
-        position += _ENTRY_SIZE + sum(struct.unpack("<3H", file.bytes_at(position + 28, 6)))  # name, extra, comment
-    if position != end or len(members) != n_members:
-        raise ValueError(f"it says that it has {n_members} members, and its list of them is damaged")
-
-
-def _members(archive: zipfile.ZipFile, length: int) -> dict[str, zipfile.ZipInfo]:
+def _members(file: RegularFile, archive: zipfile.ZipFile, end: int, n_members: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the members by name; raise ValueError unless their list has the number of entries, and the end, that it says."""
     members: dict[str, zipfile.ZipInfo] = {}
+    position = archive.start_dir
     for member in archive.infolist():
+        require_variable_limit(members)
         name = member.orig_filename.removesuffix(_SUFFIX)
         if name in members:
             raise ValueError(f"it holds {sanitize(name)} twice")
-        if not member.orig_filename or "\0" in name or member.compress_size > length:
+        if not member.orig_filename or "\0" in name or member.compress_size > file.length:
             raise ValueError("it has a member without a valid name, or one that is longer than the archive")
         members[name] = member
+        position += _ENTRY_SIZE + sum(struct.unpack("<3H", file.bytes_at(position + 28, 6)))  # name, extra, comment
+    if position != end or len(members) != n_members:
+        raise ValueError(f"it says that it has {n_members} members, and its list of them is damaged")
     return members
 
 

@@ -246,7 +246,7 @@ DESCRIPTOR_TENSORS = (TensorSpec("system.E", ("states", "states")),)
 """Tensors of a descriptor system besides A and B."""
 
 
-def validate_tensors(tensors: Tensors, *, has_form: bool, has_system: bool, has_descriptor: bool) -> None:
+def validate_tensors(tensors: Tensors, description: FileDescription) -> None:
     """Validate names, types and shapes of all tensors.
 
     A correct checksum does not prove that ltinet wrote the file. Raises ValueError if a tensor is missing, unknown, or
@@ -254,9 +254,9 @@ def validate_tensors(tensors: Tensors, *, has_form: bool, has_system: bool, has_
     """
     parts = (
         (NETWORK_TENSORS, True),
-        (FORM_TENSORS, has_form),
-        (SYSTEM_TENSORS, has_system),
-        (DESCRIPTOR_TENSORS, has_descriptor),
+        (FORM_TENSORS, description.has_form),
+        (SYSTEM_TENSORS, description.has_system),
+        (DESCRIPTOR_TENSORS, description.has_descriptor),
     )
     declared = {tensor.name: tensor for part, is_present in parts if is_present for tensor in part}
     if set(tensors) != set(declared):
@@ -270,7 +270,7 @@ def validate_tensors(tensors: Tensors, *, has_form: bool, has_system: bool, has_
             raise ValueError(
                 f"{name} is {array.dtype} with {array.ndim} axes, not {tensor.dtype} with {len(tensor.axes)}"
             )
-    sizes = _sizes(tensors, has_form=has_form)
+    sizes = _sizes(tensors, has_form=description.has_form)
     for name, tensor in declared.items():
         expected = tuple(sizes[axis] for axis in tensor.axes)
         if tensors[name].shape != expected:

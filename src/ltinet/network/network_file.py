@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from ltinet._util.floating_point import rounding_tolerance
 from ltinet._util.text import format_path, sanitize
@@ -88,17 +89,12 @@ def pack_form(form: BlockDiagonalForm) -> dict[str, NDArray[Any]]:
 def unpack_form(tensors: Tensors, description: FileDescription) -> BlockDiagonalForm:
     """Return the form of tensors with valid types and shapes."""
     sizes = tensors["form.block_sizes"].tolist()
-    A, start, entry = np.zeros((sum(sizes), sum(sizes))), 0, 0
-    for size in sizes:
-        A[start : start + size, start : start + size] = tensors["form.blocks"][entry : entry + size * size].reshape(
-            size, size
-        )
-        start, entry = start + size, entry + size * size
+    entries = np.split(tensors["form.blocks"], np.cumsum(np.square(sizes))[:-1]) if sizes else []
+    blocks = [part.reshape(size, size) for part, size in zip(entries, sizes, strict=True)]
+    A = linalg.block_diag(*blocks) if blocks else np.zeros((0, 0))
     eigenvalues = np.ascontiguousarray(tensors["form.eigenvalues"]).view(np.complex128)[:, 0]
-    for array in (A, tensors["form.scaling"], tensors["form.original"], eigenvalues):
-        array.setflags(write=False)
     return BlockDiagonalForm(
-        A=A,
+        A=make_read_only(A),
         transformation=DenseTransformation(tensors["form.T"], tensors["form.T_inv"]),
         block_sizes=tuple(sizes),
         eigenvalues=tuple(np.split(eigenvalues, np.cumsum(sizes)[:-1])) if sizes else (),
@@ -124,7 +120,7 @@ def unpack_system(tensors: Tensors, form: BlockDiagonalForm) -> tuple[SystemMatr
     """Return the system of tensors with valid types and shapes; raise LtinetError if their values are invalid."""
     A, B, C, D = (tensors[f"system.{name}"] for name in "ABCD")
     system = SystemMatrices(A, B, C, D, tensors.get("system.E"))
-    B_blocks, C_blocks = make_read_only(tensors["blocks.B"]), make_read_only(tensors["blocks.C"])
+    B_blocks, C_blocks = tensors["blocks.B"], tensors["blocks.C"]
     return system, BlockSystem(form.A, B_blocks, C_blocks, system.D, form.block_sizes, form.reals_per_block)
 
 
@@ -271,10 +267,7 @@ def _pack(stored: StoredNetwork) -> tuple[str, Tensors]:
 
 def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
     """Return the network of validated tensors."""
-    has_system = description.has_system
-    validate_tensors(
-        tensors, has_form=description.has_form, has_system=has_system, has_descriptor=description.has_descriptor
-    )
+    validate_tensors(tensors, description)
     validate_finite_tensors(tensors)
     network = unpack_network(tensors)
     validate_leading_coefficients(network)
@@ -283,7 +276,7 @@ def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
     if description.has_form:
         validate_form(tensors)
         form = unpack_form(tensors, description)
-    if form is None or not has_system:
+    if form is None or not description.has_system:
         validate_block_system(network, form)
         return StoredNetwork(network, form, reduction_error=description.reduction_error, settings=settings)
     system, blocks = unpack_system(tensors, form)
