@@ -60,11 +60,9 @@ def write_frequency_response(
     The columns are |H| and its phase in degrees, unwrapped after removing `delays` `(p, m)`, or with `in_plane` real
     and imaginary parts.
     """
-    if kind == "npz":
-        io.write_output(target, lambda path: npz.write(path, {"omega": omega, "H": H}))  # type: ignore[dict-item]
-        return
-    if kind == "mat":
-        io.write_output(target, lambda path: mat5.write(path, {"omega": omega[:, None], "H": H}))  # type: ignore[dict-item]
+    if kind in ("npz", "mat"):
+        write, frequencies = (npz.write, omega) if kind == "npz" else (mat5.write, omega[:, None])
+        io.write_output(target, lambda path: write(path, {"omega": frequencies, "H": H}))  # type: ignore[dict-item]
         return
     parts = ("real", "imaginary") if in_plane else ("magnitude", "phase")
     pairs = _pair_names(names, input_names)

@@ -268,9 +268,8 @@ def write(
 ) -> None:
     """Write a version 5 file, which Octave, Julia and every MATLAB can read; texts become cell arrays."""
     file: Any = str(target) if isinstance(target, Path) else target  # the stubs of SciPy accept only paths
-    variables: dict[str, Any] = dict(matrices)
-    variables |= {name: np.array([[text] for text in lines], dtype=object) for name, lines in (texts or {}).items()}
-    scipy.io.savemat(file, variables, appendmat=False, format="5", do_compression=True)
+    cells = {name: np.array([[text] for text in lines], dtype=object) for name, lines in (texts or {}).items()}
+    scipy.io.savemat(file, {**matrices, **cells}, appendmat=False, format="5", do_compression=True)
 
 
 def _byte_order(file: RegularFile) -> ByteOrder:

@@ -17,7 +17,8 @@ DELIMITER_NAMES = {";": "';'", "\t": "tab", ",": "','", "|": "'|'", " ": "space"
 """Names of the delimiters that are detected, in the order in which they are tried."""
 NUMBER_PATTERN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 TIMESTAMP_PATTERN = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?) ?(Z|z|UTC|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
+    r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?) ?(Z|z|UTC|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?",
+    re.ASCII,
 )
 """ISO 8601: date, time of day, zone; the zone may be missing, or both it and the time of day."""
 _GAPS = frozenset(("", "nan", "na", "n/a", "#n/a", "#nv", "null", "none", "nil", "-", "--", "---", "nat"))

@@ -11,6 +11,7 @@ import pytest
 from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.files import load_system
 from ltinet.io import npz
+from ltinet.io.file_access import SizeAllowance
 
 RNG = np.random.default_rng(0)
 ARRAYS = {
@@ -108,6 +109,21 @@ def test_headers_as_other_programs_write_them_are_read(load, version):
     )
 
 
+def test_lengths_of_python_2_are_read(load):
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (3L, 3L), }"
+    np.testing.assert_array_equal(
+        load(archive(A=array_file(header, np.arange(9.0).tobytes()))).A, np.arange(9.0).reshape(3, 3)
+    )
+
+
+def test_header_longer_than_its_array_is_refused(load):
+    content = bytearray(array_file("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 3), }", b""))
+    assert npz.parse_array(bytes(content), "A", SizeAllowance(1000)).shape == (0, 3)
+    content[8] += 1
+    with pytest.raises(FileFormatError, match="the header of A is not that of an array"):
+        load(archive(A=bytes(content)))
+
+
 @pytest.mark.parametrize("dtype", ["|S3", "<U3", "<M8[s]", "<f16", "<c32", "|V8"])
 def test_types_that_are_no_real_numbers_are_named(load, dtype):
     with pytest.raises(InvalidSystemError, match=r"s\.npz: A has (the type|numbers of type)"):
@@ -190,6 +206,10 @@ def test_archives_that_contradict_themselves_are_refused(load, name):
     assert load(WHOLE).n_states == 3
     with pytest.raises(FileFormatError, match=r"s\.npz cannot be read"):
         load(ARCHIVES[name])
+
+
+def test_archives_with_a_comment_are_read(load):
+    assert load(changed(END + 20, "<H", 4) + b"text").n_states == 3
 
 
 def test_a_member_that_is_there_twice_is_refused(load):

@@ -55,6 +55,12 @@ def test_dates_alone_begin_at_midnight() -> None:
     assert table.start == datetime(days[0].year, days[0].month, days[0].day)
 
 
+@pytest.mark.parametrize("offset", ["+24:00", "-99", "+01:60"])
+def test_offsets_of_no_zone_are_refused(offset: str) -> None:
+    with pytest.raises(FileFormatError, match=r"line 3.*: .* is not a time in ISO 8601"):
+        read(f"time,u\n2024-05-01T12:00:00+01:00,1\n2024-05-01T12:30:00{offset},2\n")
+
+
 def test_date_column_is_not_time() -> None:
     table = read("t,u,calibrated\n0,1,2024-01-01\n1,2,2024-01-02\n", columns="u")
     np.testing.assert_array_equal(table.values, [[1.0], [2.0]])
