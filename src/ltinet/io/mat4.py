@@ -109,9 +109,7 @@ def _matrix(file: RegularFile, name: str, variable: _Variable, allowance: SizeAl
     content = np.frombuffer(file.bytes_at(variable.start, variable.length), variable.dtype)
     numbers = content.astype(variable.dtype.newbyteorder("="))
     matrix = numbers.reshape(variable.shape, order="F")
-    if variable.kind == _FULL:
-        return matrix
-    return _sparse(matrix, name, allowance)
+    return matrix if variable.kind == _FULL else _sparse(matrix, name, allowance)
 
 
 def _sparse(triplets: Any, name: str, allowance: SizeAllowance) -> Any:

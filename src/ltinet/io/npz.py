@@ -1,9 +1,10 @@
 """NumPy archives (`.npz`) of arrays and sparse matrices, read and written without pickle.
 
-`zipfile` reads the archive. The sizes and counts in its list of members, which `zipfile` does not compare with each
-other, must agree, and the size of a member is checked before it is inflated. Headers of arrays are literals of Python;
-not NumPy but this module parses their types, since some have another meaning, or none, on other processors. A sparse
-matrix A is stored in compressed columns as A.data, A.indices, A.indptr and A.shape.
+`zipfile` reads the archive. It does not compare the sizes and counts in the list of members with each other; here they
+must agree, and the size of a member is checked before the member is inflated. The header of an array is a Python
+literal. Its type is compared with the types that mean the same on every processor; NumPy's parser of headers also
+accepts others, and a key that occurs twice. A sparse matrix A is stored in compressed columns as A.data, A.indices,
+A.indptr and A.shape.
 """
 
 import ast
@@ -173,11 +174,8 @@ def read(path: Path, names: Collection[str], *, max_bytes: float = DEFAULT_MAX_B
     allowance = SizeAllowance(max_bytes)
     with _open_archive(path) as (archive, members):
         values = {name: _read_array(archive, members[name], name, allowance) for name in names if name in members}
-        for name in names:
-            parts = [] if name in members else _parts(name, members)
-            if parts:
-                values[name] = _read_sparse(archive, parts, name, allowance)
-        return values
+        others = {name: _parts(name, members) for name in names if name not in members}
+        return values | {name: _read_sparse(archive, parts, name, allowance) for name, parts in others.items() if parts}
 
 
 def read_texts(path: Path, name: str) -> list[str]:
