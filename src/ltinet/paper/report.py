@@ -11,12 +11,12 @@ import json
 import platform
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_info
 
@@ -24,10 +24,48 @@ import ltinet
 from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.display import html_page
 from ltinet.errors import FileFormatError
-from ltinet.paper.comparison import ComparedNumber, FigureRecipe, ReportSection, ReportTable, Verdict, format_number
+from ltinet.paper.comparison import ComparedNumber, Verdict, format_number
 from ltinet.plotting import save_figure
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 REPORTED_LIBRARIES = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib")
+
+
+@dataclass(frozen=True)
+class FigureRecipe:
+    """A figure that is drawn on request."""
+
+    name: str
+    """Name of its files, with the example in front."""
+    caption: str
+    text: str
+    """Alternative text for screen readers."""
+    draw: Callable[[], "Figure"]
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table of values without verdicts."""
+
+    name: str
+    caption: str
+    headings: tuple[str, ...]
+    rows: Sequence[Sequence[float | str]]
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    """Section of the report for one example; `label` is the number of its section in the paper."""
+
+    name: str
+    label: str
+    title: str
+    paragraphs: tuple[str, ...]
+    numbers: tuple[ComparedNumber, ...]
+    pictures: tuple[FigureRecipe, ...]
+    tables: tuple[ReportTable, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ from threadpoolctl import threadpool_limits
 from ltinet._util.progress import ProgressCallback, progress_bar
 from ltinet.errors import LtinetError, MissingDependencyError
 from ltinet.paper import convection_diffusion, diffusion, forward_passes, horizontal_layers, layer_types
-from ltinet.paper.comparison import ReportSection, add_rounding_bands
+from ltinet.paper.comparison import add_rounding_band
 from ltinet.paper.forward_passes import SOLVER_TOLERANCE, SolverEffort
 from ltinet.paper.report import (
     OutputFolder,
+    ReportSection,
     RunInfo,
     SavedFigure,
     blas_kernel,
@@ -161,7 +162,7 @@ def _compute_and_draw(name: str, folder: OutputFolder, *, full: bool, progress: 
         section = example.report_section(result)
     seconds = round(perf_counter() - start_time, 1)
     if full:  # the stored values are those of full runs
-        section = add_rounding_bands(section)
+        section = replace(section, numbers=tuple(map(add_rounding_band, section.numbers)))
     progress("figures")
     drawn = {
         f"{name}_{picture.name}": folder.save_picture(picture, example=name, as_svg=full)

@@ -14,9 +14,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ltinet._util.floating_point import Array, Complex
+from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, sanitize, suggest_names
 from ltinet.errors import PlottingError
 from ltinet.plotting.colours import Dashes, add_side_legend, line_styles
@@ -234,21 +233,3 @@ def _validate_pairs(
             f"pairs must be pairs (output, input) by index or name, such as [(0, 0), (1, 0)], got {sanitize(repr(pairs))}"
         )
     return tuple((outputs.index(i, argument="pairs"), inputs.index(j, argument="pairs")) for i, j in chosen)
-
-
-def validate_frequency_response(H: ArrayLike) -> Complex:
-    """Return frequency responses `(K, p, m)`; a single one may be given as `(K,)`."""
-    try:
-        values = np.asarray(H, dtype=np.complex128)
-    except (TypeError, ValueError):
-        raise PlottingError("H must be an array of complex numbers, such as net.frequency_response(omega)") from None
-    values = values[:, None, None] if values.ndim == 1 else values
-    if values.ndim != 3:
-        raise PlottingError(f"H must have the shape (frequencies, outputs, inputs), got {values.shape}")
-    return values
-
-
-def peak_gains(H: Complex) -> Array:
-    """Return the largest finite |H| of every pair, 0 if no value is finite."""
-    sizes = np.abs(H)
-    return np.asarray(np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0, initial=0.0))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet._util.floating_point import Array, Complex
 from ltinet.errors import PlottingError
-from ltinet.plotting.channels import Pair, PairSelection, peak_gains, select_pairs, validate_frequency_response
+from ltinet.plotting.channels import Pair, PairSelection, select_pairs
 from ltinet.plotting.colours import LINE_COLOURS
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, get_figure, has_layout_engine
 
@@ -139,8 +139,26 @@ def _set_degrees(axes: "Axes") -> None:
         axes.yaxis.set_major_locator(MultipleLocator(step))
 
 
+def peak_gains(H: Complex) -> Array:
+    """Return the largest finite |H| of every pair, 0 if no value is finite."""
+    sizes = np.abs(H)
+    return np.asarray(np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0, initial=0.0))
+
+
+def _validate_values(H: ArrayLike) -> Complex:
+    """Return frequency responses `(K, p, m)`; a single one may be given as `(K,)`."""
+    try:
+        values = np.asarray(H, dtype=np.complex128)
+    except (TypeError, ValueError):
+        raise PlottingError("H must be an array of complex numbers, such as net.frequency_response(omega)") from None
+    values = values[:, None, None] if values.ndim == 1 else values
+    if values.ndim != 3:
+        raise PlottingError(f"H must have the shape (frequencies, outputs, inputs), got {values.shape}")
+    return values
+
+
 def _validate_response(omega: ArrayLike, H: ArrayLike) -> tuple[Array, Complex]:
-    values = validate_frequency_response(H)
+    values = _validate_values(H)
     frequencies = np.asarray(omega, dtype=np.float64)
     if frequencies.shape != values.shape[:1] or len(frequencies) == 0 or values.size == 0:
         raise PlottingError(
@@ -173,7 +191,7 @@ def draw_uncertain_bode(
     `decibels` and `degrees` are standard deviations of the shape of H. The axes are scaled
     to the lines; wider bands are cut.
     """
-    values = validate_frequency_response(H)
+    values = _validate_values(H)
     widths = [_DEVIATIONS * np.asarray(own, dtype=np.float64) for own in (decibels, degrees)]
     if any(own.shape != values.shape for own in widths):
         raise PlottingError(
@@ -219,7 +237,7 @@ def draw_measured_response(
 
     `fits` in % of every output are shown in the title.
     """
-    data, model = validate_frequency_response(measured), validate_frequency_response(modelled)
+    data, model = _validate_values(measured), _validate_values(modelled)
     if data.shape != model.shape or len(fits) != model.shape[1]:
         raise PlottingError(
             f"measured, modelled and fits have {data.shape}, {model.shape} and {len(fits)} entries; give (K, p, m), "
@@ -270,7 +288,7 @@ def draw_nyquist(
     or than 1, is cut at 10 times that, and the title says so. `pairs` chooses as for `draw_bode`;
     without it at most seven are drawn, which colours alone tell apart.
     """
-    values = validate_frequency_response(H)
+    values = _validate_values(H)
     if limit is not None and not 0.0 < limit < np.inf:
         raise PlottingError(f"limit must be a positive number or None, got {limit}")
     if values.size == 0:

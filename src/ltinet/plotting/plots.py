@@ -15,9 +15,9 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count
 from ltinet.plotting import system_response
 from ltinet.plotting.architecture import draw_architecture
-from ltinet.plotting.channels import PairSelection, peak_gains, select_pairs
+from ltinet.plotting.channels import PairSelection, select_pairs
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_figure
-from ltinet.plotting.frequency_response import draw_bode, draw_magnitude
+from ltinet.plotting.frequency_response import draw_bode, draw_magnitude, peak_gains
 from ltinet.plotting.layers import draw_network_sparsity, draw_network_spectrum, draw_sparsity, draw_spectrum
 from ltinet.plotting.protocols import PlottableForm, PlottableNetwork, PlottableNetworkSystem, PlottableSystem
 from ltinet.plotting.system_response import OptionalNames, ResponsePlotter
