@@ -124,8 +124,8 @@ class ParetoFrontier:
 
     def is_dominated(self, condition: float, connections: int) -> bool:
         """Return whether a partition with at most these connections and this condition number is known."""
-        place = bisect_right(self.conditions, condition)
-        return place > 0 and self.connections[place - 1] <= connections
+        index = bisect_right(self.conditions, condition)
+        return index > 0 and self.connections[index - 1] <= connections
 
     def add(self, condition: float, connections: int, partition: Partition) -> bool:
         """Add a partition unless it is dominated, remove those that it dominates, and return whether it was added."""
@@ -302,12 +302,12 @@ class _FrontierSearch:
             cutoffs = cutoff[fewest_first.searchsorted(connections, side="right")]
             promise = np.log(cutoffs) - np.log(np.maximum(predictions, 1.0))
             best = np.argsort(-promise)[:_MOVES_PER_PARTITION]
-            for place in best[promise[best] > -_PROMISE_CUTOFF].tolist():
-                atom, target, predicted = int(atoms[place]), int(targets[place]), max(float(predictions[place]), 1.0)
+            for index in best[promise[best] > -_PROMISE_CUTOFF].tolist():
+                atom, target, predicted = int(atoms[index]), int(targets[index]), max(float(predictions[index]), 1.0)
                 bound = float(self.alone[atom]) if target < 0 else 1.0
                 self.n_queued += 1
-                candidate = _Candidate(partition, atom, target, int(connections[place]), predicted, bound)
-                heapq.heappush(self.queue, (-float(promise[place]), self.n_queued, candidate))
+                candidate = _Candidate(partition, atom, target, int(connections[index]), predicted, bound)
+                heapq.heappush(self.queue, (-float(promise[index]), self.n_queued, candidate))
 
 
 def _predicted_condition(condition: float, growth: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -320,11 +320,11 @@ def _writes_in_chunks(table: str, output: str | None, kind: str) -> bool:
 
 
 def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict[str, Any]) -> int:
-    places, n_samples = _input_columns(source, network), 0
+    columns, n_samples = _input_columns(source, network), 0
 
     def pieces() -> Iterator[bytes]:
         nonlocal n_samples
-        for t, y in simulate_stream(network, _reordered_chunks(source, places), **run):
+        for t, y in simulate_stream(network, _reordered_chunks(source, columns), **run):
             header = b"" if n_samples else csv_line(["t", *network.output_names])
             n_samples += len(t)
             yield header + b"".join(csv_rows(t, y))
@@ -334,15 +334,15 @@ def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict
 
 
 def _read(source: TableReader, network: DynamicNetwork, table: str) -> Samples:
-    places = _input_columns(source, network)
+    columns = _input_columns(source, network)
     whole = read_whole_table(source, table)
-    return Samples(source.title, whole.t, whole.values if places is None else whole.values[:, places])
+    return Samples(source.title, whole.t, whole.values if columns is None else whole.values[:, columns])
 
 
-def _reordered_chunks(source: TableReader, places: list[int] | None) -> Iterable[TableChunk]:
+def _reordered_chunks(source: TableReader, columns: list[int] | None) -> Iterable[TableChunk]:
     """Yield the chunks of a table with a column for each input, in the order of the inputs."""
     chunks = source.chunks()
-    return chunks if places is None else (TableChunk(chunk.t, chunk.values[:, places]) for chunk in chunks)
+    return chunks if columns is None else (TableChunk(chunk.t, chunk.values[:, columns]) for chunk in chunks)
 
 
 def _input_columns(source: TableReader, network: DynamicNetwork) -> list[int] | None:

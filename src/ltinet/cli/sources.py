@@ -52,8 +52,8 @@ def bash_completions() -> list[str] | None:
     Bash splits words at colons and equals signs, and replaces only the part after the last of them. The word is joined
     again in the environment, where the completion of later arguments looks for it.
     """
-    words, place = os.environ.get("COMP_WORDS", "").split(), os.environ.get("COMP_CWORD", "")
-    if not os.environ.get("_LTINET_COMPLETE", "").endswith("bash") or not place.isdigit():
+    words, word_index = os.environ.get("COMP_WORDS", "").split(), os.environ.get("COMP_CWORD", "")
+    if not os.environ.get("_LTINET_COMPLETE", "").endswith("bash") or not word_index.isdigit():
         return None
     start = next((at for at in range(len(words) - 1) if words[at : at + 2] == [EXAMPLE_PREFIX[:-1], ":"]), None)
     if start is None:
@@ -62,11 +62,11 @@ def bash_completions() -> list[str] | None:
     while stop < len(words) and (words[stop] in _BASH_WORD_BREAKS or words[stop - 1] in _BASH_WORD_BREAKS):
         stop += 1
     whole = "".join(words[start:stop])
-    if start <= int(place) < stop:
+    if start <= int(word_index) < stop:
         last_break = max(whole.rfind(mark) for mark in _BASH_WORD_BREAKS) + 1
         return [full[last_break:] for full in complete_source(whole)]
     os.environ["COMP_WORDS"] = " ".join([*words[:start], whole, *words[stop:]])
-    os.environ["COMP_CWORD"] = str(int(place) - (stop - start - 1))
+    os.environ["COMP_CWORD"] = str(int(word_index) - (stop - start - 1))
     return None
 
 

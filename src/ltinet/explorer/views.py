@@ -321,7 +321,7 @@ def poles_view(net: DynamicNetwork) -> JSONObject:
     }
 
 
-def tradeoff_view(subject: Subject, place: int) -> JSONObject:
+def tradeoff_view(subject: Subject, index: int) -> JSONObject:
     """Return every point of the trade-off curve, a limit that selects it, and the index of the current one."""
     curve = subject.curve
     return {
@@ -329,5 +329,5 @@ def tradeoff_view(subject: Subject, place: int) -> JSONObject:
         "layers": [point.n_layers for point in curve],
         "connections": [point.n_connections for point in curve],
         "budgets": list(subject.budgets),
-        "place": place,
+        "place": index,
     }

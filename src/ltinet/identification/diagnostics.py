@@ -50,7 +50,7 @@ Values = NDArray[np.float64] | NDArray[np.complex128]
 class DataComparison(NamedTuple):
     """Measured values and those of the model, of one shape; the rows of records are samples."""
 
-    places: Array
+    x: Array
     """Times from 0 on, or frequencies."""
     measured: Values
     modeled: Values

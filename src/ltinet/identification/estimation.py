@@ -142,7 +142,7 @@ def estimate(
     pool = pool or [min(plain, key=lambda candidate: abs(candidate.order - order))]
     if options.refine:
         leading = np.argsort(relative_scores(pool, settings, n_test), kind="stable")[:_N_REFINED]
-        refined = [refine_candidate(pool[place], split, settings) for place in leading.tolist()]
+        refined = [refine_candidate(pool[index], split, settings) for index in leading.tolist()]
         pool += [candidate for candidate in refined if candidate is not None]
     best = pool[int(np.argmin(relative_scores(pool, settings, n_test)))]
     # The chosen model from all samples.

@@ -153,7 +153,7 @@ def estimate_delays(records: tuple[Record, ...], *, most: int) -> tuple[int, ...
         ratio = np.abs(weights) / np.where(deviation > 0.0, deviation, np.inf)
         ratios = np.maximum(ratios, ratio[: lags * m].reshape(lags, m))
     significant = [np.flatnonzero(ratios[:, j] > _SIGNIFICANCE) for j in range(m)]
-    return tuple(max(int(places[0]) - 1, 0) if len(places) else 0 for places in significant)
+    return tuple(max(int(lags[0]) - 1, 0) if len(lags) else 0 for lags in significant)
 
 
 def _arx_regression(records: tuple[Record, ...], lags: int) -> tuple[Array, Array]:

@@ -465,8 +465,8 @@ def _nearest_real_pairs(model: ModalModel) -> Iterator[tuple[int, int]]:
     values = model.poles[real].real
     first, second = np.triu_indices(len(real), 1)
     free = np.ones(len(real), dtype=bool)
-    for place in np.argsort(np.abs(values[first] - values[second]), kind="stable").tolist():
-        i, j = int(first[place]), int(second[place])
+    for pair in np.argsort(np.abs(values[first] - values[second]), kind="stable").tolist():
+        i, j = int(first[pair]), int(second[pair])
         if free[i] and free[j]:
             free[i] = free[j] = False
             yield int(real[i]), int(real[j])

@@ -115,12 +115,12 @@ def synthesize(system: BlockSystem) -> Network:
         ),
     ]
     coupled = np.setdiff1d(np.arange(len(sizes)), np.concatenate([reals, pairs]))
-    stacks += [(np.array([place]), _coupled_layer(system, terms, int(place))) for place in coupled]
+    stacks += [(np.array([block]), _coupled_layer(system, terms, int(block))) for block in coupled]
     layers: dict[int, HorizontalLayer] = {}
     Phi: dict[int, Matrix] = {}
-    for places, stack in stacks:
-        layers.update(zip(places.tolist(), stack.layers, strict=True))
-        Phi.update(zip(places.tolist(), stack.Phi, strict=True))
+    for block_indices, stack in stacks:
+        layers.update(zip(block_indices.tolist(), stack.layers, strict=True))
+        Phi.update(zip(block_indices.tolist(), stack.Phi, strict=True))
     order = range(len(sizes))
     Psi = _feedthrough(system, [stack for _, stack in stacks])
     return Network.trusted([layers[i] for i in order], [Phi[i] for i in order], Psi)
@@ -150,16 +150,16 @@ def _drop_rounding_weights(system: BlockSystem) -> tuple[BlockSystem, TermMagnit
     return replace(system, B=B, C=C), terms
 
 
-def _coupled_layer(system: BlockSystem, terms: TermMagnitudes, place: int) -> LayerStack:
+def _coupled_layer(system: BlockSystem, terms: TermMagnitudes, block: int) -> LayerStack:
     """Return the layer of one block of several neurons."""
-    states, n_real, noise = system.slices[place], system.reals_per_block[place], summation_tolerance(len(system.A))
+    states, n_real, noise = system.slices[block], system.reals_per_block[block], summation_tolerance(len(system.A))
     A, B, C = system.A[states, states], system.B[states], system.C[:, states]
     summed = zip(m_lti(A, B, n_real=n_real), lti_magnitudes(A, terms.B[states], n_real=n_real), strict=True)
     matrices = [drop_rounding(matrix, noise * size) for matrix, size in summed]
     named = zip(LayerMatrices._fields, matrices, strict=True)
     values, rates, Psi = m_o(A, B, C, n_real=n_real)
     Phi_terms, Psi_terms = output_magnitudes(A, terms.B[states], terms.C[:, states], n_real=n_real)
-    Phi = as_real_matrix(drop_rounding(np.hstack([values, rates]), noise * Phi_terms), f"Phi[{place}]")
+    Phi = as_real_matrix(drop_rounding(np.hstack([values, rates]), noise * Phi_terms), f"Phi[{block}]")
     layer = HorizontalLayer.trusted(LayerMatrices(*(as_real_matrix(matrix, name) for name, matrix in named)))
     return LayerStack([layer], [Phi], Psi, Psi_terms)
 

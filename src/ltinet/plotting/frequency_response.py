@@ -246,11 +246,11 @@ def draw_measured_response(
     frequencies = np.asarray(omega, dtype=np.float64)
     panels = draw_bode(frequencies, model, pairs=pairs, names=names, input_names=input_names, figure=figure)
     chosen = select_pairs(peak_gains(model), pairs, names=names, input_names=input_names).chosen
-    for place, (output, channel) in enumerate(chosen):
+    for index, (output, channel) in enumerate(chosen):
         value = data[:, output, channel]
         with np.errstate(divide="ignore"):
             decibels = 20.0 * np.log10(np.abs(value))
-        above, below = (axes.get_lines()[place] for axes in panels)
+        above, below = (axes.get_lines()[index] for axes in panels)
         # Within half a turn of the model's own phase, which is continuous.
         turned = np.rad2deg(np.angle(value / np.exp(1j * np.deg2rad(below.get_ydata()))))
         for axes, line, dots in (
@@ -349,13 +349,13 @@ def _finish_nyquist_axes(axes: "Axes", values: Complex, reach: float) -> None:
 def _add_arrow(axes: "Axes", curve: NDArray[np.complex128], colour: str) -> None:
     """Draw an arrow half way along the curve, towards higher frequencies."""
     steps = np.abs(np.diff(curve))
-    way = np.cumsum(np.nan_to_num(steps))
-    if len(way) == 0 or way[-1] == 0.0:
+    arc_lengths = np.cumsum(np.nan_to_num(steps))
+    if len(arc_lengths) == 0 or arc_lengths[-1] == 0.0:
         return
-    place = int(np.searchsorted(way, 0.5 * way[-1]))
-    while place < len(steps) and not steps[place] > 0.0:
-        place += 1
-    start, end = curve[place], curve[place + 1]
+    index = int(np.searchsorted(arc_lengths, 0.5 * arc_lengths[-1]))
+    while index < len(steps) and not steps[index] > 0.0:
+        index += 1
+    start, end = curve[index], curve[index + 1]
     axes.annotate(
         "", xy=(end.real, end.imag), xytext=(start.real, start.imag), annotation_clip=False,
         arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 0.0, "mutation_scale": 13, "shrinkA": 0.0,

@@ -187,9 +187,9 @@ def _draw_dots(axes: "Axes", sizes: Sequence[int]) -> None:
 
     colours, n = np.repeat(layer_colours(len(sizes)), sizes).tolist(), sum(sizes)
     diameter = _DOT * max(1.0, n / 100.0)  # balls that can be seen
-    sides, places = np.full(n, min(diameter, n / 4.0)), np.column_stack([np.arange(n)] * 2)
+    sides, centers = np.full(n, min(diameter, n / 4.0)), np.column_stack([np.arange(n)] * 2)
     axes.add_collection(
-        EllipseCollection(sides, sides, np.zeros(n), units="x", offsets=places, offset_transform=axes.transData,
+        EllipseCollection(sides, sides, np.zeros(n), units="x", offsets=centers, offset_transform=axes.transData,
                           facecolors=colours, edgecolors="none")
     )  # fmt: skip
 

@@ -388,9 +388,9 @@ def group_outputs(sizes: Array, chosen: Sequence[int], channels: ChannelLabels) 
             panels.append([index])
         else:
             panels[-1].append(index)
-    place = {index: number for number, index in reversed(list(enumerate(chosen)))}
-    ordered = [sorted(panel, key=lambda index: place[index]) for panel in panels]
-    return [tuple(panel) for panel in sorted(ordered, key=lambda panel: place[panel[0]])]
+    rank = {index: number for number, index in reversed(list(enumerate(chosen)))}
+    ordered = [sorted(panel, key=lambda index: rank[index]) for panel in panels]
+    return [tuple(panel) for panel in sorted(ordered, key=lambda panel: rank[panel[0]])]
 
 
 def _heights(panels: Sequence[Panel], *, has_input: bool) -> list[float]:

@@ -286,11 +286,11 @@ def _scaled_columns(inputs: _Side, outputs: _Side) -> Array:
     n, N = inputs.V.shape
     columns = np.empty((n, m + p + len(sides) * N))
     lengths = np.empty((len(sides), N))
-    for place, side in enumerate(sides):
-        start = m + p + place * N
+    for number, side in enumerate(sides):
+        start = m + p + number * N
         for part, piece in side.pieces():
             columns[:, start + part.start : start + part.stop] = piece
-            lengths[place, part] = np.linalg.norm(piece, axis=0)
+            lengths[number, part] = np.linalg.norm(piece, axis=0)
     sizes = [_residual_size(inputs, lengths[0]), _residual_size(outputs, lengths[-1])]
     scales = np.array([inputs.largest / sizes[0], outputs.largest / sizes[1]])
     if len(sides) == 1:

@@ -244,8 +244,8 @@ def _next_shifts(bound: ResidualBound, A_r: Array, taken: list[complex], *, coun
     ritz = np.linalg.eigvals(A_r)
     slowest = float(np.min(np.abs(ritz)))  # below, the bound is flat, and one shift serves all frequencies
     chosen: list[complex] = []
-    for place in np.argsort(-values, kind="stable").tolist():
-        size = max(omega[place], slowest)
+    for index in np.argsort(-values, kind="stable").tolist():
+        size = max(omega[index], slowest)
         near = ritz[(np.abs(ritz) < 4.0 * size) & (np.abs(ritz) > 0.25 * size)]
         oscillates = len(near) > 0 and bool(np.max(np.abs(near.imag) / np.abs(near.real)) > _OSCILLATION_RATIO)
         shift = complex(0.0, size) if oscillates else complex(size)

@@ -69,11 +69,11 @@ class InterpolationMonitor:
 
     def initial_samples_within(self, left: Times, right: Times) -> tuple[NDArray[np.intp], Times, Values]:
         """Return the initial samples inside ascending intervals: index of the interval, time, and u."""
-        place = (
+        interval = (
             np.searchsorted(left, self._initial_times, side="right") - 1
         )  # −1, the last interval, for times before the first one: not inside
-        inside = (self._initial_times > left[place]) & (self._initial_times < right[place])
-        return place[inside], self._initial_times[inside], self._initial_values[inside]
+        inside = (self._initial_times > left[interval]) & (self._initial_times < right[interval])
+        return interval[inside], self._initial_times[inside], self._initial_values[inside]
 
     def freeze_tolerance(self) -> None:
         """Keep the tolerated error at its present value, which a pole would otherwise increase as it is approached."""
@@ -165,14 +165,14 @@ def _interpolation_errors(
         probes = (1.0 - position) * left + position * right
         between: Any = (probes > left) & (probes < right)  # the ends may be adjacent numbers in double precision
         between = slice(None) if between.all() else between
-        places = probes[between]
+        times = probes[between]
         distances = monitor.line_error(
-            monitor.value(places), places, _select(ends, between), values=_select(values, between)
+            monitor.value(times), times, _select(ends, between), values=_select(values, between)
         )
         errors[between] = np.maximum(errors[between], distances)
-    within, places, known = monitor.initial_samples_within(left, right)
+    within, times, known = monitor.initial_samples_within(left, right)
     np.maximum.at(
-        errors, within, monitor.line_error(known, places, _select(ends, within), values=_select(values, within))
+        errors, within, monitor.line_error(known, times, _select(ends, within), values=_select(values, within))
     )
     return errors
 

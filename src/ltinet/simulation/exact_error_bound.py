@@ -176,8 +176,8 @@ def _grid_offsets(path: ExactRun) -> Array | None:
         return None
     t = samples.t
     since, lost_since = two_sum(t, -t[:1])  # times may be far from zero with a tiny step
-    place, lost = two_product(np.arange(len(t), dtype=np.float64), np.float64(samples.step))
-    offsets = np.abs((since - place) + (lost_since - lost))
+    grid_time, lost = two_product(np.arange(len(t), dtype=np.float64), np.float64(samples.step))
+    offsets = np.abs((since - grid_time) + (lost_since - lost))
     return offsets if offsets.any() else None
 
 
