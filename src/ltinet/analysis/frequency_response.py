@@ -204,12 +204,12 @@ def _sample_indices(
     if resolvent.form.triangle is not None:
         return np.union1d(even, usable[sizes.reshape(-1, len(usable)).argmax(axis=1)[: _N_SAMPLES // 2]])
     peak = sizes.max(axis=-1)
-    relative = np.divide(1.0, peak, out=np.zeros_like(peak), where=peak > 0.0)
-    weight = np.einsum("pk,pk->k", np.abs(resolvent.C), relative @ np.abs(resolvent.B).T)
+    inverse_peak = np.divide(1.0, peak, out=np.zeros_like(peak), where=peak > 0.0)
+    mode_weights = np.einsum("pk,pk->k", np.abs(resolvent.C), inverse_peak @ np.abs(resolvent.B).T)
     real = np.subtract.outer(s.real[usable], resolvent.rates.real)
     imaginary = np.subtract.outer(s.imag[usable], resolvent.rates.imag)
-    size = (1.0 / (real * real + imaginary * imaginary)) @ (weight * weight)
-    return np.union1d(even, usable[np.argsort(size)[-(_N_SAMPLES // 2) :]])
+    term_sizes = (1.0 / (real * real + imaginary * imaginary)) @ (mode_weights * mode_weights)
+    return np.union1d(even, usable[np.argsort(term_sizes)[-(_N_SAMPLES // 2) :]])
 
 
 class _Refinement:

@@ -160,7 +160,7 @@ class _Bands(NamedTuple):
     """Symmetric tridiagonal matrix diag(scaling)⁻¹ A diag(scaling), with scaling None for ones."""
 
     diagonal: Array
-    beside: Array
+    off_diagonal: Array
     """Off-diagonal entries ±√(bc)."""
     scaling: Array | None
     condition: float
@@ -185,12 +185,12 @@ def tridiagonal_structure(A: SparseMatrix, *, max_condition: float) -> Structure
     if bands is None or not bands.condition <= max_condition:
         return None
     n = len(bands.diagonal)
-    if n > 1 and _is_constant(bands.diagonal, bands) and _is_constant(bands.beside, bands):
-        values = _toeplitz_eigenvalues(float(bands.diagonal[0]), float(bands.beside[0]), n)
+    if n > 1 and _is_constant(bands.diagonal, bands) and _is_constant(bands.off_diagonal, bands):
+        values = _toeplitz_eigenvalues(float(bands.diagonal[0]), float(bands.off_diagonal[0]), n)
         return _scaled_structure("tridiagonal Toeplitz matrix, by sine transforms", bands, values, SineTransform())
     if n > LARGEST_TRIDIAGONAL:
         return None
-    eigenvalues, vectors = eigh_tridiagonal(bands.diagonal, bands.beside)
+    eigenvalues, vectors = eigh_tridiagonal(bands.diagonal, bands.off_diagonal)
     structure = _scaled_structure(
         "tridiagonal matrix, by its own eigenvectors",
         bands,
@@ -256,7 +256,7 @@ def _symmetrized_bands(A: SparseMatrix) -> _Bands | None:
 
 def _is_constant(values: Array, bands: _Bands) -> bool:
     """Return whether the entries of a diagonal are equal up to rounding of the largest entry."""
-    size = max(float(np.abs(bands.diagonal).max()), float(np.abs(bands.beside).max(initial=0.0)))
+    size = max(float(np.abs(bands.diagonal).max()), float(np.abs(bands.off_diagonal).max(initial=0.0)))
     return bool(np.ptp(values) <= _ENTRY_TOLERANCE * size) if len(values) else True
 
 

@@ -261,14 +261,14 @@ class _PartitionSearch:
                     groups = np.repeat(group_labels(partition), base.neurons)
                     yield CandidatePartition(base.schur, groups, condition)
 
-    def _by_splitting(self, known: list[CandidatePartition]) -> Iterator[CandidatePartition]:
+    def _by_splitting(self, partitions: list[CandidatePartition]) -> Iterator[CandidatePartition]:
         """Yield greedy splits of the sparsest candidate within each limit from 1e6 on.
 
         Where angles are uncertain, one block with all neurons is split as well.
         """
         for limit in [1.0] * self.is_uncertain + [limit for limit in self.limits if limit >= GRAM_LIMIT]:
             start = min(
-                (candidate for candidate in known if candidate.condition <= limit),
+                (candidate for candidate in partitions if candidate.condition <= limit),
                 key=lambda candidate: candidate.pairs,
             )
             if start.pairs > _candidate_from_separation(self.single_neurons).pairs and np.isfinite(
@@ -278,10 +278,10 @@ class _PartitionSearch:
                     yield CandidatePartition(start.separation.schur, *split)
 
 
-def _pareto_optimal(known: list[CandidatePartition]) -> list[CandidatePartition]:
+def _pareto_optimal(partitions: list[CandidatePartition]) -> list[CandidatePartition]:
     """Return the candidates that are not dominated, by rising condition number."""
     best: list[CandidatePartition] = []
-    for candidate in sorted(known, key=lambda one: (one.condition, one.pairs)):
+    for candidate in sorted(partitions, key=lambda one: (one.condition, one.pairs)):
         if candidate.condition <= _MAX_CONDITION and (not best or candidate.pairs < best[-1].pairs):
             best.append(candidate)
     return best

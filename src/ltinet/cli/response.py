@@ -198,7 +198,7 @@ def response(
     request = _build_request(read_system_or_network(file, matrix), kind, input, channel)
     if kind in _IN_TIME or target is None:
         noun = f"a {kind} response" if kind in _IN_TIME else "a bandwidth"
-        refuse_discrete_time(request.system, file, noun, besides="Bode and Nyquist plots (-o) accept it")
+        refuse_discrete_time(request.system, file, noun, advice="Bode and Nyquist plots (-o) accept it")
     if target is None:
         io.write_stdout(format_response_numbers(request) + "\n")
         return

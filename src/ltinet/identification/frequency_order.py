@@ -46,16 +46,18 @@ def choose_order(
     """
     is_held_out = np.arange(len(data.s)) % _HOLDOUT_STEP == 1
     fitted, held_out = data.part(~is_held_out), data.part(is_held_out)
-    most = max(1, min(allowed[-1], (len(fitted.s) - 1) // 2))
-    fits = list(growing_vector_fits(fitted, held_out, feedthrough=feedthrough, most=most, floor=ROUNDING_FLOOR))
+    max_order = max(1, min(allowed[-1], (len(fitted.s) - 1) // 2))
+    fits = list(
+        growing_vector_fits(fitted, held_out, feedthrough=feedthrough, max_order=max_order, floor=ROUNDING_FLOOR)
+    )
     adequate = _ADEQUATE_RATIO * max(min(fit.held_out for fit in fits), ROUNDING_FLOOR)
     first = next(index for index, fit in enumerate(fits) if fit.held_out <= adequate)
     options = DescentOptions(feedthrough=feedthrough, rounds=_ROUNDS, floor=ROUNDING_FLOOR)
     search = _OrderSearch(fitted, held_out, options, fits[first:])
     search.grow(allowed)
     sufficient = _TOLERATED_RATIO * min(search.error(order) for order in search.candidates)
-    fitted = [index for index, order in enumerate(allowed) if order in search.candidates]
-    low, high = -1, min(index for index in fitted if search.error(allowed[index]) <= sufficient)
+    fitted_indices = [index for index, order in enumerate(allowed) if order in search.candidates]
+    low, high = -1, min(index for index in fitted_indices if search.error(allowed[index]) <= sufficient)
     while high - low > 1:
         middle = (low + high) // 2
         if search.error(allowed[middle]) <= sufficient:

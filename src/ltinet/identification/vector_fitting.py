@@ -139,9 +139,9 @@ class BandTruncation:
 
 def balance_over_band(model: BlockRealization, s: Complex) -> BandTruncation:
     """Balance a model over the points s, with square roots of the Gramians by QR, which keeps their small values."""
-    spread = np.sqrt(np.gradient(s.imag) / np.pi) if len(s) > 1 else np.ones(1)
-    X = spread[:, None, None] * model.state_responses(s)
-    Y = spread[:, None, None] * model.output_responses(s)
+    weights = np.sqrt(np.gradient(s.imag) / np.pi) if len(s) > 1 else np.ones(1)
+    X = weights[:, None, None] * model.state_responses(s)
+    Y = weights[:, None, None] * model.output_responses(s)
     input_root = _gramian_root(X.transpose(0, 2, 1).reshape(-1, model.n_states))
     output_root = _gramian_root(Y.reshape(-1, model.n_states))
     U, values, Vt = np.linalg.svd(output_root @ input_root.T)
@@ -187,12 +187,12 @@ def compute_vector_fit(
 
 
 def growing_vector_fits(
-    data: ScaledResponse, held_out: ScaledResponse, *, feedthrough: bool, most: int, floor: float
+    data: ScaledResponse, held_out: ScaledResponse, *, feedthrough: bool, max_order: int, floor: float
 ) -> Iterator[VectorFit]:
     """Yield vector fits of growing size until the held-out error no longer decreases, or is below `floor`."""
     smallest, waiting = float("inf"), 0
     for n_poles in _POLE_COUNTS:
-        if n_poles > most or waiting == _PATIENCE or smallest <= floor:
+        if n_poles > max_order or waiting == _PATIENCE or smallest <= floor:
             return
         fit = compute_vector_fit(data, n_poles, feedthrough=feedthrough, held_out=held_out)
         waiting = 0 if fit.held_out < _IMPROVEMENT * smallest or smallest > _NO_FIT else waiting + 1

@@ -57,10 +57,10 @@ class ByteReader:
         """Skip padding up to a multiple of `size`; the end needs no padding."""
         self.position = min(self.position + -self.position % size, len(self._content))
 
-    def expect(self, mark: bytes, what: str) -> None:
+    def expect(self, mark: bytes, noun: str) -> None:
         """Take a signature; raise ValueError if the bytes differ."""
         if self.take(len(mark)) != mark:
-            raise ValueError(f"{what} is missing where it is expected")
+            raise ValueError(f"{noun} is missing where it is expected")
 
 
 # Checksums: Jenkins' lookup3 of metadata, Fletcher's of chunks.
@@ -70,10 +70,10 @@ _START = 0xDEADBEEF  # initial value of lookup3
 _MODULUS = 65535  # of Fletcher's checksum
 
 
-def require_checksum(content: bytes, what: str) -> None:
+def require_checksum(content: bytes, noun: str) -> None:
     """Compare the last four bytes with the checksum of those before them; raise ValueError if they differ."""
     if len(content) < 4 or lookup3(content[:-4]) != int.from_bytes(content[-4:], "little"):
-        raise ValueError(f"the checksum of {what} does not match")
+        raise ValueError(f"the checksum of {noun} does not match")
 
 
 def lookup3(content: bytes) -> int:
@@ -255,11 +255,11 @@ class ObjectHeader:
             raise ValueError("an object in it is described twice")
         return messages[0] if messages else None
 
-    def need(self, kind: int, what: str) -> Message:
+    def need(self, kind: int, noun: str) -> Message:
         """Return the message of a kind that must occur once; raise ValueError otherwise."""
         message = self.find(kind)
         if message is None:
-            raise ValueError(f"an object in it has no {what}")
+            raise ValueError(f"an object in it has no {noun}")
         return message
 
 

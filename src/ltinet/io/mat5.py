@@ -116,10 +116,10 @@ class ElementReader:
         order = {"<": "-le", ">": "-be"}[self._order] if _ENCODINGS[kind] == "utf-16" else ""
         return data.decode(_ENCODINGS[kind] + order)
 
-    def _matrix(self, what: str) -> bytes:
+    def _matrix(self, noun: str) -> bytes:
         kind, content = self._next()
         if kind != MI_MATRIX:
-            raise ValueError(f"data of type {kind} stands where {what} should")
+            raise ValueError(f"data of type {kind} stands where {noun} should")
         return content
 
     def indices(self) -> NDArray[np.int64]:

@@ -58,12 +58,12 @@ def second_order_layers(
     a, b, c, d = blocks[:, 0, 0], blocks[:, 0, 1], blocks[:, 1, 0], blocks[:, 1, 1]
     B_terms, C_terms = terms or TermMagnitudes(np.abs(B), np.abs(C))
     with np.errstate(over="ignore", invalid="ignore"):  # checked when the layers are assembled
-        per_eta, eta_terms = C[:, :, 1] / b[:, None], C_terms[:, :, 1] / np.abs(b)[:, None]
-        Phi = np.stack([C[:, :, 0] - per_eta * a[:, None], per_eta], axis=2)
-        Phi_terms = np.stack([C_terms[:, :, 0] + eta_terms * np.abs(a)[:, None], eta_terms], axis=2)
+        rate_weights, rate_terms = C[:, :, 1] / b[:, None], C_terms[:, :, 1] / np.abs(b)[:, None]
+        Phi = np.stack([C[:, :, 0] - rate_weights * a[:, None], rate_weights], axis=2)
+        Phi_terms = np.stack([C_terms[:, :, 0] + rate_terms * np.abs(a)[:, None], rate_terms], axis=2)
         E = b[:, None] * B[:, 1] - d[:, None] * B[:, 0]
         E_terms = np.abs(b)[:, None] * B_terms[:, 1] + np.abs(d)[:, None] * B_terms[:, 0]
-        Psi, Psi_terms = -per_eta.T @ B[:, 0], eta_terms.T @ B_terms[:, 0]
+        Psi, Psi_terms = -rate_weights.T @ B[:, 0], rate_terms.T @ B_terms[:, 0]
         damping = drop_rounding(-(a + d), noise * (np.abs(a) + np.abs(d)))
         E, Phi = drop_rounding(E, noise * E_terms), drop_rounding(Phi, noise * Phi_terms)
         stiffness = a * d - b * c
@@ -74,7 +74,10 @@ def second_order_layers(
 def _assemble(
     m: Array, c: Array, k: Array, *, E: Matrix, V: Matrix, Phi: Array
 ) -> tuple[list[HorizontalLayer], list[Matrix]]:
-    """Return layers of one neuron each, and their output weights, as views of read-only stacks."""
+    """Return layers m ξ̈ + c ξ̇ + k ξ = e u + v u̇ of one neuron each, e and v the rows of E and V, and their Phi.
+
+    All of them are views of read-only stacks.
+    """
     # −0.0 + 0.0 is +0.0: equal parameters are equal bit for bit. Views of read-only arrays are read-only.
     stacks = [make_read_only(np.ascontiguousarray(stack) + 0.0) for stack in (m, c, k, E, V, Phi)]
     if not all(np.isfinite(stack).all() for stack in stacks):

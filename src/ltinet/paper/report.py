@@ -122,9 +122,11 @@ class SavedFigure:
     inches_high: float
 
 
-def report_page(sections: Sequence[ReportSection], *, run: RunInfo, drawn: Mapping[str, SavedFigure]) -> str:
-    """Return the report in HTML; `drawn` has a figure for each "example_name" of the sections."""
-    body = "\n".join([_header(sections, run), _contents(sections), *(_section(section, drawn) for section in sections)])
+def report_page(sections: Sequence[ReportSection], *, run: RunInfo, figures: Mapping[str, SavedFigure]) -> str:
+    """Return the report in HTML; `figures` has a figure for each "example_name" of the sections."""
+    body = "\n".join(
+        [_header(sections, run), _contents(sections), *(_section(section, figures) for section in sections)]
+    )
     return html_page("The paper, reproduced", f"{body}\n</main>\n{_footer(run)}")
 
 
@@ -157,17 +159,17 @@ def _contents(sections: Sequence[ReportSection]) -> str:
     return f'<nav aria-label="Sections"><ul>{lines}</ul></nav>'
 
 
-def _section(section: ReportSection, drawn: Mapping[str, SavedFigure]) -> str:
+def _section(section: ReportSection, figures: Mapping[str, SavedFigure]) -> str:
     text = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs)
     tables = "\n".join(_table(table) for table in section.tables)
-    figures = "\n".join(
-        _figure(drawn[f"{section.name}_{picture.name}"], alt=picture.text, caption=picture.caption)
+    figure_elements = "\n".join(
+        _figure(figures[f"{section.name}_{picture.name}"], alt=picture.text, caption=picture.caption)
         for picture in section.pictures
     )
     return (
         f'<section id="{section.name}">\n<h2>{section.label} {escape(section.title)}</h2>\n{text}\n'
         f"<h3>Numbers</h3>\n{_numbers(section)}\n{tables}\n"
-        f'<h3>Figures</h3>\n<div class="figures">\n{figures}\n</div>\n</section>'
+        f'<h3>Figures</h3>\n<div class="figures">\n{figure_elements}\n</div>\n</section>'
     )
 
 

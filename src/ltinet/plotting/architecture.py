@@ -212,7 +212,7 @@ def _condensed(layers: Sequence[_Plan], sizes: Sequence[int], *, aspect: float) 
     return plans
 
 
-def _grid_columns(count: int, least: int, *, above: float, aspect: float) -> int:
+def _grid_columns(count: int, min_columns: int, *, above: float, aspect: float) -> int:
     """Return the number of columns that fits the aspect ratio best, below bands of height `above`."""
     side = _SIDE if above else _SHORT_SIDE
 
@@ -220,8 +220,8 @@ def _grid_columns(count: int, least: int, *, above: float, aspect: float) -> int
         rows = min(math.ceil(count / columns), _GRID_ROWS)
         return abs(math.log((above + rows + 0.9) / (2.0 * side + _LABEL + columns + 0.4) / aspect))
 
-    least = min(max(least, math.ceil(count / _GRID_ROWS)), _COLUMNS)
-    return min(range(least, _COLUMNS + 1), key=distance)
+    min_columns = min(max(min_columns, math.ceil(count / _GRID_ROWS)), _COLUMNS)
+    return min(range(min_columns, _COLUMNS + 1), key=distance)
 
 
 def _grid_plan(singles: Sequence[int], *, columns: int) -> _Plan:
@@ -340,7 +340,7 @@ def _draw_band(axes: "Axes", band: LayerBand, arrangement: Arrangement, *, colou
 
 
 def _draw_connections(
-    axes: "Axes", edges: Sequence[tuple[int, int]], shown: dict[int, float], *, band: LayerBand, colour: str
+    axes: "Axes", edges: Sequence[tuple[int, int]], x_of_neuron: dict[int, float], *, band: LayerBand, colour: str
 ) -> None:
     """Draw arrows between neighbours and arcs between others, higher for longer distances."""
     from matplotlib.collections import PathCollection, PolyCollection
@@ -349,11 +349,11 @@ def _draw_connections(
     if not edges:
         return
     y = band.balls[0].y
-    longest = max(shown[i] - shown[j] for i, j in edges)
+    longest = max(x_of_neuron[i] - x_of_neuron[j] for i, j in edges)
     curves: list[Path] = []
     heads = []
     for i, j in edges:
-        start, end = shown[j], shown[i]
+        start, end = x_of_neuron[j], x_of_neuron[i]
         if end - start < 1.5:
             tip = end - BALL_RADIUS
             curves.append(Path([(start + BALL_RADIUS, y), (tip - 0.1, y)]))

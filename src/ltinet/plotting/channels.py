@@ -209,14 +209,14 @@ def select_pairs(
     *,
     names: Sequence[str] | None = None,
     input_names: Sequence[str] | None = None,
-    most: int = _MAX_PAIRS,
+    max_pairs: int = _MAX_PAIRS,
 ) -> PairSelection:
-    """Return the given pairs, or all, or the `most` pairs of largest size; `sizes` is `(p, m)`."""
+    """Return the given pairs, or all, or the `max_pairs` pairs of largest size; `sizes` is `(p, m)`."""
     outputs = ChannelLabels(sizes.shape[0], names, noun="output")
     inputs = ChannelLabels(sizes.shape[1], input_names, noun="input")
     if pairs is not None:
         return PairSelection(_validate_pairs(pairs, outputs, inputs), outputs, inputs)
-    largest = np.argsort(-np.nan_to_num(sizes, nan=np.inf), axis=None, kind="stable")[:most]
+    largest = np.argsort(-np.nan_to_num(sizes, nan=np.inf), axis=None, kind="stable")[:max_pairs]
     rows, columns = np.unravel_index(np.sort(largest), sizes.shape)
     return PairSelection(tuple(zip(rows.tolist(), columns.tolist(), strict=True)), outputs, inputs)
 

@@ -52,31 +52,31 @@ def draw_bode(
         PlottingError: omega is not positive and ascending, or H has another shape.
     """
     frequencies, values = _validate_response(omega, H)
-    shown = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
-    canvas = get_figure(figure, width=_SIZE[0], height=_SIZE[1] + shown.height_below(_SIZE[0]))
+    selection = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
+    canvas = get_figure(figure, width=_SIZE[0], height=_SIZE[1] + selection.height_below(_SIZE[0]))
     above, below = canvas.subplots(2, 1, sharex=True, height_ratios=(1.25, 1.0))
-    draw_magnitude(above, frequencies, values, shown)
-    if has_layout_engine(canvas) and shown.rows_below(canvas.bbox.width / canvas.figure.dpi):
-        shown.add_key_below(canvas)
+    draw_magnitude(above, frequencies, values, selection)
+    if has_layout_engine(canvas) and selection.rows_below(canvas.bbox.width / canvas.figure.dpi):
+        selection.add_key_below(canvas)
     else:
-        shown.add_key(above)
-    late = np.zeros(values.shape[1:]) if delays is None else np.asarray(delays, dtype=np.float64)
-    _draw_phase(below, frequencies, values, shown, late)
+        selection.add_key(above)
+    dead_times = np.zeros(values.shape[1:]) if delays is None else np.asarray(delays, dtype=np.float64)
+    _draw_phase(below, frequencies, values, selection, dead_times)
     below.set_xlabel("frequency (rad/time)")
     canvas.align_ylabels([above, below])
     return np.asarray([above, below])
 
 
-def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, shown: PairSelection) -> None:
+def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, selection: PairSelection) -> None:
     """Draw |H| in decibels, a line for each pair."""
     axes.set_xscale("log")
     axes.set_ylabel("magnitude (dB)")
     add_grid(axes)
-    lines = [_decibels(H[:, output, input]) for output, input in shown.chosen]
+    lines = [_decibels(H[:, output, input]) for output, input in selection.chosen]
     if not any(np.any(np.isfinite(line)) for line in lines):
         draw_placeholder(axes, "zero everywhere")
         return
-    for line, (colour, dashes) in zip(lines, shown.styles, strict=True):
+    for line, (colour, dashes) in zip(lines, selection.styles, strict=True):
         axes.plot(frequencies, line, color=colour, linestyle=dashes, linewidth=1.4)
     axes.margins(x=0.01)
     top = axes.get_ylim()[1]
@@ -86,36 +86,36 @@ def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, shown: PairSele
         axes.set_ylim(middle - 10.0, middle + 10.0)
 
 
-def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, shown: PairSelection, delays: Array) -> None:
+def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, selection: PairSelection, delays: Array) -> None:
     axes.set_xscale("log")
     axes.set_ylabel("phase (degrees)")
     add_grid(axes)
-    for (output, input), (colour, dashes) in zip(shown.chosen, shown.styles, strict=True):
+    for (output, input), (colour, dashes) in zip(selection.chosen, selection.styles, strict=True):
         phase = unwrapped_phase(H[:, output, input], frequencies * delays[output, input])
         axes.plot(frequencies, phase, color=colour, linestyle=dashes, linewidth=1.4)
     axes.margins(x=0.01)
     _set_degrees(axes)
 
 
-def unwrapped_phase(H: Complex, late: Array | float = 0.0) -> Array:
+def unwrapped_phase(H: Complex, delay_angles: Array | float = 0.0) -> Array:
     """Return the continuous phase in degrees, starting in [−180, 180); NaN where H is zero, rounding or not finite.
 
-    `late` are the angles ωτ of a delay that H contains; they are removed before unwrapping.
+    `delay_angles` are the angles ωτ of a delay that H contains; they are removed before unwrapping.
     """
-    known = _is_significant(H)
+    significant = _is_significant(H)
     phase = np.full(len(H), np.nan)
-    angles = np.broadcast_to(late, H.shape)[known]
-    phase[known] = np.rad2deg(np.unwrap(np.angle(H[known] * np.exp(1j * angles))) - angles)
+    angles = np.broadcast_to(delay_angles, H.shape)[significant]
+    phase[significant] = np.rad2deg(np.unwrap(np.angle(H[significant] * np.exp(1j * angles))) - angles)
     if (
-        known.any() and phase[known][0] > 180.0 - 1e-6
+        significant.any() and phase[significant][0] > 180.0 - 1e-6
     ):  # rounding decides between 180 and −180 for negative real numbers
         phase -= 360.0
     return phase
 
 
 def _decibels(H: Complex) -> Array:
-    known = _is_significant(H)
-    return np.where(known, 20.0 * np.log10(np.where(known, np.abs(H), 1.0)), np.nan)
+    significant = _is_significant(H)
+    return np.where(significant, 20.0 * np.log10(np.where(significant, np.abs(H), 1.0)), np.nan)
 
 
 def _is_significant(H: Complex) -> NDArray[np.bool_]:
@@ -192,18 +192,18 @@ def draw_uncertain_bode(
     to the lines; wider bands are cut.
     """
     values = _validate_values(H)
-    widths = [_DEVIATIONS * np.asarray(own, dtype=np.float64) for own in (decibels, degrees)]
-    if any(own.shape != values.shape for own in widths):
+    widths = [_DEVIATIONS * np.asarray(deviation, dtype=np.float64) for deviation in (decibels, degrees)]
+    if any(deviation.shape != values.shape for deviation in widths):
         raise PlottingError(
             f"H, decibels and degrees have shapes {values.shape}, {widths[0].shape} and {widths[1].shape}; give one "
             "deviation for each entry of H"
         )
     panels = draw_bode(omega, H, pairs=pairs, names=names, input_names=input_names, figure=figure)
-    shown = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
+    selection = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
     for axes, width in zip(panels, widths, strict=True):
-        lines = axes.get_lines()[: len(shown.chosen)]
+        lines = axes.get_lines()[: len(selection.chosen)]
         limits = axes.get_ylim()
-        for line, (output, channel) in zip(lines, shown.chosen, strict=False):
+        for line, (output, channel) in zip(lines, selection.chosen, strict=False):
             _draw_band(axes, line, width[:, output, channel])
         axes.set_ylim(limits)
     panels[0].set_title("bands hold 99 %", fontsize="medium", color="0.25")
@@ -211,9 +211,9 @@ def draw_uncertain_bode(
 
 
 def _draw_band(axes: "Axes", line: Any, width: Array) -> None:
-    frequencies, middle = (np.asarray(own, dtype=np.float64) for own in line.get_data())
-    known = np.isfinite(middle) & np.isfinite(width)
-    below, above = np.where(known, middle - width, np.nan), np.where(known, middle + width, np.nan)
+    frequencies, middle = (np.asarray(data, dtype=np.float64) for data in line.get_data())
+    finite = np.isfinite(middle) & np.isfinite(width)
+    below, above = np.where(finite, middle - width, np.nan), np.where(finite, middle + width, np.nan)
     axes.fill_between(frequencies, below, above, color=line.get_color(), alpha=0.25, linewidth=0.0)
 
 
@@ -294,23 +294,25 @@ def draw_nyquist(
     if values.size == 0:
         raise PlottingError(f"H has shape {values.shape}; there is nothing to draw")
     # By colour alone: dashes say here that frequencies are negative.
-    shown = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names, most=len(LINE_COLOURS))
-    curves = [values[:, output, input] for output, input in shown.chosen]
+    selection = select_pairs(
+        peak_gains(values), pairs, names=names, input_names=input_names, max_pairs=len(LINE_COLOURS)
+    )
+    curves = [values[:, output, input] for output, input in selection.chosen]
     reach = _plot_radius(np.concatenate(curves), limit)
-    below = 0.0 if ax is not None else shown.height_below(_SIZE[0])
+    below = 0.0 if ax is not None else selection.height_below(_SIZE[0])
     axes = get_axes(ax, width=_SIZE[0], height=_SIZE[1] + below)
-    for curve, (colour, _) in zip(curves, shown.styles, strict=True):
+    for curve, (colour, _) in zip(curves, selection.styles, strict=True):
         visible = np.where(np.isfinite(curve) & (np.abs(curve) <= reach), curve, np.nan)
         axes.plot(visible.real, visible.imag, color=colour, linewidth=1.4)
         axes.plot(visible.real, -visible.imag, color=colour, linewidth=0.9, alpha=0.45, linestyle="--")
         _add_arrow(axes, visible, colour)
     _finish_nyquist_axes(axes, np.concatenate(curves), reach)
-    if shown.count > 1:
-        shown = replace(shown, dashed=False)
+    if selection.count > 1:
+        selection = replace(selection, dashed=False)
         if below:
-            shown.add_key_below(axes.figure)
+            selection.add_key_below(axes.figure)
         else:
-            shown.add_key(axes)
+            selection.add_key(axes)
     return axes
 
 

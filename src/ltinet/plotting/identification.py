@@ -258,11 +258,11 @@ def draw_uncertain_poles(
     return axes
 
 
-def _enforce_min_width(axes: "Axes", least: float) -> None:
+def _enforce_min_width(axes: "Axes", min_width: float) -> None:
     """Widen the axes, which would show rounding around a single pole."""
     low, high = axes.get_xlim()
-    if axes.get_xscale() == "linear" and high - low < least:
-        axes.set_xlim(0.5 * (low + high - least), 0.5 * (low + high + least))
+    if axes.get_xscale() == "linear" and high - low < min_width:
+        axes.set_xlim(0.5 * (low + high - min_width), 0.5 * (low + high + min_width))
 
 
 def _ellipse(covariance: Array) -> Array:

@@ -122,8 +122,8 @@ def needs_log_axis(times: Array) -> bool:
     return float(np.max(steps)) > _UNEVEN_RATIO * float(np.median(steps))
 
 
-def _indices_of_largest(sizes: Array, most: int) -> tuple[int, ...]:
-    return tuple(np.sort(np.argsort(-sizes, kind="stable")[:most]).tolist())
+def _indices_of_largest(sizes: Array, count: int) -> tuple[int, ...]:
+    return tuple(np.sort(np.argsort(-sizes, kind="stable")[:count]).tolist())
 
 
 def _share_scale(row: NDArray[Any], peaks: Array) -> None:
@@ -211,13 +211,13 @@ def draw_lines(
     members = values.reshape(-1, *values.shape[-2:])
     bands = None if bound is None else np.broadcast_to(bound, values.shape).reshape(members.shape)
     for index, (colour, dashes) in zip(chosen, styles, strict=True):
-        own = members[..., index]
+        curves = members[..., index]
         if len(members) > _MAX_BATCH_LINES:
-            axes.fill_between(times, own.min(axis=0), own.max(axis=0), color=colour, alpha=0.2, linewidth=0.0)
-            axes.plot(times, np.median(own, axis=0), color=colour, linestyle=dashes)
+            axes.fill_between(times, curves.min(axis=0), curves.max(axis=0), color=colour, alpha=0.2, linewidth=0.0)
+            axes.plot(times, np.median(curves, axis=0), color=colour, linestyle=dashes)
         else:
             width = 1.5 if len(members) == 1 else 0.9
-            axes.plot(times, own.T, color=colour, linestyle=dashes, linewidth=width)
+            axes.plot(times, curves.T, color=colour, linestyle=dashes, linewidth=width)
     axes.margins(x=0.01)
     axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
     add_grid(axes)
@@ -229,11 +229,11 @@ def _draw_bands(axes: "Axes", times: Array, members: Array, bands: Array, *, col
     """Draw bands that are visible; they widen the axes by at most the height of the lines."""
     low, high = axes.get_ylim()
     height = high - low
-    reach = np.minimum(np.nan_to_num(bands, nan=np.inf), 2.0 * height)  # one without limits goes beyond the picture
-    for own, width in zip(members, reach, strict=True):
+    widths = np.minimum(np.nan_to_num(bands, nan=np.inf), 2.0 * height)  # one without limits goes beyond the picture
+    for curves, width in zip(members, widths, strict=True):
         for index, colour in enumerate(colours):
             if width[:, index].max() > _VISIBLE_WIDTH * height:
-                below, above = own[:, index] - width[:, index], own[:, index] + width[:, index]
+                below, above = curves[:, index] - width[:, index], curves[:, index] + width[:, index]
                 axes.fill_between(times, below, above, color=colour, alpha=0.25, linewidth=0.0)
     bottom, top = axes.get_ylim()
     axes.set_ylim(max(bottom, low - height), min(top, high + height))

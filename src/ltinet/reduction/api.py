@@ -173,9 +173,12 @@ def reduce(
         A `SecondOrder` model, a network, or anything that `as_state_space` accepts. A singular E is eliminated with
         `eliminate_algebraic`; `result.full_order_model` is then the system without it.
     order : int, optional
-        Number of states of the reduced system. Exclusive with `tolerance`.
+        Number of states of the reduced system. Exactly one of `order` and `tolerance` is required; neither has a
+        default.
     tolerance : float, optional
-        Largest error ‖G − G_r‖∞ relative to ‖G_r‖∞, between 0 and 1. The smallest order found is taken.
+        Largest error ‖G − G_r‖∞ relative to the largest gain ‖G_r‖∞ of the reduced system, `result.gain`, between 0
+        and 1. It is met by the bound or, without one, by the estimate, at the smallest order found. States that do
+        not decay are kept and count neither in the error nor in the gain.
     method : str, optional
         "truncation" (default) truncates balanced states; "singular_perturbation" sets their derivatives to zero, which
         keeps the gain at zero frequency exactly. For a network "neurons" leaves out those with the smallest

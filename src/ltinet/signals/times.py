@@ -55,8 +55,8 @@ def durations_to_seconds(array: NDArray[Any], name: str) -> Times:
         return counts.astype(np.float64) * float(size)
     if np.max(np.abs(counts), initial=0) <= _LARGEST_EXACT_INTEGER:  # a quotient of two float64 numbers is rounded once
         return counts.astype(np.float64) * float(size.numerator) / float(size.denominator)
-    whole, part = np.divmod(counts, size.denominator)
-    return (whole.astype(np.float64) + part.astype(np.float64) / float(size.denominator)) * float(size.numerator)
+    integers, part = np.divmod(counts, size.denominator)
+    return (integers.astype(np.float64) + part.astype(np.float64) / float(size.denominator)) * float(size.numerator)
 
 
 def reject_dates(array: NDArray[Any], name: str) -> None:

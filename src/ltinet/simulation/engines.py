@@ -180,7 +180,7 @@ class SolverPlan:
     options: SolverOptions
     n_jobs: int
     across_knots: bool
-    """Whether to integrate across knots of the input without a restart, as in the paper; for comparisons only."""
+    """True to integrate across knots of the input without a restart, as in the paper; for comparisons only."""
 
 
 @dataclass(frozen=True)

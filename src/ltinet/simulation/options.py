@@ -156,7 +156,7 @@ class NeuronOptions:
 
     @property
     def takes_jacobian(self) -> bool:
-        """Whether the method is implicit and uses the constant Jacobian."""
+        """True if the method is implicit and uses the constant Jacobian."""
         return self.method in _METHODS_WITH_JACOBIAN
 
 

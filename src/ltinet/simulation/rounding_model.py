@@ -179,7 +179,7 @@ class RoundingModel:
     lost_lengths: Array | None = None
     """On uneven times: rounding of the lengths of all steps in each cell."""
     held_inputs: bool = True
-    """Whether some inputs are held for many samples; they may be where they are not known."""
+    """True if some inputs are, or may be, constant over many samples."""
     convolution: Convolution | None = None
 
     @property

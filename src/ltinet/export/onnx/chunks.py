@@ -1,4 +1,6 @@
-"""Tables of a chunked run in ONNX: K samples at a time, states carried over groups of L chunks.
+"""Tables of a run in blocks of time in ONNX: K samples at a time, states carried over groups of L of them.
+
+Blocks of time are called chunks here, because the diagonal blocks of P are blocks, too.
 
 With w = z − Γ₁ u, the recurrence is w_{k+1} = P w_k + Γ u_k and y_k = C w_k + D' u_k, where Γ = P Γ₁ + Γ₀ and
 D' = D + C Γ₁. Within a chunk outputs are a product of w at its beginning and of its inputs; at its end

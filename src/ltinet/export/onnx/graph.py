@@ -1,4 +1,4 @@
-"""ONNX graph of a network: chunked run, delays and operating point.
+"""ONNX graph of a network: run in blocks of time, delays and operating point.
 
     u (batch, time, m), state (batch, n_state)  →  y (batch, time, p), next_state
 
