@@ -2,7 +2,7 @@
 
 Step responses are curves that are sampled closely enough to resolve every turn. Their slope is the impulse response,
 apart from D, and both are computed at the same times. Between two samples the cubic through values and slopes shows
-where the curve turns; whatever such an estimate decides is recomputed on the exact dense output. Crossings are
+where the curve turns; results that depend on such an estimate are recomputed on the exact dense output. Crossings are
 located by multisection: six rounds of 129 points narrow an interval to 2⁻⁴² of its length.
 """
 

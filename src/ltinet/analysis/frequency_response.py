@@ -1,6 +1,6 @@
 """Frequency responses H(s) = C (s E − A)⁻¹ B + D, and the frequencies at which to compute them.
 
-Dense models are decomposed once for all s; the result is checked at a few places by one step of refinement, δH = C
+Dense models are decomposed once for all s; the result is checked at a few frequencies by one step of refinement, δH = C
 (s E − A)⁻¹ R with R = B − (s E − A) X for the matrices as given, and corrected everywhere if the correction exceeds
 3e-13 of the peak of |H_ij|. Large sparse models are factorised for each s. Mechanical models use their own matrices
 of half the size, H(jω) = C (K − ω² M + jω D)⁻¹ B. Frequencies extend a decade beyond poles and zeros, with close
@@ -213,7 +213,7 @@ def _sample_indices(
 
 
 class _Refinement:
-    """Correction δH = C (s E − A)⁻¹ R with R = B − (s E − A) X, for the X that the decomposition gives."""
+    """Correction δH = C (s E − A)⁻¹ R with R = B − (s E − A) X, where X = (s E − A)⁻¹ B is computed by the decomposition."""
 
     def __init__(self, resolvent: Resolvent) -> None:
         self.resolvent = resolvent
@@ -252,7 +252,7 @@ _MAX_DENSE_STATES = 500  # of a sparse model, up to which one decomposition of t
 
 
 def transfer_evaluator(system: SystemMatrices) -> Callable[[Complex], Complex]:
-    """Return the function from points s to H(s), (len(s), p, m); work that all points share is done here."""
+    """Return a function from points s to H(s), (len(s), p, m); the decomposition is computed once, here."""
     if system.sparse is not None and system.n_states > _MAX_DENSE_STATES:
         return SparseResolvent(system, system.sparse).at
     return partial(transfer_function, compute_resolvent(system))

@@ -1,4 +1,4 @@
-"""Times at which a response is sampled if none are given, chosen from the modes that it shows.
+"""Default sample times of a response, chosen from its visible modes.
 
 A response is shown until its visible modes have faded to 1e-3 of the final value, for ten periods of an undamped
 oscillation, or until a growing mode has grown a thousandfold. Times are even if few enough of them resolve the

@@ -311,9 +311,9 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     t : array_like or None
         Times; those of the core, longer by the longest delay, if left out.
     input, output : int, str or None
-        The input and the output that were chosen.
+        Chosen input and output.
     kind : {"step", "impulse", "initial"}
-        Which response this is.
+        Kind of response.
     x0 : array_like or None
         The state that an initial response begins in.
 

@@ -238,7 +238,7 @@ class DenseSteps:
 
     @cached_property
     def chain(self) -> PropagatorChain:
-        """Exponentials up to K steps, with the errors of those that the engine uses."""
+        """Exponentials up to K steps, with the errors of the exponentials that the engine uses."""
         chain = propagator_chain(self.F, self.h * self.width, steps=self.width)
         if self.length_shares is not None:
             return chain

@@ -30,7 +30,7 @@ JSONObject = dict[str, Any]
 
 
 def rounded_list(values: Array) -> list[float | None]:
-    """Return values of a curve with seven digits, null for those that are not finite."""
+    """Return values of a curve with seven digits, null for values that are not finite."""
     return [float(f"{value:.7g}") if math.isfinite(value) else None for value in np.asarray(values).ravel().tolist()]
 
 

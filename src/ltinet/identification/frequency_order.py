@@ -14,7 +14,7 @@ from ltinet.identification.frequency_data import ScaledResponse
 from ltinet.identification.variable_projection import DescentOptions, descend
 from ltinet.identification.vector_fitting import VectorFit, balance_over_band, growing_vector_fits
 
-# Error, relative to a channel's root mean square, below which smaller errors are no argument for a larger order: no
+# Error, relative to a channel's root mean square, below which smaller errors do not justify a larger order: no
 # instrument has so many digits, and the largest of ten thousand errors is then 1e-9 of the channel at most.
 ROUNDING_FLOOR = 1e-11
 _TOLERATED_RATIO = 1.05  # of hold-out errors; empirical: two halves of noisy data differ by as much

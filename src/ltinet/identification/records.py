@@ -210,7 +210,7 @@ def _reject_uninformative_channels(values: Array, name: str) -> None:
 
 
 def _outlier_notes(records: list[Record]) -> list[str]:
-    """Return notes on samples so far from all others that they alone determine a least-squares fit."""
+    """Return notes on outliers, samples so far from all others that they dominate a least-squares fit."""
     notes = []
     for name in ("u", "y"):
         values = np.concatenate([getattr(record, name) for record in records])

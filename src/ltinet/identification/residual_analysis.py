@@ -167,7 +167,7 @@ def _common_end(series: list[Array], other: list[Array]) -> list[Array]:
 
 
 def _correlation(first: list[Array], second: list[Array], max_lag: int) -> Array:
-    """Return the correlation of the first at k with the second at k + lag, lags −most to most; 0 if either is 0."""
+    """Return the correlation of the first at k with the second at k + lag, lags −max_lag to max_lag; 0 if either is 0."""
     total = np.zeros(2 * max_lag + 1)
     for a, b in zip(first, second, strict=True):
         n = len(a)

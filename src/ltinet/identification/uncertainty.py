@@ -406,7 +406,7 @@ class PoleUncertainty:
 
 
 def chi_square_quantile(freedom: int, level: float) -> float:
-    """Return the quantile of the χ² distribution with so many degrees of freedom."""
+    """Return the quantile of the χ² distribution for a confidence level."""
     from scipy import special  # here, because importing it is slow
 
     return float(special.chdtri(freedom, 1.0 - level))

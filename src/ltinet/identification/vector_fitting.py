@@ -27,7 +27,7 @@ from ltinet.identification.block_realization import (
 )
 from ltinet.identification.frequency_data import ScaledResponse
 
-_MIN_ROUNDS = 10  # empirical: the poles of noisy data never settle, and move at random after so many rounds
+_MIN_ROUNDS = 10  # empirical: the poles of noisy data never settle, and only move at random after this many rounds
 _MAX_ROUNDS = 30  # while poles converge
 _SETTLED = 1e-10  # relative movement of all poles at which linear convergence has reached rounding
 _MIN_CONSTANT = 1e-8  # smallest |d| by the largest coefficient of σ: zeros of σ diverge as d vanishes
@@ -178,7 +178,7 @@ class VectorFit:
 def compute_vector_fit(
     data: ScaledResponse, n_poles: int, *, feedthrough: bool, held_out: ScaledResponse | None = None
 ) -> VectorFit:
-    """Return the vector fit with so many poles."""
+    """Return the vector fit with `n_poles` poles."""
     poles = relocate_poles(data, initial_poles(data.s, n_poles), feedthrough=feedthrough, stable=False)
     model = fit_residues(data, poles, feedthrough=feedthrough)
     error = data.error(model.response(data.s))

@@ -119,7 +119,7 @@ def require_plausible_inflation(claimed: int, compressed: int, noun: str) -> Non
 
 
 def max_inflated_size(compressed: int) -> int:
-    """Return the largest number of bytes that so many compressed bytes can inflate to."""
+    """Return the largest number of bytes that `compressed` bytes can inflate to."""
     return _MAX_DEFLATE_RATIO * compressed + _INFLATION_MARGIN
 
 

@@ -37,7 +37,7 @@ class ByteReader:
         return self._content[self.position - count : self.position]
 
     def unsigned(self, size: int) -> int:
-        """Take the next unsigned integer of so many bytes."""
+        """Take the next unsigned integer of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def numbers(self, form: str) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 _PART_KEYS = {"has_form", "has_system", "has_descriptor"}
 _PARTS_OF_VERSION_1 = {"has_form"}
 _FORM_KEYS = {"budget", "seen", "remarks"}
-# Optional keys are omitted where there is nothing to store, so that such files do not change.
+# Optional keys are omitted where there is nothing to store, so that files without them keep their bytes.
 _NAMES_KEY = "names"
 _REDUCED_KEY = "reduced_error"
 _SETTINGS_KEY = "signal_settings"  # from version 3 on
@@ -119,7 +119,7 @@ def parse_description(content: str, *, version: int) -> FileDescription:
 def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a dictionary for `json.loads`, or raise ValueError for duplicate keys.
 
-    Readers differ in which of two values they take.
+    JSON readers differ: some take the first of two values, others the last.
     """
     values = dict(pairs)
     if len(values) != len(pairs):

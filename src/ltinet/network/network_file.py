@@ -220,7 +220,7 @@ class StoredNetwork(NamedTuple):
     system: SystemMatrices | None = None
     block_system: BlockSystem | None = None
     reduction_error: float | None = None
-    """H2 norm of the difference to the system that was reduced to this one; None where none was."""
+    """H2 norm of the error of a reduction; None if the system was not reduced."""
     settings: SignalSettings = NO_SETTINGS
     """Delays, operating point, hold and sample time."""
 
@@ -256,7 +256,7 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
 def network_checksum(stored: StoredNetwork) -> str:
     """Return the SHA-256 that a file of the network contains, which identifies the source of exported files.
 
-    Where T is an operator there is no such file; then that of the network alone.
+    Where T is an operator no such file can be written; the checksum is then that of the network alone.
     """
     network_only = StoredNetwork(stored.network, settings=stored.settings)
     return _digest(*_pack(network_only if has_implicit_transformation(stored.form) else stored))

@@ -115,7 +115,7 @@ class Neuron:
     Parameters
     ----------
     index : int
-        Place in the layer, counted from zero.
+        Index in the layer, counted from zero.
     m, c, k : float
         Mass, damping and stiffness.
     e : array_like
@@ -188,5 +188,5 @@ class Neuron:
         return hash((self.index, self.m, self.c, self.k))
 
     def __reduce__(self) -> tuple[Callable[..., "Neuron"], tuple[Any, ...]]:
-        # By the constructor: NumPy unpickles arrays as writeable.
+        # Unpickle by the constructor: NumPy itself would make arrays writeable.
         return Neuron, astuple(self)

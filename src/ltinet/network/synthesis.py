@@ -1,9 +1,8 @@
 """Synthesis of a network from a block-diagonal form (Algorithm 2), one horizontal layer per block.
 
 Blocks of one neuron, by far the most frequent, are converted all at once by the formulas of `maps`, in which every
-matrix is then a number. For a pair, [[a, b], [c, d]] gives ξ̈ − (a + d) ξ̇ + (a d − b c) ξ = (b b₂ − d b₁) u + b₁ u̇
-and η = (ξ̇ − a ξ − b₁ u)/b. Weights that are small compared with the terms of their sums are rounding errors and become
-zero.
+matrix becomes a number. For a pair, [[a, b], [c, d]] gives ξ̈ − (a + d) ξ̇ + (a d − b c) ξ = (b b₂ − d b₁) u + b₁ u̇
+and η = (ξ̇ − a ξ − b₁ u)/b. A weight that is small compared with the terms of its sum is a rounding error and becomes zero.
 """
 
 from dataclasses import replace
@@ -96,7 +95,7 @@ def _assemble(
 def synthesize(system: BlockSystem) -> Network:
     """Return the network with the input–output map of the system (Theorem 1), one horizontal layer per block.
 
-    Weights that are small compared with the terms that they are sums of are rounding errors, and become zero.
+    A weight that is small compared with the terms of its sum is a rounding error and becomes zero.
     """
     system, terms = _drop_rounding_weights(system)
     A, B, C = system.A, system.B, system.C

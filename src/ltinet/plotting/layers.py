@@ -143,7 +143,7 @@ def draw_sparsity(
 ) -> "Axes":
     """Draw the block-diagonal pattern of one square matrix per layer; entry (i, j) says whether j feeds i.
 
-    With `diagonal="dots"` the places (i, i) are small balls, whatever the pattern has there: neurons, which are no
+    With `diagonal="dots"` the places (i, i) are small balls, also where the pattern is zero: neurons, which are no
     connections. `key=False` omits the legend of the layers.
     """
     layers = _validate_patterns(patterns)

@@ -62,9 +62,9 @@ class ReductionResult:
     network: Network | None = field(default=None, repr=False)
     """Network of the reduced system, if the reduction produced its neurons."""
     previous_h2_bound: float = 0.0
-    """Bound on the H2 norm of what an earlier reduction of the given network left out; counted in bounds of `net`."""
+    """Bound on the H2 norm of the error of an earlier reduction of the given network; bounds of `net` include it."""
     n_aside: int = 0
-    """States that are unstable, integrate, or cannot be distinguished from such; kept and counted in the order."""
+    """Number of states that are kept because they are unstable, integrate, or are within rounding of that."""
     notes: tuple[str, ...] = ()
 
     @property

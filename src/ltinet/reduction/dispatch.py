@@ -37,7 +37,7 @@ class ReducedSystem:
     system: StateSpace
     outcome: ReductionOutcome
     network: Network | None = None
-    """Its neurons, if the reduction produced them."""
+    """Network of the reduced system, if the reduction produced its neurons."""
 
 
 def dispatch_reduction(

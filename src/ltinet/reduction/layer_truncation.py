@@ -39,7 +39,7 @@ class LayerStates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LayerSelection:
-    """Layers that stay, and bounds on the contribution of the others, over all frequencies and in the H2 norm."""
+    """Selected layers, and bounds on the contribution of the omitted ones, over all frequencies and in the H2 norm."""
 
     indices: NDArray[np.intp]
     left_out: DistanceBound

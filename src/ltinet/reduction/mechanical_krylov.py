@@ -73,7 +73,7 @@ def _first_frequencies(model: MechanicalPencil) -> list[float]:
 
 
 def next_frequencies(omega: Array, values: Array, used: Sequence[float]) -> list[float]:
-    """Return the peaks of a bound, the largest first, apart from each other and from frequencies that are taken."""
+    """Return the peaks of a bound, the largest first, apart from each other and from frequencies already used."""
     is_peak = (values[1:-1] >= values[:-2]) & (values[1:-1] >= values[2:])
     peaks = np.concatenate([np.flatnonzero(is_peak) + 1, [len(values) - 1]])
     peaks = peaks[np.argsort(-values[peaks], kind="stable")]
@@ -94,7 +94,7 @@ DampedStoppingTest = Callable[[Oscillators, ResidualBound], bool]
 
 @dataclass(frozen=True, eq=False)
 class Majorant:
-    """Rational function of ω that is nowhere below the gain of P⁻¹ in one of both norms."""
+    """Rational function of ω that bounds the gain of P⁻¹ in one of the two norms from above."""
 
     damping: RayleighDamping
     smallest: float

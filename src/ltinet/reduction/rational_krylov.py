@@ -239,7 +239,7 @@ def _first_shifts(system: Pencil, weight: DefiniteMatrix | None, *, count: int, 
 
 
 def _next_shifts(bound: ResidualBound, A_r: Array, used: list[complex], *, count: int) -> list[complex]:
-    """Return shifts at the largest values of the bound, apart from each other and from those that are taken."""
+    """Return shifts at the largest values of the bound, apart from each other and from shifts already used."""
     omega, values = bound.omega[1:], bound.values[1:]
     ritz = np.linalg.eigvals(A_r)
     slowest = float(np.min(np.abs(ritz)))  # below, the bound is flat, and one shift serves all frequencies

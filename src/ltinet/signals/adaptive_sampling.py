@@ -25,8 +25,8 @@ from ltinet.signals.times import uniform_step
 
 N_INITIAL_SAMPLES = 4096
 """Number of initial samples over the span; features narrower than their distance may be missed."""
-# Growth of max |u| during bisection from which on u is considered unbounded: jumps do not grow, peaks that initial samples
-# met grow little, poles grow at every bisection. Empirical.
+# Growth of max |u| during bisection beyond which u is considered unbounded: max |u| does not grow at a jump, little at a
+# peak near an initial sample, and at every bisection near a pole. Empirical.
 _MAX_GROWTH = 2.0**8
 _VALUE_ROUNDING = 8.0  # rounding error of u in units in the last place of the largest input
 

@@ -94,7 +94,7 @@ class SolverOptions:
     max_step: float = np.inf
 
     def validate(self, neurons_per_layer: Sequence[int]) -> None:
-        """Check the keys of mappings and all values; those that a function returns are checked by `for_neuron`.
+        """Check the keys of mappings and all values; results of functions are checked by `for_neuron`.
 
         Raises
         ------

@@ -27,9 +27,9 @@ MAX_POWER_NORM = 100.0
 
 # Elementwise decay; measured on one core.
 _MAX_LOOP_STEPS = 32  # steps up to which a plain loop is faster than runs side by side
-_MIN_SUBSTITUTION_STEPS = 8  # one substitution by BLAS is faster than either from so many steps on,
-_MAX_SUBSTITUTION_WIDTH = 128  # up to so many states of all batch members side by side,
-_MAX_SUBSTITUTION_NUMBERS = 20_000  # and up to so many numbers
+_MIN_SUBSTITUTION_STEPS = 8  # from this number of steps on one substitution by BLAS is the fastest,
+_MAX_SUBSTITUTION_WIDTH = 128  # up to this number of states of all batch members,
+_MAX_SUBSTITUTION_NUMBERS = 20_000  # and up to this size of the right-hand side
 
 # Dense decay; measured on one core.
 _MAX_REDUCTION_STATES = 64  # states up to which cyclic reduction is faster than a call per step

@@ -11,7 +11,7 @@ inputs. States that have decayed after K steps need no recurrence: their contrib
 the block before. In stiff systems most states are of this kind.
 
 States at all samples come from narrower blocks within the wide ones, as products P^j w + … for j < K. Consecutive
-steps err in the same direction since P is rounded once; a product with P^j is off by a few units whatever j is.
+steps err in the same direction since P is rounded once; a product with P^j has an error of a few units for every j.
 """
 
 import math

@@ -8,7 +8,7 @@ T K m p + T n (m + p) products and T/K states.
 *Scan* of all states, for layers with many inputs and outputs, and *single steps*.
 
 Each algorithm has kernels that depend on the network only and a function that runs them on a record. States are float64
-whatever the type of the input is: outputs are small differences of states in many networks, of which float32 would
+for every type of input: outputs are small differences of states in many networks, of which float32 would
 leave four digits. The results equal those of `ltinet.simulation`.
 """
 

@@ -17,7 +17,7 @@ from network_examples import random_layer
 
 def equations(orders, seed=0):
     layer = random_layer(orders, 2, seed=seed)
-    return LayerEquations(*realize_layer(layer), places=layer_state_indices(layer.is_second_order))
+    return LayerEquations(*realize_layer(layer), state_indices=layer_state_indices(layer.is_second_order))
 
 
 def largest_responses(F, source, horizon, *, seed, steps=400):

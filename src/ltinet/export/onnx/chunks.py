@@ -137,7 +137,7 @@ def select_chunks(model: StepModel) -> ChunkTables:
         model = replace(model, B=zero_drive, Gamma0=zero_drive, Gamma1=zero_drive, D=zero_feedthrough)
 
     def multiplications_per_sample(width: int) -> float:
-        """Return those that depend on the width: products with inputs, and carries."""
+        """Return the multiplications that depend on the width: products with inputs, and carries."""
         return width * model.n_inputs * model.n_outputs + _MULTIPLICATIONS_PER_CARRY * model.n_states / width
 
     for width in sorted(_CHUNK_WIDTHS, key=multiplications_per_sample):

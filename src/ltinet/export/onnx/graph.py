@@ -395,7 +395,7 @@ def _output_nodes(
     flag: str,
     time: str,
 ) -> tuple[str, list[str]]:
-    """Return y, and the outputs that the next state stores: rows of partial ones, and those that wait."""
+    """Return y, and the outputs that the next state stores: rows of partial outputs, and delayed outputs."""
     p, partial = tapped.n_outputs, np.flatnonzero(tapped.is_partial).tolist()
     one = build.integers([1])
     partial_values: dict[int, str] = {}
