@@ -313,7 +313,7 @@ def simulate_run(net: DynamicNetwork, run: ExcitationRun, *, engine: str = "exac
 def channel_index(number: int, count: int, noun: str) -> int:
     """Return an index from 0 for a channel number from 1; raise `InvalidStateError` if there is no such channel."""
     if number > count:
-        raise InvalidStateError(f"{noun} is {number} in the address; the system has {count}")
+        raise InvalidStateError(f"{noun} is {number} in the address; choose one from 1 to {count}")
     return number - 1
 
 

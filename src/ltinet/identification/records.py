@@ -104,7 +104,10 @@ def parse_experiments(u: Any, y: Any) -> list[tuple[Record, list[slice]]]:
         record = _record(one_u, one_y, suffix)
         first = experiments[0][0] if experiments else record
         if (record.u.shape[1], record.y.shape[1]) != (first.u.shape[1], first.y.shape[1]):
-            raise InvalidSignalError(f"u{suffix} or y{suffix} has other channels than the experiments before it")
+            raise InvalidSignalError(
+                f"u{suffix} or y{suffix} has other channels than the experiments before it; give all experiments the "
+                "same channels"
+            )
         experiments.append((record, list(_find_runs(record))))
     return experiments
 

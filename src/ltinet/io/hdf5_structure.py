@@ -353,7 +353,7 @@ def _add_continuation(message: Message, blocks: list[tuple[int, int]], visited: 
     """Add the block that continues an object header; raise ValueError if it was visited already."""
     start, length = message.cursor().numbers("QQ")
     if start in visited or length == 0 or len(blocks) >= _MAX_BLOCKS:
-        raise ValueError("the description of an object leads back to itself, or nowhere")
+        raise ValueError("the header of an object is cyclic, or continues at an invalid address")
     visited.add(start)
     blocks.append((start, length))
 

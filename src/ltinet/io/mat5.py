@@ -204,7 +204,7 @@ def inflate_matrix(compressed: bytes, order: ByteOrder, *, allowance: SizeAllowa
 def _matrix_length(tag: bytes, order: ByteOrder) -> int:
     kind, count = struct.unpack(f"{order}II", tag) if len(tag) == 8 else (0, 0)
     if kind != MI_MATRIX:
-        raise ValueError("a compressed element holds something else than a variable")
+        raise ValueError("a compressed element does not contain a variable")
     return int(count)
 
 

@@ -83,8 +83,8 @@ class InterpolationMonitor:
         """Raise SimulationError if the function has grown beyond the values before the bisection."""
         if np.max(self._largest, initial=0.0) > _MAX_GROWTH * self._initial_largest:
             raise SimulationError(
-                f"u as a function was at most {self._initial_largest:g} at first, and is {np.max(self._largest):g} in "
-                "between: it seems to grow without bound. Exclude its pole from the times, or declare a narrow peak "
+                f"u is at most {self._initial_largest:g} at the initial samples and reaches {np.max(self._largest):g} "
+                "between them: it seems to grow without bound. Exclude its pole from the times, or declare a narrow peak "
                 "by FunctionSignal(u, n_inputs=…, knots=[…])"
             )
 

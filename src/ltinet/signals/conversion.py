@@ -180,7 +180,8 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
         )
     if getattr(signal, "axis", None) is not axis and (t[0] < signal.start or t[-1] > signal.stop):
         raise InvalidSignalError(
-            f"the times reach from {t[0]:g} to {t[-1]:g}, but u is known only from {signal.start:g} to {signal.stop:g}"
+            f"the times reach from {t[0]:g} to {t[-1]:g}, but u is defined from {signal.start:g} to {signal.stop:g} only; "
+            "give times within this range"
         )
     return signal
 

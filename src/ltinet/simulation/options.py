@@ -39,7 +39,7 @@ def validate_input_tolerance(value: Any) -> float:
     tolerance = validate_positive(value, "input_tolerance")
     if tolerance < _MIN_INPUT_TOLERANCE:
         raise SimulationError(
-            f"input_tolerance must be at least {_MIN_INPUT_TOLERANCE:.2g}, got {tolerance:g}. Values of u are rounded."
+            f"input_tolerance must be at least {_MIN_INPUT_TOLERANCE:.2g}, got {tolerance:g}: u itself is rounded."
         )
     return tolerance
 

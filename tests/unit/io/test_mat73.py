@@ -121,7 +121,7 @@ def test_what_was_never_written_is_zero_unless_the_file_says_otherwise(written):
     path = written(fill)
     np.testing.assert_array_equal(mat73.read(path, ["A"])["A"], np.zeros((3, 3)))
     np.testing.assert_array_equal(mat73.read(path, ["B"])["B"], np.diag([1.0, 0.0, 0.0]))
-    with pytest.raises(ValueError, match="C leaves out numbers that are not zero"):
+    with pytest.raises(ValueError, match="C has missing chunks with a fill value other than zero"):
         mat73.read(path, ["C"])
 
 
