@@ -275,10 +275,10 @@ def simulate(  # noqa: PLR0913
         ):
             n_samples = _stream(network, source, str(target), run)
         else:
-            whole = source if isinstance(source, Samples) else _read(source, network, table)
+            samples = source if isinstance(source, Samples) else _read(source, network, table)
             shows_progress = engine != "exact"  # ODE solvers count their layers
             with nullcontext() if shows_progress else io.show_status(f"simulating {source.title}"):
-                solution = _simulate_samples(network, whole, {**run, "engine": engine, **solver})
+                solution = _simulate_samples(network, samples, {**run, "engine": engine, **solver})
             if picture is not None:
                 _draw(picture, solution, network, source.names if isinstance(source, TableReader) else None)
             n_samples = len(solution.t) if target is None else _write(target, kind, solution, network.output_names)
@@ -335,8 +335,8 @@ def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict
 
 def _read(source: TableReader, network: DynamicNetwork, table: str) -> Samples:
     columns = _input_columns(source, network)
-    whole = read_whole_table(source, table)
-    return Samples(source.title, whole.t, whole.values if columns is None else whole.values[:, columns])
+    samples = read_whole_table(source, table)
+    return Samples(source.title, samples.t, samples.values if columns is None else samples.values[:, columns])
 
 
 def _reordered_chunks(source: TableReader, columns: list[int] | None) -> Iterable[TableChunk]:

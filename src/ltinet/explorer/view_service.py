@@ -141,7 +141,9 @@ class ViewService:
             return None, []
         net, (run, solution) = self.cached_view(state).net, self.run(state)
         try:
-            return views.share_view(net, run, solution, pick=state.pick, output=self.channels(state, net)[1]), []
+            return views.share_view(
+                net, run, solution, neuron_indices=state.pick, output=self.channels(state, net)[1]
+            ), []
         except InvalidNetworkError as error:
             return None, [str(error)]
 

@@ -267,10 +267,10 @@ def response_view(run: ExcitationRun, solution: Solution, *, input: int, output:
 
 
 def share_view(
-    net: DynamicNetwork, run: ExcitationRun, solution: Solution, *, pick: tuple[int, int], output: int
+    net: DynamicNetwork, run: ExcitationRun, solution: Solution, *, neuron_indices: tuple[int, int], output: int
 ) -> JSONObject:
     """Return the contribution of one neuron to the output, and its equation."""
-    layer, neuron = pick
+    layer, neuron = neuron_indices
     share = _delayed_share(net, run, solution, layer=layer, neuron=neuron, output=output)
     chosen, samples = net.layers[layer].neurons[neuron], thin_curve(share)
     return {

@@ -200,15 +200,15 @@ def _feedback_p_value(residuals: list[Array], inputs: list[Array]) -> float:
     if len(rows) <= 2 * n_columns:
         return 1.0
     R = np.asarray(linalg.qr(rows, mode="r", check_finite=False)[0][: n_columns + 1])
-    side = R[:-1, -1]
+    rhs = R[:-1, -1]
     independent = np.abs(R.diagonal()[:-1]) > _DEPENDENT * np.linalg.norm(R[:, :-1], axis=0)
     future = independent & (np.arange(n_columns) >= n_columns - m * _N_FUTURE)
     # The contribution of dependent columns counts as unexplained.
-    unexplained = float(R[-1, -1] ** 2 + (side[~independent] ** 2).sum())
+    unexplained = float(R[-1, -1] ** 2 + (rhs[~independent] ** 2).sum())
     freedom = len(rows) - int(independent.sum())
     if not future.any() or not unexplained > 0.0:
         return 1.0
-    ratio = float((side[future] ** 2).sum()) / int(future.sum()) / (unexplained / freedom)
+    ratio = float((rhs[future] ** 2).sum()) / int(future.sum()) / (unexplained / freedom)
     return float(special.fdtrc(int(future.sum()), freedom, ratio))
 
 

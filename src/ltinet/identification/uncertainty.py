@@ -85,7 +85,7 @@ def parameter_covariance(
         return None
     slopes = Sensitivities(parameters, parts, scale)
     with single_blas_thread():
-        R, side = slopes.triangle()
+        R, rhs = slopes.triangle()
         n_local = len(parameters) - parameters.n_shared
         shared = R[n_local:, n_local:]
         size = np.linalg.norm(R[:, n_local:], axis=0)
@@ -93,7 +93,7 @@ def parameter_covariance(
             return None
         middle = _sandwich_middle(slopes, parts, scale, R)[n_local:, n_local:]
         inverse = linalg.solve_triangular(shared, np.eye(len(shared)), check_finite=False)
-        step = inverse @ side[n_local:]
+        step = inverse @ rhs[n_local:]
     correction = n_values / (n_values - len(parameters))  # degrees of freedom that the fit takes from the residuals
     matrix = (n_used / n_samples(records)) * (correction * inverse @ middle @ inverse.T + np.outer(step, step))
     ones = np.ones_like(driven.model.D)

@@ -142,8 +142,8 @@ class PairSelection:
     def add_key(self, axes: "Axes") -> None:
         """Add a legend beside the axes with the number of omitted pairs, unless there is only one pair."""
         if self.count > 1:
-            some = len(self.chosen) < self.count
-            count = f"\n({len(self.chosen)} of {self.count})" if some else ""
+            is_partial = len(self.chosen) < self.count
+            count = f"\n({len(self.chosen)} of {self.count})" if is_partial else ""
             add_side_legend(axes, self.handles, title=f"{self.title}{count}")
 
     def rows_below(self, canvas_width: float) -> int:
@@ -161,8 +161,8 @@ class PairSelection:
         """Add a legend below all axes of a figure with constrained layout, unless there is only one pair."""
         if self.count == 1:
             return
-        some = len(self.chosen) < self.count
-        title = f"{self.title} ({len(self.chosen)} of {self.count})" if some else self.title
+        is_partial = len(self.chosen) < self.count
+        title = f"{self.title} ({len(self.chosen)} of {self.count})" if is_partial else self.title
         figure.legend(
             handles=self.handles, title=title, loc="outside lower center",
             ncols=self._columns(figure.bbox.width / figure.figure.dpi), frameon=False, fontsize="small",

@@ -76,9 +76,9 @@ def draw_responses(
     if logarithmic:
         shown = values[np.ix_(columns, range(len(times)), rows)]
         panels[0, 0].set_xlim(left=first_visible_time(times, np.moveaxis(shown, 1, 2)))
-    some = len(rows) < n_outputs or len(columns) < n_inputs
+    is_partial = len(rows) < n_outputs or len(columns) < n_inputs
     left_out = f"{len(rows)} of {n_outputs} outputs, {len(columns)} of {n_inputs} inputs: the largest responses"
-    add_notes(canvas, [*([left_out] if some else []), *notes])
+    add_notes(canvas, [*([left_out] if is_partial else []), *notes])
     canvas.align_ylabels(panels[:, 0])
     return np.asarray(panels)
 
@@ -128,8 +128,8 @@ def _indices_of_largest(sizes: Array, count: int) -> tuple[int, ...]:
 
 def _share_scale(row: NDArray[Any], peaks: Array) -> None:
     """Give the responses of an output one scale, unless some would be invisible on it."""
-    some = peaks[peaks > 0.0]
-    if len(row) < 2 or (len(some) and float(some.max()) > _SCALE_RATIO * float(some.min())):
+    nonzero = peaks[peaks > 0.0]
+    if len(row) < 2 or (len(nonzero) and float(nonzero.max()) > _SCALE_RATIO * float(nonzero.min())):
         return
     limits = np.array([axes.get_ylim() for axes in row])
     for axes in row:
@@ -311,8 +311,8 @@ def add_line_key(
         Line2D([], [], color=colour, linestyle=dashes, label=channels.short(index))
         for index, (colour, dashes) in zip(chosen, styles, strict=True)
     ]
-    some = left_out and len(chosen) < channels.count
-    count = f"\n({len(chosen)} of {channels.count})" if some else ""
+    is_partial = left_out and len(chosen) < channels.count
+    count = f"\n({len(chosen)} of {channels.count})" if is_partial else ""
     add_side_legend(axes, lines, title=f"{channels.noun}{count}")
 
 

@@ -300,15 +300,16 @@ def _scan_variable(decays: VariableDecay, states: NDArray[Any], first: NDArray[A
     """Run the recurrence in place for steps in sequence, `(steps, …)`; many of them in runs."""
     n_steps, factors = len(states), decays.factors
     length = 1 if n_steps <= _MAX_LOOP_STEPS else run_length(n_steps ** (1 / 3), growth=decays.growth)
-    whole = n_steps // length * length if length > 1 else 0
-    if whole:
+    n_in_runs = n_steps // length * length if length > 1 else 0
+    if n_in_runs:
         in_runs, run_factors = (
-            part[:whole].reshape(whole // length, length, *part.shape[1:]).swapaxes(0, 1) for part in (states, factors)
+            part[:n_in_runs].reshape(n_in_runs // length, length, *part.shape[1:]).swapaxes(0, 1)
+            for part in (states, factors)
         )
         for _ in scan_in_runs(decays._replace(factors=run_factors), in_runs, first):
             pass
-    before, scratch = states[whole - 1] if whole else first, np.empty_like(first)
-    for index in range(whole, n_steps):
+    before, scratch = states[n_in_runs - 1] if n_in_runs else first, np.empty_like(first)
+    for index in range(n_in_runs, n_steps):
         decays.advance(index, before, states[index], scratch=scratch)
         before = states[index]
 

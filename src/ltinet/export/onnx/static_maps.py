@@ -113,7 +113,7 @@ def _hat_integral(build: GraphBuilder, position: str, *, is_open: Array) -> str:
     """Return the integral of hats from their knots up to `position`: t − t²/2 up to 1, or t for an open hat, 0 below."""
     zero, one, half = (build.table(np.array([value])) for value in (0.0, 1.0, 0.5))
     above = build.op("Max", position, zero)
-    near = build.op("Min", above, one)
-    closed = build.op("Sub", near, build.op("Mul", build.op("Mul", near, near), half))
-    bounded = build.op("Mul", closed, build.table(1.0 - is_open))
+    limited = build.op("Min", above, one)
+    hat = build.op("Sub", limited, build.op("Mul", build.op("Mul", limited, limited), half))
+    bounded = build.op("Mul", hat, build.table(1.0 - is_open))
     return build.op("Add", bounded, build.op("Mul", above, build.table(1.0 * is_open)))
