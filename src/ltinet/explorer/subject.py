@@ -106,16 +106,16 @@ class TableModel(NamedTuple):
     facts: Mapping[str, str]
 
 
-def identify_table(table: Table, drive: Sequence[int], answer: Sequence[int]) -> TableModel:
+def identify_table(table: Table, inputs: Sequence[int], outputs: Sequence[int]) -> TableModel:
     """Return the system between columns of a table, counted from 1.
 
     Raise `InvalidStateError` for missing or wrong columns and for uneven times.
     """
     from ltinet.identification.api import identify  # here, since most pages do not need it
 
-    if not drive or not answer:
+    if not inputs or not outputs:
         raise InvalidStateError("this file is a table; choose its input and output columns")
-    u, y = (_named_columns(table, numbers) for numbers in (drive, answer))
+    u, y = (_named_columns(table, numbers) for numbers in (inputs, outputs))
     step = TimeAxis.of(table.t).step
     if step is None or not step > 0.0:
         raise InvalidStateError("the times of the table are not evenly spaced; resample it first")

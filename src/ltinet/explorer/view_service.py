@@ -35,7 +35,7 @@ class CachedView:
         return self.subject.network(self.index)
 
     @cached_property
-    def answer(self) -> NDArray[np.complex128]:
+    def response(self) -> NDArray[np.complex128]:
         """H(jω) of the network."""
         return self.net.frequency_response(self.subject.frequencies)
 
@@ -81,7 +81,7 @@ class ViewService:
             "before": views.original_pattern_view(subject),
             "trade": views.tradeoff_view(subject, cached.index),
             "reduction": views.reduction_view(subject),
-            "bode": views.bode_view(subject, cached.answer, input=input, output=output),
+            "bode": views.bode_view(subject, cached.response, input=input, output=output),
             "response": views.response_view(run, solution, input=input, output=output),
             "share": share,
         }

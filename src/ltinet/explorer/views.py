@@ -107,12 +107,12 @@ def _arcs(band: LayerBand, layer: HorizontalLayer) -> list[list[float]]:
     return [round_coordinates(pair) for pair in ends[:_MAX_ARCS]]
 
 
-def bode_view(subject: Subject, answer: NDArray[np.complex128], *, input: int, output: int) -> JSONObject:
-    """Return |H| and the phase in degrees between one input and one output; `answer` is `net.frequency_response`.
+def bode_view(subject: Subject, response: NDArray[np.complex128], *, input: int, output: int) -> JSONObject:
+    """Return |H| and the phase in degrees between one input and one output; `response` is `net.frequency_response`.
 
     The response of a large sparse system is not computed: the bound of its reduction bounds the difference.
     """
-    network = answer[:, output, input]
+    network = response[:, output, input]
     dead_time = float(subject.system.input_delay[input] + subject.system.output_delay[output])
     delay = subject.frequencies * dead_time
     curves = {
