@@ -18,7 +18,7 @@ from benchmarks.learning.shapes import Shape, gpu_shapes
 from ltinet.torch.linear_network import LinearNetwork
 from ltinet.torch.planner import Plan, ProblemSizes, select_plan
 
-_PLANS = [Plan("convolution", 64), Plan("scan", 1), *(Plan("chunks", width) for width in (32, 64, 128, 256))]
+_PLANS = [Plan("convolution", 64), Plan("scan", 1), *(Plan("time blocks", width) for width in (32, 64, 128, 256))]
 _WARM = 4  # runs that are not counted: kernels are compiled, and on a GPU recorded in the third
 _CHECKED = 500  # samples that are compared with the truth
 _FEW_STEPS = 32  # of single steps, from which the whole record is scaled

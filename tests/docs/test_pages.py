@@ -52,7 +52,7 @@ def test_every_page_is_found() -> None:
 
 
 def same_text(printed: str, shown: str) -> bool:
-    """Whether two texts have the same words, and the same numbers to the digits that people look at."""
+    """Return whether two texts have the same words, and the same numbers to the first digits."""
     printed = printed.replace("[COMMAND]", "COMMAND")  # how some versions of click write it, which typer took in later
     words = _NUMBER.split(printed.rstrip()), _NUMBER.split(shown.rstrip())
     numbers = zip_longest(_NUMBER.findall(printed), _NUMBER.findall(shown), fillvalue="nan")

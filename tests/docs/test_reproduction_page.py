@@ -71,7 +71,7 @@ def test_figures_come_from_the_run(results: dict[str, Any]) -> None:
 
 
 def agree(shown: str, value: str | float) -> bool:
-    """Whether a cell is the text, or the number to the three digits and more that it has room for."""
+    """Return whether a cell is the text, or the number to at least three digits."""
     return shown == value if isinstance(value, str) else abs(as_number(shown) - value) <= 5e-3 * abs(value)
 
 

@@ -28,7 +28,7 @@ class Format:
     file_name: str
     load: Callable[[Path], Any]
     agrees: Callable[[Any, Any, Path], bool]
-    """Whether what was loaded is what the reference reader finds in the file."""
+    """Return whether the loaded object equals the result of the reference reader."""
 
     def store(self, file: Any, folder: Path) -> Path:
         """Put a file where it can be loaded from."""

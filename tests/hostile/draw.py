@@ -46,7 +46,7 @@ class Case:
 
     @property
     def is_even(self) -> bool:
-        """Whether the times are even but for rounding, without jumps: what `lsim` takes."""
+        """True if the times are even up to rounding and without jumps, as `lsim` requires."""
         return self.grid in ("exact", "offset", "rounded", "rounded offset")
 
     @cached_property

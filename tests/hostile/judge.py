@@ -51,12 +51,12 @@ class Outcome:
     above: tuple[str, ...] = ()
     """Errors above their bounds."""
     unbounded: bool = False
-    """Whether a bound is infinite or no number."""
+    """True if a bound is infinite or NaN."""
     by_convolution: bool = False
     n_samples: int = 0
     tightness: float = float("nan")
     floored: bool = False
-    """Whether `tightness` is over half a unit in the last place, the error being less."""
+    """True if the error is less than half a unit in the last place, with which `tightness` is then computed."""
     error: float = 0.0
     """The largest error relative to its peak."""
     over_peer: float = float("nan")
@@ -65,7 +65,7 @@ class Outcome:
 
     @property
     def fails(self) -> bool:
-        """Whether anything is not as it must be."""
+        """True if any check failed."""
         return bool(self.raised or self.wrong or self.above or self.unbounded)
 
 

@@ -60,7 +60,7 @@ class SharedResults:
         return [own for family, numbers in shards() if family in wanted for own in self.of(family, numbers)]
 
     def _claimed(self, path: Path) -> bool:
-        """Whether another process has taken a portion; if not, this one has now."""
+        """Return whether another process has taken a portion; if not, take it for this process."""
         try:
             path.with_suffix(".claim").touch(exist_ok=False)
         except FileExistsError:

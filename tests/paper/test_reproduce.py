@@ -12,8 +12,7 @@ import pytest
 
 import ltinet
 from ltinet.paper.common_results import draw_network_spectrum
-from ltinet.paper.comparison import FigureRecipe
-from ltinet.paper.report import OutputFolder
+from ltinet.paper.report import FigureRecipe, OutputFolder
 from ltinet.paper.reproduce import EXAMPLES, reproduce
 
 pytestmark = pytest.mark.slow  # the whole paper is reproduced, if quickly

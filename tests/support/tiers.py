@@ -5,7 +5,7 @@ import os
 SHARE = 6  # of so many examples the default tier looks at one, of at least `FEWEST`
 FEWEST = 5
 ALL = os.environ.get("LTINET_TEST_TIER") == "all"
-"""Whether the slow tier runs as well; `tests/conftest.py` says so before tests are imported."""
+"""True if the slow tier runs as well; `tests/conftest.py` sets it before tests are imported."""
 
 
 def n_examples(count: int) -> int:

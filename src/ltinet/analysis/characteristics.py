@@ -2,7 +2,7 @@
 
 Step responses are curves that are sampled closely enough to resolve every turn. Their slope is the impulse response,
 apart from D, and both are computed at the same times. Between two samples the cubic through values and slopes shows
-where the curve turns; whatever such an estimate decides is recomputed on the exact dense output. Crossings are
+where the curve turns; results that depend on such an estimate are recomputed on the exact dense output. Crossings are
 located by multisection: six rounds of 129 points narrow an interval to 2⁻⁴² of its length.
 """
 
@@ -200,12 +200,12 @@ def dense_times(modes: Modes, final: Array, end: float) -> Array:
         strength = np.nan_to_num(modes.amplitudes / (_MODE_CUTOFF * reference), nan=0.0, posinf=0.0).max(
             axis=(1, 2), initial=0.0
         )
-        gone = np.where(modes.rates.real < 0.0, np.log(strength) / -modes.rates.real, np.inf)
-    gone[strength <= 0.0] = 0.0
+        fade_times = np.where(modes.rates.real < 0.0, np.log(strength) / -modes.rates.real, np.inf)
+    fade_times[strength <= 0.0] = 0.0
     pieces, start = [np.zeros(1)], 0.0
     stop = min(end, 10.0 / modes.fastest) if modes.fastest > 0.0 else end
     while start < end:
-        fastest = float(np.abs(modes.rates[gone > start]).max(initial=1.0 / end))
+        fastest = float(np.abs(modes.rates[fade_times > start]).max(initial=1.0 / end))
         count = int(np.clip(math.ceil(_SAMPLES_PER_RADIAN * fastest * (stop - start)), 20, _MAX_SAMPLES_PER_PIECE))
         pieces.append(np.linspace(start, stop, count + 1)[1:])
         start, stop = stop, min(end, 2.0 * stop)

@@ -43,7 +43,7 @@ def dc_gain(system: SystemMatrices) -> Array:
 
 
 def count_integrators(system: SystemMatrices) -> int:
-    """Count the poles at zero in continuous time, including those that rounding moved and hidden modes."""
+    """Count the poles at zero in continuous time, including poles moved by rounding and hidden modes."""
     with limit_blas_threads(system.n_states):
         A = system.A if system.descriptor is None else system.descriptor.A
         is_regular = _regular_gain(A, np.zeros((len(A), 1)), np.zeros((0, len(A))), np.zeros((0, 1))) is not None

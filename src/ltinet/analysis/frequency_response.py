@@ -1,6 +1,6 @@
 """Frequency responses H(s) = C (s E − A)⁻¹ B + D, and the frequencies at which to compute them.
 
-Dense models are decomposed once for all s; the result is checked at a few places by one step of refinement, δH = C
+Dense models are decomposed once for all s; the result is checked at a few frequencies by one step of refinement, δH = C
 (s E − A)⁻¹ R with R = B − (s E − A) X for the matrices as given, and corrected everywhere if the correction exceeds
 3e-13 of the peak of |H_ij|. Large sparse models are factorised for each s. Mechanical models use their own matrices
 of half the size, H(jω) = C (K − ω² M + jω D)⁻¹ B. Frequencies extend a decade beyond poles and zeros, with close
@@ -204,16 +204,16 @@ def _sample_indices(
     if resolvent.form.triangle is not None:
         return np.union1d(even, usable[sizes.reshape(-1, len(usable)).argmax(axis=1)[: _N_SAMPLES // 2]])
     peak = sizes.max(axis=-1)
-    relative = np.divide(1.0, peak, out=np.zeros_like(peak), where=peak > 0.0)
-    weight = np.einsum("pk,pk->k", np.abs(resolvent.C), relative @ np.abs(resolvent.B).T)
+    inverse_peak = np.divide(1.0, peak, out=np.zeros_like(peak), where=peak > 0.0)
+    mode_weights = np.einsum("pk,pk->k", np.abs(resolvent.C), inverse_peak @ np.abs(resolvent.B).T)
     real = np.subtract.outer(s.real[usable], resolvent.rates.real)
     imaginary = np.subtract.outer(s.imag[usable], resolvent.rates.imag)
-    size = (1.0 / (real * real + imaginary * imaginary)) @ (weight * weight)
-    return np.union1d(even, usable[np.argsort(size)[-(_N_SAMPLES // 2) :]])
+    term_sizes = (1.0 / (real * real + imaginary * imaginary)) @ (mode_weights * mode_weights)
+    return np.union1d(even, usable[np.argsort(term_sizes)[-(_N_SAMPLES // 2) :]])
 
 
 class _Refinement:
-    """Correction δH = C (s E − A)⁻¹ R with R = B − (s E − A) X, for the X that the decomposition gives."""
+    """Correction δH = C (s E − A)⁻¹ R with R = B − (s E − A) X, where X = (s E − A)⁻¹ B is computed by the decomposition."""
 
     def __init__(self, resolvent: Resolvent) -> None:
         self.resolvent = resolvent
@@ -252,7 +252,7 @@ _MAX_DENSE_STATES = 500  # of a sparse model, up to which one decomposition of t
 
 
 def transfer_evaluator(system: SystemMatrices) -> Callable[[Complex], Complex]:
-    """Return the function from points s to H(s), (len(s), p, m); work that all points share is done here."""
+    """Return a function from points s to H(s), (len(s), p, m); the decomposition is computed once, here."""
     if system.sparse is not None and system.n_states > _MAX_DENSE_STATES:
         return SparseResolvent(system, system.sparse).at
     return partial(transfer_function, compute_resolvent(system))

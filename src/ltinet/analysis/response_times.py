@@ -1,4 +1,4 @@
-"""Times at which a response is sampled if none are given, chosen from the modes that it shows.
+"""Default sample times of a response, chosen from its visible modes.
 
 A response is shown until its visible modes have faded to 1e-3 of the final value, for ten periods of an undamped
 oscillation, or until a growing mode has grown a thousandfold. Times are even if few enough of them resolve the
@@ -120,8 +120,8 @@ class Oscillations(NamedTuple):
         return float(self.frequencies[self.until > time].max(initial=0.0))
 
 
-def graded_times(first: float, end: float, oscillations: Oscillations, most: int) -> tuple[Array, float | None]:
-    """Return at most `most` times from 0 to the end, and the slowest oscillation that they do not resolve, or None.
+def graded_times(first: float, end: float, oscillations: Oscillations, max_count: int) -> tuple[Array, float | None]:
+    """Return at most `max_count` times from 0 to the end, and the slowest oscillation that they do not resolve, or None.
 
     From `first` on times form pieces that double in length. A piece is spaced logarithmically, or evenly where an
     oscillation needs more samples. If that is too many, the samples of all oscillations are reduced in proportion.
@@ -132,9 +132,9 @@ def graded_times(first: float, end: float, oscillations: Oscillations, most: int
     decades = np.log10(edges[1:] / edges[:-1])
     for per_decade in _SAMPLES_PER_DECADE:
         quiet = np.ceil(per_decade * decades)
-        if quiet.sum() + (_MAX_SAMPLES_PER_RADIAN * frequencies * lengths).sum() <= most - 2:
+        if quiet.sum() + (_MAX_SAMPLES_PER_RADIAN * frequencies * lengths).sum() <= max_count - 2:
             break
-    density = _max_density(quiet, frequencies * lengths, most - 2 - len(lengths))
+    density = _max_density(quiet, frequencies * lengths, max_count - 2 - len(lengths))
     pieces = [np.array([0.0, first])]
     for start, stop, n_quiet, n_lively in zip(
         edges[:-1], edges[1:], quiet, density * frequencies * lengths, strict=True
@@ -146,14 +146,14 @@ def graded_times(first: float, end: float, oscillations: Oscillations, most: int
     return np.concatenate(pieces), float(missed.min()) if missed.size else None
 
 
-def _max_density(quiet: Array, radians: Array, most: float) -> float:
-    """Return the largest number of samples per radian, up to four, with at most `most` samples in all pieces."""
+def _max_density(quiet: Array, radians: Array, max_count: float) -> float:
+    """Return the largest number of samples per radian, up to four, with at most `max_count` samples in all pieces."""
     low, high = 0.0, _MAX_SAMPLES_PER_RADIAN
-    if np.maximum(quiet, high * radians).sum() <= most:
+    if np.maximum(quiet, high * radians).sum() <= max_count:
         return high
     for _ in range(_DENSITY_BISECTIONS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if np.maximum(quiet, middle * radians).sum() <= most else (low, middle)
+        low, high = (middle, high) if np.maximum(quiet, middle * radians).sum() <= max_count else (low, middle)
     return low
 
 
@@ -189,8 +189,8 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
 
     Undamped and unstable responses get a suitable end and a note.
     """
-    shown = modes.without_integrators().visible()
-    rates = shown.rates
+    visible = modes.without_integrators().visible()
+    rates = visible.rates
     noise = rounding_tolerance(len(modes.rates)) * np.abs(rates)
     grows = rates.real > noise
     undamped = (np.abs(rates.real) <= noise) & (rates.imag != 0.0)
@@ -199,9 +199,9 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
         end = math.log(_GROWTH) / float(rates.real[grows].max())
         note = f"it grows without bound; shown until t = {_round_up(end):g}, after a thousandfold growth"
         return TimeSpan(
-            _round_up(end), shown.fastest, False, (note,), _oscillations(shown, np.full(len(rates), np.inf))
+            _round_up(end), visible.fastest, False, (note,), _oscillations(visible, np.full(len(rates), np.inf))
         )
-    fade_times = _times_to_fade(shown, fades, final)
+    fade_times = _times_to_fade(visible, fades, final)
     end, notes = float(fade_times[fades].max(initial=0.0)), []
     if undamped.any():
         slowest = float(np.abs(rates.imag[undamped]).min())
@@ -216,26 +216,26 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
     notes = [f"{note}; shown until t = {end:g}" for note in notes]
     return TimeSpan(
         end,
-        shown.fastest,
+        visible.fastest,
         not notes,
         tuple(notes),
-        _oscillations(shown, fade_times),
+        _oscillations(visible, fade_times),
         returns and is_bounded,
         is_bounded,
     )
 
 
-def sample_times(span: TimeSpan, most: int = MAX_TIMES) -> tuple[Array, tuple[str, ...]]:
-    """Return at most `most` times from 0 to the end of a span, evenly spaced if that resolves its fastest mode; notes.
+def sample_times(span: TimeSpan, max_count: int = MAX_TIMES) -> tuple[Array, tuple[str, ...]]:
+    """Return at most `max_count` times from 0 to the end of a span, evenly spaced if that resolves its fastest mode; notes.
 
     Otherwise they are spaced logarithmically from a twentieth of the time constant of the fastest mode on, and closer
     for oscillations; a note names an oscillation that is not resolved.
     """
     radians = span.end * span.fastest
-    if MIN_SAMPLES_PER_RADIAN * radians <= most:
-        count = int(np.clip(math.ceil(_SAMPLES_PER_RADIAN * radians) + 1, _MIN_TIMES, most))
+    if MIN_SAMPLES_PER_RADIAN * radians <= max_count:
+        count = int(np.clip(math.ceil(_SAMPLES_PER_RADIAN * radians) + 1, _MIN_TIMES, max_count))
         return np.linspace(0.0, span.end, count), ()
-    times, missed = graded_times(0.05 / span.fastest, span.end, span.oscillations, most)
+    times, missed = graded_times(0.05 / span.fastest, span.end, span.oscillations, max_count)
     note = f"{len(times)} times do not follow an oscillation of {missed or 0.0:.3g} rad per unit of time to its end"
     return times, () if missed is None else (f"{note}; pass other times to see it",)
 
@@ -270,9 +270,9 @@ def max_times(n_curves: int) -> int:
     return int(np.clip(_MAX_NUMBERS // max(n_curves, 1), _MIN_TIMES, MAX_TIMES))
 
 
-def extend_span(span: TimeSpan, least: float = 0.0) -> TimeSpan:
+def extend_span(span: TimeSpan, min_end: float = 0.0) -> TimeSpan:
     """Return a span that ends at a later time, and is longer by at least a half."""
-    return span._replace(end=_round_up(max(least, 1.5 * span.end)))
+    return span._replace(end=_round_up(max(min_end, 1.5 * span.end)))
 
 
 def deviation_reference(final: Array, peak: Array) -> Array:

@@ -50,7 +50,7 @@ Times: TypeAlias = ArrayLike | None
 """Times of a response; None for times that suit it."""
 
 
-def resolve_index(index: Any, names: Names, what: str) -> int | None:
+def resolve_index(index: Any, names: Names, noun: str) -> int | None:
     """Return the index of an input or an output from its name or index; None for all.
 
     Raises:
@@ -60,7 +60,7 @@ def resolve_index(index: Any, names: Names, what: str) -> int | None:
         return None
     if isinstance(index, str):
         if index not in names:
-            raise InvalidSignalError(f"there is no {what} {sanitize(repr(index))}; {suggest_names(index, names)}")
+            raise InvalidSignalError(f"there is no {noun} {sanitize(repr(index))}; {suggest_names(index, names)}")
         return names.index(index)
     count = len(names)
     try:
@@ -68,8 +68,8 @@ def resolve_index(index: Any, names: Names, what: str) -> int | None:
     except TypeError:
         number = -1
     if not 0 <= number < count:
-        known = f"between 0 and {count - 1}" if count else f"None, since there is no {what}"
-        raise InvalidSignalError(f"{what} must be {known} or a name, got {sanitize(repr(index))}")
+        known = f"between 0 and {count - 1}" if count else f"None, since there is no {noun}"
+        raise InvalidSignalError(f"{noun} must be {known} or a name, got {sanitize(repr(index))}")
     return number
 
 
@@ -91,37 +91,37 @@ def select_output(solution: Solution, output: int | None) -> Solution:
 class _OneOutput:
     """Trajectory restricted to one output."""
 
-    whole: Trajectory
+    all_outputs: Trajectory
     column: slice
 
     def outputs(self, t: Array) -> Array:
-        return self.whole.outputs(t)[..., self.column]
+        return self.all_outputs.outputs(t)[..., self.column]
 
     def user_states(self, t: Array) -> Array:
-        return self.whole.user_states(t)
+        return self.all_outputs.user_states(t)
 
     def neuron_states(self, t: Array) -> Array:
-        return self.whole.neuron_states(t)
+        return self.all_outputs.neuron_states(t)
 
     def input_corners(self, t: Array) -> tuple[Array, Array]:
-        if not isinstance(self.whole, HasInput):
+        if not isinstance(self.all_outputs, HasInput):
             return t, np.zeros((len(t), 0))
-        return self.whole.input_corners(t)
+        return self.all_outputs.input_corners(t)
 
     def error_bound(self, start: float, stop: float) -> ErrorBound:
-        return _OneBound(self.whole.error_bound(start, stop), self.column)
+        return _OneBound(self.all_outputs.error_bound(start, stop), self.column)
 
 
 @dataclass(frozen=True, eq=False)
 class _OneBound:
-    whole: ErrorBound
+    all_outputs: ErrorBound
     column: slice
 
     def at(self, t: Array) -> dict[str, Array]:
-        return self._chosen(self.whole.at(t))
+        return self._chosen(self.all_outputs.at(t))
 
     def overall(self) -> dict[str, Array]:
-        return self._chosen(self.whole.overall())
+        return self._chosen(self.all_outputs.overall())
 
     def _chosen(self, parts: Mapping[str, Array]) -> dict[str, Array]:
         return {name: part[..., self.column] for name, part in parts.items()}
@@ -245,13 +245,13 @@ def _extended_span(
     other may become visible again, as in a Padé approximant of a delay.
     """
     reference = deviation_reference(final.T, np.abs(y).max(axis=1, initial=0.0))
-    late = y[:, times >= 0.9 * times[-1]]
-    if not (np.abs(late - final.T[:, None, :]) <= _SETTLED_SHARE * reference[:, None, :]).all():
+    last_values = y[:, times >= 0.9 * times[-1]]
+    if not (np.abs(last_values - final.T[:, None, :]) <= _SETTLED_SHARE * reference[:, None, :]).all():
         return extend_span(span)
-    rest = settling_time_bound(modes, reference.T, share=_SETTLED_SHARE)
-    if rest <= times[-1]:
+    settling_time = settling_time_bound(modes, reference.T, share=_SETTLED_SHARE)
+    if settling_time <= times[-1]:
         return None
-    later = np.linspace(0.0, rest, min(_N_CHECKS, max_times(y[:, 0].size)))
+    later = np.linspace(0.0, settling_time, min(_N_CHECKS, max_times(y[:, 0].size)))
     away = np.abs(outputs(later) - final.T[:, None, :]) > _SETTLED_SHARE * reference[:, None, :]
     departed = np.flatnonzero(away.any(axis=(0, 2)) & (later > times[-1]))
     return extend_span(span, float(later[departed[-1]]) / 0.9) if departed.size else None
@@ -311,9 +311,9 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     t : array_like or None
         Times; those of the core, longer by the longest delay, if left out.
     input, output : int, str or None
-        The input and the output that were chosen.
+        Chosen input and output.
     kind : {"step", "impulse", "initial"}
-        Which response this is.
+        Kind of response.
     x0 : array_like or None
         The state that an initial response begins in.
 

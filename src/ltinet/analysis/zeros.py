@@ -37,8 +37,8 @@ def invariant_zeros(system: SystemMatrices) -> NDArray[np.complex128]:
     """
     with limit_blas_threads(system.n_states):
         pencil, unit = _scale_to_unit(balance_pencil(Pencil(system.A, system.B, system.C, system.D)))
-        whole = np.block([[pencil.A, pencil.B], [pencil.C, pencil.D]])
-        noise = _ERROR_GROWTH * rounding_tolerance(max(whole.shape), float(np.linalg.norm(whole)))
+        system_matrix = np.block([[pencil.A, pencil.B], [pencil.C, pencil.D]])
+        noise = _ERROR_GROWTH * rounding_tolerance(max(system_matrix.shape), float(np.linalg.norm(system_matrix)))
         reduced = _deflate_infinite_zeros(pencil, noise)
         # Deflation of the transposed system leaves as many inputs and outputs as the rank: D is square and regular.
         reduced = _transpose(_deflate_infinite_zeros(_transpose(reduced), noise))

@@ -75,13 +75,13 @@ def _local_search(cost: Matrix, labels: NDArray[np.intp]) -> NDArray[np.intp]:
     labels = np.unique(labels, return_inverse=True)[1]
     membership = (labels[:, None] == atoms).astype(float)
     to_groups = cost @ membership
-    least = -n * np.finfo(float).eps * float(np.abs(cost).max())
+    threshold = -n * np.finfo(float).eps * float(np.abs(cost).max())
     while True:
         change = to_groups - to_groups[atoms, labels][:, None]
         between = membership.T @ to_groups
         between.flat[:: n + 1] = 0.0
         best_change, best_merge = int(change.argmin()), int(between.argmin())
-        if min(change.flat[best_change], between.flat[best_merge]) >= least:
+        if min(change.flat[best_change], between.flat[best_merge]) >= threshold:
             return labels
         if change.flat[best_change] <= between.flat[best_merge]:
             atom, target = divmod(best_change, n)
@@ -124,8 +124,8 @@ class ParetoFrontier:
 
     def is_dominated(self, condition: float, connections: int) -> bool:
         """Return whether a partition with at most these connections and this condition number is known."""
-        place = bisect_right(self.conditions, condition)
-        return place > 0 and self.connections[place - 1] <= connections
+        index = bisect_right(self.conditions, condition)
+        return index > 0 and self.connections[index - 1] <= connections
 
     def add(self, condition: float, connections: int, partition: Partition) -> bool:
         """Add a partition unless it is dominated, remove those that it dominates, and return whether it was added."""
@@ -174,7 +174,7 @@ class _FrontierSearch:
         return np.add.reduceat(np.add.reduceat(products, first, axis=0), first, axis=1)
 
     @cached_property
-    def alone(self) -> NDArray[np.float64]:
+    def isolation_bound(self) -> NDArray[np.float64]:
         """Lower bound, for each atom, on cond(T) of every partition in which it has a group of its own."""
         return isolation_bounds(self.atoms)
 
@@ -284,9 +284,9 @@ class _FrontierSearch:
         excess = max(float(to_same.sum()) - n, n * EPS)  # zero for orthogonal T, and never negative but for rounding
         change = -2.0 * (to_same - self.shares.diagonal())
         connections = self.atoms.connections(partition) - neurons * (sizes[labels] - neurons)
-        alone = np.maximum(_predicted_condition(condition, change / excess), self.alone)
-        can_leave = (sizes[labels] > neurons) & (self.alone <= self.limit)
-        moves = [(atoms, np.full(len(labels), -1), connections, np.where(can_leave, alone, np.inf))]
+        isolated_condition = np.maximum(_predicted_condition(condition, change / excess), self.isolation_bound)
+        can_leave = (sizes[labels] > neurons) & (self.isolation_bound <= self.limit)
+        moves = [(atoms, np.full(len(labels), -1), connections, np.where(can_leave, isolated_condition, np.inf))]
         if len(partition) > 1:
             to_groups[atoms, labels] = np.inf
             target = to_groups.argmin(axis=1)  # shares of nearly parallel atoms are negative
@@ -302,12 +302,12 @@ class _FrontierSearch:
             cutoffs = cutoff[fewest_first.searchsorted(connections, side="right")]
             promise = np.log(cutoffs) - np.log(np.maximum(predictions, 1.0))
             best = np.argsort(-promise)[:_MOVES_PER_PARTITION]
-            for place in best[promise[best] > -_PROMISE_CUTOFF].tolist():
-                atom, target, predicted = int(atoms[place]), int(targets[place]), max(float(predictions[place]), 1.0)
-                bound = float(self.alone[atom]) if target < 0 else 1.0
+            for index in best[promise[best] > -_PROMISE_CUTOFF].tolist():
+                atom, target, predicted = int(atoms[index]), int(targets[index]), max(float(predictions[index]), 1.0)
+                bound = float(self.isolation_bound[atom]) if target < 0 else 1.0
                 self.n_queued += 1
-                candidate = _Candidate(partition, atom, target, int(connections[place]), predicted, bound)
-                heapq.heappush(self.queue, (-float(promise[place]), self.n_queued, candidate))
+                candidate = _Candidate(partition, atom, target, int(connections[index]), predicted, bound)
+                heapq.heappush(self.queue, (-float(promise[index]), self.n_queued, candidate))
 
 
 def _predicted_condition(condition: float, growth: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -183,7 +183,7 @@ class _Neuron(NamedTuple):
 
     size: int
     group: int
-    place: tuple[bool, float]
+    sort_key: tuple[bool, float]
 
 
 def reorder(schur: SchurForm, groups: NDArray[np.intp]) -> OrderedSchur:
@@ -199,7 +199,7 @@ def reorder(schur: SchurForm, groups: NDArray[np.intp]) -> OrderedSchur:
     stop = 0
     for last in range(len(neurons)):
         at, start, stop = last, stop, stop + neurons[last].size
-        while at > 0 and (neurons[at].group, neurons[at].place) < (neurons[at - 1].group, neurons[at - 1].place):
+        while at > 0 and (neurons[at].group, neurons[at].sort_key) < (neurons[at - 1].group, neurons[at - 1].sort_key):
             above, below = neurons[at - 1], neurons[at]
             start -= above.size
             if not _swap(R, Z, start, sizes=(above.size, below.size), noise=noise):
@@ -241,14 +241,14 @@ def leading_subspace(R: Matrix, start: int) -> tuple[Matrix, Matrix] | None:
 
 def _move_up(schur: SchurForm, index: int, *, sizes: list[int], by: int, noise: float) -> bool:
     """Exchange a diagonal block with each of the `by` blocks before it, in place; return False where LAPACK refuses."""
-    place = sum(sizes[:index])
+    row = sum(sizes[:index])
     if sizes[index] == 2:  # only equal real eigenvalues need special treatment: all swaps in one call
-        goal = place - sum(sizes[index - by : index])
-        _, _, info = lapack.dtrexc(schur.R, schur.Z, place + 1, goal + 1, overwrite_a=1, overwrite_q=1)
+        goal = row - sum(sizes[index - by : index])
+        _, _, info = lapack.dtrexc(schur.R, schur.Z, row + 1, goal + 1, overwrite_a=1, overwrite_q=1)
         return bool(info == 0)
     for above in reversed(sizes[index - by : index]):
-        place -= above
-        if not _swap(schur.R, schur.Z, place, sizes=(above, sizes[index]), noise=noise):
+        row -= above
+        if not _swap(schur.R, schur.Z, row, sizes=(above, sizes[index]), noise=noise):
             return False
     return True
 

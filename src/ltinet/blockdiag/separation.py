@@ -169,9 +169,9 @@ def drop_noise_couplings(separation: Separation, A: Matrix) -> Matrix:
             continue
         right = np.abs(A) @ np.abs(Z @ bases.basis[:, start + columns])
         bound = noise * (np.abs(left[rows] @ Z.T) @ right)
-        places = np.ix_(rows, columns)
-        noisy = (np.abs(coupling[places]) <= bound) & (coupling[places] != 0.0)
-        blocks[block, block][places] = np.where(noisy, 0.0, blocks[block, block][places])
+        entries = np.ix_(rows, columns)
+        noisy = (np.abs(coupling[entries]) <= bound) & (coupling[entries] != 0.0)
+        blocks[block, block][entries] = np.where(noisy, 0.0, blocks[block, block][entries])
     return blocks
 
 

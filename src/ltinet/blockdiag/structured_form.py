@@ -170,9 +170,9 @@ def structure_from_form(form: BlockDiagonalForm) -> Structure:
     A: Any = form.A
     starts = np.cumsum([0, *form.block_sizes])
     wide = [
-        (int(start), form.block(place))
-        for place, (start, size) in enumerate(zip(starts, form.block_sizes, strict=False))
-        if size > 2 or (size == 2 and form.reals_per_block[place])
+        (int(start), form.block(index))
+        for index, (start, size) in enumerate(zip(starts, form.block_sizes, strict=False))
+        if size > 2 or (size == 2 and form.reals_per_block[index])
     ]
     upper, lower = np.append(np.diagonal(A, 1), 0.0), np.append(np.diagonal(A, -1), 0.0)
     for start, block in wide:

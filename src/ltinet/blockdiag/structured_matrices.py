@@ -51,12 +51,12 @@ class DiagonalBlocks:
     def __len__(self) -> int:
         return len(self.diagonal)
 
-    def __getitem__(self, places: tuple[Any, Any]) -> Array:
+    def __getitem__(self, indices: tuple[Any, Any]) -> Array:
         """Return entries at broadcast arrays of rows and columns, or the submatrix of two slices."""
-        if isinstance(places[0], slice):
-            rows, columns = (np.arange(*place.indices(len(self))) for place in places)
+        if isinstance(indices[0], slice):
+            rows, columns = (np.arange(*axis.indices(len(self))) for axis in indices)
             return self[rows[:, None], columns]
-        rows, columns = np.broadcast_arrays(*places)
+        rows, columns = np.broadcast_arrays(*indices)
         entries = np.where(rows == columns, self.diagonal[rows], 0.0)
         entries = np.where(columns == rows + 1, self.upper[rows], entries)
         entries = np.where(rows == columns + 1, self.lower[columns], entries)
@@ -77,9 +77,9 @@ class DiagonalBlocks:
 
     def reordered(self, states: NDArray[np.intp]) -> "DiagonalBlocks":
         """Return the matrix with whole blocks in another order: the new state i is the old states[i]."""
-        place = np.empty_like(states)
-        place[states] = np.arange(len(states))
-        wide = tuple((int(place[start]), block) for start, block in self.wide)
+        new_index = np.empty_like(states)
+        new_index[states] = np.arange(len(states))
+        wide = tuple((int(new_index[start]), block) for start, block in self.wide)
         return DiagonalBlocks(self.diagonal[states], self.upper[states], self.lower[states], wide)
 
     def with_pairs(self, at: NDArray[np.intp], planes: Array) -> "DiagonalBlocks":
@@ -160,7 +160,7 @@ class _Bands(NamedTuple):
     """Symmetric tridiagonal matrix diag(scaling)⁻¹ A diag(scaling), with scaling None for ones."""
 
     diagonal: Array
-    beside: Array
+    off_diagonal: Array
     """Off-diagonal entries ±√(bc)."""
     scaling: Array | None
     condition: float
@@ -185,12 +185,12 @@ def tridiagonal_structure(A: SparseMatrix, *, max_condition: float) -> Structure
     if bands is None or not bands.condition <= max_condition:
         return None
     n = len(bands.diagonal)
-    if n > 1 and _is_constant(bands.diagonal, bands) and _is_constant(bands.beside, bands):
-        values = _toeplitz_eigenvalues(float(bands.diagonal[0]), float(bands.beside[0]), n)
+    if n > 1 and _is_constant(bands.diagonal, bands) and _is_constant(bands.off_diagonal, bands):
+        values = _toeplitz_eigenvalues(float(bands.diagonal[0]), float(bands.off_diagonal[0]), n)
         return _scaled_structure("tridiagonal Toeplitz matrix, by sine transforms", bands, values, SineTransform())
     if n > LARGEST_TRIDIAGONAL:
         return None
-    eigenvalues, vectors = eigh_tridiagonal(bands.diagonal, bands.beside)
+    eigenvalues, vectors = eigh_tridiagonal(bands.diagonal, bands.off_diagonal)
     structure = _scaled_structure(
         "tridiagonal matrix, by its own eigenvectors",
         bands,
@@ -256,7 +256,7 @@ def _symmetrized_bands(A: SparseMatrix) -> _Bands | None:
 
 def _is_constant(values: Array, bands: _Bands) -> bool:
     """Return whether the entries of a diagonal are equal up to rounding of the largest entry."""
-    size = max(float(np.abs(bands.diagonal).max()), float(np.abs(bands.beside).max(initial=0.0)))
+    size = max(float(np.abs(bands.diagonal).max()), float(np.abs(bands.off_diagonal).max(initial=0.0)))
     return bool(np.ptp(values) <= _ENTRY_TOLERANCE * size) if len(values) else True
 
 
@@ -330,15 +330,15 @@ def _circulant_eigenvalues(column: Array) -> NDArray[np.complex128]:
     For few entries Σ c_j e^{−2πijk/n} = Σ c_j − 2 Σ c_j sin²(πjk/n) − i Σ c_j sin(2πjk/n) is used, in which slow modes
     beside fast ones do not suffer from cancellation.
     """
-    n, places = len(column), np.flatnonzero(column)
-    if len(places) > _DIRECT_SUM_LIMIT:
+    n, offsets = len(column), np.flatnonzero(column)
+    if len(offsets) > _DIRECT_SUM_LIMIT:
         return np.asarray(scipy.fft.fft(column)[: n // 2 + 1], dtype=np.complex128)
     k = np.arange(n // 2 + 1)
-    real, imaginary = np.full(len(k), math.fsum(column[places].tolist())), np.zeros(len(k))
-    for place in places.tolist():
-        turns = (place * k) % n / n
-        real -= 2.0 * column[place] * np.sin(np.pi * turns) ** 2
-        imaginary -= column[place] * np.sin(2.0 * np.pi * turns)
+    real, imaginary = np.full(len(k), math.fsum(column[offsets].tolist())), np.zeros(len(k))
+    for offset in offsets.tolist():
+        turns = (offset * k) % n / n
+        real -= 2.0 * column[offset] * np.sin(np.pi * turns) ** 2
+        imaginary -= column[offset] * np.sin(2.0 * np.pi * turns)
     return np.asarray(real + 1j * imaginary)
 
 

@@ -87,7 +87,7 @@ class _Block:
         """Pairs of the block without one of its neurons, and that neuron, where LAPACK can separate them."""
         if len(self.neurons) == 1:
             return []
-        splits = (_remove_neuron(self, place) for place in range(len(self.neurons)))
+        splits = (_remove_neuron(self, index) for index in range(len(self.neurons)))
         return [split for split in splits if split is not None]
 
     def cheapest(self, total: float) -> tuple[float, tuple["_Block", "_Block"] | None]:
@@ -100,16 +100,16 @@ class _Block:
     @cached_property
     def _cheapest(self) -> tuple[float, tuple["_Block", "_Block"]]:
         added = [rest.share + alone.share - self.share for rest, alone in self.splits]
-        place = int(np.argmin(added))
-        return added[place], self.splits[place]
+        index = int(np.argmin(added))
+        return added[index], self.splits[index]
 
 
-def _remove_neuron(block: _Block, place: int) -> tuple[_Block, _Block] | None:
+def _remove_neuron(block: _Block, index: int) -> tuple[_Block, _Block] | None:
     """Return a block without one of its neurons, and that neuron as a block; None where LAPACK refuses a swap."""
     schur = SchurForm(block.A, block.A)
-    size = int(schur.sizes[place])
+    size = int(schur.sizes[index])
     A, Z = np.array(block.A, order="F"), np.eye(len(block.A), order="F")
-    A, Z, info = lapack.dtrexc(A, Z, int(schur.starts[place]) + 1, len(A), overwrite_a=1, overwrite_q=1)
+    A, Z, info = lapack.dtrexc(A, Z, int(schur.starts[index]) + 1, len(A), overwrite_a=1, overwrite_q=1)
     ahead = len(A) - size
     if info != 0 or (size == 2 and A[-1, -2] == 0.0) or (ahead > 0 and A[ahead, ahead - 1] != 0.0):
         return None
@@ -125,9 +125,9 @@ def _remove_neuron(block: _Block, place: int) -> tuple[_Block, _Block] | None:
         dual_rest, dual_alone = dual[:ahead] - Y @ dual[ahead:], S @ dual[ahead:]
     if not (np.isfinite(dual_rest).all() and np.isfinite(dual_alone).all()):  # T is singular to working precision
         return None
-    others = block.neurons[:place] + block.neurons[place + 1 :]
+    others = block.neurons[:index] + block.neurons[index + 1 :]
     rest = _Block(others, basis[:, :ahead], dual_rest, A[:ahead, :ahead])
-    return rest, _Block((block.neurons[place],), alone, dual_alone, A[ahead:, ahead:])
+    return rest, _Block((block.neurons[index],), alone, dual_alone, A[ahead:, ahead:])
 
 
 def _estimate_condition(blocks: list[_Block]) -> float:
@@ -254,21 +254,21 @@ class _PartitionSearch:
         if self.single_neurons.is_within(_MAX_CONDITION):
             yield _candidate_from_separation(self.single_neurons)
         bases = [_merge_indistinguishable(self.single_neurons, limit) for limit in self.limits]
-        for place, (base, limit) in enumerate(zip(bases, self.limits, strict=True)):
-            if [following.n_blocks for following in bases[place + 1 : place + 2]] != [base.n_blocks]:
+        for index, (base, limit) in enumerate(zip(bases, self.limits, strict=True)):
+            if [following.n_blocks for following in bases[index + 1 : index + 2]] != [base.n_blocks]:
                 frontier = search_frontier(base.atoms, limit=limit)
                 for partition, condition in zip(frontier.partitions, frontier.conditions, strict=True):
                     groups = np.repeat(group_labels(partition), base.neurons)
                     yield CandidatePartition(base.schur, groups, condition)
 
-    def _by_splitting(self, known: list[CandidatePartition]) -> Iterator[CandidatePartition]:
+    def _by_splitting(self, partitions: list[CandidatePartition]) -> Iterator[CandidatePartition]:
         """Yield greedy splits of the sparsest candidate within each limit from 1e6 on.
 
         Where angles are uncertain, one block with all neurons is split as well.
         """
         for limit in [1.0] * self.is_uncertain + [limit for limit in self.limits if limit >= GRAM_LIMIT]:
             start = min(
-                (candidate for candidate in known if candidate.condition <= limit),
+                (candidate for candidate in partitions if candidate.condition <= limit),
                 key=lambda candidate: candidate.pairs,
             )
             if start.pairs > _candidate_from_separation(self.single_neurons).pairs and np.isfinite(
@@ -278,10 +278,10 @@ class _PartitionSearch:
                     yield CandidatePartition(start.separation.schur, *split)
 
 
-def _pareto_optimal(known: list[CandidatePartition]) -> list[CandidatePartition]:
+def _pareto_optimal(partitions: list[CandidatePartition]) -> list[CandidatePartition]:
     """Return the candidates that are not dominated, by rising condition number."""
     best: list[CandidatePartition] = []
-    for candidate in sorted(known, key=lambda one: (one.condition, one.pairs)):
+    for candidate in sorted(partitions, key=lambda one: (one.condition, one.pairs)):
         if candidate.condition <= _MAX_CONDITION and (not best or candidate.pairs < best[-1].pairs):
             best.append(candidate)
     return best

@@ -127,7 +127,7 @@ def write_output(target: str, write: Callable[[Path], None], *, suffix: str = ""
 def write_chunks(target: str, pieces: Iterable[bytes]) -> None:
     """Write pieces of bytes: into a stream as they come, into a file that appears when all have been written.
 
-    Raise `FileFormatError` if the target cannot be written, and whatever fails in making the next piece.
+    Raise `FileFormatError` if the target cannot be written, and any error raised while the next piece is computed.
     """
     if target == STANDARD_STREAM:
         for piece in pieces:

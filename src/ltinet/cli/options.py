@@ -17,9 +17,9 @@ from ltinet.errors import FileFormatError
 from ltinet.tables.options import Gaps, TableOptions, validate_options
 
 
-def channel_names(count: int, letter: str, known: Sequence[str] | None = None) -> list[str]:
+def channel_names(count: int, letter: str, names: Sequence[str] | None = None) -> list[str]:
     """Return the known names, or u1, u2, … and y1, y2, … as in tables."""
-    return list(known) if known is not None else [f"{letter}{place + 1}" for place in range(count)]
+    return list(names) if names is not None else [f"{letter}{index + 1}" for index in range(count)]
 
 
 def parse_channel(text: str | None, names: Sequence[str], *, option: str, noun: str) -> int | None:

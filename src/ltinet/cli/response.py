@@ -93,7 +93,7 @@ def format_response_numbers(request: "_ResponseRequest") -> str:
         title = sanitize(f"{request.input_names[column]} → {request.names[row]}")
         values = (table[row, column] for table in numbers.values())
         rows.append((title, *("–" if np.isnan(value) else f"{value:.5g}" for value in values)))
-    widths = [max(len(cells[place]) for cells in rows) for place in range(len(rows[0]))]
+    widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) for cells in rows]
     if len(request.pairs) > _MAX_ROWS:
         lines.append(f"… and {len(request.pairs) - _MAX_ROWS} more; choose with --input and --output")
@@ -195,7 +195,7 @@ def response(
     request = _build_request(read_system_or_network(file, matrix), kind, input, channel)
     if kind in _IN_TIME or target is None:
         noun = f"a {kind} response" if kind in _IN_TIME else "a bandwidth"
-        refuse_discrete_time(request.system, file, noun, besides="Bode and Nyquist plots (-o) accept it")
+        refuse_discrete_time(request.system, file, noun, advice="Bode and Nyquist plots (-o) accept it")
     if target is None:
         io.write_stdout(format_response_numbers(request) + "\n")
         return

@@ -274,10 +274,10 @@ def simulate(  # noqa: PLR0913
         ):
             n_samples = _stream(network, source, str(target), run)
         else:
-            whole = source if isinstance(source, Samples) else _read(source, network, table)
+            samples = source if isinstance(source, Samples) else _read(source, network, table)
             shows_progress = engine != "exact"  # ODE solvers count their layers
             with nullcontext() if shows_progress else io.show_status(f"simulating {source.title}"):
-                solution = _simulate_samples(network, whole, {**run, "engine": engine, **solver})
+                solution = _simulate_samples(network, samples, {**run, "engine": engine, **solver})
             if picture is not None:
                 _draw(picture, solution, network, source.names if isinstance(source, TableReader) else None)
             n_samples = len(solution.t) if target is None else _write(target, kind, solution, network.output_names)
@@ -319,11 +319,11 @@ def _writes_in_chunks(table: str, output: str | None, kind: str) -> bool:
 
 
 def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict[str, Any]) -> int:
-    places, n_samples = _input_columns(source, network), 0
+    columns, n_samples = _input_columns(source, network), 0
 
     def pieces() -> Iterator[bytes]:
         nonlocal n_samples
-        for t, y in simulate_stream(network, _reordered_chunks(source, places), **run):
+        for t, y in simulate_stream(network, _reordered_chunks(source, columns), **run):
             header = b"" if n_samples else csv_line(["t", *network.output_names])
             n_samples += len(t)
             yield header + b"".join(csv_rows(np.column_stack([t, y])))
@@ -333,15 +333,15 @@ def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict
 
 
 def _read(source: TableReader, network: DynamicNetwork, table: str) -> Samples:
-    places = _input_columns(source, network)
-    whole = read_whole_table(source, table)
-    return Samples(source.title, whole.t, whole.values if places is None else whole.values[:, places])
+    columns = _input_columns(source, network)
+    samples = read_whole_table(source, table)
+    return Samples(source.title, samples.t, samples.values if columns is None else samples.values[:, columns])
 
 
-def _reordered_chunks(source: TableReader, places: list[int] | None) -> Iterable[TableChunk]:
+def _reordered_chunks(source: TableReader, columns: list[int] | None) -> Iterable[TableChunk]:
     """Yield the chunks of a table with a column for each input, in the order of the inputs."""
     chunks = source.chunks()
-    return chunks if places is None else (TableChunk(chunk.t, chunk.values[:, places]) for chunk in chunks)
+    return chunks if columns is None else (TableChunk(chunk.t, chunk.values[:, columns]) for chunk in chunks)
 
 
 def _input_columns(source: TableReader, network: DynamicNetwork) -> list[int] | None:

@@ -52,8 +52,8 @@ def bash_completions() -> list[str] | None:
     Bash splits words at colons and equals signs, and replaces only the part after the last of them. The word is joined
     again in the environment, where the completion of later arguments looks for it.
     """
-    words, place = os.environ.get("COMP_WORDS", "").split(), os.environ.get("COMP_CWORD", "")
-    if not os.environ.get("_LTINET_COMPLETE", "").endswith("bash") or not place.isdigit():
+    words, word_index = os.environ.get("COMP_WORDS", "").split(), os.environ.get("COMP_CWORD", "")
+    if not os.environ.get("_LTINET_COMPLETE", "").endswith("bash") or not word_index.isdigit():
         return None
     start = next((at for at in range(len(words) - 1) if words[at : at + 2] == [EXAMPLE_PREFIX[:-1], ":"]), None)
     if start is None:
@@ -61,20 +61,20 @@ def bash_completions() -> list[str] | None:
     stop = start + 1
     while stop < len(words) and (words[stop] in _BASH_WORD_BREAKS or words[stop - 1] in _BASH_WORD_BREAKS):
         stop += 1
-    whole = "".join(words[start:stop])
-    if start <= int(place) < stop:
-        last_break = max(whole.rfind(mark) for mark in _BASH_WORD_BREAKS) + 1
-        return [full[last_break:] for full in complete_source(whole)]
-    os.environ["COMP_WORDS"] = " ".join([*words[:start], whole, *words[stop:]])
-    os.environ["COMP_CWORD"] = str(int(place) - (stop - start - 1))
+    argument = "".join(words[start:stop])
+    if start <= int(word_index) < stop:
+        last_break = max(argument.rfind(mark) for mark in _BASH_WORD_BREAKS) + 1
+        return [full[last_break:] for full in complete_source(argument)]
+    os.environ["COMP_WORDS"] = " ".join([*words[:start], argument, *words[stop:]])
+    os.environ["COMP_CWORD"] = str(int(word_index) - (stop - start - 1))
     return None
 
 
-def _completions(whole: str) -> Iterator[str]:
-    if not whole.startswith(EXAMPLE_PREFIX) or "," not in whole:
+def _completions(argument: str) -> Iterator[str]:
+    if not argument.startswith(EXAMPLE_PREFIX) or "," not in argument:
         yield from (f"{EXAMPLE_PREFIX}{name}" for name in NAMED_SYSTEMS)
         return
-    complete, _, _ = whole.rpartition(",")
+    complete, _, _ = argument.rpartition(",")
     name, *assignments = complete.removeprefix(EXAMPLE_PREFIX).split(",")
     if name in NAMED_SYSTEMS:
         used = {assignment.partition("=")[0] for assignment in assignments}
@@ -197,11 +197,11 @@ def check_network_target(output: str, sources: Mapping[str, str]) -> None:
     check_target(output, sources)
 
 
-def refuse_discrete_time(system: StateSpace | DynamicNetwork, name: str, what: str, *, besides: str = "") -> None:
-    """Raise `InvalidSystemError` for a discrete-time system, with the conversion to call; `besides` adds advice."""
+def refuse_discrete_time(system: StateSpace | DynamicNetwork, name: str, operation: str, *, advice: str = "") -> None:
+    """Raise `InvalidSystemError` for a discrete-time system, with the conversion to call; `advice` is appended."""
     if isinstance(system, StateSpace) and system.dt is not None:
         raise InvalidSystemError(
-            f"{display_name(name)} is discrete in time (dt = {system.dt:g}), and {what} needs continuous time; convert it "
+            f"{display_name(name)} is discrete in time (dt = {system.dt:g}), and {operation} needs continuous time; convert it "
             'first, in Python: ltinet.save_system(ltinet.load_system(path).to_continuous(), "continuous.mat")'
-            f"{besides and f'; {besides}'}"
+            f"{advice and f'; {advice}'}"
         )

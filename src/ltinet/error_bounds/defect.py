@@ -210,10 +210,10 @@ class MeasuredDefect(NamedTuple):
 def measure_defect(equations: LayerEquations, record: LayerDenseOutput) -> MeasuredDefect:
     """Return the defect of ẑ = (ξ, ξ̇) − J u, from the polynomials of the dense outputs."""
     start, nodes = -record.shift.start, -record.shift.nodes
-    for places, output in zip(equations.places, record.outputs, strict=True):
+    for indices, output in zip(equations.state_indices, record.outputs, strict=True):
         values = evaluate_on_pieces(output.breaks, output.coefficients, grid=record.grid, rule=record.rule)
-        start[:, places] += values.start
-        nodes[:, :, places] += values.nodes
+        start[:, indices] += values.start
+        nodes[:, :, indices] += values.nodes
     dense = PiecewiseValues(start, nodes)
     defect = integrated_defect(equations.F, record.forcing, dense, lengths=record.lengths, rule=record.rule)
     jumps = np.zeros_like(start)
@@ -336,9 +336,9 @@ def neuron_error_contributions(equations: LayerEquations, record: LayerDenseOutp
     """
     measured = measure_defect(equations, record)
     contributions = []
-    for places in equations.places:
+    for indices in equations.state_indices:
         mask = np.zeros(equations.n_states)
-        mask[list(places)] = 1.0
+        mask[list(indices)] = 1.0
         error = solve_error_equation(
             equations.F, measured.integrated * mask, measured.jumps * mask, lengths=record.lengths, rule=record.rule
         )

@@ -182,7 +182,7 @@ class LayerEquations:
     F: Array
     G: Array
     J: Array
-    places: tuple[tuple[int, ...], ...]
+    state_indices: tuple[tuple[int, ...], ...]
     """For each neuron the indices of its ξ and, if it is of second order, of its ξ̇ in z."""
 
     @property
@@ -211,8 +211,8 @@ class LayerGains:
         """Return bounds e `(S, …, n)` on the states from bounds `(S, …, n)` on terms added to z' = F z."""
         weights = np.abs(self.equations.F)
         errors = np.zeros_like(source)
-        for places, gain in zip(reversed(self.equations.places), reversed(self.matrices), strict=True):
-            rows = list(places)
+        for indices, gain in zip(reversed(self.equations.state_indices), reversed(self.matrices), strict=True):
+            rows = list(indices)
             # The errors of this neuron are still zero: its feedback to itself is part of its gains.
             entering = source[..., rows] + errors @ weights[rows].T
             errors[..., rows] = entering @ gain.transpose(0, 2, 1)
@@ -232,8 +232,9 @@ class LayerGains:
 
 def layer_gains(equations: LayerEquations, *, horizon: float) -> LayerGains:
     """Return gains for the growth rate 0, and for unstable layers also at and above their fastest growth."""
-    first = np.array([places[0] for places in equations.places if len(places) == 1], dtype=np.intp)
-    second = np.array([places for places in equations.places if len(places) == 2], dtype=np.intp).reshape(-1, 2)
+    neurons = equations.state_indices
+    first = np.array([indices[0] for indices in neurons if len(indices) == 1], dtype=np.intp)
+    second = np.array([indices for indices in neurons if len(indices) == 2], dtype=np.intp).reshape(-1, 2)
     values, rates = second.T
     roots, k, c = equations.F[first, first], -equations.F[rates, values], -equations.F[rates, rates]
     slowest_decay = -0.5 * c + np.sqrt(np.maximum(0.25 * c * c - k, 0.0))
@@ -248,7 +249,7 @@ def layer_gains(equations: LayerEquations, *, horizon: float) -> LayerGains:
     rate = two.rate + sigma * two.value
     pairs = np.array([[rate + np.abs(c) * two.value, two.value], [np.abs(k) * two.value, rate]]).transpose(3, 2, 0, 1)
     singles, doubles = iter(one.T), iter(pairs)
-    matrices = tuple(next(singles)[:, None, None] if len(places) == 1 else next(doubles) for places in equations.places)
+    matrices = tuple(next(singles)[:, None, None] if len(indices) == 1 else next(doubles) for indices in neurons)
     return LayerGains(equations, growths, matrices)
 
 
@@ -257,22 +258,22 @@ def theorem2_constant(gains: LayerGains) -> float:
 
     Infinite where it overflows.
     """
-    places, weights = gains.equations.places, np.abs(gains.equations.F)
+    equations, weights = gains.equations, np.abs(gains.equations.F)
     largest = 0.0
-    for own_places, gain in zip(places, gains.matrices, strict=True):
-        entering = weights[list(own_places)].copy()
-        entering[:, own_places] = 0.0
+    for indices, gain in zip(equations.state_indices, gains.matrices, strict=True):
+        entering = weights[list(indices)].copy()
+        entering[:, indices] = 0.0
         largest = max(largest, float(np.max(gain[0] @ np.sum(entering, axis=1))))
     with np.errstate(over="ignore"):  # a power of Python numbers would raise
-        return float(np.sum(np.float64(largest) ** np.arange(len(places))))
+        return float(np.sum(np.float64(largest) ** np.arange(len(equations.state_indices))))
 
 
 def layer_error_constant(gains: LayerGains) -> float:
     """Return the largest row sum of (I − G)⁻¹, which replaces the constant of Theorem 2."""
     weights = np.abs(gains.equations.F)
     errors = np.zeros(gains.equations.n_states)
-    for places, gain in zip(reversed(gains.equations.places), reversed(gains.matrices), strict=True):
-        rows = list(places)
+    for indices, gain in zip(reversed(gains.equations.state_indices), reversed(gains.matrices), strict=True):
+        rows = list(indices)
         errors[rows] = 1.0 + gain[0] @ (weights[rows] @ errors)
     return float(np.max(errors, initial=0.0))
 
@@ -314,7 +315,7 @@ def _rounding_scale(equations: LayerEquations, size: Array) -> Array:
     A pair a ± iω steps as one complex number ξ − i (ξ̇ − a ξ)/ω.
     """
     F = equations.F
-    if len(equations.places) == 1 and len(F) == 2:
+    if len(equations.state_indices) == 1 and len(F) == 2:
         a, stiffness = 0.5 * float(F[1, 1]), -float(F[1, 0])
         if stiffness - a * a > _MIN_DAMPED_FREQUENCY**2 * stiffness > 0.0:
             omega = np.sqrt(stiffness - a * a)

@@ -211,16 +211,16 @@ class StepDensity:
         return np.asarray(np.max(self.counts[:, :wide] / average, axis=1, initial=1.0))
 
 
-def measure_step_density(ends: Array, places: NDArray[np.intp], *, n_cells: int, cell: float) -> StepDensity:
-    """Count the steps that end at ascending times in windows; `places` are the cells in which they end."""
-    first = np.searchsorted(places, places, side="left")
-    widths, counts = [cell], [np.bincount(places, minlength=n_cells)]
+def measure_step_density(ends: Array, cells: NDArray[np.intp], *, n_cells: int, cell: float) -> StepDensity:
+    """Count the steps that end at ascending times in windows; `cells` are the cells in which they end."""
+    first = np.searchsorted(cells, cells, side="left")
+    widths, counts = [cell], [np.bincount(cells, minlength=n_cells)]
     numbers = np.arange(len(ends))
     while len(widths) < _MAX_WINDOWS and counts[-1].max(initial=0) > 2:
         widths.append(0.5 * widths[-1])
         nearer = numbers - np.maximum(np.searchsorted(ends, ends - widths[-1], side="right"), first) + 1
         largest = np.zeros(n_cells, dtype=np.intp)
-        np.maximum.at(largest, places, nearer)
+        np.maximum.at(largest, cells, nearer)
         counts.append(largest)
     return StepDensity(np.array(widths), np.array(counts, dtype=np.float64).T)
 
@@ -328,8 +328,8 @@ def dense_kernel(C: Array, F: Array, *, horizon: float, n_cells: int) -> DenseKe
     P, rows = chain.exponentials[0], np.array(C)
     values = np.empty((n_cells * KERNEL_SAMPLES + 1, *C.shape))
     with np.errstate(over="ignore", invalid="ignore"):
-        for place in range(len(values)):
-            values[place] = rows
+        for index in range(len(values)):
+            values[index] = rows
             rows = rows @ P
         values = np.abs(values)
         peaks = cover_rotation(np.maximum(values[:-1], values[1:]), chain.pairs, gaps=spacing)

@@ -165,11 +165,11 @@ class ScalarSteps:
         by_sum = self.h * np.maximum(1.0, self.factor)[:, None] * self.input_weights
         return np.minimum(sizes.inputs @ self._longest_unit_response.T, sizes.input_sums @ by_sum.T)
 
-    def size_within(self, known: Array, inputs: Array, gap: float) -> Array:
+    def size_within(self, states: Array, inputs: Array, gap: float) -> Array:
         """Return bounds on the states `(cells, n)` up to a time `gap` after they were known."""
         exponent = np.minimum(self.rates.real * gap, _LARGEST_EXPONENT)
         driven = inputs @ (gap * phi1(exponent)[:, None] * self.input_weights).T
-        return np.asarray(np.maximum(1.0, np.exp(exponent)) * known + driven)
+        return np.asarray(np.maximum(1.0, np.exp(exponent)) * states + driven)
 
     def local_errors(self, sizes: StepMagnitudes) -> Array:
         """Estimate the rounding of one step, `(cells, n)`; the average of a cell for steps of different lengths."""
@@ -238,7 +238,7 @@ class DenseSteps:
 
     @cached_property
     def chain(self) -> PropagatorChain:
-        """Exponentials up to K steps, with the errors of those that the engine uses."""
+        """Exponentials up to K steps, with the errors of the exponentials that the engine uses."""
         chain = propagator_chain(self.F, self.h * self.width, steps=self.width)
         if self.length_shares is not None:
             return chain
@@ -269,10 +269,10 @@ class DenseSteps:
         by_sum = self.h * peak @ self.input_weights
         return np.minimum(sizes.inputs @ (integral @ self.input_weights).T, sizes.input_sums @ by_sum.T)
 
-    def size_within(self, known: Array, inputs: Array, gap: float) -> Array:
+    def size_within(self, states: Array, inputs: Array, gap: float) -> Array:
         """Return bounds on the states `(cells, n)` up to a time `gap` after they were known."""
         chain = self.single_step.halved(int(math.log2(self.h / gap)))
-        return np.asarray(known @ chain.peak.T + inputs @ (chain.integral @ self.input_weights).T)
+        return np.asarray(states @ chain.peak.T + inputs @ (chain.integral @ self.input_weights).T)
 
     def local_errors(self, sizes: StepMagnitudes) -> Array:
         """Estimate the rounding of one step, `(cells, n)`; the average of a cell for steps of different lengths."""

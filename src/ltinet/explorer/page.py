@@ -152,8 +152,8 @@ def shared_data(service: ViewService, state: ViewState) -> JSONObject:
     subject = service.subject(state)
     chosen = _select_points(len(subject.budgets), subject.point_index(state.k))
     views = []
-    for place in chosen:
-        point = replace(state, k=subject.budgets[place], pick=None)
+    for index in chosen:
+        point = replace(state, k=subject.budgets[index], pick=None)
         views.append({**service.view(point), "band": service.band(point)})
     first = views[0]
     bode = {name: first["bode"][name] for name in ("omega", "system", "system_phase")}
@@ -174,10 +174,10 @@ def _without_common_parts(view: JSONObject) -> JSONObject:
     return parts
 
 
-def _select_points(count: int, place: int) -> list[int]:
+def _select_points(count: int, current: int) -> list[int]:
     """Return the indices of all points, or of at most `_MAX_POINTS`, with the current one."""
     spread = np.linspace(0, count - 1, min(count, _MAX_POINTS)).round().astype(int).tolist()
-    return sorted({*spread, place})
+    return sorted({*spread, current})
 
 
 def _hash(text: str) -> str:

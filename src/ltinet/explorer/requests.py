@@ -43,17 +43,17 @@ def error_response(sentence: str, status: int) -> PageResponse:
 def describe_upload(service: ViewService, state: ViewState) -> JSONObject:
     """Return the kind of a file, its name and its sizes; for a table its columns."""
     file = find_upload(service.files, state.system.removeprefix("file:"))
-    held = read_upload(file)
+    content = read_upload(file)
     name = sanitize(file.name)
-    if isinstance(held, Table):
+    if isinstance(content, Table):
         return {
             "name": name,
             "kind": "table",
-            "columns": [sanitize(column) for column in held.names],
-            "rows": len(held.t),
+            "columns": [sanitize(column) for column in content.names],
+            "rows": len(content.t),
         }
-    sizes = {"n_states": held.n_states, "n_inputs": held.n_inputs, "n_outputs": held.n_outputs}
-    return {"name": name, "kind": "network" if isinstance(held, DynamicNetwork) else "system", **sizes}
+    sizes = {"n_states": content.n_states, "n_inputs": content.n_inputs, "n_outputs": content.n_outputs}
+    return {"name": name, "kind": "network" if isinstance(content, DynamicNetwork) else "system", **sizes}
 
 
 _HEADER = '''"""Reproduces a view of `ltinet explore`: {address}"""
@@ -97,14 +97,14 @@ def _system(service: ViewService, state: ViewState) -> list[str]:
     file = find_upload(service.files, name)
     if file.suffix == ".safetensors":
         return [f"network = ltinet.load({file.name!r})", "system = network.system or network.to_state_space()"]
-    held = read_upload(file)
-    if isinstance(held, Table):
+    content = read_upload(file)
+    if isinstance(content, Table):
         return [
             f"table = ltinet.read_table({file.name!r})",
             f"u, y = table.values[:, {_indices(state.drive)}], table.values[:, {_indices(state.answer)}]",
             "result = ltinet.identify(u, y, dt=(table.t[-1] - table.t[0]) / (len(table.t) - 1))",
-            f"system = result.system.with_names(inputs={_names(held, state.drive)}, "
-            f"outputs={_names(held, state.answer)})",
+            f"system = result.system.with_names(inputs={_names(content, state.drive)}, "
+            f"outputs={_names(content, state.answer)})",
         ]
     return [f"system = ltinet.load_system({file.name!r})"]
 

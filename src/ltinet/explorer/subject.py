@@ -106,16 +106,16 @@ class TableModel(NamedTuple):
     facts: Mapping[str, str]
 
 
-def identify_table(table: Table, drive: Sequence[int], answer: Sequence[int]) -> TableModel:
+def identify_table(table: Table, inputs: Sequence[int], outputs: Sequence[int]) -> TableModel:
     """Return the system between columns of a table, counted from 1.
 
     Raise `InvalidStateError` for missing or wrong columns and for uneven times.
     """
     from ltinet.identification.api import identify  # here, since most pages do not need it
 
-    if not drive or not answer:
+    if not inputs or not outputs:
         raise InvalidStateError("this file is a table; choose its input and output columns")
-    u, y = (_named_columns(table, numbers) for numbers in (drive, answer))
+    u, y = (_named_columns(table, numbers) for numbers in (inputs, outputs))
     step = TimeAxis.of(table.t).step
     if step is None or not step > 0.0:
         raise InvalidStateError("the times of the table are not evenly spaced; resample it first")
@@ -194,8 +194,8 @@ class Subject:
 
     def end(self, input: int, output: int) -> float:
         """Return an end time that suits a step response, delays included; the same for every limit."""
-        late = float(self.system.input_delay[input] + self.system.output_delay[output])
-        return late + suggest_end_time(self._first._context, self.system.matrices, input=input, output=output)
+        dead_time = float(self.system.input_delay[input] + self.system.output_delay[output])
+        return dead_time + suggest_end_time(self._first._context, self.system.matrices, input=input, output=output)
 
     @cached_property
     def _first(self) -> DynamicNetwork:
@@ -222,18 +222,16 @@ def find_upload(files: UploadsByHash, digest: str) -> Upload:
     return files[digest]
 
 
-def _subject_of_upload(title: str, held: UploadContent, state: ViewState) -> Subject:
-    if isinstance(held, Table):
-        model = identify_table(held, state.drive, state.answer)
+def _subject_of_upload(title: str, content: UploadContent, state: ViewState) -> Subject:
+    if isinstance(content, Table):
+        model = identify_table(content, state.drive, state.answer)
         return Subject(title, *_check_system(model.system), notes=model.notes, facts=model.facts)
-    if isinstance(held, DynamicNetwork):
-        system = held.system or held.to_state_space()
-        condition = "" if held.form is None else f" with cond(T) = {held.form.condition:.4g}"
-        note = (
-            f"the file holds a network of {held.n_layers} layers{condition}; the trade-off curve is that of its system"
-        )
-        return Subject(title, *_check_system(system), notes=(note,), reduction_error=held.reduction_error)
-    return Subject(title, *_check_system(held))
+    if isinstance(content, DynamicNetwork):
+        system = content.system or content.to_state_space()
+        condition = "" if content.form is None else f" with cond(T) = {content.form.condition:.4g}"
+        note = f"the file holds a network of {content.n_layers} layers{condition}; the trade-off curve is that of its system"
+        return Subject(title, *_check_system(system), notes=(note,), reduction_error=content.reduction_error)
+    return Subject(title, *_check_system(content))
 
 
 def _check_system(system: StateSpace) -> tuple[StateSpace, StateSpace]:
@@ -312,10 +310,10 @@ def simulate_run(net: DynamicNetwork, run: ExcitationRun, *, engine: str = "exac
     return net.with_signal_settings(**settings).simulate(run.u, run.t, x0=run.x0, hold=run.hold, engine=engine)
 
 
-def channel_index(number: int, count: int, what: str) -> int:
+def channel_index(number: int, count: int, noun: str) -> int:
     """Return an index from 0 for a channel number from 1; raise `InvalidStateError` if there is no such channel."""
     if number > count:
-        raise InvalidStateError(f"{what} is {number} in the address; the system has {count}")
+        raise InvalidStateError(f"{noun} is {number} in the address; choose one from 1 to {count}")
     return number - 1
 
 

@@ -27,15 +27,15 @@ class CachedView:
     """A point of a subject's trade-off curve, with results that all its views share."""
 
     subject: Subject
-    place: int
+    index: int
 
     @cached_property
     def net(self) -> DynamicNetwork:
         """Network of the point."""
-        return self.subject.network(self.place)
+        return self.subject.network(self.index)
 
     @cached_property
-    def answer(self) -> NDArray[np.complex128]:
+    def response(self) -> NDArray[np.complex128]:
         """H(jω) of the network."""
         return self.net.frequency_response(self.subject.frequencies)
 
@@ -60,7 +60,7 @@ class ViewService:
         self._views: LRUCache[CachedView] = LRUCache(_N_VIEWS)
         self._runs: LRUCache[tuple[ExcitationRun, Solution]] = LRUCache(_N_RUNS)
         self._json: LRUCache[bytes] = LRUCache(_N_JSON)
-        self._before: dict[tuple[Any, ...], int] = {}
+        self._previous_points: dict[tuple[Any, ...], int] = {}
 
     def view_json(self, state: ViewState) -> bytes:
         """Return the view as JSON, from the cache if possible."""
@@ -79,9 +79,9 @@ class ViewService:
             "k": state.k,
             **cached.drawings,
             "before": views.original_pattern_view(subject),
-            "trade": views.tradeoff_view(subject, cached.place),
+            "trade": views.tradeoff_view(subject, cached.index),
             "reduction": views.reduction_view(subject),
-            "bode": views.bode_view(subject, cached.answer, input=input, output=output),
+            "bode": views.bode_view(subject, cached.response, input=input, output=output),
             "response": views.response_view(run, solution, input=input, output=output),
             "share": share,
         }
@@ -108,7 +108,7 @@ class ViewService:
     def run(self, state: ViewState) -> tuple[ExcitationRun, Solution]:
         """Return the run of a state and its solution."""
         cached = self.cached_view(state)
-        key = (state.subject, cached.place, state.u, state.T, state.input, state.output)
+        key = (state.subject, cached.index, state.u, state.T, state.input, state.output)
 
         def compute() -> tuple[ExcitationRun, Solution]:
             run = build_run(cached.subject, state, cached.net, self.files)
@@ -119,10 +119,10 @@ class ViewService:
     def neighbors(self, state: ViewState) -> Iterator[ViewState]:
         """Yield states that the next key press may request; `view_json` prepares them."""
         subject = self.subject(state)
-        place, before = subject.point_index(state.k), self._before.get(state.subject, 0)
-        self._before = {state.subject: place}
-        ahead = -1 if place < before else 1  # the slider mostly continues in the same direction
-        for other in (place + ahead, place + 2 * ahead, place - ahead):
+        index, previous = subject.point_index(state.k), self._previous_points.get(state.subject, 0)
+        self._previous_points = {state.subject: index}
+        step = -1 if index < previous else 1  # the slider mostly continues in the same direction
+        for other in (index + step, index + 2 * step, index - step):
             if 0 <= other < len(subject.budgets):
                 neighbor = replace(state, k=subject.budgets[other], pick=None)
                 if neighbor not in self._json:
@@ -141,12 +141,14 @@ class ViewService:
             return None, []
         net, (run, solution) = self.cached_view(state).net, self.run(state)
         try:
-            return views.share_view(net, run, solution, pick=state.pick, output=self.channels(state, net)[1]), []
+            return views.share_view(
+                net, run, solution, neuron_indices=state.pick, output=self.channels(state, net)[1]
+            ), []
         except InvalidNetworkError as error:
             return None, [str(error)]
 
-    def _at(self, state: ViewState, place: int) -> CachedView:
-        return self._views.get((state.subject, place), lambda: CachedView(self.subject(state), place))
+    def _at(self, state: ViewState, index: int) -> CachedView:
+        return self._views.get((state.subject, index), lambda: CachedView(self.subject(state), index))
 
 
 def _counted_from(net: DynamicNetwork, run: ExcitationRun) -> list[str]:

@@ -30,7 +30,7 @@ JSONObject = dict[str, Any]
 
 
 def rounded_list(values: Array) -> list[float | None]:
-    """Return values of a curve with seven digits, null for those that are not finite."""
+    """Return values of a curve with seven digits, null for values that are not finite."""
     return [float(f"{value:.7g}") if math.isfinite(value) else None for value in np.asarray(values).ravel().tolist()]
 
 
@@ -52,16 +52,16 @@ def round_coordinates(values: Iterable[float]) -> list[float]:
 MAX_POINTS = 1000
 
 
-def thin_curve(values: Array, most: int = MAX_POINTS) -> NDArray[np.intp]:
-    """Return ascending indices of at most `most` of the values `(T,)`: both ends, and each stretch's extremes."""
+def thin_curve(values: Array, max_points: int = MAX_POINTS) -> NDArray[np.intp]:
+    """Return ascending indices of at most `max_points` of the values `(T,)`: both ends, and each stretch's extremes."""
     count = len(values)
-    if count <= most:
+    if count <= max_points:
         return np.arange(count)
-    edges = np.linspace(0, count, most // 2).astype(np.intp)
-    kept = {0, count - 1}
+    edges = np.linspace(0, count, max_points // 2).astype(np.intp)
+    indices = {0, count - 1}
     for start, stop in itertools.pairwise(edges):
-        kept |= {int(start + np.argmin(values[start:stop])), int(start + np.argmax(values[start:stop]))}
-    return np.array(sorted(kept))
+        indices |= {int(start + np.argmin(values[start:stop])), int(start + np.argmax(values[start:stop]))}
+    return np.array(sorted(indices))
 
 
 _ASPECT = 0.62  # height over width
@@ -103,30 +103,30 @@ def _band(band: LayerBand, net: DynamicNetwork) -> JSONObject:
 def _arcs(band: LayerBand, layer: HorizontalLayer) -> list[list[float]]:
     """Return the x coordinates of pairs of connected neurons."""
     x = {ball.neuron: ball.x for ball in band.balls}
-    drawn = [(x[j], x[i]) for i, j in layer.edges if i in x and j in x]
-    return [round_coordinates(pair) for pair in drawn[:_MAX_ARCS]]
+    ends = [(x[j], x[i]) for i, j in layer.edges if i in x and j in x]
+    return [round_coordinates(pair) for pair in ends[:_MAX_ARCS]]
 
 
-def bode_view(subject: Subject, answer: NDArray[np.complex128], *, input: int, output: int) -> JSONObject:
-    """Return |H| and the phase in degrees between one input and one output; `answer` is `net.frequency_response`.
+def bode_view(subject: Subject, response: NDArray[np.complex128], *, input: int, output: int) -> JSONObject:
+    """Return |H| and the phase in degrees between one input and one output; `response` is `net.frequency_response`.
 
     The response of a large sparse system is not computed: the bound of its reduction bounds the difference.
     """
-    network = answer[:, output, input]
-    late = float(subject.system.input_delay[input] + subject.system.output_delay[output])
-    delay = subject.frequencies * late
-    shown = {
+    network = response[:, output, input]
+    dead_time = float(subject.system.input_delay[input] + subject.system.output_delay[output])
+    delay = subject.frequencies * dead_time
+    curves = {
         "omega": rounded_list(subject.frequencies),
         "network": rounded_list(np.abs(network)),
         "network_phase": rounded_list(_phase(network, delay)),
     }
     if subject.response is None:
         bound = None if subject.reduction is None else subject.reduction.error_bound
-        most = np.full(len(network), np.nan if bound is None else bound)
-        return {**shown, "system": None, "system_phase": None, "difference": rounded_list(most)}
+        difference_bound = np.full(len(network), np.nan if bound is None else bound)
+        return {**curves, "system": None, "system_phase": None, "difference": rounded_list(difference_bound)}
     system = subject.response[:, output, input]
     return {
-        **shown,
+        **curves,
         "system": rounded_list(np.abs(system)),
         "system_phase": rounded_list(_phase(system, delay)),
         "difference": rounded_list(np.abs(system - network)),
@@ -162,14 +162,14 @@ def _timed(net: DynamicNetwork, run: ExcitationRun, name: str) -> tuple[Solution
     return simulate_run(net, run, engine=name), time.perf_counter() - start
 
 
-def _row(name: str, found: Solution, seconds: float, *, exact_y: Array, output: int) -> JSONObject:
-    evaluations = found.stats.get("evaluations")
+def _row(name: str, solution: Solution, seconds: float, *, exact_y: Array, output: int) -> JSONObject:
+    evaluations = solution.stats.get("evaluations")
     return {
         "name": name,
-        "evaluations": None if evaluations is None else int(sum(np.sum(own) for own in evaluations)),
+        "evaluations": None if evaluations is None else int(sum(np.sum(counts) for counts in evaluations)),
         "seconds": seconds,
-        "error": finite_or_none(float(np.abs(found.y - exact_y)[:, output].max())),
-        "bound": finite_or_none(float(found.error_bound()[output])),
+        "error": finite_or_none(float(np.abs(solution.y - exact_y)[:, output].max())),
+        "bound": finite_or_none(float(solution.error_bound()[output])),
     }
 
 
@@ -267,10 +267,10 @@ def response_view(run: ExcitationRun, solution: Solution, *, input: int, output:
 
 
 def share_view(
-    net: DynamicNetwork, run: ExcitationRun, solution: Solution, *, pick: tuple[int, int], output: int
+    net: DynamicNetwork, run: ExcitationRun, solution: Solution, *, neuron_indices: tuple[int, int], output: int
 ) -> JSONObject:
     """Return the contribution of one neuron to the output, and its equation."""
-    layer, neuron = pick
+    layer, neuron = neuron_indices
     share = _delayed_share(net, run, solution, layer=layer, neuron=neuron, output=output)
     chosen, samples = net.layers[layer].neurons[neuron], thin_curve(share)
     return {
@@ -321,7 +321,7 @@ def poles_view(net: DynamicNetwork) -> JSONObject:
     }
 
 
-def tradeoff_view(subject: Subject, place: int) -> JSONObject:
+def tradeoff_view(subject: Subject, index: int) -> JSONObject:
     """Return every point of the trade-off curve, a limit that selects it, and the index of the current one."""
     curve = subject.curve
     return {
@@ -329,5 +329,5 @@ def tradeoff_view(subject: Subject, place: int) -> JSONObject:
         "layers": [point.n_layers for point in curve],
         "connections": [point.n_connections for point in curve],
         "budgets": list(subject.budgets),
-        "place": place,
+        "place": index,
     }

@@ -186,9 +186,9 @@ def table_errors(
     if size > _MAX_COMPARED_COLUMNS:
         norm = float(np.linalg.norm(block.P_minus_1 if by_increments else block.P, 2))
         return np.full((n, n), n * EPS * norm), np.full(Gamma.shape, n * EPS * float(np.linalg.norm(Gamma)))
-    whole = np.zeros((size, size))
-    whole[:n, :n], whole[:n, n : n + m], whole[n : n + m, n + m :] = block.F, block.G, np.eye(m)
-    exact = extended_exponentials(whole, dt, 0)[0]
+    augmented = np.zeros((size, size))
+    augmented[:n, :n], augmented[:n, n : n + m], augmented[n : n + m, n + m :] = block.F, block.G, np.eye(m)
+    exact = extended_exponentials(augmented, dt, 0)[0]
     first, second = exact.high[:n, n : n + m], exact.high[:n, n + m :]
     ends = second / dt
     expected = np.hstack([first - ends, ends]) if linear else np.hstack([first, np.zeros_like(first)])

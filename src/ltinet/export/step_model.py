@@ -178,7 +178,7 @@ def _order_scalars(system: ModalSystem, dt: float, *, by_increments: bool) -> tu
 
 
 def _order_dense_blocks(system: ModalSystem, step: ExactStep) -> tuple[tuple[BlockStep, ...], list[int], int]:
-    """Return dense blocks with those that have a slow eigenvalue last, their order, and how many are slow."""
+    """Return dense blocks, blocks with a slow eigenvalue last, with their order and the number of slow ones."""
     slow = [bool(np.abs(np.linalg.eigvals(block.F)).min() * step.length < SLOW_MODE_LIMIT) for block in system.blocks]
     order = sorted(range(len(slow)), key=lambda index: slow[index])
     blocks = []

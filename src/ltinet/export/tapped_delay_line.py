@@ -156,16 +156,16 @@ def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedMode
 
 
 def _taps(
-    whole: NDArray[np.intp], rest: Array, *, linear: bool, feeds_through: list[bool]
+    whole_steps: NDArray[np.intp], remainder: Array, *, linear: bool, feeds_through: list[bool]
 ) -> tuple[tuple[Tap, ...], list[int]]:
     """Return taps, by lag, and their columns among (a_l, a_r, b_l, b_r, the sample k − d)."""
-    m = len(rest)
+    m = len(remainder)
     taps: list[tuple[int, Tap]] = []
-    for j, d in enumerate(whole.tolist()):
+    for j, d in enumerate(whole_steps.tolist()):
         taps.append((2 * m + j, Tap(j, d + 1, ends_line=False)))
         if linear:
             taps.append((3 * m + j, Tap(j, d, ends_line=True)))
-        if rest[j] > 0.0:
+        if remainder[j] > 0.0:
             taps.append((j, Tap(j, d + 2, ends_line=False)))
             if linear:
                 taps.append((m + j, Tap(j, d + 1, ends_line=True)))
@@ -225,10 +225,10 @@ def tapped_rounding_bound(
     peaks = np.broadcast_to(np.asarray(peak, dtype=np.float64), (tapped.n_inputs,))
     channels = np.array([tap.channel for tap in tapped.taps], dtype=np.intp)
     options: Any = {"n_steps": n_steps, "samples_at_once": samples_at_once}
-    whole = replace(step, D=np.abs(step.D) + np.abs(tapped.L))
-    core = rounding_bound(whole, precision, peak=peaks[channels], **options)
+    with_feedthrough = replace(step, D=np.abs(step.D) + np.abs(tapped.L))
+    core = rounding_bound(with_feedthrough, precision, peak=peaks[channels], **options)
     moved = (unit * peaks + table * np.abs(tapped.u0)) * (tapped.u0 != 0.0)
-    zero_start = replace(whole, start=np.zeros_like(step.start))
+    zero_start = replace(with_feedthrough, start=np.zeros_like(step.start))
     tap_errors = moved[channels] + tapped.tap_error * peaks[channels]
     of_inputs = rounding_bound(zero_start, precision, peak=tap_errors, **options).size
     rows = replace(step, C=tapped.row_error, D=np.zeros_like(step.D))

@@ -143,8 +143,8 @@ def identify(  # noqa: PLR0913
     settings = EstimationSettings(feedthrough, trend, linear, scale, mirror, max(map(len, records)))
     best = _estimate(records, options, settings, callback or (lambda _: None), stable=stable)
     # The continuous-time system in the units of the user.
-    spread = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
-    fits = np.asarray(100.0 * (1.0 - np.sqrt(best.driven.errors / spread)))
+    squares = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
+    fits = np.asarray(100.0 * (1.0 - np.sqrt(best.driven.errors / squares)))
     driven = units.restored(best.driven)
     model = driven.model
     continuous = to_continuous_time(model, step)

@@ -192,9 +192,9 @@ def weighted_regressors(X: Complex, weights: Array, *, feedthrough: bool) -> Arr
     return stack_real_imag((weights[:, :, None] * columns).reshape(K * m, -1))
 
 
-def _least_squares(M: Array, side: Complex) -> Array:
-    """Return the real x that minimizes ‖M x − (Re, Im) side‖, with columns of M scaled to norm 1."""
+def _least_squares(M: Array, rhs: Complex) -> Array:
+    """Return the real x that minimizes ‖M x − (Re, Im) rhs‖, with columns of M scaled to norm 1."""
     scale = np.linalg.norm(M, axis=0)
     scale[scale == 0.0] = 1.0
-    stacked = np.concatenate([side.real, side.imag])
+    stacked = np.concatenate([rhs.real, rhs.imag])
     return np.asarray(lstsq(M / scale, stacked, lapack_driver="gelsy", check_finite=False)[0] / scale)

@@ -1,4 +1,4 @@
-"""Diagnostics of an identified model on the data it was found in, or on other data.
+"""Diagnostics of an identified model on the data that it was fitted to, or on other data.
 
 `Diagnostics` is the protocol that results rely on: covariance, warnings, fit, residuals and comparisons. It has an
 implementation for records and one for frequency responses. The data of a covariance are stored, so that it is
@@ -42,7 +42,9 @@ from ltinet.identification.sensitivities import MAX_PARAMETERS, ParameterLayout,
 from ltinet.identification.uncertainty import ParameterCovariance, parameter_covariance, response_gradient
 from ltinet.systems.matrices import Matrix
 
-_MIN_NOISE_SHARE = 0.01  # lower limit of 1 − h: residuals that the model follows entirely say nothing about the noise
+_MIN_NOISE_SHARE = (
+    0.01  # lower limit of 1 − h: a residual that the model cancels entirely has no information on the noise
+)
 _NOISE_FREE = 1e-11  # of a channel: smaller errors are rounding, which no covariance describes
 Values = NDArray[np.float64] | NDArray[np.complex128]
 
@@ -50,7 +52,7 @@ Values = NDArray[np.float64] | NDArray[np.complex128]
 class DataComparison(NamedTuple):
     """Measured values and those of the model, of one shape; the rows of records are samples."""
 
-    places: Array
+    x: Array
     """Times from 0 on, or frequencies."""
     measured: Values
     modeled: Values
@@ -71,8 +73,8 @@ class CandidateSummary(NamedTuple):
 class Diagnostics(Protocol):
     """Comparison of a model with data.
 
-    `first` and `second` are u and y, or omega and H. Where both are None, the data that the model was found in are
-    used, of long records their beginnings.
+    `first` and `second` are u and y, or omega and H. Where both are None, the data that the model was
+    fitted to are used, of long records their beginnings.
     """
 
     def covariance(self) -> ParameterCovariance | None:
@@ -131,7 +133,7 @@ def covariance_data(
 @final
 @dataclass(frozen=True, eq=False)
 class RecordDiagnostics:
-    """Model at the samples, the records that it was found in, and the offsets of the channels."""
+    """Model at the samples, the records that it was fitted to, and the offsets of the channels."""
 
     modes: ModalModel
     data: CovarianceData
@@ -172,7 +174,7 @@ class RecordDiagnostics:
         return tuple(comparisons)
 
     def _prepare(self, u: Any, y: Any) -> tuple[Record, ...]:
-        """Return records without offsets and delays; those that the model was found in by default."""
+        """Return records without offsets and delays; by default those that the model was fitted to."""
         if u is None and y is None:
             shift = self.levels - self.output_offsets
             return tuple(
@@ -193,7 +195,7 @@ class RecordDiagnostics:
 @final
 @dataclass(frozen=True, eq=False)
 class ResponseDiagnostics:
-    """Continuous-time model with the frequency response that it was found in."""
+    """Continuous-time model with the frequency response that it was fitted to."""
 
     model: FittedResponse
     modes: ModalModel | None
@@ -248,7 +250,7 @@ class ResponseDiagnostics:
         return (DataComparison(data.omega, data.H, self.model.response(data.omega)),)
 
     def _response(self, omega: Any, H: Any) -> FrequencyData:
-        """Return a validated response; that which the model was found in by default."""
+        """Return a validated response, by default the one that the model was fitted to."""
         if omega is None and H is None:
             return self.model.measured
         data = validate_frequency_data(omega, H, None, fewest=1)

@@ -142,7 +142,7 @@ def estimate(
     pool = pool or [min(plain, key=lambda candidate: abs(candidate.order - order))]
     if options.refine:
         leading = np.argsort(relative_scores(pool, settings, n_test), kind="stable")[:_N_REFINED]
-        refined = [refine_candidate(pool[place], split, settings) for place in leading.tolist()]
+        refined = [refine_candidate(pool[index], split, settings) for index in leading.tolist()]
         pool += [candidate for candidate in refined if candidate is not None]
     best = pool[int(np.argmin(relative_scores(pool, settings, n_test)))]
     # The chosen model from all samples.
@@ -251,8 +251,8 @@ def _select_order_whitened(
     if len(orders) == 1:
         return orders[0]
     # The best model of records that are not whitened has states for the noise as well: few more can be needed without.
-    most = max(min(orders), leader.order + leader.order // 2 + 2)
-    orders = tuple(order for order in orders if order <= most)
+    max_order = max(min(orders), leader.order + leader.order // 2 + 2)
+    orders = tuple(order for order in orders if order <= max_order)
     candidates = generate_candidates(white, settings, block_rows=rows, methods=options.first_methods, orders=orders)
     if not candidates:
         return min(candidate.order for candidate in plain)
@@ -340,7 +340,7 @@ def resolve_delays(delay: Any, records: tuple[Record, ...]) -> tuple[int, ...]:
     """Return the delay of every input in samples, estimated where it is "auto"."""
     m = records[0].u.shape[1]
     if isinstance(delay, str) and delay == "auto":
-        return estimate_delays(records, most=_MAX_DELAY)
+        return estimate_delays(records, max_delay=_MAX_DELAY)
     shortest = min(map(len, records))
     try:
         delays = np.broadcast_to(np.asarray(delay), (m,)) if np.ndim(delay) == 0 else np.asarray(delay)

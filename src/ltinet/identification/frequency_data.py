@@ -133,9 +133,9 @@ def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 def _require_finite(array: NDArray[Any], name: str) -> None:
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
-        place = ", ".join(str(at) for at in bad[0])
+        index = ", ".join(str(at) for at in bad[0])
         raise InvalidSignalError(
-            f"{name}[{place}] is {array[tuple(bad[0])]}; leave out frequencies without a measurement, and ω = 0 if the "
+            f"{name}[{index}] is {array[tuple(bad[0])]}; leave out frequencies without a measurement, and ω = 0 if the "
             "system has an integrator"
         )
 

@@ -136,9 +136,9 @@ def _allowed_orders(order: int | range | None, measured: FrequencyData) -> list[
     """Return the orders to choose from, ascending."""
     K, p, m = measured.H.shape
     # Two thirds of the data are fitted, real and imaginary parts, by n (p + m) + p m unknowns.
-    most = max(1, min((2 * (2 * K // 3) * p * m - p * m) // (2 * (p + m)), (2 * K // 3) - 1))
+    max_order = max(1, min((2 * (2 * K // 3) * p * m - p * m) // (2 * (p + m)), (2 * K // 3) - 1))
     if order is None:
-        return list(range(min(most, _MAX_AUTO_ORDER) + 1))
+        return list(range(min(max_order, _MAX_AUTO_ORDER) + 1))
     orders: list[int] = []
     if isinstance(order, range):
         orders = sorted(order)
@@ -146,9 +146,9 @@ def _allowed_orders(order: int | range | None, measured: FrequencyData) -> list[
         orders = [int(order)]
     if not orders or orders[0] < 0:
         raise InvalidSignalError(f"order is {order!r}; it must be None, an integer of at least 0, or a range of them")
-    if orders[-1] > most:
+    if orders[-1] > max_order:
         raise InvalidSignalError(
-            f"order {orders[-1]} is more than {K} frequencies of {p} × {m} channels determine; give at most {most}, or "
+            f"order {orders[-1]} is more than {K} frequencies of {p} × {m} channels determine; give at most {max_order}, or "
             "measure more frequencies"
         )
     return orders

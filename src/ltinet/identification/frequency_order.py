@@ -14,7 +14,7 @@ from ltinet.identification.frequency_data import ScaledResponse
 from ltinet.identification.variable_projection import DescentOptions, descend
 from ltinet.identification.vector_fitting import VectorFit, balance_over_band, growing_vector_fits
 
-# Error, relative to a channel's root mean square, below which smaller errors are no argument for a larger order: no
+# Error, relative to a channel's root mean square, below which smaller errors do not justify a larger order: no
 # instrument has so many digits, and the largest of ten thousand errors is then 1e-9 of the channel at most.
 ROUNDING_FLOOR = 1e-11
 _TOLERATED_RATIO = 1.05  # of hold-out errors; empirical: two halves of noisy data differ by as much
@@ -46,16 +46,18 @@ def choose_order(
     """
     is_held_out = np.arange(len(data.s)) % _HOLDOUT_STEP == 1
     fitted, held_out = data.part(~is_held_out), data.part(is_held_out)
-    most = max(1, min(allowed[-1], (len(fitted.s) - 1) // 2))
-    fits = list(growing_vector_fits(fitted, held_out, feedthrough=feedthrough, most=most, floor=ROUNDING_FLOOR))
+    max_order = max(1, min(allowed[-1], (len(fitted.s) - 1) // 2))
+    fits = list(
+        growing_vector_fits(fitted, held_out, feedthrough=feedthrough, max_order=max_order, floor=ROUNDING_FLOOR)
+    )
     adequate = _ADEQUATE_RATIO * max(min(fit.held_out for fit in fits), ROUNDING_FLOOR)
-    first = next(place for place, fit in enumerate(fits) if fit.held_out <= adequate)
+    first = next(index for index, fit in enumerate(fits) if fit.held_out <= adequate)
     options = DescentOptions(feedthrough=feedthrough, rounds=_ROUNDS, floor=ROUNDING_FLOOR)
     search = _OrderSearch(fitted, held_out, options, fits[first:])
     search.grow(allowed)
     sufficient = _TOLERATED_RATIO * min(search.error(order) for order in search.candidates)
-    fitted_places = [place for place, order in enumerate(allowed) if order in search.candidates]
-    low, high = -1, min(place for place in fitted_places if search.error(allowed[place]) <= sufficient)
+    fitted_indices = [index for index, order in enumerate(allowed) if order in search.candidates]
+    low, high = -1, min(index for index in fitted_indices if search.error(allowed[index]) <= sufficient)
     while high - low > 1:
         middle = (low + high) // 2
         if search.error(allowed[middle]) <= sufficient:
@@ -84,13 +86,13 @@ class _OrderSearch:
         """
         start = min(self.vector_fits[0].n_poles, self.vector_fits[0].n_states)
         last = max(fit.n_states for fit in self.vector_fits)
-        place = next((k for k, order in enumerate(allowed) if order >= start), len(allowed) - 1)
-        best, waiting = self.error(allowed[place]), 0
-        while place + 1 < len(allowed) and allowed[place] < last and waiting < _PATIENCE and best > ROUNDING_FLOOR:
-            target = min(allowed[place] + max(1, allowed[place] // 6), last)
-            later = range(place + 1, len(allowed))
-            place = next((k for k in later if allowed[k] >= target), len(allowed) - 1)
-            error = self.error(allowed[place])
+        index = next((k for k, order in enumerate(allowed) if order >= start), len(allowed) - 1)
+        best, waiting = self.error(allowed[index]), 0
+        while index + 1 < len(allowed) and allowed[index] < last and waiting < _PATIENCE and best > ROUNDING_FLOOR:
+            target = min(allowed[index] + max(1, allowed[index] // 6), last)
+            later = range(index + 1, len(allowed))
+            index = next((k for k in later if allowed[k] >= target), len(allowed) - 1)
+            error = self.error(allowed[index])
             waiting = 0 if error < best / _TOLERATED_RATIO else waiting + 1
             best = min(best, error)
 

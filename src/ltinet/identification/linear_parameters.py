@@ -90,14 +90,14 @@ def fit_initial_condition(
     return start, np.asarray(((part.outputs - _free_outputs(part, model, start)) ** 2).sum(axis=0))
 
 
-def scaled_least_squares(columns: Matrix, side: Array) -> Array:
+def scaled_least_squares(columns: Matrix, rhs: Array) -> Array:
     """Solve a least-squares problem with columns scaled to norm 1; the minimum-norm solution where rank is lost."""
     norms = np.linalg.norm(columns, axis=0)
     norms = np.where(norms > 0.0, norms, 1.0)
     if not columns.shape[1]:
         return np.zeros(0)
     cutoff = max(columns.shape) * EPS
-    return np.asarray(linalg.lstsq(columns / norms, side, cond=cutoff, check_finite=False)[0] / norms)
+    return np.asarray(linalg.lstsq(columns / norms, rhs, cond=cutoff, check_finite=False)[0] / norms)
 
 
 def _side(part: "ModalRegressors", scale: Array) -> Array:

@@ -29,7 +29,7 @@ _HOLDOUT_RATIO = 0.5  # test samples by training samples
 _MAX_GROWTH_EXPONENT = 15.0  # log of the growth of a mode over a record, e^15 = 3e6: no measurement has that range
 _ERROR_FLOOR = 1e-9  # of the outputs: smaller errors are taken for equal, since no measurement is better
 TOLERATED = 0.005
-"""Relative difference of hold-out errors that is no argument for an order; empirical, from tests with drawn systems."""
+"""Relative difference of hold-out errors that does not justify a larger order; empirical, from random systems."""
 _SELECTION_DEVIATIONS = 4.0  # standard deviations by which the best of a few dozen models may be better by chance
 _N_ORDERS_ABOVE = 2  # orders above the one chosen before refinement that are refined
 _N_WORSE_ORDERS = 2  # consecutive lower orders that are worse after which no lower one is refined
@@ -195,7 +195,7 @@ def refine_model(driven: DrivenModel, records: tuple[Record, ...], settings: Est
 
 
 def diverges(model: ModalModel, settings: EstimationSettings) -> bool:
-    """Return whether a mode grows over the longest record by more than any measurement has range for."""
+    """Return whether a mode grows over the longest record by more than the range of any measurement."""
     return bool(np.log(max(np.abs(model.poles).max(initial=0.0), 1e-300)) * settings.longest > _MAX_GROWTH_EXPONENT)
 
 
@@ -247,12 +247,12 @@ def best_by_order(candidates: Sequence[Candidate], scores: Array) -> dict[int, t
 
 
 def admissible_orders(best: dict[int, tuple[Candidate, float]], counts: SampleCounts) -> list[int]:
-    """Return the orders whose test errors are no argument against them, ascending.
+    """Return the orders with test errors that are not significantly larger than the smallest one, ascending.
 
     Parameters that explain nothing change the error on N test samples, relative to itself, by about
     √(count · N/N_train)/N by chance; the best of many models has been lucky, so that four of these are tolerated.
     Where the best model itself has another error on test samples than on training samples, the two parts of the record
-    differ, as those of a nonlinear plant do, and errors are known to that share only.
+    differ, as those of a nonlinear plant do, and the relative difference is tolerated as well.
     """
     lead_order, (leader, least) = min(best.items(), key=lambda item: item[1][1])
     model = leader.driven.model

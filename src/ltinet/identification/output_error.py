@@ -155,10 +155,10 @@ def _gauss_newton_step(
     parameters = ParameterLayout(driven.model, feedthrough, trend, len(records))
     parts = record_residuals(driven, records)
     with single_blas_thread():
-        R, side = Sensitivities(parameters, parts, scale).triangle()
+        R, rhs = Sensitivities(parameters, parts, scale).triangle()
         if not np.all(np.abs(R.diagonal()) > len(R) * EPS * np.linalg.norm(R, axis=0)):
             return None
-        step = linalg.solve_triangular(R, side, check_finite=False)
+        step = linalg.solve_triangular(R, rhs, check_finite=False)
     theta = parameters.packed(driven.model, driven.starts) + np.roll(step, parameters.n_shared)
     model, starts = parameters.unpacked(theta)
     if not np.all(np.isfinite(theta)) or np.any(model.poles.imag < 0.0) or driven.model.is_stable > model.is_stable:

@@ -125,14 +125,14 @@ _SIGNIFICANCE = 4.5  # standard deviations: one false alarm in 10⁵ lags
 _MAX_SAMPLES = 2**17  # samples of a record that are used
 
 
-def estimate_delays(records: tuple[Record, ...], *, most: int) -> tuple[int, ...]:
+def estimate_delays(records: tuple[Record, ...], *, max_delay: int) -> tuple[int, ...]:
     """Return for every input the number of samples that it is delayed by.
 
     0 where the output moves at once or at the next sample, as in a system without feedthrough, and where no
     coefficient exceeds its uncertainty.
     """
     m, p = int(records[0].u.shape[1]), int(records[0].y.shape[1])
-    lags = min(_LAGS, max(most + 2, 2), sum(map(len, records)) // (4 * (m + p)))
+    lags = min(_LAGS, max(max_delay + 2, 2), sum(map(len, records)) // (4 * (m + p)))
     none = (0,) * m
     if lags < 2:
         return none
@@ -144,16 +144,16 @@ def estimate_delays(records: tuple[Record, ...], *, most: int) -> tuple[int, ...
     if not np.all(diagonal > 1e-10 * diagonal.max(initial=0.0)):
         return none  # columns of noise-free records are dependent; a delay then appears as poles at 0
     inverse = linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
-    spread = np.linalg.norm(inverse, axis=1)
+    row_norms = np.linalg.norm(inverse, axis=1)
     ratios = np.zeros((lags, m))
     for output in range(p):
         weights = inverse @ (Q.T @ outputs[:, output])
         residuals = outputs[:, output] - columns @ weights
-        deviation = np.sqrt(residuals @ residuals / (len(residuals) - len(R))) * spread
+        deviation = np.sqrt(residuals @ residuals / (len(residuals) - len(R))) * row_norms
         ratio = np.abs(weights) / np.where(deviation > 0.0, deviation, np.inf)
         ratios = np.maximum(ratios, ratio[: lags * m].reshape(lags, m))
     significant = [np.flatnonzero(ratios[:, j] > _SIGNIFICANCE) for j in range(m)]
-    return tuple(max(int(places[0]) - 1, 0) if len(places) else 0 for places in significant)
+    return tuple(max(int(lags[0]) - 1, 0) if len(lags) else 0 for lags in significant)
 
 
 def _arx_regression(records: tuple[Record, ...], lags: int) -> tuple[Array, Array]:

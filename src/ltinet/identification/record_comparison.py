@@ -106,18 +106,18 @@ def compare_record(
             f"fitting the first state takes {model.n_states} simulations, one for each state; give from_rest=True, or "
             "reduce the model first"
         )
-    errors, spread = np.zeros(model.n_outputs), np.zeros(model.n_outputs)
+    errors, squares = np.zeros(model.n_outputs), np.zeros(model.n_outputs)
     runs = list(_runs(model, u, y, t, dt))
     if not runs:
         raise InvalidSignalError(NO_RUN_MESSAGE)
     simulated = [_simulate_run(model, run, hold=held, from_rest=from_rest) for run in runs]
     for run, outputs in zip(runs, simulated, strict=True):
-        run_errors, run_spread = _sums(run.y, outputs)
-        errors, spread = errors + run_errors, spread + run_spread
-    still = np.flatnonzero(spread == 0.0)
+        run_errors, run_squares = _sums(run.y, outputs)
+        errors, squares = errors + run_errors, squares + run_squares
+    still = np.flatnonzero(squares == 0.0)
     if len(still):
         raise InvalidSignalError(f"y[:, {still[0]}] never changes, so that its fit is undefined; leave this output out")
-    fits = np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
+    fits = np.asarray(100.0 * (1.0 - np.sqrt(errors / squares)))
     times, measured = np.concatenate([run.t for run in runs]), np.concatenate([run.y for run in runs])
     seams = tuple(float(run.t[0]) for run in runs[1:])
     return RecordComparison(times, measured, np.concatenate(simulated), fits, seams)
@@ -167,8 +167,8 @@ def _simulate_run(model: SimulationModel, run: _Run, *, hold: Hold, from_rest: b
     simulated[first:] = np.where(known, forced, np.nan)
     if not model.n_states:
         return simulated
-    spread = _sums(run.y, simulated)[1]
-    scale = np.sqrt(np.where(spread > 0.0, spread, 1.0))
+    squares = _sums(run.y, simulated)[1]
+    scale = np.sqrt(np.where(squares > 0.0, squares, 1.0))
     columns = np.concatenate([response / scale for response in _free_responses(model, times)], axis=0)
     columns[:, ~known] = 0.0
     matrix = columns.reshape(model.n_states, -1).T

@@ -100,11 +100,14 @@ def parse_experiments(u: Any, y: Any) -> list[tuple[Record, list[slice]]]:
         raise InvalidSignalError(f"u has {len(u)} experiments and y has {len(y)}; give one y for each u")
     experiments: list[tuple[Record, list[slice]]] = []
     for number, (one_u, one_y) in enumerate(pairs):
-        place = f"[{number}]" if several else ""
-        record = _record(one_u, one_y, place)
+        suffix = f"[{number}]" if several else ""
+        record = _record(one_u, one_y, suffix)
         first = experiments[0][0] if experiments else record
         if (record.u.shape[1], record.y.shape[1]) != (first.u.shape[1], first.y.shape[1]):
-            raise InvalidSignalError(f"u{place} or y{place} has other channels than the experiments before it")
+            raise InvalidSignalError(
+                f"u{suffix} or y{suffix} has other channels than the experiments before it; give all experiments the "
+                "same channels"
+            )
         experiments.append((record, list(_find_runs(record))))
     return experiments
 
@@ -153,17 +156,17 @@ def _is_experiment_list(value: Any) -> bool:
     return any(isinstance(row, np.ndarray) or np.ndim(_plain_values(row)) > 1 for row in value)
 
 
-def _record(u: Any, y: Any, place: str) -> Record:
-    inputs, outputs = _channels(u, f"u{place}"), _channels(y, f"y{place}")
+def _record(u: Any, y: Any, suffix: str) -> Record:
+    inputs, outputs = _channels(u, f"u{suffix}"), _channels(y, f"y{suffix}")
     if len(inputs) != len(outputs):
         raise InvalidSignalError(
-            f"u{place} has {format_count(len(inputs), 'sample')} and y{place} has {len(outputs)}; give one y for each u, "
+            f"u{suffix} has {format_count(len(inputs), 'sample')} and y{suffix} has {len(outputs)}; give one y for each u, "
             "time along the first axis"
         )
     for values, name in ((inputs, "u"), (outputs, "y")):
         if values.shape[1] > len(values):
             raise InvalidSignalError(
-                f"{name}{place} has {values.shape[1]} channels and {format_count(len(values), 'sample')}; time comes "
+                f"{name}{suffix} has {values.shape[1]} channels and {format_count(len(values), 'sample')}; time comes "
                 f"first: pass {name}.T if channels do"
             )
     return Record(inputs, outputs)
@@ -210,7 +213,7 @@ def _reject_uninformative_channels(values: Array, name: str) -> None:
 
 
 def _outlier_notes(records: list[Record]) -> list[str]:
-    """Return notes on samples so far from all others that they alone determine a least-squares fit."""
+    """Return notes on outliers, samples so far from all others that they dominate a least-squares fit."""
     notes = []
     for name in ("u", "y"):
         values = np.concatenate([getattr(record, name) for record in records])

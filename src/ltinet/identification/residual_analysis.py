@@ -107,8 +107,8 @@ def record_residual_tests(model: ModalModel, records: tuple[Record, ...], trend:
 def record_fits(model: ModalModel, records: tuple[Record, ...]) -> Array:
     """Return 100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, with starts fitted."""
     errors = sum(fit_initial_condition(model, it, trend="none", scale=output_deviations(it))[1] for it in records)
-    spread = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
-    return np.asarray(100.0 * (1.0 - np.sqrt(errors / spread)))
+    squares = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
+    return np.asarray(100.0 * (1.0 - np.sqrt(errors / squares)))
 
 
 def output_deviations(record: Record) -> Array:
@@ -136,17 +136,19 @@ def analyze_residuals(residuals: list[Array], inputs: list[Array], *, lags: int 
     """Return the tests of residuals `(T, p)` and inputs `(T, m)` of records."""
     p, m = residuals[0].shape[1], inputs[0].shape[1]
     n = sum(map(len, residuals))
-    most = max(0, min(lags, min(map(len, residuals)) // _SAMPLES_PER_LAG))
+    max_lag = max(0, min(lags, min(map(len, residuals)) // _SAMPLES_PER_LAG))
     e, u = ([_centered(values, k) for k in range(count)] for values, count in ((residuals, p), (inputs, m)))
-    auto = np.array([_correlation(series, series, most) for series in e])
+    auto = np.array([_correlation(series, series, max_lag) for series in e])
     white_e, white_u = ([_whiten_series(series) for series in channels] for channels in (e, u))
-    cross = np.array([[_correlation(_common_end(b, a), _common_end(a, b), most) for b in white_u] for a in white_e])
+    cross = np.array([[_correlation(_common_end(b, a), _common_end(a, b), max_lag) for b in white_u] for a in white_e])
     # Ljung–Box statistic, χ² with one degree of freedom for each lag.
-    statistic = n * (n + 2.0) * (auto[:, most + 1 :] ** 2 / (n - np.arange(1, most + 1))).sum(axis=1)
-    is_white = statistic <= special.chdtri(most, 0.01) if most else np.ones(p, dtype=bool)
+    statistic = n * (n + 2.0) * (auto[:, max_lag + 1 :] ** 2 / (n - np.arange(1, max_lag + 1))).sum(axis=1)
+    is_white = statistic <= special.chdtri(max_lag, 0.01) if max_lag else np.ones(p, dtype=bool)
     band = NORMAL_QUANTILE_99 / np.sqrt(max(n, 1))
     chance = chance_of_feedback(residuals, inputs)
-    return ResidualTests(tuple(residuals), np.arange(-most, most + 1), auto, cross, band, np.asarray(is_white), chance)
+    return ResidualTests(
+        tuple(residuals), np.arange(-max_lag, max_lag + 1), auto, cross, band, np.asarray(is_white), chance
+    )
 
 
 def _centered(values: list[Array], channel: int) -> list[Array]:
@@ -164,12 +166,14 @@ def _common_end(series: list[Array], other: list[Array]) -> list[Array]:
     return [a[-min(len(a), len(b)) :] for a, b in zip(series, other, strict=True)]
 
 
-def _correlation(first: list[Array], second: list[Array], most: int) -> Array:
-    """Return the correlation of the first at k with the second at k + lag, lags −most to most; 0 if either is 0."""
-    total = np.zeros(2 * most + 1)
+def _correlation(first: list[Array], second: list[Array], max_lag: int) -> Array:
+    """Return the correlation of the first at k with the second at k + lag, lags −max_lag to max_lag; 0 if either is 0."""
+    total = np.zeros(2 * max_lag + 1)
     for a, b in zip(first, second, strict=True):
         n = len(a)
-        total += [float(a[max(0, -k) : n - max(0, k)] @ b[max(0, k) : n - max(0, -k)]) for k in range(-most, most + 1)]
+        total += [
+            float(a[max(0, -k) : n - max(0, k)] @ b[max(0, k) : n - max(0, -k)]) for k in range(-max_lag, max_lag + 1)
+        ]
     size = np.sqrt(sum(float(a @ a) for a in first) * sum(float(b @ b) for b in second))
     return total / size if size > 0.0 else total
 
@@ -196,15 +200,15 @@ def _feedback_p_value(residuals: list[Array], inputs: list[Array]) -> float:
     if len(rows) <= 2 * n_columns:
         return 1.0
     R = np.asarray(linalg.qr(rows, mode="r", check_finite=False)[0][: n_columns + 1])
-    side = R[:-1, -1]
+    rhs = R[:-1, -1]
     independent = np.abs(R.diagonal()[:-1]) > _DEPENDENT * np.linalg.norm(R[:, :-1], axis=0)
     future = independent & (np.arange(n_columns) >= n_columns - m * _N_FUTURE)
     # The contribution of dependent columns counts as unexplained.
-    unexplained = float(R[-1, -1] ** 2 + (side[~independent] ** 2).sum())
+    unexplained = float(R[-1, -1] ** 2 + (rhs[~independent] ** 2).sum())
     freedom = len(rows) - int(independent.sum())
     if not future.any() or not unexplained > 0.0:
         return 1.0
-    ratio = float((side[future] ** 2).sum()) / int(future.sum()) / (unexplained / freedom)
+    ratio = float((rhs[future] ** 2).sum()) / int(future.sum()) / (unexplained / freedom)
     return float(special.fdtrc(int(future.sum()), freedom, ratio))
 
 

@@ -321,9 +321,11 @@ class IdentificationResult:
                 f"path is {sanitize(repr(path))}; give the name of a file with suffix .html"
             ) from None
         if not target.parent.is_dir():
-            raise FileFormatError(f"there is no folder {format_path(target.parent)}")
+            raise FileFormatError(f"there is no folder {format_path(target.parent)}; create it first")
         if target.suffix.lower() not in (".html", ".htm"):
-            raise FileFormatError(f"{format_path(target)} does not end in .html, as the file of a report does")
+            raise FileFormatError(
+                f"{format_path(target)} does not end in .html; give the report a name with this suffix"
+            )
         write_file_atomically(target, _report_page(self, title).html().encode())
 
     def __repr__(self) -> str:

@@ -182,8 +182,8 @@ class Sensitivities:
             end = len(part.residuals)
             for columns in self.backwards(number):
                 rows = slice(end - columns.shape[1], end)
-                side = (part.residuals[rows] / self._scale).T[..., None]
-                stacked = np.vstack([R, np.concatenate([columns, side], axis=2).reshape(-1, n + 1)])
+                rhs = (part.residuals[rows] / self._scale).T[..., None]
+                stacked = np.vstack([R, np.concatenate([columns, rhs], axis=2).reshape(-1, n + 1)])
                 R = np.asarray(linalg.qr(stacked, mode="r", check_finite=False)[0][: n + 1])
                 end = rows.start
         return R[:n, :n], R[:n, n]

@@ -85,7 +85,7 @@ def parameter_covariance(
         return None
     slopes = Sensitivities(parameters, parts, scale)
     with single_blas_thread():
-        R, side = slopes.triangle()
+        R, rhs = slopes.triangle()
         n_local = len(parameters) - parameters.n_shared
         shared = R[n_local:, n_local:]
         size = np.linalg.norm(R[:, n_local:], axis=0)
@@ -93,7 +93,7 @@ def parameter_covariance(
             return None
         middle = _sandwich_middle(slopes, parts, scale, R)[n_local:, n_local:]
         inverse = linalg.solve_triangular(shared, np.eye(len(shared)), check_finite=False)
-        step = inverse @ side[n_local:]
+        step = inverse @ rhs[n_local:]
     correction = n_values / (n_values - len(parameters))  # degrees of freedom that the fit takes from the residuals
     matrix = (n_used / n_samples(records)) * (correction * inverse @ middle @ inverse.T + np.outer(step, step))
     ones = np.ones_like(driven.model.D)
@@ -202,9 +202,9 @@ def frequency_band(covariance: ParameterCovariance, omega: Array, dt: float | No
     responses, covariances = [], []
     for points in _point_chunks(omega, covariance):
         value, gradient = response_gradient(covariance.parameters, points, dt=dt)
-        spread = gradient @ covariance.matrix
-        parts, spreads = [gradient.real, gradient.imag], [spread.real, spread.imag]
-        rows = [[np.einsum("xpmk,xpmk->xpm", a, b) for b in parts] for a in spreads]
+        weighted = gradient @ covariance.matrix
+        parts, weighted_parts = [gradient.real, gradient.imag], [weighted.real, weighted.imag]
+        rows = [[np.einsum("xpmk,xpmk->xpm", a, b) for b in parts] for a in weighted_parts]
         responses.append(value)
         covariances.append(np.stack([np.stack(row, axis=-1) for row in rows], axis=-2))
     squared = (covariance.gain**2)[..., None, None]
@@ -216,7 +216,7 @@ def response_gradient(parameters: ParameterLayout, omega: Array, *, dt: float | 
     """Return H(jω) `(len(omega), p, m)` of continuous time, and its gradient by the parameters of the model."""
     model, both = parameters.like, np.concatenate([omega, -omega])
 
-    def kernel(poles: Complex) -> Complex:
+    def mode_responses(poles: Complex) -> Complex:
         with np.errstate(divide="ignore", invalid="ignore"):  # the response of an integrator at ω = 0 is infinite
             return np.asarray(_input_weight(poles, model, dt) / (1j * both[:, None] - _mode_exponents(poles, dt)))
 
@@ -224,7 +224,7 @@ def response_gradient(parameters: ParameterLayout, omega: Array, *, dt: float | 
         half = len(values) // 2
         return 0.5 * (values[:half] + values[half:].conj())
 
-    return _response(parameters, kernel, linear_map, smallest=float(omega[omega > 0.0].min(initial=np.inf)))
+    return _response(parameters, mode_responses, linear_map, smallest=float(omega[omega > 0.0].min(initial=np.inf)))
 
 
 def step_band(covariance: ParameterCovariance, t: Array, dt: float | None) -> StepBand:
@@ -232,7 +232,7 @@ def step_band(covariance: ParameterCovariance, t: Array, dt: float | None) -> St
     responses, deviations = [], []
     for points in _point_chunks(t, covariance):
 
-        def kernel(poles: Complex, points: Array = points) -> Complex:
+        def mode_responses(poles: Complex, points: Array = points) -> Complex:
             z = _mode_exponents(poles, dt) * points[:, None]
             return np.asarray(_input_weight(poles, covariance.model, dt) * points[:, None] * phi_functions(z)[0])
 
@@ -240,7 +240,7 @@ def step_band(covariance: ParameterCovariance, t: Array, dt: float | None) -> St
             return values.real.astype(np.complex128)
 
         smallest = 1.0 / float(points.max(initial=0.0)) if points.max(initial=0.0) > 0.0 else np.inf
-        value, gradient = _response(covariance.parameters, kernel, linear_map, smallest=smallest)
+        value, gradient = _response(covariance.parameters, mode_responses, linear_map, smallest=smallest)
         variance = np.einsum("xpmk,xpmk->xpm", gradient.real @ covariance.matrix, gradient.real)
         responses.append(value.real)
         deviations.append(np.sqrt(np.maximum(variance, 0.0)))
@@ -259,7 +259,7 @@ def _mode_exponents(poles: Complex, dt: float | None) -> Complex:
 
 
 def _input_weight(poles: Complex, model: ModalModel, dt: float | None) -> Complex:
-    """Return the ratio of b of continuous time and at the samples."""
+    """Return 1/γ, the ratio of the input weights b in continuous time and at the samples; 1 for continuous modes."""
     if dt is None:
         return np.ones_like(poles)
     return np.asarray(1.0 / (dt * input_factor(poles, linear=model.linear)))
@@ -267,7 +267,7 @@ def _input_weight(poles: Complex, model: ModalModel, dt: float | None) -> Comple
 
 def _response(
     parameters: ParameterLayout,
-    kernel: Callable[[Complex], Complex],
+    mode_responses: Callable[[Complex], Complex],
     linear_map: Callable[[Complex], Complex],
     *,
     smallest: float,
@@ -277,9 +277,9 @@ def _response(
     `smallest` is the size of the smallest pole that these points distinguish from 0; it scales the step at such poles.
     """
     model, pairs = parameters.like, parameters.like.is_pair
-    K = kernel(model.poles)
+    K = mode_responses(model.poles)
     step = _POLE_STEP * np.where(model.poles == 0.0, smallest if np.isfinite(smallest) else 1.0, model.poles)
-    slope = (kernel(model.poles + step) - kernel(model.poles - step)) / (2.0 * step)
+    slope = (mode_responses(model.poles + step) - mode_responses(model.poles - step)) / (2.0 * step)
     p, m = model.n_outputs, model.n_inputs
     products = model.C[:, None, :] * model.B.T[None]  # (p, m, k)
     value = linear_map((K[:, None, None, :] * products).sum(axis=-1)) + model.D
@@ -406,7 +406,7 @@ class PoleUncertainty:
 
 
 def chi_square_quantile(freedom: int, level: float) -> float:
-    """Return the quantile of the χ² distribution with so many degrees of freedom."""
+    """Return the quantile of the χ² distribution for a confidence level."""
     from scipy import special  # here, because importing it is slow
 
     return float(special.chdtri(freedom, 1.0 - level))
@@ -465,8 +465,8 @@ def _nearest_real_pairs(model: ModalModel) -> Iterator[tuple[int, int]]:
     values = model.poles[real].real
     first, second = np.triu_indices(len(real), 1)
     free = np.ones(len(real), dtype=bool)
-    for place in np.argsort(np.abs(values[first] - values[second]), kind="stable").tolist():
-        i, j = int(first[place]), int(second[place])
+    for pair in np.argsort(np.abs(values[first] - values[second]), kind="stable").tolist():
+        i, j = int(first[pair]), int(second[pair])
         if free[i] and free[j]:
             free[i] = free[j] = False
             yield int(real[i]), int(real[j])

@@ -27,7 +27,7 @@ from ltinet.identification.block_realization import (
 )
 from ltinet.identification.frequency_data import ScaledResponse
 
-_MIN_ROUNDS = 10  # empirical: the poles of noisy data never settle, and move at random after so many rounds
+_MIN_ROUNDS = 10  # empirical: the poles of noisy data never settle, and only move at random after this many rounds
 _MAX_ROUNDS = 30  # while poles converge
 _SETTLED = 1e-10  # relative movement of all poles at which linear convergence has reached rounding
 _MIN_CONSTANT = 1e-8  # smallest |d| by the largest coefficient of σ: zeros of σ diverge as d vanishes
@@ -139,9 +139,9 @@ class BandTruncation:
 
 def balance_over_band(model: BlockRealization, s: Complex) -> BandTruncation:
     """Balance a model over the points s, with square roots of the Gramians by QR, which keeps their small values."""
-    spread = np.sqrt(np.gradient(s.imag) / np.pi) if len(s) > 1 else np.ones(1)
-    X = spread[:, None, None] * model.state_responses(s)
-    Y = spread[:, None, None] * model.output_responses(s)
+    weights = np.sqrt(np.gradient(s.imag) / np.pi) if len(s) > 1 else np.ones(1)
+    X = weights[:, None, None] * model.state_responses(s)
+    Y = weights[:, None, None] * model.output_responses(s)
     input_root = _gramian_root(X.transpose(0, 2, 1).reshape(-1, model.n_states))
     output_root = _gramian_root(Y.reshape(-1, model.n_states))
     U, values, Vt = np.linalg.svd(output_root @ input_root.T)
@@ -178,7 +178,7 @@ class VectorFit:
 def compute_vector_fit(
     data: ScaledResponse, n_poles: int, *, feedthrough: bool, held_out: ScaledResponse | None = None
 ) -> VectorFit:
-    """Return the vector fit with so many poles."""
+    """Return the vector fit with `n_poles` poles."""
     poles = relocate_poles(data, initial_poles(data.s, n_poles), feedthrough=feedthrough, stable=False)
     model = fit_residues(data, poles, feedthrough=feedthrough)
     error = data.error(model.response(data.s))
@@ -187,12 +187,12 @@ def compute_vector_fit(
 
 
 def growing_vector_fits(
-    data: ScaledResponse, held_out: ScaledResponse, *, feedthrough: bool, most: int, floor: float
+    data: ScaledResponse, held_out: ScaledResponse, *, feedthrough: bool, max_order: int, floor: float
 ) -> Iterator[VectorFit]:
     """Yield vector fits of growing size until the held-out error no longer decreases, or is below `floor`."""
     smallest, waiting = float("inf"), 0
     for n_poles in _POLE_COUNTS:
-        if n_poles > most or waiting == _PATIENCE or smallest <= floor:
+        if n_poles > max_order or waiting == _PATIENCE or smallest <= floor:
             return
         fit = compute_vector_fit(data, n_poles, feedthrough=feedthrough, held_out=held_out)
         waiting = 0 if fit.held_out < _IMPROVEMENT * smallest or smallest > _NO_FIT else waiting + 1

@@ -63,19 +63,19 @@ class SizeAllowance:
         self.max_bytes = min(max_bytes, _MAX_BYTES)
         self._claimed = 0
 
-    def claim(self, shape: Sequence[int], what: str) -> None:
+    def claim(self, shape: Sequence[int], noun: str) -> None:
         """Reserve memory for an array of float64, the type of all dense matrices after conversion.
 
         Axes of length zero count as 1, because NumPy multiplies the other lengths all the same. Raises SizeLimitError
         if the allowance is exceeded, ValueError if the array has too many axes or a negative length.
         """
         if len(shape) > MAX_AXES or any(size < 0 for size in shape):
-            raise ValueError(f"{what} claims the shape {sanitize(tuple(shape))}")
+            raise ValueError(f"{noun} claims the shape {sanitize(tuple(shape))}")
         self.claim_bytes(
-            _BYTES_PER_NUMBER * math.prod(max(size, 1) for size in shape), f"{what} ({format_shape(shape)})"
+            _BYTES_PER_NUMBER * math.prod(max(size, 1) for size in shape), f"{noun} ({format_shape(shape)})"
         )
 
-    def claim_sparse(self, shape: Sequence[int], n_entries: int, what: str) -> None:
+    def claim_sparse(self, shape: Sequence[int], n_entries: int, noun: str) -> None:
         """Reserve memory for a sparse matrix: entries with their indices, and the pointers of rows and columns.
 
         Empty rows need memory, too, as soon as the matrix is converted to compressed rows. Raises SizeLimitError if the
@@ -83,19 +83,19 @@ class SizeAllowance:
         positions for 64-bit indices.
         """
         if len(shape) != 2 or min(*shape, n_entries) < 0 or math.prod(shape) > _MAX_POSITIONS:
-            raise ValueError(f"{what} claims the shape {sanitize(tuple(shape))} with {n_entries} entries")
-        self.claim_bytes(_BYTES_PER_ENTRY * (sum(shape) + n_entries), f"{what} ({format_shape(shape)}, sparse)")
+            raise ValueError(f"{noun} claims the shape {sanitize(tuple(shape))} with {n_entries} entries")
+        self.claim_bytes(_BYTES_PER_ENTRY * (sum(shape) + n_entries), f"{noun} ({format_shape(shape)}, sparse)")
 
-    def claim_bytes(self, count: int, what: str) -> None:
+    def claim_bytes(self, count: int, noun: str) -> None:
         """Reserve `count` bytes; raise SizeLimitError if the allowance is exceeded."""
         self._claimed += count
-        self.require(self._claimed, what)
+        self.require(self._claimed, noun)
 
-    def require(self, count: int, what: str) -> None:
+    def require(self, count: int, noun: str) -> None:
         """Raise SizeLimitError if a part of `count` bytes exceeds the limit by itself; nothing is reserved."""
         if count > self.max_bytes:
             raise SizeLimitError(
-                f"with {what} its arrays take {_format_bytes(count)}, and max_bytes allows {_format_bytes(self.max_bytes)}; "
+                f"with {noun} its arrays take {_format_bytes(count)}, and max_bytes allows {_format_bytes(self.max_bytes)}; "
                 f"if you trust the file, allow more: max_bytes={_round_up(count)}"
             )
 
@@ -112,14 +112,14 @@ def parse_size_limit(max_bytes: Any) -> SizeAllowance:
     )
 
 
-def require_plausible_inflation(claimed: int, compressed: int, what: str) -> None:
+def require_plausible_inflation(claimed: int, compressed: int, noun: str) -> None:
     """Raise ValueError for an inflated size that deflate cannot produce, before memory is allocated for it."""
     if claimed > max_inflated_size(compressed):
-        raise ValueError(f"{what} claims {claimed} bytes, but is compressed to {compressed}, too few for that")
+        raise ValueError(f"{noun} claims {claimed} bytes, but is compressed to {compressed}, too few for that")
 
 
 def max_inflated_size(compressed: int) -> int:
-    """Return the largest number of bytes that so many compressed bytes can inflate to."""
+    """Return the largest number of bytes that `compressed` bytes can inflate to."""
     return _MAX_DEFLATE_RATIO * compressed + _INFLATION_MARGIN
 
 

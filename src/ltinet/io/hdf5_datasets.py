@@ -116,7 +116,7 @@ def _parse_integer(cursor: ByteReader, bits: int, size: int) -> Datatype:
 def _parse_float(cursor: ByteReader, bits: int, size: int) -> Datatype:
     layout = (bits >> 8, *cursor.numbers("HHBBBBI"))
     if layout != _IEEE_LAYOUTS.get(size) or bits & 0xFE != _NORMALIZED:
-        raise ValueError(f"it has floating-point numbers of {size} bytes in a form that no processor has")
+        raise ValueError(f"it has floating-point numbers of {size} bytes that are not in an IEEE format")
     return Datatype(size, np.dtype(f"{'>' if bits & 0x01 else '<'}f{size}"), "numbers")
 
 
@@ -224,7 +224,7 @@ def _copy_chunk(array: NDArray[Any], chunk: NDArray[Any], offset: ChunkOffset) -
 def _chunks(chunked: ChunkLayout, address: int, visited: set[int], level: int | None = None) -> Iterator[_Chunk]:
     """Walk the B-tree from the left; check that offsets ascend, so that no chunk occurs twice."""
     if address in visited:
-        raise ValueError("its chunks lead back to themselves")
+        raise ValueError("the index of its chunks is cyclic")
     visited.add(address)
     cursor = ByteReader(chunked.container.bytes_at(address, _NODE_HEAD))
     cursor.expect(b"TREE\1", "its chunks")
@@ -297,7 +297,7 @@ def read_dataset(
     datatype = parse_datatype(header.need(DATATYPE, "type").cursor())
     shape = parse_dataspace(header.need(DATASPACE, "shape").cursor())
     if header.find(EXTERNAL) is not None:
-        raise ValueError(f"{name} keeps its numbers in another file, which is not read")
+        raise ValueError(f"{name} keeps its numbers in another file; store them in this file")
     if references and not datatype.is_reference:
         raise UnsupportedVariableError(f"{name} holds {datatype.title}, not references")
     if datatype.is_compound:  # MATLAB stores only complex numbers as compounds
@@ -311,7 +311,7 @@ def read_dataset(
     frame = _ArrayLayout(datatype.numbers or np.dtype("<u8"), shape)
     content, is_whole = _read_content(container, header, frame, allowance)
     if not is_whole and not has_zero_fill:
-        raise ValueError(f"{name} leaves out numbers that are not zero, which is not known here")
+        raise ValueError(f"{name} has missing chunks with a fill value other than zero, which is not supported")
     numbers = np.frombuffer(content, frame.dtype) if isinstance(content, bytes) else content
     return numbers.reshape(shape).astype(frame.dtype.newbyteorder("="), copy=False)
 
@@ -325,7 +325,9 @@ def _read_content(
     if version not in (3, 4) or kind > _VIRTUAL:
         raise ValueError(f"it has version {version} of data layouts, which is not known here")
     if kind == _VIRTUAL:
-        raise ValueError("it puts its numbers together from other datasets or files, which is not read")
+        raise ValueError(
+            "it is a virtual dataset, whose numbers lie in other datasets or files; store the numbers themselves"
+        )
     filters = header.find(FILTERS)
     if kind != _CHUNKED:
         if filters is not None:

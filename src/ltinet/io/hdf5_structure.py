@@ -37,7 +37,7 @@ class ByteReader:
         return self._content[self.position - count : self.position]
 
     def unsigned(self, size: int) -> int:
-        """Take the next unsigned integer of so many bytes."""
+        """Take the next unsigned integer of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def numbers(self, form: str) -> tuple[int, ...]:
@@ -53,10 +53,10 @@ class ByteReader:
         self.position += 1
         return content
 
-    def expect(self, mark: bytes, what: str) -> None:
+    def expect(self, mark: bytes, noun: str) -> None:
         """Take a signature; raise ValueError if the bytes differ."""
         if self.take(len(mark)) != mark:
-            raise ValueError(f"{what} is missing where it is expected")
+            raise ValueError(f"{noun} is missing where it is expected")
 
 
 # Checksums: Jenkins' lookup3 of metadata, Fletcher's of chunks.
@@ -66,10 +66,10 @@ _START = 0xDEADBEEF  # initial value of lookup3
 _MODULUS = 65535  # of Fletcher's checksum
 
 
-def require_checksum(content: bytes, what: str) -> None:
+def require_checksum(content: bytes, noun: str) -> None:
     """Compare the last four bytes with the checksum of those before them; raise ValueError if they differ."""
     if len(content) < 4 or lookup3(content[:-4]) != int.from_bytes(content[-4:], "little"):
-        raise ValueError(f"the checksum of {what} does not match")
+        raise ValueError(f"the checksum of {noun} does not match")
 
 
 def lookup3(content: bytes) -> int:
@@ -251,11 +251,11 @@ class ObjectHeader:
             raise ValueError("an object in it is described twice")
         return messages[0] if messages else None
 
-    def need(self, kind: int, what: str) -> Message:
+    def need(self, kind: int, noun: str) -> Message:
         """Return the message of a kind that must occur once; raise ValueError otherwise."""
         message = self.find(kind)
         if message is None:
-            raise ValueError(f"an object in it has no {what}")
+            raise ValueError(f"an object in it has no {noun}")
         return message
 
 
@@ -349,7 +349,7 @@ def _add_continuation(message: Message, blocks: list[tuple[int, int]], visited: 
     """Add the block that continues an object header; raise ValueError if it was visited already."""
     start, length = message.cursor().numbers("QQ")
     if start in visited or length == 0 or len(blocks) >= _MAX_BLOCKS:
-        raise ValueError("the description of an object leads back to itself, or nowhere")
+        raise ValueError("the header of an object is cyclic, or continues at an invalid address")
     visited.add(start)
     blocks.append((start, length))
 

@@ -116,10 +116,10 @@ class ElementReader:
         order = {"<": "-le", ">": "-be"}[self._order] if _ENCODINGS[kind] == "utf-16" else ""
         return data.decode(_ENCODINGS[kind] + order)
 
-    def _matrix(self, what: str) -> bytes:
+    def _matrix(self, noun: str) -> bytes:
         kind, content = self._next()
         if kind != MI_MATRIX:
-            raise ValueError(f"data of type {kind} stands where {what} should")
+            raise ValueError(f"data of type {kind} stands where {noun} should")
         return content
 
     def indices(self) -> NDArray[np.int64]:
@@ -204,7 +204,7 @@ def inflate_matrix(compressed: bytes, order: ByteOrder, *, allowance: SizeAllowa
 def _matrix_length(tag: bytes, order: ByteOrder) -> int:
     kind, count = struct.unpack(f"{order}II", tag) if len(tag) == 8 else (0, 0)
     if kind != MI_MATRIX:
-        raise ValueError("a compressed element holds something else than a variable")
+        raise ValueError("a compressed element does not contain a variable")
     return int(count)
 
 

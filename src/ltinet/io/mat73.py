@@ -35,7 +35,7 @@ def is_hdf5(path: Path) -> bool:
     """Return True if the file has the HDF5 signature at its start or behind the header of MATLAB."""
     with open_regular(path) as file:
         head = file.bytes_at(0, min(file.length, _HEADER_SIZE + len(SIGNATURE)))
-    return any(head[place:].startswith(SIGNATURE) for place in SIGNATURE_OFFSETS)
+    return any(head[offset:].startswith(SIGNATURE) for offset in SIGNATURE_OFFSETS)
 
 
 def list_variables(path: Path) -> list[str]:

@@ -223,11 +223,11 @@ def _entry_blocks(lines: LineReader, count: int) -> Iterator[tuple[int, list[byt
 
 def _line_error(text: bytes, numbers: Sequence[_Number], before: int) -> ValueError:
     """Return the error for the first line that cannot be parsed; `before` lines precede the text."""
-    for place, line in enumerate(text.split(b"\n"), start=before + 1):
+    for number, line in enumerate(text.split(b"\n"), start=before + 1):
         cells = line.split()
         is_text = line.translate(None, _NUMBER_CHARACTERS)
         if is_text or (cells and numbers and not _can_read(cells, numbers)):
-            return ValueError(f"line {place} is {_quote_line(line)}, not {_EXPECTED[len(numbers)]}")
+            return ValueError(f"line {number} is {_quote_line(line)}, not {_EXPECTED[len(numbers)]}")
     return ValueError(f"after line {before} there are entries that are not numbers")
 
 

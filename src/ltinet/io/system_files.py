@@ -81,9 +81,9 @@ def read_system(
         file_format = _format_of_existing(path)
         variables = file_format.list_variables(path)
         variable_names = match_matrices(path, variables, names, supplied=given)
-        beside = struct_prefix(variable_names)
+        prefix = struct_prefix(variable_names)
         if dt is None:
-            dt = read_time_step(file_format, path, variables, beside=beside)
+            dt = read_time_step(file_format, path, variables, prefix=prefix)
         variable_names = {role: name for role, name in variable_names.items() if role not in given}
         values = file_format.read(path, list(variable_names.values()), max_bytes=max_bytes)
         matrices = {role: values[name] for role, name in variable_names.items()}
@@ -94,14 +94,14 @@ def read_system(
     matrices |= given
     for name in ("A", "B", "C"):
         if name not in matrices:
-            likely = guess_matrices(file_format, path, variables) if name == "A" else {}
-            raise FileFormatError(_missing_matrix_message(path, name, variables, matrices, likely))
+            guesses = guess_matrices(file_format, path, variables) if name == "A" else {}
+            raise FileFormatError(_missing_matrix_message(path, name, variables, matrices, guesses))
     try:
         system = SystemMatrices(**matrices, dt=dt)
         counts = {"inputs": system.n_inputs, "outputs": system.n_outputs, "states": system.n_states}
-        file_names = read_signal_names(file_format, path, variables, beside=beside, counts=counts)
+        file_names = read_signal_names(file_format, path, variables, prefix=prefix, counts=counts)
         settings = read_settings(
-            file_format, path, variables, beside=beside, n_inputs=system.n_inputs, n_outputs=system.n_outputs,
+            file_format, path, variables, prefix=prefix, n_inputs=system.n_inputs, n_outputs=system.n_outputs,
             dt=system.dt,
         )  # fmt: skip
         return system.with_names(system.names.with_defaults(file_names)), settings
@@ -234,13 +234,13 @@ def _format_to_write(path: Path, mat_version: str) -> _WritableFormat | None:
 
 
 def _missing_matrix_message(
-    path: Path, name: str, variables: Collection[str], matrices: Mapping[str, Any], likely: Mapping[str, str]
+    path: Path, name: str, variables: Collection[str], matrices: Mapping[str, Any], guesses: Mapping[str, str]
 ) -> str:
-    if likely:
-        names = ", ".join(f'"{role}": "{sanitize(variable)}"' for role, variable in likely.items())
+    if guesses:
+        names = ", ".join(f'"{role}": "{sanitize(variable)}"' for role, variable in guesses.items())
         return (
             f"{format_path(path)} has no {name} (it holds {format_names(variables)}); by their sizes these could be its "
-            f"matrices: load_system(path, names={{{names}}}), or on the command line --matrix A={sanitize(likely['A'])} …"
+            f"matrices: load_system(path, names={{{names}}}), or on the command line --matrix A={sanitize(guesses['A'])} …"
         )
     example = f"{name}=…"
     if name == "C":

@@ -38,15 +38,15 @@ class ReadableFormat(Protocol):
 
 
 def read_time_step(
-    file_format: ReadableFormat, path: Path, variables: Collection[str], *, beside: str = ""
+    file_format: ReadableFormat, path: Path, variables: Collection[str], *, prefix: str = ""
 ) -> float | None:
     """Read the time step of a system in discrete time; None for continuous time, where it is missing, 0 or [].
 
-    It is searched as a variable of the file and `beside` the matrices in a struct. Raises InvalidSystemError if there
+    It is a variable of the file or, with the prefix, of the struct of the matrices. Raises InvalidSystemError if there
     are different time steps, or one that is not a positive number, such as -1 of MATLAB.
     """
     steps: dict[str, float] = {}
-    known = dict.fromkeys((*_TIME_STEP_NAMES, *(beside + name for name in _TIME_STEP_NAMES)))
+    known = dict.fromkeys((*_TIME_STEP_NAMES, *(prefix + name for name in _TIME_STEP_NAMES)))
     for name in (name for name in known if name in variables):
         try:
             value = np.asarray(file_format.read(path, [name], max_bytes=DEFAULT_MAX_BYTES)[name])
@@ -165,20 +165,20 @@ _UNIT_VARIABLES = {"inputs": "InputUnit", "outputs": "OutputUnit", "states": "St
 
 
 def read_signal_names(
-    file_format: ReadableFormat, path: Path, variables: Collection[str], *, beside: str, counts: Mapping[str, int]
+    file_format: ReadableFormat, path: Path, variables: Collection[str], *, prefix: str, counts: Mapping[str, int]
 ) -> SignalNames:
-    """Read the names of inputs, outputs and states, as variables of the file or `beside` the matrices in a struct.
+    """Read the names of inputs, outputs and states: variables of the file or, with the prefix, of a struct.
 
     Names that are missing, not valid, or of the wrong number are ignored.
     """
     signal_names = {}
     for kind, count in counts.items():
         names = _read_matching_texts(
-            file_format, path, variables, (beside + NAME_VARIABLES[kind], beside + _ALTERNATIVE_NAMES[kind]), count
+            file_format, path, variables, (prefix + NAME_VARIABLES[kind], prefix + _ALTERNATIVE_NAMES[kind]), count
         )
         if names is None or not any(name.strip() for name in names):  # MATLAB stores empty texts for default names
             continue
-        units = _read_matching_texts(file_format, path, variables, (beside + _UNIT_VARIABLES[kind],), count)
+        units = _read_matching_texts(file_format, path, variables, (prefix + _UNIT_VARIABLES[kind],), count)
         with suppress(InvalidSystemError):  # control characters, or a text of many lines
             signal_names[kind] = _complete_names(names, units, kind)
     return SignalNames(**signal_names)
@@ -243,17 +243,17 @@ def read_settings(
     path: Path,
     variables: Collection[str],
     *,
-    beside: str,
+    prefix: str,
     n_inputs: int,
     n_outputs: int,
     dt: float | None,
 ) -> SignalSettings:
-    """Read settings, as variables of the file or `beside` the matrices in a struct.
+    """Read settings: variables of the file or, with the prefix, of the struct of the matrices.
 
     Raises InvalidSystemError if they do not fit the system, or if the file has internal delays, which are not
     supported.
     """
-    for name in _present_variables(_UNSUPPORTED_DELAYS, variables, beside):
+    for name in _present_variables(_UNSUPPORTED_DELAYS, variables, prefix):
         if np.any(_read_values(file_format, path, name)):
             raise InvalidSystemError(
                 f"{format_path(path)} has {name}, delays between single inputs and outputs or inside the model, which "
@@ -261,24 +261,24 @@ def read_settings(
             )
     settings: dict[str, Any] = {}
     for setting, variable in _NUMERIC_SETTINGS.items():
-        for name in _present_variables((variable,), variables, beside):
+        for name in _present_variables((variable,), variables, prefix):
             values = _read_values(file_format, path, name)
             if values.size and np.any(values):
                 scale = dt if dt is not None and setting.endswith("delay") else 1.0  # delays are stored in samples
                 settings[setting] = (values * scale).tolist()
     if "sample_time" in settings:
         settings["sample_time"] = settings["sample_time"][0]
-    for name in _present_variables((_HOLD_VARIABLE,), variables, beside):
+    for name in _present_variables((_HOLD_VARIABLE,), variables, prefix):
         holds = {_HOLDS[text] for text in _read_stripped_texts(file_format, path, name) if text in _HOLDS}
         if len(holds) == 1:
             settings["hold"] = holds.pop()
-    for name in _present_variables((_NOTES_VARIABLE,), variables, beside):
+    for name in _present_variables((_NOTES_VARIABLE,), variables, prefix):
         settings["notes"] = [text for text in _read_stripped_texts(file_format, path, name) if text.isprintable()]
     return SignalSettings.of(n_inputs=n_inputs, n_outputs=n_outputs, **settings)
 
 
-def _present_variables(names: Collection[str], variables: Collection[str], beside: str) -> list[str]:
-    return [name for name in dict.fromkeys((*names, *(beside + name for name in names))) if name in variables]
+def _present_variables(names: Collection[str], variables: Collection[str], prefix: str) -> list[str]:
+    return [name for name in dict.fromkeys((*names, *(prefix + name for name in names))) if name in variables]
 
 
 def _read_values(file_format: ReadableFormat, path: Path, name: str) -> np.ndarray[Any, Any]:

@@ -38,26 +38,26 @@ from ltinet.systems.system_matrices import SystemMatrices
 
 
 def align_pairs(form: BlockDiagonalForm, *, B: Matrix, C: Matrix) -> BlockDiagonalForm:
-    """Return the form with the plane of every uncoupled pair rotated to suit B and C; cond(T) does not change.
+    """Return the form with every uncoupled pair rotated in its plane, so that few weights cancel; cond(T) stays.
 
     A rotated pair stands as [[a, b], [c, d]] with b > 0. Coupled neurons are not changed. Cost O(n² (m + p)).
     """
     at = _single_pairs(form)
     if at.size == 0 or B.shape[1] == 0 or len(C) == 0:
         return form
-    place = (at[:, :, None], at[:, None, :])
+    planes_at = (at[:, :, None], at[:, None, :])
     transformation = form.transformation.prepared_for(B.shape[1] + len(C))
     B_pairs = transformation.to_blocks(B)[at]
     C_pairs = transformation.from_blocks(C)[:, at].transpose(1, 0, 2)
-    rotations = _best_rotations(form.A[place], B_pairs, C_pairs)
+    rotations = _best_rotations(form.A[planes_at], B_pairs, C_pairs)
     planes, transformation = (
-        _rotate_blocks(form.A[place], rotations),
+        _rotate_blocks(form.A[planes_at], rotations),
         transformation.rotated(PlaneRotations(rotations, at)),
     )
     if isinstance(form.A, DiagonalBlocks):
         return replace(form, A=form.A.with_pairs(at, planes), transformation=transformation)
     A = form.A.copy()
-    A[place] = planes
+    A[planes_at] = planes
     return replace(form, A=make_read_only(A), transformation=transformation)
 
 
@@ -141,7 +141,7 @@ _MAX_SENSITIVITY = 100.0
 def add_eigenvector_errors(terms: TermMagnitudes, form: BlockDiagonalForm, *, B: Matrix, C: Matrix) -> TermMagnitudes:
     """Add the effect of rotated eigenvectors to the magnitudes relative to which entries of B and C are known.
 
-    Only for neurons with entries small enough for it to matter; cost O(n³) if there are any, all in matrix products.
+    Only neurons with small entries are affected. Cost O(n³) if there are any, all in matrix products.
     """
     weak_inputs = _weakly_coupled_states(B.T, terms.B.T)
     weak_outputs = _weakly_coupled_states(C, terms.C)
@@ -158,7 +158,7 @@ def add_eigenvector_errors(terms: TermMagnitudes, form: BlockDiagonalForm, *, B:
 
 
 def _weakly_coupled_states(weights: Matrix, terms: Matrix) -> NDArray[np.intp]:
-    """Return the states with nonzero weights that are so small that rotated eigenvectors may cause them."""
+    """Return the states with nonzero weights so small that they may be an effect of rotated eigenvectors."""
     level = summation_tolerance(weights.shape[1]) * _MAX_SENSITIVITY * terms.sum(axis=1, keepdims=True)
     return np.asarray(((weights != 0.0) & (np.abs(weights) <= level)).any(axis=0).nonzero()[0])
 

@@ -33,7 +33,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 _PART_KEYS = {"has_form", "has_system", "has_descriptor"}
 _PARTS_OF_VERSION_1 = {"has_form"}
 _FORM_KEYS = {"budget", "seen", "remarks"}
-# Optional keys are omitted where there is nothing to store, so that such files do not change.
+# Optional keys are omitted where there is nothing to store, so that files without them keep their bytes.
 _NAMES_KEY = "names"
 _REDUCED_KEY = "reduced_error"
 _SETTINGS_KEY = "signal_settings"  # from version 3 on
@@ -122,7 +122,7 @@ def parse_description(content: str, *, version: int) -> FileDescription:
 def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a dictionary for `json.loads`, or raise ValueError for duplicate keys.
 
-    Readers differ in which of two values they take.
+    JSON readers differ: some take the first of two values, others the last.
     """
     values = dict(pairs)
     if len(values) != len(pairs):
@@ -279,12 +279,12 @@ def validate_tensors(tensors: Tensors, description: FileDescription) -> None:
 
 def _sizes(tensors: Tensors, *, has_form: bool) -> dict[str, int]:
     """Return the named sizes, which follow from n_neurons, masses, Psi and form.block_sizes."""
-    layers, masses = _counts(tensors["n_neurons"], "n_neurons", least=0), tensors["masses"]
+    layers, masses = _counts(tensors["n_neurons"], "n_neurons", minimum=0), tensors["masses"]
     n_outputs, n_inputs = tensors["Psi"].shape
     sizes = {"layers": len(layers), "neurons": sum(layers), "couplings": sum(count * count for count in layers)}
     sizes |= {"inputs": n_inputs, "outputs": n_outputs, "states": sum(layers) + int(np.count_nonzero(masses))}
     if has_form:
-        blocks = _counts(tensors["form.block_sizes"], "form.block_sizes", least=1)
+        blocks = _counts(tensors["form.block_sizes"], "form.block_sizes", minimum=1)
         states = _states_per_layer(masses, layers) if len(masses) == sum(layers) else []
         if blocks != states:
             raise ValueError(f"the form has blocks of {blocks[:5]} states, the network layers of {states[:5]}")
@@ -292,11 +292,11 @@ def _sizes(tensors: Tensors, *, has_form: bool) -> dict[str, int]:
     return sizes
 
 
-def _counts(array: NDArray[Any], name: str, *, least: int) -> list[int]:
-    """Return counts as a list; raise ValueError if one is below `least`."""
+def _counts(array: NDArray[Any], name: str, *, minimum: int) -> list[int]:
+    """Return counts as a list; raise ValueError if one is below `minimum`."""
     counts: list[int] = array.tolist()
-    if any(count < least for count in counts):
-        raise ValueError(f"{name} has the entry {min(counts)}, but all must be {least} or more")
+    if any(count < minimum for count in counts):
+        raise ValueError(f"{name} has the entry {min(counts)}, but all must be {minimum} or more")
     return counts
 
 

@@ -186,7 +186,7 @@ class HorizontalLayer:
         )
 
     def __reduce__(self) -> tuple[Callable[..., "HorizontalLayer"], tuple[Any, ...]]:
-        # By the constructor: NumPy unpickles arrays as writeable.
+        # Unpickle by the constructor: NumPy itself would make arrays writeable.
         return HorizontalLayer, tuple(self.matrices)
 
 

@@ -35,11 +35,11 @@ def parameter_table(
     """Return headings and rows of the parameters, one neuron per row; long weights and long tables are shortened."""
     neurons = [(layer, number) for layer, masses in enumerate(M) for number in range(len(masses))]
     rows = []
-    for place in displayed_rows(len(neurons)):
-        if place is None:
+    for row in displayed_rows(len(neurons)):
+        if row is None:
             rows.append(omission_row(len(neurons), len(_HEADINGS)))
             continue
-        layer, number = neurons[place]
+        layer, number = neurons[row]
         numbers = (f"{sets[layer][number]:.5g}" for sets in (M, C, K))
         rows.append(
             [str(layer), str(number), *numbers, _format_weights(W[layer][number]), _format_weights(Phi[layer][number])]
@@ -299,8 +299,8 @@ def neuron_contribution(network: Network, neuron_states: Array, *, layer: int, n
             "count from 0"
         )
     block, start = network.layers[layer], sum(other.n_states for other in network.layers[:layer])
-    weights, places = network.Phi[layer], [neuron]
+    weights, indices = network.Phi[layer], [neuron]
     if block.is_second_order[neuron]:
-        places.append(block.n_neurons + int(np.count_nonzero(block.is_second_order[:neuron])))
-    columns = np.array(places)
+        indices.append(block.n_neurons + int(np.count_nonzero(block.is_second_order[:neuron])))
+    columns = np.array(indices)
     return np.asarray(neuron_states[..., start + columns] @ weights[:, columns].T)

@@ -106,9 +106,9 @@ def unpack_form(tensors: Tensors, description: FileDescription) -> BlockDiagonal
     )
 
 
-def pack_system(system: SystemMatrices, blocks: BlockSystem) -> dict[str, NDArray[Any]]:
+def pack_system(system: SystemMatrices, block_system: BlockSystem) -> dict[str, NDArray[Any]]:
     """Return the given system, and its B and C in block coordinates, as tensors."""
-    tensors = {"blocks.B": np.ascontiguousarray(blocks.B), "blocks.C": np.ascontiguousarray(blocks.C)}
+    tensors = {"blocks.B": np.ascontiguousarray(block_system.B), "blocks.C": np.ascontiguousarray(block_system.C)}
     tensors |= {"system.C": system.C, "system.D": system.D}
     if system.descriptor is None:
         return tensors | {"system.A": system.A, "system.B": system.B}
@@ -204,9 +204,9 @@ class StoredNetwork(NamedTuple):
     network: Network
     form: BlockDiagonalForm | None = None
     system: SystemMatrices | None = None
-    blocks: BlockSystem | None = None
+    block_system: BlockSystem | None = None
     reduction_error: float | None = None
-    """H2 norm of the difference to the system that was reduced to this one; None where none was."""
+    """H2 norm of the error of a reduction; None if the system was not reduced."""
     settings: SignalSettings = NO_SETTINGS
     """Delays, operating point, hold and sample time."""
 
@@ -230,7 +230,7 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
 def network_checksum(stored: StoredNetwork) -> str:
     """Return the SHA-256 that a file of the network contains, which identifies the source of exported files.
 
-    Where T is an operator there is no such file; then that of the network alone.
+    Where T is an operator no such file can be written; the checksum is then that of the network alone.
     """
     network_only = StoredNetwork(stored.network, settings=stored.settings)
     return checksum(*_pack(network_only if has_implicit_transformation(stored.form) else stored))
@@ -256,12 +256,12 @@ def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BY
 
 def _pack(stored: StoredNetwork) -> tuple[str, Tensors]:
     """Return the description and the tensors of a network."""
-    network, form, system, blocks, reduction_error, settings = stored
+    network, form, system, block_system, reduction_error, settings = stored
     tensors = pack_network(network) | ({} if form is None else pack_form(form))
-    if form is None or blocks is None:
+    if form is None or block_system is None:
         system = None
-    if system is not None and blocks is not None:
-        tensors |= pack_system(system, blocks)
+    if system is not None and block_system is not None:
+        tensors |= pack_system(system, block_system)
     return encode_description(form, system, reduction_error=reduction_error, settings=settings), tensors
 
 
@@ -279,9 +279,9 @@ def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
     if form is None or not description.has_system:
         validate_block_system(network, form)
         return StoredNetwork(network, form, reduction_error=description.reduction_error, settings=settings)
-    system, blocks = unpack_system(tensors, form)
+    system, block_system = unpack_system(tensors, form)
     return StoredNetwork(
-        network, form, system.with_names(description.names), blocks, description.reduction_error, settings
+        network, form, system.with_names(description.names), block_system, description.reduction_error, settings
     )
 
 

@@ -58,20 +58,20 @@ class NeuronEquation:
 
 
 def neuron_equation(
-    place: int,
+    index: int,
     coefficients: tuple[float, float, float],
     inputs: tuple[Sequence[float], Sequence[float]],
     couplings: tuple[Sequence[float], Sequence[float]],
 ) -> NeuronEquation:
-    """Return the equation of the neuron at a place of its layer, counted from 0; terms of zero weight are omitted.
+    """Return the equation of a neuron by its index in its layer; terms of zero weight are omitted.
 
     The coefficients are (k, c, m), `inputs` the weights (e, v) of inputs and their derivatives, and `couplings` the
     (k_ij, c_ij) of the neurons after it.
     """
-    left = [Term(weight, "ξ", place + 1, order) for order, weight in enumerate(coefficients)][::-1]
+    left = [Term(weight, "ξ", index + 1, order) for order, weight in enumerate(coefficients)][::-1]
     right = [Term(w, "u", j + 1, order) for order, weights in enumerate(inputs) for j, w in enumerate(weights)]
     for order, weights in enumerate(couplings):
-        right += [Term(-w, "ξ", place + 2 + j, order) for j, w in enumerate(weights)]
+        right += [Term(-w, "ξ", index + 2 + j, order) for j, w in enumerate(weights)]
     return NeuronEquation(*(tuple(term for term in side if term.weight != 0.0) for side in (left, right)))
 
 
@@ -110,12 +110,12 @@ class Neuron:
     """Neuron m ξ̈ + c ξ̇ + k ξ = w u of first order (m = 0, a real eigenvalue) or second order (a complex pair).
 
     Its inputs are u, u̇ and the outputs of the neurons after it in the layer: w = [e | v | −k_ij −c_ij for each of
-    those]. Two neurons are equal when their place and all their numbers are.
+    those]. Two neurons are equal when their positions in the layer and all their numbers are.
 
     Parameters
     ----------
     index : int
-        Place in the layer, counted from zero.
+        Index in the layer, counted from zero.
     m, c, k : float
         Mass, damping and stiffness.
     e : array_like
@@ -188,5 +188,5 @@ class Neuron:
         return hash((self.index, self.m, self.c, self.k))
 
     def __reduce__(self) -> tuple[Callable[..., "Neuron"], tuple[Any, ...]]:
-        # By the constructor: NumPy unpickles arrays as writeable.
+        # Unpickle by the constructor: NumPy itself would make arrays writeable.
         return Neuron, astuple(self)

@@ -212,9 +212,9 @@ def _single_neurons(network: Network, single: list[int], s: Response) -> Respons
     E, V = np.vstack([layer.E for layer in layers]), np.vstack([layer.V for layer in layers])
     phi = np.column_stack([network.Phi[index][:, 0] for index in single])
     rate = np.zeros_like(phi)
-    pairs = [place for place, layer in enumerate(layers) if layer.n_second_order]
+    pairs = [index for index, layer in enumerate(layers) if layer.n_second_order]
     if pairs:
-        rate[:, pairs] = np.column_stack([network.Phi[single[place]][:, 1] for place in pairs])
+        rate[:, pairs] = np.column_stack([network.Phi[single[index]][:, 1] for index in pairs])
     gain = 1.0 / ((m * s + c) * s + k)
     return np.asarray(((phi + s * rate) * gain) @ (E + s * V), dtype=np.complex128)
 

@@ -1,9 +1,8 @@
 """Synthesis of a network from a block-diagonal form (Algorithm 2), one horizontal layer per block.
 
 Blocks of one neuron, by far the most frequent, are converted all at once by the formulas of `maps`, in which every
-matrix is then a number. For a pair, [[a, b], [c, d]] gives ξ̈ − (a + d) ξ̇ + (a d − b c) ξ = (b b₂ − d b₁) u + b₁ u̇
-and η = (ξ̇ − a ξ − b₁ u)/b. Weights that are small compared with the terms of their sums are rounding errors and become
-zero.
+matrix becomes a number. For a pair, [[a, b], [c, d]] gives ξ̈ − (a + d) ξ̇ + (a d − b c) ξ = (b b₂ − d b₁) u + b₁ u̇
+and η = (ξ̇ − a ξ − b₁ u)/b. A weight that is small compared with the terms of its sum is a rounding error and becomes zero.
 """
 
 from dataclasses import replace
@@ -58,12 +57,12 @@ def second_order_layers(
     a, b, c, d = blocks[:, 0, 0], blocks[:, 0, 1], blocks[:, 1, 0], blocks[:, 1, 1]
     B_terms, C_terms = terms or TermMagnitudes(np.abs(B), np.abs(C))
     with np.errstate(over="ignore", invalid="ignore"):  # checked when the layers are assembled
-        per_eta, eta_terms = C[:, :, 1] / b[:, None], C_terms[:, :, 1] / np.abs(b)[:, None]
-        Phi = np.stack([C[:, :, 0] - per_eta * a[:, None], per_eta], axis=2)
-        Phi_terms = np.stack([C_terms[:, :, 0] + eta_terms * np.abs(a)[:, None], eta_terms], axis=2)
+        rate_weights, rate_terms = C[:, :, 1] / b[:, None], C_terms[:, :, 1] / np.abs(b)[:, None]
+        Phi = np.stack([C[:, :, 0] - rate_weights * a[:, None], rate_weights], axis=2)
+        Phi_terms = np.stack([C_terms[:, :, 0] + rate_terms * np.abs(a)[:, None], rate_terms], axis=2)
         E = b[:, None] * B[:, 1] - d[:, None] * B[:, 0]
         E_terms = np.abs(b)[:, None] * B_terms[:, 1] + np.abs(d)[:, None] * B_terms[:, 0]
-        Psi, Psi_terms = -per_eta.T @ B[:, 0], eta_terms.T @ B_terms[:, 0]
+        Psi, Psi_terms = -rate_weights.T @ B[:, 0], rate_terms.T @ B_terms[:, 0]
         damping = drop_rounding(-(a + d), noise * (np.abs(a) + np.abs(d)))
         E, Phi = drop_rounding(E, noise * E_terms), drop_rounding(Phi, noise * Phi_terms)
         stiffness = a * d - b * c
@@ -74,7 +73,10 @@ def second_order_layers(
 def _assemble(
     m: Array, c: Array, k: Array, *, E: Matrix, V: Matrix, Phi: Array
 ) -> tuple[list[HorizontalLayer], list[Matrix]]:
-    """Return layers of one neuron each, and their output weights, as views of read-only stacks."""
+    """Return layers m ξ̈ + c ξ̇ + k ξ = e u + v u̇ of one neuron each, e and v the rows of E and V, and their Phi.
+
+    All of them are views of read-only stacks.
+    """
     # −0.0 + 0.0 is +0.0: equal parameters are equal bit for bit. Views of read-only arrays are read-only.
     stacks = [make_read_only(np.ascontiguousarray(stack) + 0.0) for stack in (m, c, k, E, V, Phi)]
     if not all(np.isfinite(stack).all() for stack in stacks):
@@ -93,7 +95,7 @@ def _assemble(
 def synthesize(system: BlockSystem) -> Network:
     """Return the network with the input–output map of the system (Theorem 1), one horizontal layer per block.
 
-    Weights that are small compared with the terms that they are sums of are rounding errors, and become zero.
+    A weight that is small compared with the terms of its sum is a rounding error and becomes zero.
     """
     system, terms = _drop_rounding_weights(system)
     A, B, C = system.A, system.B, system.C
@@ -115,12 +117,12 @@ def synthesize(system: BlockSystem) -> Network:
         ),
     ]
     coupled = np.setdiff1d(np.arange(len(sizes)), np.concatenate([reals, pairs]))
-    stacks += [(np.array([place]), _coupled_layer(system, terms, int(place))) for place in coupled]
+    stacks += [(np.array([block]), _coupled_layer(system, terms, int(block))) for block in coupled]
     layers: dict[int, HorizontalLayer] = {}
     Phi: dict[int, Matrix] = {}
-    for places, stack in stacks:
-        layers.update(zip(places.tolist(), stack.layers, strict=True))
-        Phi.update(zip(places.tolist(), stack.Phi, strict=True))
+    for block_indices, stack in stacks:
+        layers.update(zip(block_indices.tolist(), stack.layers, strict=True))
+        Phi.update(zip(block_indices.tolist(), stack.Phi, strict=True))
     order = range(len(sizes))
     Psi = _feedthrough(system, [stack for _, stack in stacks])
     return Network.trusted([layers[i] for i in order], [Phi[i] for i in order], Psi)
@@ -150,16 +152,16 @@ def _drop_rounding_weights(system: BlockSystem) -> tuple[BlockSystem, TermMagnit
     return replace(system, B=B, C=C), terms
 
 
-def _coupled_layer(system: BlockSystem, terms: TermMagnitudes, place: int) -> LayerStack:
+def _coupled_layer(system: BlockSystem, terms: TermMagnitudes, block: int) -> LayerStack:
     """Return the layer of one block of several neurons."""
-    states, n_real, noise = system.slices[place], system.reals_per_block[place], summation_tolerance(len(system.A))
+    states, n_real, noise = system.slices[block], system.reals_per_block[block], summation_tolerance(len(system.A))
     A, B, C = system.A[states, states], system.B[states], system.C[:, states]
     summed = zip(m_lti(A, B, n_real=n_real), lti_magnitudes(A, terms.B[states], n_real=n_real), strict=True)
     matrices = [drop_rounding(matrix, noise * size) for matrix, size in summed]
     named = zip(LayerMatrices._fields, matrices, strict=True)
     values, rates, Psi = m_o(A, B, C, n_real=n_real)
     Phi_terms, Psi_terms = output_magnitudes(A, terms.B[states], terms.C[:, states], n_real=n_real)
-    Phi = as_real_matrix(drop_rounding(np.hstack([values, rates]), noise * Phi_terms), f"Phi[{place}]")
+    Phi = as_real_matrix(drop_rounding(np.hstack([values, rates]), noise * Phi_terms), f"Phi[{block}]")
     layer = HorizontalLayer.trusted(LayerMatrices(*(as_real_matrix(matrix, name) for name, matrix in named)))
     return LayerStack([layer], [Phi], Psi, Psi_terms)
 

@@ -131,8 +131,8 @@ class Feedback(nn.Module):
                 y, end = run_linearized(solution, loop, samples, w, self.map)
                 if not all_finite(y):
                     raise SimulationError(
-                        "the outputs of a feedback network exceed the largest floating-point number; take shorter "
-                        "steps, smaller inputs, or a map that grows less"
+                        "the outputs of a feedback network overflow; take shorter steps, smaller inputs, or a map that "
+                        "grows less"
                     )
         y = y.reshape(*batch, steps, self.n_outputs).to(compute_dtype(u.dtype)).to(u.dtype)
         return (y, end.reshape(*batch, self.network.n_states)) if return_state else y

@@ -24,7 +24,7 @@ from ltinet.network.file_format import checksum, read_safetensors, write_safeten
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.maps import MLP, Monotone, Polynomial, Spline
 from ltinet.nn.stack import Stack
-from ltinet.nn.triangular import NeuronGroup, Triangular, validate_neuron_groups
+from ltinet.nn.triangular import GROUP_BUFFERS, NeuronGroup, Triangular, validate_neuron_groups
 from ltinet.systems.signal_names import SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings, arguments_from_facts
 from ltinet.torch.delayed_network import DelayedNetwork
@@ -63,8 +63,8 @@ def describe_module(model: nn.Module) -> dict[str, Any]:
     if isinstance(model, Triangular):
         parts = {"network": describe_module(model.network), "map": describe_module(model.map)}
         return {"kind": "triangular", "n_groups": model.n_groups, **parts}
-    for kind, known in _MAP_TYPES.items():
-        if type(model) is known:
+    for kind, map_type in _MAP_TYPES.items():
+        if type(model) is map_type:
             return {"kind": kind, **model.description()}
     raise InvalidNetworkError(
         f"a {type(model).__name__} is not a module of ltinet.nn and cannot be saved; save its state_dict instead"
@@ -91,7 +91,7 @@ def build_module(description: Any, tensors: ArrayMapping, *, prefix: str = "") -
         if kind == "feedback":
             return Feedback(network, map)
         groups = [
-            NeuronGroup(*(torch.tensor(tensors[f"{prefix}{name}_{number}"]) for name in NeuronGroup._fields))
+            NeuronGroup(*(torch.tensor(tensors[f"{prefix}{name}_{number}"]) for name in GROUP_BUFFERS))
             for number in range(facts["n_groups"])
         ]
         validate_neuron_groups(groups, network.system())

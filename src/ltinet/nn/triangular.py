@@ -34,20 +34,21 @@ from ltinet.torch.validation import DoublePrecisionModule, all_finite, compute_d
 
 
 class NeuronGroup(NamedTuple):
-    """Layers of k states and N neurons each, as constants; the first axis counts the layers.
-
-    The names of the fields are also those of buffers in model files.
-    """
+    """Layers of k states and N neurons each, as constants; the first axis counts the layers."""
 
     basis: Tensor
     """States of a layer = basis · z, with z its states in the model, `(layers, k, k)`."""
     inverse: Tensor
-    places: Tensor
+    states: Tensor
     """Indices of the states of each layer, `(layers, k)`."""
-    members: Tensor
+    block_indices: Tensor
     """Index of each layer among the pairs, reals or blocks of this size, `(layers,)`."""
     neurons: Tensor
     """Indices of the neurons of each layer, counted layer after layer of the network, `(layers, N)`."""
+
+
+GROUP_BUFFERS = ("basis", "inverse", "places", "members", "neurons")
+"""Names of the fields of a group in the state of a module and in model files, each followed by the group's number."""
 
 
 class NeuronInputs(NamedTuple):
@@ -73,19 +74,19 @@ def neuron_groups(packed: PackedSystem, blocks: BlockSystem) -> list[NeuronGroup
         states = np.flatnonzero(packed.to_blocks[rows].any(axis=0))
         k = len(states)
         n_neurons = (k + n_reals) // 2
-        member = int(states[0])
+        index = int(states[0])
         if k == 1:
-            member -= 2 * n_pairs
+            index -= 2 * n_pairs
         elif n_neurons > 1:
-            member = (member - starts[k]) // k
-        layers_by_size[k, n_neurons].append((states, member, rows, range(first_neuron, first_neuron + n_neurons)))
+            index = (index - starts[k]) // k
+        layers_by_size[k, n_neurons].append((states, index, rows, range(first_neuron, first_neuron + n_neurons)))
         first_neuron += n_neurons
     return [
         NeuronGroup(
             basis=torch.from_numpy(np.stack([packed.to_blocks[rows][:, states] for states, _, rows, _ in layers])),
             inverse=torch.from_numpy(np.stack([packed.from_blocks[states][:, rows] for states, _, rows, _ in layers])),
-            places=torch.from_numpy(np.stack([states for states, _, _, _ in layers]).astype(np.int64)),
-            members=torch.tensor([member for _, member, _, _ in layers], dtype=torch.int64),
+            states=torch.from_numpy(np.stack([states for states, _, _, _ in layers]).astype(np.int64)),
+            block_indices=torch.tensor([index for _, index, _, _ in layers], dtype=torch.int64),
             neurons=torch.tensor([list(neurons) for _, _, _, neurons in layers], dtype=torch.int64),
         )
         for layers in layers_by_size.values()
@@ -99,8 +100,8 @@ def neuron_inputs(system: TensorSystem, groups: list[NeuronGroup]) -> NeuronInpu
     rows, direct = system.B.new_zeros(n_neurons, n), system.B.new_zeros(n_neurons, m)
     forces = system.B.new_zeros(n, n_neurons)
     for group in groups:
-        layer = _layer_inputs(_layer_matrices(system, group), group.basis @ system.B[group.places], group)
-        neurons, states = group.neurons, group.places
+        layer = _layer_inputs(_layer_matrices(system, group), group.basis @ system.B[group.states], group)
+        neurons, states = group.neurons, group.states
         rows = rows.index_put((neurons.unsqueeze(2), states.unsqueeze(1)), layer.rows)
         direct = direct.index_put((neurons,), layer.direct)
         forces = forces.index_put((states.unsqueeze(2), neurons.unsqueeze(1)), layer.forces)
@@ -109,11 +110,11 @@ def neuron_inputs(system: TensorSystem, groups: list[NeuronGroup]) -> NeuronInpu
 
 def validate_neuron_groups(groups: list[NeuronGroup], system: TensorSystem) -> None:
     """Raise ValueError unless the layers, read from a file, have all states and neurons of a system, each once."""
-    members: dict[object, list[Tensor]] = defaultdict(list)
+    indices_by_kind: dict[object, list[Tensor]] = defaultdict(list)
     for group in groups:
-        layers, k = group.places.shape
+        layers, k = group.states.shape
         n_neurons = group.neurons.shape[1]
-        shapes = (group.basis.shape, group.inverse.shape, group.members.shape, group.neurons.shape)
+        shapes = (group.basis.shape, group.inverse.shape, group.block_indices.shape, group.neurons.shape)
         if (
             shapes != ((layers, k, k), (layers, k, k), (layers,), (layers, n_neurons))
             or not n_neurons <= k <= 2 * n_neurons
@@ -121,14 +122,14 @@ def validate_neuron_groups(groups: list[NeuronGroup], system: TensorSystem) -> N
             raise ValueError("sizes of layers do not match")
         if not bool(torch.isfinite(group.basis).all() & torch.isfinite(group.inverse).all()):
             raise ValueError("layers have states that are not finite")
-        members["real" if k == 1 else "pair" if n_neurons == 1 else k].append(group.members)
+        indices_by_kind["real" if k == 1 else "pair" if n_neurons == 1 else k].append(group.block_indices)
     counts: dict[object, int] = {"real": len(system.real_rates), "pair": len(system.pair_rates)}
     counts |= {blocks.shape[-1]: len(blocks) for blocks in system.blocks}
     neurons = [group.neurons for group in groups]
-    index_sets = [(members.get(kind, []), count) for kind, count in counts.items()]
-    index_sets += [([group.places for group in groups], len(system.B))]
+    index_sets = [(indices_by_kind.get(kind, []), count) for kind, count in counts.items()]
+    index_sets += [([group.states for group in groups], len(system.B))]
     index_sets += [(neurons, sum(indices.numel() for indices in neurons))]
-    if not members.keys() <= counts.keys() or any(
+    if not indices_by_kind.keys() <= counts.keys() or any(
         sorted(index for tensor in tensors for index in tensor.flatten().tolist()) != list(range(count))
         for tensors, count in index_sets
     ):
@@ -167,14 +168,14 @@ def _layer_inputs(A: Tensor, B: Tensor, group: NeuronGroup) -> NeuronInputs:
 
 def _layer_matrices(system: TensorSystem, group: NeuronGroup) -> Tensor:
     """Return A of layers of one size, in the states of the layers."""
-    k, n_neurons = group.places.shape[1], group.neurons.shape[1]
+    k, n_neurons = group.states.shape[1], group.neurons.shape[1]
     if k == 1:
-        F = system.real_rates[group.members].reshape(-1, 1, 1)
+        F = system.real_rates[group.block_indices].reshape(-1, 1, 1)
     elif n_neurons == 1:
-        a, omega = system.pair_rates[group.members], system.frequencies[group.members]
+        a, omega = system.pair_rates[group.block_indices], system.frequencies[group.block_indices]
         F = torch.stack([torch.stack([a, -omega], -1), torch.stack([omega, a], -1)], -2)
     else:
-        F = next(blocks for blocks in system.blocks if blocks.shape[-1] == k)[group.members]
+        F = next(blocks for blocks in system.blocks if blocks.shape[-1] == k)[group.block_indices]
     return group.basis @ F @ group.inverse
 
 
@@ -284,7 +285,7 @@ class Triangular(DoublePrecisionModule):
                 "must not depend on the neurons before it"
             )
         for number, group in enumerate(groups):
-            for name, values in group._asdict().items():
+            for name, values in zip(GROUP_BUFFERS, group, strict=True):
                 self.register_buffer(f"{name}_{number}", values)
 
     @property
@@ -450,8 +451,10 @@ class Triangular(DoublePrecisionModule):
     @property
     def groups(self) -> list[NeuronGroup]:
         """Layers by size, as constants."""
-        names = NeuronGroup._fields
-        return [NeuronGroup(*(getattr(self, f"{name}_{number}") for name in names)) for number in range(self.n_groups)]
+        return [
+            NeuronGroup(*(getattr(self, f"{name}_{number}") for name in GROUP_BUFFERS))
+            for number in range(self.n_groups)
+        ]
 
 
 def _pad_columns(D: Tensor, B: Tensor) -> Tensor:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import ltinet
-from ltinet.paper.comparison import NOT_PRINTED, ComparedNumber, FigureRecipe
+from ltinet.paper.comparison import NOT_PRINTED, ComparedNumber
 from ltinet.paper.forward_passes import SAMPLE_TIMES, ForwardPasses
+from ltinet.paper.report import FigureRecipe
 from ltinet.plotting import (
     draw_comparison,
     draw_errors_and_bounds,

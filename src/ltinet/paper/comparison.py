@@ -3,20 +3,16 @@
 The verdict of a number is always computed from its limits. Adaptive solvers take a step more or less where an error
 estimate falls on the other side of its tolerance, so that counts of evaluations differ between processors:
 `kernel_bands.json` holds the results of full runs with several BLAS kernels, and `docs/refresh_reproduction.py` writes
-it. A report section collects text, numbers, tables and figures of one example.
+it.
 """
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Verdict(StrEnum):
@@ -114,41 +110,6 @@ def format_number(value: float) -> str:
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-@dataclass(frozen=True)
-class FigureRecipe:
-    """A figure that is drawn on request."""
-
-    name: str
-    """Name of its files, with the example in front."""
-    caption: str
-    text: str
-    """Alternative text for screen readers."""
-    draw: Callable[[], "Figure"]
-
-
-@dataclass(frozen=True)
-class ReportTable:
-    """A table of values without verdicts."""
-
-    name: str
-    caption: str
-    headings: tuple[str, ...]
-    rows: Sequence[Sequence[float | str]]
-
-
-@dataclass(frozen=True)
-class ReportSection:
-    """Section of the report for one example; `label` is the number of its section in the paper."""
-
-    name: str
-    label: str
-    title: str
-    paragraphs: tuple[str, ...]
-    numbers: tuple[ComparedNumber, ...]
-    pictures: tuple[FigureRecipe, ...]
-    tables: tuple[ReportTable, ...] = ()
-
-
 @cache
 def load_kernel_values() -> Mapping[str, Mapping[str, float]]:
     """Load the values of each number that depends on the BLAS kernel, by key and kernel."""
@@ -157,12 +118,8 @@ def load_kernel_values() -> Mapping[str, Mapping[str, float]]:
     return numbers
 
 
-def add_rounding_bands(section: ReportSection) -> ReportSection:
-    """Add to the numbers of a section their smallest and largest values, over all kernels and this run."""
-    return replace(section, numbers=tuple(replace(number, band=_rounding_band(number)) for number in section.numbers))
-
-
-def _rounding_band(number: ComparedNumber) -> tuple[float, float] | None:
+def add_rounding_band(number: ComparedNumber) -> ComparedNumber:
+    """Add to a number its smallest and largest values, over all kernels and this run."""
     values = [number.here, *load_kernel_values().get(number.key, {}).values()]
     low, high = min(values), max(values)
-    return None if format_number(low) == format_number(high) else (low, high)
+    return replace(number, band=None if format_number(low) == format_number(high) else (low, high))

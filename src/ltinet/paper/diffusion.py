@@ -21,7 +21,7 @@ from ltinet.paper.common_results import (
     draw_network,
     draw_network_spectrum,
 )
-from ltinet.paper.comparison import ComparedNumber, FigureRecipe, ReportSection, compare_exactly
+from ltinet.paper.comparison import ComparedNumber, compare_exactly
 from ltinet.paper.forward_passes import (
     ForwardPasses,
     SolverEffort,
@@ -29,6 +29,7 @@ from ltinet.paper.forward_passes import (
     heat_pulse,
     run_all_methods,
 )
+from ltinet.paper.report import FigureRecipe, ReportSection
 from ltinet.plotting import draw_evaluations_per_neuron, new_figure
 
 if TYPE_CHECKING:

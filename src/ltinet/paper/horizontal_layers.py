@@ -14,7 +14,7 @@ import ltinet
 from ltinet._util.progress import ProgressCallback
 from ltinet._util.text import format_count
 from ltinet.paper.common_results import accuracy_numbers, bounds_figure, draw_outputs_and_errors
-from ltinet.paper.comparison import ComparedNumber, FigureRecipe, ReportSection, ReportTable, compare_exactly
+from ltinet.paper.comparison import ComparedNumber, compare_exactly
 from ltinet.paper.forward_passes import (
     ForwardPasses,
     SolverEffort,
@@ -22,6 +22,7 @@ from ltinet.paper.forward_passes import (
     run_all_methods,
     sine_inputs,
 )
+from ltinet.paper.report import FigureRecipe, ReportSection, ReportTable
 from ltinet.plotting import draw_condition, draw_weight_norm, new_figure
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from ltinet.paper.common_results import (
     draw_network_spectrum,
     draw_outputs_and_errors,
 )
-from ltinet.paper.comparison import ComparedNumber, FigureRecipe, ReportSection, ReportTable, compare_exactly
+from ltinet.paper.comparison import ComparedNumber, compare_exactly
 from ltinet.paper.forward_passes import (
     ForwardPasses,
     SolverEffort,
@@ -33,6 +33,7 @@ from ltinet.paper.forward_passes import (
     run_all_methods,
     sine_inputs,
 )
+from ltinet.paper.report import FigureRecipe, ReportSection, ReportTable
 from ltinet.plotting import draw_condition, layer_colour, layer_marker, new_figure
 from ltinet.systems.named_systems import BLOB_RADIUS, BLOBS
 

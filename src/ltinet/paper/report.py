@@ -11,12 +11,12 @@ import json
 import platform
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_info
 
@@ -24,10 +24,48 @@ import ltinet
 from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.display import html_page
 from ltinet.errors import FileFormatError
-from ltinet.paper.comparison import ComparedNumber, FigureRecipe, ReportSection, ReportTable, Verdict, format_number
+from ltinet.paper.comparison import ComparedNumber, Verdict, format_number
 from ltinet.plotting import save_figure
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 REPORTED_LIBRARIES = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib")
+
+
+@dataclass(frozen=True)
+class FigureRecipe:
+    """A figure that is drawn on request."""
+
+    name: str
+    """Name of its files, with the example in front."""
+    caption: str
+    text: str
+    """Alternative text for screen readers."""
+    draw: Callable[[], "Figure"]
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table of values without verdicts."""
+
+    name: str
+    caption: str
+    headings: tuple[str, ...]
+    rows: Sequence[Sequence[float | str]]
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    """Section of the report for one example; `label` is the number of its section in the paper."""
+
+    name: str
+    label: str
+    title: str
+    paragraphs: tuple[str, ...]
+    numbers: tuple[ComparedNumber, ...]
+    pictures: tuple[FigureRecipe, ...]
+    tables: tuple[ReportTable, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,9 +122,11 @@ class SavedFigure:
     inches_high: float
 
 
-def report_page(sections: Sequence[ReportSection], *, run: RunInfo, drawn: Mapping[str, SavedFigure]) -> str:
-    """Return the report in HTML; `drawn` has a figure for each "example_name" of the sections."""
-    body = "\n".join([_header(sections, run), _contents(sections), *(_section(section, drawn) for section in sections)])
+def report_page(sections: Sequence[ReportSection], *, run: RunInfo, figures: Mapping[str, SavedFigure]) -> str:
+    """Return the report in HTML; `figures` has a figure for each "example_name" of the sections."""
+    body = "\n".join(
+        [_header(sections, run), _contents(sections), *(_section(section, figures) for section in sections)]
+    )
     return html_page("The paper, reproduced", f"{body}\n</main>\n{_footer(run)}")
 
 
@@ -119,17 +159,17 @@ def _contents(sections: Sequence[ReportSection]) -> str:
     return f'<nav aria-label="Sections"><ul>{lines}</ul></nav>'
 
 
-def _section(section: ReportSection, drawn: Mapping[str, SavedFigure]) -> str:
+def _section(section: ReportSection, figures: Mapping[str, SavedFigure]) -> str:
     text = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs)
     tables = "\n".join(_table(table) for table in section.tables)
-    figures = "\n".join(
-        _figure(drawn[f"{section.name}_{picture.name}"], alt=picture.text, caption=picture.caption)
+    figure_elements = "\n".join(
+        _figure(figures[f"{section.name}_{picture.name}"], alt=picture.text, caption=picture.caption)
         for picture in section.pictures
     )
     return (
         f'<section id="{section.name}">\n<h2>{section.label} {escape(section.title)}</h2>\n{text}\n'
         f"<h3>Numbers</h3>\n{_numbers(section)}\n{tables}\n"
-        f'<h3>Figures</h3>\n<div class="figures">\n{figures}\n</div>\n</section>'
+        f'<h3>Figures</h3>\n<div class="figures">\n{figure_elements}\n</div>\n</section>'
     )
 
 

@@ -16,10 +16,11 @@ from threadpoolctl import threadpool_limits
 from ltinet._util.progress import ProgressCallback, progress_bar
 from ltinet.errors import LtinetError, MissingDependencyError
 from ltinet.paper import convection_diffusion, diffusion, forward_passes, horizontal_layers, layer_types
-from ltinet.paper.comparison import ReportSection, add_rounding_bands
+from ltinet.paper.comparison import add_rounding_band
 from ltinet.paper.forward_passes import SOLVER_TOLERANCE, SolverEffort
 from ltinet.paper.report import (
     OutputFolder,
+    ReportSection,
     RunInfo,
     SavedFigure,
     blas_kernel,
@@ -108,16 +109,16 @@ def reproduce(names: Sequence[str], *, out: Path, quick: bool) -> Path:
     with threadpool_limits(limits=1, user_api="blas"), progress_bar(_PROGRESS_STEPS * len(examples)) as progress:
         outputs = (_run_in_parallel if quick else _run_sequentially)(examples, folder, progress)
     seconds = {output.section.name: output.seconds for output in outputs}
-    drawn = {name: figure for output in outputs for name, figure in output.drawn.items()}
+    figures = {name: figure for output in outputs for name, figure in output.figures.items()}
     sections = [output.section for output in outputs]
     folder.write("results.json", results_text(sections, run=run, seconds=seconds))
-    return folder.write("report.html", report_page(sections, run=run, drawn=drawn))
+    return folder.write("report.html", report_page(sections, run=run, figures=figures))
 
 
 @dataclass(frozen=True)
 class _ExampleOutput:
     section: ReportSection
-    drawn: dict[str, SavedFigure]
+    figures: dict[str, SavedFigure]
     seconds: float
 
 
@@ -161,15 +162,15 @@ def _compute_and_draw(name: str, folder: OutputFolder, *, full: bool, progress: 
         section = example.report_section(result)
     seconds = round(perf_counter() - start_time, 1)
     if full:  # the stored values are those of full runs
-        section = add_rounding_bands(section)
+        section = replace(section, numbers=tuple(map(add_rounding_band, section.numbers)))
     progress("figures")
-    drawn = {
+    figures = {
         f"{name}_{picture.name}": folder.save_picture(picture, example=name, as_svg=full)
         for picture in section.pictures
     }
     # The draw functions refer to all results, which need not be sent between processes after drawing.
     pictures = tuple(replace(picture, draw=_already_drawn) for picture in section.pictures)
-    return _ExampleOutput(replace(section, pictures=pictures), drawn, seconds)
+    return _ExampleOutput(replace(section, pictures=pictures), figures, seconds)
 
 
 def _no_progress(step: str) -> None:

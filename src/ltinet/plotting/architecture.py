@@ -32,7 +32,7 @@ _OUTLINE = "0.15"
 
 
 def add_neuron_glyphs(
-    axes: "Axes", places: Sequence[tuple[float, float]], *, second_order: Sequence[bool], colours: Sequence[str]
+    axes: "Axes", positions: Sequence[tuple[float, float]], *, second_order: Sequence[bool], colours: Sequence[str]
 ) -> None:
     """Draw one ball for each neuron at its place, in the units of the axes."""
     from matplotlib.collections import PathCollection
@@ -42,7 +42,7 @@ def add_neuron_glyphs(
     lower_eye, upper_eye = _circle(0.0, -0.5, _EYE), _circle(0.0, 0.5, _EYE)
     discs, dark, dark_colours, light = [], [], [], []
     faces = []
-    for (x, y), is_second, colour in zip(places, second_order, colours, strict=True):
+    for (x, y), is_second, colour in zip(positions, second_order, colours, strict=True):
         discs.append(_translated_path(ball, x, y))
         faces.append("white" if is_second else colour)
         if is_second:
@@ -212,7 +212,7 @@ def _condensed(layers: Sequence[_Plan], sizes: Sequence[int], *, aspect: float) 
     return plans
 
 
-def _grid_columns(count: int, least: int, *, above: float, aspect: float) -> int:
+def _grid_columns(count: int, min_columns: int, *, above: float, aspect: float) -> int:
     """Return the number of columns that fits the aspect ratio best, below bands of height `above`."""
     side = _SIDE if above else _SHORT_SIDE
 
@@ -220,8 +220,8 @@ def _grid_columns(count: int, least: int, *, above: float, aspect: float) -> int
         rows = min(math.ceil(count / columns), _GRID_ROWS)
         return abs(math.log((above + rows + 0.9) / (2.0 * side + _LABEL + columns + 0.4) / aspect))
 
-    least = min(max(least, math.ceil(count / _GRID_ROWS)), _COLUMNS)
-    return min(range(least, _COLUMNS + 1), key=distance)
+    min_columns = min(max(min_columns, math.ceil(count / _GRID_ROWS)), _COLUMNS)
+    return min(range(min_columns, _COLUMNS + 1), key=distance)
 
 
 def _grid_plan(singles: Sequence[int], *, columns: int) -> _Plan:
@@ -307,8 +307,8 @@ def draw_architecture(network: PlottableNetwork, *, ax: "Axes | None" = None) ->
             _draw_connections(axes, edges, shown, band=band, colour=colours[band.layer])
     _draw_neurons(axes, network, arrangement, colours)
     _draw_ends(axes, network, arrangement, has_path=has_path, font=font)
-    place = (arrangement.width / 2.0, 0.5 * _KEY - below)
-    _draw_key(axes, network, place, ramp=colours if arrangement.is_condensed else (), font=font, scale=scale)
+    center = (arrangement.width / 2.0, 0.5 * _KEY - below)
+    _draw_key(axes, network, center, ramp=colours if arrangement.is_condensed else (), font=font, scale=scale)
     return axes
 
 
@@ -340,7 +340,7 @@ def _draw_band(axes: "Axes", band: LayerBand, arrangement: Arrangement, *, colou
 
 
 def _draw_connections(
-    axes: "Axes", edges: Sequence[tuple[int, int]], shown: dict[int, float], *, band: LayerBand, colour: str
+    axes: "Axes", edges: Sequence[tuple[int, int]], x_of_neuron: dict[int, float], *, band: LayerBand, colour: str
 ) -> None:
     """Draw arrows between neighbours and arcs between others, higher for longer distances."""
     from matplotlib.collections import PathCollection, PolyCollection
@@ -349,11 +349,11 @@ def _draw_connections(
     if not edges:
         return
     y = band.balls[0].y
-    longest = max(shown[i] - shown[j] for i, j in edges)
+    longest = max(x_of_neuron[i] - x_of_neuron[j] for i, j in edges)
     curves: list[Path] = []
     heads = []
     for i, j in edges:
-        start, end = shown[j], shown[i]
+        start, end = x_of_neuron[j], x_of_neuron[i]
         if end - start < 1.5:
             tip = end - BALL_RADIUS
             curves.append(Path([(start + BALL_RADIUS, y), (tip - 0.1, y)]))
@@ -372,8 +372,8 @@ def _draw_connections(
 def _draw_neurons(axes: "Axes", network: PlottableNetwork, arrangement: Arrangement, colours: Sequence[str]) -> None:
     balls = [ball for band in arrangement.bands for ball in band.balls]
     second = [bool(network.layers[ball.layer].is_second_order[ball.neuron]) for ball in balls]
-    places = [(ball.x, ball.y) for ball in balls]
-    add_neuron_glyphs(axes, places, second_order=second, colours=[colours[ball.layer] for ball in balls])
+    positions = [(ball.x, ball.y) for ball in balls]
+    add_neuron_glyphs(axes, positions, second_order=second, colours=[colours[ball.layer] for ball in balls])
 
 
 def _draw_ends(
@@ -413,9 +413,9 @@ def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Seque
     from matplotlib.patches import Rectangle
 
     highest, lowest = max(middles, default=1.0), min(middles, default=1.0)
-    places = min(count, _NODES)
+    n_drawn = min(count, _NODES)
     step = min(max((highest - lowest + 1.5) / _NODES, 0.7), 2.0)
-    heights = [(highest + lowest) / 2.0 + step * ((places - 1) / 2.0 - place) for place in range(places)]
+    heights = [(highest + lowest) / 2.0 + step * ((n_drawn - 1) / 2.0 - row) for row in range(n_drawn)]
     top = max([highest, *(y + _BOX for y in heights)]) + 0.25
     axes.text(x, top, format_count(count, noun), fontsize=font, color=_INK, ha="center", va="bottom")
     if count > _NODES:
@@ -430,13 +430,13 @@ def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Seque
 def _draw_key(
     axes: "Axes",
     network: PlottableNetwork,
-    place: tuple[float, float],
+    center: tuple[float, float],
     *,
     ramp: Sequence[str],
     font: float,
     scale: float,
 ) -> None:
-    """Draw a legend of the balls and, if layers are not labelled, of their colors, centered at `place`."""
+    """Draw a legend of the balls and, if layers are not labelled, of their colors, centered at `center`."""
     n_second = sum(int(np.count_nonzero(layer.is_second_order)) for layer in network.layers)
     n_first = sum(layer.n_neurons for layer in network.layers) - n_second
     kinds = [(n_first, False, "first-order neuron"), (n_second, True, "second-order neuron")]
@@ -445,10 +445,10 @@ def _draw_key(
     n_letters = sum(len(text) for text, _ in entries) + sum(map(len, ends))
     fixed = 0.95 * len(entries) + (_RAMP + 0.6 if ramp else 0.0) + len(entries) - (not ramp)
     # Letters are about 0.55 em wide; a long key on a narrow drawing is written in smaller ones.
-    letter = min(0.55 * font / scale, max(2.0 * place[0] + 2.0 * _BESIDE - fixed, 1.0) / max(n_letters, 1))
+    letter = min(0.55 * font / scale, max(2.0 * center[0] + 2.0 * _BESIDE - fixed, 1.0) / max(n_letters, 1))
     font = letter * scale / 0.55
     widths = [0.95 + letter * len(text) for text, _ in entries]
-    x, y = place[0] - (fixed + letter * n_letters) / 2.0, place[1]
+    x, y = center[0] - (fixed + letter * n_letters) / 2.0, center[1]
     for (text, is_second), width in zip(entries, widths, strict=True):
         add_neuron_glyphs(axes, [(x + BALL_RADIUS, y)], second_order=[is_second], colours=["0.35"])
         axes.text(x + 0.95, y, text, fontsize=font, color=_INK, ha="left", va="center")

@@ -14,9 +14,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ltinet._util.floating_point import Array, Complex
+from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, sanitize, suggest_names
 from ltinet.errors import PlottingError
 from ltinet.plotting.colours import Dashes, add_side_legend, line_styles
@@ -143,8 +142,8 @@ class PairSelection:
     def add_key(self, axes: "Axes") -> None:
         """Add a legend beside the axes with the number of omitted pairs, unless there is only one pair."""
         if self.count > 1:
-            some = len(self.chosen) < self.count
-            count = f"\n({len(self.chosen)} of {self.count})" if some else ""
+            is_partial = len(self.chosen) < self.count
+            count = f"\n({len(self.chosen)} of {self.count})" if is_partial else ""
             add_side_legend(axes, self.handles, title=f"{self.title}{count}")
 
     def rows_below(self, canvas_width: float) -> int:
@@ -162,8 +161,8 @@ class PairSelection:
         """Add a legend below all axes of a figure with constrained layout, unless there is only one pair."""
         if self.count == 1:
             return
-        some = len(self.chosen) < self.count
-        title = f"{self.title} ({len(self.chosen)} of {self.count})" if some else self.title
+        is_partial = len(self.chosen) < self.count
+        title = f"{self.title} ({len(self.chosen)} of {self.count})" if is_partial else self.title
         figure.legend(
             handles=self.handles, title=title, loc="outside lower center",
             ncols=self._columns(figure.bbox.width / figure.figure.dpi), frameon=False, fontsize="small",
@@ -210,14 +209,14 @@ def select_pairs(
     *,
     names: Sequence[str] | None = None,
     input_names: Sequence[str] | None = None,
-    most: int = _MAX_PAIRS,
+    max_pairs: int = _MAX_PAIRS,
 ) -> PairSelection:
-    """Return the given pairs, or all, or the `most` pairs of largest size; `sizes` is `(p, m)`."""
+    """Return the given pairs, or all, or the `max_pairs` pairs of largest size; `sizes` is `(p, m)`."""
     outputs = ChannelLabels(sizes.shape[0], names, noun="output")
     inputs = ChannelLabels(sizes.shape[1], input_names, noun="input")
     if pairs is not None:
         return PairSelection(_validate_pairs(pairs, outputs, inputs), outputs, inputs)
-    largest = np.argsort(-np.nan_to_num(sizes, nan=np.inf), axis=None, kind="stable")[:most]
+    largest = np.argsort(-np.nan_to_num(sizes, nan=np.inf), axis=None, kind="stable")[:max_pairs]
     rows, columns = np.unravel_index(np.sort(largest), sizes.shape)
     return PairSelection(tuple(zip(rows.tolist(), columns.tolist(), strict=True)), outputs, inputs)
 
@@ -234,21 +233,3 @@ def _validate_pairs(
             f"pairs must be pairs (output, input) by index or name, such as [(0, 0), (1, 0)], got {sanitize(repr(pairs))}"
         )
     return tuple((outputs.index(i, argument="pairs"), inputs.index(j, argument="pairs")) for i, j in chosen)
-
-
-def validate_frequency_response(H: ArrayLike) -> Complex:
-    """Return frequency responses `(K, p, m)`; a single one may be given as `(K,)`."""
-    try:
-        values = np.asarray(H, dtype=np.complex128)
-    except (TypeError, ValueError):
-        raise PlottingError("H must be an array of complex numbers, such as net.frequency_response(omega)") from None
-    values = values[:, None, None] if values.ndim == 1 else values
-    if values.ndim != 3:
-        raise PlottingError(f"H must have the shape (frequencies, outputs, inputs), got {values.shape}")
-    return values
-
-
-def peak_gains(H: Complex) -> Array:
-    """Return the largest finite |H| of every pair, 0 if no value is finite."""
-    sizes = np.abs(H)
-    return np.asarray(np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0, initial=0.0))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet._util.floating_point import Array, Complex
 from ltinet.errors import PlottingError
-from ltinet.plotting.channels import Pair, PairSelection, peak_gains, select_pairs, validate_frequency_response
+from ltinet.plotting.channels import Pair, PairSelection, select_pairs
 from ltinet.plotting.colours import LINE_COLOURS
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, get_figure, has_layout_engine
 
@@ -52,31 +52,31 @@ def draw_bode(
         PlottingError: omega is not positive and ascending, or H has another shape.
     """
     frequencies, values = _validate_response(omega, H)
-    shown = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
-    canvas = get_figure(figure, width=_SIZE[0], height=_SIZE[1] + shown.height_below(_SIZE[0]))
+    selection = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
+    canvas = get_figure(figure, width=_SIZE[0], height=_SIZE[1] + selection.height_below(_SIZE[0]))
     above, below = canvas.subplots(2, 1, sharex=True, height_ratios=(1.25, 1.0))
-    draw_magnitude(above, frequencies, values, shown)
-    if has_layout_engine(canvas) and shown.rows_below(canvas.bbox.width / canvas.figure.dpi):
-        shown.add_key_below(canvas)
+    draw_magnitude(above, frequencies, values, selection)
+    if has_layout_engine(canvas) and selection.rows_below(canvas.bbox.width / canvas.figure.dpi):
+        selection.add_key_below(canvas)
     else:
-        shown.add_key(above)
-    late = np.zeros(values.shape[1:]) if delays is None else np.asarray(delays, dtype=np.float64)
-    _draw_phase(below, frequencies, values, shown, late)
+        selection.add_key(above)
+    dead_times = np.zeros(values.shape[1:]) if delays is None else np.asarray(delays, dtype=np.float64)
+    _draw_phase(below, frequencies, values, selection, dead_times)
     below.set_xlabel("frequency (rad/time)")
     canvas.align_ylabels([above, below])
     return np.asarray([above, below])
 
 
-def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, shown: PairSelection) -> None:
+def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, selection: PairSelection) -> None:
     """Draw |H| in decibels, a line for each pair."""
     axes.set_xscale("log")
     axes.set_ylabel("magnitude (dB)")
     add_grid(axes)
-    lines = [_decibels(H[:, output, input]) for output, input in shown.chosen]
+    lines = [_decibels(H[:, output, input]) for output, input in selection.chosen]
     if not any(np.any(np.isfinite(line)) for line in lines):
         draw_placeholder(axes, "zero everywhere")
         return
-    for line, (colour, dashes) in zip(lines, shown.styles, strict=True):
+    for line, (colour, dashes) in zip(lines, selection.styles, strict=True):
         axes.plot(frequencies, line, color=colour, linestyle=dashes, linewidth=1.4)
     axes.margins(x=0.01)
     top = axes.get_ylim()[1]
@@ -86,36 +86,36 @@ def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, shown: PairSele
         axes.set_ylim(middle - 10.0, middle + 10.0)
 
 
-def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, shown: PairSelection, delays: Array) -> None:
+def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, selection: PairSelection, delays: Array) -> None:
     axes.set_xscale("log")
     axes.set_ylabel("phase (degrees)")
     add_grid(axes)
-    for (output, input), (colour, dashes) in zip(shown.chosen, shown.styles, strict=True):
+    for (output, input), (colour, dashes) in zip(selection.chosen, selection.styles, strict=True):
         phase = unwrapped_phase(H[:, output, input], frequencies * delays[output, input])
         axes.plot(frequencies, phase, color=colour, linestyle=dashes, linewidth=1.4)
     axes.margins(x=0.01)
     _set_degrees(axes)
 
 
-def unwrapped_phase(H: Complex, late: Array | float = 0.0) -> Array:
+def unwrapped_phase(H: Complex, delay_angles: Array | float = 0.0) -> Array:
     """Return the continuous phase in degrees, starting in [−180, 180); NaN where H is zero, rounding or not finite.
 
-    `late` are the angles ωτ of a delay that H contains; they are removed before unwrapping.
+    `delay_angles` are the angles ωτ of a delay that H contains; they are removed before unwrapping.
     """
-    known = _is_significant(H)
+    significant = _is_significant(H)
     phase = np.full(len(H), np.nan)
-    angles = np.broadcast_to(late, H.shape)[known]
-    phase[known] = np.rad2deg(np.unwrap(np.angle(H[known] * np.exp(1j * angles))) - angles)
+    angles = np.broadcast_to(delay_angles, H.shape)[significant]
+    phase[significant] = np.rad2deg(np.unwrap(np.angle(H[significant] * np.exp(1j * angles))) - angles)
     if (
-        known.any() and phase[known][0] > 180.0 - 1e-6
+        significant.any() and phase[significant][0] > 180.0 - 1e-6
     ):  # rounding decides between 180 and −180 for negative real numbers
         phase -= 360.0
     return phase
 
 
 def _decibels(H: Complex) -> Array:
-    known = _is_significant(H)
-    return np.where(known, 20.0 * np.log10(np.where(known, np.abs(H), 1.0)), np.nan)
+    significant = _is_significant(H)
+    return np.where(significant, 20.0 * np.log10(np.where(significant, np.abs(H), 1.0)), np.nan)
 
 
 def _is_significant(H: Complex) -> NDArray[np.bool_]:
@@ -139,8 +139,26 @@ def _set_degrees(axes: "Axes") -> None:
         axes.yaxis.set_major_locator(MultipleLocator(step))
 
 
+def peak_gains(H: Complex) -> Array:
+    """Return the largest finite |H| of every pair, 0 if no value is finite."""
+    sizes = np.abs(H)
+    return np.asarray(np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0, initial=0.0))
+
+
+def _validate_values(H: ArrayLike) -> Complex:
+    """Return frequency responses `(K, p, m)`; a single one may be given as `(K,)`."""
+    try:
+        values = np.asarray(H, dtype=np.complex128)
+    except (TypeError, ValueError):
+        raise PlottingError("H must be an array of complex numbers, such as net.frequency_response(omega)") from None
+    values = values[:, None, None] if values.ndim == 1 else values
+    if values.ndim != 3:
+        raise PlottingError(f"H must have the shape (frequencies, outputs, inputs), got {values.shape}")
+    return values
+
+
 def _validate_response(omega: ArrayLike, H: ArrayLike) -> tuple[Array, Complex]:
-    values = validate_frequency_response(H)
+    values = _validate_values(H)
     frequencies = np.asarray(omega, dtype=np.float64)
     if frequencies.shape != values.shape[:1] or len(frequencies) == 0 or values.size == 0:
         raise PlottingError(
@@ -173,19 +191,19 @@ def draw_uncertain_bode(
     `decibels` and `degrees` are standard deviations of the shape of H. The axes are scaled
     to the lines; wider bands are cut.
     """
-    values = validate_frequency_response(H)
-    widths = [_DEVIATIONS * np.asarray(own, dtype=np.float64) for own in (decibels, degrees)]
-    if any(own.shape != values.shape for own in widths):
+    values = _validate_values(H)
+    widths = [_DEVIATIONS * np.asarray(deviation, dtype=np.float64) for deviation in (decibels, degrees)]
+    if any(deviation.shape != values.shape for deviation in widths):
         raise PlottingError(
             f"H, decibels and degrees have shapes {values.shape}, {widths[0].shape} and {widths[1].shape}; give one "
             "deviation for each entry of H"
         )
     panels = draw_bode(omega, H, pairs=pairs, names=names, input_names=input_names, figure=figure)
-    shown = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
+    selection = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
     for axes, width in zip(panels, widths, strict=True):
-        lines = axes.get_lines()[: len(shown.chosen)]
+        lines = axes.get_lines()[: len(selection.chosen)]
         limits = axes.get_ylim()
-        for line, (output, channel) in zip(lines, shown.chosen, strict=False):
+        for line, (output, channel) in zip(lines, selection.chosen, strict=False):
             _draw_band(axes, line, width[:, output, channel])
         axes.set_ylim(limits)
     panels[0].set_title("bands hold 99 %", fontsize="medium", color="0.25")
@@ -193,9 +211,9 @@ def draw_uncertain_bode(
 
 
 def _draw_band(axes: "Axes", line: Any, width: Array) -> None:
-    frequencies, middle = (np.asarray(own, dtype=np.float64) for own in line.get_data())
-    known = np.isfinite(middle) & np.isfinite(width)
-    below, above = np.where(known, middle - width, np.nan), np.where(known, middle + width, np.nan)
+    frequencies, middle = (np.asarray(data, dtype=np.float64) for data in line.get_data())
+    finite = np.isfinite(middle) & np.isfinite(width)
+    below, above = np.where(finite, middle - width, np.nan), np.where(finite, middle + width, np.nan)
     axes.fill_between(frequencies, below, above, color=line.get_color(), alpha=0.25, linewidth=0.0)
 
 
@@ -219,7 +237,7 @@ def draw_measured_response(
 
     `fits` in % of every output are shown in the title.
     """
-    data, model = validate_frequency_response(measured), validate_frequency_response(modelled)
+    data, model = _validate_values(measured), _validate_values(modelled)
     if data.shape != model.shape or len(fits) != model.shape[1]:
         raise PlottingError(
             f"measured, modelled and fits have {data.shape}, {model.shape} and {len(fits)} entries; give (K, p, m), "
@@ -228,11 +246,11 @@ def draw_measured_response(
     frequencies = np.asarray(omega, dtype=np.float64)
     panels = draw_bode(frequencies, model, pairs=pairs, names=names, input_names=input_names, figure=figure)
     chosen = select_pairs(peak_gains(model), pairs, names=names, input_names=input_names).chosen
-    for place, (output, channel) in enumerate(chosen):
+    for index, (output, channel) in enumerate(chosen):
         value = data[:, output, channel]
         with np.errstate(divide="ignore"):
             decibels = 20.0 * np.log10(np.abs(value))
-        above, below = (axes.get_lines()[place] for axes in panels)
+        above, below = (axes.get_lines()[index] for axes in panels)
         # Within half a turn of the model's own phase, which is continuous.
         turned = np.rad2deg(np.angle(value / np.exp(1j * np.deg2rad(below.get_ydata()))))
         for axes, line, dots in (
@@ -270,29 +288,31 @@ def draw_nyquist(
     or than 1, is cut at 10 times that, and the title says so. `pairs` chooses as for `draw_bode`;
     without it at most seven are drawn, which colours alone tell apart.
     """
-    values = validate_frequency_response(H)
+    values = _validate_values(H)
     if limit is not None and not 0.0 < limit < np.inf:
         raise PlottingError(f"limit must be a positive number or None, got {limit}")
     if values.size == 0:
         raise PlottingError(f"H has shape {values.shape}; there is nothing to draw")
     # By colour alone: dashes say here that frequencies are negative.
-    shown = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names, most=len(LINE_COLOURS))
-    curves = [values[:, output, input] for output, input in shown.chosen]
+    selection = select_pairs(
+        peak_gains(values), pairs, names=names, input_names=input_names, max_pairs=len(LINE_COLOURS)
+    )
+    curves = [values[:, output, input] for output, input in selection.chosen]
     reach = _plot_radius(np.concatenate(curves), limit)
-    below = 0.0 if ax is not None else shown.height_below(_SIZE[0])
+    below = 0.0 if ax is not None else selection.height_below(_SIZE[0])
     axes = get_axes(ax, width=_SIZE[0], height=_SIZE[1] + below)
-    for curve, (colour, _) in zip(curves, shown.styles, strict=True):
+    for curve, (colour, _) in zip(curves, selection.styles, strict=True):
         visible = np.where(np.isfinite(curve) & (np.abs(curve) <= reach), curve, np.nan)
         axes.plot(visible.real, visible.imag, color=colour, linewidth=1.4)
         axes.plot(visible.real, -visible.imag, color=colour, linewidth=0.9, alpha=0.45, linestyle="--")
         _add_arrow(axes, visible, colour)
     _finish_nyquist_axes(axes, np.concatenate(curves), reach)
-    if shown.count > 1:
-        shown = replace(shown, dashed=False)
+    if selection.count > 1:
+        selection = replace(selection, dashed=False)
         if below:
-            shown.add_key_below(axes.figure)
+            selection.add_key_below(axes.figure)
         else:
-            shown.add_key(axes)
+            selection.add_key(axes)
     return axes
 
 
@@ -331,13 +351,13 @@ def _finish_nyquist_axes(axes: "Axes", values: Complex, reach: float) -> None:
 def _add_arrow(axes: "Axes", curve: NDArray[np.complex128], colour: str) -> None:
     """Draw an arrow half way along the curve, towards higher frequencies."""
     steps = np.abs(np.diff(curve))
-    way = np.cumsum(np.nan_to_num(steps))
-    if len(way) == 0 or way[-1] == 0.0:
+    arc_lengths = np.cumsum(np.nan_to_num(steps))
+    if len(arc_lengths) == 0 or arc_lengths[-1] == 0.0:
         return
-    place = int(np.searchsorted(way, 0.5 * way[-1]))
-    while place < len(steps) and not steps[place] > 0.0:
-        place += 1
-    start, end = curve[place], curve[place + 1]
+    index = int(np.searchsorted(arc_lengths, 0.5 * arc_lengths[-1]))
+    while index < len(steps) and not steps[index] > 0.0:
+        index += 1
+    start, end = curve[index], curve[index + 1]
     axes.annotate(
         "", xy=(end.real, end.imag), xytext=(start.real, start.imag), annotation_clip=False,
         arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 0.0, "mutation_scale": 13, "shrinkA": 0.0,

@@ -208,10 +208,10 @@ def _draw_errors(axes: "Axes", errors: Mapping[str, Mapping[int, float]], chosen
         return
     axes.axvline(chosen, color="0.8", linewidth=5.0, zorder=0)
     axes.set_yscale("log")
-    for place, (kind, by_order) in enumerate(curves):
+    for index, (kind, by_order) in enumerate(curves):
         orders = sorted(by_order)
-        axes.plot(orders, [by_order[order] for order in orders], color=LINE_COLOURS[place % len(LINE_COLOURS)],
-                  marker=LAYER_MARKERS[place % len(LAYER_MARKERS)], markersize=4.5, linewidth=1.0, label=kind)  # fmt: skip
+        axes.plot(orders, [by_order[order] for order in orders], color=LINE_COLOURS[index % len(LINE_COLOURS)],
+                  marker=LAYER_MARKERS[index % len(LAYER_MARKERS)], markersize=4.5, linewidth=1.0, label=kind)  # fmt: skip
     orders = sorted({order for _, by_order in curves for order in by_order})
     axes.set_xlim(orders[0] - 1.0, orders[-1] + 1.0)  # integer ticks need two integers
     axes.legend(fontsize="small")
@@ -258,11 +258,11 @@ def draw_uncertain_poles(
     return axes
 
 
-def _enforce_min_width(axes: "Axes", least: float) -> None:
+def _enforce_min_width(axes: "Axes", min_width: float) -> None:
     """Widen the axes, which would show rounding around a single pole."""
     low, high = axes.get_xlim()
-    if axes.get_xscale() == "linear" and high - low < least:
-        axes.set_xlim(0.5 * (low + high - least), 0.5 * (low + high + least))
+    if axes.get_xscale() == "linear" and high - low < min_width:
+        axes.set_xlim(0.5 * (low + high - min_width), 0.5 * (low + high + min_width))
 
 
 def _ellipse(covariance: Array) -> Array:

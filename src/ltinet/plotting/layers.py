@@ -58,7 +58,7 @@ def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, key: bool = True, ax: "Ax
         return axes
     is_real = not np.any(values.imag)
     _set_scales(axes, values)
-    layer_of = np.repeat(np.arange(len(layers)), [len(own) for own in layers])
+    layer_of = np.repeat(np.arange(len(layers)), [len(values) for values in layers])
     scatter_by_layer(axes, values.real, layer_of if is_real else values.imag, layer_of=layer_of, n_layers=len(layers))
     _show_origin(axes, values)
     if is_real and len(layers) > 1:
@@ -74,12 +74,12 @@ def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, key: bool = True, ax: "Ax
 
 def _validate_eigenvalues(eigenvalues: Sequence[ArrayLike]) -> list[Eigenvalues]:
     try:
-        layers = [np.atleast_1d(np.asarray(own, dtype=np.complex128)) for own in eigenvalues]
+        layers = [np.atleast_1d(np.asarray(values, dtype=np.complex128)) for values in eigenvalues]
     except (TypeError, ValueError):
         layers = []
-    if (len(layers) == 0 and len(eigenvalues)) or any(own.ndim != 1 for own in layers):
+    if (len(layers) == 0 and len(eigenvalues)) or any(values.ndim != 1 for values in layers):
         raise PlottingError("eigenvalues must be one list of complex numbers per layer, such as form.eigenvalues")
-    if not all(np.all(np.isfinite(own)) for own in layers):
+    if not all(np.all(np.isfinite(values)) for values in layers):
         raise PlottingError("eigenvalues are not all finite; draw those of a form or of a network")
     return layers
 
@@ -143,7 +143,7 @@ def draw_sparsity(
 ) -> "Axes":
     """Draw the block-diagonal pattern of one square matrix per layer; entry (i, j) says whether j feeds i.
 
-    With `diagonal="dots"` the places (i, i) are small balls, whatever the pattern has there: neurons, which are no
+    With `diagonal="dots"` the places (i, i) are small balls, also where the pattern is zero: neurons, which are no
     connections. `key=False` omits the legend of the layers.
     """
     layers = _validate_patterns(patterns)
@@ -178,7 +178,7 @@ def _draw_squares(axes: "Axes", patterns: Sequence[Pattern], starts: NDArray[np.
     colours = np.repeat(layer_colours(len(patterns)), list(map(len, runs))).tolist()
     # The outline keeps single entries visible where one is thinner than a pixel.
     axes.add_collection(
-        PolyCollection([box for own in runs for box in own], facecolors=colours, edgecolors=colours, linewidths=1.0)
+        PolyCollection([box for run in runs for box in run], facecolors=colours, edgecolors=colours, linewidths=1.0)
     )
 
 
@@ -187,9 +187,9 @@ def _draw_dots(axes: "Axes", sizes: Sequence[int]) -> None:
 
     colours, n = np.repeat(layer_colours(len(sizes)), sizes).tolist(), sum(sizes)
     diameter = _DOT * max(1.0, n / 100.0)  # balls that can be seen
-    sides, places = np.full(n, min(diameter, n / 4.0)), np.column_stack([np.arange(n)] * 2)
+    sides, centers = np.full(n, min(diameter, n / 4.0)), np.column_stack([np.arange(n)] * 2)
     axes.add_collection(
-        EllipseCollection(sides, sides, np.zeros(n), units="x", offsets=places, offset_transform=axes.transData,
+        EllipseCollection(sides, sides, np.zeros(n), units="x", offsets=centers, offset_transform=axes.transData,
                           facecolors=colours, edgecolors="none")
     )  # fmt: skip
 
@@ -248,7 +248,7 @@ def draw_evaluations_per_neuron(
     """
     layers = _validate_counts(evaluations, full_system)
     axes = get_axes(ax)
-    sizes = [len(own) for own in layers]
+    sizes = [len(values) for values in layers]
     layer_of = np.repeat(np.arange(len(layers)), sizes)
     counts = np.concatenate([*layers, np.empty(0)])
     scatter_by_layer(axes, np.arange(len(counts)), counts, layer_of=layer_of, n_layers=len(layers))
@@ -267,7 +267,7 @@ def draw_evaluations_per_layer(
     """Draw the evaluations of each layer, averaged over its neurons; arguments as in `draw_evaluations_per_neuron`."""
     layers = _validate_counts(evaluations, full_system)
     axes = get_axes(ax)
-    means = np.array([np.mean(own) if len(own) else 0.0 for own in layers])
+    means = np.array([np.mean(values) if len(values) else 0.0 for values in layers])
     width = 0.8 if len(layers) <= 40 else 1.0  # many thin bars with gaps between would flicker
     colours = list(layer_colours(len(layers)))  # matplotlib 3.8.0 takes a tuple of two for a colour and its opacity
     axes.bar(np.arange(len(layers)), means, width=width, color=colours)
@@ -281,12 +281,12 @@ def draw_evaluations_per_layer(
 
 def _validate_counts(evaluations: Sequence[ArrayLike], full_system: int | None) -> list[Counts]:
     try:
-        layers = [np.asarray(own, dtype=np.float64) for own in evaluations]
+        layers = [np.asarray(values, dtype=np.float64) for values in evaluations]
     except (TypeError, ValueError):
         layers = [np.empty((0, 0))]
-    if any(own.ndim != 1 for own in layers):
+    if any(values.ndim != 1 for values in layers):
         raise PlottingError('evaluations must be one list of counts per layer, such as sol.stats["evaluations"]')
-    if any(np.any(~np.isfinite(own) | (own < 0.0)) for own in layers):
+    if any(np.any(~np.isfinite(values) | (values < 0.0)) for values in layers):
         raise PlottingError("evaluations must be finite numbers, zero or more")
     if full_system is not None and not 0 <= full_system < np.inf:
         raise PlottingError(f"full_system must be a number of evaluations, got {full_system}")

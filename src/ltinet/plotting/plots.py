@@ -15,9 +15,9 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count
 from ltinet.plotting import system_response
 from ltinet.plotting.architecture import draw_architecture
-from ltinet.plotting.channels import PairSelection, peak_gains, select_pairs
+from ltinet.plotting.channels import PairSelection, select_pairs
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_figure
-from ltinet.plotting.frequency_response import draw_bode, draw_magnitude
+from ltinet.plotting.frequency_response import draw_bode, draw_magnitude, peak_gains
 from ltinet.plotting.layers import draw_network_sparsity, draw_network_spectrum, draw_sparsity, draw_spectrum
 from ltinet.plotting.protocols import PlottableForm, PlottableNetwork, PlottableNetworkSystem, PlottableSystem
 from ltinet.plotting.system_response import OptionalNames, ResponsePlotter
@@ -53,12 +53,12 @@ def draw_network_overview(network: PlottableNetwork, plotter: ResponsePlotter, p
             draw_placeholder(axes, "no inputs or no outputs")
         return
     omega, H = plotter.at(None)
-    shown = _pairs(peak_gains(H), plotter)
-    _draw_steps(panels[1, 0], plotter, shown)
+    selection = _pairs(peak_gains(H), plotter)
+    _draw_steps(panels[1, 0], plotter, selection)
     panels[1, 1].set_title("gain", fontsize="medium")
     panels[1, 1].set_xlabel("frequency (rad/time)")
-    draw_magnitude(panels[1, 1], omega, H, shown)
-    shown.add_key_below(right)
+    draw_magnitude(panels[1, 1], omega, H, selection)
+    selection.add_key_below(right)
 
 
 def draw_system_overview(plotter: ResponsePlotter, page: "Figure | SubFigure") -> None:
@@ -76,21 +76,21 @@ def draw_system_overview(plotter: ResponsePlotter, page: "Figure | SubFigure") -
             draw_placeholder(axes, "no inputs or no outputs")
         return
     omega, H = plotter.at(None)
-    shown = _pairs(peak_gains(H), plotter)
+    selection = _pairs(peak_gains(H), plotter)
     draw_bode(
-        omega, H, pairs=shown.chosen, names=plotter.names, input_names=plotter.input_names, delays=plotter.delays,
+        omega, H, pairs=selection.chosen, names=plotter.names, input_names=plotter.input_names, delays=plotter.delays,
         figure=left,
     )  # fmt: skip
-    _draw_steps(upper, plotter, shown)
+    _draw_steps(upper, plotter, selection)
 
 
-def _draw_steps(axes: "Axes", plotter: ResponsePlotter, shown: PairSelection) -> None:
+def _draw_steps(axes: "Axes", plotter: ResponsePlotter, selection: PairSelection) -> None:
     """Draw step responses and DC gains on one pair of axes."""
     gains = plotter.system.dcgain()
-    times, responses = plotter.steps_of(shown.chosen)
+    times, responses = plotter.steps_of(selection.chosen)
     logarithmic = needs_log_axis(times)
     visible = slice(1 if logarithmic else 0, None)  # a logarithmic axis cannot show 0
-    for (output, column), values, (colour, dashes) in zip(shown.chosen, responses, shown.styles, strict=True):
+    for (output, column), values, (colour, dashes) in zip(selection.chosen, responses, selection.styles, strict=True):
         if np.isfinite(gains[output, column]):
             axes.axhline(gains[output, column], color="0.7", linestyle="--", linewidth=0.8)
         axes.plot(times[visible], values[visible], color=colour, linestyle=dashes, linewidth=1.4)
@@ -105,7 +105,7 @@ def _draw_steps(axes: "Axes", plotter: ResponsePlotter, shown: PairSelection) ->
 
 
 def _pairs(sizes: Array, plotter: ResponsePlotter) -> PairSelection:
-    return select_pairs(sizes, names=plotter.names, input_names=plotter.input_names, most=_MAX_PANEL_LINES)
+    return select_pairs(sizes, names=plotter.names, input_names=plotter.input_names, max_pairs=_MAX_PANEL_LINES)
 
 
 def _has_channels(plotter: ResponsePlotter) -> bool:

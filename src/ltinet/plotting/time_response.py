@@ -76,9 +76,9 @@ def draw_responses(
     if logarithmic:
         shown = values[np.ix_(columns, range(len(times)), rows)]
         panels[0, 0].set_xlim(left=first_visible_time(times, np.moveaxis(shown, 1, 2)))
-    some = len(rows) < n_outputs or len(columns) < n_inputs
+    is_partial = len(rows) < n_outputs or len(columns) < n_inputs
     left_out = f"{len(rows)} of {n_outputs} outputs, {len(columns)} of {n_inputs} inputs: the largest responses"
-    add_notes(canvas, [*([left_out] if some else []), *notes])
+    add_notes(canvas, [*([left_out] if is_partial else []), *notes])
     canvas.align_ylabels(panels[:, 0])
     return np.asarray(panels)
 
@@ -122,14 +122,14 @@ def needs_log_axis(times: Array) -> bool:
     return float(np.max(steps)) > _UNEVEN_RATIO * float(np.median(steps))
 
 
-def _indices_of_largest(sizes: Array, most: int) -> tuple[int, ...]:
-    return tuple(np.sort(np.argsort(-sizes, kind="stable")[:most]).tolist())
+def _indices_of_largest(sizes: Array, count: int) -> tuple[int, ...]:
+    return tuple(np.sort(np.argsort(-sizes, kind="stable")[:count]).tolist())
 
 
 def _share_scale(row: NDArray[Any], peaks: Array) -> None:
     """Give the responses of an output one scale, unless some would be invisible on it."""
-    some = peaks[peaks > 0.0]
-    if len(row) < 2 or (len(some) and float(some.max()) > _SCALE_RATIO * float(some.min())):
+    nonzero = peaks[peaks > 0.0]
+    if len(row) < 2 or (len(nonzero) and float(nonzero.max()) > _SCALE_RATIO * float(nonzero.min())):
         return
     limits = np.array([axes.get_ylim() for axes in row])
     for axes in row:
@@ -211,13 +211,13 @@ def draw_lines(
     members = values.reshape(-1, *values.shape[-2:])
     bands = None if bound is None else np.broadcast_to(bound, values.shape).reshape(members.shape)
     for index, (colour, dashes) in zip(chosen, styles, strict=True):
-        own = members[..., index]
+        curves = members[..., index]
         if len(members) > _MAX_BATCH_LINES:
-            axes.fill_between(times, own.min(axis=0), own.max(axis=0), color=colour, alpha=0.2, linewidth=0.0)
-            axes.plot(times, np.median(own, axis=0), color=colour, linestyle=dashes)
+            axes.fill_between(times, curves.min(axis=0), curves.max(axis=0), color=colour, alpha=0.2, linewidth=0.0)
+            axes.plot(times, np.median(curves, axis=0), color=colour, linestyle=dashes)
         else:
             width = 1.5 if len(members) == 1 else 0.9
-            axes.plot(times, own.T, color=colour, linestyle=dashes, linewidth=width)
+            axes.plot(times, curves.T, color=colour, linestyle=dashes, linewidth=width)
     axes.margins(x=0.01)
     axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
     add_grid(axes)
@@ -229,11 +229,11 @@ def _draw_bands(axes: "Axes", times: Array, members: Array, bands: Array, *, col
     """Draw bands that are visible; they widen the axes by at most the height of the lines."""
     low, high = axes.get_ylim()
     height = high - low
-    reach = np.minimum(np.nan_to_num(bands, nan=np.inf), 2.0 * height)  # one without limits goes beyond the picture
-    for own, width in zip(members, reach, strict=True):
+    widths = np.minimum(np.nan_to_num(bands, nan=np.inf), 2.0 * height)  # one without limits goes beyond the picture
+    for curves, width in zip(members, widths, strict=True):
         for index, colour in enumerate(colours):
             if width[:, index].max() > _VISIBLE_WIDTH * height:
-                below, above = own[:, index] - width[:, index], own[:, index] + width[:, index]
+                below, above = curves[:, index] - width[:, index], curves[:, index] + width[:, index]
                 axes.fill_between(times, below, above, color=colour, alpha=0.25, linewidth=0.0)
     bottom, top = axes.get_ylim()
     axes.set_ylim(max(bottom, low - height), min(top, high + height))
@@ -311,8 +311,8 @@ def add_line_key(
         Line2D([], [], color=colour, linestyle=dashes, label=channels.short(index))
         for index, (colour, dashes) in zip(chosen, styles, strict=True)
     ]
-    some = left_out and len(chosen) < channels.count
-    count = f"\n({len(chosen)} of {channels.count})" if some else ""
+    is_partial = left_out and len(chosen) < channels.count
+    count = f"\n({len(chosen)} of {channels.count})" if is_partial else ""
     add_side_legend(axes, lines, title=f"{channels.noun}{count}")
 
 
@@ -388,9 +388,9 @@ def group_outputs(sizes: Array, chosen: Sequence[int], channels: ChannelLabels) 
             panels.append([index])
         else:
             panels[-1].append(index)
-    place = {index: number for number, index in reversed(list(enumerate(chosen)))}
-    ordered = [sorted(panel, key=lambda index: place[index]) for panel in panels]
-    return [tuple(panel) for panel in sorted(ordered, key=lambda panel: place[panel[0]])]
+    rank = {index: number for number, index in reversed(list(enumerate(chosen)))}
+    ordered = [sorted(panel, key=lambda index: rank[index]) for panel in panels]
+    return [tuple(panel) for panel in sorted(ordered, key=lambda panel: rank[panel[0]])]
 
 
 def _heights(panels: Sequence[Panel], *, has_input: bool) -> list[float]:

@@ -62,9 +62,9 @@ class ReductionResult:
     network: Network | None = field(default=None, repr=False)
     """Network of the reduced system, if the reduction produced its neurons."""
     previous_h2_bound: float = 0.0
-    """Bound on the H2 norm of what an earlier reduction of the given network left out; counted in bounds of `net`."""
+    """Bound on the H2 norm of the error of an earlier reduction of the given network; bounds of `net` include it."""
     n_aside: int = 0
-    """States that are unstable, integrate, or cannot be distinguished from such; kept and counted in the order."""
+    """Number of states that are kept because they are unstable, integrate, or are within rounding of that."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -173,9 +173,12 @@ def reduce(
         A `SecondOrder` model, a network, or anything that `as_state_space` accepts. A singular E is eliminated with
         `eliminate_algebraic`; `result.full_order_model` is then the system without it.
     order : int, optional
-        Number of states of the reduced system. Exclusive with `tolerance`.
+        Number of states of the reduced system. Exactly one of `order` and `tolerance` is required; neither has a
+        default.
     tolerance : float, optional
-        Largest error ‖G − G_r‖∞ relative to ‖G_r‖∞, between 0 and 1. The smallest order found is taken.
+        Largest error ‖G − G_r‖∞ relative to the largest gain ‖G_r‖∞ of the reduced system, `result.gain`, between 0
+        and 1. It is met by the bound or, without one, by the estimate, at the smallest order found. States that do
+        not decay are kept and count neither in the error nor in the gain.
     method : str, optional
         "truncation" (default) truncates balanced states; "singular_perturbation" sets their derivatives to zero, which
         keeps the gain at zero frequency exactly. For a network "neurons" leaves out those with the smallest

@@ -39,7 +39,7 @@ class BalancedForm:
 
     part: SubsystemForm
     hankel_values: Array
-    """All of them, descending; those past the numerical rank are rounding."""
+    """All Hankel singular values, descending; beyond the numerical rank they are rounding."""
     left: Array
     """W (n × k), k the numerical rank."""
     right: Array
@@ -138,7 +138,8 @@ class DenseReducer:
                 self.system.D + small.D,
             ),
             error=estimate + distance.peak,
-            # Without a bound, that of exact arithmetic (Enns, Glover 1984): twice the sum of the truncated values.
+            # Where nothing is proven, the estimate is the bound of exact arithmetic (Enns, Glover 1984): twice the sum of the
+            # truncated values.
             estimate=estimate
             if math.isfinite(estimate)
             else 2.0 * float(np.sum(self.balanced.hankel_values[n_balanced:])),
@@ -176,7 +177,7 @@ class ErrorNorms(NamedTuple):
 
 
 def error_norms(full: SubsystemForm, reduced: SeparatedSystem, D: Array) -> ErrorNorms:
-    """Compare a stable part with its reduction and that one's feedthrough D over all frequencies."""
+    """Compare a stable part with its reduction, which has the feedthrough D, over all frequencies."""
     if reduced.aside.n_states:
         return ErrorNorms(math.inf, lambda: math.inf, math.inf)
     poles = np.concatenate([full.poles, reduced.stable.poles])

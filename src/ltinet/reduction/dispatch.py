@@ -12,9 +12,9 @@ import numpy as np
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
-from ltinet.reduction.layer_truncation import oscillator_network, reduce_network
+from ltinet.reduction.layer_truncation import reduce_network
 from ltinet.reduction.matrix_reduction import ReductionOptions, ReductionOutcome, reduce_matrices
-from ltinet.reduction.mechanical_reduction import reduce_model
+from ltinet.reduction.mechanical_reduction import oscillator_network, reduce_model
 from ltinet.reduction.rational_krylov import ProgressCallback, ignore_progress
 from ltinet.second_order import SecondOrder
 from ltinet.simulation.options import validate_n_jobs
@@ -37,7 +37,7 @@ class ReducedSystem:
     system: StateSpace
     outcome: ReductionOutcome
     network: Network | None = None
-    """Its neurons, if the reduction produced them."""
+    """Network of the reduced system, if the reduction produced its neurons."""
 
 
 def dispatch_reduction(

@@ -1,4 +1,4 @@
-"""Networks with fewer neurons: truncation of layers with the smallest contribution, and layers made of oscillators.
+"""Networks with fewer neurons: truncation of the layers with the smallest contributions.
 
 A layer is z' = F z + G u, y = H z, independent of the others. A first-order neuron contributes at most ‖h‖‖g‖/|f|. A
 second-order neuron is (N₀ + sN₁)/(s² + ds + k) with N₁ = H G and contributes at most ‖N₀‖h + ‖N₁‖/d, h its peak gain.
@@ -16,7 +16,6 @@ from scipy import linalg
 
 from ltinet._util.floating_point import EPS, Array
 from ltinet.errors import InvalidSystemError
-from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
 from ltinet.network.realization import LayerRealization, frequency_response, poles, realize_layer, to_state_space
 from ltinet.reduction.balanced_truncation import StateSpaceMatrices, error_norms
@@ -24,7 +23,6 @@ from ltinet.reduction.matrix_reduction import ReductionOutcome
 from ltinet.reduction.mechanical_modes import bisect_smallest, peak_gains
 from ltinet.reduction.modal_form import modes_from_blocks
 from ltinet.reduction.separation import UNBOUNDED, DistanceBound, SeparatedSystem, separate_stable
-from ltinet.systems.matrices import make_read_only
 from ltinet.systems.system_matrices import SystemMatrices
 
 _MAX_JOINT_STATES = 600  # states left out, up to which the supremum of their sum is computed
@@ -41,7 +39,7 @@ class LayerStates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LayerSelection:
-    """Layers that stay, and bounds on the contribution of the others, over all frequencies and in the H2 norm."""
+    """Selected layers, and bounds on the contribution of the omitted ones, over all frequencies and in the H2 norm."""
 
     indices: NDArray[np.intp]
     left_out: DistanceBound
@@ -169,18 +167,3 @@ def _peak_gain(network: Network) -> float:
     values = frequency_response(network, np.unique(np.append(np.abs(poles(network)), 0.0)))
     sizes = np.linalg.norm(np.where(np.isfinite(values), values, 0.0), 2, axis=(1, 2))
     return float(np.max(sizes, initial=0.0))
-
-
-def oscillator_network(outcome: ReductionOutcome) -> Network | None:
-    """Return one second-order neuron for every mode of a reduced mechanical model; None if the damping couples them."""
-    model = outcome.second_order
-    if model is None:
-        return None
-    D, K = np.asarray(model.D), np.asarray(model.K)
-    if np.count_nonzero(D - np.diag(D.diagonal())):
-        return None
-    layers, Phi, zero = [], [], np.zeros_like(model.B[:1])
-    for j in range(model.n_positions):
-        layers.append(HorizontalLayer([[1.0]], [[D[j, j]]], [[K[j, j]]], model.B[j : j + 1], zero))
-        Phi.append(make_read_only(np.column_stack([model.C[:, j], np.zeros(len(model.C))])))
-    return Network(layers, Phi, np.zeros((len(model.C), model.B.shape[1])))

@@ -32,7 +32,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 
 @dataclass(frozen=True)
 class ReductionOptions:
-    """Order, or error relative to the largest gain (exactly one of both), and how to reduce."""
+    """Order or error relative to the largest gain (exactly one of them), method and number of processes."""
 
     order: int | None
     tolerance: float | None
@@ -225,7 +225,7 @@ def _balance(reducer: DenseReducer, options: ReductionOptions) -> ReductionOutco
 
 
 def _is_accurate(reduction: SparseReduction, options: ReductionOptions) -> bool:
-    """Return whether a dense reduction would hardly be more accurate than a projection."""
+    """Return whether a projection is about as accurate as a dense reduction would be."""
     if options.tolerance is not None:
         return reduction.error <= options.tolerance * reduction.peak
     truncation = max(reduction.truncation_error, reduction.peak * _NEGLIGIBLE_ERROR)

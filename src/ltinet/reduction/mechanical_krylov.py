@@ -72,19 +72,19 @@ def _first_frequencies(model: MechanicalPencil) -> list[float]:
     return [ratio * math.sqrt(model.smallest) for ratio in _INITIAL_FREQUENCIES]
 
 
-def next_frequencies(omega: Array, values: Array, taken: Sequence[float]) -> list[float]:
-    """Return the peaks of a bound, the largest first, apart from each other and from frequencies that are taken."""
+def next_frequencies(omega: Array, values: Array, used: Sequence[float]) -> list[float]:
+    """Return the peaks of a bound, the largest first, apart from each other and from frequencies already used."""
     is_peak = (values[1:-1] >= values[:-2]) & (values[1:-1] >= values[2:])
     peaks = np.concatenate([np.flatnonzero(is_peak) + 1, [len(values) - 1]])
     peaks = peaks[np.argsort(-values[peaks], kind="stable")]
     chosen: list[float] = []
     for peak in omega[peaks].tolist():
-        is_new = all(abs(peak - other) > _FREQUENCY_DISTANCE * peak for other in taken)
+        is_new = all(abs(peak - other) > _FREQUENCY_DISTANCE * peak for other in used)
         if peak > 0.0 and is_new and all(max(peak / other, other / peak) > _FREQUENCY_RATIO for other in chosen):
             chosen.append(peak)
         if len(chosen) == _BATCH_SIZE:
             break
-    return chosen or [1.5 * max(taken)]
+    return chosen or [1.5 * max(used)]
 
 
 # Models with D = αM + βK: the projection keeps the structure and has a bound.
@@ -94,7 +94,7 @@ DampedStoppingTest = Callable[[Oscillators, ResidualBound], bool]
 
 @dataclass(frozen=True, eq=False)
 class Majorant:
-    """Rational function of ω that is nowhere below the gain of P⁻¹ in one of both norms."""
+    """Rational function of ω that bounds the gain of P⁻¹ in one of the two norms from above."""
 
     damping: RayleighDamping
     smallest: float
@@ -196,24 +196,24 @@ def project_damped(
 ) -> DampedGalerkinModel:
     """Add frequencies until the bound suffices, or only rounding is left of it."""
     system = model.pencil
-    V, taken, frequencies = np.zeros((system.n_states, 0)), list[float](), _first_frequencies(model)
+    V, used, frequencies = np.zeros((system.n_states, 0)), list[float](), _first_frequencies(model)
     best, n_stalled = math.inf, 0
     while True:
         columns = extend_basis(system, V, damped_solutions(model, frequencies, n_jobs=n_jobs))
-        taken += frequencies
+        used += frequencies
         projection, V = project(system, np.hstack([V, columns]), damping=damping)
         stiffness = -projection.A.diagonal()
         modes = Oscillators(stiffness, damping.of(stiffness), projection.B, projection.C)
         residuals = DampedResidualNorms.of(model, projection, V, damping)
         bound = residuals.bound()
-        callback(len(taken), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
+        callback(len(used), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
         n_stalled = 0 if bound.peak < 0.9 * best else n_stalled + 1
         best = min(best, bound.peak)
         is_full = not columns.size or V.shape[1] >= system.n_states
-        is_over = is_full or n_stalled >= _MAX_STALLED_ROUNDS or len(taken) >= _MAX_SHIFTS
+        is_over = is_full or n_stalled >= _MAX_STALLED_ROUNDS or len(used) >= _MAX_SHIFTS
         if is_over or is_enough(modes, bound):
-            return DampedGalerkinModel(modes, bound, residuals.h2_bound, len(taken))
-        frequencies = next_frequencies(bound.omega, bound.values, taken)
+            return DampedGalerkinModel(modes, bound, residuals.h2_bound, len(used))
+        frequencies = next_frequencies(bound.omega, bound.values, used)
 
 
 # Models whose damping couples modes: an estimate only, the change of the model by the last frequencies.
@@ -238,11 +238,11 @@ def project_coupled(
 ) -> CoupledGalerkinModel:
     """Add frequencies where the last ones changed the model most, until the change is small enough."""
     system = model.pencil
-    V, taken, frequencies = np.zeros((system.n_states, 0)), list[float](), _first_frequencies(model)
+    V, used, frequencies = np.zeros((system.n_states, 0)), list[float](), _first_frequencies(model)
     previous: tuple[ReducedStates, Array] | None = None
     while True:
         columns = extend_basis(system, V, damped_solutions(model, frequencies, n_jobs=n_jobs))
-        taken += frequencies
+        used += frequencies
         _, V = project(system, np.hstack([V, columns]))
         modes = project_mechanical(model, V)
         matrices = modes.matrices
@@ -253,13 +253,13 @@ def project_coupled(
         changes = spectral_norms(difference)
         gain = float(np.max(spectral_norms(response)))
         change = math.inf if previous is None else float(np.max(changes))
-        galerkin = CoupledGalerkinModel(modes, change, gain, len(taken))
-        callback(len(taken), change / gain if gain > 0.0 else 0.0)
+        galerkin = CoupledGalerkinModel(modes, change, gain, len(used))
+        callback(len(used), change / gain if gain > 0.0 else 0.0)
         is_full = not columns.size or V.shape[1] >= system.n_states
-        if is_full or len(taken) >= _MAX_SHIFTS or is_enough(galerkin):
+        if is_full or len(used) >= _MAX_SHIFTS or is_enough(galerkin):
             return galerkin
         previous = states, matrices.C
-        frequencies = next_frequencies(omega, changes, taken)
+        frequencies = next_frequencies(omega, changes, used)
 
 
 def project_mechanical(model: MechanicalPencil, V: Array) -> CoupledOscillators:

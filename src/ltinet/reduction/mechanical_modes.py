@@ -322,8 +322,8 @@ def require_damped(damping: Array, stiffness: Array) -> None:
     least = EPS * np.sqrt(stiffness)
     if (damping > least).all():
         return
-    place = int(np.argmin(damping - least))
+    index = int(np.argmin(damping - least))
     raise InvalidSystemError(
-        f"the mode at {math.sqrt(stiffness[place]):.4g} rad per unit of time is not damped (d = {damping[place]:.1e}), "
+        f"the mode at {math.sqrt(stiffness[index]):.4g} rad per unit of time is not damped (d = {damping[index]:.1e}), "
         "so that its gain is infinite; add damping, such as D = alpha * M + beta * K"
     )

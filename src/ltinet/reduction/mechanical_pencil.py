@@ -92,7 +92,7 @@ class MechanicalPencil:
 
     @cached_property
     def input_output_norm(self) -> float:
-        """‖C‖ ‖B‖ in the norm of M⁻¹, or more."""
+        """Upper bound on ‖C‖ ‖B‖ in the norm of M⁻¹."""
         both = float(np.linalg.norm(self.pencil.B)) * float(np.linalg.norm(self.pencil.C))
         return both / self.mass.smallest * (1.0 + summation_tolerance(self.pencil.n_states))
 
@@ -216,7 +216,7 @@ def _gram(weight: DefiniteMatrix, columns: Array) -> Array:
 
 
 def _proven_cut(model: MechanicalPencil, modes: LowestModes) -> float:
-    """Return a stiffness below which K has no modes but these; −inf if the count of pivots does not prove it."""
+    """Return a stiffness below which K has no other modes; −inf if the count of pivots does not prove it."""
     K, M, k = -model.pencil.A, model.pencil.E, modes.stiffness
     for ratio in _CUT_RATIOS:
         rounding = _inertia_rounding(K - ratio * float(k[-1]) * M, n_below=len(k))

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from ltinet._util.blas_threads import single_blas_thread
 from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSystemError
+from ltinet.network.layer import HorizontalLayer
+from ltinet.network.network import Network
 from ltinet.reduction.balanced_truncation import error_norms
 from ltinet.reduction.matrix_reduction import ReductionOutcome
 from ltinet.reduction.mechanical_krylov import (
@@ -43,6 +45,7 @@ from ltinet.reduction.projection import RayleighDamping
 from ltinet.reduction.rational_krylov import ProgressCallback
 from ltinet.reduction.residual_bound import ResidualBound
 from ltinet.reduction.separation import DistanceBound, SeparatedSystem, separate_stable
+from ltinet.systems.matrices import make_read_only
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
 from ltinet.systems.sparse_lu import explain_memory_error
@@ -320,3 +323,21 @@ def _estimated_outcome(
         parts={},
         notes=(_NO_BOUND_NOTE,),
     )
+
+
+# Reduced models as networks.
+
+
+def oscillator_network(outcome: ReductionOutcome) -> Network | None:
+    """Return one second-order neuron for every mode of a reduced mechanical model; None if the damping couples them."""
+    model = outcome.second_order
+    if model is None:
+        return None
+    D, K = np.asarray(model.D), np.asarray(model.K)
+    if np.count_nonzero(D - np.diag(D.diagonal())):
+        return None
+    layers, Phi, zero = [], [], np.zeros_like(model.B[:1])
+    for j in range(model.n_positions):
+        layers.append(HorizontalLayer([[1.0]], [[D[j, j]]], [[K[j, j]]], model.B[j : j + 1], zero))
+        Phi.append(make_read_only(np.column_stack([model.C[:, j], np.zeros(len(model.C))])))
+    return Network(layers, Phi, np.zeros((len(model.C), model.B.shape[1])))

@@ -219,7 +219,7 @@ def project(system: Pencil, V: Array, *, damping: RayleighDamping | None = None)
     V = V @ rotation
     AV = np.asarray(system.A @ V)
     VAV = V.T @ AV
-    A_r = np.diag(VAV.diagonal()) if system.is_symmetric else VAV  # residuals measure what any A_r costs
+    A_r = np.diag(VAV.diagonal()) if system.is_symmetric else VAV  # any A_r is valid: residuals measure its error
     EV = np.asarray(system.E @ V)
     AV_norms, EV_norms = (np.linalg.norm(columns, axis=0) for columns in (AV, EV))
     length = float(np.linalg.norm(V))
@@ -266,7 +266,7 @@ class _Side:
         return np.asarray(self.B - self.system.E @ (self.V @ self.VB))
 
     def pieces(self) -> Iterator[tuple[slice, Array]]:
-        """Yield the columns of A V − E V A_r, some at a time, with their places."""
+        """Yield the columns of A V − E V A_r, some at a time, with their indices."""
         n, N = self.V.shape
         width = max(_MIN_COLUMNS, _NUMBERS // n)
         for start in range(0, N, width):
@@ -279,18 +279,19 @@ class _Side:
 def _scaled_columns(inputs: _Side, outputs: _Side) -> Array:
     """Return all columns that residuals combine, times the largest values of the states.
 
-    Each side is divided by its size, so that what is noise beside one is not lost of the other.
+    The columns of inputs and of outputs are divided by their sizes, so that small columns of one kind are not lost as
+    noise beside large ones of the other.
     """
     sides = (inputs,) if inputs.system.is_symmetric else (inputs, outputs)
     m, p = inputs.first.shape[1], outputs.first.shape[1]
     n, N = inputs.V.shape
     columns = np.empty((n, m + p + len(sides) * N))
     lengths = np.empty((len(sides), N))
-    for place, side in enumerate(sides):
-        start = m + p + place * N
+    for number, side in enumerate(sides):
+        start = m + p + number * N
         for part, piece in side.pieces():
             columns[:, start + part.start : start + part.stop] = piece
-            lengths[place, part] = np.linalg.norm(piece, axis=0)
+            lengths[number, part] = np.linalg.norm(piece, axis=0)
     sizes = [_residual_size(inputs, lengths[0]), _residual_size(outputs, lengths[-1])]
     scales = np.array([inputs.largest / sizes[0], outputs.largest / sizes[1]])
     if len(sides) == 1:

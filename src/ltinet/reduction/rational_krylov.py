@@ -98,16 +98,16 @@ def extend_basis(system: Pencil, basis: Array, columns: Array) -> Array:
     columns = columns[:, nonzero] / lengths[nonzero]
     for _ in range(2):  # twice is enough (Kahan, Parlett)
         columns = columns - basis @ (basis.T @ (system.E @ columns))
-        columns = _orthonormalize(system, columns, most=n_left)
+        columns = _orthonormalize(system, columns, max_columns=n_left)
     return columns
 
 
-def _orthonormalize(system: Pencil, columns: Array, *, most: int) -> Array:
-    """Return an E-orthonormal basis of the `most` largest directions of a span, by two rounds of the Gram matrix."""
+def _orthonormalize(system: Pencil, columns: Array, *, max_columns: int) -> Array:
+    """Return an E-orthonormal basis of the `max_columns` largest directions of a span, by two rounds of the Gram matrix."""
     for cutoff in (_DIRECTION_CUTOFF**2, 0.0):
         gram = columns.T @ (system.E @ columns)
         values, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
-        keep = (values > cutoff) & (np.arange(len(values)) >= len(values) - most)
+        keep = (values > cutoff) & (np.arange(len(values)) >= len(values) - max_columns)
         columns = columns @ (vectors[:, keep] / np.sqrt(values[keep]))
     return np.asarray(columns)
 
@@ -154,25 +154,25 @@ def project_galerkin(
     V = _moments_at_infinity(system, weight)
     n_first, n_next = _SMALL_BATCHES if system.n_states <= _MAX_CHEAP_STATES else _LARGE_BATCHES
     shifts = _first_shifts(system, weight, count=n_first, with_infinity=V.shape[1] > 0)
-    taken: list[complex] = []
+    used: list[complex] = []
     previous: Projection | None = None
     best, n_stalled = math.inf, 0
     while True:
         columns = extend_basis(system, V, shifted_solutions(system, shifts, n_jobs=n_jobs))
-        taken += shifts
+        used += shifts
         projection, V = project(system, np.hstack([V, columns]))
         estimate = math.inf if previous is None or weight is not None else _model_change(previous, projection)
         residuals = _ResidualNorms.of(system, projection, V, weight)
         bound = residuals.bound(estimate)
-        callback(len(taken), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
+        callback(len(used), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
         n_stalled = 0 if bound.peak < 0.9 * best else n_stalled + 1
         best, previous = min(best, bound.peak), projection
         is_full = not columns.size or V.shape[1] >= system.n_states
-        is_over = is_full or n_stalled >= _MAX_STALLED_ROUNDS or len(taken) >= _MAX_SHIFTS
+        is_over = is_full or n_stalled >= _MAX_STALLED_ROUNDS or len(used) >= _MAX_SHIFTS
         if is_over or is_enough(projection, bound):
             h2_bound = partial(residuals.h2_bound, bound)
-            return GalerkinModel(projection, bound, h2_bound, tuple(taken), min(bound.peak, estimate))
-        shifts = _next_shifts(bound, projection.A, taken, count=n_next)
+            return GalerkinModel(projection, bound, h2_bound, tuple(used), min(bound.peak, estimate))
+        shifts = _next_shifts(bound, projection.A, used, count=n_next)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,24 +238,24 @@ def _first_shifts(system: Pencil, weight: DefiniteMatrix | None, *, count: int, 
     return [complex(shift) for shift in np.geomspace(slowest, max(share * fastest, slowest), count)]
 
 
-def _next_shifts(bound: ResidualBound, A_r: Array, taken: list[complex], *, count: int) -> list[complex]:
-    """Return shifts at the largest values of the bound, apart from each other and from those that are taken."""
+def _next_shifts(bound: ResidualBound, A_r: Array, used: list[complex], *, count: int) -> list[complex]:
+    """Return shifts at the largest values of the bound, apart from each other and from shifts already used."""
     omega, values = bound.omega[1:], bound.values[1:]
     ritz = np.linalg.eigvals(A_r)
     slowest = float(np.min(np.abs(ritz)))  # below, the bound is flat, and one shift serves all frequencies
     chosen: list[complex] = []
-    for place in np.argsort(-values, kind="stable").tolist():
-        size = max(omega[place], slowest)
+    for index in np.argsort(-values, kind="stable").tolist():
+        size = max(omega[index], slowest)
         near = ritz[(np.abs(ritz) < 4.0 * size) & (np.abs(ritz) > 0.25 * size)]
         oscillates = len(near) > 0 and bool(np.max(np.abs(near.imag) / np.abs(near.real)) > _OSCILLATION_RATIO)
         shift = complex(0.0, size) if oscillates else complex(size)
         ratios = [max(abs(shift) / abs(other), abs(other) / abs(shift)) for other in chosen]
-        distances = [abs(shift - other) / abs(shift) for other in taken]
+        distances = [abs(shift - other) / abs(shift) for other in used]
         if all(ratio > _SHIFT_RATIO for ratio in ratios) and all(gap > _SHIFT_DISTANCE for gap in distances):
             chosen.append(shift)
         if len(chosen) == count:
             break
-    return chosen or [complex(1.5 * abs(taken[-1]))]
+    return chosen or [complex(1.5 * abs(used[-1]))]
 
 
 # Reduction: a Galerkin model that is accurate enough, then balanced truncation of it.

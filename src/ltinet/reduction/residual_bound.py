@@ -90,7 +90,7 @@ class ResidualPair(NamedTuple):
 def weighted_residuals(space: ResidualSpace, weight: DefiniteMatrix) -> ResidualPair:
     """Return the residuals in the norm of the inverse of a definite matrix M.
 
-    The residual of the solves, ρ = Q − M Z, changes inner products by ‖ρ‖/λ_min at most: that much is added.
+    The residual of the solves, ρ = Q − M Z, changes inner products by at most ‖ρ‖/λ_min, which is added.
     """
     Q = space.Q
     inner, residual, size_of_Z = np.empty((Q.shape[1], Q.shape[1])), 0.0, 0.0
@@ -114,7 +114,7 @@ def weighted_residuals(space: ResidualSpace, weight: DefiniteMatrix) -> Residual
 
 
 def euclidean_residuals(space: ResidualSpace) -> ResidualPair:
-    """Return the residuals in the Euclidean norm, which takes no solve and serves for choosing shifts only."""
+    """Return the residuals in the Euclidean norm, which needs no solve; used only to choose shifts."""
     return ResidualPair(*(Residual(side.first, side.rest, 0.0, 0.0) for side in (space.inputs, space.outputs)))
 
 

@@ -35,7 +35,7 @@ _TILE = 32  # rows that one product of matrices updates before they are solved
 _CHUNK = 1 << 20  # complex numbers held at a time, 16 MB
 _MAX_BANDS = 600  # of frequencies, each of which counts with its largest gain
 _OFF_AXIS = 4.0  # ratio of |Re λ| to the rounding of λ from which on the sign of Re λ is certain
-_MAX_CONDITION = 1e9  # over n, of eigenvectors; what it costs is measured afterwards
+_MAX_CONDITION = 1e9  # limit on cond(V)/n of eigenvectors V; the resulting error is measured afterwards
 _NEGLIGIBLE_DISTANCE = 1e-7  # of the largest gain of a mode: up to here modal coordinates are accepted at once
 
 

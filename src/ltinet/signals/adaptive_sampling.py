@@ -25,8 +25,8 @@ from ltinet.signals.times import uniform_step
 
 N_INITIAL_SAMPLES = 4096
 """Number of initial samples over the span; features narrower than their distance may be missed."""
-# Growth of max |u| during bisection from which on u is considered unbounded: jumps do not grow, peaks that initial samples
-# met grow little, poles grow at every bisection. Empirical.
+# Growth of max |u| during bisection beyond which u is considered unbounded: max |u| does not grow at a jump, little at a
+# peak near an initial sample, and at every bisection near a pole. Empirical.
 _MAX_GROWTH = 2.0**8
 _VALUE_ROUNDING = 8.0  # rounding error of u in units in the last place of the largest input
 
@@ -69,11 +69,11 @@ class InterpolationMonitor:
 
     def initial_samples_within(self, left: Times, right: Times) -> tuple[NDArray[np.intp], Times, Values]:
         """Return the initial samples inside ascending intervals: index of the interval, time, and u."""
-        place = (
+        interval = (
             np.searchsorted(left, self._initial_times, side="right") - 1
         )  # −1, the last interval, for times before the first one: not inside
-        inside = (self._initial_times > left[place]) & (self._initial_times < right[place])
-        return place[inside], self._initial_times[inside], self._initial_values[inside]
+        inside = (self._initial_times > left[interval]) & (self._initial_times < right[interval])
+        return interval[inside], self._initial_times[inside], self._initial_values[inside]
 
     def freeze_tolerance(self) -> None:
         """Keep the tolerated error at its present value, which a pole would otherwise increase as it is approached."""
@@ -83,8 +83,8 @@ class InterpolationMonitor:
         """Raise SimulationError if the function has grown beyond the values before the bisection."""
         if np.max(self._largest, initial=0.0) > _MAX_GROWTH * self._initial_largest:
             raise SimulationError(
-                f"u as a function was at most {self._initial_largest:g} at first, and is {np.max(self._largest):g} in "
-                "between: it seems to grow without bound. Exclude its pole from the times, or declare a narrow peak "
+                f"u is at most {self._initial_largest:g} at the initial samples and reaches {np.max(self._largest):g} "
+                "between them: it seems to grow without bound. Exclude its pole from the times, or declare a narrow peak "
                 "by FunctionSignal(u, n_inputs=…, knots=[…])"
             )
 
@@ -165,14 +165,14 @@ def _interpolation_errors(
         probes = (1.0 - position) * left + position * right
         between: Any = (probes > left) & (probes < right)  # the ends may be adjacent numbers in double precision
         between = slice(None) if between.all() else between
-        places = probes[between]
+        times = probes[between]
         distances = monitor.line_error(
-            monitor.value(places), places, _select(ends, between), values=_select(values, between)
+            monitor.value(times), times, _select(ends, between), values=_select(values, between)
         )
         errors[between] = np.maximum(errors[between], distances)
-    within, places, known = monitor.initial_samples_within(left, right)
+    within, times, known = monitor.initial_samples_within(left, right)
     np.maximum.at(
-        errors, within, monitor.line_error(known, places, _select(ends, within), values=_select(values, within))
+        errors, within, monitor.line_error(known, times, _select(ends, within), values=_select(values, within))
     )
     return errors
 

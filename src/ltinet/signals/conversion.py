@@ -69,11 +69,11 @@ def order_inputs(u: Any, names: Names, *, are_given: bool, n_times: int) -> Any:
     if isinstance(u, Mapping):
         return _from_mapping(u, names, n_times)
     if hasattr(u, "columns") and hasattr(u, "iloc"):
-        places = match_columns([str(column) for column in u.columns], names, "the DataFrame") if are_given else None
-        return u if places is None else u.iloc[:, places]
+        indices = match_columns([str(column) for column in u.columns], names, "the DataFrame") if are_given else None
+        return u if indices is None else u.iloc[:, indices]
     if isinstance(u, NamedColumns):
-        places = match_columns(u.names, names, "the table") if are_given else None
-        return u.values if places is None else u.values[:, places]
+        indices = match_columns(u.names, names, "the table") if are_given else None
+        return u.values if indices is None else u.values[:, indices]
     return u
 
 
@@ -86,11 +86,11 @@ def match_columns(columns: Sequence[str], inputs: Names, title: str) -> list[int
         return None
     if set(columns) == set(inputs):
         return [columns.index(name) for name in inputs]
-    for place, column in enumerate(columns):
-        if column in inputs and inputs[place] != column:
+    for index, column in enumerate(columns):
+        if column in inputs and inputs[index] != column:
             others = [name for name in inputs if name not in columns]
             raise InvalidSignalError(
-                f"{title} has the column {sanitize(repr(column))} at place {place + 1}, which is the input "
+                f"{title} has the column {sanitize(repr(column))} at place {index + 1}, which is the input "
                 f"{inputs.index(column) + 1} of that name, and none called {sanitize(repr(others[0]))}; name all columns "
                 "as the inputs are, or give them in their order"
             )
@@ -180,7 +180,8 @@ def as_signal(u: Any, axis: TimeAxis, *, n_inputs: int, hold: Hold) -> Signal:
         )
     if getattr(signal, "axis", None) is not axis and (t[0] < signal.start or t[-1] > signal.stop):
         raise InvalidSignalError(
-            f"the times reach from {t[0]:g} to {t[-1]:g}, but u is known only from {signal.start:g} to {signal.stop:g}"
+            f"the times reach from {t[0]:g} to {t[-1]:g}, but u is defined from {signal.start:g} to {signal.stop:g} only; "
+            "give times within this range"
         )
     return signal
 

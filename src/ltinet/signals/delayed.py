@@ -276,11 +276,11 @@ class DelayedSignal:
         """Return t − τ, limited to the knots that enclose t, so that rounding does not move it across a jump."""
         if not channel.delay:
             return t
-        place = np.searchsorted(channel.knots, t, side="right") - 1  # ≥ 0: t is not before the start
-        upper = np.append(channel.sources[1:], np.inf)[place]
-        lower = np.where(t > channel.knots[place], np.nextafter(channel.sources[place], np.inf), channel.sources[place])
+        piece = np.searchsorted(channel.knots, t, side="right") - 1  # ≥ 0: t is not before the start
+        upper = np.append(channel.sources[1:], np.inf)[piece]
+        lower = np.where(t > channel.knots[piece], np.nextafter(channel.sources[piece], np.inf), channel.sources[piece])
         source = np.maximum(np.minimum(t - channel.delay, np.nextafter(upper, -np.inf)), lower)
-        source = np.where(t == channel.knots[place], channel.sources[place], source)
+        source = np.where(t == channel.knots[piece], channel.sources[piece], source)
         return np.minimum(source, self.base.stop)
 
     def __repr__(self) -> str:

@@ -241,8 +241,8 @@ class FunctionSignal:
         if rows is None:
             rows = _call_each_time(function, t, n_inputs=self.n_inputs, name=name)
         if not np.all(np.isfinite(rows)):
-            place = int(np.argmin(np.all(np.isfinite(rows), axis=1)))
-            raise InvalidSignalError(f"{name} is not finite at t = {float(t[place])!r}")
+            index = int(np.argmin(np.all(np.isfinite(rows), axis=1)))
+            raise InvalidSignalError(f"{name} is not finite at t = {float(t[index])!r}")
         return rows
 
 
@@ -279,12 +279,12 @@ def _call_vectorized(function: Function, t: Times, n_inputs: int) -> Values | No
         rows = _time_first(function(times), len(times), n_inputs)
         if rows is None or not np.all(np.isfinite(rows)):
             return None
-        places = np.linspace(0, len(t) - 1, _N_CHECKED).astype(int)
-        expected = _call_each_time(function, t[places], n_inputs=n_inputs, name="u")
+        indices = np.linspace(0, len(t) - 1, _N_CHECKED).astype(int)
+        expected = _call_each_time(function, t[indices], n_inputs=n_inputs, name="u")
     except Exception:  # functions of one time may raise anything for an array
         return None
     # NumPy's functions of arrays and of numbers may differ in the last places.
-    close = np.abs(rows[places] - expected) <= 16.0 * EPS * np.max(np.abs(rows), initial=0.0)
+    close = np.abs(rows[indices] - expected) <= 16.0 * EPS * np.max(np.abs(rows), initial=0.0)
     return rows[: len(t)] if np.all(close) else None
 
 

@@ -347,7 +347,7 @@ class SignalBatch:
 def polyline_points(signal: PiecewiseSmooth, t: Array) -> tuple[Array, Array]:
     """Return each time twice, with the values before and after it.
 
-    Holds are so drawn as steps, and jumps as vertical lines.
+    Plots of these points show held values as steps and jumps as vertical lines.
     """
     first, last = t[0], t[-1]
     knots = signal.knots

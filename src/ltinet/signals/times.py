@@ -55,8 +55,8 @@ def durations_to_seconds(array: NDArray[Any], name: str) -> Times:
         return counts.astype(np.float64) * float(size)
     if np.max(np.abs(counts), initial=0) <= _LARGEST_EXACT_INTEGER:  # a quotient of two float64 numbers is rounded once
         return counts.astype(np.float64) * float(size.numerator) / float(size.denominator)
-    whole, part = np.divmod(counts, size.denominator)
-    return (whole.astype(np.float64) + part.astype(np.float64) / float(size.denominator)) * float(size.numerator)
+    integers, part = np.divmod(counts, size.denominator)
+    return (integers.astype(np.float64) + part.astype(np.float64) / float(size.denominator)) * float(size.numerator)
 
 
 def reject_dates(array: NDArray[Any], name: str) -> None:
@@ -152,10 +152,10 @@ def as_times(t: Any, name: str) -> Times:
         )
     descends = times[1:] < times[:-1]
     if descends.any():
-        place = int(np.argmax(descends))
+        index = int(np.argmax(descends))
         raise InvalidSignalError(
-            f"{name} must not descend, but {name}[{place}] = {float(times[place])!r} comes before {name}[{place + 1}] "
-            f"= {float(times[place + 1])!r}; sort the samples by time"
+            f"{name} must not descend, but {name}[{index}] = {float(times[index])!r} comes before {name}[{index + 1}] "
+            f"= {float(times[index + 1])!r}; sort the samples by time"
         )
     if not np.isfinite(float(times[-1]) - float(times[0])):
         raise InvalidSignalError(f"{name} spans more than double precision holds; give times in larger units")
@@ -176,10 +176,10 @@ def as_real_times(t: Any, name: str) -> Times:
     if times.ndim == 1 and array.dtype != times.dtype:
         merged = (times[1:] == times[:-1]) & (array[1:] != array[:-1])
         if merged.any():
-            place = int(np.argmax(merged))
+            index = int(np.argmax(merged))
             raise InvalidSignalError(
-                f"{name}[{place}] and {name}[{place + 1}] differ, but not in double precision, where both are "
-                f"{float(times[place])!r}; subtract the first time before: {name} - {name}[0]"
+                f"{name}[{index}] and {name}[{index + 1}] differ, but not in double precision, where both are "
+                f"{float(times[index])!r}; subtract the first time before: {name} - {name}[0]"
             )
     return times
 
@@ -222,10 +222,10 @@ def _reject_triple_times(t: Times) -> None:
     repeats = t[1:] == t[:-1]
     is_third = repeats[1:] & repeats[:-1] if repeats.any() else repeats[:0]
     if is_third.any():
-        place = int(np.argmax(is_third))
-        count = int(np.searchsorted(t, t[place], side="right")) - place
-        what = f"all {count} times are" if count == len(t) else f"t[{place}] and the {count - 1} times after it are all"
+        index = int(np.argmax(is_third))
+        count = int(np.searchsorted(t, t[index], side="right")) - index
+        what = f"all {count} times are" if count == len(t) else f"t[{index}] and the {count - 1} times after it are all"
         raise InvalidSignalError(
-            f"{what} {float(t[place])!r}; a time given twice marks a jump of u, and samples between the two have "
+            f"{what} {float(t[index])!r}; a time given twice marks a jump of u, and samples between the two have "
             "no effect: keep the first and the last sample, or give times that tell the samples apart"
         )

@@ -246,15 +246,15 @@ class DelayedStepper(Stepper):
             return first if len(values) == 1 else np.concatenate([first, self._advance_all(values[1:])])
         n, k0, count = self._n_states, self._n_taken, len(values)
         k = np.arange(k0, k0 + count)[:, None]
-        size, place = len(self._inputs), self._in.whole
+        size, delay = len(self._inputs), self._in.whole
         samples = np.concatenate([self._inputs[np.arange(k0 - size, k0) % size], values - self._u0])
 
         def read(index: Array) -> Array:
             return np.asarray(samples[index - (k0 - size), self._channels])
 
-        last, before, earlier = read(k - place), read(k - place - 1), read(k - place - 2)
-        a_right = np.where(k - place - 2 >= 0, before, 0.0)
-        b_right = np.where(k - place - 1 >= 0, last, 0.0)
+        last, before, earlier = read(k - delay), read(k - delay - 1), read(k - delay - 2)
+        a_right = np.where(k - delay - 2 >= 0, before, 0.0)
+        b_right = np.where(k - delay - 1 >= 0, last, 0.0)
         added = (self._matrix[:, n:] @ np.concatenate([earlier, a_right, before, b_right, last], axis=1).T).T
         into_state, into_outputs = self._matrix[:n, :n], self._matrix[n:, :n]
         states = np.empty((count, n))

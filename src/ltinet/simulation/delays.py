@@ -126,12 +126,12 @@ class DelayedTrajectory:
     def _core_outputs(self, t: Array, core_outputs: Array | None) -> Array:
         if core_outputs is not None:
             # Times given twice are before and after a jump; any other has one place.
-            places = np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 1)
+            indices = np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 1)
             doubled = np.flatnonzero(t[1:] == t[:-1])
-            places[doubled] = np.searchsorted(self.t, t[doubled], side="left")
+            indices[doubled] = np.searchsorted(self.t, t[doubled], side="left")
             # The value before a jump is known where the run has this time twice as well.
-            if np.array_equal(self.t[places], t) and np.all(places[doubled] < places[doubled + 1]):
-                return core_outputs[..., places, :]
+            if np.array_equal(self.t[indices], t) and np.all(indices[doubled] < indices[doubled + 1]):
+                return core_outputs[..., indices, :]
         y = self.core.outputs(t)
         return y if self.delayed is None else outputs_at_jumps(y, t, self.delayed.signal, self.D)
 
@@ -291,10 +291,10 @@ def bound_free_responses(context: SimulationContext, packed: Array, horizon: flo
         )
         weights = np.abs(system.C)
         peak, integral = weights @ (modes * largest).T, weights @ (modes * total).T
-        place = n_pairs + n_scalars
+        start = n_pairs + n_scalars
         for block in system.blocks:
-            states = np.abs(packed[:, place : place + len(block.F)]).T
-            place += len(block.F)
+            states = np.abs(packed[:, start : start + len(block.F)]).T
+            start += len(block.F)
             chain = propagator_chain(block.F, horizon)
             peak = peak + np.abs(block.C) @ (chain.peak @ states)
             integral = integral + np.abs(block.C) @ (chain.integral @ states)
@@ -310,9 +310,9 @@ def _derivative(context: SimulationContext, packed: Array) -> Array:
     result[:, : 2 * n_pairs : 2], result[:, 1 : 2 * n_pairs : 2] = pairs.real, pairs.imag
     reals = slice(2 * n_pairs, n_pairs + n_scalars)
     result[:, reals] = packed[:, reals] * system.rates[n_pairs:].real
-    place = n_pairs + n_scalars
+    start = n_pairs + n_scalars
     for block in system.blocks:
-        states = slice(place, place + len(block.F))
+        states = slice(start, start + len(block.F))
         result[:, states] = packed[:, states] @ block.F.T
-        place += len(block.F)
+        start += len(block.F)
     return result

@@ -114,11 +114,11 @@ def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array
     samples = trajectory.samples
     if samples.t is t or np.array_equal(samples.t, t):
         return trajectory.sampled_outputs(threads=threads)
-    places = np.searchsorted(samples.t, t, side="right") - 1
+    positions = np.searchsorted(samples.t, t, side="right") - 1
     before = np.flatnonzero(t[1:] == t[:-1])  # the first of two equal times is before the jump
-    places[before] = np.searchsorted(samples.t, t[before], side="left")
-    if np.array_equal(samples.t[places], t):
-        return trajectory.sampled_outputs(threads=threads)[..., places, :]
+    positions[before] = np.searchsorted(samples.t, t[before], side="left")
+    if np.array_equal(samples.t[positions], t):
+        return trajectory.sampled_outputs(threads=threads)[..., positions, :]
     return outputs_at_jumps(trajectory.outputs(t), t, samples, trajectory.realization.system.D)
 
 
@@ -180,7 +180,7 @@ class SolverPlan:
     options: SolverOptions
     n_jobs: int
     across_knots: bool
-    """Whether to integrate across knots of the input without a restart, as in the paper; for comparisons only."""
+    """True to integrate across knots of the input without a restart, as in the paper; for comparisons only."""
 
 
 @dataclass(frozen=True)

@@ -52,28 +52,28 @@ _INPUT_ERROR_MARGIN = 2.0  # empirical: ratio of the distance of a function from
 
 
 @IGNORE_OVERFLOW
-def bound_exact_run(path: ExactRun, start: float, stop: float) -> tuple[OutputErrorBound, ...]:
+def bound_exact_run(run: ExactRun, start: float, stop: float) -> tuple[OutputErrorBound, ...]:
     """Return the bound of every signal of a batch.
 
     The feedback of errors within a cell of time may diverge: shorter cells are tried then.
     """
-    bounds = _bounds_with_cells(path, start, stop, fewest=DEFAULT_CELLS)
+    bounds = _bounds_with_cells(run, start, stop, fewest=DEFAULT_CELLS)
     if all(np.isfinite(part).all() for bound in bounds for part in bound.parts.values()):
         return bounds
-    return _bounds_with_cells(path, start, stop, fewest=MAX_CELLS)
+    return _bounds_with_cells(run, start, stop, fewest=MAX_CELLS)
 
 
-def _bounds_with_cells(path: ExactRun, start: float, stop: float, *, fewest: int) -> tuple[OutputErrorBound, ...]:
-    arrays, t = path.realization.arrays, path.samples.t
-    cells = divide_into_cells(arrays, start, stop, n_samples=len(t), longest=path.samples.longest_step, fewest=fewest)
-    model, around = _rounding_model(path, arrays, cells), samples_around(t, cells)
-    substeps = measure_substep_sizes(path, arrays, cells)
-    grid_offsets = _grid_offsets(path)
-    states, derivatives = _state_sizes(path, model, around, with_derivatives=grid_offsets is not None)
-    starts, user_starts = arrays.start_errors(path.x0, path.z0)
+def _bounds_with_cells(run: ExactRun, start: float, stop: float, *, fewest: int) -> tuple[OutputErrorBound, ...]:
+    arrays, t = run.realization.arrays, run.samples.t
+    cells = divide_into_cells(arrays, start, stop, n_samples=len(t), longest=run.samples.longest_step, fewest=fewest)
+    model, around = _rounding_model(run, arrays, cells), samples_around(t, cells)
+    substeps = measure_substep_sizes(run, arrays, cells)
+    grid_offsets = _grid_offsets(run)
+    states, derivatives = _state_sizes(run, model, around, with_derivatives=grid_offsets is not None)
+    starts, user_starts = arrays.start_errors(run.x0, run.z0)
     bounds = []
     for member, (start_errors, user_start_errors) in enumerate(zip(starts, user_starts, strict=True)):
-        u = path.u[member]
+        u = run.u[member]
         sizes = model.sizes(
             states[member],
             np.array([np.abs(u[first : last + 1]).max(axis=0) for first, last in around.tolist()]),
@@ -84,23 +84,23 @@ def _bounds_with_cells(path: ExactRun, start: float, stop: float, *, fewest: int
         )
         offsets = None if grid_offsets is None else _sample_offsets(grid_offsets, derivatives[member], u, around)
         parts = model.parts(sizes, start=start_errors, user_start=user_start_errors, offsets=offsets)
-        if path.input_error > 0.0:
-            parts["input"] = _input_errors(model, _INPUT_ERROR_MARGIN * path.input_error)
+        if run.input_error > 0.0:
+            parts["input"] = _input_errors(model, _INPUT_ERROR_MARGIN * run.input_error)
         bounds.append(OutputErrorBound(model.cells, {name: nan_to_infinity(part) for name, part in parts.items()}))
     return tuple(bounds)
 
 
-def _rounding_model(path: ExactRun, arrays: EngineArrays, cells: Array) -> RoundingModel:
+def _rounding_model(run: ExactRun, arrays: EngineArrays, cells: Array) -> RoundingModel:
     """Return the model of the steps that a run took."""
-    t, width = path.samples.t, path.grid_width
+    t, width = run.samples.t, run.grid_width
     n_steps = _count_in_cells(cells, t[::width])
-    longest = path.samples.longest_step or 1.0
+    longest = run.samples.longest_step or 1.0
     shares = nonuniform = density = lost_lengths = None
-    if path.samples.step is None:
+    if run.samples.step is None:
         shares = step_length_shares(t, cells, longest)
         if arrays.system.n_states:
             lengths = classify_step_lengths(t, cells, longest)
-            nonuniform = measure_nonuniform_errors(path.nonuniform_steps, arrays.mode_slices, lengths)
+            nonuniform = measure_nonuniform_errors(run.nonuniform_steps, arrays.mode_slices, lengths)
             ends_in, n_cells = step_cells(t, cells), len(cells) - 1
             density = measure_step_density(t[1:], ends_in, n_cells=n_cells, cell=cell_length(cells))
             lost = np.abs(two_sum(t[1:], -t[:-1])[1])  # rounding of the lengths of the steps
@@ -114,13 +114,13 @@ def _rounding_model(path: ExactRun, arrays: EngineArrays, cells: Array) -> Round
         n_samples=_count_in_cells(cells, t),
         n_steps=n_steps,
         n_blocks=np.maximum(n_steps, _count_in_cells(cells, t[1::width])),
-        linear=path.linear,
+        linear=run.linear,
         length_shares=shares,
         nonuniform=nonuniform,
         density=density,
         lost_lengths=lost_lengths,
-        held_inputs=has_held_samples(path.u),
-        convolution=path.convolution,
+        held_inputs=has_held_samples(run.u),
+        convolution=run.convolution,
     )
 
 
@@ -130,54 +130,54 @@ def _count_in_cells(cells: Array, t: Array) -> Array:
 
 
 def _state_sizes(
-    path: ExactRun, model: RoundingModel, around: NDArray[np.intp], *, with_derivatives: bool
+    run: ExactRun, model: RoundingModel, around: NDArray[np.intp], *, with_derivatives: bool
 ) -> tuple[Array, Array]:
     """Return the largest |z| by modes `(batch, cells, modes)` in each cell and, on request, |ẏ| around samples."""
     arrays = model.arrays
-    batch, n_cells = len(path.u), len(around)
+    batch, n_cells = len(run.u), len(around)
     sizes = np.zeros((batch, n_cells, arrays.system.n_states))
     derivatives = np.zeros((batch, n_cells, arrays.system.n_outputs))
-    for piece, z in path.sampled_states.pieces():
+    for piece, z in run.sampled_states.pieces():
         update_maxima(sizes, np.abs(z), piece, around)
         if with_derivatives:
-            update_maxima(derivatives, _output_derivatives(path, model, piece, z), piece, around)
+            update_maxima(derivatives, _output_derivatives(run, model, piece, z), piece, around)
     return arrays.modes(sizes), derivatives
 
 
-def _output_derivatives(path: ExactRun, model: RoundingModel, piece: slice, z: Array) -> Array:
+def _output_derivatives(run: ExactRun, model: RoundingModel, piece: slice, z: Array) -> Array:
     """Estimate |ẏ| = |C e^{Fs} (F z + G u)| from just before the samples of a piece to the next ones.
 
     e^{Fs} of a pair keeps its modulus; that of a coupled block is bounded entry by entry.
     """
     arrays, system = model.arrays, model.arrays.system
-    before = np.arange(piece.start, piece.stop) - (0 if path.linear else 1)
-    u = path.u[:, np.maximum(before, 0)]
+    before = np.arange(piece.start, piece.stop) - (0 if run.linear else 1)
+    u = run.u[:, np.maximum(before, 0)]
     v, parts = unpack_states(system, z)
     of_blocks = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
     rates = pack_states(system, v * system.rates, of_blocks) + u @ arrays.G.T
     # Slow modes count at the samples, with their signs, and by their change between these; all others by size.
-    change = arrays.speeds * path.samples.longest_step
+    change = arrays.speeds * run.samples.longest_step
     is_slow = change < _SLOW_STEP
     sizes = arrays.modes(np.abs(rates))
     for modes, steps in model.steps[1:]:
         if isinstance(steps, DenseSteps) and not is_slow[modes].any():
             sizes[..., modes] = sizes[..., modes] @ steps.single_step.peak.T
     at_samples = np.abs((rates * arrays.packed(is_slow.astype(np.float64))) @ arrays.C.T)
-    sizes = sizes * np.where(is_slow, _DERIVATIVE_CHANGE * arrays.speeds * path.samples.longest_step, 1.0)
+    sizes = sizes * np.where(is_slow, _DERIVATIVE_CHANGE * arrays.speeds * run.samples.longest_step, 1.0)
     derivatives = at_samples + sizes @ arrays.mode_outputs.T
     derivatives[:, : 1 if piece.start == 0 else 0] = 0.0  # the first sample has no offset
     return np.asarray(derivatives)
 
 
-def _grid_offsets(path: ExactRun) -> Array | None:
+def _grid_offsets(run: ExactRun) -> Array | None:
     """Return the distance of each sample from its place on an even grid; None where all are zero or times are uneven."""
-    samples = path.samples
+    samples = run.samples
     if samples.step is None:
         return None
     t = samples.t
     since, lost_since = two_sum(t, -t[:1])  # times may be far from zero with a tiny step
-    place, lost = two_product(np.arange(len(t), dtype=np.float64), np.float64(samples.step))
-    offsets = np.abs((since - place) + (lost_since - lost))
+    grid_time, lost = two_product(np.arange(len(t), dtype=np.float64), np.float64(samples.step))
+    offsets = np.abs((since - grid_time) + (lost_since - lost))
     return offsets if offsets.any() else None
 
 

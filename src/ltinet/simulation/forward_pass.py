@@ -360,13 +360,13 @@ class LayerForcing:
         Across the seams of the dense outputs that feed the neuron the sum is not smooth: where one polynomial between
         knots does not resolve it, integration must restart at the seams, or a solver would mistake them for dynamics.
         """
-        whole = from_node_values(self.pieces, self.values[:, :, neuron.index : neuron.index + 1])
+        forcing = from_node_values(self.pieces, self.values[:, :, neuron.index : neuron.index + 1])
         feeding = np.flatnonzero(self.feeds[neuron.index]).tolist()
         if not feeding:
-            return whole
-        rough = ~_is_resolved(whole, options)
+            return forcing
+        rough = ~_is_resolved(forcing, options)
         if not np.any(rough):
-            return whole
+            return forcing
         seams = np.unique(np.concatenate([self.paths[j].breaks for j in feeding]))
         inside = np.clip(np.searchsorted(self.pieces, seams, side="right") - 1, 0, len(rough) - 1)
         pieces = np.unique(np.concatenate([self.pieces, seams[rough[inside]]]))

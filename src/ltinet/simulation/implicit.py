@@ -222,20 +222,20 @@ class _StepDoubling:
         """Integrate from one knot to the next, in steps of their distance divided by powers of two."""
         span = float(f"{stop - start:.{_LENGTH_DIGITS}e}")
         level = max(math.ceil(math.log2(span / self.length) - _LEVEL_TOLERANCE), 0) if self.length < span else 0
-        place = 0  # number of steps of the present level since the start
-        while place < 2**level:
-            h, t = span / 2**level, _time_between(start, stop, place, level)
-            end = _time_between(start, stop, place + 1, level)
+        n_done = 0  # number of steps of the present level since the start
+        while n_done < 2**level:
+            h, t = span / 2**level, _time_between(start, stop, n_done, level)
+            end = _time_between(start, stop, n_done + 1, level)
             error = self._try_step(h, t, end)
             if error > self.tolerance:
                 halvings = max(math.ceil(math.log2(error / self.tolerance) / _ORDER), 1)
-                level, place = level + halvings, place * 2**halvings
+                level, n_done = level + halvings, n_done * 2**halvings
                 if level > _MAX_HALVINGS:
                     raise SimulationError(f"steps at t = {t:g} become too short. Use a larger tolerance.")
                 continue
-            place, self.length = place + 1, h
-            if error <= _LENGTHEN_BELOW * self.tolerance and level and place % 2 == 0:
-                level, place, self.length = level - 1, place // 2, 2.0 * h
+            n_done, self.length = n_done + 1, h
+            if error <= _LENGTHEN_BELOW * self.tolerance and level and n_done % 2 == 0:
+                level, n_done, self.length = level - 1, n_done // 2, 2.0 * h
 
     def _try_step(self, h: float, t: float, end: float) -> float:
         """Return the error of a step of the coarse integration; both integrations take it if it is small enough."""
@@ -258,9 +258,9 @@ class _StepDoubling:
         return error
 
 
-def _time_between(start: float, stop: float, place: int, level: int) -> float:
-    """Return the time start + place/2^level of the distance, exactly the knots at both ends."""
-    return stop if place == 2**level else start + (stop - start) * place / 2**level
+def _time_between(start: float, stop: float, n_done: int, level: int) -> float:
+    """Return the time start + n_done/2^level of the distance, exactly the knots at both ends."""
+    return stop if n_done == 2**level else start + (stop - start) * n_done / 2**level
 
 
 class _CurveRecorder:

@@ -338,7 +338,7 @@ class StepRuns:
         return cls(n_steps, *split_into_runs(n_steps))
 
     def split(self, values: Array) -> Array:
-        """Return `(batch, steps, m)` ordered by place: the first steps of all runs, then their second steps, and so on."""
+        """Return `(batch, steps, m)` ordered by position: the first steps of all runs, then their second steps, and so on."""
         batch, _, m = values.shape
         filled = np.zeros((batch, self.count * self.length, m))
         filled[:, : self.n_steps] = values
@@ -349,9 +349,9 @@ class StepRuns:
         ends = t[np.minimum(np.arange(self.count + 1) * self.length, self.n_steps)]
         return two_sum(ends[1:], -ends[:-1])
 
-    def at_place(self, place: int) -> tuple[slice, slice]:
-        """Return the steps at one place of all runs, and the runs that have such a step."""
-        return slice(place, None, self.length), slice(len(range(place, self.n_steps, self.length)))
+    def at_position(self, position: int) -> tuple[slice, slice]:
+        """Return the steps at one position of all runs, and the runs that are long enough to have it."""
+        return slice(position, None, self.length), slice(len(range(position, self.n_steps, self.length)))
 
 
 class StepSink(Protocol):
@@ -462,8 +462,8 @@ class _StepBatch:
         decays = decays._replace(factors=decays.factors.reshape(*states.shape[:2], 1, -1))
         over_runs = scalars.over_runs(*self.runs.lengths(self.t))
         begin = np.ascontiguousarray(first).view(added.dtype)
-        for place, ends in enumerate(scan_in_runs(decays, states, begin, over_runs=over_runs)):
-            steps, runs = self.runs.at_place(place)
+        for position, ends in enumerate(scan_in_runs(decays, states, begin, over_runs=over_runs)):
+            steps, runs = self.runs.at_position(position)
             sink.take(steps, scalars.columns, ends[runs].view(np.float64).swapaxes(0, 1))
         return np.asarray(states[-1, -1].view(np.float64))
 
@@ -481,8 +481,8 @@ class _StepBatch:
         decays, added = dense.step(*self._in_runs)
         shape = (self.runs.length, self.runs.count)
         states, factors = (part.reshape(*shape, *part.shape[1:]) for part in (added, decays.factors))
-        for place, ends in enumerate(scan_in_runs(decays._replace(factors=factors), states, dense.states(before))):
-            steps, runs = self.runs.at_place(place)
+        for position, ends in enumerate(scan_in_runs(decays._replace(factors=factors), states, dense.states(before))):
+            steps, runs = self.runs.at_position(position)
             sink.take(steps, dense.columns, dense.packed(ends[runs]))
         return dense.packed(states[-1, -1:])[:, 0]
 

@@ -156,17 +156,17 @@ class _StepMethod(Protocol):
 class _MixedMethod:
     """One method for most rates, whose results for other rates are replaced by those of other methods."""
 
-    most: _StepMethod
+    main: _StepMethod
     others: list[tuple[NDArray[np.intp], _StepMethod]]
 
     def factors(self, h: Array) -> NDArray[Any]:
-        factors = self.most.factors(h)
+        factors = self.main.factors(h)
         for columns, method in self.others:
             factors[:, columns] = method.factors(h)
         return factors
 
     def step(self, h: Array, now: Array, then: Array) -> StepResult:
-        factors, added = self.most.step(h, now, then)
+        factors, added = self.main.step(h, now, then)
         for columns, method in self.others:
             factors[:, columns], added[:, :, columns] = method.step(h, now, then)
         return factors, added
@@ -182,16 +182,16 @@ def _select_methods(
     fast = ~slow & ~grows & (size <= _MAX_FAST)
     makers: list[tuple[NDArray[np.bool_], Callable[..., _StepMethod]]]
     makers = [(slow, prepare_slow_rates), (fast, prepare_fast_rates), (~slow & ~fast, _direct_exponentials)]
-    (most, make_most), *rest = sorted(makers, key=lambda maker: -np.count_nonzero(maker[0]))
+    (main, make_main), *rest = sorted(makers, key=lambda maker: -np.count_nonzero(maker[0]))
     # The method of most rates is applied to all of them, with a harmless rate in place of others: writing columns costs
     # more than computing some results in vain.
-    harmless = np.where(most, rates, rates[most][0])
+    harmless = np.where(main, rates, rates[main][0])
     others = [
         (np.flatnonzero(mask), make(rates[mask], drive[:, mask], longest, incremental=incremental[mask], linear=linear))
         for mask, make in rest
         if mask.any()
     ]
-    return _MixedMethod(make_most(harmless, drive, longest, incremental=incremental, linear=linear), others)
+    return _MixedMethod(make_main(harmless, drive, longest, incremental=incremental, linear=linear), others)
 
 
 @dataclass(frozen=True)
@@ -280,13 +280,13 @@ def prepare_slow_rates(
         spacing = longest / _CORRECTION_POINTS
         table = double_double_exponential_table(rates, spacing, _CORRECTION_POINTS + 1, less_one=incremental)
         series = _corrected(series, table)
-    few = 0 < len(drive) * len(inputs) * len(inputs[0]) <= _MAX_PRODUCT_TERMS
+    is_small = 0 < len(drive) * len(inputs) * len(inputs[0]) <= _MAX_PRODUCT_TERMS
     return SlowRates(
         longest=longest,
         series=series,
         inputs=inputs,
         drive=drive,
-        driven=np.concatenate([series * weights for series in inputs for weights in drive]) if few else None,
+        driven=np.concatenate([series * weights for series in inputs for weights in drive]) if is_small else None,
     )
 
 

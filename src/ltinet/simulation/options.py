@@ -39,7 +39,7 @@ def validate_input_tolerance(value: Any) -> float:
     tolerance = validate_positive(value, "input_tolerance")
     if tolerance < _MIN_INPUT_TOLERANCE:
         raise SimulationError(
-            f"input_tolerance must be at least {_MIN_INPUT_TOLERANCE:.2g}, got {tolerance:g}. Values of u are rounded."
+            f"input_tolerance must be at least {_MIN_INPUT_TOLERANCE:.2g}, got {tolerance:g}: u itself is rounded."
         )
     return tolerance
 
@@ -94,7 +94,7 @@ class SolverOptions:
     max_step: float = np.inf
 
     def validate(self, neurons_per_layer: Sequence[int]) -> None:
-        """Check the keys of mappings and all values; those that a function returns are checked by `for_neuron`.
+        """Check the keys of mappings and all values; results of functions are checked by `for_neuron`.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class NeuronOptions:
 
     @property
     def takes_jacobian(self) -> bool:
-        """Whether the method is implicit and uses the constant Jacobian."""
+        """True if the method is implicit and uses the constant Jacobian."""
         return self.method in _METHODS_WITH_JACOBIAN
 
 

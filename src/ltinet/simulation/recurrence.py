@@ -27,9 +27,9 @@ MAX_POWER_NORM = 100.0
 
 # Elementwise decay; measured on one core.
 _MAX_LOOP_STEPS = 32  # steps up to which a plain loop is faster than runs side by side
-_MIN_SUBSTITUTION_STEPS = 8  # one substitution by BLAS is faster than either from so many steps on,
-_MAX_SUBSTITUTION_WIDTH = 128  # up to so many states of all batch members side by side,
-_MAX_SUBSTITUTION_NUMBERS = 20_000  # and up to so many numbers
+_MIN_SUBSTITUTION_STEPS = 8  # from this number of steps on one substitution by BLAS is the fastest,
+_MAX_SUBSTITUTION_WIDTH = 128  # up to this number of states of all batch members,
+_MAX_SUBSTITUTION_NUMBERS = 20_000  # and up to this size of the right-hand side
 
 # Dense decay; measured on one core.
 _MAX_REDUCTION_STATES = 64  # states up to which cyclic reduction is faster than a call per step
@@ -228,9 +228,9 @@ class VariableDecay(NamedTuple):
     incremental: NDArray[Any] | bool = False
     """Mask of factors that are P − 1: all, none, or an array of ones and zeros."""
 
-    def advance(self, place: Any, before: NDArray[Any], states: NDArray[Any], *, scratch: NDArray[Any]) -> None:
+    def advance(self, index: Any, before: NDArray[Any], states: NDArray[Any], *, scratch: NDArray[Any]) -> None:
         """Add P · before to the states in place; the increment is added first."""
-        self.product(self.factors[place], before, out=scratch)
+        self.product(self.factors[index], before, out=scratch)
         states += scratch
         if self.incremental is not False:
             states += before if self.incremental is True else before * self.incremental
@@ -239,11 +239,11 @@ class VariableDecay(NamedTuple):
         """Return the states at the ends of runs that begin at zero."""
         ends: NDArray[Any] = added[0].copy()
         scratch = np.empty_like(ends)
-        for place in range(1, len(added)):
-            self.product(self.factors[place], ends, out=scratch)
+        for index in range(1, len(added)):
+            self.product(self.factors[index], ends, out=scratch)
             if self.incremental is not False:
                 scratch += ends if self.incremental is True else ends * self.incremental
-            np.add(scratch, added[place], out=ends)
+            np.add(scratch, added[index], out=ends)
         return ends
 
     def over_runs(self) -> "VariableDecay":
@@ -284,9 +284,9 @@ def scan_in_runs(
     ends = decays.ends_of_runs(states)
     _scan_variable(over_runs or decays.over_runs(), ends, first)
     before, scratch = np.concatenate([first[None], ends[:-1]]), np.empty_like(ends)
-    for place in range(length):
-        decays.advance(place, before, states[place], scratch=scratch)
-        before = states[place]
+    for index in range(length):
+        decays.advance(index, before, states[index], scratch=scratch)
+        before = states[index]
         yield before
 
 
@@ -300,17 +300,18 @@ def _scan_variable(decays: VariableDecay, states: NDArray[Any], first: NDArray[A
     """Run the recurrence in place for steps in sequence, `(steps, …)`; many of them in runs."""
     n_steps, factors = len(states), decays.factors
     length = 1 if n_steps <= _MAX_LOOP_STEPS else run_length(n_steps ** (1 / 3), growth=decays.growth)
-    whole = n_steps // length * length if length > 1 else 0
-    if whole:
+    n_in_runs = n_steps // length * length if length > 1 else 0
+    if n_in_runs:
         in_runs, run_factors = (
-            part[:whole].reshape(whole // length, length, *part.shape[1:]).swapaxes(0, 1) for part in (states, factors)
+            part[:n_in_runs].reshape(n_in_runs // length, length, *part.shape[1:]).swapaxes(0, 1)
+            for part in (states, factors)
         )
         for _ in scan_in_runs(decays._replace(factors=run_factors), in_runs, first):
             pass
-    before, scratch = states[whole - 1] if whole else first, np.empty_like(first)
-    for place in range(whole, n_steps):
-        decays.advance(place, before, states[place], scratch=scratch)
-        before = states[place]
+    before, scratch = states[n_in_runs - 1] if n_in_runs else first, np.empty_like(first)
+    for index in range(n_in_runs, n_steps):
+        decays.advance(index, before, states[index], scratch=scratch)
+        before = states[index]
 
 
 def _growth(factors: NDArray[Any], product: np.ufunc, incremental: NDArray[Any] | bool) -> float:

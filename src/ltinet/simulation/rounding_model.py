@@ -6,8 +6,8 @@ modes and propagated by |C e^{Fs}|. An error ε of the states obeys
 
     ε' = (F + ΔF) ε + ΔF z + ΔG u,
 
-and its feedback through ΔF is added pass by pass. The last pass and all after it add at most w/(1 − q) for a w that is
-no less than the last one and that a pass multiplies by at most q < 1. Residuals in the user's states are propagated by
+and its feedback through ΔF is added pass by pass. The last pass and all later ones add at most w/(1 − q) for a w that is
+not less than the last one and that a pass maps to at most q w, q < 1. Residuals in the user's states are propagated by
 |C e^{Fs} X⁻¹|, in which the condition number of X cancels: modes that are slow beside the spacing of the lags are
 summed with their signs, fast ones, which could oscillate between two lags, by size.
 
@@ -179,7 +179,7 @@ class RoundingModel:
     lost_lengths: Array | None = None
     """On uneven times: rounding of the lengths of all steps in each cell."""
     held_inputs: bool = True
-    """Whether some inputs are held for many samples; they may be where they are not known."""
+    """True if some inputs are, or may be, constant over many samples."""
     convolution: Convolution | None = None
 
     @property
@@ -331,9 +331,10 @@ class RoundingModel:
         return total + self._remaining_feedback(sources, added, total)
 
     def _remaining_feedback(self, sources: ErrorSources, added: Array, total: Array) -> Array:
-        """Bound the last pass and all after it by w/(1 − q), where w is no less and a pass makes at most q w of it.
+        """Bound the last pass and all later ones by w/(1 − q) for a w ≥ `added` that a pass maps to at most q w, q < 1.
 
-        Errors act on what comes after them: w is the feedback of a cell to itself, and rises fast from cell to cell.
+        Errors act on later times only, so that w is chosen with the shape of the feedback of a cell to itself, doubled
+        `doublings` times from each cell to the next.
         """
         shape, cells = total.max(axis=0), np.arange(len(total))[:, None]
         for _ in range(_MAX_CELL_UPDATES):  # towards the shape with the least feedback within its cell

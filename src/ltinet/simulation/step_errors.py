@@ -107,8 +107,8 @@ def _octaves(lengths: Array, longest: float) -> NDArray[np.intp]:
 
 def _shares(kinds: NDArray[np.intp], t: Array, cells: Array, n_kinds: int) -> Array:
     """Return which share of the steps that end in each cell is of each kind, `(cells, kinds)`."""
-    places = step_cells(t, cells) * n_kinds + kinds
-    counts = np.bincount(places, minlength=(len(cells) - 1) * n_kinds).reshape(-1, n_kinds)
+    indices = step_cells(t, cells) * n_kinds + kinds
+    counts = np.bincount(indices, minlength=(len(cells) - 1) * n_kinds).reshape(-1, n_kinds)
     return np.asarray(counts / np.maximum(1, counts.sum(axis=1, keepdims=True)))
 
 
@@ -205,7 +205,7 @@ def measure_nonuniform_errors(steps: NonuniformSteps, slices: list[slice], lengt
     for dense in steps.dense:
         blocks = [steps.system.blocks[number] for number in dense.numbers]
         kinds = [*lengths.common[:, None, None], *([lengths.octaves] if lengths.n_octaves else [])]
-        by_kinds = [_block_deviations(dense, blocks, places, linear=steps.linear) for places in kinds]
+        by_kinds = [_block_deviations(dense, blocks, indices, linear=steps.linear) for indices in kinds]
         for number, *of_block in zip(dense.numbers, *by_kinds, strict=True):
             together = StepDeviations(*(np.concatenate(parts) for parts in zip(*of_block, strict=True)))
             deviations.append((slices[number], together.with_margin(lengths)))

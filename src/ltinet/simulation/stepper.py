@@ -216,17 +216,17 @@ class Stepper:
             samples = samples[1:]
         with np.errstate(over="ignore", invalid="ignore"):  # here and below: an overflow is reported where it shows
             grid = self._engine.grids.uniform(self.dt, linear=self.hold == "linear", n_times=len(samples))
-        whole = (max(len(samples) - 1, 0) // grid.width) * grid.width
-        if whole and self._next is not None:
+        n_in_blocks = (max(len(samples) - 1, 0) // grid.width) * grid.width
+        if n_in_blocks and self._next is not None:
             with np.errstate(over="ignore", invalid="ignore"):
-                outputs, after = grid.outputs_and_state(samples[None, :whole], self._next[None])
+                outputs, after = grid.outputs_and_state(samples[None, :n_in_blocks], self._next[None])
             if all_finite(outputs) and all_finite(after):
                 y.append(outputs[0])
-                self._n_taken += whole
+                self._n_taken += n_in_blocks
                 self._next = after[0]
             else:  # products of blocks may overflow before outputs do: single steps decide
-                whole = 0
-        y.extend(self.step(u)[None] for u in samples[whole:])
+                n_in_blocks = 0
+        y.extend(self.step(u)[None] for u in samples[n_in_blocks:])
         return np.concatenate(y)
 
     def _take(self, w: Array, value: Array) -> Array:

@@ -246,7 +246,7 @@ def build_network_arrays(
 ) -> NetworkArrays:
     """Return the arrays of a network with a feedthrough D."""
     layers = tuple(
-        LayerEquations(*realize_layer(layer), places=layer_state_indices(layer.is_second_order))
+        LayerEquations(*realize_layer(layer), state_indices=layer_state_indices(layer.is_second_order))
         for layer in network.layers
     )
     system = None

@@ -11,7 +11,7 @@ inputs. States that have decayed after K steps need no recurrence: their contrib
 the block before. In stiff systems most states are of this kind.
 
 States at all samples come from narrower blocks within the wide ones, as products P^j w + … for j < K. Consecutive
-steps err in the same direction since P is rounded once; a product with P^j is off by a few units whatever j is.
+steps err in the same direction since P is rounded once; a product with P^j has an error of a few units for every j.
 """
 
 import math
@@ -302,11 +302,11 @@ class UniformStepper:
             return self.grid.states(u, w)
         states, begin = np.empty((*u.shape[:2], w.shape[-1])), 0
         for blocks in (self.blocks.wide, self.blocks.narrow):
-            whole = slice(begin, begin + (u.shape[1] - begin) // blocks.width * blocks.width)
-            if whole.stop > whole.start:
-                starts, w = blocks.starts(u[:, whole], w)
-                states[:, whole] = self.blocks.states(u[:, whole], starts)
-            begin = whole.stop
+            in_blocks = slice(begin, begin + (u.shape[1] - begin) // blocks.width * blocks.width)
+            if in_blocks.stop > in_blocks.start:
+                starts, w = blocks.starts(u[:, in_blocks], w)
+                states[:, in_blocks] = self.blocks.states(u[:, in_blocks], starts)
+            begin = in_blocks.stop
         if begin < u.shape[1]:
             states[:, begin:], w = self.grid.states(u[:, begin:], w)
         return states, w

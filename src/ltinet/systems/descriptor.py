@@ -201,9 +201,9 @@ def _solve_columns(solve: Any, A21: Any, *, limit: int) -> Any:
             )
         pieces.append(block)
     empty: Any = np.zeros((A21.shape[0], 0))
-    whole = sparse.hstack(pieces, format="csc") if pieces else sparse.csc_array(empty)
+    solution = sparse.hstack(pieces, format="csc") if pieces else sparse.csc_array(empty)
     spread = sparse.csc_array((np.ones(len(used)), (np.arange(len(used)), used)), shape=(len(used), A21.shape[1]))
-    return whole @ spread
+    return solution @ spread
 
 
 def _singular_pencil_error(E: Any, A: Any) -> InvalidSystemError:

@@ -197,7 +197,7 @@ def _require_valid_indices(matrix: Any, name: str) -> None:
         )
     for indices, size in zip((matrix.row, matrix.col), matrix.shape, strict=True):
         if len(indices) and not (int(indices.min()) >= 0 and int(indices.max()) < size):
-            raise InvalidSystemError(f"{name} is {_format_shape(matrix)} and has an entry outside; build it again")
+            raise InvalidSystemError(f"{name} is {_format_shape(matrix)} and has an entry outside it; build it again")
 
 
 def _require_finite_sparse(matrix: SparseMatrix, name: str) -> None:

@@ -169,7 +169,7 @@ class SignalSettings:
 
     @property
     def repr_suffix(self) -> str:
-        """Settings as they end the `repr` of a model: delays and hold in full, an operating point by name."""
+        """Settings for the end of the `repr` of a model: delays and hold in full, an operating point by name."""
         parts = [
             f"{name}={list(delays)}" if len(delays) <= _MAX_LISTED else f"{name}=[… {len(delays)} numbers]"
             for name, delays in (("input_delay", self.input_delay), ("output_delay", self.output_delay))

@@ -103,23 +103,23 @@ class SparseDescriptor:
             return self.B if self.mass is None else None
         return as_real_matrix(self.B / self.mass.diagonal()[:, None], "B")
 
-    def require_small(self, what: str) -> None:
-        """Raise InvalidSystemError if the model is too large for `what`, which needs arrays of n² numbers.
+    def require_small(self, operation: str) -> None:
+        """Raise InvalidSystemError if the model is too large for `operation`, which needs arrays of n² numbers.
 
         Parameters
         ----------
-        what : str
+        operation : str
             Operation, for the message.
         """
         if self.is_large:
-            raise self.size_error(what)
+            raise self.size_error(operation)
 
-    def size_error(self, what: str) -> InvalidSystemError:
+    def size_error(self, operation: str) -> InvalidSystemError:
         """Return the error of an operation that needs arrays of n² numbers.
 
         Parameters
         ----------
-        what : str
+        operation : str
             Operation, for the message.
 
         Returns
@@ -128,7 +128,7 @@ class SparseDescriptor:
             Error that names the calls to use instead.
         """
         return InvalidSystemError(
-            f"{what} would fill in a sparse A of {self.n_states}×{self.n_states} with {self.n_nonzeros} non-zeros; "
+            f"{operation} would fill in a sparse A of {self.n_states}×{self.n_states} with {self.n_nonzeros} non-zeros; "
             "reduce the model first: ltinet.reduce(system, tolerance=1e-6).system, or construct(system, "
             "tolerance=1e-6) for its network. Without reduction use system.frequency_response(omega), "
             "system.simulate(u, t) and the sparse matrices, system.sparse"

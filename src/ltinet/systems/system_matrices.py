@@ -171,9 +171,9 @@ class SystemMatrices:
         self._fill_in("E and A as arrays")
         return self.descriptor
 
-    def _fill_in(self, what: str) -> None:
+    def _fill_in(self, operation: str) -> None:
         pencil: Any = self.sparse  # dense models have their arrays from the beginning
-        pencil.require_small(what)
+        pencil.require_small(operation)
         A, E = pencil.state, pencil.mass
         self._set_arrays(as_square_matrix(A, "A"), pencil.B, None if E is None else as_square_matrix(E, "E"))
 

@@ -251,7 +251,7 @@ def _step_sequentially(loop: FeedbackLoop, u: Tensor, start: Tensor, static_map:
         state = advance_states(loop, state, u[:, step], static_map(map_input(loop, state, u[:, step], static_map)))
         if not all_finite(state):
             raise SimulationError(
-                f"the states of a feedback network exceed the largest floating-point number after sample {first + step}"
+                f"the states of a feedback network overflow after sample {first + step}"
                 "; take shorter steps, smaller inputs, or a map that grows less"
             )
         states.append(state)

@@ -1,6 +1,6 @@
-"""Simulation on nonuniform sample times in chunks of steps.
+"""Simulation on nonuniform sample times in blocks of time.
 
-Equal to `net.simulate(u, t)` at such times. Each chunk of K steps has its own propagators e^{A h_k} `(K, n)` and is
+Equal to `net.simulate(u, t)` at such times. Each block of K steps has its own propagators e^{A h_k} `(K, n)` and is
 recomputed in the backward pass, so that memory does not grow with all steps times all states.
 """
 
@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 from ltinet.torch.exponentials import matrix_phi, pair_phi
 from ltinet.torch.propagators import BlockStep, Propagator, TensorSystem
 
-_CHUNK_STEPS = 128  # steps that are recomputed together in the backward pass
+_BLOCK_STEPS = 128  # steps that are recomputed together in the backward pass
 
 
 class VariableSteps(NamedTuple):
@@ -33,18 +33,22 @@ def run_nonuniform(system: TensorSystem, u: Tensor, times: Tensor, z: Tensor, *,
     lengths = times.diff(dim=-1)
     outputs = []
     n_steps = lengths.shape[-1]
-    recomputes = n_steps > _CHUNK_STEPS and torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
-    for start in range(0, n_steps, _CHUNK_STEPS):
-        stop = min(start + _CHUNK_STEPS, n_steps)
+    recomputes = n_steps > _BLOCK_STEPS and torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
+    for start in range(0, n_steps, _BLOCK_STEPS):
+        stop = min(start + _BLOCK_STEPS, n_steps)
         arguments = (system, lengths[:, start:stop], drive[:, start : stop + 1], z, linear)
-        before, z = checkpoint(_run_chunk, *arguments, use_reentrant=False) if recomputes else _run_chunk(*arguments)
+        before, z = (
+            checkpoint(_run_time_block, *arguments, use_reentrant=False) if recomputes else _run_time_block(*arguments)
+        )
         outputs.append(before @ system.C.mT)
     outputs.append((z @ system.C.mT).unsqueeze(1))
     return torch.cat(outputs, 1) + u @ system.D.mT, z
 
 
-def _run_chunk(system: TensorSystem, lengths: Tensor, Bu: Tensor, z: Tensor, linear: bool) -> tuple[Tensor, Tensor]:
-    """Return the states before each step of a chunk and after the last step, from B u at all of its samples."""
+def _run_time_block(
+    system: TensorSystem, lengths: Tensor, Bu: Tensor, z: Tensor, linear: bool
+) -> tuple[Tensor, Tensor]:
+    """Return the states before each step of a block of time and after the last step, from B u at all of its samples."""
     steps = variable_steps(system, lengths)
     drive = steps.first.times(Bu[:, :-1])
     if linear:

@@ -40,7 +40,7 @@ def initial_tensors(packed: PackedSystem) -> NetworkTensors:
     rates, sizes = _diagonal_entries(packed)
     is_stable = -rates > EPS * np.maximum(sizes, np.abs(rates))
     # Position of each rate in [stable rates, other rates].
-    place = np.argsort(np.argsort(~is_stable, kind="stable")).astype(np.int64)
+    position = np.argsort(np.argsort(~is_stable, kind="stable")).astype(np.int64)
     above, below, couplings, entries = _block_entries(packed)
     parameters = {
         "log_decay": np.log(-rates[is_stable]),
@@ -62,7 +62,7 @@ def initial_tensors(packed: PackedSystem) -> NetworkTensors:
         "log_below_at_start": parameters["log_below"],
         "from_user": packed.from_user,
         "to_user": packed.to_user,
-        "place_of_rates": place,
+        "place_of_rates": position,
     }
     constants |= {f"{_BLOCK_INDEX_PREFIX}{number}": index for number, index in enumerate(entries)}
     return NetworkTensors(_as_tensors(parameters), _as_tensors(constants))

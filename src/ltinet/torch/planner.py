@@ -18,27 +18,27 @@ from torch import Tensor
 
 from ltinet.torch.propagators import OneStep
 from ltinet.torch.uniform import (
-    ChunkKernels,
     ResponseKernels,
     ScanKernels,
-    chunk_kernels,
+    TimeBlockKernels,
     compute_end_state,
     response_kernels,
-    run_chunks,
     run_convolution,
     run_convolution_from_state,
     run_scan,
     run_steps,
+    run_time_blocks,
     scan_kernels,
+    time_block_kernels,
 )
 
-AlgorithmName = Literal["chunks", "convolution", "scan", "steps"]
-ALGORITHMS: tuple[AlgorithmName, ...] = ("chunks", "convolution", "scan", "steps")
+AlgorithmName = Literal["convolution", "scan", "steps", "time blocks"]
+ALGORITHMS: tuple[AlgorithmName, ...] = ("convolution", "scan", "steps", "time blocks")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """An algorithm, and the number of samples in its chunks."""
+    """An algorithm, and the number of samples in its blocks of time."""
 
     algorithm: AlgorithmName
     width: int
@@ -111,19 +111,19 @@ def estimate_gpu_cost(plan: Plan, sizes: ProblemSizes) -> float:
     return 140 * _NS_PER_LAUNCH + _NS_PER_BYTE * moved + _NS_PER_MULTIPLY_ADD * (products + 3 * samples * width * m * p)
 
 
-Kernels: TypeAlias = ChunkKernels | ResponseKernels | ScanKernels
+Kernels: TypeAlias = TimeBlockKernels | ResponseKernels | ScanKernels
 """Arrays of an algorithm that depend on the network only."""
 _MAX_CONVOLUTION_GROWTH = 1.0  # logarithm of the growth of states: an FFT then loses less than a digit
-_CHUNK_WIDTHS = (16, 32, 64, 128, 256, 512)
+_BLOCK_WIDTHS = (16, 32, 64, 128, 256, 512)
 
 
 @lru_cache(maxsize=256)
 def select_plan(sizes: ProblemSizes) -> Plan:
     """Return the plan with the smallest estimated time."""
     plans = [Plan("scan", 1), Plan("steps", 1)]
-    plans += [Plan("chunks", width) for width in _CHUNK_WIDTHS if width < 2 * sizes.steps]
+    plans += [Plan("time blocks", width) for width in _BLOCK_WIDTHS if width < 2 * sizes.steps]
     if sizes.growth <= _MAX_CONVOLUTION_GROWTH:
-        # Chunks for the end state alone: about as many samples in a chunk as there are chunks.
+        # Blocks of time for the end state alone: about as many samples in a block as there are blocks.
         plans.append(Plan("convolution", max(16, min(512, math.isqrt(sizes.steps)))))
     return min(plans, key=lambda plan: estimate_cost(plan, sizes))
 
@@ -150,7 +150,7 @@ def build_kernels(step: OneStep, plan: Plan, steps: int, dtype: torch.dtype) -> 
         return response_kernels(step, steps, dtype)
     if plan.algorithm == "scan":
         return scan_kernels(step, dtype)
-    return chunk_kernels(step, plan.width, steps, dtype)
+    return time_block_kernels(step, plan.width, steps, dtype)
 
 
 def run_kernels(kernels: Kernels, u: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -160,7 +160,7 @@ def run_kernels(kernels: Kernels, u: Tensor, start: Tensor | None) -> tuple[Tens
     w = _state_at_rest(kernels.rest_weights, u) if start is None else start
     if isinstance(kernels, ScanKernels):
         return run_scan(kernels, u, w)
-    return run_chunks(kernels, u, w)
+    return run_time_blocks(kernels, u, w)
 
 
 def _state_at_rest(weights: Tensor, u: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Linear recurrences x⁺ = P x + d and x⁺ = A_k x + b_k over a record, parallel in time and differentiable.
 
 The scan with a constant P is one operation whose derivatives are scans again. Small data are scanned by doubling: each
-of log₂ T passes joins segments of twice the length. Large data are scanned on two levels: about √T chunks side by side,
-each step by step, then the recurrence over the chunks by the same function, then each chunk once more from its true
+of log₂ T passes joins segments of twice the length. Large data are scanned on two levels: about √T runs side by side,
+each step by step, then the recurrence over the runs by the same function, then each run once more from its true
 start; 2 T steps in about 3 √T calls. A GPU with Triton uses `triton_scan` for pairs and reals.
 
 The scan with a matrix for every step works on the same two levels, cost O(T n³). With λ_T the gradient of the last
@@ -172,11 +172,11 @@ def scan_into(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, *
     rest = steps - count * width
     body, tail = (slice(rest, None), slice(0, rest)) if reverse else (slice(0, steps - rest), slice(steps - rest, None))
     shape = (count, width)
-    drive_chunks, state_chunks = drive[:, :, body].unflatten(2, shape), states[:, :, body].unflatten(2, shape)
-    ends_from_rest = _chunk_end_states(decay, drive_chunks, reverse=reverse)
+    drive_runs, state_runs = drive[:, :, body].unflatten(2, shape), states[:, :, body].unflatten(2, shape)
+    ends_from_rest = _run_end_states(decay, drive_runs, reverse=reverse)
     starts = torch.empty_like(ends_from_rest)
     end = scan_into(_propagator_power(decay, width), ends_from_rest, start, starts, reverse=reverse)
-    _scan_sequentially(decay, drive_chunks, starts, state_chunks, reverse=reverse)
+    _scan_sequentially(decay, drive_runs, starts, state_runs, reverse=reverse)
     if rest:
         end = _scan_sequentially(decay, drive[:, :, tail], end, states[:, :, tail], reverse=reverse)
     return end
@@ -209,8 +209,8 @@ def _scan_sequentially(decay: Propagator, drive: Tensor, start: Tensor, states: 
     return state
 
 
-def _chunk_end_states(decay: Propagator, drive: Tensor, *, reverse: bool) -> Tensor:
-    """Return the states at the end of chunks that begin at rest."""
+def _run_end_states(decay: Propagator, drive: Tensor, *, reverse: bool) -> Tensor:
+    """Return the states at the ends of runs that begin at rest."""
     steps = drive.shape[-2]
     order = range(steps - 1, -1, -1) if reverse else range(steps)
     state = drive[..., order[0], :].to(decay.re.dtype).contiguous()
@@ -328,19 +328,19 @@ def _time_varying_scan(A: Tensor, b: Tensor, start: Tensor) -> tuple[Tensor, Ten
     steps = b.shape[1]
     width = max(math.isqrt(steps), 1)
     count = steps // width
-    whole = count * width
-    A_chunks, b_chunks = A[:, :whole].unflatten(1, (count, width)), b[:, :whole].unflatten(1, (count, width))
-    product, end_from_rest = A_chunks[:, :, 0], b_chunks[:, :, 0]
+    n_in_runs = count * width
+    A_runs, b_runs = (values[:, :n_in_runs].unflatten(1, (count, width)) for values in (A, b))
+    product, end_from_rest = A_runs[:, :, 0], b_runs[:, :, 0]
     for step in range(1, width):
-        A_step = A_chunks[:, :, step]
+        A_step = A_runs[:, :, step]
         product = A_step @ product
-        end_from_rest = _apply_matrices(A_step, end_from_rest) + b_chunks[:, :, step]
+        end_from_rest = _apply_matrices(A_step, end_from_rest) + b_runs[:, :, step]
     starts, end = _time_varying_sequential(product, end_from_rest, start)
-    states, _ = _time_varying_sequential(A_chunks.transpose(1, 2), b_chunks.transpose(1, 2), starts)
+    states, _ = _time_varying_sequential(A_runs.transpose(1, 2), b_runs.transpose(1, 2), starts)
     states = states.transpose(1, 2).flatten(1, 2)
-    if whole == steps:
+    if n_in_runs == steps:
         return states, end
-    rest, end = _time_varying_sequential(A[:, whole:], b[:, whole:], end)
+    rest, end = _time_varying_sequential(A[:, n_in_runs:], b[:, n_in_runs:], end)
     return torch.cat([states, rest], 1), end
 
 

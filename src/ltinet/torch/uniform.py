@@ -1,14 +1,14 @@
-"""Algorithms for records with one time step: FFT convolution, time blocks, scan of states and single steps.
+"""Algorithms for records with one time step: FFT convolution, blocks of time, scan of states and single steps.
 
 *Convolution* of the whole record with the impulse response by FFTs, from rest or from a state.
 
-*Time blocks* of K samples: a product with a Toeplitz matrix inside each block and a scan of states between blocks,
+*Blocks of time* of K samples: a product with a Toeplitz matrix inside each block and a scan of states between blocks,
 T K m p + T n (m + p) products and T/K states.
 
 *Scan* of all states, for layers with many inputs and outputs, and *single steps*.
 
 Each algorithm has kernels that depend on the network only and a function that runs them on a record. States are float64
-whatever the type of the input is: outputs are small differences of states in many networks, of which float32 would
+for every type of input: outputs are small differences of states in many networks, of which float32 would
 leave four digits. The results equal those of `ltinet.simulation`.
 """
 
@@ -173,28 +173,28 @@ def fast_fft_length(minimum: int) -> int:
     return best
 
 
-# Time blocks (chunks)
+# Blocks of time
 
 
-class ChunkKernels(NamedTuple):
-    """Matrices of a chunk of K samples."""
+class TimeBlockKernels(NamedTuple):
+    """Matrices of a block of K samples."""
 
     toeplitz: Tensor
     """Inputs to outputs, `(K m, K p)`."""
     into: Tensor
-    """Inputs to the state after the chunk, `(K m, n)`."""
+    """Inputs to the state after the block, `(K m, n)`."""
     out: Tensor
-    """State before the chunk to outputs, `(n, K p)`."""
+    """State before the block to outputs, `(n, K p)`."""
     decay: Propagator
-    """State before the chunk to the state after it, with a group axis."""
+    """State before the block to the state after it, with a group axis."""
     decay_of_remainder: Propagator
     """State before the remaining samples, fewer than K, to the state after them."""
     rest_weights: Tensor
     """−G₁ᵀ: first sample to the state w before it, at rest."""
 
 
-def chunk_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> ChunkKernels:
-    """Compute the matrices of chunks in the type of the system; the Toeplitz matrix is rounded once to `dtype`."""
+def time_block_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> TimeBlockKernels:
+    """Compute the matrices of blocks of time in the type of the system; the Toeplitz matrix is rounded once to `dtype`."""
     width = min(width, steps)
     powers = scalar_power_table(step, width + 1)
     below: ScalarPowers = (powers[0][:-1], powers[1][:-1], powers[2][:-1])
@@ -207,7 +207,7 @@ def chunk_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> 
     toeplitz = padded.unfold(0, width, 1).flip(0).permute(0, 2, 3, 1).reshape(width * m, width * p)
     decay = propagator_power(step, width, powers)
     decay_of_remainder = propagator_power(step, steps % width) if steps % width else decay
-    return ChunkKernels(
+    return TimeBlockKernels(
         toeplitz,
         into.flip(0).flatten(0, 1),
         out.flatten(0, 1).mT,
@@ -217,15 +217,15 @@ def chunk_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> 
     )
 
 
-def run_chunks(kernels: ChunkKernels, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+def run_time_blocks(kernels: TimeBlockKernels, u: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
     """Return outputs `(B, T, p)` and the state after the last step, for inputs `(B, T, m)` and a state w."""
     batch, steps, m = u.shape
     width = kernels.toeplitz.shape[0] // m
     p = kernels.toeplitz.shape[1] // width
     count = steps // width
-    whole = u[:, : count * width].reshape(batch, count, width * m)
-    states, end = scan_states(kernels.decay, whole.to(start.dtype) @ kernels.into, start)
-    y = (whole @ kernels.toeplitz + (states @ kernels.out).to(u.dtype)).reshape(batch, count * width, p)
+    in_blocks = u[:, : count * width].reshape(batch, count, width * m)
+    states, end = scan_states(kernels.decay, in_blocks.to(start.dtype) @ kernels.into, start)
+    y = (in_blocks @ kernels.toeplitz + (states @ kernels.out).to(u.dtype)).reshape(batch, count * width, p)
     n_left = steps - count * width
     if not n_left:
         return y, end
@@ -236,7 +236,7 @@ def run_chunks(kernels: ChunkKernels, u: Tensor, start: Tensor) -> tuple[Tensor,
 
 
 def compute_end_state(step: OneStep, u: Tensor, start: Tensor, *, width: int) -> Tensor:
-    """Return the state after the last step; the samples that do not fill a chunk come first."""
+    """Return the state after the last step; the samples that do not fill a block come first."""
     batch, steps, m = u.shape
     width = min(width, steps)
     into = input_columns(step, step.Gamma, width).flip(0).flatten(0, 1)
@@ -244,8 +244,8 @@ def compute_end_state(step: OneStep, u: Tensor, start: Tensor, *, width: int) ->
     n_first = steps % width
     if n_first:
         start = propagator_power(step, n_first).times(start) + u[:, :n_first].flatten(1) @ into[(width - n_first) * m :]
-    whole = u[:, n_first:].reshape(batch, steps // width, width * m)
-    return scan_states(add_group_axis(propagator_power(step, width)), whole @ into, start)[1]
+    in_blocks = u[:, n_first:].reshape(batch, steps // width, width * m)
+    return scan_states(add_group_axis(propagator_power(step, width)), in_blocks @ into, start)[1]
 
 
 # Scan of all states, and single steps

@@ -23,7 +23,7 @@ def contents(data: bytes) -> tuple[dict, dict]:
 
 
 def is_held_by(net, tensors: dict, description: dict) -> bool:
-    """Whether a network holds exactly these numbers."""
+    """Return whether a network holds exactly these numbers."""
     layers = net.layers
     held = {
         "n_neurons": [len(layer.M) for layer in layers],

@@ -17,7 +17,7 @@ from network_examples import random_layer
 
 def equations(orders, seed=0):
     layer = random_layer(orders, 2, seed=seed)
-    return LayerEquations(*realize_layer(layer), places=layer_state_indices(layer.is_second_order))
+    return LayerEquations(*realize_layer(layer), state_indices=layer_state_indices(layer.is_second_order))
 
 
 def largest_responses(F, source, horizon, *, seed, steps=400):
@@ -48,10 +48,10 @@ def test_propagate_solves_the_triangular_system():
     gains = layer_gains(layer, horizon=2.0)
     source = np.arange(1.0, layer.n_states + 1)
     Gamma = np.zeros((layer.n_states, layer.n_states))
-    for places, gain in zip(layer.places, gains.matrices, strict=True):
+    for places, gain in zip(layer.state_indices, gains.matrices, strict=True):
         Gamma[np.ix_(places, places)] = gain[0]
     between = np.abs(layer.F)
-    for places in layer.places:
+    for places in layer.state_indices:
         between[np.ix_(places, places)] = 0.0
     expected = np.linalg.solve(np.eye(layer.n_states) - Gamma @ between, Gamma @ source)
     np.testing.assert_allclose(gains.propagate(source[None])[0], expected, rtol=1e-12)

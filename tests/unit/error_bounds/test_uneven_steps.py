@@ -24,7 +24,7 @@ def test_bound_covers_errors_of_step_series(n_layers, off):
     steps = solution.trajectory.nonuniform_steps
     for scalars in steps.scalars:
         for way in scalars.steps._prepared.values():
-            way.most.series[-1] += off
+            way.main.series[-1] += off
     for dense in steps.dense:
         for series in dense.steps._series.values():
             series.coefficients[-1] += off

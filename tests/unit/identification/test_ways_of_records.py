@@ -139,7 +139,7 @@ def test_delays_are_found(seed):
     longest = max(delays)
     early = np.stack([one.u[d : len(one) - longest + d, j] for j, d in enumerate(delays)], axis=1)
     late = Record(early, one.y[: len(one) - longest])
-    assert estimate_delays((late,), most=10) == delays
+    assert estimate_delays((late,), max_delay=10) == delays
     assert np.array_equal(late.shifted(delays).u, one.u[longest : len(late)])
 
 

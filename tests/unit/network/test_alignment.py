@@ -1,4 +1,4 @@
-"""Hypothesis: turning the planes of pairs changes no system and no condition number, and leaves nothing to cancel."""
+"""Hypothesis: rotating pairs in their planes preserves system and condition number, and avoids cancellation."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ COUPLED = np.array([[-1.0, 1.0, 0.3], [-1.0, -1.0, 0.2], [0.0, 0.0, -1.1]])
 
 
 def system_with(n_inputs, n_outputs, seed=0):
-    """A lopsided pair, a normal one, a real and a coupled block of three states, in skew coordinates."""
+    """Return a system with a non-normal pair, a normal one, a real state and a coupled block, in skew coordinates."""
     rng = np.random.default_rng(seed)
     A = block_diag([[-0.5, 4.0], [-0.25, -0.5]], pair(-3.0, 1.0), [[-6.0]], COUPLED - 8.0 * np.eye(3))
     V = np.eye(8) + 0.2 * rng.standard_normal((8, 8))
@@ -49,7 +49,7 @@ def test_the_form_stays_a_form(channels):
 
 
 @pytest.mark.parametrize("channels", [(1, 1), (1, 3)])
-def test_a_single_input_enters_no_pair_by_its_derivative(channels):
+def test_single_input_has_no_derivative_weights(channels):
     system = system_with(*channels)
     _, form = aligned(system)
     network = synthesize(to_block_coordinates(system, form))
@@ -109,7 +109,7 @@ def test_units_of_inputs_and_outputs_do_not_matter(scale):
     np.testing.assert_allclose(other.T, turned.T, rtol=0.0, atol=100 * EPS * np.max(np.abs(turned.T)))
 
 
-def test_a_pair_without_connections_is_turned_inside_a_layer_too():
+def test_unconnected_pair_inside_a_layer_is_aligned():
     rng = np.random.default_rng(1)
     A = block_diag(pair(-0.1, 3.0), pair(0.0, 2.0), pair(-0.2, 1.0), [[-1.0]])
     A[2, 4] = 0.5  # connects the second with the third

@@ -1,4 +1,4 @@
-"""Hypothesis: T⁻¹B and C T hold what the system holds, and zeros where only rounding is left; so do weights."""
+"""Hypothesis: T⁻¹B, C T and the weights are accurate, and zero where only rounding would remain."""
 
 import numpy as np
 import pytest
@@ -52,13 +52,13 @@ def test_weights_of_a_chain():
     assert ltinet.construct(ltinet.named_system("mass_spring_damper")).n_weights == 40
 
 
-def test_modes_with_a_node_at_the_input_have_no_weight():
+def test_modes_with_node_at_input_have_zero_weight():
     net = ltinet.construct(ltinet.named_system("heat_rod"))
     missing = 600 - net.n_weights
     assert missing == 66  # every third mode of 200 has a node at a third of the rod
 
 
-def test_the_exact_engine_keeps_all_digits_of_small_entries():
+def test_exact_engine_is_accurate_for_small_entries():
     system = ltinet.named_system("heat_rod")
     net = ltinet.construct(system)
     form = net.form

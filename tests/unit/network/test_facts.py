@@ -1,4 +1,4 @@
-"""Hypothesis: what a network says of itself passes through JSON unchanged, and agrees with its properties."""
+"""Hypothesis: the summary data of a network survive JSON and agree with its properties."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Hypothesis: a layer is what Definition 7 allows and nothing else, says so when it is not, and never changes."""
+"""Hypothesis: a layer satisfies Definition 7, is immutable, and invalid layers raise errors."""
 
 import copy
 import pickle
@@ -38,7 +38,7 @@ def test_edges_are_the_couplings_that_are_not_zero():
     assert layer.n_connections == 2  # of three pairs of neurons
 
 
-def test_no_edge_contradicts_the_order_in_which_neurons_are_solved():
+def test_edges_follow_the_order_of_solution():
     layer = random_layer([2, 1, 2, 1], n_inputs=1)
     place = {neuron: position for position, neuron in enumerate(layer.solving_order)}
     assert len(layer.edges) == 6

@@ -1,4 +1,4 @@
-"""Hypothesis: each map is the formula of the paper's appendix, and n_dynn and its inverse undo each other bit for bit.
+"""Hypothesis: each map equals the formula of the paper's appendix; n_dynn and its inverse cancel bit for bit.
 
 The formulas are evaluated in rational arithmetic with the paper's own matrices T, P, P_ξ and P_η (the last as corrected
 in the errata); the code uses slices and triangular solves instead.
@@ -174,7 +174,7 @@ def test_n_dynn_orders_the_weights_as_the_paper():
 
 @st.composite
 def any_bits(draw):
-    """Layers whose numbers have any bits, −0.0 and subnormals included; a bijection must not care."""
+    """Layers of arbitrary doubles, −0.0 and subnormal numbers included."""
     n, m = draw(st.integers(0, 5)), draw(st.integers(0, 3))
     number = st.floats(allow_nan=False, allow_infinity=False)
     count = 3 * n + n * (n - 1) + 2 * n * m
@@ -184,7 +184,7 @@ def any_bits(draw):
 
 @settings(max_examples=n_examples(100), deadline=None, derandomize=True)
 @given(any_bits())
-def test_n_dynn_and_its_inverse_are_the_identity_bit_for_bit(example):
+def test_n_dynn_and_inverse_compose_to_identity(example):
     n, m, values = example
     entries = iter(values.tolist())
     M, C, K, E, V = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, m)), np.zeros((n, m))

@@ -1,4 +1,4 @@
-"""Hypothesis: a network is its paper's parameters, counted and weighed as a user would by hand."""
+"""Hypothesis: a network holds the parameters of the paper; counts and norms agree with a direct count."""
 
 import copy
 import pickle
@@ -28,7 +28,7 @@ def test_parameters_round_trip_bit_for_bit():
     assert Network.from_parameters(network.parameters) == network
 
 
-def test_phi_has_a_column_for_each_output_of_each_neuron():
+def test_phi_has_one_column_per_neuron_output():
     network = random_network(ORDERS, n_inputs=2, n_outputs=3)
     widths = [[phi.shape[1] for phi in layer] for layer in network.parameters.Phi]
     assert widths == [[1], [2], [1, 2, 2], [2, 1]]
@@ -37,7 +37,7 @@ def test_phi_has_a_column_for_each_output_of_each_neuron():
     np.testing.assert_array_equal(phi, np.column_stack([first, second[:, 0], third[:, 0], second[:, 1], third[:, 1]]))
 
 
-def test_a_rate_column_of_zeros_may_be_given_for_a_first_order_neuron():
+def test_zero_rate_column_of_first_order_neuron_is_accepted():
     parameters = random_parameters(((1,),), n_inputs=1, n_outputs=2)
     padded = parameters._replace(Phi=((np.hstack([parameters.Phi[0][0], np.zeros((2, 1))]),),))
     assert Network.from_parameters(padded) == Network.from_parameters(parameters)
@@ -60,7 +60,7 @@ def test_weights_are_counted_without_zeros_and_leading_coefficients():
     assert network.sparsity == 1.0 - network.n_weights / network.n_weights_dense
 
 
-def test_a_first_order_system_is_no_larger_than_its_dense_network():
+def test_weights_of_first_order_network_match_dense_network():
     network = Network([random_layer([1], 1)], [[[1.0]]], [[1.0]])
     assert network.n_weights - np.count_nonzero(network.layers[0].V) == network.n_weights_dense == 4
 

@@ -1,4 +1,4 @@
-"""Hypothesis: a network file gives back every bit, of the network and of the form it came from."""
+"""Hypothesis: a network file restores every bit of the network and of its form."""
 
 import json
 import os
@@ -26,17 +26,17 @@ ARRAYS = ("A", "T", "T_inv", "scaling", "original")
 
 
 def bits(network):
-    """Every number of a network."""
+    """Return all numbers of a network."""
     matrices = [matrix for layer in network.layers for matrix in layer.matrices]
     return [(matrix.shape, matrix.tobytes()) for matrix in (*matrices, *network.Phi, network.Psi)]
 
 
 def form_bits(form):
-    """Everything that a form holds."""
+    """Return all fields of a form."""
     if form is None:
         return None
     arrays = [getattr(form, name) for name in ARRAYS] + list(form.eigenvalues)
-    # −0.0 outside the blocks of A is not worth a number: the form compares equal.
+    # −0.0 outside the blocks of A is stored as 0.0; the forms compare equal.
     return [(array.shape, (array + 0.0).tobytes()) for array in arrays], (
         form.block_sizes,
         form.budget,
@@ -94,7 +94,7 @@ def test_a_layer_without_neurons_round_trips(tmp_path):
 
 
 @pytest.mark.parametrize("max_condition", [np.int64(100), np.float32(100.0), 100, np.inf])
-def test_a_budget_of_any_number_type_can_be_saved(tmp_path, max_condition):
+def test_condition_limit_of_any_number_type_is_saved(tmp_path, max_condition):
     net = ltinet.construct(SYSTEMS["coupled"], max_condition=max_condition)
     net.save(tmp_path / "net")
     assert ltinet.load(tmp_path / "net").form.budget == float(max_condition)
@@ -119,7 +119,7 @@ def test_the_file_is_plain_safetensors(tmp_path):
     assert json.loads(metadata["content"])["has_form"] is True
 
 
-def test_a_path_may_be_a_string_and_replaces_what_was_there(tmp_path):
+def test_string_path_replaces_existing_file(tmp_path):
     path = str(tmp_path / "net")
     ltinet.construct(SYSTEMS["coupled"]).save(path)
     other = ltinet.construct(SYSTEMS["first-order"])
@@ -179,7 +179,7 @@ def test_impossible_paths_raise(tmp_path, name):
     assert os.listdir(tmp_path) == ["loop"]
 
 
-def test_a_name_as_long_as_names_can_be_is_taken(tmp_path):
+def test_longest_file_name_is_accepted(tmp_path):
     net = ltinet.construct(SYSTEMS["coupled"])
     net.save(tmp_path / ("a" * 255))
     assert ltinet.load(tmp_path / ("a" * 255)) == net
@@ -210,7 +210,7 @@ def test_files_of_the_first_release_still_load(path, tmp_path):
     assert ltinet.load(tmp_path / "again") == net
 
 
-def test_the_system_in_a_file_of_the_first_release_is_the_one_it_was_built_from():
+def test_file_of_version_1_has_original_transfer_function():
     path = next(path for path in WRITTEN_BY_0_1_0 if path.stem == "mass_spring_damper")
     system = ltinet.named_system("mass_spring_damper", n_masses=2)
     omega = np.logspace(-2, 2, 20)
@@ -220,15 +220,15 @@ def test_the_system_in_a_file_of_the_first_release_is_the_one_it_was_built_from(
 
 
 def test_infinite_candidate_conditions_are_stored(tmp_path):
-    """An infinite condition number is a fact about a partition that was not taken, not a damaged file."""
+    """A rejected partition may have an infinite condition number: the file is not damaged."""
     net = ltinet.construct(SYSTEMS["coupled"])
     form = replace(net.form, candidates=(*net.form.candidates, (6, np.inf)))
     write_network(tmp_path / "net", StoredNetwork(net.network, form))
     assert read_network(tmp_path / "net")[1].candidates == form.candidates
 
 
-def test_a_file_keeps_the_system_that_bounds_compare_with(tmp_path):
-    """With E and without: the loaded network runs and is bounded as the one that was saved."""
+def test_file_stores_the_system_of_error_bounds(tmp_path):
+    """With and without E, the loaded network has the outputs and bounds of the saved one."""
     rng = np.random.default_rng(5)
     A, B, C = rng.standard_normal((6, 6)) - 4.0 * np.eye(6), rng.standard_normal((6, 2)), rng.standard_normal((3, 6))
     u, t = rng.standard_normal((50, 2)), 0.1 * np.arange(50)

@@ -1,4 +1,4 @@
-"""Hypothesis: a neuron shows the paper's numbers, its poles keep their digits, and nothing about it can be changed."""
+"""Hypothesis: a neuron has the numbers of the paper, accurate poles, and is immutable."""
 
 import copy
 import pickle
@@ -36,7 +36,7 @@ def test_w_has_the_order_of_the_paper():
     np.testing.assert_array_equal(own.w, [1.0, 2.0, 3.0, 4.0, -5.0, -7.0, -6.0, -8.0])
 
 
-def test_a_layer_gives_its_neurons_the_rows_of_its_matrices():
+def test_neurons_have_the_rows_of_their_layer():
     layer = random_layer([1, 2, 2, 1], n_inputs=2, seed=3)
     for i, (own, w) in enumerate(zip(layer.neurons, layer.parameters.weights, strict=True)):
         assert (own.index, own.m, own.c, own.k) == (i, layer.M[i, i], layer.C[i, i], layer.K[i, i])
@@ -93,7 +93,7 @@ def test_poles_are_those_of_a_nearby_neuron(m, c, k):
     assert abs(product - mpmath.mpf(k) / m) <= 8 * EPS * (half**2 + abs(mpmath.mpf(k) / m))
 
 
-def test_of_a_pair_the_pole_above_the_real_axis_comes_first():
+def test_pole_with_positive_imaginary_part_comes_first():
     first, second = neuron(1.0, 2.0, 5.0).poles
     assert (first, second) == (-1 + 2j, -1 - 2j)
 

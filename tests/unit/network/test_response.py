@@ -1,4 +1,4 @@
-"""Hypothesis: poles and H(jω) of any network, read off its neurons, are those of its definition in 50 digits."""
+"""Hypothesis: poles and H(jω) computed from neurons agree with the definition in 50 digits."""
 
 import warnings
 
@@ -55,7 +55,7 @@ def test_poles_are_the_eigenvalues_of_the_state_space():
         assert abs(mpmath.det(shifted)) <= 1e4 * EPS * np.prod(1.0 + np.abs(found - pole))
 
 
-def test_poles_stand_layer_by_layer_and_a_pair_with_its_positive_part_first():
+def test_poles_are_ordered_by_layer_and_imaginary_part():
     network = random_network(((2,), (1,), (2,)), n_inputs=1, n_outputs=1, seed=0)
     expected = [pole for layer in network.layers for neuron in layer.neurons for pole in neuron.poles]
     np.testing.assert_array_equal(poles(network), expected)

@@ -1,4 +1,4 @@
-"""Hypothesis: the sizes of terms bound the sums that the maps form of them, and are the sums where nothing cancels."""
+"""Hypothesis: magnitudes of terms bound the sums in the maps, and equal them where nothing cancels."""
 
 import numpy as np
 import pytest

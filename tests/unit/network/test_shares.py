@@ -1,4 +1,4 @@
-"""Hypothesis: what all neurons add to the outputs, with Ψ u, is the outputs."""
+"""Hypothesis: the contributions of all neurons and Ψ u add up to the outputs."""
 
 import numpy as np
 import pytest

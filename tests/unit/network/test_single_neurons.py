@@ -1,4 +1,4 @@
-"""Hypothesis: layers of one neuron, made all at once, are those that the maps of Theorem 1 make one by one."""
+"""Hypothesis: layers of one neuron from the batched formulas equal those of the maps of Theorem 1."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Hypothesis: whatever the size of a network, a dozen lines tell what it is."""
+"""Hypothesis: the summary of a network of any size has at most a dozen lines."""
 
 import re
 
@@ -35,7 +35,7 @@ def form():
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("with_form", [False, True])
-def test_at_most_a_dozen_lines_of_a_terminals_width(shape, with_form, form):
+def test_summary_text_fits_a_terminal(shape, with_form, form):
     lines = summary_text(SHAPES[shape], form if with_form else None).splitlines()
     assert len(lines) <= 12
     assert all(len(line) <= 130 for line in lines)
@@ -56,7 +56,7 @@ def test_it_tells_layers_neurons_connections_condition_and_residual():
     assert f"{net.weight_norm:.4g}" in text
 
 
-def test_the_largest_coupled_layers_are_listed_in_their_order():
+def test_largest_coupled_layers_are_listed_in_order():
     network = Network(
         [random_layer([1] * size, 1) for size in (1, 2, 7, 3, 9, 8, 1)],
         [np.ones((1, size)) for size in (1, 2, 7, 3, 9, 8, 1)],

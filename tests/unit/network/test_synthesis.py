@@ -1,4 +1,4 @@
-"""Hypothesis: every block of a form becomes the layer that the maps give it, and the outputs add up to the system's."""
+"""Hypothesis: every block of a form becomes the layer given by the maps, and outputs add up to those of the system."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_layer_kinds_follow_the_eigenvalues(blobs):
 
 
 @pytest.mark.parametrize("n_layers", [1, 3])
-def test_the_network_has_the_transfer_function_of_the_system(n_layers):
+def test_network_has_the_transfer_function_of_its_system(n_layers):
     rng = np.random.default_rng(3)
     A = np.array([[-1.0, 2.0, 0.3, 0.1], [-2.0, -1.0, 0.2, 0.4], [0.0, 0.0, -3.0, 0.5], [0.0, 0.0, 0.0, -5.0]])
     system = ltinet.StateSpace(A, rng.standard_normal((4, 2)), rng.standard_normal((3, 4)), rng.standard_normal((3, 2)))
@@ -57,7 +57,7 @@ def test_the_network_has_the_transfer_function_of_the_system(n_layers):
         assert np.linalg.norm(error, 2) <= 100 * 4 * EPS * form.condition * 20
 
 
-def test_the_number_of_layers_is_that_of_the_blocks():
+def test_number_of_layers_equals_number_of_blocks():
     system = ltinet.named_system("diffusion", points=4)
     form = ltinet.block_diagonalize(system.A)
     assert len(synthesize(to_block_coordinates(system, form)).layers) == form.n_blocks == 16

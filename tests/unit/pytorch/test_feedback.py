@@ -107,7 +107,7 @@ def test_duffing_oscillator_matches_solve_ivp() -> None:
 
 def test_overflow_raises() -> None:
     model = duffing(np.random.default_rng(0), n_neurons=1, hardness=-5.0, dt=0.1, hold="zero")  # a spring that pushes
-    with pytest.raises(ltinet.SimulationError, match="exceed the largest floating-point number"):
+    with pytest.raises(ltinet.SimulationError, match="feedback network overflow"):
         model(torch.full((1, 100, 1), 3.0, dtype=torch.float64))
 
 

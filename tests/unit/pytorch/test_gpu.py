@@ -46,7 +46,7 @@ def test_outputs_and_gradients(kind: str, way: str, hold: str) -> None:
     assert there.cuda_graphs.failure is None
 
 
-@pytest.mark.parametrize("way", ["convolution", "scan", "chunks"])
+@pytest.mark.parametrize("way", ["convolution", "scan", "time blocks"])
 def test_recordings_follow_what_changes(way: str) -> None:
     model, plan = network_of("pairs and reals").to_torch(0.1).to("cuda"), Plan(way, 16)
     for _ in range(4):
@@ -60,7 +60,7 @@ def test_recordings_follow_what_changes(way: str) -> None:
             assert float((found[0] - fresh(u)).abs().max()) <= 1e-10 * float(fresh(u).abs().max())
 
 
-@pytest.mark.parametrize("way", ["convolution", "scan", "chunks"])
+@pytest.mark.parametrize("way", ["convolution", "scan", "time blocks"])
 def test_two_runs_before_one_pass_back(way: str) -> None:
     here = network_of("pairs and reals").to_torch(0.1)
     there, plan = copy.deepcopy(here).to("cuda"), Plan(way, 16)
@@ -76,7 +76,7 @@ def test_two_runs_before_one_pass_back(way: str) -> None:
     assert_equal(*found)
 
 
-@pytest.mark.parametrize("way", ["convolution", "scan", "chunks"])
+@pytest.mark.parametrize("way", ["convolution", "scan", "time blocks"])
 def test_second_derivatives(way: str) -> None:
     here = network_of("pairs and reals").to_torch(0.1)
     there, plan = copy.deepcopy(here).to("cuda"), Plan(way, 16)
@@ -94,7 +94,7 @@ def test_runs_that_go_on_and_many_models() -> None:
     here = network_of("pairs and reals").to_torch(0.1)
     there = copy.deepcopy(here).to("cuda")
     u = samples(2, 400, 2)
-    for plan in (Plan("scan", 1), Plan("chunks", 16), Plan("convolution", 16)):
+    for plan in (Plan("scan", 1), Plan("time blocks", 16), Plan("convolution", 16)):
         for _ in range(5):
             y, state = there(u[:, :150].cuda(), return_state=True, plan=plan)
             rest = there(u[:, 150:].cuda(), state=state, plan=plan)

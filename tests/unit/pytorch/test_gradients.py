@@ -36,7 +36,7 @@ def test_gradcheck_of_every_way_and_parameter(kind: str, way: str) -> None:
         y, end = functional_call(model, own, (u,), {"x0": x0, "plan": Plan(way, 3), "return_state": True})
         return torch.cat([y.flatten(), end.flatten()])
 
-    fast = (way, kind) != ("chunks", "pairs and reals")  # one entry by entry, the others by a random direction
+    fast = (way, kind) != ("time blocks", "pairs and reals")  # one entry by entry, the others by a random direction
     assert torch.autograd.gradcheck(outputs, (u, x0, *values), fast_mode=fast)
 
 
@@ -60,7 +60,13 @@ def test_gradcheck_at_uneven_times(kind: str) -> None:
 def test_all_ways_have_the_same_gradients(kind: str, hold: str) -> None:
     u, weights = samples(2, 120, 1), samples(2, 120, 2, seed=1)
     found = []
-    for plan in (Plan("steps", 1), Plan("scan", 1), Plan("convolution", 16), Plan("chunks", 16), Plan("chunks", 128)):
+    for plan in (
+        Plan("steps", 1),
+        Plan("scan", 1),
+        Plan("convolution", 16),
+        Plan("time blocks", 16),
+        Plan("time blocks", 128),
+    ):
         model = small_model(kind, hold=hold)
         given = u.clone().requires_grad_()
         (model(given, plan=plan) * weights).sum().backward()
@@ -81,7 +87,7 @@ def test_gradients_are_finite_at_rates_of_zero() -> None:
     assert all(bool(torch.isfinite(own.grad).all()) for own in model.parameters())
 
 
-@pytest.mark.parametrize("way", ["chunks", "convolution", "scan"])
+@pytest.mark.parametrize("way", ["time blocks", "convolution", "scan"])
 @pytest.mark.parametrize("kind", ["pairs and reals", "coupled"])
 def test_vmap_and_jvp(kind: str, way: str) -> None:
     model, u = small_model(kind), samples(4, 3, 60, 1)

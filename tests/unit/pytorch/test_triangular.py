@@ -258,7 +258,7 @@ def test_an_activation_that_overflows_is_named() -> None:
         model(1e200 * samples(10, 2))
 
 
-@pytest.mark.parametrize("name", ["places", "members", "neurons", "basis"])
+@pytest.mark.parametrize("name", ["states", "block_indices", "neurons", "basis"])
 def test_layers_of_a_file_that_are_not_those_of_the_model_are_refused(name: str) -> None:
     net = ltinet.construct(ltinet.named_system("mass_spring_damper", n_masses=3))
     model = nn.Triangular(net, nn.Polynomial(net.n_neurons, 3), dt=0.1)

@@ -1,4 +1,4 @@
-"""Whether numbers are finite, however many and however they lie in memory."""
+"""Check of finiteness for arrays of any size and memory layout."""
 
 import numpy as np
 import pytest

@@ -129,7 +129,7 @@ def test_poles_are_refused_soon(function, pole, as_numbers):
 
 @pytest.mark.parametrize("t", [[0.0, 1.0], np.linspace(0.0, 10.0, 11), np.linspace(-1.0, 1.0, 21)])
 def test_one_over_t_at_zero_is_refused_at_once(t):
-    """Whether Python raises, NumPy returns inf, or the function covers zero itself."""
+    """A division by zero raises in Python, is inf in NumPy, and may be covered by the function itself."""
     for function in (lambda s: 1.0 / s, lambda s: np.divide(1.0, s), lambda s: 1.0 / s if s else 0.0):
         asked, calls = counted(function)
         with np.errstate(divide="ignore"), pytest.raises(ltinet.LtinetError, match=r"not finite|without bound"):

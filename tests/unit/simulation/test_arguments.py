@@ -115,7 +115,7 @@ def test_invalid_tolerance_targets(net, target):
 
 @pytest.mark.slow
 def test_killed_worker_raises_simulation_error(net):
-    """And the next run has workers again."""
+    """The next run starts new workers."""
     here = os.getpid()
 
     def method(_):

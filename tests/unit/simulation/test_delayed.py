@@ -166,7 +166,7 @@ def test_restore_rejects_state_of_another_delay():
 
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 def test_delayed_output_has_both_sides_of_jump(hold):
-    """The jump of the first sample arrives at a time that is given twice, and no input jumps there."""
+    """The delayed jump of the first sample arrives at a repeated time without a jump of the other inputs."""
     system = ltinet.StateSpace(-1.0, 1.0, 1.0, 2.0, input_delay=0.25, output_delay=0.5, y0=10.0, hold=hold)
     t = np.array([0.0, 0.25, 0.5, 0.75, 0.75, 1.0])
     u = np.array([3.0, 3.0, 1.0, 2.0, 2.0, 4.0])
@@ -189,7 +189,7 @@ def test_small_delayed_system_runs_without_network(settings):
 
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 def test_chunk_length_does_not_change_outputs(hold):
-    """Chunks take their delayed inputs together; single samples do not; states go from one to the other."""
+    """Chunks and single samples treat delayed inputs differently; states pass from one to the other."""
     rng = np.random.default_rng(6)
     system = ltinet.StateSpace(
         rng.standard_normal((4, 4)) - 2.0 * np.eye(4), rng.standard_normal((4, 3)), rng.standard_normal((3, 4)),

@@ -1,4 +1,4 @@
-"""Hypothesis: the exact engine gives the answer of lsim where it has one, keeps all axes, and refuses what is wrong."""
+"""Hypothesis: the exact engine agrees with lsim, keeps all axes, and refuses invalid arguments."""
 
 import pickle
 
@@ -77,7 +77,7 @@ def test_outputs_at_other_times_than_the_samples(net):
 
 
 @pytest.mark.parametrize("hold", ["linear", "zero"])
-def test_a_jump_is_the_limit_of_a_steep_line_and_restarts_exactly(net, hold):
+def test_jump_is_the_limit_of_steep_lines(net, hold):
     t = np.array([0.0, 0.5, 0.5, 1.0, 1.5])
     u = _u(t)
     whole = net.simulate(u, t, x0=X0, hold=hold)
@@ -167,7 +167,7 @@ def test_an_undamped_oscillator_keeps_its_amplitude():
 
 @pytest.mark.parametrize("A", [np.diag([2.0, -1.0]), [[2.0, 1.0], [-1.0, 2.0]], [[2.0, 1.0], [0.0, 2.0]]])
 @pytest.mark.parametrize("hold", ["linear", "zero"])
-def test_an_unstable_system_at_rest_stays_at_rest_until_something_enters(A, hold):
+def test_unstable_system_without_input_stays_at_rest(A, hold):
     net = ltinet.construct((A, [[1.0], [1.0]], np.eye(2), np.zeros((2, 1))))
     u = np.zeros(5000)
     u[4990:] = 1.0
@@ -261,7 +261,7 @@ def test_a_jump_of_a_function_at_a_knot():
     np.testing.assert_allclose(sol.y[:, 0], np.where(t > 0.7, 0.5 - 0.5 * np.exp(-2.0 * (t - 0.7)), 0.0), atol=1e-12)
 
 
-def test_a_network_without_a_form_has_its_own_states():
+def test_network_without_form_simulates_its_own_states():
     net = ltinet.DynamicNetwork(random_network([[1, 2], [2]], 2, 2, seed=3))
     own = net.to_state_space()
     t = np.linspace(0.0, 1.0, 30)

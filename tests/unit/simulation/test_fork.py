@@ -1,4 +1,4 @@
-"""Hypothesis: a fork while threads construct and simulate leaves a child that can do both.
+"""Hypothesis: a child forked while threads construct and simulate can do both.
 
 No lock of ours may be held across a fork: nobody would ever release it in the child. A child that waits for one is
 ended by its alarm, which shows in its exit status.
@@ -51,7 +51,7 @@ os._exit(0)
 
 
 @pytest.mark.slow
-def test_children_of_a_fork_simulate_while_threads_of_the_parent_did():
+def test_forked_child_simulates_after_threads_of_its_parent():
     program = PROGRAM.format(children=CHILDREN, seconds=SECONDS)
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True, timeout=250
@@ -60,7 +60,7 @@ def test_children_of_a_fork_simulate_while_threads_of_the_parent_did():
 
 
 class Slow:
-    """Something whose property takes until it is told to end."""
+    """Object with a cached property that is computed until an event is set."""
 
     def __init__(self, started, end):
         self.started, self.end = started, end
@@ -71,7 +71,7 @@ class Slow:
         return 1
 
 
-def test_a_property_that_is_being_computed_does_not_block_the_child():
+def test_property_being_computed_does_not_block_the_child():
 
     class Own(Slow):
         value = cached_property(Slow.compute)

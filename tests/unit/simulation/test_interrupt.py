@@ -79,7 +79,7 @@ def _wait_for(condition):
 
 
 def _next_line(stream):
-    """What comes next, within the time that anyone waits."""
+    """Return the next message, or fail after a timeout."""
     ready, _, _ = select.select([stream], [], [], PATIENCE)
     assert ready, "nothing came"
     return stream.readline()

@@ -1,4 +1,4 @@
-"""Small entries of exponentials keep their digits beside large ones, on whichever side of the diagonal these stand."""
+"""Small entries of exponentials are accurate beside large ones on either side of the diagonal."""
 
 import mpmath
 import numpy as np
@@ -10,7 +10,7 @@ SMALL = 1e-10
 
 
 def drawn(seed):
-    """A matrix that is triangular but for a small coupling between two equal entries, and where that is."""
+    """Triangular matrix with an additional small coupling of two equal entries, and its index."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(4, 13))
     F = 10.0 * np.triu(rng.standard_normal((n, n)), 1) - np.diag(rng.uniform(1.0, 20.0, n))
@@ -21,7 +21,7 @@ def drawn(seed):
 
 @pytest.mark.default_cases(7)
 @pytest.mark.parametrize("seed", range(30))
-def test_a_small_coupling_against_large_ones_keeps_its_digits(seed):
+def test_small_coupling_beside_large_ones_is_accurate(seed):
     F, i, h = drawn(seed)
     with mpmath.workdps(60):
         true = float(mpmath.expm(mpmath.matrix(F.tolist()) * mpmath.mpf(h))[i + 1, i])

@@ -1,4 +1,4 @@
-"""Hypothesis: outputs cost the memory of inputs and outputs; a stream costs that of a chunk, however long it is."""
+"""Hypothesis: outputs take the memory of inputs and outputs; a stream takes that of one chunk."""
 
 import subprocess
 import sys
@@ -32,8 +32,8 @@ for count in steps:
 
 
 @pytest.mark.slow
-def test_a_long_stream_takes_no_more_than_a_short_one(data_dir):
-    """The peak of a process after ten million steps against that after a hundred thousand, on a real system."""
+def test_memory_of_a_stream_is_independent_of_its_length(data_dir):
+    """Peak memory of a process after ten million steps and after a hundred thousand, for a real system."""
     if not Path("/proc/self/status").exists():
         pytest.skip("the peak of a process is read where Linux shows it")
     command = [sys.executable, "-c", STREAM.format(chunk=CHUNK), str(data_dir / "building.mat"), "100000", "10000000"]
@@ -65,8 +65,8 @@ def test_sample_by_sample_nothing_grows():
 
 @pytest.mark.parametrize("hold", ["linear", "zero"])
 @pytest.mark.parametrize("even", [True, False])
-def test_outputs_alone_never_take_a_state_for_each_time(hold, even):
-    """One input, one output, 200 states: what 12 000 more times add is far less than their states."""
+def test_outputs_do_not_store_all_states(hold, even):
+    """One input, one output, 200 states: 12,000 more times add far less memory than their states."""
     n, fewer, more = 200, 4_000, 16_000
     net = _slow_network(n)
     peaks = []
@@ -93,7 +93,7 @@ AT_MOST = 3.0  # times the result, which is part of it
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("face", ["states", "sorted", "any order"])
 @pytest.mark.parametrize("even", [True, False], ids=["even", "uneven"])
-def test_states_and_dense_output_take_little_more_than_their_result(even, face):
+def test_states_and_dense_output_have_small_overhead(even, face):
     n, n_times = (20, MANY // 2) if face == "states" else (4, 2_000)
     random = np.random.default_rng(0)
     t = 0.01 * np.arange(n_times) + (0.0 if even else random.uniform(0.0, 0.004, n_times))

@@ -1,4 +1,4 @@
-"""Hypothesis: however the steps are cut into runs, the recurrence gives what one step after the other gives."""
+"""Hypothesis: for any division into runs the recurrence equals single steps."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_accumulate(n_steps, batch):
 
 
 def test_accumulate_in_runs():
-    """So many numbers are not substituted one by one."""
+    """Matrices of this size are not solved by substitution."""
     n_steps, batch = 2001, 5
     assert n_steps * batch * 3 > recurrence._MAX_SUBSTITUTION_NUMBERS
     _agrees(n_steps, batch)
@@ -63,7 +63,7 @@ def _agrees(n_steps, batch):
     assert np.abs(ends - expected).max() <= bound
 
 
-def test_growth_beyond_the_range_of_numbers_does_not_spoil_a_state_at_rest():
+def test_overflow_leaves_state_at_rest_zero():
     decay = StepDecay(pairs=np.zeros(0, complex), reals=np.array([1e30, 0.5]), blocks=())
     ends = np.zeros((1, 400, 2))
     ends[0, :, 1] = 1.0
@@ -73,7 +73,7 @@ def test_growth_beyond_the_range_of_numbers_does_not_spoil_a_state_at_rest():
 
 
 @pytest.mark.parametrize("n_steps", [5, 100, 30_000])
-def test_a_state_that_exceeds_all_numbers_spoils_no_other(n_steps):
+def test_overflowing_state_leaves_other_states_finite(n_steps):
     decay = StepDecay(pairs=np.array([1e200j, 0.5j]), reals=np.array([0.25, 1e200, 0.5]), blocks=())
     ends = np.ones((2, n_steps, 7))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -93,7 +93,7 @@ def test_no_steps_at_all():
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 17])
 def test_dense_steps_of_a_single_run(n):
-    """Many at once by substitution, the rest one by one; errors as of a product with a vector at every step."""
+    """Most steps by substitution, the others singly; errors like those of one matrix-vector product per step."""
     rng = np.random.default_rng(n)
     matrix = 0.99 * np.eye(n) + 1e-3 * rng.standard_normal((n, n))
     added, first = rng.standard_normal((1, 3 * recurrence._BANDED_STEPS + 7, n)), rng.standard_normal((1, n))
@@ -108,7 +108,7 @@ def test_dense_steps_of_a_single_run(n):
 
 
 def test_dense_steps_that_overflow(monkeypatch):
-    """A state overflows at the step where single steps do, and others stay what they are."""
+    """A state overflows at the same step as in single steps; other states are unchanged."""
     decay = StepDecay(np.empty(0, complex), np.empty(0), (np.array([[1e3, 0.0], [0.0, -0.5]]),))
     found = []
     for little in (0, recurrence._MAX_BANDED_STATES):

@@ -1,4 +1,4 @@
-"""Hypothesis: steps of many lengths are as exact as one exponential for each, and as unbiased."""
+"""Hypothesis: steps of many lengths are as accurate and unbiased as one exponential per step."""
 
 import mpmath
 import numpy as np
@@ -14,7 +14,7 @@ COUNT = 2 * nonuniform_scalars._MIN_PREPARED_LENGTHS  # lengths, so that everyth
 
 
 def _rates(kind):
-    """All ways that a rate can take: slow, fast, too fast, growing slowly and fast, none at all."""
+    """Rates of all methods: slow, fast, beyond tables, growing slowly and fast, zero."""
     random = np.random.default_rng(3)
     size = 10.0 ** random.uniform(-6.0, 6.0, 40)
     rates = -size if kind == "real" else -size * np.exp(1j * random.uniform(-np.pi / 2, np.pi / 2, 40))
@@ -43,7 +43,7 @@ def fifty_digits():
 
 
 def _steps(rates, h, *, linear, many_follow=False):
-    """P, or P − 1 where that is given, and h φ₁ and h φ₂ from what unit inputs at either end add."""
+    """Return P, or P − 1 for incremental rates, and h φ₁ and h φ₂ from the responses to unit inputs at both ends."""
     steps = NonuniformScalarSteps(
         rates, np.ones((1, len(rates))), octave=OCTAVE, linear=linear, many_follow=many_follow
     )
@@ -85,9 +85,9 @@ def test_nothing_moves_in_a_step_of_length_zero(many_follow):
 
 @pytest.mark.parametrize("rate", [1j, np.pi * 10j, np.pi * 66j, np.pi * 1000j, -1e-3 / np.pi, -1e-9 + np.pi * 1e-3j])
 def test_many_steps_are_not_off_in_one_direction(rate):
-    """The product of 20 000 steps against one step of all their length: as good as that of as many exponentials.
+    """The product of 20,000 steps equals one step of their total length as accurately as one of 20,000 exponentials.
 
-    Rounding that does not know of itself adds up as a root, to 141 half units; in one direction it would be 20 000.
+    Independent roundings add up to √20,000 = 141 half units, roundings of one sign to 20,000.
     """
     h = np.random.default_rng(5).uniform(0.05, 0.15, 20_000)
     h = np.round(h * 2.0**30) / 2.0**30  # so that their sum is exact

@@ -34,7 +34,7 @@ def test_time_offset_changes_no_bit(net, engine, offset):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_steps_of_a_few_units_in_the_last_place(engine):
+def test_steps_near_rounding_of_times(engine):
     h = 2.0**-20  # four of them at 1.7e9
     net = ltinet.construct(([[-1.0 / h]], [[1.0 / h]], [[1.0]]))
     sol, exact = net.simulate(U[:, 0], 1.7e9 + K * h, engine=engine), net.simulate(U[:, 0], 1.7e9 + K * h)

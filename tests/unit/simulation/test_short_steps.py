@@ -1,4 +1,4 @@
-"""The series of short steps is right in every entry, relative to the terms that make it, in any units of the states."""
+"""The series of short steps is accurate in every entry, relative to the sum of its terms, in any units of the states."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_steps_of_many_lengths_are_those_of_each():
             np.testing.assert_allclose(own[k], one[0], rtol=8 * EPS, atol=8 * EPS * np.abs(one[0]).max())
 
 
-def test_long_steps_and_large_blocks_are_left_to_scipy():
+def test_long_steps_and_large_blocks_use_scipy():
     assert not is_short_step(np.array([[0.0, 1.0], [-1.0, 0.0]]), 10.0)
     assert not is_short_step(np.zeros((65, 65)), 1e-9)
     assert is_short_step(np.zeros((0, 0)), 1.0)

@@ -100,7 +100,7 @@ def test_across_knots(net):
 
 
 def test_options_by_layer_neuron_and_function():
-    """The last neuron of a layer depends on no other: it takes the steps that its own options give it anywhere."""
+    """The last neuron of a layer depends on no other: its steps follow from its own options alone."""
     net = ltinet.DynamicNetwork(random_network([[1, 2], [1], [2]], 2, 2, seed=3))
     exact = net.simulate(U, T)
     mapped = net.simulate(U, T, engine="per_neuron", method={(0, 1): "Radau", 1: "RK45"}, rtol={0: 1e-6, (2, 0): 1e-4})
@@ -145,7 +145,7 @@ def test_options_with_unknown_keys_are_rejected(net, option, key):
 
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 def test_evaluation_counts_match_calls(engine):
-    """The derivative of u is asked for once in each evaluation, and nowhere else."""
+    """The derivative of u is evaluated once in each function evaluation."""
     net = ltinet.DynamicNetwork(random_network([[2], [2]], 1, 1, seed=0))
     asked = []
 
@@ -196,7 +196,7 @@ def test_jump_of_held_input_is_impulse_in_rate(engine):
 @pytest.mark.parametrize("engine", ["per_neuron", "per_interval"])
 @pytest.mark.parametrize("method", METHODS)
 def test_no_step_crosses_a_knot(net, method, engine):
-    """Evaluations of a function: those of a step that begins before a knot lie before it, for every solver."""
+    """All evaluations of a step that begins before a knot lie before the knot, for every solver."""
     knots = np.array([0.31, 0.33, 1.7])
     asked = []
 

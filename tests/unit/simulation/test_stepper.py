@@ -1,4 +1,4 @@
-"""Hypothesis: sample by sample, with a state that can be read, set and saved, the network runs as it does at once."""
+"""Hypothesis: single samples, with a state that can be read, set and saved, give the outputs of one run."""
 
 import pickle
 
@@ -23,7 +23,7 @@ X0 = np.arange(6.0)
 
 
 @pytest.mark.parametrize("hold", ["linear", "zero"])
-def test_a_saved_state_goes_on_as_if_nothing_happened(net, hold):
+def test_restored_state_continues_the_run(net, hold):
     whole = net.simulate(U, T, x0=X0, hold=hold)
     stepper = net.stepper(0.1, hold=hold, x0=X0)
     np.testing.assert_allclose(stepper.x, X0, atol=1e-12)
@@ -62,7 +62,7 @@ def test_a_state_that_was_set(net, hold):
     np.testing.assert_allclose(fresh.step(U[0]), net.simulate(U[:1], T[:1], x0=X0).y[0], atol=1e-12)
 
 
-def test_a_caller_may_reuse_the_array_of_a_sample(net):
+def test_stepper_copies_the_array_of_a_sample(net):
     buffer, stepper = np.empty(2), net.stepper(0.1)
     y = []
     for u in U:
@@ -130,7 +130,7 @@ def test_a_state_without_inputs():
         ({"hold": "zero"}, "belongs to dt"),
     ],
 )
-def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(net, change, message):
+def test_invalid_state_is_refused_without_effect(net, change, message):
     stepper = net.stepper(0.1, x0=X0)
     stepper.step(U[0])
     before = stepper.state()
@@ -153,7 +153,7 @@ def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(net, change, m
         ([None, 0.0], "real numbers"),
     ],
 )
-def test_values_that_are_no_finite_real_numbers_are_refused(net, wrong, message):
+def test_values_must_be_finite_and_real(net, wrong, message):
     stepper = net.stepper(0.1)
     stepper.step(U[0])
     with pytest.raises(ltinet.InvalidSignalError, match=message):
@@ -172,7 +172,7 @@ def test_a_complex_state_is_refused(net):
 
 
 def test_masked_samples_and_states_are_refused(net):
-    """NumPy drops a mask in silence when it makes an array, and what lies below it would be taken for a sample."""
+    """NumPy drops masks silently; the values below them would be used as samples."""
     hidden = np.ma.masked_array([1.0, 1e9], mask=[False, True])
     stepper = net.stepper(0.1)
     with pytest.raises(ltinet.InvalidSignalError, match="u has masked entries"):

@@ -1,4 +1,4 @@
-"""Hypothesis: the way through evenly spaced samples changes speed only."""
+"""Hypothesis: all algorithms for uniform samples give the same outputs."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -69,7 +69,7 @@ def test_before_the_first_input_a_convolution_is_zero(step):
     assert y[2].all()
 
 
-def test_the_state_after_whole_blocks_goes_on_where_the_signal_is_cut(step):
+def test_state_after_whole_blocks_continues_a_cut_signal(step):
     rng = np.random.default_rng(0)
     u, w = rng.standard_normal((2, 256, 2)), rng.standard_normal((2, 6))
     grid = prepare_time_blocks(step, 64)
@@ -82,7 +82,7 @@ def test_the_state_after_whole_blocks_goes_on_where_the_signal_is_cut(step):
     np.testing.assert_allclose(after_second, after, rtol=0, atol=1e-14 * np.abs(after).max())
 
 
-def test_inputs_that_are_mostly_zero_give_what_others_give(step):
+def test_sparse_inputs_give_the_same_outputs(step):
     u = np.zeros((1, 50, 2))
     u[0, 3], u[0, 40] = [1.0, -2.0], [0.5, 0.0]
     grid = prepare_single_steps(step)
@@ -102,7 +102,7 @@ def test_responses_are_those_of_a_pulse(step):
 
 # A pole of its own, and a coupled block whose powers overflow to infinities of both signs.
 @pytest.mark.parametrize("A", [np.diag([30.0, -1.0]), np.diag([20.0, 20.0, 20.0, -1.0]) + np.diag([1.0, 1.0, 0.0], 1)])
-def test_a_system_that_grows_beyond_all_numbers_gets_shorter_blocks(A):
+def test_overflowing_system_gets_shorter_blocks(A):
     growing = prepare_step_model(system_of(A), 1.0, linear=True)
     assert prepare_time_blocks(growing, 64) is None
     u = np.zeros((1, 1000, 2))
@@ -111,13 +111,13 @@ def test_a_system_that_grows_beyond_all_numbers_gets_shorter_blocks(A):
     assert np.all(np.isfinite(grid.outputs(u, np.zeros((1, len(A))))))
 
 
-def test_states_that_fade_within_a_step_do_not_go_one_by_one():
+def test_states_decayed_within_a_step_skip_the_recurrence():
     fast = prepare_step_model(system_of(np.diag(-np.linspace(1e3, 1e5, 100))), 1.0, linear=True)
     assert isinstance(prepare_uniform_grid(fast, CostModel(fast.system, fast.length, 20_000)), TimeBlocks)
 
 
 def test_threads_can_share_what_is_prepared():
-    """More lengths than are kept, asked for by several threads at once."""
+    """More step lengths than the cache holds, requested by several threads at once."""
     grids = GridCache(system_of(A))
     lengths = [0.01 * (1 + place % 11) for place in range(400)]
     with ThreadPoolExecutor(4) as pool:

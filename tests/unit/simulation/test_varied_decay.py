@@ -1,4 +1,4 @@
-"""Hypothesis: steps with decays of their own, in runs side by side, give what one step after the other gives."""
+"""Hypothesis: steps with individual decays, in parallel runs, equal single steps."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_blocks(n_steps):
 
 
 @pytest.mark.parametrize("product", [np.multiply, np.matmul])
-def test_growth_beyond_all_numbers_does_not_spoil_a_state_at_rest(product):
+def test_overflow_leaves_state_at_rest_zero(product):
     if product is np.multiply:
         P, first = np.tile([[1e30, 0.5]], (400, 1, 1)), np.zeros((1, 2))
     else:
@@ -82,8 +82,8 @@ def test_growth_beyond_all_numbers_does_not_spoil_a_state_at_rest(product):
     assert ends[-1, 1] == pytest.approx(2.0, rel=1e-15)
 
 
-def test_what_changes_is_not_lost_beside_what_is_kept():
-    """A state that fades by 2⁻⁵⁴ a step: P is one as a double, and its change is all that is known."""
+def test_small_changes_of_large_states_are_accurate():
+    """A state decays by 2⁻⁵⁴ per step: P is 1 as a double, only P − 1 is known."""
     change, states = np.full((4096, 1, 1), -(2.0**-54)), np.zeros((4096, 1, 1))
     ends = _followed(VariableDecay(change, np.multiply, 1.0, True), states, np.ones((1, 1)), 16)
     # Within a run of 16 steps a quarter of a unit each is lost, and a chain of some hundred runs rounds as often.

@@ -70,9 +70,9 @@ def _test_inputs(
     n_inputs: int, settings: ExportSettings, *, around: Array | None = None, n_steps: int = _TEST_STEPS
 ) -> Array:
     """Return noise that is exact in the precision."""
-    drawn = np.random.default_rng(_SEED).standard_normal((n_steps, n_inputs))
-    drawn = drawn if around is None else drawn + around
-    return drawn.astype(PRECISIONS[settings.dtype]).astype(np.float64)
+    samples = np.random.default_rng(_SEED).standard_normal((n_steps, n_inputs))
+    samples = samples if around is None else samples + around
+    return samples.astype(PRECISIONS[settings.dtype]).astype(np.float64)
 
 
 def _allowed_differences(model: StepModel | TappedModel, settings: ExportSettings, u: Array) -> Array:

@@ -1,1 +1,1 @@
-"""ONNX graphs: chunks of time as matrix products, states carried between them on two levels."""
+"""ONNX graphs: blocks of time as matrix products, states carried between them on two levels."""

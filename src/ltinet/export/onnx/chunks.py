@@ -1,4 +1,6 @@
-"""Tables of a chunked run in ONNX: K samples at a time, states carried over groups of L chunks.
+"""Tables of a run in blocks of time in ONNX: K samples at a time, states carried over groups of L of them.
+
+Blocks of time are called chunks here, because the diagonal blocks of P are blocks, too.
 
 With w = z − Γ₁ u, the recurrence is w_{k+1} = P w_k + Γ u_k and y_k = C w_k + D' u_k, where Γ = P Γ₁ + Γ₀ and
 D' = D + C Γ₁. Within a chunk outputs are a product of w at its beginning and of its inputs; at its end
@@ -135,7 +137,7 @@ def select_chunks(model: StepModel) -> ChunkTables:
         model = replace(model, B=zero_drive, Gamma0=zero_drive, Gamma1=zero_drive, D=zero_feedthrough)
 
     def multiplications_per_sample(width: int) -> float:
-        """Return those that depend on the width: products with inputs, and carries."""
+        """Return the multiplications that depend on the width: products with inputs, and carries."""
         return width * model.n_inputs * model.n_outputs + _MULTIPLICATIONS_PER_CARRY * model.n_states / width
 
     for width in sorted(_CHUNK_WIDTHS, key=multiplications_per_sample):

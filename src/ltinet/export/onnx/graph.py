@@ -1,4 +1,4 @@
-"""ONNX graph of a network: chunked run, delays and operating point.
+"""ONNX graph of a network: run in blocks of time, delays and operating point.
 
     u (batch, time, m), state (batch, n_state)  →  y (batch, time, p), next_state
 
@@ -395,7 +395,7 @@ def _output_nodes(
     flag: str,
     time: str,
 ) -> tuple[str, list[str]]:
-    """Return y, and the outputs that the next state stores: rows of partial ones, and those that wait."""
+    """Return y, and the outputs that the next state stores: rows of partial outputs, and delayed outputs."""
     p, partial = tapped.n_outputs, np.flatnonzero(tapped.is_partial).tolist()
     one = build.integers([1])
     partial_values: dict[int, str] = {}

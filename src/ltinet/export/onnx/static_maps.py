@@ -77,9 +77,9 @@ class MonotoneMap(NamedTuple):
         width = ((self.high - self.low) / n_pieces)[:, None]
         knots = np.arange(n_pieces + 1.0)
         from_low = build.op("Sub", build.op("Unsqueeze", x, build.integers([-1])), build.table(self.low[:, None]))
-        place = build.op("Sub", build.op("Div", from_low, build.table(width)), build.table(knots))
-        above = _hat_integral(build, place, is_open=knots == n_pieces)
-        below = _hat_integral(build, build.op("Neg", place), is_open=knots == 0)
+        position = build.op("Sub", build.op("Div", from_low, build.table(width)), build.table(knots))
+        above = _hat_integral(build, position, is_open=knots == n_pieces)
+        below = _hat_integral(build, build.op("Neg", position), is_open=knots == 0)
         weighted = build.op("Mul", build.op("Sub", above, below), build.table(width * self.slopes))
         ones = build.table(np.ones((n_pieces + 1, 1)))
         curve = build.op("Squeeze", build.op("MatMul", weighted, ones), build.integers([-1]))
@@ -109,11 +109,11 @@ def _truncated_cube(build: GraphBuilder, distance: str, edge: float) -> str:
     return build.op("Mul", build.op("Mul", positive, positive), positive)
 
 
-def _hat_integral(build: GraphBuilder, place: str, *, is_open: Array) -> str:
-    """Return the integral of hats from their knots up to `place`: t − t²/2 up to 1, or t for an open hat, 0 below."""
+def _hat_integral(build: GraphBuilder, position: str, *, is_open: Array) -> str:
+    """Return the integral of hats from their knots up to `position`: t − t²/2 up to 1, or t for an open hat, 0 below."""
     zero, one, half = (build.table(np.array([value])) for value in (0.0, 1.0, 0.5))
-    above = build.op("Max", place, zero)
-    near = build.op("Min", above, one)
-    closed = build.op("Sub", near, build.op("Mul", build.op("Mul", near, near), half))
-    bounded = build.op("Mul", closed, build.table(1.0 - is_open))
+    above = build.op("Max", position, zero)
+    limited = build.op("Min", above, one)
+    hat = build.op("Sub", limited, build.op("Mul", build.op("Mul", limited, limited), half))
+    bounded = build.op("Mul", hat, build.table(1.0 - is_open))
     return build.op("Add", bounded, build.op("Mul", above, build.table(1.0 * is_open)))
