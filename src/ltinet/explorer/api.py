@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork, register_explorer
-from ltinet.errors import LtinetError
 
 if TYPE_CHECKING:
     from ltinet.explorer.files import Upload
@@ -56,7 +55,7 @@ def explore(
     FileFormatError
         The page cannot be written.
     LtinetError
-        The port is in use, or this is Windows.
+        The port is in use.
     """
     file = None if system is None else _upload_of(system, title)
     if page is not None:
@@ -69,8 +68,6 @@ def explore(
         )  # here, since `import ltinet` needs neither widgets nor servers
 
         return create_widget(file)
-    if sys.platform == "win32":
-        raise LtinetError("explore needs os.fork, which Windows does not have; use it in WSL")
     from ltinet.explorer.server import run_page
 
     return run_page(file, port=port, browser=browser, callback=callback)

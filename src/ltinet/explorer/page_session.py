@@ -1,65 +1,22 @@
-"""Page session: the uploads of one page and the backend that computes for it.
-
-The session is the same for HTTP and for notebooks. `InProcessWorker` is the backend where no process can be forked:
-it computes in the calling thread and cannot be interrupted.
-"""
+"""Page session, for HTTP and for notebooks: the uploads of one page and the backend that computes for it."""
 
 import json
-import threading
 from collections.abc import Mapping
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from ltinet.errors import LtinetError
 from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload, UploadStore, upload_hash
-from ltinet.explorer.requests import PageResponse, answer_request, error_response
+from ltinet.explorer.requests import PageResponse, error_response
 from ltinet.explorer.state import ViewState, parse_state
 from ltinet.explorer.subject import EXAMPLES
-from ltinet.explorer.view_service import ViewService
-
-
-@final
-class InProcessWorker:
-    """Backend in the calling thread, which answers one request after the other."""
-
-    def __init__(self) -> None:
-        self._service, self._lock = ViewService(), threading.Lock()
-
-    def ask(self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, Upload]) -> PageResponse:  # noqa: ARG002
-        """Return the response to a request."""
-        with self._lock:
-            self._service.files.update(files)
-            return answer_request(self._service, kind, query)
-
-    def cancel(self, tab: str, kind: str = "") -> None:
-        """Do nothing: a thread cannot be stopped."""
-
-    def forget(self, digest: str) -> None:
-        """Remove a file."""
-        with self._lock:
-            self._service.files.pop(digest, None)
-
-
-class ComputeBackend(Protocol):
-    """Backend that responds to requests and can cancel them."""
-
-    def ask(self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, Upload]) -> PageResponse:
-        """Return the response to a request."""
-        ...
-
-    def cancel(self, tab: str, kind: str = "") -> None:
-        """Cancel the requests of a tab, or those of one kind."""
-        ...
-
-    def forget(self, digest: str) -> None:
-        """Remove a file."""
-        ...
+from ltinet.explorer.worker_manager import WorkerManager
 
 
 @final
 class PageSession:
     """State of one page: its first view, its files, and its backend."""
 
-    def __init__(self, backend: ComputeBackend, file: Upload | None = None) -> None:
+    def __init__(self, backend: WorkerManager, file: Upload | None = None) -> None:
         self.backend, self.uploads, self.first = backend, UploadStore(), ViewState()
         if file is not None:
             digest = self.uploads.keep(file, {"name": file.title, "kind": "given"})

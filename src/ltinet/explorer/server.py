@@ -6,6 +6,7 @@ by itself. Nothing is computed here: `PageSession` answers.
 """
 
 import hmac
+import os
 import re
 import secrets
 import socket
@@ -24,7 +25,7 @@ from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload
 from ltinet.explorer.page import DATA_MARK, data_block, page_files, render_page
 from ltinet.explorer.page_session import PageSession, upload_too_large
 from ltinet.explorer.requests import JOBS, VIEWS, PageResponse, error_response
-from ltinet.explorer.worker_manager import WorkerManager, start_fork_server
+from ltinet.explorer.worker_manager import WorkerManager
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -84,6 +85,7 @@ class PageServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
+    allow_reuse_address = os.name == "posix"  # on Windows several programs could listen on the port then
 
     def __init__(self, session: PageSession, *, port: int = 0) -> None:
         self.session = session
@@ -241,7 +243,7 @@ def run_page(file: Upload | None, *, port: int, browser: bool, callback: Callabl
 @contextmanager
 def running_server(file: Upload | None = None, *, port: int = 0) -> Iterator[PageServer]:
     """Yield a server that is ready to serve and computes its first view; stop it at the end of the block."""
-    backend = WorkerManager(start_fork_server())
+    backend = WorkerManager()
     try:
         server = _server(PageSession(backend, file), port)
         try:

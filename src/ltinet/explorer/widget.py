@@ -7,7 +7,6 @@ requests can be cancelled. All widgets of a kernel share that process.
 import atexit
 import json
 import secrets
-import sys
 import threading
 from collections.abc import Sequence
 from functools import cache
@@ -16,8 +15,9 @@ from typing import Any
 from ltinet.errors import MissingDependencyError
 from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload
 from ltinet.explorer.page import asset_text, bundle_script
-from ltinet.explorer.page_session import ComputeBackend, PageSession, upload_too_large
+from ltinet.explorer.page_session import PageSession, upload_too_large
 from ltinet.explorer.requests import JOBS, VIEWS, PageResponse, error_response
+from ltinet.explorer.worker_manager import WorkerManager
 
 _REQUEST_KINDS = {*VIEWS, *JOBS} - {"open"}
 
@@ -78,14 +78,8 @@ def _answer(session: PageSession, kind: str, query: dict[str, str], buffers: Seq
 
 
 @cache
-def _shared_backend() -> ComputeBackend:
+def _shared_backend() -> WorkerManager:
     """Return the backend of all widgets of this kernel."""
-    if sys.platform == "win32":
-        from ltinet.explorer.page_session import InProcessWorker
-
-        return InProcessWorker()
-    from ltinet.explorer.worker_manager import WorkerManager, start_fork_server
-
-    backend = WorkerManager(start_fork_server())
+    backend = WorkerManager()
     atexit.register(backend.close)
     return backend
