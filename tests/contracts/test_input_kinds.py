@@ -154,5 +154,5 @@ def test_what_is_no_such_input_is_refused(make, words):
 
 
 def test_a_polynomial_is_not_guessed_beyond_its_breaks(net):
-    with pytest.raises(ltinet.InvalidSignalError, match="known only from 0 to 4"):
+    with pytest.raises(ltinet.InvalidSignalError, match="defined from 0 to 4 only"):
         net.simulate(ltinet.PolynomialSignal(*POLYNOMIAL), np.linspace(0.0, 5.0, 6))

@@ -184,9 +184,7 @@ def test_nothing_outside_of_the_file_is_read(written, tmp_path, name, libver):
     path = written(fill, libver=libver)
     with h5py.File(path) as file:
         assert name == "a link to nothing" or file["A"].shape == (3, 3)  # the library follows it
-    with pytest.raises(
-        FileFormatError, match=r"not followed|keeps its numbers in another file|it is a virtual dataset"
-    ):
+    with pytest.raises(FileFormatError, match=r"not followed|in another file|a virtual dataset"):
         load_system(path)
     assert "A" in mat73.list_variables(path)
 

@@ -72,7 +72,7 @@ def test_outputs_at_other_times_than_the_samples(net):
     later = np.array([0.37, 0.4, 1.3])  # the state is given at the first time asked for
     sol = net.simulate(u, later, x0=whole.trajectory.user_states(np.array([0.37]))[0])
     np.testing.assert_allclose(sol.y, whole(later), atol=1e-11)
-    with pytest.raises(ltinet.InvalidSignalError, match="known only from"):
+    with pytest.raises(ltinet.InvalidSignalError, match="defined from 0 to 2 only"):
         net.simulate(u, [0.0, 3.0])
 
 
