@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import EPS, MAX_FLOAT, Array
-from ltinet.error_bounds.extended_precision import DoubleDouble, balancing_units
+from ltinet._util.double_double import DoubleDouble
+from ltinet._util.floating_point import EPS, MAX_FLOAT, Array, balancing_units
+from ltinet._util.phi_functions import phi1
 
 _TAYLOR_TERMS = 18  # 1/19! < eps/16: the Taylor series of a matrix of norm one
 _MAX_HALVINGS = 64  # of a step: a longer one shows its slowest states only
@@ -248,12 +249,6 @@ class LocalErrors:
         return LocalErrors(
             self.start[modes], self.per_step[:, modes], self.n_steps, self.per_time[:, modes], self.density
         )
-
-
-def phi1(z: Array) -> Array:
-    """Return (e^z − 1)/z for real z, 1 at zero."""
-    safe = np.where(z == 0.0, 1.0, z)
-    return np.asarray(np.where(z == 0.0, 1.0, np.expm1(safe) / safe))
 
 
 def propagate_scalar_errors(growth: Array, errors: LocalErrors, *, cell: float) -> Array:

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, UNDERFLOW_CUTOFF, Array
-from ltinet.error_bounds.extended_precision import extended_exponentials
+from ltinet._util.phi_functions import phi1
+from ltinet.error_bounds.double_double_exponentials import double_double_matrix_exponentials
 from ltinet.error_bounds.propagation import (
     PropagatorChain,
     cover_rotation,
     initial_response,
-    phi1,
     propagator_chain,
     with_measured_errors,
 )
@@ -213,10 +213,9 @@ class ScalarSteps:
         with np.errstate(over="ignore", invalid="ignore"):
             if not linear:
                 return np.exp(np.minimum(z.real, _LARGEST_EXPONENT))[:, None] * self.input_weights
-            safe = np.where(z == 0.0, 1.0, z)
-            first = np.where(z == 0.0, 1.0, np.abs(np.expm1(safe) / safe))
-            second = np.where(np.abs(z) < 1.0, 1.0, np.abs((np.expm1(safe) / safe - 1.0) / safe))
-            return np.asarray((first + 2.0 * second)[:, None] * self.input_weights)
+            first, is_small = phi1(z), np.abs(z) < 1.0
+            second = np.where(is_small, 1.0, np.abs((first - 1.0) / np.where(is_small, 1.0, z)))
+            return np.asarray((np.abs(first) + 2.0 * second)[:, None] * self.input_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +246,7 @@ class DenseSteps:
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(n_levels - 1):
                 powers.append(powers[-1] @ powers[-1])
-        exact = extended_exponentials(self.F, self.h * self.width, n_levels - 1)
+        exact = double_double_matrix_exponentials(self.F, self.h * self.width, n_levels - 1)
         return with_measured_errors(chain, exact, np.array(powers[::-1]))
 
     @cached_property

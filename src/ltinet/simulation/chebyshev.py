@@ -14,8 +14,8 @@ import numpy as np
 import scipy  # which loads scipy.fft when it is first used
 from numpy.polynomial import chebyshev
 
+from ltinet._util.double_double import DoubleDouble, add, multiply
 from ltinet._util.floating_point import Array
-from ltinet.simulation.propagators import DoubleDouble, add, multiply
 
 # Piecewise polynomials: the common form of all dense outputs.
 

@@ -20,9 +20,8 @@ from numpy.typing import ArrayLike
 
 from ltinet._util.blas_threads import limit_blas_threads_for_work
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import Array
+from ltinet._util.floating_point import Array, balancing_units
 from ltinet.blockdiag.form import BlockDiagonalForm
-from ltinet.error_bounds.extended_precision import balancing_units
 from ltinet.errors import InvalidSignalError
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network

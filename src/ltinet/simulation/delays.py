@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ltinet._util.floating_point import EPS, Array, two_sum
+from ltinet._util.double_double import two_sum
+from ltinet._util.floating_point import EPS, Array
+from ltinet._util.phi_functions import phi1
 from ltinet.error_bounds.propagation import propagator_chain
 from ltinet.signals.delayed import DelayedInput, delayed_input, snap_to_targets
 from ltinet.signals.sampled import SampledSignal
@@ -283,12 +285,7 @@ def bound_free_responses(context: SimulationContext, packed: Array, horizon: flo
     modes = np.abs(np.concatenate([pairs, packed[:, 2 * n_pairs : n_pairs + n_scalars]], axis=1))
     growth = system.rates.real
     with np.errstate(over="ignore", invalid="ignore"):
-        largest = np.exp(np.maximum(growth, 0.0) * horizon)
-        product = growth * horizon
-        small = np.abs(product) < 1e-8  # (e^z − 1)/z ≤ 1 + max(z, 0) up to rounding
-        total = horizon * np.where(
-            small, 1.0 + np.maximum(product, 0.0), np.expm1(product) / np.where(small, 1.0, product)
-        )
+        largest, total = np.exp(np.maximum(growth, 0.0) * horizon), horizon * phi1(growth * horizon)
         weights = np.abs(system.C)
         peak, integral = weights @ (modes * largest).T, weights @ (modes * total).T
         place = n_pairs + n_scalars

@@ -13,7 +13,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet._util.floating_point import Array, two_product, two_sum
+from ltinet._util.double_double import two_product, two_sum
+from ltinet._util.floating_point import Array
 from ltinet.error_bounds.gains import layer_error_constant, theorem2_constant
 from ltinet.error_bounds.output_bounds import Certificate, OutputErrorBound, add_reduction_error, combine_certificates
 from ltinet.error_bounds.propagation import LocalErrors, measure_step_density

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import EPS, Array, two_sum
+from ltinet._util.double_double import two_sum
+from ltinet._util.floating_point import EPS, Array
 from ltinet.simulation import chebyshev
 from ltinet.simulation.modal import ModalSystem
 from ltinet.simulation.nonuniform_scalars import NonuniformScalarSteps

@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array
+from ltinet._util.phi_functions import phi1, phi_functions
 from ltinet.error_bounds.propagation import (
     KERNEL_SAMPLES,
     DenseKernel,
     LocalErrors,
     StepDensity,
     dense_kernel,
-    phi1,
     probabilistic_dense_errors,
     probabilistic_scalar_errors,
     propagate_scalar_errors,
@@ -52,7 +52,7 @@ from ltinet.error_bounds.step_rounding import (
 from ltinet.simulation.convolution import Convolution
 from ltinet.simulation.exact_run import ExactRun
 from ltinet.simulation.modal import DenseBlock, pack_weights
-from ltinet.simulation.propagators import matrix_steps, phi2
+from ltinet.simulation.propagators import matrix_steps
 from ltinet.simulation.step_errors import BlockStepErrors, NonuniformErrors, measure_block_errors
 from ltinet.simulation.system_arrays import EngineArrays, UserStateResiduals
 from ltinet.simulation.time_cells import (
@@ -354,7 +354,7 @@ class RoundingModel:
             return sizes
         arrays = self.arrays
         with np.errstate(over="ignore", invalid="ignore"):
-            factors = np.minimum(self.h * np.abs(phi2(arrays.system.rates * self.h)), _MAX_FACTOR)
+            factors = np.minimum(self.h * np.abs(phi_functions(arrays.system.rates * self.h)[1]), _MAX_FACTOR)
         scalars = factors[:, None] * arrays.mode_inputs[: arrays.n_scalars]
         dense = [
             steps.single_step.integral @ steps.input_weights for _, steps in self.steps if isinstance(steps, DenseSteps)

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from ltinet._util.blas_threads import single_blas_thread
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import Array, Complex
-from ltinet.error_bounds.extended_precision import balancing_units
+from ltinet._util.floating_point import Array, Complex, balancing_units
 from ltinet.errors import SimulationError
 from ltinet.simulation.modal import ModalSystem, pack_states, pack_weights
 from ltinet.simulation.propagators import exp_of_multiples, matrix_steps, scalar_steps

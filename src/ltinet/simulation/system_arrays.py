@@ -17,9 +17,9 @@ import numpy as np
 from scipy import linalg
 
 from ltinet._util.cache import cached_property
+from ltinet._util.double_double import commutator, product_difference
 from ltinet._util.floating_point import EPS, Array
 from ltinet.blockdiag.form import BlockDiagonalForm
-from ltinet.error_bounds.extended_precision import commutator, product_difference
 from ltinet.error_bounds.gains import (
     DecompositionMismatch,
     LayerEquations,
