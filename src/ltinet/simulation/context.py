@@ -22,11 +22,10 @@ from ltinet._util.blas_threads import limit_blas_threads_for_work
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import Array, balancing_units
 from ltinet.blockdiag.form import BlockDiagonalForm
-from ltinet.errors import InvalidSignalError
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
 from ltinet.network.network_file import StoredNetwork, has_implicit_transformation
-from ltinet.signals.arrays import validate_state
+from ltinet.signals.arrays import broadcast_states
 from ltinet.signals.times import TimeAxis
 from ltinet.simulation.coordinates import Coordinates, network_coordinates
 from ltinet.simulation.grids import GridCache
@@ -122,17 +121,7 @@ class Realization:
 
     def broadcast_initial_state(self, x0: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
         """Validate the user's x0 and return one row for each member of a batch."""
-        n = self.system.n_states
-        x = np.asarray(x0, dtype=np.float64)
-        validate_state(x, n)
-        try:
-            x = np.broadcast_to(x, (*batch_shape, n))
-        except ValueError:
-            raise InvalidSignalError(
-                f"x0 has shape {x.shape}, but the inputs are a batch of shape {batch_shape}. Pass one state, or one for "
-                "each input."
-            ) from None
-        return x.reshape(math.prod(batch_shape), n)
+        return broadcast_states(np.asarray(x0, dtype=np.float64), self.system.n_states, batch_shape)
 
 
 class OriginalCoordinates(Realization):

@@ -205,12 +205,11 @@ class NonuniformSteps:
     def dense(self) -> list["DenseStepGroup"]:
         """Dense blocks, grouped by size."""
         sizes = [len(block.F) for block in self.system.blocks]
-        offsets = np.cumsum([self.system.n_pairs + len(self.system.rates), *sizes])
         groups = []
         for size in sorted(set(sizes)):
             numbers = tuple(number for number, other in enumerate(sizes) if other == size)
             blocks = [self.system.blocks[number] for number in numbers]
-            indices = offsets[list(numbers), None] + np.arange(size)
+            indices = np.array([self.system.block_slices[number].start + np.arange(size) for number in numbers])
             F, G = np.stack([block.F for block in blocks]), np.stack([block.G for block in blocks])
             drive = None
             if G.shape[2] > size:  # steps for inputs G u, one per state

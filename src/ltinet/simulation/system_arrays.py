@@ -96,10 +96,7 @@ class EngineArrays:
     @cached_property
     def mode_slices(self) -> list[slice]:
         """Indices of the states of every coupled block among the modes."""
-        stops = self.n_scalars + np.cumsum([len(block.F) for block in self.system.blocks], dtype=np.intp)
-        return [
-            slice(int(stop) - len(block.F), int(stop)) for block, stop in zip(self.system.blocks, stops, strict=True)
-        ]
+        return [slice(at.start - self.n_pairs, at.stop - self.n_pairs) for at in self.system.block_slices]
 
     def modes(self, packed: Array) -> Array:
         """Return moduli of modes from sizes of packed states, last axis."""
