@@ -26,7 +26,6 @@ from ltinet.error_bounds.propagation import (
     cover_rotation,
     initial_response,
     propagator_chain,
-    with_measured_errors,
 )
 
 CONSTANT_TERM_TOLERANCE = 16.0  # eps of a sum: terms that change by less from step to step are cut alike for long
@@ -71,11 +70,6 @@ def sum_rounding_factor(n_terms: int) -> float:
 def _sum_rounding_bias(n_terms: int) -> float:
     """Return how many eps are added where all terms are equal, so that all roundings may have one direction."""
     return 0.5 * n_terms - sum_rounding_factor(n_terms)
-
-
-def steps_within_block(width: int) -> float:
-    """Return the number of steps that precede a state inside a block of `width` samples: of blocks of 16 within it."""
-    return float(width > 1) + (width // 16 if width > 16 else 0)
 
 
 def _average_over_lengths(shares: Array, by_length: Array, sizes: Array) -> Array:
@@ -156,20 +150,15 @@ class ScalarSteps:
         exponent = np.minimum(self.rates.real * length, _LARGEST_EXPONENT)
         return np.asarray(length * phi1(exponent)[:, None] * self.input_weights)
 
-    @cached_property
-    def _longest_unit_response(self) -> Array:
-        return self._unit_response(self.h * self.width)
-
     def input_response(self, sizes: StepMagnitudes) -> Array:
         """Return a bound on what inputs add in K samples, `(cells, n)`: from their largest, or from their sum."""
         by_sum = self.h * np.maximum(1.0, self.factor)[:, None] * self.input_weights
-        return np.minimum(sizes.inputs @ self._longest_unit_response.T, sizes.input_sums @ by_sum.T)
+        return np.minimum(sizes.inputs @ self._unit_response(self.h * self.width).T, sizes.input_sums @ by_sum.T)
 
     def size_within(self, known: Array, inputs: Array, gap: float) -> Array:
         """Return bounds on the states `(cells, n)` up to a time `gap` after they were known."""
         exponent = np.minimum(self.rates.real * gap, _LARGEST_EXPONENT)
-        driven = inputs @ (gap * phi1(exponent)[:, None] * self.input_weights).T
-        return np.asarray(np.maximum(1.0, np.exp(exponent)) * known + driven)
+        return np.asarray(np.maximum(1.0, np.exp(exponent)) * known + inputs @ self._unit_response(gap).T)
 
     def local_errors(self, sizes: StepMagnitudes) -> Array:
         """Estimate the rounding of one step, `(cells, n)`; the average of a cell for steps of different lengths."""
@@ -247,7 +236,11 @@ class DenseSteps:
             for _ in range(n_levels - 1):
                 powers.append(powers[-1] @ powers[-1])
         exact = double_double_matrix_exponentials(self.F, self.h * self.width, n_levels - 1)
-        return with_measured_errors(chain, exact, np.array(powers[::-1]))
+        # Errors are measured, since bounds on the rounding of each squaring would double with every one of them.
+        measured = [np.abs((P - high) - low) for P, (high, low) in zip(powers[::-1], exact, strict=True)]
+        errors = chain.errors.copy()
+        errors[:n_levels] += np.array(measured)
+        return replace(chain, errors=errors)
 
     @cached_property
     def single_step(self) -> PropagatorChain:

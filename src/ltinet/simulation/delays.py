@@ -29,7 +29,7 @@ from ltinet.signals.sampled import Hold, SampledSignal
 from ltinet.signals.signal import Signal, polyline_points
 from ltinet.signals.times import TimeAxis
 from ltinet.simulation.context import SimulationContext
-from ltinet.simulation.modal import pack_states, unpack_states
+from ltinet.simulation.modal import free_derivative, unpack_states
 from ltinet.simulation.solution import ErrorBound, Solution, Trajectory, outputs_at_jumps
 from ltinet.systems.signal_names import Names, names_or_defaults
 from ltinet.systems.signal_settings import SignalSettings
@@ -279,14 +279,14 @@ class _CoreBounds:
                 speed = speed + slopes @ np.abs(system.D).T
         if x0 is not None and np.any(x0):
             start = system.packed_from_blocks(self.context.initial_state(x0, batch_shape))
-            peak = bound_free_responses(self.context, _derivative(self.context, start), self.horizon).peak.T
+            peak = bound_free_responses(self.context, free_derivative(system, start), self.horizon).peak.T
             speed = speed + peak.reshape(*batch_shape, system.n_outputs)
         return np.asarray(speed)
 
     def _driven_speed(self, variation: Array, size: Array) -> Array:
         """Return a bound on |C x'| from rest: sup |h|·variation of v, or (∫|ḣ| + |h(0)|)·max |v| where that is less."""
         peak = self.input_gains.peak
-        derivative = _derivative(self.context, self._input_vectors)
+        derivative = free_derivative(self.context.system, self._input_vectors)
         integral = bound_free_responses(self.context, derivative, self.horizon).integral
         with np.errstate(invalid="ignore"):
             speed = np.fmin(variation @ peak.T, size @ (integral + peak).T)
@@ -311,11 +311,3 @@ def bound_free_responses(context: SimulationContext, packed: Array, horizon: flo
             peak = peak + np.abs(block.C) @ (chain.peak @ states)
             integral = integral + np.abs(block.C) @ (chain.integral @ states)
     return ResponseBounds(np.nan_to_num(peak, nan=np.inf), np.nan_to_num(integral, nan=np.inf))
-
-
-def _derivative(context: SimulationContext, packed: Array) -> Array:
-    """Return ż of packed states `(k, n)` without input."""
-    system = context.system
-    v, parts = unpack_states(system, packed)
-    of_blocks = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
-    return pack_states(system, v * system.rates, of_blocks)

@@ -237,6 +237,13 @@ def unpack_states(system: ModalSystem, packed: Array) -> tuple[Complex, list[Arr
     return v, [packed[..., states] for states in system.block_slices]
 
 
+def free_derivative(system: ModalSystem, packed: Array) -> Array:
+    """Return ż of packed states without input."""
+    v, parts = unpack_states(system, packed)
+    of_blocks = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
+    return pack_states(system, v * system.rates, of_blocks)
+
+
 def pack_weights(system: ModalSystem, c: Complex, parts: list[Array]) -> Array:
     """Pack rows that act on states along the last axis: Re(c v) = Re c · Re v − Im c · Im v."""
     return pack_states(system, c.conj(), parts)

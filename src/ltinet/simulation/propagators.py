@@ -281,16 +281,12 @@ def _scaled_expm(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(linalg.expm(matrices))
     norms = np.abs(matrices).sum(axis=-2).max(axis=-1)
     halvings = np.ceil(np.log2(np.maximum(norms, 2.0) / 2.0)).astype(np.intp)
-    return _squared(np.asarray(linalg.expm(np.ldexp(matrices, -halvings[:, None, None]))), halvings)
-
-
-def _squared(matrices: Array, counts: NDArray[np.intp]) -> Array:
-    """Square each matrix so many times, in place."""
+    exponentials = np.asarray(linalg.expm(np.ldexp(matrices, -halvings[:, None, None])))
     with np.errstate(over="ignore", invalid="ignore"):
-        for level in range(int(counts.max(initial=0))):
-            pending = counts > level
-            matrices[pending] = matrices[pending] @ matrices[pending]
-    return matrices
+        for level in range(int(halvings.max(initial=0))):
+            pending = halvings > level
+            exponentials[pending] = exponentials[pending] @ exponentials[pending]
+    return exponentials
 
 
 # Small entries of exponentials of small matrices.

@@ -46,7 +46,6 @@ from ltinet.error_bounds.step_rounding import (
     DenseSteps,
     ScalarSteps,
     StepMagnitudes,
-    steps_within_block,
     sum_rounding_factor,
 )
 from ltinet.simulation.convolution import Convolution
@@ -394,7 +393,7 @@ class RoundingModel:
         """Estimate the rounding of the sums that form the outputs, or the responses that inputs are convolved with."""
         system = self.arrays.system
         n, m = system.n_states, system.n_inputs
-        n_within = steps_within_block(self.width) if self.convolution is None else 0.0
+        n_within = 0.0
         if self.convolution is not None:  # responses are sums over states; `Convolution.rounding` counts the transforms
             relative = (_RESPONSE_ROUNDINGS + sum_rounding_factor(n)) * EPS
         elif self.window == 1:  # outputs are C z + D u
@@ -402,6 +401,8 @@ class RoundingModel:
         else:  # responses as before, then sums over them and over states
             n_terms = n + self.width * m
             relative = (_RESPONSE_ROUNDINGS + sum_rounding_factor(n) + sum_rounding_factor(n_terms)) * EPS
+            # Steps that precede a state inside a block: those of blocks of 16 samples, and one within such a block.
+            n_within = 1.0 + (self.width // 16 if self.width > 16 else 0)
         total = relative * (sizes.inputs @ np.abs(system.D).T)
         for modes, steps in self.steps:
             total = total + steps.output_rounding(sizes.part(modes), relative=relative, n_within=n_within)
