@@ -238,37 +238,28 @@ class SampledStates:
         length = max(_MIN_PIECE_SAMPLES, _MAX_PIECE_NUMBERS // max(1, numbers_per_sample))
         self.length = -(-length // width) * width  # pieces begin where blocks of `width` samples do
         self._begins = [stepper.z0]
-        self._is_stored = n_samples * numbers_per_sample <= _MAX_STORED_NUMBERS
+        self._stores_all = n_samples * numbers_per_sample <= _MAX_STORED_NUMBERS
         self._stored: dict[int, Array] = {}
-        self._last: tuple[int, Array] | None = None
 
     def pieces(self) -> Iterator[tuple[slice, Array]]:
         """Yield the samples and the states of all pieces in turn."""
         for number in range(-(-self.n_samples // self.length)):
-            yield self._samples(number), self._states(number)
+            yield self.piece(number)
+        if not self._stores_all:
+            self._stored.clear()
 
     def piece(self, number: int) -> tuple[slice, Array]:
-        """Return the samples and the states of one piece, which may be requested again."""
+        """Return the samples and the states of one piece; the last one may be requested again at no cost."""
         while len(self._begins) <= number:
-            self._states(len(self._begins) - 1, store=self._is_stored)
-        last = self._last
-        if last is None or last[0] != number:  # requests come in the order of time
-            last = self._last = number, self._states(number, store=self._is_stored)
-        return self._samples(number), last[1]
-
-    def _samples(self, number: int) -> slice:
-        return slice(number * self.length, min((number + 1) * self.length, self.n_samples))
-
-    def _states(self, number: int, *, store: bool = False) -> Array:
-        if number in self._stored:
-            return self._stored[number]
-        samples = self._samples(number)
-        states, after = self._stepper.advance(samples.start, samples.stop, self._begins[number])
-        if len(self._begins) == number + 1:
-            self._begins.append(after.copy())  # a view would keep the whole piece alive
-        if store:
-            self._stored[number] = states
-        return states
+            self.piece(len(self._begins) - 1)
+        samples = slice(number * self.length, min((number + 1) * self.length, self.n_samples))
+        if number not in self._stored:
+            if not self._stores_all:
+                self._stored.clear()
+            self._stored[number], after = self._stepper.advance(samples.start, samples.stop, self._begins[number])
+            if len(self._begins) == number + 1:
+                self._begins.append(after.copy())  # a view would keep the whole piece alive
+        return samples, self._stored[number]
 
 
 class QueryGroup(NamedTuple):

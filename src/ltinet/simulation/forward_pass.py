@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.floating_point import EPS, Array
+from ltinet._util.piecewise_polynomials import PiecewisePolynomial, from_node_values, node_times
 from ltinet.error_bounds.gains import layer_state_indices
 from ltinet.errors import SimulationError
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.neuron import Neuron
 from ltinet.network.realization import realize_layer
 from ltinet.signals.signal import Signal, polyline_points
-from ltinet.simulation.chebyshev import PiecewisePolynomial, from_node_values, node_times
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.options import NeuronOptions, SolverOptions
 

@@ -11,6 +11,7 @@ integration. The error is an estimate, not a bound.
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
@@ -96,9 +97,12 @@ def _refine_until_agreement(
     local_tolerance = _FIRST_TOLERANCE * tolerance
     for _ in range(_MAX_INTEGRATIONS):
         stepper = SDIRKStepper(descriptor)
-        result = integrate_with_step_doubling(stepper, outputs, signal, knots, x0=x0, tolerance=local_tolerance)
-        trajectory = ImplicitTrajectory(result, signal, system.D, signal.batch_shape)
-        times = np.union1d(t, result.coarse.t)
+        integration = _StepDoubling(stepper, outputs, signal, float(knots[0]), x0, local_tolerance)
+        for start, stop in pairwise(knots.tolist()):
+            integration.integrate(start, stop)
+        coarse, fine = (recorder.curve for recorder in integration.recorders)
+        trajectory = ImplicitTrajectory(coarse, fine, signal, system.D, signal.batch_shape)
+        times = np.union1d(t, coarse.t)
         estimate = trajectory.error_estimate(times).max(axis=-2)
         peak = np.abs(trajectory.outputs(times)).max(axis=-2)
         excess = float(np.max(estimate / np.where(peak > 0.0, tolerance * peak, np.inf), initial=0.0))
@@ -107,9 +111,9 @@ def _refine_until_agreement(
             return trajectory, {
                 "engine": "implicit",
                 "error_estimate": estimate,
-                "n_steps": len(result.coarse.t) - 1,
-                "n_factorizations": result.n_factorizations,
-                "n_solves": result.n_solves,
+                "n_steps": len(coarse.t) - 1,
+                "n_factorizations": stepper.n_factorizations,
+                "n_solves": stepper.n_solves,
                 "step_tolerance": local_tolerance,
                 "notes": (f"outputs err by about {worst:.1e} or less, estimated by halving all steps: no bound",),
             }
@@ -151,36 +155,11 @@ class OutputCurve(NamedTuple):
     before: Array
 
 
-class StepDoublingResult(NamedTuple):
-    """Output curves of both integrations, and numbers of factorizations and solves."""
-
-    coarse: OutputCurve
-    fine: OutputCurve
-    n_factorizations: int
-    n_solves: int
-
-
-def integrate_with_step_doubling(
-    stepper: SDIRKStepper, outputs: OutputMap, signal: Signal, knots: Array, *, x0: Array, tolerance: float
-) -> StepDoublingResult:
-    """Integrate from x0, (n, batch), at the first knot to the last.
+class _StepDoubling:
+    """Two integrations from x0 `(n, batch)`: their states, the largest state so far, and the length of the last step.
 
     `tolerance` is that of a step, relative to the largest state.
-
-    Raises
-    ------
-    SimulationError
-        Steps become too short, or the states overflow.
     """
-    integration = _StepDoubling(stepper, outputs, signal, float(knots[0]), x0, tolerance)
-    for start, stop in zip(knots[:-1].tolist(), knots[1:].tolist(), strict=True):
-        integration.integrate(start, stop)
-    coarse, fine = (recorder.curve for recorder in integration.recorders)
-    return StepDoublingResult(coarse, fine, stepper.n_factorizations, stepper.n_solves)
-
-
-class _StepDoubling:
-    """State of both integrations: their states, the largest state so far, and the length of the last step."""
 
     def __init__(
         self, stepper: SDIRKStepper, outputs: OutputMap, signal: Signal, t0: float, x0: Array, tolerance: float
@@ -279,18 +258,19 @@ def _batch_last(values: Array) -> Array:
 class ImplicitTrajectory:
     """Trajectory y = q + D u, with q from cubics between the steps of the finer integration."""
 
-    result: StepDoublingResult
+    coarse: OutputCurve
+    fine: OutputCurve
     signal: Signal
     D: Array
     batch_shape: tuple[int, ...]
 
     def outputs(self, t: Array) -> Array:
         """Return outputs y at any times, `(..., len(t), p)`."""
-        return np.asarray(self._batch_first(_interpolate(self.result.fine, t)) + self.signal.value(t) @ self.D.T)
+        return np.asarray(self._batch_first(_interpolate(self.fine, t)) + self.signal.value(t) @ self.D.T)
 
     def error_estimate(self, t: Array) -> Array:
         """Return the difference of both integrations, `(..., len(t), p)`: about the error of the coarser one."""
-        difference = _interpolate(self.result.fine, t) - _interpolate(self.result.coarse, t)
+        difference = _interpolate(self.fine, t) - _interpolate(self.coarse, t)
         return self._batch_first(np.abs(difference))
 
     def user_states(self, t: Array) -> NoReturn:  # noqa: ARG002 - required by the protocol

@@ -236,29 +236,22 @@ class RoundingModel:
             parts.append(kernel.output_errors(errors.part(modes), cell=self.cell))
         return np.hstack(parts)
 
-    def output_errors(self, errors: LocalErrors) -> Array:
-        """Return the errors of the outputs that result from local errors, `(cells, p)`."""
-        arrays = self.arrays
-        scalars = slice(0, arrays.n_scalars)
-        of_scalars = propagate_scalar_errors(arrays.growth, errors.part(scalars), cell=self.cell)
+    def output_errors(self, errors: LocalErrors, *, independent: bool = False) -> Array:
+        """Return the errors of the outputs that result from local errors, `(cells, p)`.
+
+        Those of independent errors at every step are estimated where that is less than the bound.
+        """
+        arrays, scalars, cell = self.arrays, slice(0, self.arrays.n_scalars), self.cell
+        of_scalars = propagate_scalar_errors(arrays.growth, errors.part(scalars), cell=cell)
+        if independent:
+            estimate = probabilistic_scalar_errors(arrays.growth, errors.part(scalars), cell=cell)
+            of_scalars = np.fmin(of_scalars, estimate)
         total = weighted_sizes(of_scalars, arrays.mode_outputs[:, scalars])
         for modes, kernel in zip(arrays.mode_slices, self.output_kernels, strict=True):
-            total = total + kernel.output_errors(errors.part(modes), cell=self.cell)
-        return np.asarray(total)
-
-    def _independent_output_errors(self, errors: LocalErrors) -> Array:
-        """Estimate the errors of the outputs from independent errors at every step, or bound them where that is less."""
-        growth, scalars, cell = self.arrays.growth, slice(0, self.arrays.n_scalars), self.cell
-        scalar_errors = errors.part(scalars)
-        of_scalars = np.fmin(
-            propagate_scalar_errors(growth, scalar_errors, cell=cell),
-            probabilistic_scalar_errors(growth, scalar_errors, cell=cell),
-        )
-        total = weighted_sizes(of_scalars, self.arrays.mode_outputs[:, scalars])
-        for modes, kernel in zip(self.arrays.mode_slices, self.output_kernels, strict=True):
-            block = errors.part(modes)
-            estimate = probabilistic_dense_errors(kernel, block, cell=cell)
-            total = total + np.fmin(kernel.output_errors(block, cell=cell), estimate)
+            of_block = kernel.output_errors(errors.part(modes), cell=cell)
+            if independent:
+                of_block = np.fmin(of_block, probabilistic_dense_errors(kernel, errors.part(modes), cell=cell))
+            total = total + of_block
         return np.asarray(total)
 
     # Sizes and parts of the bound
@@ -384,9 +377,8 @@ class RoundingModel:
                 )
         biased = np.where(is_independent, biased, local)
         of_biased = self.output_errors(LocalErrors(start, biased, self.n_steps, none, self.density))
-        of_independent = self._independent_output_errors(
-            _step_errors(local * is_independent, self.n_steps, self.density)
-        )
+        independent_errors = _step_errors(local * is_independent, self.n_steps, self.density)
+        of_independent = self.output_errors(independent_errors, independent=True)
         return np.asarray(sums + of_biased + of_independent + self._nonuniform_step_errors(self.nonuniform, sizes))
 
     def _sum_rounding(self, sizes: StepMagnitudes) -> Array:
