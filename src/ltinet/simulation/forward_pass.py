@@ -26,7 +26,7 @@ from ltinet.network.neuron import Neuron
 from ltinet.network.realization import realize_layer
 from ltinet.signals.signal import Signal, polyline_points
 from ltinet.simulation.context import SimulationContext
-from ltinet.simulation.options import NeuronOptions, SolverOptions
+from ltinet.simulation.options import METHODS_WITH_JACOBIAN, NeuronOptions, SolverOptions
 
 Forcing = Callable[[float], float]
 Algorithm = Literal["per_neuron", "per_interval"]
@@ -291,7 +291,7 @@ def _solver(
         if options.first_step is None:  # equal steps, without a short one at the end
             first_step = width / math.ceil(width / first_step)
     right_hand_side, jacobian = _equation(neuron, forcing)
-    extra: dict[str, Any] = {"jac": jacobian} if options.takes_jacobian else {}
+    extra: dict[str, Any] = {"jac": jacobian} if options.method in METHODS_WITH_JACOBIAN else {}
     return options.solver_class(
         right_hand_side, span[0], state, span[1], rtol=options.rtol, atol=options.atol, max_step=options.max_step,
         first_step=first_step, **extra,
