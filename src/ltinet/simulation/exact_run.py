@@ -219,7 +219,7 @@ class SampleStepper(Protocol):
 
     @property
     def z0(self) -> Array:
-        """What `advance` needs at the first sample: packed states `(batch, n)`."""
+        """Packed states at the first sample, `(batch, n)`, from which `advance` starts."""
         ...
 
     def advance(self, first: int, stop: int, before: Array) -> tuple[Array, Array]:
